@@ -15,7 +15,7 @@
 
 #include "debug_graph.pb-c.h"
 #include "engine/graph/graph.h"
-#include "msgraph/ms_graph.h"
+#include "mindspore/ms_graph.h"
 
 #define RUNS        3
 #define SEARCH_RUNS 7

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "dump/archive.h"
+#include "dump/io/archive.h"
 
 static size_t look(const struct gd_archive *archive)
 {

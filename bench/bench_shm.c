@@ -13,8 +13,8 @@
 #include "agent/gradb.h"
 #include "bench.h"
 #include "engine/debugger.h"
-#include "proto/grpc_server.h"
-#include "proto/v1_service.h"
+#include "proto/grpc/grpc_server.h"
+#include "proto/v1/v1_service.h"
 
 #define BYTES  ((size_t)256 << 20)
 #define WARMUP 3

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 #include "debug_graph.pb-c.h"
-#include "proto/grpc_client.h"
+#include "proto/grpc/grpc_client.h"
 
 #define PATH(METHOD) "/debugger.EventListener/" METHOD
 #define MAX_IOV      64

@@ -26,7 +26,7 @@
 #include "bench.h"
 #include "engine/debugger.h"
 #include "fake_target.h"
-#include "repl/repl.h"
+#include "repl/core/repl.h"
 #include "tui/draw.h"
 #include "tui/keys.h"
 #include "tui/tui.h"

@@ -5,7 +5,7 @@
 #ifndef GD_DEMO_H
 #define GD_DEMO_H
 
-#include "repl/repl.h"
+#include "repl/core/repl.h"
 
 /* Starts it. For a person it stops before the first step with a hint of what to type; otherwise a
  * tour is played that ends at the fault. Returns GD_OK or the error that was printed. */

@@ -2,8 +2,8 @@
 #include "generate.h"
 
 #include "options.h"
-#include "repl/command.h"
-#include "repl/settings_table.h"
+#include "repl/core/command.h"
+#include "repl/core/settings_table.h"
 
 #include <stdbool.h>
 #include <stdio.h>

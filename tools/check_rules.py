@@ -14,14 +14,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAY_INCLUDE = {
     "base": set(),
     "engine": {"base"},
-    "msgraph": {"base", "engine"},
-    "proto": {"base", "engine", "msgraph"},
-    "dump": {"base", "engine", "msgraph"},
+    "mindspore": {"base", "engine"},
+    "proto": {"base", "engine", "mindspore"},
+    "dump": {"base", "engine", "mindspore"},
     "compare": {"base", "engine", "dump"},
     "agent": {"base", "proto"},
     "repl": {"base", "engine", "dump", "compare"},
     "tui": {"base", "engine", "repl", "dump"},
-    "": {"base", "engine", "proto", "dump", "compare", "repl", "tui"},
+    "resident": {"base", "engine", "repl", "tui"},
+    "": {"base", "engine", "proto", "dump", "compare", "repl", "tui", "resident"},
 }
 MAX_FILE_LINES = 800
 MAX_PYTHON_COLUMNS = 120

@@ -7,7 +7,7 @@
 
 #include "agent/agent_digest.h"
 #include "base/owner.h"
-#include "proto/grpc_client.h"
+#include "proto/grpc/grpc_client.h"
 #include "proto/proof.h"
 
 #define AGENT_QUEUE ((size_t)1 << 20) /* bytes given to the client and not yet on the wire */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compare/match.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 #include "dump/lookup.h"
 
 #define MAX_BYTES ((size_t)64 << 20)

@@ -8,8 +8,8 @@
 #define GD_COMPARE_TABLE_H
 
 #include "base/arena.h"
-#include "dump/archive.h"
 #include "dump/catalog.h"
+#include "dump/io/archive.h"
 
 struct gd_item {
     const char *name;  /* as it is shown: "conv1.weight", "conv1:0", "conv1:in0" */

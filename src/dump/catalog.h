@@ -11,7 +11,7 @@
 #ifndef GD_DUMP_CATALOG_H
 #define GD_DUMP_CATALOG_H
 
-#include "dump/listing.h"
+#include "dump/io/listing.h"
 #include "dump/source.h"
 #include "engine/graph/graph.h"
 #include "engine/session.h"

@@ -12,7 +12,7 @@
 
 #include "base/slice.h"
 #include "base/stats.h"
-#include "dump/bytes.h"
+#include "dump/io/bytes.h"
 #include "dump/stored.h"
 
 struct gd_source;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Settings as plain values. Their names, ranges, units and texts are the table of
- * repl/settings_table.c; this struct is only where the values live, so that the layers below the
- * command language can read them.
+ * repl/core/settings_table.c; this struct is only where the values live, so that the layers below
+ * the command language can read them.
  */
 #ifndef GD_ENGINE_SETTINGS_H
 #define GD_ENGINE_SETTINGS_H

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "proto/grpc_server.h"
-#include "proto/ms_service.h"
-#include "proto/v1_service.h"
+#include "proto/grpc/grpc_server.h"
+#include "proto/ms/ms_service.h"
+#include "proto/v1/v1_service.h"
 
 struct gd_server {
     struct gd_debugger *debugger;

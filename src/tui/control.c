@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "repl/repl.h"
-#include "tui/pane_tensor_view.h"
+#include "repl/core/repl.h"
+#include "tui/panes/pane_tensor_view.h"
 
 static struct {
     enum tui_layout layout;

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "repl/tty.h"
+#include "repl/line/tty.h"
 
 struct draw_out {
     FILE *file;   /* curses writes to it; its descriptor leads to the terminal or to `caught` */

@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "repl/repl.h"
+#include "repl/core/repl.h"
 
 #define FRAME_SECONDS 0.1  /* between two pictures that no key asked for */
 #define SLOW_FRAME    0.5  /* the same, where the terminal is slow */

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <wchar.h>
 
-#include "repl/command.h"
+#include "repl/core/command.h"
 #include "tui/draw.h"
 
 #define CTRL(c)   ((c)&0x1f)

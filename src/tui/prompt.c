@@ -11,9 +11,9 @@
 
 #include <readline/readline.h>
 
-#include "repl/line.h"
-#include "repl/line_moves.h"
-#include "repl/tty_out.h"
+#include "repl/line/line.h"
+#include "repl/line/line_moves.h"
+#include "repl/line/tty_out.h"
 #include "tui/text.h"
 
 /* readline keeps its state in globals, and its callbacks take no context. */

@@ -11,9 +11,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "repl/repl.h"
-#include "repl/tty.h"
-#include "repl/tty_out.h"
+#include "repl/core/repl.h"
+#include "repl/line/tty.h"
+#include "repl/line/tty_out.h"
 #include "tui/guard.h"
 
 #define MAX_QUEUE 100 /* lines typed ahead */

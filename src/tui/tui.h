@@ -10,7 +10,7 @@
 #ifndef GD_TUI_TUI_H
 #define GD_TUI_TUI_H
 
-#include "repl/repl.h"
+#include "repl/core/repl.h"
 
 /* Runs the panes on stdin and stdout until a command asks to quit or input ends, then puts the
  * terminal and the REPL's writer back. Where panes are not possible (no terminal, TERM=dumb or

@@ -13,8 +13,8 @@
 #include "tui/keys.h"
 #include "tui/layout.h"
 #include "tui/list.h"
-#include "tui/tree.h"
-#include "tui/tree_hits.h"
+#include "tui/panes/tree.h"
+#include "tui/panes/tree_hits.h"
 #include "tui/tui.h"
 
 #define TUI_MIN_ROWS      10

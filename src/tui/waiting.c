@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "repl/repl.h"
+#include "repl/core/repl.h"
 
 /* ---- no trainer ---- */
 

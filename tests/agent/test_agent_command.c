@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/v1_impl.h"
+#include "proto/v1/v1_impl.h"
 
 struct both {
     struct world w;

@@ -2,7 +2,7 @@
 /* The connection: tokens, a debugger that goes and one that comes, detaching, forks. */
 #include "world.h"
 
-#include "proto/v1_impl.h"
+#include "proto/v1/v1_impl.h"
 
 #include <dirent.h>
 #include <signal.h>

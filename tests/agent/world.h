@@ -24,8 +24,8 @@
 #include "agent/gradb.h"
 #include "engine/cache.h"
 #include "engine/debugger.h"
-#include "proto/grpc_server.h"
-#include "proto/v1_service.h"
+#include "proto/grpc/grpc_server.h"
+#include "proto/v1/v1_service.h"
 
 struct world {
     struct ev_loop *loop;

@@ -16,8 +16,8 @@
 
 #include <fcntl.h>
 
-#include "dump/archive.h"
-#include "dump/json.h"
+#include "dump/io/archive.h"
+#include "dump/io/json.h"
 
 static const char *text_of(const cJSON *ask, const char *key)
 {

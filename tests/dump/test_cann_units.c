@@ -12,7 +12,7 @@
 #include "dump/cann/cann_place.h"
 #include "dump/cann/cann_types.h"
 #include "dump/cann/step_grammar.h"
-#include "dump/md5.h"
+#include "dump/io/md5.h"
 
 struct name_case {
     const char *text;

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dump/archive.h"
+#include "dump/io/archive.h"
 
 #define FUZZ_READ_BYTES   ((size_t)1 << 16)
 #define FUZZ_READ_ENTRIES 64

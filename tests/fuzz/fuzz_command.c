@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/repl.h"
+#include "repl/core/repl.h"
 
 struct seen {
     size_t errors;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "../scratch.h"
-#include "dump/archive.h"
 #include "dump/detect.h"
+#include "dump/io/archive.h"
 #include "fuzz.h"
 
 #define RDR "20240501102030"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* JSON of the dumps of PyTorch's tools: members of a file that may be cut short, arguments however
  * they are nested, stacks; and the nodes that are made of them. */
-#include "dump/calls/api_load.h"
+#include "dump/msprobe/api_load.h"
 #include "fuzz.h"
 
 static int take(void *ctx, const char *name, const cJSON *value, struct gd_err *err)

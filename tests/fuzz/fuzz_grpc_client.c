@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 
 #include "gradb_v1.pb-c.h"
-#include "proto/grpc_client.h"
+#include "proto/grpc/grpc_client.h"
 
 #define LIMIT 4096
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "proto/grpc_frame.h"
+#include "proto/grpc/grpc_frame.h"
 
 #define LIMIT 2000
 

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/grpc_server.h"
+#include "proto/grpc/grpc_server.h"
 
 struct count {
     int open;

@@ -5,7 +5,7 @@
  */
 #include "fuzz_archive.h"
 
-#include "dump/json.h"
+#include "dump/io/json.h"
 
 /* cJSON writes neither NaN nor an infinity. */
 static bool has_odd_number(const char *text, size_t size)

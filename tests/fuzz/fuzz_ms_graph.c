@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "msgraph/ms_graph.h"
+#include "mindspore/ms_graph.h"
 
 static void check_node(struct gd_graph *graph, gd_node_id node)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "proto/ms_target.h"
+#include "proto/ms/ms_target.h"
 
 static int waiting;
 

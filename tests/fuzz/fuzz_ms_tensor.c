@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "proto/ms_tensor.h"
+#include "proto/ms/ms_tensor.h"
 
 #define MAX_TENSOR 4096u
 

@@ -5,7 +5,7 @@
  */
 #include "fuzz_archive.h"
 
-#include "dump/files/zip_stream.h"
+#include "dump/io/zip_stream.h"
 
 #define MEMBERS 8
 #define PIECE   1000

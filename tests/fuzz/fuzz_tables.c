@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dump/calls/api_walk.h"
+#include "dump/msprobe/api_walk.h"
 #include "fuzz.h"
 
 static void read_as(const struct gd_dump_format *format, const char *path)

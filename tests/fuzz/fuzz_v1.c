@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "proto/v1_impl.h"
+#include "proto/v1/v1_impl.h"
 
 static int drop(void *ctx, const void *data, size_t len)
 {

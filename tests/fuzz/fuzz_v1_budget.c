@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "proto/v1_impl.h"
+#include "proto/v1/v1_impl.h"
 
 #define MOST ((size_t)1 << 30)
 

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proto/grpc_server.h"
+#include "proto/grpc/grpc_server.h"
 
 struct tally {
     uint64_t messages;

@@ -20,10 +20,10 @@
 
 #include <cmocka.h>
 
-#include "proto/grpc_client.h"
-#include "proto/grpc_frame.h"
-#include "proto/grpc_impl.h"
-#include "proto/grpc_server.h"
+#include "proto/grpc/grpc_client.h"
+#include "proto/grpc/grpc_frame.h"
+#include "proto/grpc/grpc_impl.h"
+#include "proto/grpc/grpc_server.h"
 
 #define WORLD_DEADLINE   60.0
 #define WORLD_TEST(NAME) cmocka_unit_test_setup_teardown(NAME, world_setup, world_teardown)

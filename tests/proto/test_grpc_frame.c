@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "proto/grpc_frame.h"
+#include "proto/grpc/grpc_frame.h"
 
 /* What the deframer said, as text: "m5:hello " for a message, "c0-3/5:hel " for a chunk. */
 struct heard {

@@ -12,7 +12,7 @@
 
 #include "engine/progress.h"
 #include "pb_write.h"
-#include "proto/ms_ingest.h"
+#include "proto/ms/ms_ingest.h"
 
 #define MANY 200000 /* nodes: more than any machine takes in in one turn */
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "proto/ms_message.h"
-#include "proto/ms_tensor.h"
+#include "proto/ms/ms_message.h"
+#include "proto/ms/ms_tensor.h"
 
 static size_t unhex(const char *hex, uint8_t *out)
 {

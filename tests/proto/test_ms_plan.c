@@ -17,7 +17,7 @@
 #include "engine/watch/condition.h"
 #include "engine/watch/watchpoint.h"
 #include "pb_write.h"
-#include "proto/ms_target.h"
+#include "proto/ms/ms_target.h"
 
 #define WEIGHT "Default/a/w.weight"
 #define NODES  300 /* Default/a/Op-op0 ... */

@@ -15,7 +15,7 @@
 #include "engine/watch/condition.h"
 #include "engine/watch/watchpoint.h"
 #include "pb_write.h"
-#include "proto/ms_target.h"
+#include "proto/ms/ms_target.h"
 
 #define WEIGHT "Default/a/conv1.weight"
 #define CONV   "Default/a/Conv2D-op1"

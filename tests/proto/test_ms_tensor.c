@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "pb_write.h"
-#include "proto/ms_tensor.h"
+#include "proto/ms/ms_tensor.h"
 
 struct world {
     struct gd_ms_tensor_decoder *decoder;

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "engine/debugger.h"
-#include "repl/repl.h"
+#include "repl/core/repl.h"
 
 struct ev_loop;
 struct fake_answer;

@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "repl/command.h"
+#include "repl/core/command.h"
 
 static const struct command *find(const char *word)
 {

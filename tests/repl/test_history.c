@@ -16,7 +16,7 @@
 #include "../scratch.h"
 #include "engine/history/history.h"
 #include "repl/net.h"
-#include "repl/spark.h"
+#include "repl/values/spark.h"
 
 static const struct repl_options text_mode = {.batch = true, .utf8 = true};
 static const struct repl_options json_mode = {.batch = true, .json = true};

@@ -9,8 +9,8 @@
 #include <locale.h>
 #include <string.h>
 
+#include "repl/core/repl_impl.h"
 #include "repl/net.h"
-#include "repl/repl_impl.h"
 
 static struct net net;
 static struct gd_arena arena;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/parse.h"
+#include "repl/core/parse.h"
 
 static struct gd_arena arena;
 static struct gd_err err;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "repl/settings_table.h"
+#include "repl/core/settings_table.h"
 
 static struct gd_settings settings;
 static struct gd_err err;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "repl/watch_args.h"
+#include "repl/core/watch_args.h"
 
 static struct gd_arena arena;
 

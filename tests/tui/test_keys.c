@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "repl/command.h"
+#include "repl/core/command.h"
 #include "tui/keys.h"
 
 static void keys_are_found(void **state)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tui/tree.h"
+#include "tui/panes/tree.h"
 
 static void add(struct gd_graph *graph, const char *name, const char *type)
 {

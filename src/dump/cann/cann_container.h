@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/tensor.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 
 enum gd_cann_io { GD_CANN_INPUT, GD_CANN_OUTPUT, GD_CANN_BUFFER, GD_CANN_SPACE };
 

@@ -12,7 +12,7 @@
 #include "dump/cann/cann_source.h"
 #include "dump/cann/cann_tree.h"
 #include "dump/cann/cann_types.h"
-#include "dump/md5.h"
+#include "dump/io/md5.h"
 #include "engine/format.h"
 
 #define MAX_ENTRIES (UINT32_C(1) << 25)

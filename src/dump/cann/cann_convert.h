@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dump/folder.h"
+#include "dump/io/folder.h"
 
 enum gd_cann_as { GD_CANN_AS_NPY, GD_CANN_AS_BIN, GD_CANN_AS_MINDSPORE };
 

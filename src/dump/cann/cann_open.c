@@ -10,7 +10,7 @@
 #include "dump/cann/cann_load.h"
 #include "dump/cann/cann_stats.h"
 #include "dump/cann/cann_types.h"
-#include "dump/json.h"
+#include "dump/io/json.h"
 
 #define ASK_EVERY  64 /* files between two questions whether to go on */
 #define MAX_RECORD ((uint64_t)1 << 20)

@@ -7,7 +7,7 @@
 #define GD_DUMP_CANN_STATS_H
 
 #include "base/stats.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 #include "dump/stored.h"
 
 struct gd_cann_stats_row {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dump/cann/cann_container.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 #include "engine/grow.h"
 
 #define MAX_TRIES    8 /* files of a directory that are looked into */

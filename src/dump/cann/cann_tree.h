@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "dump/cann/cann_name.h"
 #include "dump/cann/cann_place.h"
-#include "dump/cann/mapping.h"
-#include "dump/listing.h"
+#include "dump/io/listing.h"
+#include "dump/io/mapping.h"
 
 enum cann_file_kind {
     CANN_FILE_NONE,

@@ -7,7 +7,7 @@
 #define GD_DUMP_GE_GRAPH_H
 
 #include "base/arena.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 #include "engine/graph/graph.h"
 
 struct gd_ge_tensor {

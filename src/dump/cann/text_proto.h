@@ -11,7 +11,7 @@
 #ifndef GD_DUMP_TEXT_PROTO_H
 #define GD_DUMP_TEXT_PROTO_H
 
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 
 #define GD_TEXT_DEPTH 64    /* messages within messages */
 #define GD_TEXT_VALUE 65536 /* bytes of a value that are kept */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/archive.h"
 #include "dump/files/npy.h"
-#include "dump/files/zip.h"
+#include "dump/io/archive.h"
+#include "dump/io/zip.h"
 
 #define HEAD_BYTES ((size_t)1024) /* enough for nearly all headers */
 #define MOST_BYTES ((size_t)GD_NPY_MAX_HEADER + 12)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/archive.h"
-#include "dump/json.h"
+#include "dump/io/archive.h"
+#include "dump/io/json.h"
 
 #define MAX_HEADER UINT64_C(100000000)
 #define DEPTH      8

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/archive.h"
-#include "dump/json.h"
+#include "dump/io/archive.h"
+#include "dump/io/json.h"
 #include "dump/lookup.h"
 
 #define MAX_INDEX  ((size_t)100 << 20)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/json.h"
+#include "dump/io/json.h"
 
 #define MAX_FILE    ((uint64_t)1 << 20)
 #define MAX_KERNELS 100000

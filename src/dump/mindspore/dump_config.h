@@ -7,7 +7,7 @@
 #define GD_DUMP_DUMP_CONFIG_H
 
 #include "dump/cann/step_grammar.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 #include "dump/mindspore/kernel_choice.h"
 #include "dump/mindspore/ms_writer.h"
 

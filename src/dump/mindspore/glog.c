@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "dump/calls/api_walk.h"
 #include "dump/mindspore/glog.h"
+#include "dump/msprobe/api_walk.h"
 
 #define CHUNK      ((size_t)1 << 18)
 #define MAX_EVENTS 5000  /* of a file */

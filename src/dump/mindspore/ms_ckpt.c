@@ -10,10 +10,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "dump/archive.h"
+#include "dump/io/archive.h"
+#include "dump/io/suffix.h"
 #include "dump/lookup.h"
 #include "dump/mindspore/ms_record.h"
-#include "dump/suffix.h"
 #include "engine/utf8.h"
 
 #define SUM_BYTES   17 /* "crc_num" and ten bytes, the highest first */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/json.h"
+#include "dump/io/json.h"
 #include "dump/mindspore/ms_name.h"
-#include "msgraph/ms_graph.h"
-#include "msgraph/pbread.h"
+#include "mindspore/ms_graph.h"
+#include "mindspore/pbread.h"
 
 #define MAX_GRAPH    (UINT64_C(2) << 30) /* bytes of a file; protobuf itself allows no more */
 #define MAX_ORDER    (UINT64_C(1) << 30)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "msgraph/ms_graph.h"
+#include "mindspore/ms_graph.h"
 
 #define MAX_NODE  ((size_t)1 << 24) /* bytes of one node's message */
 #define MAX_STACK ((size_t)1 << 16) /* of its stack as text */

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/calls/api_walk.h"
+#include "dump/io/suffix.h"
 #include "dump/mindspore/ir_text.h"
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_rdr.h"
-#include "dump/suffix.h"
+#include "dump/msprobe/api_walk.h"
 
 #define MAX_FILE (UINT64_C(1) << 30)
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/calls/api_walk.h"
+#include "dump/msprobe/api_walk.h"
 
 #define MAX_FILE  (UINT64_C(1) << 30)
 #define MAX_VALUE 300 /* bytes of an attribute */

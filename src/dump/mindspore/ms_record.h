@@ -13,7 +13,7 @@
 #define GD_DUMP_MS_RECORD_H
 
 #include "base/tensor.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 
 #define MS_MAX_TAG     4096
 #define MS_MAX_TYPE    31

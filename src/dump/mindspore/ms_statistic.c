@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "dump/csv.h"
+#include "dump/io/csv.h"
 #include "dump/mindspore/ms_name.h"
 
 enum column {

@@ -7,7 +7,7 @@
 #define GD_DUMP_MS_STATISTIC_H
 
 #include "base/stats.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 #include "dump/stored.h"
 
 struct ms_statistic { /* a row; texts are good during the call */

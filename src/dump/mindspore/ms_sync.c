@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/cann/mapping.h"
+#include "dump/io/mapping.h"
+#include "dump/io/suffix.h"
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_name.h"
 #include "dump/mindspore/ms_reading.h"
 #include "dump/mindspore/ms_statistic.h"
-#include "dump/suffix.h"
 
 #define MAX_NAME 8192
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "dump/folder.h"
-#include "dump/md5.h"
+#include "dump/io/folder.h"
+#include "dump/io/md5.h"
 #include "dump/mindspore/ms_graph_writer.h"
 #include "dump/mindspore/ms_name.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 
 #include <fcntl.h>
 

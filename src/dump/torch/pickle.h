@@ -14,7 +14,7 @@
 #define GD_DUMP_PICKLE_H
 
 #include "base/buf.h"
-#include "dump/disk.h"
+#include "dump/io/disk.h"
 
 #define GD_PICKLE_MAX_PROGRAM ((uint64_t)512 << 20) /* bytes */
 #define GD_PICKLE_MAX_STACK   1000000

@@ -8,7 +8,7 @@
 #define GD_DUMP_TORCH_IMPL_H
 
 #include "base/arena.h"
-#include "dump/archive.h"
+#include "dump/io/archive.h"
 #include "dump/lookup.h"
 #include "dump/torch/pickle.h"
 

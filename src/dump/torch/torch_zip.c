@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/files/zip.h"
+#include "dump/io/zip.h"
 #include "dump/torch/torch_impl.h"
 
 struct zipped {

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* JSON as a tree of cJSON's nodes, made from tokens. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/io/json.h"
+#include "dump/lookup.h"
+
+#define MAX_BYTES ((size_t)256 << 20)
+#define MAX_NODES ((size_t)8000000)
+
+/* The keys of one object: a table of its members that grows with it. */
+struct keys {
+    cJSON **slot; /* open addressing; NULL: free */
+    size_t slots, count;
+};
+
+struct building {
+    struct gd_json json;
+    const struct gd_json_options *options;
+    struct gd_err *err;
+    cJSON *open[GD_JSON_MAX_DEPTH];
+    struct keys keys[GD_JSON_MAX_DEPTH];
+    struct gd_lookup seeded; /* holds nothing: its hash cannot be foreseen */
+    int depth;
+    cJSON *root;
+    char *key; /* of the value that comes next */
+    size_t nodes;
+};
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* One seed serves all objects of a text. */
+static cJSON **slot_of(struct building *b, const struct keys *keys, const char *key)
+{
+    size_t at = (size_t)gd_lookup_hash(&b->seeded, key, strlen(key)) & (keys->slots - 1);
+
+    while (keys->slot[at] && strcmp(keys->slot[at]->string, key) != 0) {
+        at = (at + 1) & (keys->slots - 1);
+    }
+    return &keys->slot[at];
+}
+
+static bool grow_keys(struct building *b, struct keys *keys)
+{
+    struct keys grown = {.slots = keys->slots ? keys->slots * 2 : 16, .count = keys->count};
+
+    grown.slot = calloc(grown.slots, sizeof(*grown.slot));
+    if (!grown.slot) {
+        return false;
+    }
+    for (size_t i = 0; i < keys->slots; i++) {
+        if (keys->slot[i]) {
+            *slot_of(b, &grown, keys->slot[i]->string) = keys->slot[i];
+        }
+    }
+    free(keys->slot);
+    *keys = grown;
+    return true;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static int no_memory(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory for a JSON text");
+}
+
+/* Takes the older value of a key that comes again out of the object: the last one counts. */
+static void replace(cJSON *object, cJSON *old)
+{
+    cJSON_Delete(cJSON_DetachItemViaPointer(object, old));
+}
+
+static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
+{
+    struct keys *keys = &b->keys[b->depth - 1];
+    cJSON **slot;
+
+    node->string = b->key;
+    b->key = NULL;
+    if ((keys->count + 1) * 2 > keys->slots && !grow_keys(b, keys)) {
+        cJSON_Delete(node);
+        return no_memory(b->err);
+    }
+    slot = slot_of(b, keys, node->string);
+    if (*slot && b->options->unique) {
+        gd_json_fail(&b->json, at, GD_EPROTO, b->err, "the key \"%.80s\" comes twice",
+                     node->string);
+        cJSON_Delete(node);
+        return GD_EPROTO;
+    }
+    if (*slot) {
+        replace(parent, *slot);
+    } else {
+        keys->count++;
+    }
+    *slot = node;
+    cJSON_AddItemToArray(parent, node);
+    return GD_OK;
+}
+
+/* Owns the node, also on failure. */
+static int add_node(struct building *b, cJSON *node, size_t at)
+{
+    cJSON *parent = b->depth ? b->open[b->depth - 1] : NULL;
+
+    if (!node) {
+        return no_memory(b->err);
+    }
+    if (++b->nodes > (b->options->max_nodes ? b->options->max_nodes : MAX_NODES)) {
+        cJSON_Delete(node);
+        return gd_json_fail(&b->json, at, GD_ELIMIT, b->err, "JSON of more than %zu values",
+                            b->nodes - 1);
+    }
+    if (!parent) {
+        b->root = node;
+        return GD_OK;
+    }
+    if (cJSON_IsObject(parent)) {
+        return add_member(b, parent, node, at);
+    }
+    cJSON_AddItemToArray(parent, node);
+    return GD_OK;
+}
+
+static cJSON *number_node(const char *text)
+{
+    cJSON *node = cJSON_CreateNumber(strcmp(text, "NaN") == 0 ? NAN : strtod(text, NULL));
+
+    if (node) {
+        node->valuestring = cJSON_malloc(strlen(text) + 1);
+        if (!node->valuestring) {
+            cJSON_Delete(node);
+            return NULL;
+        }
+        memcpy(node->valuestring, text, strlen(text) + 1);
+    }
+    return node;
+}
+
+static int open_node(struct building *b, cJSON *node, size_t at)
+{
+    int rc = add_node(b, node, at);
+
+    if (rc == GD_OK) {
+        b->keys[b->depth] = (struct keys){NULL, 0, 0};
+        b->open[b->depth++] = node;
+    }
+    return rc;
+}
+
+static int take_key(struct building *b, const struct gd_json_token *token)
+{
+    b->key = cJSON_malloc(token->size + 1);
+    if (!b->key) {
+        return no_memory(b->err);
+    }
+    memcpy(b->key, token->text, token->size + 1);
+    return GD_OK;
+}
+
+static int take(struct building *b, const struct gd_json_token *token)
+{
+    switch (token->kind) {
+    case GD_JSON_OBJECT: return open_node(b, cJSON_CreateObject(), token->at);
+    case GD_JSON_ARRAY: return open_node(b, cJSON_CreateArray(), token->at);
+    case GD_JSON_OBJECT_END:
+    case GD_JSON_ARRAY_END: free(b->keys[--b->depth].slot); return GD_OK;
+    case GD_JSON_KEY: return take_key(b, token);
+    case GD_JSON_STRING: return add_node(b, cJSON_CreateString(token->text), token->at);
+    case GD_JSON_NUMBER: return add_node(b, number_node(token->text), token->at);
+    case GD_JSON_TRUE: return add_node(b, cJSON_CreateTrue(), token->at);
+    case GD_JSON_FALSE: return add_node(b, cJSON_CreateFalse(), token->at);
+    case GD_JSON_NULL: return add_node(b, cJSON_CreateNull(), token->at);
+    default: return GD_OK;
+    }
+}
+
+/* cJSON keeps the last child of a node in its first child's prev: as it made them itself. */
+int gd_json_parse(const char *text, size_t size, const struct gd_json_options *options, cJSON **ret,
+                  struct gd_err *err)
+{
+    static const struct gd_json_options none;
+    struct building b = {.options = options ? options : &none, .err = err};
+    struct gd_json_token token;
+    int rc;
+
+    b.json = (struct gd_json){
+        .text = text, .size = size, .max_depth = b.options->max_depth, .what = b.options->what};
+    do {
+        rc = gd_json_next(&b.json, &token, err);
+        if (rc == GD_OK) {
+            rc = take(&b, &token);
+        }
+    } while (rc == GD_OK && token.kind != GD_JSON_END);
+    while (b.depth > 0) {
+        free(b.keys[--b.depth].slot);
+    }
+    cJSON_free(b.key);
+    gd_json_deinit(&b.json);
+    if (rc) {
+        cJSON_Delete(b.root);
+        return rc;
+    }
+    *ret = b.root;
+    return GD_OK;
+}
+
+int gd_json_read(struct gd_disk *disk, const struct gd_json_options *options, cJSON **ret,
+                 struct gd_err *err)
+{
+    struct gd_json_options told = options ? *options : (struct gd_json_options){0};
+    size_t max = told.max_bytes ? told.max_bytes : MAX_BYTES;
+    uint64_t size = gd_disk_size(disk);
+    char *text;
+    int rc;
+
+    if (size > max) {
+        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes of JSON: %zu at most are read",
+                       gd_disk_path(disk), (unsigned long long)size, max);
+    }
+    text = malloc((size_t)size + 1);
+    if (!text) {
+        return no_memory(err);
+    }
+    told.what = told.what ? told.what : gd_disk_path(disk);
+    rc = gd_disk_read(disk, 0, text, (size_t)size, err);
+    if (rc == GD_OK) {
+        rc = gd_json_parse(text, (size_t)size, &told, ret, err);
+    }
+    free(text);
+    return rc;
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/io/zip_stream.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define WINDOW       ((size_t)32 << 20) /* bytes kept of what was inflated last */
+#define STEP         ((size_t)1 << 20)
+#define MOST_WINDOWS 4                    /* of all streams, but for those that are being read */
+#define MARK_BYTES   ((uint64_t)16 << 20) /* of content between two marks, at least */
+#define MOST_MARKS   512                  /* each takes some 40 KiB */
+#define MOST_REWINDS 16
+#define LOAD_MAX     ((uint64_t)256 << 20) /* up to which it is unpacked whole after all, */
+#define LOAD_RATIO   32                    /* or so many times what is packed */
+
+struct mark { /* where inflating can begin again */
+    z_stream z;
+    uint64_t base;     /* in the content */
+    uint64_t at, left; /* of the packed bytes */
+    uLong crc;         /* of the content before it */
+};
+
+struct zip_stream {
+    struct gd_zip *zip;
+    const struct gd_zip_entry *entry;
+    z_stream z;
+    bool begun;
+    unsigned rewinds;
+    uint64_t at, left; /* of the packed bytes that were not read yet */
+    uint64_t base;     /* of the window, in the content */
+    size_t fill;       /* bytes in it */
+    uLong crc;
+    uint64_t mark_bytes;
+    size_t mark_count; /* in the order of the content */
+    struct mark mark[MOST_MARKS];
+    unsigned char *in;     /* STEP bytes */
+    unsigned char *window; /* NULL: another stream has it now */
+    /* Under the lock: */
+    bool busy;
+    struct zip_stream *newer, *older; /* of those with a window */
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    struct zip_stream *newest, *oldest;
+    unsigned count;
+} windows = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- windows: those read last have one ------------------------------------------------------- */
+
+static void windows_remove(struct zip_stream *s)
+{
+    *(s->newer ? &s->newer->older : &windows.newest) = s->older;
+    *(s->older ? &s->older->newer : &windows.oldest) = s->newer;
+    s->newer = s->older = NULL;
+    windows.count--;
+}
+
+static void windows_add(struct zip_stream *s)
+{
+    s->older = windows.newest;
+    *(windows.newest ? &windows.newest->newer : &windows.oldest) = s;
+    windows.newest = s;
+    windows.count++;
+}
+
+static void drop_window(struct zip_stream *s)
+{
+    if (s->window) {
+        windows_remove(s);
+        free(s->window);
+        free(s->in);
+        s->window = s->in = NULL;
+        s->begun = false;
+    }
+}
+
+static void make_room(void)
+{
+    struct zip_stream *s = windows.oldest;
+
+    while (s && windows.count >= MOST_WINDOWS) {
+        struct zip_stream *newer = s->newer;
+        if (!s->busy) {
+            drop_window(s);
+        }
+        s = newer;
+    }
+}
+
+/* False: out of memory. Else it is this stream's until done_with_window. */
+static bool take_window(struct zip_stream *s)
+{
+    pthread_mutex_lock(&windows.mutex);
+    if (s->window) {
+        windows_remove(s);
+        windows_add(s);
+    } else {
+        make_room();
+        s->window = malloc(WINDOW);
+        s->in = malloc(STEP);
+        if (s->window && s->in) {
+            windows_add(s);
+        } else {
+            free(s->window);
+            free(s->in);
+            s->window = s->in = NULL;
+        }
+    }
+    s->busy = s->window != NULL;
+    pthread_mutex_unlock(&windows.mutex);
+    return s->busy;
+}
+
+static void done_with_window(struct zip_stream *s)
+{
+    pthread_mutex_lock(&windows.mutex);
+    s->busy = false;
+    pthread_mutex_unlock(&windows.mutex);
+}
+
+/* ---- inflating ------------------------------------------------------------------------------- */
+
+struct zip_stream *zip_stream_new(struct gd_zip *zip, const struct gd_zip_entry *entry)
+{
+    struct zip_stream *stream = calloc(1, sizeof(*stream));
+
+    if (stream) {
+        stream->zip = zip;
+        stream->entry = entry;
+        stream->mark_bytes =
+            entry->size / MOST_MARKS > MARK_BYTES ? entry->size / MOST_MARKS : MARK_BYTES;
+        if (inflateInit2(&stream->z, -15) != Z_OK) {
+            free(stream);
+            stream = NULL;
+        }
+    }
+    return stream;
+}
+
+void zip_stream_free(struct zip_stream *stream)
+{
+    if (stream) {
+        pthread_mutex_lock(&windows.mutex);
+        drop_window(stream);
+        pthread_mutex_unlock(&windows.mutex);
+        inflateEnd(&stream->z);
+        for (size_t i = 0; i < stream->mark_count; i++) {
+            inflateEnd(&stream->mark[i].z);
+        }
+        free(stream);
+    }
+}
+
+static int fault(const struct zip_stream *s, const char *what, struct gd_err *err)
+{
+    return gd_fail(err, GD_EPROTO, "%.200s: the member %.100s is damaged: %s",
+                   gd_disk_path(gd_zip_disk(s->zip)), s->entry->name, what);
+}
+
+static int begin(struct zip_stream *s, struct gd_err *err)
+{
+    s->begun = true;
+    s->base = s->fill = 0;
+    s->crc = crc32(0, NULL, 0);
+    s->left = s->entry->packed;
+    s->z.avail_in = 0;
+    if (inflateReset(&s->z) != Z_OK && inflateInit2(&s->z, -15) != Z_OK) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    return gd_zip_locate(s->zip, s->entry, &s->at, err);
+}
+
+/* Without memory for it there is no mark: reading back takes longer then. */
+static void set_mark(struct zip_stream *s)
+{
+    uint64_t end = s->base + s->fill;
+    uint64_t due = s->mark_count ? s->mark[s->mark_count - 1].base + s->mark_bytes : s->mark_bytes;
+    struct mark *mark = &s->mark[s->mark_count];
+
+    if (end >= due && s->mark_count < MOST_MARKS && inflateCopy(&mark->z, &s->z) == Z_OK) {
+        mark->base = end;
+        mark->at = s->at - s->z.avail_in;
+        mark->left = s->left + s->z.avail_in;
+        mark->crc = s->crc;
+        s->mark_count++;
+    }
+}
+
+/* The last one that is not behind that place. NULL: there is none. */
+static struct mark *find_mark(struct zip_stream *s, uint64_t at)
+{
+    size_t low = 0, high = s->mark_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (s->mark[middle].base <= at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low ? &s->mark[low - 1] : NULL;
+}
+
+static int go_to_mark(struct zip_stream *s, struct mark *mark, struct gd_err *err)
+{
+    inflateEnd(&s->z);
+    if (inflateCopy(&s->z, &mark->z) != Z_OK) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    s->begun = true;
+    s->z.avail_in = 0;
+    s->base = mark->base;
+    s->fill = 0;
+    s->at = mark->at;
+    s->left = mark->left;
+    s->crc = mark->crc;
+    return GD_OK;
+}
+
+/* What it takes in memory is in proportion to the file. */
+static bool may_load(const struct gd_zip_entry *entry)
+{
+    return entry->size <= LOAD_MAX || entry->size / LOAD_RATIO <= entry->packed;
+}
+
+/* So that reading on leads to that place, by the shortest way. */
+static int seek(struct zip_stream *s, uint64_t at, struct gd_err *err)
+{
+    bool back = s->begun && at < s->base;
+    struct mark *mark = find_mark(s, at);
+
+    if (back && ++s->rewinds > MOST_REWINDS && may_load(s->entry)) {
+        return gd_fail(err, GD_ENODATA, "the member is not read in order");
+    }
+    if (mark && (back || !s->begun || mark->base > s->base + s->fill)) {
+        return go_to_mark(s, mark, err);
+    }
+    return back || !s->begun ? begin(s, err) : GD_OK;
+}
+
+/* At the end there is nothing more, and zlib may still hold some of what it inflated. */
+static int feed(struct zip_stream *s, struct gd_err *err)
+{
+    size_t n = s->left < STEP ? (size_t)s->left : STEP;
+
+    if (n == 0) {
+        return GD_OK;
+    }
+    int rc = gd_disk_read(gd_zip_disk(s->zip), s->at, s->in, n, err);
+    s->at += n;
+    s->left -= n;
+    s->z.next_in = s->in;
+    s->z.avail_in = (uInt)n;
+    return rc;
+}
+
+static bool is_cut_short(const struct zip_stream *s, int got)
+{
+    return got == Z_BUF_ERROR && s->left == 0 && s->z.avail_in == 0;
+}
+
+/* All of it was inflated. */
+static int check_end(struct zip_stream *s, int got, struct gd_err *err)
+{
+    unsigned char beyond;
+
+    while (got != Z_STREAM_END) {
+        int rc = s->z.avail_in == 0 ? feed(s, err) : GD_OK;
+        if (rc) {
+            return rc;
+        }
+        s->z.next_out = &beyond;
+        s->z.avail_out = 1;
+        got = inflate(&s->z, Z_NO_FLUSH);
+        if (is_cut_short(s, got)) {
+            return fault(s, "its data end too early", err);
+        }
+        if (s->z.avail_out == 0 || (got != Z_OK && got != Z_STREAM_END)) {
+            return fault(s, "it inflates to more than it claims", err);
+        }
+    }
+    if (s->left || s->z.avail_in) {
+        return fault(s, "it is not as long as it claims", err);
+    }
+    return s->crc == s->entry->crc ? GD_OK : fault(s, "its CRC is another one", err);
+}
+
+static int inflate_more(struct zip_stream *s, struct gd_err *err)
+{
+    if (s->fill + STEP > WINDOW) {
+        memmove(s->window, s->window + WINDOW / 2, s->fill - WINDOW / 2);
+        s->base += WINDOW / 2;
+        s->fill -= WINDOW / 2;
+    }
+    uint64_t rest = s->entry->size - s->base - s->fill;
+    size_t room = rest < STEP ? (size_t)rest : STEP;
+    int rc = s->z.avail_in == 0 ? feed(s, err) : GD_OK;
+
+    if (rc) {
+        return rc;
+    }
+    s->z.next_out = s->window + s->fill;
+    s->z.avail_out = (uInt)room;
+    int got = inflate(&s->z, Z_NO_FLUSH);
+    if (is_cut_short(s, got)) {
+        return fault(s, "its data end too early", err);
+    }
+    if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) {
+        return fault(s, s->z.msg ? s->z.msg : "it cannot be inflated", err);
+    }
+    room -= s->z.avail_out;
+    s->crc = crc32(s->crc, s->window + s->fill, (uInt)room);
+    s->fill += room;
+    if (room == rest) {
+        return check_end(s, got, err);
+    }
+    if (got != Z_STREAM_END) {
+        set_mark(s);
+    }
+    return got == Z_STREAM_END ? fault(s, "it is not as long as it claims", err) : GD_OK;
+}
+
+static int read_window(struct zip_stream *s, uint64_t at, unsigned char *out, size_t size,
+                       struct gd_err *err)
+{
+    int rc = seek(s, at, err);
+
+    while (rc == GD_OK && size > 0) {
+        uint64_t end = s->base + s->fill;
+        if (at < end) {
+            size_t n = end - at < size ? (size_t)(end - at) : size;
+            memcpy(out, s->window + (at - s->base), n);
+            at += n;
+            out += n;
+            size -= n;
+        } else {
+            rc = inflate_more(s, err);
+        }
+    }
+    if (rc && rc != GD_ENODATA) {
+        s->begun = false; /* the next reader finds the same */
+    }
+    return rc;
+}
+
+int zip_stream_read(struct zip_stream *s, uint64_t at, void *ret, size_t size, struct gd_err *err)
+{
+    if (!take_window(s)) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    int rc = read_window(s, at, ret, size, err);
+    done_with_window(s);
+    return rc;
+}

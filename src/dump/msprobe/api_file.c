@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Files of API dumps: JSON that may be cut short, and directories that tell step and rank. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/detect.h"
+#include "dump/msprobe/api_load.h"
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+int api_text_read(const char *path, uint64_t max, struct api_text *ret, struct gd_err *err)
+{
+    struct gd_disk *disk;
+    uint64_t size;
+    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
+
+    if (rc) {
+        return rc;
+    }
+    size = gd_disk_size(disk);
+    ret->data = size <= max ? malloc((size_t)size + 1) : NULL;
+    if (size > max) {
+        rc = gd_fail(err, GD_ELIMIT, "it has %llu bytes: at most %llu", (unsigned long long)size,
+                     (unsigned long long)max);
+    } else if (!ret->data) {
+        rc = gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path);
+    } else {
+        rc = size ? gd_disk_read(disk, 0, ret->data, (size_t)size, err) : GD_OK;
+    }
+    gd_disk_unref(disk);
+    if (rc) {
+        free(size <= max ? ret->data : NULL);
+        return rc;
+    }
+    ret->size = (size_t)size;
+    ret->data[size] = '\0';
+    return GD_OK;
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+/* The value that begins at the token, as a tree. */
+static int value_tree(struct gd_json *json, const struct gd_json_token *token, cJSON **ret,
+                      struct gd_err *err)
+{
+    struct gd_json_options options = {.max_depth = GD_JSON_MAX_DEPTH, .what = json->what};
+    size_t begin = token->at;
+    int rc = gd_json_skip(json, token, err);
+
+    return rc ? rc : gd_json_parse(json->text + begin, json->at - begin, &options, ret, err);
+}
+
+/* All members of the object whose beginning was the last token. */
+static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct gd_err *err)
+{
+    struct gd_json_token token;
+    int rc;
+
+    for (;;) {
+        cJSON *tree = NULL;
+        char *name;
+
+        rc = gd_json_next(json, &token, err);
+        if (rc || token.kind == GD_JSON_OBJECT_END) {
+            return rc;
+        }
+        name = strdup(token.text);
+        if (!name) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        rc = gd_json_next(json, &token, err);
+        rc = rc ? rc : value_tree(json, &token, &tree, err);
+        rc = rc ? rc : fn(ctx, name, tree, err);
+        cJSON_Delete(tree);
+        free(name);
+        if (rc) {
+            return rc;
+        }
+    }
+}
+
+static int find_member(struct gd_json *json, const char *member, api_member_fn fn, void *ctx,
+                       struct gd_err *err)
+{
+    struct gd_json_token token;
+    int rc = gd_json_next(json, &token, err);
+
+    if (!rc && token.kind != GD_JSON_OBJECT) {
+        return gd_json_fail(json, token.at, GD_EPROTO, err, "an object was expected");
+    }
+    if (!rc && !member[0]) {
+        return each_member(json, fn, ctx, err);
+    }
+    while (!rc) {
+        bool wanted;
+
+        rc = gd_json_next(json, &token, err);
+        if (rc || token.kind == GD_JSON_OBJECT_END) {
+            return rc;
+        }
+        wanted = strcmp(token.text, member) == 0;
+        rc = gd_json_next(json, &token, err);
+        if (!rc && wanted && token.kind == GD_JSON_OBJECT) {
+            rc = each_member(json, fn, ctx, err);
+        } else if (!rc && wanted) {
+            rc = gd_json_fail(json, token.at, GD_EPROTO, err, "\"%s\" is no object", member);
+        } else if (!rc) {
+            rc = gd_json_skip(json, &token, err);
+        }
+    }
+    return rc;
+}
+
+int api_members(const struct api_text *text, const char *what, const char *member, api_member_fn fn,
+                void *ctx, struct gd_err *err)
+{
+    struct gd_json json = {
+        .text = text->data, .size = text->size, .max_depth = GD_JSON_MAX_DEPTH, .what = what};
+    int rc = find_member(&json, member, fn, ctx, err);
+
+    gd_json_deinit(&json);
+    return rc;
+}
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+/* The number of "stepN", "step_N"; -1: it is another name. */
+static int64_t number_behind(const char *name, size_t len, const char *word)
+{
+    size_t at = strlen(word);
+    int64_t number = 0;
+
+    if (len <= at || strncmp(name, word, at) != 0) {
+        return -1;
+    }
+    at += name[at] == '_';
+    if (at == len) {
+        return -1;
+    }
+    for (; at < len; at++) {
+        if (name[at] < '0' || name[at] > '9' || number > INT32_MAX / 10 - 1) {
+            return -1;
+        }
+        number = number * 10 + (name[at] - '0');
+    }
+    return number;
+}
+
+/* "TAG_v4.0" of ptdbg_ascend. */
+static bool is_version(const char *name, size_t len)
+{
+    size_t at = len;
+
+    while (at > 0 && (name[at - 1] == '.' || name[at - 1] == 'T' ||
+                      (name[at - 1] >= '0' && name[at - 1] <= '9'))) {
+        at--;
+    }
+    return at < len && at >= 3 && name[at - 1] == 'v' && name[at - 2] == '_';
+}
+
+/* "Nov22_08-41-10-rank3-de30794b" of msprobe's monitor: a run of its own, and its rank. */
+static bool is_run(const char *name, size_t len, int *rank)
+{
+    const char *at = len > 24 && name[5] == '_' ? strstr(name + 14, "-rank") : NULL;
+    int64_t number =
+        at == name + 14 ? number_behind(at + 1, 4 + strspn(at + 5, "0123456789"), "rank") : -1;
+
+    if (number < 0) {
+        return false;
+    }
+    *rank = (int)number;
+    return true;
+}
+
+/* Above the steps of MindSpore's mixed execution: both are of one training. */
+static bool is_mode(const char *name, size_t len)
+{
+    return (len == 5 && strncmp(name, "graph", 5) == 0) ||
+           (len == 8 && strncmp(name, "pynative", 8) == 0);
+}
+
+/* Whether the directory tells something and is none of the root's. */
+static bool take_component(const char *name, size_t len, struct api_where *ret, int64_t *process)
+{
+    int64_t step = number_behind(name, len, "step"), rank = number_behind(name, len, "rank");
+    int64_t id = number_behind(name, len, "proc");
+
+    if (step >= 0 && !ret->has_step) {
+        ret->step = step;
+        ret->has_step = true;
+    } else if (rank >= 0 && !ret->has_rank && *process < 0) {
+        ret->rank = (int)rank;
+        ret->has_rank = true;
+    } else if (id >= 0 && !ret->has_rank && *process < 0) {
+        *process = id;
+    } else if (!ret->has_rank && *process < 0 && is_run(name, len, &ret->rank)) {
+        ret->has_rank = true;
+        return false;
+    } else {
+        return (len == 4 && strncmp(name, "rank", 4) == 0) || is_version(name, len) ||
+               (ret->has_step && is_mode(name, len));
+    }
+    return true;
+}
+
+void api_where_of(const char *path, struct api_where *ret)
+{
+    const char *slash = strrchr(path, '/');
+    size_t end = slash ? (size_t)(slash - path) : 0;
+    int64_t process = -1;
+
+    *ret = (struct api_where){.above = 0};
+    while (end > 0) {
+        size_t begin = end;
+
+        while (begin > 0 && path[begin - 1] != '/') {
+            begin--;
+        }
+        if (!take_component(path + begin, end - begin, ret, &process)) {
+            break;
+        }
+        ret->above++;
+        end = begin > 0 ? begin - 1 : 0;
+    }
+    if (process >= 0) {
+        snprintf(ret->root, sizeof(ret->root), "%.*s/proc%lld", (int)(end > 3900 ? 3900 : end),
+                 path, (long long)process);
+    } else {
+        snprintf(ret->root, sizeof(ret->root), "%.*s", (int)(end > 4000 ? 4000 : end), path);
+    }
+    if (!ret->root[0]) {
+        snprintf(ret->root, sizeof(ret->root), "%s", path[0] == '/' ? "/" : ".");
+    }
+}
+
+int api_rank_of(const char *path)
+{
+    const char *at = strstr(path, "rank_");
+    int64_t rank = at ? number_behind(at, 5 + strspn(at + 5, "0123456789"), "rank") : -1;
+
+    return rank < 0 ? 0 : (int)rank;
+}
+
+uint32_t api_up(const struct gd_listing *listing, uint32_t entry, uint32_t count)
+{
+    while (count-- > 0 && listing->entry[entry].parent != GD_NO_ENTRY) {
+        entry = listing->entry[entry].parent;
+    }
+    return entry;
+}
+
+int api_found(struct gd_findings *findings, const struct gd_finding *finding, struct gd_err *err)
+{
+    for (size_t i = findings->count; i-- > 0;) {
+        if (findings->item[i].format != finding->format) {
+            break;
+        }
+        if (findings->item[i].root == finding->root) {
+            findings->item[i].files += finding->files;
+            return GD_OK;
+        }
+    }
+    return gd_findings_add(findings, finding, err);
+}

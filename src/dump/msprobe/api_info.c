@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* forward_info, backward_info and stack_info files, as overflow replay and accuracy checker of
+ * ptdbg_ascend write them: what calls were given. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/msprobe/api_walk.h"
+
+#define MAX_FILE (UINT64_C(2) << 30)
+
+struct reading {
+    struct api_load *load;
+    const struct api_where *where;
+    const char *folder; /* below which the files with values are */
+};
+
+static const char *base_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return slash ? slash + 1 : name;
+}
+
+/* "forward_info_PID.json": where PID begins; NULL: another name. */
+static const char *parse_name(const char *name, const char *word)
+{
+    size_t len = strlen(word), digits;
+
+    name = base_of(name);
+    if (strncmp(name, word, len) != 0) {
+        return NULL;
+    }
+    digits = strspn(name + len, "0123456789");
+    return digits && strcmp(name + len + digits, ".json") == 0 ? name + len : NULL;
+}
+
+static bool wants(const struct gd_listing *listing, uint32_t entry)
+{
+    const char *name = listing->entry[entry].name;
+
+    return parse_name(name, "forward_info_") || parse_name(name, "backward_info_");
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int take_api(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
+{
+    struct reading *in = ctx;
+    struct api_place place = {
+        .is_input = true, .label = "", .step = in->where->step, .folder = in->folder};
+    const cJSON *kwargs = cJSON_GetObjectItemCaseSensitive(value, "kwargs");
+    struct api_call *call;
+    uint32_t number;
+    int rc = api_call_get(in->load, name, &call, err);
+
+    if (rc) {
+        return rc;
+    }
+    number = (uint32_t)(call - in->load->call);
+    if (cJSON_IsArray(value)) {
+        return api_elements(in->load, number, value, &place, err);
+    }
+    rc = api_elements(in->load, number, cJSON_GetObjectItemCaseSensitive(value, "args"), &place,
+                      err);
+    place.label = "kwargs";
+    return rc ? rc : api_elements(in->load, number, kwargs, &place, err);
+}
+
+static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
+{
+    struct reading *in = ctx;
+    struct api_call *call = api_call_find(in->load, name);
+
+    return call && !call->frames && cJSON_IsArray(value)
+               ? api_frames(in->load, value, &call->frames, &call->frame_count, err)
+               : GD_OK;
+}
+
+/* What stands in front of a fault is taken: a crash leaves the end of the file away. */
+static int take_file(struct reading *in, const char *path, api_member_fn fn, bool must,
+                     struct gd_err *err)
+{
+    struct api_text text;
+    struct gd_err why;
+    int rc = api_text_read(path, MAX_FILE, &text, &why);
+
+    if (rc == GD_ENOTFOUND && !must) {
+        return GD_OK;
+    }
+    if (!rc) {
+        rc = api_members(&text, path, "", fn, in, &why);
+        free(text.data);
+    }
+    return rc ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
+}
+
+static int take(struct api_load *load, const char *path, const struct api_where *where,
+                struct gd_err *err)
+{
+    struct reading in = {.load = load, .where = where};
+    const char *base = base_of(path), *pid = parse_name(path, "forward_info_");
+    char folder[PATH_MAX], stack[PATH_MAX];
+    int rc;
+
+    pid = pid ? pid : parse_name(path, "backward_info_");
+    snprintf(folder, sizeof(folder), "%.*s", base > path ? (int)(base - path) - 1 : 1,
+             base > path ? path : ".");
+    snprintf(stack, sizeof(stack), "%.3000s/stack_info_%.40s", folder, pid ? pid : "");
+    in.folder = folder;
+    snprintf(gd_catalog_peer(load->catalog)->framework,
+             sizeof(gd_catalog_peer(load->catalog)->framework), "PyTorch");
+    rc = take_file(&in, path, take_api, true, err);
+    return rc ? rc : take_file(&in, stack, take_stack, false, err);
+}
+
+static const struct api_walk_ops ops = {
+    .rule = "forward_info_PID.json, backward_info_PID.json",
+    .wants = wants,
+    .take = take,
+};
+
+const struct gd_dump_format gd_api_info_format = {
+    .name = "api-info",
+    .what = "API info files of ptdbg_ascend (forward_info, backward_info)",
+    .detail = &ops,
+    .find = api_walk_find,
+    .read = api_walk_read,
+};

@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/msprobe/api_load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define MAX_CALLS (UINT32_C(1) << 24)
+#define MAX_PLAIN 1024 /* numbers of slots that are taken at their word */
+#define ASK_EVERY 1024
+#define MAX_ATTRS 48 /* of a call, those of its slots aside */
+
+struct api_label {
+    const char *text;
+    uint32_t number; /* among those of the call that are no plain numbers */
+    struct api_label *next;
+};
+
+struct api_item {
+    struct api_value of;
+    const struct api_label *named; /* NULL: the slot is `plain` */
+    uint32_t plain;
+    struct api_item *next;
+};
+
+static int no_memory(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory for the calls of a dump");
+}
+
+const char *api_keep(struct api_load *load, const char *text)
+{
+    return gd_arena_strdup(&load->arena, text);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+struct api_call *api_call_find(struct api_load *load, const char *name)
+{
+    uint64_t hash = gd_lookup_hash(&load->lookup, name, strlen(name));
+    uint32_t number;
+    size_t at = 0;
+
+    while (gd_lookup_next(&load->lookup, hash, &at, &number)) {
+        if (strcmp(load->call[number].name, name) == 0) {
+            return &load->call[number];
+        }
+    }
+    return NULL;
+}
+
+static enum gd_node_kind kind_of(const char *name)
+{
+    if (strstr(name, "backward") || strstr(name, "parameters_grad") || strstr(name, "_grad.")) {
+        return GD_NODE_GRADIENT;
+    }
+    return strstr(name, "forward") ? GD_NODE_ACTIVATION : GD_NODE_AUTO;
+}
+
+void api_step(struct api_load *load, int64_t step)
+{
+    if (load->step != step) {
+        load->step = step;
+        load->last = 0;
+    }
+}
+
+/* A call that one step alone has runs where it ran there, not after all others. */
+static void put_in_order(struct api_load *load, struct api_call *call)
+{
+    uint32_t *before = load->last ? &load->call[load->last - 1].next : &load->first;
+
+    call->next = *before;
+    *before = (uint32_t)(call - load->call) + 1;
+}
+
+static void number_calls(struct api_load *load)
+{
+    uint32_t order = 0;
+
+    for (uint32_t at = load->first; at; at = load->call[at - 1].next) {
+        bool runs = load->call[at - 1].kind != GD_NODE_WEIGHT; /* a parameter is there before */
+        load->call[at - 1].order = runs ? order++ : GD_NO_ORDER;
+    }
+}
+
+int api_call_get(struct api_load *load, const char *name, struct api_call **ret, struct gd_err *err)
+{
+    struct api_call *call = api_call_find(load, name);
+    int rc;
+
+    if (call) {
+        load->last = (uint32_t)(call - load->call) + 1;
+        *ret = call;
+        return GD_OK;
+    }
+    if (!name[0] || strlen(name) > API_MAX_NAME || load->count >= MAX_CALLS) {
+        return gd_fail(err, GD_ELIMIT, "a call whose name has %zu bytes: 1 to %d", strlen(name),
+                       API_MAX_NAME);
+    }
+    if (load->count == load->cap) {
+        size_t cap = load->cap ? load->cap * 2 : 256;
+        struct api_call *grown = realloc(load->call, cap * sizeof(*grown));
+
+        if (!grown) {
+            return no_memory(err);
+        }
+        load->call = grown;
+        load->cap = cap;
+    }
+    call = &load->call[load->count];
+    *call = (struct api_call){.name = api_keep(load, name), .kind = kind_of(name)};
+    if (!call->name) {
+        return no_memory(err);
+    }
+    rc = gd_lookup_add(&load->lookup, gd_lookup_hash(&load->lookup, name, strlen(name)),
+                       (uint32_t)load->count, err);
+    if (rc == GD_OK) {
+        put_in_order(load, call);
+        load->last = (uint32_t)++load->count;
+    }
+    *ret = call;
+    return rc;
+}
+
+int api_attr_add(struct api_load *load, struct api_call *call, const char *name, const char *value,
+                 struct gd_err *err)
+{
+    struct api_attr **at = &call->attrs, *attr;
+    size_t count = 0;
+
+    for (; *at; at = &(*at)->next) {
+        if (strcmp((*at)->name, name) == 0 || ++count == MAX_ATTRS) {
+            return GD_OK;
+        }
+    }
+    attr = gd_arena_alloc(&load->arena, sizeof(*attr));
+    if (attr) {
+        *attr = (struct api_attr){.name = api_keep(load, name), .value = api_keep(load, value)};
+    }
+    if (!attr || !attr->name || !attr->value) {
+        return no_memory(err);
+    }
+    *at = attr;
+    return GD_OK;
+}
+
+int api_event_add(struct api_load *load, struct api_call *call, int64_t step, const char *kind,
+                  const char *text, struct gd_err *err)
+{
+    struct api_event *event = call->events;
+
+    for (; event; event = event->next) {
+        if (event->step == step && strcmp(event->kind, kind) == 0) {
+            return GD_OK;
+        }
+    }
+    event = gd_arena_alloc(&load->arena, sizeof(*event));
+    if (event) {
+        *event = (struct api_event){
+            .kind = kind, .text = api_keep(load, text), .step = step, .next = call->events};
+    }
+    if (!event || !event->text) {
+        return no_memory(err);
+    }
+    call->events = event;
+    return GD_OK;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static const struct api_label *label_of(struct api_load *load, struct api_call *call, int io,
+                                        const char *text)
+{
+    struct api_label *label = call->labels[io];
+
+    for (; label; label = label->next) {
+        if (strcmp(label->text, text) == 0) {
+            return label;
+        }
+    }
+    label = gd_arena_alloc(&load->arena, sizeof(*label));
+    if (label) {
+        *label = (struct api_label){.text = api_keep(load, text),
+                                    .number = call->label_count[io]++,
+                                    .next = call->labels[io]};
+        call->labels[io] = label;
+    }
+    return label && label->text ? label : NULL;
+}
+
+static const void *keep(struct api_load *load, const void *data, size_t size, bool *ok)
+{
+    void *copy = data ? gd_arena_alloc(&load->arena, size) : NULL;
+
+    if (copy) {
+        memcpy(copy, data, size);
+    }
+    *ok = *ok && (copy || !data);
+    return copy;
+}
+
+static struct api_item *same_place(const struct api_call *call, const struct api_value *value)
+{
+    for (struct api_item *item = call->values; item && item->of.step == value->step;
+         item = item->next) {
+        if (item->of.is_input == value->is_input && strcmp(item->of.label, value->label) == 0) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+static void fill(struct api_value *value, const struct api_value *more)
+{
+    if (value->source) {
+        gd_source_unref(more->source);
+    } else {
+        value->source = more->source;
+    }
+    value->dtype = value->dtype == GD_DT_NONE ? more->dtype : value->dtype;
+    value->shape = value->shape ? value->shape : more->shape;
+    value->stats = value->stats ? value->stats : more->stats;
+    value->digest = value->digest ? value->digest : more->digest;
+    value->note = value->note ? value->note : more->note;
+    value->needs_grad = value->needs_grad ? value->needs_grad : more->needs_grad;
+}
+
+static int give_slot(struct api_load *load, struct api_call *call, struct api_item *item,
+                     struct gd_err *err)
+{
+    uint64_t plain = 0;
+    int io = item->of.is_input;
+
+    if (!item->of.label[0] || (gd_json_unsigned(item->of.label, &plain) && plain < MAX_PLAIN)) {
+        item->plain = (uint32_t)plain;
+        call->plain[io] = item->plain + 1 > call->plain[io] ? item->plain + 1 : call->plain[io];
+        return GD_OK;
+    }
+    if (call->label_count[io] >= API_MAX_SLOTS) {
+        return gd_fail(err, GD_ELIMIT, "%.200s has more than %d tensors", call->name,
+                       API_MAX_SLOTS);
+    }
+    item->named = label_of(load, call, io, item->of.label);
+    return item->named ? GD_OK : no_memory(err);
+}
+
+static int keep_value(struct api_load *load, struct api_call *call, const struct api_value *value,
+                      struct gd_err *err)
+{
+    struct api_item *item = gd_arena_alloc(&load->arena, sizeof(*item)), *same;
+    bool ok = item != NULL;
+    int rc;
+
+    if (!ok) {
+        return no_memory(err);
+    }
+    *item = (struct api_item){.of = *value, .next = call->values};
+    item->of.label = keep(load, value->label, strlen(value->label) + 1, &ok);
+    item->of.shape = keep(load, value->shape, sizeof(*value->shape), &ok);
+    item->of.stats = keep(load, value->stats, sizeof(*value->stats), &ok);
+    item->of.digest = value->digest ? api_keep(load, value->digest) : NULL;
+    item->of.note = value->note ? api_keep(load, value->note) : NULL;
+    if (!ok) {
+        return no_memory(err);
+    }
+    same = same_place(call, value);
+    if (same) {
+        fill(&same->of, &item->of);
+        return GD_OK;
+    }
+    rc = give_slot(load, call, item, err);
+    if (!rc) {
+        call->values = item;
+    }
+    return rc;
+}
+
+int api_value_add(struct api_load *load, struct api_call *call, const struct api_value *value,
+                  struct gd_err *err)
+{
+    int rc;
+
+    if (++load->done % ASK_EVERY == 0 && load->go_on && !load->go_on(load->ctx, load->done)) {
+        gd_source_unref(value->source);
+        return gd_fail(err, GD_EINTR, "interrupted after %llu tensors",
+                       (unsigned long long)load->done);
+    }
+    rc = keep_value(load, call, value, err);
+    if (rc) {
+        gd_source_unref(value->source);
+    }
+    return rc;
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+/* "File PATH, line N, in FUNCTION, \n CODE": read from the right as far as PATH may hold commas. */
+static bool parse_frame(struct api_load *load, const char *text, struct gd_frame *ret)
+{
+    const char *line = NULL, *in, *code, *function_end;
+    const char *file = strncmp(text, "File ", 5) == 0 ? text + 5 : text;
+    uint64_t number = 0;
+
+    for (const char *at = strstr(file, ", line "); at; at = strstr(at + 1, ", line ")) {
+        line = at[7] >= '0' && at[7] <= '9' ? at : line;
+        if (line && strstr(line, ", in ")) {
+            break;
+        }
+    }
+    in = line ? strstr(line, ", in ") : NULL;
+    if (!in) {
+        *ret = (struct gd_frame){.file = "", .function = "", .code = api_keep(load, text)};
+        return ret->code != NULL;
+    }
+    for (const char *at = line + 7; *at >= '0' && *at <= '9' && number < 100000000; at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    code = strchr(in, '\n');
+    function_end = code ? code : in + strlen(in);
+    while (function_end > in + 5 && strchr(", ", function_end[-1])) {
+        function_end--;
+    }
+    while (code && (*code == '\n' || *code == ' ')) {
+        code++;
+    }
+    *ret = (struct gd_frame){
+        .file = gd_arena_strndup(&load->arena, file, (size_t)(line - file)),
+        .line = (uint32_t)number,
+        .function = gd_arena_strndup(&load->arena, in + 5, (size_t)(function_end - in - 5)),
+        .code = api_keep(load, code ? code : "")};
+    return ret->file && ret->function && ret->code;
+}
+
+static bool frame_of_array(struct api_load *load, const cJSON *array, struct gd_frame *ret)
+{
+    const cJSON *file = array->child, *line = file ? file->next : NULL;
+    const cJSON *function = line ? line->next : NULL, *code = function ? function->next : NULL;
+    const char *text = cJSON_GetStringValue(line);
+    uint64_t number = 0;
+
+    if (text && gd_json_unsigned(text, &number) && number > UINT32_MAX) {
+        number = 0;
+    } else if (cJSON_IsNumber(line) && line->valuedouble > 0 && line->valuedouble < 1e9) {
+        number = (uint64_t)line->valuedouble;
+    }
+    *ret = (struct gd_frame){.line = (uint32_t)number};
+    text = cJSON_GetStringValue(file);
+    ret->file = api_keep(load, text ? text : "");
+    text = cJSON_GetStringValue(function);
+    ret->function = api_keep(load, text ? text : "");
+    text = cJSON_GetStringValue(code);
+    ret->code = api_keep(load, text ? text : "");
+    return ret->file && ret->function && ret->code;
+}
+
+int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame **ret,
+               uint32_t *count, struct gd_err *err)
+{
+    struct gd_frame *frames;
+    uint32_t size = 0, used = 0;
+    const cJSON *item;
+
+    *count = 0;
+    cJSON_ArrayForEach(item, array)
+    {
+        size += size < API_MAX_SLOTS;
+    }
+    frames = gd_arena_alloc(&load->arena, (size + 1) * sizeof(*frames));
+    if (!frames) {
+        return no_memory(err);
+    }
+    cJSON_ArrayForEach(item, array)
+    {
+        bool ok = true;
+
+        if (used == size) {
+            break;
+        }
+        if (cJSON_IsString(item) && item->valuestring[0]) {
+            ok = parse_frame(load, item->valuestring, &frames[used++]);
+        } else if (cJSON_IsArray(item)) {
+            ok = frame_of_array(load, item, &frames[used++]);
+        }
+        if (!ok) {
+            return no_memory(err);
+        }
+    }
+    *ret = frames;
+    *count = used;
+    return GD_OK;
+}
+
+/* ---- names of nodes -------------------------------------------------------------------------- */
+
+static bool is_number(const char *text, size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && text[i] >= '0' && text[i] <= '9') {
+        i++;
+    }
+    return len > 0 && i == len;
+}
+
+/* The parts of "Module.PATH.Class.forward.N": how much of it is PATH with "Module." in front, 0 for
+ * what is no module. */
+static size_t module_path(const char *name)
+{
+    size_t dots[4] = {0}, count = 0, prefix;
+
+    prefix = strncmp(name, "Module.", 7) == 0 ? 7 : strncmp(name, "Cell.", 5) == 0 ? 5 : 0;
+    for (size_t i = strlen(name); prefix && i-- > prefix && count < 3;) {
+        if (name[i] == '.') {
+            dots[count++] = i;
+        }
+    }
+    if (count == 2) {
+        dots[count++] = prefix - 1; /* the class alone */
+    }
+    if (count < 3 || !is_number(name + dots[0] + 1, strlen(name + dots[0] + 1))) {
+        return 0;
+    }
+    return dots[2];
+}
+
+static void put_scope(struct gd_buf *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        gd_buf_putc(out, text[i] == '.' ? '/' : text[i]);
+    }
+    if (len) {
+        gd_buf_putc(out, '/');
+    }
+}
+
+/* Modules are scopes: "Module.layers.0.Linear.forward.0" is layers/0/Linear.forward.0, and what ran
+ * in it is layers/0/NAME. */
+static void name_node(struct api_load *load, const struct api_call *call, struct gd_buf *out)
+{
+    const char *of = call->name, *leaf = call->name;
+    size_t path = module_path(of), prefix = strncmp(of, "Cell.", 5) == 0 ? 5 : 7;
+
+    if (call->leaf) {
+        leaf = of + strlen(of) - call->leaf;
+        of = call->parent;
+        path = strlen(of);
+        prefix = 0;
+    } else if (path) {
+        leaf = of + path + 1;
+    } else if (call->parent) {
+        of = call->parent;
+        path = module_path(of);
+        prefix = strncmp(of, "Cell.", 5) == 0 ? 5 : 7;
+        if (!path && !api_call_find(load, of)) {
+            path = strlen(of); /* "optimizer", or a scope */
+            prefix = 0;
+        }
+    }
+    gd_buf_clear(out);
+    if (path > prefix) {
+        put_scope(out, of + prefix, path - prefix);
+    }
+    gd_buf_puts(out, leaf);
+}
+
+/* "relu" of Torch.relu.0.forward, "Linear" of a module, "relu" of Torch_relu_0_forward. */
+static void type_of(const char *name, char *out, size_t size)
+{
+    size_t path = module_path(name), end, begin = strcspn(name, "._"), len = strlen(name);
+
+    if (len > 6 && strcmp(name + len - 6, ".debug") == 0) { /* VARIABLE.N.debug */
+        snprintf(out, size, "debug");
+        return;
+    }
+    if (path) {
+        begin = path + 1;
+        end = begin + strcspn(name + begin, ".");
+    } else {
+        begin += name[begin] != '\0';
+        end = len;
+        for (int part = 0; part < 2; part++) { /* the number and the direction */
+            size_t at = end;
+
+            while (at > begin && name[at - 1] != '.' && name[at - 1] != '_') {
+                at--;
+            }
+            end = at > begin ? at - 1 : end;
+        }
+    }
+    snprintf(out, size, "%.*s", end > begin ? (int)(end - begin) : (int)len,
+             end > begin ? name + begin : name);
+}
+
+/* ---- into the catalog ------------------------------------------------------------------------ */
+
+static uint32_t slot_of(const struct api_call *call, const struct api_item *item)
+{
+    int io = item->of.is_input;
+    uint32_t base = io ? call->plain[0] + call->label_count[0] : 0;
+
+    return base + (item->named ? call->plain[io] + item->named->number : item->plain);
+}
+
+/* Which slots are no plain arguments, as attributes of the node. */
+static uint32_t describe_slots(struct api_load *load, const struct api_call *call,
+                               struct gd_attr *ret, uint32_t max)
+{
+    uint32_t count = 0;
+
+    for (int io = 0; io < 2; io++) {
+        for (const struct api_label *label = call->labels[io]; label && count < max;
+             label = label->next) {
+            char name[32];
+
+            snprintf(name, sizeof(name), "slot %s%u", io ? "in" : "",
+                     call->plain[io] + label->number);
+            ret[count] = (struct gd_attr){.name = api_keep(load, name), .value = label->text};
+            count += ret[count].name != NULL;
+        }
+    }
+    return count;
+}
+
+static int add_node(struct api_load *load, const struct api_call *call, uint32_t order,
+                    struct gd_buf *name, gd_node_id *ret, struct gd_err *err)
+{
+    struct gd_graph *graph = gd_catalog_graph(load->catalog);
+    struct gd_attr attr[64 + MAX_ATTRS];
+    char type[256];
+    struct gd_node_desc desc = {.wire_name = call->name,
+                                .type = call->type ? call->type : type,
+                                .kind = call->kind,
+                                .frames = call->frames,
+                                .frame_count = call->frame_count,
+                                .attrs = attr,
+                                .order = order};
+    uint32_t outputs = call->plain[0] + call->label_count[0];
+    uint32_t inputs = call->plain[1] + call->label_count[1];
+    int rc;
+
+    type_of(call->name, type, sizeof(type));
+    desc.attr_count = describe_slots(load, call, attr, 64);
+    for (const struct api_attr *more = call->attrs; more; more = more->next) {
+        attr[desc.attr_count++] = (struct gd_attr){.name = more->name, .value = more->value};
+    }
+    name_node(load, call, name);
+    if (gd_graph_lookup(graph, gd_buf_text(name), name->len) != GD_NO_NODE) {
+        gd_buf_clear(name); /* two of one name: the file's own tells them apart */
+        gd_buf_puts(name, call->name);
+    }
+    desc.name = gd_buf_text(name);
+    rc = name->failed ? no_memory(err) : gd_graph_add(graph, &desc, ret, err);
+    return rc ? rc : gd_graph_set_slots(graph, *ret, outputs, inputs, err);
+}
+
+static int add_values(struct api_load *load, struct api_call *call, gd_node_id node,
+                      struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (struct api_item *item = call->values; !rc && item; item = item->next) {
+        struct gd_catalog_value value = {.node = node,
+                                         .slot = slot_of(call, item),
+                                         .step = item->of.step,
+                                         .source = item->of.source,
+                                         .stats = item->of.stats,
+                                         .dtype = item->of.dtype,
+                                         .shape = item->of.shape,
+                                         .digest = item->of.digest,
+                                         .note = item->of.note,
+                                         .needs_grad = item->of.needs_grad};
+        struct gd_output output = {.dtype = item->of.dtype};
+
+        if (item->of.shape) {
+            output.shape = *item->of.shape;
+            gd_graph_set_output(gd_catalog_graph(load->catalog), node, value.slot, &output);
+        }
+        rc = gd_catalog_add(load->catalog, &value, err);
+    }
+    for (const struct api_event *event = call->events; !rc && event; event = event->next) {
+        rc = gd_catalog_add_event(load->catalog, event->step, node, event->kind, event->text, err);
+    }
+    return rc;
+}
+
+int api_load_finish(struct api_load *load, struct gd_err *err)
+{
+    struct gd_buf name = GD_BUF_INIT(3 * API_MAX_NAME);
+    uint32_t subgraph;
+    int rc = GD_OK;
+
+    if (load->count) {
+        rc = gd_graph_subgraph(gd_catalog_graph(load->catalog), "", false, &subgraph, err);
+    }
+    number_calls(load);
+    for (size_t i = 0; !rc && i < load->count; i++) {
+        gd_node_id node = GD_NO_NODE;
+
+        rc = add_node(load, &load->call[i], load->call[i].order, &name, &node, err);
+        rc = rc ? rc : add_values(load, &load->call[i], node, err);
+    }
+    gd_buf_deinit(&name);
+    return rc;
+}
+
+void api_load_clear(struct api_load *load)
+{
+    for (size_t i = 0; i < load->count; i++) {
+        for (struct api_item *item = load->call[i].values; item; item = item->next) {
+            gd_source_unref(item->of.source);
+        }
+    }
+    free(load->call);
+    gd_lookup_deinit(&load->lookup);
+    gd_arena_deinit(&load->arena);
+    *load = (struct api_load){.dump = NULL};
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/msprobe/api_walk.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TOLD 20 /* bad rows of a file that are told one by one */
+
+struct file {
+    char *path;
+    struct api_where where;
+};
+
+int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
+                  struct gd_err *err)
+{
+    size_t len = strlen(path);
+    const char *text;
+    struct gd_err told;
+
+    if (strncmp(why->text, path, len) != 0 || why->text[len] != ':') {
+        return gd_dump_leave_out(dump, path, why, err);
+    }
+    text = why->text + len + (why->text[len + 1] == ' ' ? 2 : 1);
+    gd_fail(&told, why->code, "%s%s", *text >= '0' && *text <= '9' ? "line " : "", text);
+    return gd_dump_leave_out(dump, path, &told, err);
+}
+
+int api_take_rows(struct api_load *load, struct table *table, const char *path,
+                  int (*take)(void *ctx, struct gd_err *err), void *ctx, struct gd_err *err)
+{
+    size_t bad = 0;
+    bool more = true;
+    int rc = GD_OK;
+
+    while (!rc) {
+        struct gd_err why = {.code = GD_OK}, told;
+
+        rc = table_next(table, &more, err);
+        if (rc || !more) {
+            break;
+        }
+        rc = take(ctx, &why);
+        if (rc && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
+            gd_fail(&told, rc, "line %llu: %.300s", (unsigned long long)table_line(table),
+                    why.text);
+            rc = api_leave_out(load->dump, path, &told, err);
+        } else {
+            rc = GD_OK;
+        }
+    }
+    return rc;
+}
+
+size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size)
+{
+    struct gd_disk *disk;
+    char path[PATH_MAX];
+    size_t len;
+
+    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) ||
+        gd_disk_open(AT_FDCWD, path, false, &disk, NULL)) {
+        return 0;
+    }
+    len = gd_disk_size(disk) < size - 1 ? (size_t)gd_disk_size(disk) : size - 1;
+    if (len && gd_disk_read(disk, 0, out, len, NULL)) {
+        len = 0;
+    }
+    gd_disk_unref(disk);
+    out[len] = '\0';
+    return len;
+}
+
+static void place_of(const struct api_walk_ops *ops, const char *path, struct api_where *ret)
+{
+    if (ops->where) {
+        ops->where(path, ret);
+    } else {
+        api_where_of(path, ret);
+    }
+}
+
+int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *listing,
+                  struct gd_findings *findings, struct gd_err *err)
+{
+    const struct api_walk_ops *ops = format->detail;
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; !rc && i < listing->count; i++) {
+        struct gd_finding finding = {.format = format, .rule = ops->rule, .files = 1};
+        struct api_where where;
+        char path[PATH_MAX];
+
+        if (listing->entry[i].is_directory || !ops->wants(listing, i) ||
+            gd_listing_path(listing, i, path, sizeof(path), NULL)) {
+            continue;
+        }
+        place_of(ops, path, &where);
+        finding.root = api_up(listing, i, where.above + 1);
+        rc = api_found(findings, &finding, err);
+    }
+    return rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int compare_files(const void *a, const void *b)
+{
+    const struct file *x = a, *y = b;
+    int roots = strcmp(x->where.root, y->where.root);
+
+    if (x->where.rank != y->where.rank) {
+        return x->where.rank < y->where.rank ? -1 : 1;
+    }
+    if (roots != 0) {
+        return roots;
+    }
+    if (x->where.step != y->where.step) {
+        return x->where.step < y->where.step ? -1 : 1;
+    }
+    return strcmp(x->path, y->path);
+}
+
+static int take_files(const struct api_walk_ops *ops, struct api_load *load,
+                      const struct file *file, size_t count, struct gd_err *err)
+{
+    int rc = gd_dump_catalog(load->dump, file->where.rank, file->where.root, &load->catalog, err);
+
+    for (size_t i = 0; !rc && i < count; i++) {
+        struct gd_err why = {.code = GD_OK};
+
+        if (load->go_on && !load->go_on(load->ctx, load->done)) {
+            return gd_fail(err, GD_EINTR, "interrupted after %llu tensors",
+                           (unsigned long long)load->done);
+        }
+        rc = ops->take(load, file[i].path, &file[i].where, &why);
+        rc = rc ? api_leave_out(load->dump, file[i].path, &why, err) : GD_OK;
+        if (!rc && load->count > 0 && !ops->steps_inside) {
+            rc = gd_catalog_add_step(load->catalog, file[i].where.step, err);
+        }
+    }
+    if (!rc && ops->finish) {
+        rc = ops->finish(load, &file[count - 1].where, err);
+    }
+    return rc ? rc : api_load_finish(load, err);
+}
+
+static int collect(const struct api_walk_ops *ops, const struct gd_listing *listing, uint32_t root,
+                   struct file **ret, size_t *count, struct gd_err *err)
+{
+    size_t cap = 0;
+
+    for (uint32_t i = root; i < listing->count; i++) {
+        struct file file;
+        char path[PATH_MAX];
+
+        if (listing->entry[i].is_directory || !ops->wants(listing, i) ||
+            gd_listing_path(listing, i, path, sizeof(path), NULL)) {
+            continue;
+        }
+        place_of(ops, path, &file.where);
+        if (api_up(listing, i, file.where.above + 1) != root) {
+            continue;
+        }
+        if (*count == cap) {
+            struct file *grown = realloc(*ret, (cap ? cap * 2 : 16) * sizeof(*grown));
+
+            if (!grown) {
+                return gd_fail(err, GD_ENOMEM, "out of memory");
+            }
+            *ret = grown;
+            cap = cap ? cap * 2 : 16;
+        }
+        file.path = strdup(path);
+        if (!file.path) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        (*ret)[(*count)++] = file;
+    }
+    return GD_OK;
+}
+
+int api_walk_read(const struct gd_listing *listing, const struct gd_finding *finding,
+                  struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                  struct gd_err *err)
+{
+    const struct api_walk_ops *ops = finding->format->detail;
+    struct file *file = NULL;
+    size_t count = 0, begin = 0;
+    int rc = collect(ops, listing, finding->root, &file, &count, err);
+
+    if (count > 1) {
+        qsort(file, count, sizeof(*file), compare_files);
+    }
+    while (!rc && begin < count) {
+        struct api_load load = {.dump = dump, .go_on = go_on, .ctx = ctx};
+        size_t end = begin + 1;
+
+        while (end < count && file[end].where.rank == file[begin].where.rank &&
+               strcmp(file[end].where.root, file[begin].where.root) == 0) {
+            end++;
+        }
+        rc = take_files(ops, &load, file + begin, end - begin, err);
+        api_load_clear(&load);
+        begin = end;
+    }
+    for (size_t i = 0; i < count; i++) {
+        free(file[i].path);
+    }
+    free(file);
+    return rc;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* statistic.csv of Ascend's transformer library (ATB): an operator a node, an execution a step. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/msprobe/api_walk.h"
+#include "dump/msprobe/table.h"
+
+struct reading {
+    struct api_load *load;
+    struct table table;
+    const char *folder; /* of the table */
+    char device[64];    /* and process of the first row: others stand in front of the name */
+};
+
+/* ---- the file with the values ---------------------------------------------------------------- */
+
+/* The path that the table tells is one of the machine that wrote it: the longest end of it that
+ * lies below the table is taken. */
+static int find_values(const struct reading *in, const char *path, struct gd_source **ret,
+                       struct gd_err *err)
+{
+    if (!path || !path[0] || strcmp(path, "N/A") == 0 || strstr(path, "..")) {
+        return GD_OK;
+    }
+    for (const char *at = path; at; at = strchr(at, '/')) {
+        const char *base = strrchr(at + (*at == '/'), '/');
+        char folder[PATH_MAX];
+        int rc;
+
+        at += *at == '/';
+        base = base ? base + 1 : at;
+        snprintf(folder, sizeof(folder), "%.3000s%s%.*s", in->folder, base > at ? "/" : "",
+                 base > at && base - at < 1000 ? (int)(base - at) - 1 : 0, at);
+        rc = api_source(folder, base, ret, NULL);
+        if (rc != GD_ENOTFOUND) {
+            return rc == GD_ENOMEM ? gd_fail(err, rc, "out of memory") : GD_OK;
+        }
+    }
+    return GD_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const char *cell(const struct reading *in, const char *column)
+{
+    const char *text = table_cell(&in->table, column);
+
+    return text ? text : "";
+}
+
+static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
+{
+    const char *device = cell(in, "Device and PID"), *type = cell(in, "Op Type");
+    char name[API_MAX_NAME];
+    struct api_call *call;
+    int rc;
+
+    if (!in->device[0]) {
+        snprintf(in->device, sizeof(in->device), "%.60s", device);
+    }
+    snprintf(name, sizeof(name), "%.60s%s%.3000s",
+             strncmp(device, in->device, 60) == 0 ? "" : device,
+             strncmp(device, in->device, 60) == 0 ? "" : "/", cell(in, "Op Name"));
+    rc = api_call_get(in->load, name, &call, err);
+    if (rc) {
+        return rc;
+    }
+    *ret = (uint32_t)(call - in->load->call);
+    if (!call->type && type[0]) {
+        call->type = api_keep(in->load, type);
+        call->kind = GD_NODE_ACTIVATION;
+        rc = call->type ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if (!rc && cell(in, "Op Id")[0]) {
+        rc = api_attr_add(in->load, &in->load->call[*ret], "id", cell(in, "Op Id"), err);
+    }
+    return rc;
+}
+
+/* "2,3", "[2, 3]" */
+static bool shape_of(const char *text, struct gd_shape *ret)
+{
+    char brackets[600];
+
+    if (strpbrk(text, "[(")) {
+        return table_shape(text, ret);
+    }
+    snprintf(brackets, sizeof(brackets), "[%.500s]", text);
+    return text[0] && table_shape(brackets, ret);
+}
+
+static int take_row(void *ctx, struct gd_err *err)
+{
+    struct reading *in = ctx;
+    struct api_value value = {.label = cell(in, "Index")};
+    struct api_numbers of = {.max = 0};
+    struct gd_shape shape;
+    struct gd_stats stats;
+    uint32_t call;
+    int rc;
+
+    if (!cell(in, "Op Name")[0] || !table_whole(cell(in, "Execution Count"), &value.step)) {
+        return gd_fail(err, GD_EPROTO, "the row has no name or no execution count");
+    }
+    rc = call_of(in, &call, err);
+    rc = rc ? rc : gd_catalog_add_step(in->load->catalog, value.step, err);
+    if (rc) {
+        return rc;
+    }
+    value.is_input = strncasecmp(cell(in, "Input/Output"), "in", 2) == 0;
+    value.dtype = gd_stored_dtype(gd_stored_from_name(cell(in, "Dtype")));
+    value.shape = shape_of(cell(in, "Shape"), &shape) ? &shape : NULL;
+    of.has_max = table_number(cell(in, "Max"), &of.max);
+    of.has_min = table_number(cell(in, "Min"), &of.min);
+    of.has_mean = table_number(cell(in, "Mean"), &of.mean);
+    of.has_norm = table_number(cell(in, "Norm"), &of.norm);
+    value.stats = api_stats_of(&of, value.shape, false, &stats) ? &stats : NULL;
+    rc = find_values(in, cell(in, "Tensor Path"), &value.source, err);
+    return rc ? rc : api_value_add(in->load, &in->load->call[call], &value, err);
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+static bool wants(const struct gd_listing *listing, uint32_t entry)
+{
+    const char *name = listing->entry[entry].name, *slash = strrchr(name, '/');
+    char start[64];
+
+    if (strcmp(slash ? slash + 1 : name, "statistic.csv") != 0) {
+        return false;
+    }
+    api_peek(listing, entry, start, sizeof(start));
+    return strncmp(start, "Device and PID,Execution Count,", 31) == 0;
+}
+
+static int take(struct api_load *load, const char *path, const struct api_where *where,
+                struct gd_err *err)
+{
+    struct reading in = {.load = load};
+    struct gd_peer *peer = gd_catalog_peer(load->catalog);
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    int rc = table_open(path, &in.table, err);
+
+    (void)where;
+    if (rc) {
+        return rc;
+    }
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    snprintf(peer->framework, sizeof(peer->framework), "ATB");
+    in.folder = folder;
+    rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);
+    table_close(&in.table);
+    return rc;
+}
+
+static const struct api_walk_ops ops = {
+    .rule = "statistic.csv, whose columns begin with Device and PID",
+    .wants = wants,
+    .take = take,
+    .steps_inside = true,
+};
+
+const struct gd_dump_format gd_atb_table_format = {
+    .name = "atb",
+    .what = "dump of Ascend's transformer library (ATB)",
+    .detail = &ops,
+    .find = api_walk_find,
+    .read = api_walk_read,
+};

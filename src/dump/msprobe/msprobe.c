@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* msprobe: dump.json with calls and modules, stack.json, construct.json, files of tensors. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/msprobe/api_walk.h"
+#include "dump/msprobe/msprobe.h"
+
+#define MAX_FILE (UINT64_C(2) << 30)
+
+struct reading { /* of one dump.json */
+    struct api_load *load;
+    const struct api_where *where;
+    const char *folder; /* with the tensors */
+    char framework[32], task[40], level[40];
+};
+
+/* ---- what it is ------------------------------------------------------------------------------ */
+
+/* Keys of the root tell msprobe's from the configuration of the same name, whose key is "dump". */
+static bool looks_so(const char *start, size_t size)
+{
+    static const char *const keys[] = {"task", "level", "framework", "dump_data_dir", "data"};
+    struct gd_json json = {.text = start, .size = size};
+    struct gd_json_token token;
+    bool found = false;
+
+    if (gd_json_next(&json, &token, NULL) == GD_OK && token.kind == GD_JSON_OBJECT &&
+        gd_json_next(&json, &token, NULL) == GD_OK && token.kind == GD_JSON_KEY) {
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+            found = found || strcmp(token.text, keys[i]) == 0;
+        }
+    }
+    gd_json_deinit(&json);
+    return found;
+}
+
+static bool wants(const struct gd_listing *listing, uint32_t entry)
+{
+    const char *name = listing->entry[entry].name;
+    const char *base = strrchr(name, '/');
+    char start[513];
+
+    name = base ? base + 1 : name;
+    if (strcmp(name, "dump.json") != 0 && strcmp(name, "debug.json") != 0) {
+        return false;
+    }
+    return looks_so(start, api_peek(listing, entry, start, sizeof(start)));
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* A parameter, or its gradient, of "Module.PATH.Class.forward.N": a node of its own, PATH/NAME. */
+static int take_parameter(struct reading *in, const char *of, const cJSON *element, bool is_grad,
+                          struct gd_err *err)
+{
+    struct api_place place = {.label = "", .step = in->where->step, .folder = in->folder};
+    char name[API_MAX_NAME];
+    struct api_call *call;
+    const char *leaf = element->string ? element->string : "";
+    size_t path = strlen(of);
+    int rc;
+
+    for (int dots = 0; path > 0 && dots < 3; path--) { /* Class.forward.N */
+        dots += of[path - 1] == '.';
+    }
+    snprintf(name, sizeof(name), "%.*s.%.1000s%s", (int)path, of, leaf, is_grad ? ".grad" : "");
+    rc = api_call_get(in->load, name, &call, err);
+    if (rc) {
+        return rc;
+    }
+    if (!call->parent) {
+        size_t prefix = strncmp(of, "Cell.", 5) == 0 ? 5 : 7;
+        char scope[API_MAX_NAME];
+
+        snprintf(scope, sizeof(scope), "%.*s", path > prefix ? (int)(path - prefix) : 0,
+                 of + (path > prefix ? prefix : 0));
+        call->kind = is_grad ? GD_NODE_GRADIENT : GD_NODE_WEIGHT;
+        call->type = is_grad ? "Gradient" : "Parameter";
+        call->leaf = strlen(leaf) + (is_grad ? 5 : 0);
+        call->parent = api_keep(in->load, scope);
+    }
+    place.nan_may_hide = strcmp(in->framework, "mindspore") == 0;
+    element = cJSON_IsArray(element) && element->child && !element->child->next ? element->child
+                                                                                : element;
+    return api_elements(in->load, (uint32_t)(call - in->load->call), element, &place, err);
+}
+
+static int take_parameters(struct reading *in, const char *of, const cJSON *object, bool is_grad,
+                           struct gd_err *err)
+{
+    const cJSON *element;
+    int rc = GD_OK;
+
+    cJSON_ArrayForEach(element, object)
+    {
+        if (!rc && element->string) {
+            rc = take_parameter(in, of, element, is_grad, err);
+        }
+    }
+    return rc;
+}
+
+static int take_part(struct reading *in, uint32_t call, const cJSON *part, struct gd_err *err)
+{
+    const char *key = part->string ? part->string : "";
+    struct api_place place = {.is_input = strncmp(key, "input", 5) == 0,
+                              .label = strcmp(key, "input_kwargs") == 0 ? "kwargs" : "",
+                              .step = in->where->step,
+                              .folder = in->folder,
+                              .nan_may_hide = strcmp(in->framework, "mindspore") == 0};
+
+    if (strcmp(key, "parameters") == 0) {
+        return take_parameters(in, in->load->call[call].name, part, false, err);
+    }
+    if (strcmp(key, "is_recompute") == 0 && cJSON_IsTrue(part)) {
+        return api_attr_add(in->load, &in->load->call[call], "recompute", "true", err);
+    }
+    if (strcmp(key, "is_nan") == 0 && cJSON_IsTrue(part)) { /* of the whole call */
+        return api_event_add(in->load, &in->load->call[call], in->where->step, "overflow",
+                             "msprobe's nan_check: NaN or infinities in its results", err);
+    }
+    if (!place.is_input && strcmp(key, "output") != 0) {
+        return GD_OK;
+    }
+    return api_elements(in->load, call, part, &place, err);
+}
+
+/* "VARIABLE.N.debug", of PrecisionDebugger.save. */
+static bool is_debug(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 6 && strcmp(name + len - 6, ".debug") == 0;
+}
+
+static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
+{
+    struct reading *in = ctx;
+    struct api_call *call;
+    const cJSON *part;
+    uint32_t number;
+    int rc;
+
+    if (strstr(name, ".parameters_grad.")) {
+        return take_parameters(in, name, value, true, err);
+    }
+    rc = api_call_get(in->load, name, &call, err);
+    if (rc) {
+        return rc;
+    }
+    if (strcmp(in->task, "overflow_check") == 0) {
+        rc = api_event_add(in->load, call, in->where->step, "overflow",
+                           "msprobe found an overflow in its results", err);
+    }
+    number = (uint32_t)(call - in->load->call);
+    if (!rc && is_debug(name)) { /* the tensor itself, or what it is nested in */
+        struct api_place place = {.label = "",
+                                  .step = in->where->step,
+                                  .folder = in->folder,
+                                  .nan_may_hide = strcmp(in->framework, "mindspore") == 0};
+
+        return api_elements(in->load, number, value, &place, err);
+    }
+    cJSON_ArrayForEach(part, value)
+    {
+        rc = rc ? rc : take_part(in, number, part, err);
+    }
+    return rc;
+}
+
+/* ---- stacks and modules ---------------------------------------------------------------------- */
+
+static int give_frames(struct reading *in, const char *name, const cJSON *frames,
+                       struct gd_err *err)
+{
+    struct api_call *call = api_call_find(in->load, name);
+
+    return call && !call->frames
+               ? api_frames(in->load, frames, &call->frames, &call->frame_count, err)
+               : GD_OK;
+}
+
+/* New: {"0": [[names], [frames]]}; old: {name: [frames]}. */
+static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
+{
+    struct reading *in = ctx;
+    const cJSON *names = cJSON_IsArray(value) ? value->child : NULL;
+    const cJSON *frames = names ? names->next : NULL, *item;
+    const struct gd_frame *shared = NULL;
+    uint32_t count = 0;
+    int rc;
+
+    if (!cJSON_IsArray(names) || !cJSON_IsArray(frames) || frames->next) {
+        return give_frames(in, name, value, err);
+    }
+    rc = api_frames(in->load, frames, &shared, &count, err);
+    cJSON_ArrayForEach(item, names)
+    {
+        struct api_call *call =
+            cJSON_IsString(item) ? api_call_find(in->load, item->valuestring) : NULL;
+
+        if (!rc && call && !call->frames) {
+            call->frames = shared;
+            call->frame_count = count;
+        }
+    }
+    return rc;
+}
+
+static int take_parent(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
+{
+    struct reading *in = ctx;
+    struct api_call *call = api_call_find(in->load, name);
+    const cJSON *parent = cJSON_IsArray(value) ? value->child : value; /* [parent, micro step] */
+
+    if (call && cJSON_IsArray(value) && parent && cJSON_IsNumber(parent->next) &&
+        api_attr_add(in->load, call, "micro step", parent->next->valuestring, err)) {
+        return GD_ENOMEM;
+    }
+    if (call && !call->parent && cJSON_IsString(parent) && parent->valuestring[0] &&
+        strlen(parent->valuestring) <= API_MAX_NAME) {
+        call->parent = api_keep(in->load, parent->valuestring);
+        if (!call->parent) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+    }
+    return GD_OK;
+}
+
+/* A file beside it; that it is not there is no fault. */
+static int take_beside(struct reading *in, const char *path, const char *name, api_member_fn fn,
+                       struct gd_err *err)
+{
+    char beside[PATH_MAX];
+    struct api_text text;
+    struct gd_err why;
+    const char *slash = strrchr(path, '/');
+    int rc;
+
+    snprintf(beside, sizeof(beside), "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name);
+    rc = api_text_read(beside, MAX_FILE, &text, &why);
+    if (rc == GD_ENOTFOUND) {
+        return GD_OK;
+    }
+    if (!rc) {
+        rc = api_members(&text, beside, "", fn, in, &why);
+        free(text.data);
+    }
+    return rc ? api_leave_out(in->load->dump, beside, &why, err) : GD_OK;
+}
+
+/* ---- a file ---------------------------------------------------------------------------------- */
+
+/* What the root says in front of its data; the data itself is passed over. */
+static void read_root(struct reading *in, const struct api_text *text)
+{
+    struct gd_json json = {.text = text->data, .size = text->size, .max_depth = GD_JSON_MAX_DEPTH};
+    struct gd_json_token token;
+
+    if (gd_json_next(&json, &token, NULL) == GD_OK && token.kind == GD_JSON_OBJECT) {
+        while (gd_json_next(&json, &token, NULL) == GD_OK && token.kind == GD_JSON_KEY) {
+            char key[40];
+
+            snprintf(key, sizeof(key), "%s", token.text);
+            if (strcmp(key, "data") == 0 || gd_json_next(&json, &token, NULL)) {
+                break;
+            }
+            if (token.kind == GD_JSON_STRING && strcmp(key, "framework") == 0) {
+                snprintf(in->framework, sizeof(in->framework), "%.31s", token.text);
+            } else if (token.kind == GD_JSON_STRING && strcmp(key, "task") == 0) {
+                snprintf(in->task, sizeof(in->task), "%.39s", token.text);
+            } else if (token.kind == GD_JSON_STRING && strcmp(key, "level") == 0) {
+                snprintf(in->level, sizeof(in->level), "%.39s", token.text);
+            } else if (gd_json_skip(&json, &token, NULL)) {
+                break;
+            }
+        }
+    }
+    gd_json_deinit(&json);
+}
+
+static int tell_facts(struct reading *in, struct gd_err *err)
+{
+    struct gd_peer *peer = gd_catalog_peer(in->load->catalog);
+    bool is_mindspore = strcmp(in->framework, "mindspore") == 0;
+    int rc = GD_OK;
+
+    if (peer->framework[0]) {
+        return GD_OK;
+    }
+    snprintf(peer->framework, sizeof(peer->framework), "%s",
+             is_mindspore                              ? "MindSpore"
+             : strcmp(in->framework, "mindtorch") == 0 ? "MindTorch"
+                                                       : "PyTorch");
+    if (in->task[0]) {
+        rc = gd_catalog_add_fact(in->load->catalog, "msprobe task", in->task, err);
+    }
+    if (!rc && in->level[0]) {
+        rc = gd_catalog_add_fact(in->load->catalog, "msprobe level", in->level, err);
+    }
+    return rc;
+}
+
+static int take(struct api_load *load, const char *path, const struct api_where *where,
+                struct gd_err *err)
+{
+    struct reading in = {.load = load, .where = where};
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    struct api_text text;
+    struct gd_err why;
+    int rc = api_text_read(path, MAX_FILE, &text, err);
+
+    if (rc) {
+        return rc;
+    }
+    snprintf(folder, sizeof(folder), "%.*sdump_tensor_data", slash ? (int)(slash - path) + 1 : 0,
+             path);
+    in.folder = folder;
+    api_step(load, where->step);
+    read_root(&in, &text);
+    rc = api_members(&text, path, "data", take_entry, &in, &why);
+    free(text.data);
+    rc = rc ? api_leave_out(load->dump, path, &why, err) : GD_OK; /* what came before it counts */
+    rc = rc ? rc : tell_facts(&in, err);
+    rc = rc ? rc : take_beside(&in, path, "stack.json", take_stack, err);
+    rc = rc ? rc : take_beside(&in, path, "construct.json", take_parent, err);
+    return rc ? rc : msprobe_events(load, path, where, err);
+}
+
+static const struct api_walk_ops ops = {
+    .rule = "dump.json whose root has task, level, data",
+    .wants = wants,
+    .take = take,
+};
+
+const struct gd_dump_format gd_msprobe_format = {
+    .name = "msprobe",
+    .what = "msprobe (mindstudio-probe): calls of PyTorch or MindSpore",
+    .detail = &ops,
+    .find = api_walk_find,
+    .read = api_walk_read,
+};

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * MindSpore's ValueProto and TypeProto: attribute values as text, output types as slots.
+ */
+#ifndef GD_MSGRAPH_MS_VALUE_H
+#define GD_MSGRAPH_MS_VALUE_H
+
+#include "base/buf.h"
+#include "engine/graph/graph.h"
+#include "mindspore/pbread.h"
+
+/* Appends the value as a reader of Python expects it: True, 3, 0.5, [1, 2], (1, 2), {k: v}. Lists
+ * nested deeper than eight levels become `...`, tensor contents are left out. What the buffer
+ * refuses shows in out->failed. False: the bytes are no ValueProto. */
+bool gd_ms_value_text(const uint8_t *data, size_t len, struct gd_buf *out);
+
+/* The slots of a TypeProto, tuples flattened; at most `max` are stored, *ret counts them. A type
+ * that is neither tensor nor tuple is one slot of shape (). False: the bytes are no TypeProto. */
+bool gd_ms_type_outputs(const uint8_t *data, size_t len, struct gd_output *outputs, uint32_t max,
+                        uint32_t *ret);
+
+/* The slot of a constant (dtype and shape), and its value when it is an integer. */
+bool gd_ms_value_output(const uint8_t *data, size_t len, struct gd_output *ret, bool *is_int,
+                        int64_t *integer);
+
+#endif

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Tensors of a MindSpore process. Replies carry no id, and those about shapes not even a name: so
+ * one ViewCMD is out at a time, with one tensor or several small ones, which are answered in the
+ * order in which they were asked for. From 1.5 on the shape is asked for first, because
+ * a process that is asked for too large a value throws, and the training dies.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cache.h"
+#include "proto/ms/ms_target_impl.h"
+
+/* Larger ones are not fetched for their statistics: the process computes those itself, less of
+ * them. */
+#define MAX_FETCH_FOR_STATS (256u * 1024 * 1024)
+#define MAX_VIEWS           128          /* in one command */
+#define MAX_TOGETHER        (256 * 1024) /* bytes of values in one command */
+/* A tensor that was no larger before will not have grown beyond what may be asked for. */
+#define MAX_WITHOUT_BASE    (16u * 1024 * 1024)
+
+/* ---- the queue ----------------------------------------------------------------------------- */
+
+static void add_view(struct gd_ms_target *target, struct ms_view *view)
+{
+    *target->views_end = view;
+    target->views_end = &view->next;
+}
+
+static void add_view_first(struct gd_ms_target *target, struct ms_view *view)
+{
+    view->next = target->views;
+    target->views = view;
+    if (!view->next)
+        target->views_end = &view->next;
+}
+
+static void remove_view(struct gd_ms_target *target, struct ms_view *view)
+{
+    struct ms_view **link = &target->views;
+    while (*link != view)
+        link = &(*link)->next;
+    *link = view->next;
+    if (!view->next)
+        target->views_end = link;
+    view->next = NULL;
+}
+
+/* The first that is being answered; those that are were asked for in the order of the queue. */
+static struct ms_view *first_out(const struct gd_ms_target *target)
+{
+    struct ms_view *view = target->views;
+    while (view && !view->out)
+        view = view->next;
+    return view;
+}
+
+static bool is_stored(const struct gd_node_info *info) /* parameters and constants */
+{
+    return strcmp(info->type, "Parameter") == 0 || strcmp(info->type, "Const") == 0;
+}
+
+/* Operators are asked for by their full name; parameters and constants by anything whose last
+ * component is the name that they are stored by: their place in the graph, as the old server did.
+ */
+void ms_view_name(const struct gd_node_info *info, char *out, size_t size)
+{
+    const char *name = info->own_name; /* the process does not know the graph's name */
+    size_t len = strlen(name), tail = strlen(info->wire_name);
+    bool placed = is_stored(info) && len > tail && name[len - tail - 1] == '/' &&
+                  strcmp(name + len - tail, info->wire_name) == 0;
+    snprintf(out, size, "%s", placed ? name : info->wire_name);
+}
+
+/* A process keeps the outputs of operators by name: those of one graph hide those of another. */
+static int check_graph(struct gd_ms_target *target, const struct gd_node_info *info,
+                       struct gd_err *err)
+{
+    uint32_t current = ms_current_graph(target);
+    if (info->name == info->own_name || is_stored(info))
+        return GD_OK;
+    if (current == GD_NO_SUBGRAPH) {
+        ms_tell_shared(target, info->own_name);
+        return GD_OK;
+    }
+    if (current == info->subgraph ||
+        gd_graph_lookup_in(target->base.session->graph, current, info->wire_name,
+                           strlen(info->wire_name)) == GD_NO_NODE)
+        return GD_OK;
+    return gd_fail(err, GD_ENODATA,
+                   "%.300s has no value at this stop: graph %.100s ran last, and a MindSpore "
+                   "process keeps one value for each name",
+                   info->name, gd_graph_subgraph_name(target->base.session->graph, current));
+}
+
+static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
+                     struct ms_view **ret, struct gd_err *err)
+{
+    struct gd_node_info info;
+    if (!gd_graph_node(target->base.session->graph, ref->node, &info))
+        return gd_fail(err, GD_ENOTFOUND, "there is no such node");
+    if (ref->iter == GD_PREVIOUS && strcmp(info.type, "Parameter") != 0)
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a MindSpore process keeps previous values of parameters only, not of %s",
+                       info.name);
+    int rc = check_graph(target, &info, err);
+    if (rc)
+        return rc;
+    struct gd_output output;
+    size_t bytes = 0;
+    if (gd_graph_output(target->base.session->graph, ref->node, ref->slot, &output) &&
+        gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK &&
+        bytes > GD_MS_MAX_VALUE && !target->version.has_levels)
+        return gd_fail(err, GD_ELIMIT,
+                       "%s:%u has %zu bytes by its shape; this process must not be asked for more "
+                       "than %u, or it ends",
+                       info.name, ref->slot, bytes, GD_MS_MAX_VALUE);
+    struct ms_view *view = calloc(1, sizeof *view);
+    if (!view)
+        return gd_fail(err, GD_ENOMEM, "out of memory for a request");
+    view->ref = *ref;
+    view->bytes = bytes;
+    view->level = target->version.has_levels ? GD_MS_BASE : GD_MS_VALUE;
+    view->base_tried = target->version.has_levels;
+    ms_view_name(&info, view->name, sizeof view->name);
+    *ret = view;
+    return GD_OK;
+}
+
+int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
+                  const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct gd_ms_target *target = (struct gd_ms_target *)base;
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    if (slice)
+        view->slice = *slice;
+    view->tensor_fn = fn;
+    view->ctx = ctx;
+    add_view(target, view);
+    ms_pump(target);
+    return GD_OK;
+}
+
+int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
+                  uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    /* With several graphs the base tells, too, whether the tensor is one of this step's. */
+    if (known_bytes && known_bytes <= MAX_WITHOUT_BASE && target->graphs <= 1)
+        view->level = GD_MS_VALUE;
+    view->base_tried = view->level == GD_MS_BASE;
+    view->together = true;
+    if (known_bytes)
+        view->bytes = known_bytes;
+    view->tensor_fn = fn;
+    view->ctx = ctx;
+    if (ref->iter == GD_PREVIOUS)
+        add_view_first(target, view);
+    else
+        add_view(target, view);
+    return GD_OK;
+}
+
+int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                    void *ctx, struct gd_err *err)
+{
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    view->level = GD_MS_STATISTICS;
+    view->together = true;
+    view->stats_fn = fn;
+    view->ctx = ctx;
+    add_view(target, view);
+    return GD_OK;
+}
+
+int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                  void *ctx, struct gd_err *err)
+{
+    struct gd_ms_target *target = (struct gd_ms_target *)base;
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    view->stats_fn = fn;
+    view->ctx = ctx;
+    add_view(target, view);
+    ms_pump(target);
+    return GD_OK;
+}
+
+/* Whether `view` goes out behind those that have `bytes` together: only what is small, because the
+ * process copies all that it is asked for before it sends any of it. */
+static bool goes_along(const struct ms_view *view, const struct ms_view *first, uint64_t bytes)
+{
+    if (!first->together || !view->together || view->level != first->level)
+        return false;
+    return view->level != GD_MS_VALUE ||
+           (view->bytes && view->bytes <= MAX_TOGETHER && bytes <= MAX_TOGETHER - view->bytes);
+}
+
+static struct gd_ms_view_item item_of(const struct gd_ms_target *target, const struct ms_view *view)
+{
+    struct gd_node_info info;
+    bool truncate =
+        gd_graph_node(target->base.session->graph, view->ref.node, &info) && is_stored(&info);
+    return (struct gd_ms_view_item){view->name, view->ref.slot, view->ref.iter == GD_PREVIOUS,
+                                    truncate};
+}
+
+int ms_view_write(struct gd_ms_target *target, struct gd_buf *out)
+{
+    struct ms_view *first = target->views;
+    struct gd_ms_view_item items[MAX_VIEWS] = {item_of(target, first)};
+    uint64_t bytes = first->bytes && first->bytes < MAX_TOGETHER ? first->bytes : MAX_TOGETHER;
+    size_t count = 1;
+    for (const struct ms_view *view = first->next;
+         view && count < MAX_VIEWS && goes_along(view, first, bytes); view = view->next) {
+        items[count++] = item_of(target, view);
+        bytes += first->level == GD_MS_VALUE ? view->bytes : 0;
+    }
+    int rc = gd_ms_write_views(out, items, count, first->level);
+    for (struct ms_view *view = first; rc == GD_OK && count; view = view->next, count--)
+        view->out = true;
+    target->views_sent++;
+    return rc;
+}
+
+bool gd_ms_target_expects(const struct gd_ms_target *target, size_t *bytes)
+{
+    const struct ms_view *view = first_out(target);
+    *bytes = 0;
+    if (!view)
+        return false;
+    bool alone = !view->next || !view->next->out;
+    if (alone && view->has_base && view->level == GD_MS_VALUE)
+        *bytes = (size_t)view->base.bytes;
+    return true;
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+/* Marks what leads to a node, or what it leads to: with an edge between them, the one ran before
+ * the other. */
+static void mark_from(struct gd_ms_target *target, gd_node_id from, bool forward, gd_node_id *stack)
+{
+    const struct gd_graph *graph = target->base.session->graph;
+    uint8_t mark = forward ? MS_RAN_NOT : MS_RAN;
+    size_t depth = 1;
+    stack[0] = from;
+    while (depth > 0) {
+        gd_node_id node = stack[--depth];
+        struct gd_node_info info;
+        const struct gd_edge *edges;
+        uint32_t count;
+        if (!gd_graph_node(graph, node, &info))
+            continue;
+        edges = info.inputs;
+        count = forward ? gd_graph_consumers(graph, node, &edges) : info.input_count;
+        for (uint32_t i = 0; i < count; i++) {
+            if (edges[i].node < target->ran_limit && !target->ran[edges[i].node]) {
+                target->ran[edges[i].node] = mark;
+                stack[depth++] = edges[i].node;
+            }
+        }
+    }
+}
+
+/* What has run at a stop in the middle of a step, as far as the edges tell. */
+static enum ms_ran has_run(struct gd_ms_target *target, gd_node_id node)
+{
+    const struct gd_graph *graph = target->base.session->graph;
+    gd_node_id here = ms_stopped_node(target);
+    if (here == GD_NO_NODE)
+        return MS_RAN_UNKNOWN;
+    if (target->ran_at != target->moves || !target->ran) {
+        free(target->ran);
+        target->ran_limit = gd_graph_node_limit(graph);
+        target->ran = calloc((size_t)target->ran_limit + 1, 1);
+        gd_node_id *stack = malloc(((size_t)target->ran_limit + 1) * sizeof *stack);
+        if (target->ran && stack) {
+            target->ran[here] = MS_RAN;
+            mark_from(target, here, true, stack);
+            mark_from(target, here, false, stack);
+        }
+        free(stack);
+        target->ran_at = target->moves;
+    }
+    return target->ran && node < target->ran_limit ? (enum ms_ran)target->ran[node]
+                                                   : MS_RAN_UNKNOWN;
+}
+
+/* Of an operator that has not run in this step the process still holds what it gave in the step
+ * before. */
+static int64_t step_of(struct gd_ms_target *target, const struct ms_view *view)
+{
+    struct gd_node_info info;
+    if (view->ref.iter == GD_PREVIOUS)
+        return target->at.step - 1;
+    if (target->at.at_end || !target->is_gpu ||
+        !gd_graph_node(target->base.session->graph, view->ref.node, &info) || is_stored(&info))
+        return target->at.step;
+    switch (has_run(target, view->ref.node)) {
+    case MS_RAN: return target->at.step;
+    case MS_RAN_NOT: return target->at.step - 1;
+    case MS_RAN_UNKNOWN: break;
+    }
+    return -1;
+}
+
+static void give_tensor(struct gd_ms_target *target, struct ms_view *view, struct gd_tensor *tensor)
+{
+    struct gd_tensor *cut = NULL;
+    struct gd_err err;
+    int64_t step = step_of(target, view);
+    if (!view->slice.count) {
+        view->tensor_fn(view->ctx, tensor, step, NULL);
+        return;
+    }
+    /* All of it is here now: the next slice needs no round trip. */
+    gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
+    if (gd_tensor_slice(tensor, &view->slice, &cut, &err))
+        view->tensor_fn(view->ctx, NULL, step, &err);
+    else
+        view->tensor_fn(view->ctx, cut, step, NULL);
+    gd_tensor_unref(cut);
+}
+
+static void give_stats(struct gd_ms_target *target, struct ms_view *view, struct gd_tensor *tensor,
+                       const struct gd_stats *stats)
+{
+    struct gd_stats own;
+    struct gd_err err;
+    int64_t step = step_of(target, view);
+    if (!tensor) {
+        view->stats_fn(view->ctx, view->base.dtype, &view->base.shape, stats, step, NULL);
+        return;
+    }
+    gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
+    if (gd_stats_compute(tensor, NULL, NULL, &own, &err))
+        view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, NULL, step, &err);
+    else
+        view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, &own, step, NULL);
+}
+
+/* Ends a request. */
+static void finish_view(struct gd_ms_target *target, struct ms_view *view, struct gd_tensor *tensor,
+                        const struct gd_stats *stats, const struct gd_err *err)
+{
+    remove_view(target, view);
+    if (tensor && view->ref.iter == GD_CURRENT) { /* shapes that the graph left open */
+        struct gd_output output = {tensor->dtype, tensor->shape};
+        gd_graph_set_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
+    }
+    if (err && view->tensor_fn)
+        view->tensor_fn(view->ctx, NULL, -1, err);
+    else if (err)
+        view->stats_fn(view->ctx, GD_DT_NONE, NULL, NULL, -1, err);
+    else if (view->tensor_fn)
+        give_tensor(target, view, tensor);
+    else
+        give_stats(target, view, tensor, stats);
+    free(view);
+}
+
+static void fail_view(struct gd_ms_target *target, struct ms_view *view, int code, const char *why)
+{
+    struct gd_err err;
+    gd_fail(&err, code, "%s:%" PRIu32 " %s", view->name, view->ref.slot, why);
+    finish_view(target, view, NULL, NULL, &err);
+}
+
+static void not_available(struct gd_ms_target *target, struct ms_view *view)
+{
+    if (view->ref.iter == GD_PREVIOUS)
+        fail_view(target, view, GD_ENODATA,
+                  target->is_gpu && target->version.gpu_lacks_previous
+                      ? "has no previous value: MindSpore keeps none on GPU since 1.6.1"
+                      : "has no previous value yet");
+    else if (target->is_gpu)
+        fail_view(target, view, GD_ENODATA,
+                  "has no value at this stop: on GPU a process keeps only what a watchpoint covers "
+                  "and the node that it stopped at");
+    else
+        fail_view(target, view, GD_ENODATA,
+                  target->at.step > 0
+                      ? "has no value at this stop: a process with MS_DEBUGGER_PARTIAL_MEM=1 keeps "
+                        "only what was watched before its first step"
+                      : "has no value before the first step");
+}
+
+static void give_empty(struct gd_ms_target *target, struct ms_view *view)
+{
+    struct gd_tensor *tensor;
+    struct gd_err err;
+    const struct gd_ms_base *base = &view->base;
+    if (gd_tensor_create(base->dtype, &base->shape, 0, &tensor, &err)) {
+        finish_view(target, view, NULL, NULL, &err);
+        return;
+    }
+    finish_view(target, view, tensor, NULL, NULL);
+    gd_tensor_unref(tensor);
+}
+
+/* The shape is known: decides what to ask for next, or that the request ends here. */
+static void use_base(struct gd_ms_target *target, struct ms_view *view)
+{
+    const struct gd_ms_base *base = &view->base;
+    uint64_t limit = target->debugger->settings.max_tensor;
+    char text[200];
+    view->out = false;
+    view->bytes = (uint64_t)base->bytes;
+    if (!base->bytes && !base->dtype) {
+        not_available(target, view);
+    } else if (!base->dtype) {
+        snprintf(text, sizeof text, "has elements of type number %" PRId64 ", which are no numbers",
+                 base->wire_dtype);
+        fail_view(target, view, GD_EUNSUPPORTED, text);
+    } else if (!base->bytes && gd_shape_count(&base->shape) != 0) {
+        fail_view(target, view, GD_EPROTO,
+                  "came with a shape that has elements and a size of 0 bytes");
+    } else if (!base->bytes) {
+        give_empty(target, view); /* no value would be sent for it */
+    } else if (view->stats_fn && base->bytes > MAX_FETCH_FOR_STATS) {
+        view->level = GD_MS_STATISTICS;
+    } else if (base->bytes > GD_MS_MAX_VALUE) {
+        snprintf(text, sizeof text,
+                 "has %" PRId64
+                 " bytes; a MindSpore process can send %u at most (its statistics can "
+                 "be had)",
+                 base->bytes, GD_MS_MAX_VALUE);
+        fail_view(target, view, GD_ELIMIT, text);
+    } else if (limit && (uint64_t)base->bytes > limit) {
+        snprintf(text, sizeof text,
+                 "has %" PRId64 " bytes, more than max-tensor (%" PRIu64 ") allows", base->bytes,
+                 limit);
+        fail_view(target, view, GD_ELIMIT, text);
+    } else {
+        view->level = GD_MS_VALUE;
+    }
+}
+
+void gd_ms_target_on_base(struct gd_ms_target *target, const struct gd_ms_base *base)
+{
+    struct ms_view *view = first_out(target);
+    if (!view || view->level != GD_MS_BASE || view->has_base)
+        return;
+    view->base = *base;
+    view->has_base = true;
+    use_base(target, view);
+}
+
+void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_summary *summary)
+{
+    struct ms_view *view = first_out(target);
+    if (!view || view->level != GD_MS_STATISTICS)
+        return;
+    if (!summary->base.bytes && !summary->base.dtype) {
+        not_available(target, view);
+        return;
+    }
+    struct gd_stats stats;
+    view->base = summary->base;
+    memset(&stats, 0, sizeof stats);
+    stats.count = summary->count;
+    stats.nan = summary->nan;
+    stats.pos_inf = summary->pos_inf;
+    stats.neg_inf = summary->neg_inf;
+    stats.zero = summary->zero;
+    stats.positive = summary->positive;
+    stats.negative = summary->negative;
+    stats.min = (double)summary->min;
+    stats.max = (double)summary->max;
+    /* From 1.6 on the average of more than 10,000 elements is that of the first part only. */
+    bool wrong = target->version.average_wrong && summary->count > 10000;
+    stats.mean = wrong ? NAN : (double)summary->avg;
+    stats.abs_mean = stats.sum_sq = stats.std = NAN; /* not told */
+    gd_stats_prove(stats.max, stats.min, wrong ? 0 : stats.mean, 0, &stats);
+    finish_view(target, view, NULL, &stats, NULL);
+}
+
+static bool is_asked_for(const struct ms_view *view, const char *name, const char *slot,
+                         const char *iter)
+{
+    char own_slot[16];
+    snprintf(own_slot, sizeof own_slot, "%" PRIu32, view->ref.slot);
+    const char *own_iter = view->ref.iter == GD_PREVIOUS ? "prev" : "";
+    return strcmp(view->name, name) == 0 && strcmp(own_slot, slot) == 0 &&
+           strcmp(own_iter, iter) == 0;
+}
+
+void gd_ms_target_on_tensor(struct gd_ms_target *target, const char *name, const char *slot,
+                            const char *iter, struct gd_tensor *tensor, const struct gd_err *err)
+{
+    struct ms_view *view = target->views;
+    /* Also when the shape was asked for: releases before 1.5 answer everything with the value. */
+    while (view && (!view->out || !is_asked_for(view, name, slot, iter)))
+        view = view->next;
+    if (!view)
+        return;
+    if (err)
+        target->failures++;
+    if (err || tensor)
+        finish_view(target, view, err ? NULL : tensor, NULL, err);
+    else
+        not_available(target, view);
+}
+
+static void unanswered(struct gd_ms_target *target, struct ms_view *view)
+{
+    struct gd_output output;
+    bool known =
+        gd_graph_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
+    if (view->level == GD_MS_VALUE && known && gd_dtype_size(output.dtype) &&
+        gd_shape_count(&output.shape) == 0) {
+        view->base.dtype = output.dtype; /* nothing is sent for a tensor without elements */
+        view->base.shape = output.shape;
+        give_empty(target, view);
+        return;
+    }
+    if (view->level == GD_MS_VALUE && target->version.has_levels && !view->base_tried) {
+        view->level = GD_MS_BASE; /* its size was taken to be that of before */
+        view->base_tried = true;
+        view->out = false;
+        return;
+    }
+    if (view->level == GD_MS_BASE) { /* knows no levels after all: a plain request will do */
+        view->level = GD_MS_VALUE;
+        view->out = false;
+        return;
+    }
+    fail_view(target, view, GD_ENODATA, "was not sent, though the trainer was asked for it");
+}
+
+void ms_view_unanswered(struct gd_ms_target *target)
+{
+    for (struct ms_view *view; (view = first_out(target));)
+        unanswered(target, view);
+}
+
+void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why)
+{
+    size_t count = 0; /* of those that are there now: who is told may ask again */
+    for (const struct ms_view *view = target->views; view; view = view->next)
+        count++;
+    while (count-- > 0) {
+        struct gd_err err;
+        struct ms_view *view = target->views;
+        gd_fail(&err, code, "%s:%" PRIu32 " cannot be had: %s", view->name, view->ref.slot, why);
+        finish_view(target, view, NULL, NULL, &err);
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The edges of a graph that was committed: a little at each turn of the loop when there are many.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/progress.h"
+#include "proto/clock.h"
+#include "proto/v1/v1_impl.h"
+
+#define FEW   10000 /* edges: taken in at once */
+#define SLICE 0.02  /* seconds of work in one turn of the loop */
+#define NODES 256   /* between two looks at the clock */
+
+/* The inputs of one node: what it has, then edges [first, last) of the table. */
+static int connect(struct v1_target *t, size_t first, size_t last, struct gd_err *err)
+{
+    struct gd_graph *graph = t->base.session->graph;
+    gd_node_id node = v1_graph_node(t, t->edges[first].node);
+    struct gd_node_info info;
+    if (node == GD_NO_NODE || !gd_graph_node(graph, node, &info)) {
+        return GD_OK; /* its subgraph was replaced meanwhile */
+    }
+    if (info.input_count + (last - first) > UINT32_MAX / sizeof(struct gd_edge)) {
+        return gd_fail(err, GD_ELIMIT, "too many inputs for one node");
+    }
+    struct gd_edge *edges = malloc((info.input_count + (last - first)) * sizeof(*edges));
+    if (!edges) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a node's inputs");
+    }
+    uint32_t count = info.input_count;
+    if (count) {
+        memcpy(edges, info.inputs, count * sizeof(*edges));
+    }
+    for (size_t i = first; i < last; i++) {
+        const struct v1_edge *from = &t->edges[i];
+        if (from->replace) {
+            count = 0;
+            continue;
+        }
+        edges[count++] = (struct gd_edge){
+            .node = v1_graph_node(t, from->producer), .slot = from->slot, .control = from->control};
+    }
+    int code = gd_graph_connect(graph, node, edges, count, err);
+    free(edges);
+    return code;
+}
+
+static int connect_some(struct v1_target *t, unsigned nodes, struct gd_err *err)
+{
+    int code = GD_OK;
+    for (; nodes > 0 && code == GD_OK && t->edges_done < t->edge_count; nodes--) {
+        size_t first = t->edges_done, last = first + 1;
+        while (last < t->edge_count && t->edges[last].node == t->edges[first].node) {
+            last++;
+        }
+        t->edges_done = last;
+        code = connect(t, first, last, err);
+    }
+    return code;
+}
+
+static int connect_all(struct v1_target *t, struct gd_err *err)
+{
+    int code = GD_OK;
+    while (code == GD_OK && t->edges_done < t->edge_count) {
+        code = connect_some(t, NODES, err);
+    }
+    return code;
+}
+
+static void end_progress(struct v1_target *t)
+{
+    gd_progress_end(t->graph_progress);
+    t->graph_progress = NULL;
+}
+
+/* Whoever observes the session has set by now what it wants of the new nodes: that went into the
+ * same stream before this. */
+static void say_seen(struct v1_target *t)
+{
+    Gradb__V1__GraphSeen m = GRADB__V1__GRAPH_SEEN__INIT;
+    m.sequence = t->graph_sequence;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN;
+    to.graph_seen = &m;
+    if (t->graph_sequence) {
+        v1_target_send(t, &to, NULL);
+        t->graph_sequence = 0;
+    }
+}
+
+/* The session hears of the graph, with as many edges as are in. */
+static int commit(struct v1_target *t, struct gd_err *err)
+{
+    end_progress(t);
+    if (t->edges_done == t->edge_count) {
+        free(t->edges);
+        t->edges = NULL;
+        t->edge_count = t->edge_capacity = t->edges_done = 0;
+    }
+    int code = gd_graph_commit(t->base.session->graph, err);
+    if (code == GD_OK) {
+        gd_session_on_graph(t->base.session);
+        say_seen(t);
+    }
+    return code;
+}
+
+static void next_turn(struct v1_target *t)
+{
+    ev_timer_set(&t->ingest_turn, 0., 0.);
+    ev_timer_start(t->service->loop, &t->ingest_turn);
+}
+
+static void say_stopped(struct v1_target *t)
+{
+    struct gd_progress_info at = {.unit = "edges", .done = t->edges_done, .total = t->edge_count};
+    char amount[128], text[256];
+    gd_progress_amount(&at, amount, sizeof(amount));
+    snprintf(text, sizeof(text),
+             "the graph's edges were not all taken in: interrupted after %s; `refresh graph` takes "
+             "in the others",
+             amount);
+    gd_session_on_warning(t->base.session, text);
+}
+
+/* Whatever came of it, the trainer is listened to again. This comes last. */
+static void listen(struct v1_target *t)
+{
+    if (t->conn) {
+        v1_conn_hold(t->conn, false);
+    }
+}
+
+static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct v1_target *t = timer->data;
+    struct gd_err err = {0};
+    double end = gd_clock_seconds() + SLICE;
+    int code = GD_OK;
+    (void)loop;
+    (void)events;
+    t->unwanted = gd_progress_is_stopped(t->graph_progress);
+    while (code == GD_OK && !t->unwanted && t->edges_done < t->edge_count &&
+           gd_clock_seconds() < end) {
+        code = connect_some(t, NODES, &err);
+    }
+    gd_progress_at(t->graph_progress, t->edges_done);
+    if (code == GD_OK && !t->unwanted && t->edges_done < t->edge_count) {
+        next_turn(t);
+        return;
+    }
+    if (t->unwanted) {
+        say_stopped(t);
+    }
+    int committed = commit(t, code == GD_OK ? &err : NULL);
+    if (code < 0 || committed < 0) {
+        gd_session_on_warning(t->base.session, err.text);
+    }
+    listen(t);
+}
+
+static void begin(struct v1_target *t)
+{
+    end_progress(t);
+    t->unwanted = false;
+    t->graph_progress =
+        gd_progress_begin(t->service->debugger, "taking in the graph", "edges", t->edge_count);
+    gd_progress_at(t->graph_progress, t->edges_done);
+    if (t->conn) {
+        v1_conn_hold(t->conn, true);
+    }
+    next_turn(t);
+}
+
+void v1_ingest_init(struct v1_target *t)
+{
+    ev_timer_init(&t->ingest_turn, on_turn, 0., 0.);
+    t->ingest_turn.data = t;
+}
+
+int v1_ingest_begin(struct v1_target *t, struct gd_err *err)
+{
+    bool stopped = gd_progress_is_stopped(t->graph_progress);
+    end_progress(t);
+    if ((stopped || t->unwanted) && t->edges_done < t->edge_count) {
+        t->unwanted = true;
+        if (stopped) {
+            say_stopped(t);
+        }
+        return commit(t, err);
+    }
+    if (t->edge_count - t->edges_done > FEW) {
+        begin(t);
+        return GD_OK;
+    }
+    int code = connect_all(t, err);
+    return code == GD_OK ? commit(t, err) : code;
+}
+
+void v1_ingest_finish(struct v1_target *t)
+{
+    if (ev_is_active(&t->ingest_turn)) {
+        ev_timer_stop(t->service->loop, &t->ingest_turn);
+        connect_all(t, NULL);
+        commit(t, NULL);
+    }
+}
+
+int v1_ingest_again(struct v1_target *t, struct gd_err *err)
+{
+    if (ev_is_active(&t->ingest_turn) || t->edges_done == t->edge_count) {
+        return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
+    }
+    begin(t);
+    return GD_OK;
+}
+
+void v1_ingest_stop(struct v1_target *t)
+{
+    ev_timer_stop(t->service->loop, &t->ingest_turn);
+    end_progress(t);
+}

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/v1/v1_impl.h"
+
+#define CAN(name) GRADB__V1__CAPABILITY__CAPABILITY_##name
+
+static struct v1_target *of(struct gd_target *base)
+{
+    return (struct v1_target *)base;
+}
+
+bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capability)
+{
+    return (target->capabilities >> (unsigned)capability & 1) != 0;
+}
+
+uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node)
+{
+    return node < target->gd_capacity ? target->wire_of_gd[node] : 0;
+}
+
+int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err)
+{
+    if (!target->conn) {
+        return gd_fail(err, GD_ELOST, "the trainer is gone");
+    }
+    int code = v1_conn_send(target->conn, message);
+    if (code == GD_ELIMIT) {
+        return gd_fail(err, GD_ELIMIT, "the trainer does not read what it is sent");
+    }
+    return code < 0 ? gd_fail(err, code, "the trainer cannot be reached") : GD_OK;
+}
+
+void v1_target_flush(struct v1_target *t)
+{
+    uint32_t segments[64];
+    Gradb__V1__ShmRelease m = GRADB__V1__SHM_RELEASE__INIT;
+    m.segments = segments;
+    while (t->shm && t->conn && (m.n_segments = v1_shm_released(t->shm, segments, 64)) > 0) {
+        v1_to to = GRADB__V1__TO_TRAINER__INIT;
+        to.msg_case = GRADB__V1__TO_TRAINER__MSG_SHM_RELEASE;
+        to.shm_release = &m;
+        if (v1_target_send(t, &to, NULL) < 0) {
+            return;
+        }
+    }
+}
+
+/* ---- operations ---------------------------------------------------------------------- */
+
+static int run_message(struct v1_target *t, const struct gd_run *run, Gradb__V1__Run *m,
+                       struct gd_err *err)
+{
+    static const Gradb__V1__Run__Kind kinds[] = {
+        [GD_RUN_CONTINUE] = GRADB__V1__RUN__KIND__CONTINUE,
+        [GD_RUN_STEP] = GRADB__V1__RUN__KIND__STEP,
+        [GD_RUN_NEXT] = GRADB__V1__RUN__KIND__NEXT,
+        [GD_RUN_TO_NODE] = GRADB__V1__RUN__KIND__TO_NODE,
+        [GD_RUN_FINISH] = GRADB__V1__RUN__KIND__FINISH,
+    };
+    bool nodes = run->kind == GD_RUN_NEXT || run->kind == GD_RUN_TO_NODE;
+    if (run->kind == GD_RUN_RECHECK) {
+        return gd_fail(err, GD_EUNSUPPORTED, "a gradb.v1 trainer does not evaluate watchpoints");
+    }
+    if ((nodes && !v1_target_can(t, CAN(NEXT))) ||
+        (run->kind == GD_RUN_FINISH && !v1_target_can(t, CAN(FINISH)))) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot stop inside a step");
+    }
+    m->kind = kinds[run->kind];
+    m->count = run->count;
+    if (run->kind == GD_RUN_TO_NODE) {
+        m->node = run->node == GD_NO_NODE ? 0 : v1_target_wire(t, run->node);
+        if (m->node == 0) {
+            return gd_fail(err, GD_ENOTFOUND, "the trainer does not know a node '%.200s'",
+                           run->name ? run->name : "");
+        }
+    }
+    return GD_OK;
+}
+
+static int resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
+{
+    Gradb__V1__Run m = GRADB__V1__RUN__INIT;
+    int code = run_message(of(base), run, &m, err);
+    if (code < 0) {
+        return code;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_RUN;
+    to.run = &m;
+    return v1_target_send(of(base), &to, err);
+}
+
+static int interrupt(struct gd_target *base, struct gd_err *err)
+{
+    Gradb__V1__Interrupt m = GRADB__V1__INTERRUPT__INIT;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
+    to.interrupt = &m;
+    return v1_target_send(of(base), &to, err);
+}
+
+static int interrupt_at(struct gd_target *base, int64_t step, struct gd_err *err)
+{
+    Gradb__V1__Interrupt m = GRADB__V1__INTERRUPT__INIT;
+    m.step = step > 0 ? step : -1;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
+    to.interrupt = &m;
+    return v1_target_send(of(base), &to, err);
+}
+
+/* The wire's numbers of a set of nodes; those that the trainer does not know are left out. */
+static int wire_nodes(struct v1_target *t, const gd_node_id *nodes, size_t count, uint32_t **ret,
+                      size_t *ret_count, struct gd_err *err)
+{
+    uint32_t *wire = malloc((count + 1) * sizeof(*wire));
+    if (!wire) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for %zu nodes", count);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = v1_target_wire(t, nodes[i]);
+        if (number) {
+            wire[n++] = number;
+        }
+    }
+    *ret = wire;
+    *ret_count = n;
+    return GD_OK;
+}
+
+static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,
+                           struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    Gradb__V1__Breakpoints m = GRADB__V1__BREAKPOINTS__INIT;
+    if (count > 0 && !v1_target_can(t, CAN(NEXT))) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot stop inside a step");
+    }
+    int code = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
+    if (code < 0) {
+        return code;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_BREAKPOINTS;
+    to.breakpoints = &m;
+    code = v1_target_send(t, &to, err);
+    free(m.nodes);
+    return code;
+}
+
+/* Sent only when it changed: it is told anew with each piece of the graph. */
+static int expect(struct gd_target *base, char *const *parts, size_t count, bool not_finite,
+                  struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    Gradb__V1__Expected m = GRADB__V1__EXPECTED__INIT;
+    m.parts = (char **)parts;
+    m.n_parts = count;
+    m.not_finite = not_finite;
+    size_t size = gradb__v1__expected__get_packed_size(&m);
+    uint8_t *packed = malloc(size + 1);
+    if (!packed) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for what is waited for");
+    }
+    gradb__v1__expected__pack(&m, packed);
+    if (size == t->expected_size && (size == 0 || memcmp(packed, t->expected, size) == 0)) {
+        free(packed);
+        return GD_OK;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_EXPECTED;
+    to.expected = &m;
+    int code = v1_target_send(t, &to, err);
+    if (code < 0) {
+        free(packed);
+        return code;
+    }
+    free(t->expected);
+    t->expected = packed;
+    t->expected_size = size;
+    return GD_OK;
+}
+
+static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t count,
+                         struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    Gradb__V1__KeepPrevious m = GRADB__V1__KEEP_PREVIOUS__INIT;
+    if (!v1_target_can(t, CAN(PREVIOUS))) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot keep previous values");
+    }
+    int code = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
+    if (code < 0) {
+        return code;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_KEEP_PREVIOUS;
+    to.keep_previous = &m;
+    code = v1_target_send(t, &to, err);
+    free(m.nodes);
+    return code;
+}
+
+/* One that knows of steps and of all needs no list of all. */
+static int capture(struct gd_target *base, const struct gd_capture *capture, struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    Gradb__V1__Capture m = GRADB__V1__CAPTURE__INIT;
+    bool knows = v1_target_can(t, CAN(CAPTURE_STEPS));
+    size_t count = capture && !(knows && capture->all) ? capture->count : 0;
+    int code = wire_nodes(t, capture ? capture->nodes : NULL, count, &m.nodes, &m.n_nodes, err);
+    if (code < 0) {
+        return code;
+    }
+    if (capture && knows) {
+        m.all = capture->all;
+        m.first_step = capture->first_step;
+        m.last_step = capture->last_step;
+        m.max_bytes = capture->max_bytes;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CAPTURE;
+    to.capture = &m;
+    code = v1_target_send(t, &to, err);
+    free(m.nodes);
+    return code;
+}
+
+static int checkpoint(struct gd_target *base, struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    if (!v1_target_can(t, CAN(CHECKPOINT))) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot be asked for a checkpoint");
+    }
+    Gradb__V1__CheckpointRequest m = GRADB__V1__CHECKPOINT_REQUEST__INIT;
+    m.request = ++t->next_request;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CHECKPOINT;
+    to.checkpoint = &m;
+    return v1_target_send(t, &to, err);
+}
+
+static void drop_requests(struct v1_target *t, int code, const char *why)
+{
+    v1_value_drop_all(t, code, why);
+    v1_watch_drop_all(t, code, why);
+}
+
+static int take_graphs(struct gd_target *base, struct gd_err *err)
+{
+    return v1_ingest_again(of(base), err);
+}
+
+/* From here on the trainer is on its own: the call ends in good order. */
+static int detach(struct gd_target *base, struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    Gradb__V1__Detach m = GRADB__V1__DETACH__INIT;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_DETACH;
+    to.detach = &m;
+    int code = v1_target_send(t, &to, err);
+    if (code < 0) {
+        return code;
+    }
+    v1_ingest_finish(t);
+    struct v1_conn *conn = t->conn;
+    t->conn = NULL;
+    conn->target = NULL;
+    v1_conn_finish(conn, GD_GRPC_OK, "detached");
+    drop_requests(t, GD_ESTATE, "the trainer was detached");
+    gd_session_on_finished(base->session, "detached");
+    return GD_OK;
+}
+
+static int kill_training(struct gd_target *base, struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    if (!v1_target_can(t, CAN(STOP))) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot be asked to end");
+    }
+    Gradb__V1__StopTraining m = GRADB__V1__STOP_TRAINING__INIT;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_STOP_TRAINING;
+    to.stop_training = &m;
+    return v1_target_send(t, &to, err);
+}
+
+static void describe(struct gd_target *base,
+                     void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
+{
+    struct v1_target *t = of(base);
+    char text[128];
+    snprintf(text, sizeof(text), "gradb.v1, version %u", V1_VERSION);
+    fact(ctx, "protocol", text);
+    fact(ctx, "agent", t->agent);
+    if (base->session && base->session->peer.job[0]) {
+        fact(ctx, "job", base->session->peer.job);
+    }
+    if (!t->shm) {
+        fact(ctx, "tensors", "through the socket");
+        return;
+    }
+    size_t segments = 0, bytes = 0;
+    v1_shm_usage(t->shm, &segments, &bytes);
+    snprintf(text, sizeof(text), "through shared memory (%zu segments, %zu bytes)", segments,
+             bytes);
+    fact(ctx, "tensors", text);
+}
+
+static void destroy(struct gd_target *base)
+{
+    struct v1_target *t = of(base);
+    struct v1_conn *conn = t->conn;
+    t->conn = NULL;
+    if (conn) {
+        conn->target = NULL;
+        v1_conn_finish(conn, GD_GRPC_UNAVAILABLE, "the debugger ended the session");
+    }
+    drop_requests(t, GD_ELOST, "the trainer is gone");
+    v1_graph_free(t);
+    v1_shm_destroy(t->shm);
+    free(t->expected);
+    free(t);
+}
+
+static const struct gd_target_ops v1_ops = {
+    .kind = "gradb.v1",
+    .resume = resume,
+    .interrupt = interrupt,
+    .interrupt_at = interrupt_at,
+    .command = v1_value_command,
+    .set_breakpoints = set_breakpoints,
+    .expect = expect,
+    .fetch = v1_value_fetch,
+    .stats = v1_value_stats,
+    .keep_previous = keep_previous,
+    .capture = capture,
+    .watch_plan = v1_watch_plan,
+    .watch_costs = v1_watch_costs,
+    .checkpoint = checkpoint,
+    .take_graphs = take_graphs,
+    .detach = detach,
+    .kill = kill_training,
+    .describe = describe,
+    .destroy = destroy,
+};
+
+/* ---- making -------------------------------------------------------------------------- */
+
+static unsigned engine_capabilities(const struct v1_target *t)
+{
+    unsigned can = GD_CAN_STEP | GD_CAN_INTERRUPT | GD_CAN_FETCH | GD_CAN_DETACH;
+    can |= v1_target_can(t, CAN(NEXT)) ? GD_CAN_NEXT : 0U;
+    can |= v1_target_can(t, CAN(FINISH)) ? GD_CAN_FINISH : 0U;
+    can |= v1_target_can(t, CAN(STATS)) ? GD_CAN_STATS : 0U;
+    can |= v1_target_can(t, CAN(PREVIOUS)) ? GD_CAN_PREVIOUS : 0U;
+    can |= v1_target_can(t, CAN(CHECKPOINT)) ? GD_CAN_CHECKPOINT : 0U;
+    can |= v1_target_can(t, CAN(STOP)) ? GD_CAN_KILL : 0U;
+    can |= v1_target_can(t, CAN(WATCH)) ? GD_CAN_WATCH : 0U;
+    can |= v1_target_can(t, CAN(WATCH_EXACT)) ? GD_CAN_WATCH_EXACT : 0U;
+    can |= v1_target_can(t, CAN(WATCH_SCALAR)) ? GD_CAN_WATCH_SCALAR : 0U;
+    can |= v1_target_can(t, CAN(COMMAND)) ? GD_CAN_COMMAND : 0U;
+    can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
+    can |= v1_target_can(t, CAN(GROWS)) ? GD_CAN_GROW : 0U;
+    can |= v1_target_can(t, CAN(DIGEST)) ? GD_CAN_DIGEST : 0U;
+    can |= v1_target_can(t, CAN(CAPTURE)) || v1_target_can(t, CAN(CAPTURE_STEPS)) ? GD_CAN_CAPTURE
+                                                                                  : 0U;
+    return can;
+}
+
+static void fill_peer(const struct v1_conn *conn, const Gradb__V1__Hello *hello,
+                      struct gd_peer *peer)
+{
+    snprintf(peer->framework, sizeof(peer->framework), "%s", hello->framework);
+    snprintf(peer->version, sizeof(peer->version), "%s", hello->framework_version);
+    snprintf(peer->device, sizeof(peer->device), "%s", hello->device);
+    snprintf(peer->host, sizeof(peer->host), "%s", hello->host);
+    snprintf(peer->program, sizeof(peer->program), "%s", hello->program);
+    snprintf(peer->address, sizeof(peer->address), "%s", conn->peer);
+    snprintf(peer->job, sizeof(peer->job), "%s", hello->job);
+    peer->pid = hello->pid > 0 ? hello->pid : 0;
+    peer->rank = hello->rank <= INT32_MAX ? (int)hello->rank : 0;
+    peer->world_size =
+        hello->world_size > 0 && hello->world_size <= INT32_MAX ? (int)hello->world_size : 1;
+}
+
+int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct gd_err *err)
+{
+    struct gd_debugger *debugger = conn->service->debugger;
+    struct v1_target *t = calloc(1, sizeof(*t));
+    if (!t) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a new session");
+    }
+    t->service = conn->service;
+    t->requests_end = &t->requests;
+    v1_ingest_init(t);
+    for (size_t i = 0; i < hello->n_capabilities; i++) {
+        uint32_t bit = (uint32_t)hello->capabilities[i];
+        t->capabilities |= bit < 64 ? UINT64_C(1) << bit : 0;
+    }
+    t->ops = v1_ops;
+    if (!v1_target_can(t, CAN(STATS))) {
+        t->ops.stats = NULL; /* the session fetches the values and computes them */
+    }
+    t->base.ops = &t->ops;
+    t->base.capabilities = engine_capabilities(t);
+    snprintf(t->agent, sizeof(t->agent), "%s", hello->agent);
+    t->local_rank = hello->local_rank;
+    if (hello->shm_probe && conn->loopback && debugger->settings.shared_memory) {
+        t->shm = v1_shm_create(hello->shm_probe, NULL); /* without it: through the socket */
+    }
+    struct gd_peer peer = {0};
+    fill_peer(conn, hello, &peer);
+    struct gd_session *session = NULL;
+    int code = gd_session_create(debugger, &t->base, &peer, &session, err);
+    if (code == GD_OK) {
+        t->conn = conn;
+        conn->target = t;
+    }
+    return code;
+}
+
+void v1_target_lost(struct v1_target *t, const char *why)
+{
+    t->conn = NULL;
+    v1_ingest_finish(t);
+    drop_requests(t, GD_ELOST, "the trainer is gone");
+    gd_session_on_lost(t->base.session, why);
+}
+
+/* ---- what the trainer says ----------------------------------------------------------- */
+
+static const char *phase_text(Gradb__V1__Phase phase)
+{
+    switch (phase) {
+    case GRADB__V1__PHASE__PHASE_FORWARD: return "forward";
+    case GRADB__V1__PHASE__PHASE_BACKWARD: return "backward";
+    case GRADB__V1__PHASE__PHASE_OPTIMIZER: return "optimizer";
+    default: return "";
+    }
+}
+
+static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
+{
+    static const enum gd_stop_reason reasons[] = {
+        [GRADB__V1__STOP_REASON__STOP_UNKNOWN] = GD_STOP_PROGRAM,
+        [GRADB__V1__STOP_REASON__STOP_CONNECTED] = GD_STOP_CONNECTED,
+        [GRADB__V1__STOP_REASON__STOP_STEP] = GD_STOP_STEP,
+        [GRADB__V1__STOP_REASON__STOP_NODE] = GD_STOP_NODE,
+        [GRADB__V1__STOP_REASON__STOP_BREAKPOINT] = GD_STOP_BREAKPOINT,
+        [GRADB__V1__STOP_REASON__STOP_INTERRUPT] = GD_STOP_INTERRUPT,
+        [GRADB__V1__STOP_REASON__STOP_WATCH] = GD_STOP_HIT,
+        [GRADB__V1__STOP_REASON__STOP_PHASE] = GD_STOP_PHASE,
+        [GRADB__V1__STOP_REASON__STOP_PROGRAM] = GD_STOP_PROGRAM,
+        [GRADB__V1__STOP_REASON__STOP_EXCEPTION] = GD_STOP_EXCEPTION,
+    };
+    size_t reason = (size_t)m->reason;
+    struct gd_stop stop = {.reason = GD_STOP_PROGRAM, .node = GD_NO_NODE};
+    if (reason < sizeof(reasons) / sizeof(reasons[0])) {
+        stop.reason = reasons[reason];
+    }
+    stop.step = m->step > 0 ? m->step : 0;
+    stop.at_step_end = m->at_step_end;
+    if (m->node != 0 && m->node <= t->wire_count) {
+        stop.node = t->gd_of_wire[m->node - 1];
+    }
+    snprintf(stop.phase, sizeof(stop.phase), "%s", phase_text(m->phase));
+    snprintf(stop.text, sizeof(stop.text), "%s", m->text);
+    gd_session_on_stopped(t->base.session, &stop);
+}
+
+static void on_running(struct v1_target *t, const Gradb__V1__Running *m)
+{
+    gd_session_on_running(t->base.session);
+    gd_session_on_step(t->base.session, m->step);
+}
+
+static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
+{
+    static const char *const words[] = {"the training ended", "the training failed",
+                                        "the trainer detached"};
+    char text[320];
+    size_t reason = (size_t)m->reason < 3 ? (size_t)m->reason : 0;
+    if (m->text[0] && reason != 2) {
+        snprintf(text, sizeof(text), "%s: %.255s", words[reason], m->text);
+    } else {
+        snprintf(text, sizeof(text), "%s", words[reason]);
+    }
+    struct v1_conn *conn = t->conn;
+    t->conn = NULL;
+    conn->target = NULL;
+    drop_requests(t, GD_ELOST, "the training has ended");
+    gd_session_on_step(t->base.session, m->step);
+    if (reason == 1) {
+        gd_session_on_failed(t->base.session, text);
+    } else {
+        gd_session_on_finished(t->base.session, text);
+    }
+    v1_conn_finish(conn, GD_GRPC_OK, "");
+}
+
+int v1_target_message(struct v1_target *t, const v1_from *m, size_t len, struct gd_err *err)
+{
+    switch (m->msg_case) {
+    case GRADB__V1__FROM_TRAINER__MSG_HELLO:
+        return gd_fail(err, GD_EPROTO, "a second Hello on the same call");
+    case GRADB__V1__FROM_TRAINER__MSG_GRAPH: return v1_graph_chunk(t, m->graph, len, err);
+    case GRADB__V1__FROM_TRAINER__MSG_STOPPED: on_stopped(t, m->stopped); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_RUNNING: on_running(t, m->running); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_HEARTBEAT:
+        gd_session_on_step(t->base.session, m->heartbeat->step);
+        return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_TENSOR_BEGIN: return v1_value_begin(t, m->tensor_begin, err);
+    case GRADB__V1__FROM_TRAINER__MSG_TENSOR_DATA: return v1_value_data(t, m->tensor_data, err);
+    case GRADB__V1__FROM_TRAINER__MSG_STATS: return v1_value_statistics(t, m->stats, err);
+    case GRADB__V1__FROM_TRAINER__MSG_ERROR: return v1_value_error(t, m->error, err);
+    case GRADB__V1__FROM_TRAINER__MSG_SCALARS:
+    case GRADB__V1__FROM_TRAINER__MSG_LOG:
+    case GRADB__V1__FROM_TRAINER__MSG_EVENT:
+    case GRADB__V1__FROM_TRAINER__MSG_TIMING:
+    case GRADB__V1__FROM_TRAINER__MSG_CHECKPOINT_DONE: v1_words(t, m); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY:
+        return v1_value_reply(t, m->command_reply, err);
+    case GRADB__V1__FROM_TRAINER__MSG_WATCH_REPORT: return v1_watch_report(t, m->watch_report, err);
+    case GRADB__V1__FROM_TRAINER__MSG_WATCH_COSTS:
+        v1_watch_costs_told(t, m->watch_costs);
+        return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_GOODBYE: on_goodbye(t, m->goodbye); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_SHM_FORGET:
+        for (size_t i = 0; t->shm && i < m->shm_forget->n_segments; i++) {
+            v1_shm_forget(t->shm, m->shm_forget->segments[i]);
+        }
+        return GD_OK;
+    default: return GD_OK; /* something newer than we are */
+    }
+}

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Requests for values and statistics, and their answers. An answer that does not hold together ends
+ * its request with an error and leaves the session alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/progress.h"
+#include "proto/v1/v1_impl.h"
+
+#define LONG_FETCH  ((size_t)1 << 20) /* bytes; smaller ones show no progress */
+#define MAX_COMMAND 65536             /* bytes of its name and arguments */
+#define MAX_REPLY   (1 << 20)         /* and of the answer */
+
+/* ---- the list ------------------------------------------------------------------------ */
+
+static int new_request(struct v1_target *t, enum v1_request_kind kind,
+                       const struct gd_tensor_ref *ref, struct v1_request **ret, struct gd_err *err)
+{
+    if (!t->conn) {
+        return gd_fail(err, GD_ELOST, "the trainer is gone");
+    }
+    bool no_node = kind == V1_COMMAND && ref->node == GD_NO_NODE;
+    if (!no_node && v1_target_wire(t, ref->node) == 0) {
+        return gd_fail(err, GD_ENOTFOUND, "the trainer does not know that node");
+    }
+    if (t->request_count >= V1_MAX_REQUESTS) {
+        return gd_fail(err, GD_ELIMIT, "%d requests wait for the trainer's answer already",
+                       V1_MAX_REQUESTS);
+    }
+    struct v1_request *request = calloc(1, sizeof(*request));
+    if (!request) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a request");
+    }
+    request->id = ++t->next_request;
+    request->kind = kind;
+    request->ref = *ref;
+    *ret = request;
+    return GD_OK;
+}
+
+static void request_free(struct v1_request *request)
+{
+    gd_progress_end(request->progress);
+    gd_tensor_unref(request->tensor);
+    free(request->slice);
+    free(request);
+}
+
+static void link_request(struct v1_target *t, struct v1_request *request)
+{
+    *t->requests_end = request;
+    t->requests_end = &request->next;
+    t->request_count++;
+}
+
+/* Answers come in the order of the requests, so the first is nearly always the one. The list is in
+ * the order of the ids: one that is not there does not cost a walk through all of it. */
+static struct v1_request **find(struct v1_target *t, uint64_t id)
+{
+    struct v1_request **p = &t->requests;
+    while (*p && (*p)->id < id) {
+        p = &(*p)->next;
+    }
+    return *p && (*p)->id == id ? p : NULL;
+}
+
+static struct v1_request **find_kind(struct v1_target *t, uint64_t id, enum v1_request_kind kind)
+{
+    struct v1_request **p = find(t, id);
+    return p && (*p)->kind == kind ? p : NULL;
+}
+
+static struct v1_request *unlink_request(struct v1_target *t, struct v1_request **p)
+{
+    struct v1_request *request = *p;
+    *p = request->next;
+    if (!request->next) {
+        t->requests_end = p;
+    }
+    t->request_count--;
+    return request;
+}
+
+/* The request is out of the list: its callback may ask for more. */
+static void answer_error(struct v1_request *request, const struct gd_err *err)
+{
+    if (request->kind == V1_FETCH) {
+        request->tensor_fn(request->ctx, NULL, -1, err);
+    } else if (request->kind == V1_COMMAND) {
+        request->command_fn(request->ctx, NULL, err);
+    } else {
+        request->stats_fn(request->ctx, GD_DT_NONE, NULL, NULL, -1, err);
+    }
+    request_free(request);
+}
+
+void v1_value_drop_all(struct v1_target *t, int code, const char *why)
+{
+    struct gd_err err;
+    gd_fail(&err, code, "%s", why);
+    while (t->requests) {
+        answer_error(unlink_request(t, &t->requests), &err);
+    }
+}
+
+static void cancel(struct v1_target *t, uint64_t id)
+{
+    Gradb__V1__Cancel m = GRADB__V1__CANCEL__INIT;
+    m.request = id;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CANCEL;
+    to.cancel = &m;
+    v1_target_send(t, &to, NULL);
+}
+
+/* ---- asking -------------------------------------------------------------------------- */
+
+static void encode_slice(const struct gd_slice *slice, Gradb__V1__SliceItem *items,
+                         Gradb__V1__SliceItem **list)
+{
+    static const Gradb__V1__SliceItem__Kind kinds[] = {
+        [GD_SLICE_INDEX] = GRADB__V1__SLICE_ITEM__KIND__INDEX,
+        [GD_SLICE_RANGE] = GRADB__V1__SLICE_ITEM__KIND__RANGE,
+        [GD_SLICE_ELLIPSIS] = GRADB__V1__SLICE_ITEM__KIND__ELLIPSIS,
+        [GD_SLICE_NEWAXIS] = GRADB__V1__SLICE_ITEM__KIND__NEWAXIS,
+    };
+    for (int i = 0; i < slice->count; i++) {
+        const struct gd_slice_item *from = &slice->item[i];
+        Gradb__V1__SliceItem *m = &items[i];
+        gradb__v1__slice_item__init(m);
+        m->kind = kinds[from->kind];
+        m->start = from->start;
+        m->stop = from->stop;
+        m->step = from->step;
+        m->has_start = from->has_start;
+        m->has_stop = from->has_stop;
+        m->has_step = from->has_step;
+        list[i] = m;
+    }
+}
+
+static int send_fetch(struct v1_target *t, const struct v1_request *request,
+                      const struct gd_slice *slice, struct gd_err *err)
+{
+    Gradb__V1__SliceItem items[GD_MAX_SLICE_ITEMS], *list[GD_MAX_SLICE_ITEMS];
+    Gradb__V1__Fetch m = GRADB__V1__FETCH__INIT;
+    v1_target_flush(t); /* so that the trainer can use again what we have let go */
+    m.request = request->id;
+    m.node = v1_target_wire(t, request->ref.node);
+    m.slot = request->ref.slot;
+    m.iteration = request->ref.iter == GD_PREVIOUS ? GRADB__V1__ITERATION__PREVIOUS
+                                                   : GRADB__V1__ITERATION__CURRENT;
+    m.allow_shm = t->shm && t->service->debugger->settings.shared_memory;
+    if (slice) {
+        encode_slice(slice, items, list);
+        m.slice = list;
+        m.n_slice = (size_t)slice->count;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_FETCH;
+    to.fetch = &m;
+    return v1_target_send(t, &to, err);
+}
+
+int v1_value_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
+                   const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct v1_target *t = (struct v1_target *)base;
+    struct v1_request *request = NULL;
+    int code = new_request(t, V1_FETCH, ref, &request, err);
+    if (code < 0) {
+        return code;
+    }
+    request->tensor_fn = fn;
+    request->ctx = ctx;
+    bool cut = slice && slice->count > 0;
+    request->whole = !cut;
+    if (cut && !v1_target_can(t, GRADB__V1__CAPABILITY__CAPABILITY_SLICE)) {
+        request->slice = malloc(sizeof(*slice));
+        if (!request->slice) {
+            request_free(request);
+            return gd_fail(err, GD_ENOMEM, "out of memory for a request");
+        }
+        *request->slice = *slice;
+        request->whole = true;
+        cut = false;
+    }
+    code = send_fetch(t, request, cut ? slice : NULL, err);
+    if (code < 0) {
+        request_free(request);
+        return code;
+    }
+    link_request(t, request);
+    return GD_OK;
+}
+
+int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                   void *ctx, struct gd_err *err)
+{
+    struct v1_target *t = (struct v1_target *)base;
+    struct v1_request *request = NULL;
+    int code = new_request(t, V1_STATS, ref, &request, err);
+    if (code < 0) {
+        return code;
+    }
+    request->stats_fn = fn;
+    request->ctx = ctx;
+    Gradb__V1__StatsOptions options = GRADB__V1__STATS_OPTIONS__INIT;
+    options.against_previous =
+        ref->iter == GD_CURRENT && v1_target_can(t, GRADB__V1__CAPABILITY__CAPABILITY_PREVIOUS);
+    Gradb__V1__StatsRequest m = GRADB__V1__STATS_REQUEST__INIT;
+    m.request = request->id;
+    m.node = v1_target_wire(t, ref->node);
+    m.slot = ref->slot;
+    m.iteration =
+        ref->iter == GD_PREVIOUS ? GRADB__V1__ITERATION__PREVIOUS : GRADB__V1__ITERATION__CURRENT;
+    m.options = &options;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_STATS;
+    to.stats = &m;
+    code = v1_target_send(t, &to, err);
+    if (code < 0) {
+        request_free(request);
+        return code;
+    }
+    link_request(t, request);
+    return GD_OK;
+}
+
+/* The wire's structs want char *, and only read it. */
+static char *text_of(const char *s)
+{
+    union {
+        const char *in;
+        char *out;
+    } u = {.in = s};
+    return u.out;
+}
+
+int v1_value_command(struct gd_target *base, const char *name, const char *args, gd_node_id node,
+                     gd_command_fn fn, void *ctx, struct gd_err *err)
+{
+    struct v1_target *t = (struct v1_target *)base;
+    struct gd_tensor_ref ref = {.node = node};
+    struct v1_request *request = NULL;
+    if (strlen(name) + strlen(args) > MAX_COMMAND) {
+        return gd_fail(err, GD_ELIMIT, "a command of more than %d bytes", MAX_COMMAND);
+    }
+    int code = new_request(t, V1_COMMAND, &ref, &request, err);
+    if (code < 0) {
+        return code;
+    }
+    request->command_fn = fn;
+    request->ctx = ctx;
+    Gradb__V1__Command m = GRADB__V1__COMMAND__INIT;
+    m.request = request->id;
+    m.name = text_of(name);
+    m.args = text_of(args);
+    m.node = node == GD_NO_NODE ? 0 : v1_target_wire(t, node);
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_COMMAND;
+    to.command = &m;
+    code = v1_target_send(t, &to, err);
+    if (code < 0) {
+        request_free(request);
+        return code;
+    }
+    link_request(t, request);
+    return GD_OK;
+}
+
+/* ---- tensors ------------------------------------------------------------------------- */
+
+static void finish_tensor(struct v1_target *t, struct v1_request **p)
+{
+    struct v1_request *request = unlink_request(t, p);
+    struct gd_tensor *tensor = request->tensor;
+    struct gd_err err;
+    request->tensor = NULL;
+    if (request->slice) {
+        struct gd_tensor *part = NULL;
+        int code = gd_tensor_slice(tensor, request->slice, &part, &err);
+        gd_tensor_unref(tensor);
+        if (code < 0) {
+            answer_error(request, &err);
+            return;
+        }
+        tensor = part;
+    }
+    request->tensor_fn(request->ctx, tensor, request->step, NULL);
+    gd_tensor_unref(tensor);
+    request_free(request);
+}
+
+static void fail_tensor(struct v1_target *t, struct v1_request **p, const struct gd_err *err)
+{
+    cancel(t, (*p)->id);
+    answer_error(unlink_request(t, p), err);
+}
+
+/* A shape that the graph did not know, or that changed. */
+static void learn_output(struct v1_target *t, const struct gd_tensor_ref *ref, enum gd_dtype dtype,
+                         const struct gd_shape *shape)
+{
+    struct gd_graph *graph = t->base.session->graph;
+    struct gd_output known;
+    if (gd_graph_output(graph, ref->node, ref->slot, &known) &&
+        (known.dtype != dtype || !gd_shape_equal(&known.shape, shape))) {
+        struct gd_output output = {.dtype = dtype, .shape = *shape};
+        gd_graph_set_output(graph, ref->node, ref->slot, &output);
+    }
+}
+
+static void say_mapped(struct v1_target *t, uint32_t segment)
+{
+    Gradb__V1__ShmMapped m = GRADB__V1__SHM_MAPPED__INIT;
+    m.segment = segment;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_SHM_MAPPED;
+    to.shm_mapped = &m;
+    v1_target_send(t, &to, NULL);
+}
+
+static void begin_progress(struct v1_target *t, struct v1_request *request)
+{
+    struct gd_node_info info;
+    char what[160] = "fetching a value";
+    if (request->bytes < LONG_FETCH) {
+        return;
+    }
+    if (gd_graph_node(t->base.session->graph, request->ref.node, &info)) {
+        const char *slash = strrchr(info.name, '/');
+        snprintf(what, sizeof(what), "fetching %.120s:%u", slash ? slash + 1 : info.name,
+                 (unsigned)request->ref.slot);
+    }
+    request->progress = gd_progress_begin(t->service->debugger, what, "B", request->bytes);
+}
+
+static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V1__TensorBegin *m,
+                 struct gd_err *err)
+{
+    uint64_t max = t->service->debugger->settings.max_tensor;
+    enum gd_dtype dtype =
+        (int)m->dtype > 0 && (int)m->dtype < GD_DT_COUNT ? (enum gd_dtype)m->dtype : GD_DT_NONE;
+    struct gd_shape shape;
+    size_t bytes = 0;
+    int code = v1_shape(m->n_shape, m->shape, false, &shape, err);
+    if (code == GD_OK) {
+        code = gd_shape_bytes(&shape, dtype, &bytes, err);
+    }
+    if (code < 0) {
+        return code;
+    }
+    if (m->bytes != bytes) {
+        char text[160];
+        return gd_fail(err, GD_EPROTO,
+                       "the trainer announced %llu bytes for a %s tensor of shape "
+                       "%s, which takes %zu",
+                       (unsigned long long)m->bytes, gd_dtype_name(dtype),
+                       gd_shape_text(&shape, text, sizeof(text)), bytes);
+    }
+    if (bytes > max) {
+        return gd_fail(err, GD_ELIMIT,
+                       "the tensor has %zu bytes, more than max-tensor (%llu): "
+                       "take a slice, or `set max-tensor`",
+                       bytes, (unsigned long long)max);
+    }
+    request->step = m->step;
+    request->bytes = bytes;
+    if (request->whole) {
+        learn_output(t, &request->ref, dtype, &shape);
+    }
+    if (!m->shm) {
+        begin_progress(t, request);
+        return gd_tensor_create(dtype, &shape, (size_t)max, &request->tensor, err);
+    }
+    if (!t->shm) {
+        return gd_fail(err, GD_EPROTO, "a tensor in shared memory, which was not agreed on");
+    }
+    bool mapped = false;
+    code = v1_shm_tensor(t->shm, m->shm, dtype, &shape, bytes, &request->tensor, &mapped, err);
+    if (mapped) {
+        say_mapped(t, m->shm->segment);
+    }
+    request->received = bytes;
+    return code;
+}
+
+int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct gd_err *err)
+{
+    (void)err;
+    struct v1_request **p = find_kind(t, m->request, V1_FETCH);
+    struct gd_err why;
+    if (!p) {
+        return GD_OK; /* cancelled */
+    }
+    if ((*p)->tensor) {
+        gd_fail(&why, GD_EPROTO, "the trainer began to send the same value twice");
+        fail_tensor(t, p, &why);
+    } else if (begin(t, *p, m, &why) < 0) {
+        fail_tensor(t, p, &why);
+    } else if ((*p)->received == (*p)->bytes) {
+        finish_tensor(t, p);
+    }
+    return GD_OK;
+}
+
+int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd_err *err)
+{
+    (void)err;
+    struct v1_request **p = find_kind(t, m->request, V1_FETCH);
+    struct gd_err why;
+    if (!p) {
+        return GD_OK;
+    }
+    struct v1_request *request = *p;
+    if (gd_progress_is_stopped(request->progress)) {
+        gd_fail(&why, GD_EINTR, "stopped after %zu of %zu bytes", request->received,
+                request->bytes);
+        fail_tensor(t, p, &why);
+        return GD_OK;
+    }
+    unsigned char *to = request->tensor ? gd_tensor_bytes_mut(request->tensor) : NULL;
+    if (!to || m->offset != request->received || m->data.len > request->bytes - request->received) {
+        gd_fail(&why, GD_EPROTO,
+                "the trainer sent %zu bytes at %llu of a value of %zu, where %zu "
+                "were expected",
+                m->data.len, (unsigned long long)m->offset, request->bytes, request->received);
+        fail_tensor(t, p, &why);
+        return GD_OK;
+    }
+    if (m->data.len) {
+        memcpy(to + request->received, m->data.data, m->data.len);
+        request->received += m->data.len;
+        gd_progress_at(request->progress, request->received);
+    }
+    if (request->received == request->bytes) {
+        finish_tensor(t, p);
+    }
+    return GD_OK;
+}
+
+/* ---- statistics and errors ----------------------------------------------------------- */
+
+void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret)
+{
+    *ret = (struct gd_stats){.count = m->count,
+                             .nan = m->nan,
+                             .pos_inf = m->pos_inf,
+                             .neg_inf = m->neg_inf,
+                             .zero = m->zero,
+                             .neg_zero = m->neg_zero,
+                             .positive = m->positive,
+                             .negative = m->negative,
+                             .denormal = m->denormal,
+                             .min = m->min,
+                             .max = m->max,
+                             .mean = m->mean,
+                             .abs_mean = m->abs_mean,
+                             .sum_sq = m->sum_sq,
+                             .std = m->std,
+                             .units = m->units,
+                             .dead_units = m->dead_units};
+    ret->range_count = m->n_in_range < GD_MAX_RANGES ? (int)m->n_in_range : GD_MAX_RANGES;
+    for (int i = 0; i < ret->range_count; i++) {
+        ret->in_range[i] = m->in_range[i];
+    }
+    if (m->difference) {
+        ret->has_prev = true;
+        ret->mean_abs_delta = m->difference->mean_abs_delta;
+        ret->max_abs_delta = m->difference->max_abs_delta;
+        ret->mean_abs_prev = m->difference->mean_abs_previous;
+        ret->dot = m->difference->dot;
+        ret->sum_sq_prev = m->difference->sum_sq_previous;
+        ret->mismatch = m->difference->mismatch;
+        ret->unpaired = m->difference->unpaired;
+        ret->mean_delta = m->difference->mean_delta;
+        ret->sum_sq_delta = m->difference->sum_sq_delta;
+    }
+    gd_stats_prove(m->max, m->min, m->mean, m->sum_sq, ret);
+}
+
+int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, struct gd_err *err)
+{
+    struct v1_request **p = find_kind(t, m->request, V1_STATS);
+    if (!p) {
+        return GD_OK;
+    }
+    if (!m->value || !m->value->stats) {
+        return gd_fail(err, GD_EPROTO, "a StatsReply without statistics");
+    }
+    enum gd_dtype dtype = (int)m->value->dtype > 0 && (int)m->value->dtype < GD_DT_COUNT
+                              ? (enum gd_dtype)m->value->dtype
+                              : GD_DT_NONE;
+    struct gd_shape shape;
+    int code = v1_shape(m->value->n_shape, m->value->shape, false, &shape, err);
+    if (code < 0) {
+        return code;
+    }
+    struct gd_stats stats;
+    v1_value_decode(m->value->stats, &stats);
+    struct v1_request *request = unlink_request(t, p);
+    learn_output(t, &request->ref, dtype, &shape);
+    request->stats_fn(request->ctx, dtype, &shape, &stats, m->value->step, NULL);
+    request_free(request);
+    return GD_OK;
+}
+
+int v1_value_reply(struct v1_target *t, const Gradb__V1__CommandReply *m, struct gd_err *err)
+{
+    struct v1_request **p = find_kind(t, m->request, V1_COMMAND);
+    struct gd_err why;
+    (void)err;
+    if (!p) {
+        return GD_OK; /* cancelled */
+    }
+    struct v1_request *request = unlink_request(t, p);
+    if (strlen(m->text) > MAX_REPLY) {
+        gd_fail(&why, GD_ELIMIT, "the trainer answered with %zu bytes: at most %d", strlen(m->text),
+                MAX_REPLY);
+        answer_error(request, &why);
+        return GD_OK;
+    }
+    request->command_fn(request->ctx, m->text, NULL);
+    request_free(request);
+    return GD_OK;
+}
+
+int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct gd_err *err)
+{
+    static const int codes[] = {
+        [GRADB__V1__REQUEST_ERROR__CODE__FAILED] = GD_EIO,
+        [GRADB__V1__REQUEST_ERROR__CODE__INVALID] = GD_EINVAL,
+        [GRADB__V1__REQUEST_ERROR__CODE__NOT_FOUND] = GD_ENOTFOUND,
+        [GRADB__V1__REQUEST_ERROR__CODE__NO_VALUE] = GD_ENODATA,
+        [GRADB__V1__REQUEST_ERROR__CODE__RUNNING] = GD_ESTATE,
+        [GRADB__V1__REQUEST_ERROR__CODE__UNSUPPORTED] = GD_EUNSUPPORTED,
+        [GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE] = GD_ELIMIT,
+        [GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY] = GD_ENOMEM,
+        [GRADB__V1__REQUEST_ERROR__CODE__NOT_RUN] = GD_ENODATA,
+        [GRADB__V1__REQUEST_ERROR__CODE__GONE] = GD_ENODATA,
+    };
+    (void)err;
+    struct v1_request **p = find(t, m->request);
+    size_t code = (size_t)m->code;
+    struct gd_err why;
+    gd_fail(&why, code < sizeof(codes) / sizeof(codes[0]) ? codes[code] : GD_EIO, "%.300s",
+            m->text[0] ? m->text : "the trainer gave no reason");
+    if (p) {
+        answer_error(unlink_request(t, p), &why);
+    } else {
+        v1_watch_error(t, m->request, &why);
+    }
+    return GD_OK;
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* scan and merge: the watchpoints, judged on all that a dump has. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/scan/scan.h"
+#include "repl/core/commands.h"
+#include "repl/core/hits.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
+#include "repl/values/inspect.h"
+
+struct scanning {
+    struct command_call *call;
+    struct repl_work work;
+};
+
+static bool go_on(void *ctx, uint64_t done, uint64_t total)
+{
+    struct scanning *s = ctx;
+
+    gd_progress_of(s->work.progress, total); /* it is better known with each file */
+    s->work.total = total;
+    return repl_work_at(&s->work, done);
+}
+
+/* ---- what was asked for ---------------------------------------------------------------------- */
+
+/* "3", "3..7", "3.." and "..7" */
+static int parse_range(const char *text, struct gd_scan_range *ret, struct gd_err *err)
+{
+    const char *dots = strstr(text, "..");
+    char first[32];
+    int rc = GD_OK;
+
+    *ret = (struct gd_scan_range){INT64_MIN + 1, INT64_MAX};
+    if (!dots) {
+        rc = arg_count(text, INT64_MIN + 1, INT64_MAX, &ret->from, err);
+        ret->to = ret->from;
+        return rc;
+    }
+    if ((size_t)(dots - text) >= sizeof(first)) {
+        return gd_fail(err, GD_EINVAL, "\"%.40s\" is no range: 3..7", text);
+    }
+    memcpy(first, text, (size_t)(dots - text));
+    first[dots - text] = '\0';
+    if (first[0] != '\0') {
+        rc = arg_count(first, INT64_MIN + 1, INT64_MAX, &ret->from, err);
+    }
+    if (rc == GD_OK && dots[2] != '\0') {
+        rc = arg_count(dots + 2, INT64_MIN + 1, INT64_MAX, &ret->to, err);
+    }
+    if (rc == GD_OK && ret->from > ret->to) {
+        rc = gd_fail(err, GD_EINVAL, "\"%.40s\" is an empty range: the smaller number comes first",
+                     text);
+    }
+    return rc;
+}
+
+/* "0,2..3" */
+static int parse_ranks(char *text, struct gd_scan_head *head, struct gd_err *err)
+{
+    char *rest = text, *one;
+    int rc = GD_OK;
+
+    while (rc == GD_OK && (one = strsep(&rest, ",")) != NULL) {
+        if (one[0] == '\0') {
+            continue;
+        }
+        if (head->range_count == GD_SCAN_MAX_RANGES) {
+            return gd_fail(err, GD_ELIMIT, "more than %d ranges of ranks", GD_SCAN_MAX_RANGES);
+        }
+        rc = parse_range(one, &head->ranks[head->range_count], err);
+        head->range_count++;
+    }
+    return rc == GD_OK && head->range_count == 0
+               ? gd_fail(err, GD_EUSAGE, "scan: ranks need numbers: ranks 0,2..3")
+               : rc;
+}
+
+/* Rank and size as those who start many processes tell them. */
+static int shard_of_environment(struct gd_scan_head *head, struct gd_err *err)
+{
+    static const char *const names[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                           {"PMI_RANK", "PMI_SIZE"},
+                                           {"SLURM_PROCID", "SLURM_NTASKS"}};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *rank = getenv(names[i][0]), *size = getenv(names[i][1]);
+        int64_t number = 0, count = 0;
+
+        if (!rank || !size) {
+            continue;
+        }
+        if (arg_count(size, 1, GD_SCAN_MAX_SHARDS, &count, NULL) != GD_OK ||
+            arg_count(rank, 0, count - 1, &number, NULL) != GD_OK) {
+            return gd_fail(err, GD_EINVAL,
+                           "--shard auto: %s=%.40s and %s=%.40s are no rank and size", names[i][0],
+                           rank, names[i][1], size);
+        }
+        head->shard = (uint32_t)number + 1;
+        head->shards = (uint32_t)count;
+        return GD_OK;
+    }
+    return gd_fail(err, GD_ESTATE,
+                   "--shard auto: neither mpirun nor srun started this (OMPI_COMM_WORLD_RANK, "
+                   "PMI_RANK, SLURM_PROCID): --shard I/N");
+}
+
+static int parse_shard(const char *text, struct gd_scan_head *head, struct gd_err *err)
+{
+    const char *slash = strchr(text, '/');
+    int64_t number = 0, count = 0;
+    char first[32];
+
+    if (strcmp(text, "auto") == 0) {
+        return shard_of_environment(head, err);
+    }
+    if (slash && (size_t)(slash - text) < sizeof(first)) {
+        memcpy(first, text, (size_t)(slash - text));
+        first[slash - text] = '\0';
+        if (arg_count(slash + 1, 1, GD_SCAN_MAX_SHARDS, &count, NULL) == GD_OK &&
+            arg_count(first, 1, count, &number, NULL) == GD_OK) {
+            head->shard = (uint32_t)number;
+            head->shards = (uint32_t)count;
+            return GD_OK;
+        }
+    }
+    return gd_fail(err, GD_EINVAL,
+                   "\"%.40s\" is no part: I/N with I from 1 to N and N at most %d, or auto", text,
+                   GD_SCAN_MAX_SHARDS);
+}
+
+static const char *home_path(struct command_call *call, const char *path)
+{
+    const char *home = getenv("HOME");
+
+    return strncmp(path, "~/", 2) == 0 && home ? inspect_printf(call, "%s%s", home, path + 1)
+                                               : path;
+}
+
+static int parse_word(struct command_call *call, const char *word, char *value,
+                      struct gd_scan_options *options, struct gd_err *err)
+{
+    struct gd_scan_head *head = &options->asked;
+
+    if (strcmp(word, "steps") == 0 || strcmp(word, "step") == 0) {
+        return parse_range(value, &head->steps, err);
+    }
+    if (strcmp(word, "ranks") == 0 || strcmp(word, "rank") == 0) {
+        return parse_ranks(value, head, err);
+    }
+    if (strcmp(word, "--shard") == 0) {
+        return parse_shard(value, head, err);
+    }
+    if (strcmp(word, "--out") == 0) {
+        options->out = home_path(call, value);
+        return GD_OK;
+    }
+    return gd_fail(err, GD_EUSAGE, "scan: \"%.40s\" is not known here", word);
+}
+
+static int parse(struct command_call *call, struct gd_scan_options *options, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    options->asked.steps = (struct gd_scan_range){INT64_MIN, INT64_MAX};
+    options->asked.shard = options->asked.shards = 1;
+    for (int i = 0; rc == GD_OK && i < call->argc; i += 2) {
+        if (i + 1 == call->argc) {
+            return gd_fail(err, GD_EUSAGE, "scan: something is missing behind %.40s",
+                           call->argv[i]);
+        }
+        rc = parse_word(call, call->argv[i], call->argv[i + 1], options, err);
+    }
+    if (rc == GD_OK && options->asked.shards > 1 && !options->out) {
+        rc = gd_fail(err, GD_EUSAGE, "scan: a part needs --out FILE, to be merged later");
+    }
+    return rc;
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+static void tell_json(struct command_call *call, const struct gd_scan_options *options,
+                      const struct gd_scan_summary *sum, double seconds)
+{
+    cJSON *record = out_record(call->out, call->command->name);
+
+    inspect_add_count(record, "values", sum->values);
+    inspect_add_count(record, "steps", sum->steps);
+    inspect_add_count(record, "ranks", sum->ranks);
+    inspect_add_count(record, "remembered", sum->remembered);
+    inspect_add_count(record, "bytes", sum->bytes);
+    inspect_add_double(record, "seconds", seconds);
+    inspect_add_count(record, "hits", sum->hits);
+    hits_add_checked(record, sum->checks, sum->unclear, sum->errors);
+    inspect_add_count(record, "unreadable", sum->unreadable);
+    if (options->asked.shards > 1) {
+        inspect_add_count(record, "shard", options->asked.shard);
+        inspect_add_count(record, "shards", options->asked.shards);
+    }
+    if (sum->file[0] != '\0') {
+        inspect_add_text(call, record, "file", sum->file);
+    }
+}
+
+static void tell_text(struct command_call *call, const struct gd_scan_options *options,
+                      const struct gd_scan_summary *sum, double seconds)
+{
+    bool part = options->asked.shards > 1;
+
+    out_printf(call->out, "%s of %s", inspect_plural(call, sum->values, "value"),
+               inspect_plural(call, sum->steps, "step"));
+    if (sum->ranks > 1) {
+        out_printf(call->out, " and %s", inspect_plural(call, sum->ranks, "rank"));
+    }
+    if (sum->remembered > 0) {
+        out_printf(call->out, ", %s of them known from before",
+                   inspect_number(call, sum->remembered));
+    }
+    if (sum->bytes > 0) {
+        out_printf(call->out, ": %s in %s, %s/s", inspect_bytes(call, sum->bytes),
+                   inspect_duration(call, seconds),
+                   inspect_bytes(
+                       call, (uint64_t)((double)sum->bytes / (seconds > 1e-6 ? seconds : 1e-6))));
+    }
+    out_printf(call->out, ".\n");
+    if (part) {
+        out_printf(call->out, "Part %u of %u is in %s; merge judges all parts together.\n",
+                   options->asked.shard, options->asked.shards, out_safe(call, sum->file));
+    } else if (sum->hits == 0) {
+        out_printf(call->out, "No watchpoint fired: %s.\n",
+                   hits_checked(call, sum->checks, sum->unclear, sum->errors));
+    } else {
+        out_printf(call->out, "%s (info hits, hit N): %s.\n",
+                   inspect_plural(call, sum->hits, "hit"),
+                   hits_checked(call, sum->checks, sum->unclear, sum->errors));
+    }
+    if (sum->unreadable > 0) {
+        out_printf(call->out, "warning: %s could not be read%s%s\n",
+                   inspect_plural(call, sum->unreadable, "value"),
+                   sum->first_unreadable[0] != '\0' ? "; one of them: " : "",
+                   out_safe(call, sum->first_unreadable));
+    }
+}
+
+/* From here on Ctrl-C is for us. */
+static void begin(struct scanning *s, struct command_call *call)
+{
+    *s = (struct scanning){.call = call};
+    repl_work_begin_count(&s->work, call, call->command->name, "B", 0);
+}
+
+static int finish(struct scanning *s, int rc, struct gd_err *err)
+{
+    rc = repl_work_end(&s->work, rc, err);
+    repl_hits_over(s->call->repl);
+    return rc;
+}
+
+static int run_scan(struct command_call *call, struct gd_err *err)
+{
+    struct scanning s;
+    struct gd_scan_options options = {.go_on = go_on, .ctx = &s};
+    struct gd_scan_summary sum;
+    struct gd_err why;
+    int rc = parse(call, &options, err);
+
+    options.remember = repl_check_seal(call->repl, NULL) == GD_OK;
+    if (rc == GD_OK && options.out) {
+        rc = repl_check_seal(call->repl, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    double since = repl_now(call->repl);
+    begin(&s, call);
+    rc = finish(&s, gd_scan(call->session, &options, &sum, err), err);
+    if (sum.warning[0] != '\0') {
+        gd_session_on_warning(call->session, sum.warning);
+    }
+    if (rc == GD_EINTR && sum.file[0] != '\0' && err) {
+        why = *err;
+        return gd_fail(err, rc, "%.200s: the same scan goes on from there", why.text);
+    }
+    if (rc == GD_OK && options.asked.shards == 1) {
+        rc = hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err);
+    }
+    if (rc == GD_OK) {
+        tell_json(call, &options, &sum, repl_now(call->repl) - since);
+        tell_text(call, &options, &sum, repl_now(call->repl) - since);
+    }
+    return rc;
+}
+
+static int run_merge(struct command_call *call, struct gd_err *err)
+{
+    struct scanning s;
+    struct gd_scan_options options = {.go_on = go_on, .ctx = &s};
+    struct gd_scan_summary sum;
+    int rc = repl_check_seal(call->repl, err);
+
+    rc = rc ? rc : inspect_no_options(call, err);
+    if (rc == GD_OK && call->argc == 0) {
+        rc = gd_fail(err, GD_EUSAGE, "merge: the files of the parts, or their directory");
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    for (int i = 0; i < call->argc; i++) {
+        call->argv[i] = (char *)home_path(call, call->argv[i]);
+    }
+    double since = repl_now(call->repl);
+    begin(&s, call);
+    rc = finish(&s,
+                gd_scan_merge(call->session, (const char *const *)call->argv, (size_t)call->argc,
+                              &options, &sum, err),
+                err);
+    rc = rc == GD_OK ? hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err) : rc;
+    if (rc == GD_OK) {
+        sum.remembered = 0; /* all of it */
+        tell_json(call, &options, &sum, repl_now(call->repl) - since);
+        tell_text(call, &options, &sum, repl_now(call->repl) - since);
+    }
+    return rc;
+}
+
+const struct command cmd_scan_table[] = {
+    {
+        .name = "scan",
+        .group = "breakpoints",
+        .usage = "scan [steps A..B] [ranks LIST] [--shard I/N|auto] [--out FILE]",
+        .summary = "Judge the watchpoints on all that a dump has",
+        .help =
+            "Every value of the dump that a watchpoint covers is looked at, several files at "
+            "once,\n"
+            "and judged as a live training would have been, step by step in execution order. Hits\n"
+            "are listed by \"info hits\"; \"hit N\" goes to the step and the node, \"why\" "
+            "explains\n"
+            "from there. steps and ranks choose: 3, 3..7, 3.. or ..7; of ranks a list, 0,2..3.\n"
+            "\n"
+            "Ctrl-C stops it; the same scan goes on where it was, also in another gradb. With "
+            "--out\n"
+            "what was found is kept in FILE. --shard I/N (I from 1 to N) looks at one part of N, "
+            "to\n"
+            "be merged later: by processes on many machines, each with an --out of its own. auto\n"
+            "takes the numbers from mpirun or srun; an --out that is a directory gets a file per\n"
+            "part.\n"
+            "Examples:\n"
+            "  scan\n"
+            "  scan steps 100..200 ranks 0\n"
+            "  scan --shard 3/8 --out parts/3.gdscan",
+        .args = {ARG_CHOICE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = run_scan,
+    },
+    {
+        .name = "merge",
+        .group = "breakpoints",
+        .usage = "merge PATH...",
+        .summary = "Judge the watchpoints on what the parts of a scan found",
+        .help =
+            "Each PATH is a file that \"scan --shard I/N --out FILE\" wrote, or a directory of\n"
+            "them; all parts of one scan are needed. The dump must be open and the same\n"
+            "watchpoints set. The hits are those that one scan of everything would give.\n"
+            "Examples:\n"
+            "  merge parts/\n"
+            "  merge part1.gdscan part2.gdscan",
+        .args = {ARG_FILE, ARG_FILE, ARG_FILE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = run_merge,
+    },
+    {.name = NULL},
+};

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Values of a training that stands, written in the layout of MindSpore's synchronous dump. */
+#include "repl/commands/files/dump_live.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/graph/selector.h"
+#include "engine/ranks.h"
+#include "repl/commands/files/dump_live_impl.h"
+#include "repl/core/commands.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
+#include "repl/values/inspect.h"
+
+#define LAYOUT_VERSION "2.4.0" /* the first of MindSpore's releases that names files so */
+#define ROW_BYTES      256     /* of statistic.csv, about */
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+void dump_live_clear(struct live_dump *d)
+{
+    for (size_t i = 0; i < d->ranks; i++) {
+        gd_ms_writer_close(d->rank[i].writer);
+    }
+    free(d->rank);
+    d->rank = NULL;
+    d->ranks = 0;
+    free(d->used);
+    d->used = NULL;
+    d->steps_written = 0;
+    free(d->plan.dir);
+    free(d->plan.selector);
+    free(d->plan.net);
+    d->plan = (struct dump_plan){.dir = NULL};
+    gd_steps_clear(&d->steps);
+    d->armed = false;
+    d->cut = 0;
+}
+
+static void free_state(void *data)
+{
+    struct live_dump *d = data;
+
+    dump_live_clear(d);
+    gd_dump_config_free(d->config);
+    free(d);
+}
+
+struct live_dump *dump_live_find(struct repl *repl)
+{
+    return repl_slot(repl, REPL_SLOT_DUMP);
+}
+
+struct live_dump *dump_live_make(struct repl *repl, struct gd_err *err)
+{
+    struct live_dump *d = dump_live_find(repl);
+
+    if (!d) {
+        d = calloc(1, sizeof(*d));
+        if (!d) {
+            gd_fail(err, GD_ENOMEM, "out of memory");
+            return NULL;
+        }
+        repl_set_slot(repl, REPL_SLOT_DUMP, d, free_state);
+    }
+    return d;
+}
+
+/* ---- what is dumped -------------------------------------------------------------------------- */
+
+static bool is_kernel(struct live_dump *d, const struct gd_node_info *info)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < d->config->kernels; i++) {
+        if (gd_kernel_choice_has(d->config->kernel[i], info->name, info->type)) {
+            any = true;
+            if (d->used) {
+                d->used[i] = true;
+            }
+        }
+    }
+    return any;
+}
+
+/* Once, behind the first step: a name that chooses nothing is a mistake, most likely. */
+static void tell_unused(struct command_call *call, struct live_dump *d)
+{
+    size_t count = 0, first = 0;
+
+    if (!d->used) {
+        return;
+    }
+    for (size_t i = d->config->kernels; i > 0; i--) {
+        first = d->used[i - 1] ? first : i - 1;
+        count += !d->used[i - 1];
+    }
+    free(d->used);
+    d->used = NULL;
+    if (count > 0) {
+        repl_printf(call->repl, true, "warning: %s of kernels %s nothing, the first: \"%.100s\"\n",
+                    inspect_plural(call, count, "entry"), count == 1 ? "chooses" : "choose",
+                    out_safe(call, gd_kernel_choice_text(d->config->kernel[first])));
+    }
+}
+
+/* In execution order where that is known. */
+int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id **ret,
+                     size_t *count, struct gd_err *err)
+{
+    struct gd_graph *graph = session->graph;
+    struct gd_selector *selector = NULL;
+    const char *text = d->plan.selector ? d->plan.selector : "all";
+    struct gd_node_info info;
+    size_t kept = 0;
+    int rc = gd_selector_parse(text, &selector, err);
+
+    rc = rc ? rc : gd_selector_resolve(selector, graph, ret, count, err);
+    gd_selector_destroy(selector);
+    if (rc == GD_OK && d->config && d->config->chosen && !d->plan.selector) {
+        if (d->steps_written == 0 && !d->used) {
+            d->used = calloc(d->config->kernels + 1, sizeof(*d->used));
+        }
+        for (size_t i = 0; i < *count; i++) {
+            if (gd_graph_node(graph, (*ret)[i], &info) && is_kernel(d, &info)) {
+                (*ret)[kept++] = (*ret)[i];
+            }
+        }
+        *count = kept;
+    }
+    if (rc == GD_OK && *count == 0) {
+        free(*ret);
+        *ret = NULL;
+        rc = gd_fail(err, GD_ENOTFOUND, "nothing is chosen that could be dumped");
+    }
+    return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct dumping { /* of one step of one process */
+    struct command_call *call;
+    struct live_dump *d;
+    struct rank_writer *rank;
+    struct gd_ms_writer *writer; /* its */
+    struct repl_work work;
+    uint64_t done, tensors, rows, missing;
+    const char *why;    /* what the first missing one said */
+    uint64_t left_out;  /* of the missing: too large, or with the others */
+    uint64_t earlier;   /* values that were there, and of a step before */
+    uint64_t elsewhere; /* ranks that do not stand here */
+};
+
+static bool go_on(void *ctx, uint64_t bytes)
+{
+    struct dumping *s = ctx;
+
+    (void)bytes;
+    return repl_work_at(&s->work, s->done);
+}
+
+static void count_bytes(struct live_dump *d, struct rank_writer *rank)
+{
+    uint64_t bytes = gd_ms_writer_bytes(rank->writer);
+
+    d->bytes += bytes - rank->counted;
+    rank->counted = bytes;
+}
+
+static int check_quota(struct dumping *s, uint64_t size, struct gd_err *err)
+{
+    uint64_t most = s->call->debugger->settings.dump_bytes;
+
+    count_bytes(s->d, s->rank);
+    uint64_t total = s->d->bytes + size;
+
+    return most > 0 && total > most
+               ? gd_fail(err, GD_ELIMIT, "dump-bytes is reached: %s would be more than %s",
+                         inspect_bytes(s->call, total), inspect_bytes(s->call, most))
+               : GD_OK;
+}
+
+static bool wants_elements(const struct dumping *s)
+{
+    const struct gd_dump_config *config = s->d->config;
+    bool md5 = false;
+
+    for (int i = 0; config && i < config->categories; i++) {
+        md5 = md5 || config->category[i] == GD_MS_MD5;
+    }
+    return s->d->plan.data != GD_DUMP_STATISTIC || md5;
+}
+
+static int write_elements(struct dumping *s, const struct gd_ms_item *item,
+                          struct gd_tensor *tensor, struct gd_err *err)
+{
+    struct gd_tensor *whole = NULL;
+    struct gd_stats stats;
+    enum gd_dump_data data = s->d->plan.data;
+    int rc = gd_tensor_contiguous(tensor, &whole, err);
+
+    if (rc == GD_OK && data != GD_DUMP_STATISTIC) {
+        rc = check_quota(s, gd_ms_writer_size(whole->dtype, &whole->shape), err);
+        rc = rc ? rc : gd_ms_writer_tensor(s->writer, item, whole, go_on, s, err);
+        s->tensors += rc == GD_OK;
+    }
+    if (rc == GD_OK && data != GD_DUMP_TENSOR &&
+        repl_stats_compute(s->call, "statistics", whole, NULL, &stats, NULL) == GD_OK) {
+        rc = gd_ms_writer_row(s->writer, item, whole->dtype, &whole->shape, &stats, whole, err);
+        s->rows += rc == GD_OK;
+    }
+    gd_tensor_unref(whole);
+    return rc;
+}
+
+/* What is true as it lies there, whichever step wrote it: weights, the optimizer's state, and what
+ * comes into a step from outside. */
+static bool holds_on(const struct gd_node_info *info)
+{
+    return info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_CONSTANT ||
+           (info->order == GD_NO_ORDER && info->input_count == 0 && info->kind != GD_NODE_GRADIENT);
+}
+
+/* A value that another step computed is not this one's. Where the training does not tell whose it
+ * is, and stands inside the step: what comes behind that place has not run. */
+static bool is_of_step(const struct dumping *s, gd_node_id node, int64_t step)
+{
+    const struct gd_session *session = s->call->session;
+    struct gd_node_info info, at;
+
+    if (!gd_graph_node(session->graph, node, &info) || holds_on(&info)) {
+        return true;
+    }
+    if (step >= 0) {
+        return step == session->stop.step;
+    }
+    return session->stop.at_step_end || (gd_graph_node(session->graph, session->stop.node, &at) &&
+                                         at.order != GD_NO_ORDER && info.order <= at.order);
+}
+
+static int write_value(struct dumping *s, const struct gd_tensor_ref *ref,
+                       const struct gd_ms_item *item, struct gd_err *err)
+{
+    struct gd_err why = {.text = ""};
+    struct gd_tensor *tensor = NULL;
+    struct gd_stats stats;
+    struct gd_shape shape;
+    enum gd_dtype dtype;
+    int64_t step;
+    bool elements = wants_elements(s);
+    int rc = elements ? repl_fetch(s->call, ref, NULL, &tensor, &step, &why)
+                      : repl_stats(s->call, ref, &dtype, &shape, &stats, &step, &why);
+
+    if (rc == GD_EINTR || rc == GD_ENOMEM || rc == GD_ELOST || rc == GD_ESTATE) {
+        return gd_fail(err, rc, "%s", why.text);
+    }
+    if (rc != GD_OK) {
+        bool is_first = rc == GD_ELIMIT ? s->left_out++ == 0 : s->missing == 0;
+        s->missing++;
+        if (is_first) { /* what a limit leaves out is worth more to know */
+            s->why = inspect_printf(s->call, "%s", out_safe(s->call, why.text));
+        }
+        return GD_OK;
+    }
+    if (!is_of_step(s, ref->node, step)) {
+        s->earlier++;
+    } else if (elements) {
+        rc = write_elements(s, item, tensor, err);
+    } else {
+        rc = check_quota(s, (s->rows + 1) * ROW_BYTES, err);
+        rc = rc ? rc : gd_ms_writer_row(s->writer, item, dtype, &shape, &stats, NULL, err);
+        s->rows += rc == GD_OK;
+    }
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
+/* The values that a node was given are the outputs of others, as they are now. */
+static int write_inputs(struct dumping *s, gd_node_id node, struct gd_err *err)
+{
+    struct gd_node_info info;
+    int rc = GD_OK;
+
+    for (uint32_t i = 0;
+         rc == GD_OK && gd_graph_node(s->call->session->graph, node, &info) && i < info.input_count;
+         i++) {
+        struct gd_tensor_ref ref = {.node = info.inputs[i].node, .slot = info.inputs[i].slot};
+        struct gd_ms_item item = {.node = &info, .is_input = true, .slot = i};
+        if (!info.inputs[i].control && ref.node != GD_NO_NODE) {
+            rc = write_value(s, &ref, &item, err);
+        }
+    }
+    return rc;
+}
+
+static int write_node(struct dumping *s, gd_node_id node, struct gd_err *err)
+{
+    struct gd_node_info info;
+    int rc = GD_OK;
+
+    if (!gd_graph_node(s->call->session->graph, node, &info)) {
+        return GD_OK;
+    }
+    /* What nothing computes, parameters and data, is always there once. */
+    bool outputs = s->d->plan.io != GD_DUMP_INPUT || info.input_count == 0;
+    if (s->d->plan.io != GD_DUMP_OUTPUT) {
+        rc = write_inputs(s, node, err);
+    }
+    for (uint32_t slot = 0; outputs && rc == GD_OK && slot < info.output_count; slot++) {
+        struct gd_tensor_ref ref = {.node = node, .slot = slot};
+        struct gd_ms_item item = {.node = &info, .slot = slot};
+        rc = write_value(s, &ref, &item, err);
+    }
+    return rc;
+}
+
+/* As MindSpore calls it, where it has a name for it. */
+static const char *device_of(struct command_call *call)
+{
+    const char *device = call->session->peer.device;
+
+    if (device[0] == '\0' || strncasecmp(device, "cpu", 3) == 0) {
+        return "CPU";
+    }
+    return strncasecmp(device, "cuda", 4) == 0 || strncasecmp(device, "gpu", 3) == 0
+               ? "GPU"
+               : out_safe(call, device);
+}
+
+/* Whether the user's data_dump.json says what is written. */
+static bool says_so(const struct gd_dump_config *config, const struct dump_plan *plan)
+{
+    return config && !config->is_acl && config->io == plan->io && config->data == plan->data &&
+           config->net_name && strcmp(config->net_name, plan->net) == 0;
+}
+
+/* A data_dump.json of it, which readers look into for the net's name and what there is; freed by
+ * cJSON_free. NULL: out of memory. */
+static char *make_config(struct command_call *call, const struct live_dump *d)
+{
+    static const char *const datas[] = {"tensor", "statistic", "full"};
+    struct gd_buf steps = GD_BUF_INIT(1 << 20);
+    cJSON *root = cJSON_CreateObject(), *common = cJSON_CreateObject();
+
+    if (d->steps.all || d->steps.count > 0) {
+        gd_steps_text(&d->steps, &steps);
+    } else {
+        gd_buf_printf(&steps, "%lld", (long long)call->session->stop.step);
+    }
+    cJSON_AddNumberToObject(common, "dump_mode", 0);
+    inspect_add_text(call, common, "path", d->plan.dir);
+    cJSON_AddStringToObject(common, "net_name", d->plan.net);
+    cJSON_AddStringToObject(common, "iteration", gd_buf_text(&steps));
+    cJSON_AddStringToObject(common, "saved_data", datas[d->plan.data]);
+    cJSON_AddNumberToObject(common, "input_output", d->plan.io);
+    cJSON_AddItemToObject(common, "kernels", cJSON_CreateArray());
+    cJSON_AddStringToObject(common, "file_format", "npy");
+    cJSON_AddItemToObject(root, "common_dump_settings", common);
+    common = cJSON_AddObjectToObject(root, "e2e_dump_settings");
+    cJSON_AddBoolToObject(common, "enable", true);
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    gd_buf_deinit(&steps);
+    return text;
+}
+
+static int open_writer(struct command_call *call, struct live_dump *d, struct gd_ms_writer **ret,
+                       struct gd_err *err)
+{
+    char *made = says_so(d->config, &d->plan) ? NULL : make_config(call, d);
+    const struct gd_peer *peer = &call->session->peer;
+    bool mindspore = strcmp(peer->framework, "MindSpore") == 0;
+    struct gd_ms_writer_options options = {
+        .root = d->plan.dir,
+        .rank = peer->rank,
+        .net = d->plan.net,
+        .device = device_of(call),
+        .version = mindspore && peer->version[0] ? out_safe(call, peer->version) : LAYOUT_VERSION,
+        .config = made ? made : "",
+        .config_size = made ? strlen(made) : 0,
+    };
+
+    if (says_so(d->config, &d->plan)) {
+        options.config = d->config->text;
+        options.config_size = d->config->size;
+    }
+    int rc = gd_ms_writer_open(&options, ret, err);
+    cJSON_free(made);
+
+    if (rc == GD_OK && d->config && d->config->categories > 0) {
+        gd_ms_writer_columns(*ret, d->config->category, d->config->categories);
+    }
+    return rc;
+}
+
+static int rank_of(struct command_call *call, struct live_dump *d, struct rank_writer **ret,
+                   struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    struct rank_writer *rank = NULL;
+    int rc = GD_OK;
+
+    for (size_t i = 0; i < d->ranks; i++) {
+        rank = d->rank[i].session == session->number ? &d->rank[i] : rank;
+    }
+    if (!rank) {
+        struct rank_writer *grown = realloc(d->rank, (d->ranks + 1) * sizeof(*grown));
+        if (!grown) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        d->rank = grown;
+        rank = &grown[d->ranks];
+        *rank = (struct rank_writer){.session = session->number};
+        rc = open_writer(call, d, &rank->writer, err);
+        d->ranks += rc == GD_OK;
+    }
+    *ret = rank;
+    return rc;
+}
+
+static int write_graph(struct dumping *s, struct gd_err *err)
+{
+    const struct gd_session *session = s->call->session;
+    int rc = GD_OK;
+
+    if (s->rank->generation != session->graph_generation) { /* it is new */
+        rc = gd_ms_writer_graph(s->writer, session->graph, err);
+        s->rank->generation = rc == GD_OK ? session->graph_generation : s->rank->generation;
+        count_bytes(s->d, s->rank);
+    }
+    return rc;
+}
+
+int dump_live_prepare(struct command_call *call, struct live_dump *d, struct gd_err *err)
+{
+    struct gd_selector *selector = NULL;
+    struct rank_writer *rank = NULL;
+    int rc = d->plan.selector ? gd_selector_parse(d->plan.selector, &selector, err) : GD_OK;
+
+    gd_selector_destroy(selector);
+    rc = rc ? rc : rank_of(call, d, &rank, err);
+    if (rc == GD_OK) {
+        count_bytes(d, rank);
+    }
+    return rc;
+}
+
+/* At the end of a step weights and the optimizer's state are what the update left there: they come
+ * last, so that their times say so. */
+static bool is_updated(const struct dumping *s, gd_node_id node)
+{
+    const struct gd_session *session = s->call->session;
+    struct gd_node_info info;
+
+    return session->stop.at_step_end && gd_graph_node(session->graph, node, &info) &&
+           info.order == GD_NO_ORDER &&
+           (info.kind == GD_NODE_WEIGHT ||
+            (info.kind == GD_NODE_PARAMETER && strstr(info.name, "optimizer")));
+}
+
+static int write_nodes(struct dumping *s, const gd_node_id *nodes, size_t count, struct gd_err *err)
+{
+    int rc = GD_OK, end;
+
+    gd_ms_writer_begin(s->writer, s->call->session->stop.step);
+    repl_work_begin_count(
+        &s->work, s->call,
+        inspect_printf(s->call, "dumping step %lld", (long long)s->call->session->stop.step),
+        "nodes", count);
+    s->done = 0;
+    for (size_t i = 0; rc == GD_OK && i < 2 * count; i++) {
+        if (is_updated(s, nodes[i % count]) != (i >= count)) {
+            continue;
+        }
+        rc = write_node(s, nodes[i % count], err);
+        s->done++;
+        if (rc == GD_OK && !repl_work_at(&s->work, s->done)) {
+            rc = GD_EINTR;
+        }
+    }
+    rc = repl_work_end(&s->work, rc, err);
+    const struct gd_stop *at = &s->call->session->stop;
+    if (rc == GD_OK && !at->at_step_end) {
+        rc = gd_ms_writer_stood(s->writer, at->node_name, err);
+    }
+    end = gd_ms_writer_end(s->writer, rc == GD_OK && at->at_step_end, rc == GD_OK ? err : NULL);
+    return rc ? rc : end;
+}
+
+/* The process that call->session is. */
+static int dump_process(struct dumping *s, struct gd_err *err)
+{
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    int rc = dump_live_choose(s->call->session, s->d, &nodes, &count, err);
+
+    rc = rc ? rc : rank_of(s->call, s->d, &s->rank, err);
+    if (rc == GD_OK) {
+        s->writer = s->rank->writer;
+        rc = write_graph(s, err);
+        rc = rc ? rc : write_nodes(s, nodes, count, err);
+        count_bytes(s->d, s->rank);
+    }
+    free(nodes);
+    return rc;
+}
+
+static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
+{
+    cJSON *record = out_record(s->call->out, "dump");
+
+    inspect_add_text(s->call, record, "directory", s->d->plan.dir);
+    cJSON_AddNumberToObject(record, "step", (double)at->step);
+    cJSON_AddBoolToObject(record, "whole", at->at_step_end);
+    if (!at->at_step_end) {
+        inspect_add_text(s->call, record, "node", at->node_name);
+    }
+    inspect_add_count(record, "tensors", s->tensors);
+    inspect_add_count(record, "rows", s->rows);
+    inspect_add_count(record, "missing", s->missing);
+    inspect_add_count(record, "elsewhere", s->elsewhere);
+    inspect_add_count(record, "left_out", s->left_out);
+    inspect_add_count(record, "earlier", s->earlier);
+    inspect_add_count(record, "bytes", bytes);
+    inspect_add_count(record, "total_bytes", s->d->bytes);
+}
+
+/* What is not there, and why. */
+static void tell_missing(struct dumping *s, const struct gd_stop *at)
+{
+    struct command_call *call = s->call;
+
+    if (s->earlier > 0) {
+        out_printf(call->out, "%s %s no value of this step%s: of the one before, and left out\n",
+                   inspect_plural(call, s->earlier, "tensor"), s->earlier == 1 ? "has" : "have",
+                   at->at_step_end ? "" : " yet");
+    }
+    if (s->missing > 0) {
+        uint64_t count = s->left_out ? s->left_out : s->missing;
+        const char *lacks = count == 1 ? "has no value" : "have no value";
+        const char *limited = count == 1 ? "is left out" : "are left out";
+        out_printf(call->out, "%s %s, the first: %s\n", inspect_plural(call, count, "tensor"),
+                   s->left_out ? limited : lacks, s->why);
+    }
+    bool is_planned = s->d->steps.all || s->d->steps.count > 0;
+    if (s->missing > s->left_out && !is_planned &&
+        call->session->target->capabilities & GD_CAN_CAPTURE) {
+        out_printf(call->out,
+                   "What a step drops before its end is copied when the step is known before: "
+                   "dump DIR --steps %lld\n",
+                   (long long)at->step + 1);
+    }
+    if (s->elsewhere > 0) {
+        out_printf(call->out, "%s %s elsewhere, and %s not dumped\n",
+                   inspect_plural(call, s->elsewhere, "rank"),
+                   s->elsewhere == 1 ? "stands" : "stand", s->elsewhere == 1 ? "is" : "are");
+    }
+}
+
+static void tell(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
+{
+    struct command_call *call = s->call;
+
+    if (out_is_json(call->out)) {
+        tell_record(s, at, bytes);
+        return;
+    }
+    out_printf(call->out, "Dumped step %lld", (long long)at->step);
+    if (!at->at_step_end) {
+        out_printf(call->out, " as far as %s",
+                   at->node_name[0] ? out_safe(call, at->node_name) : "it has run");
+    }
+    out_printf(call->out, ": ");
+    if (s->d->plan.data != GD_DUMP_STATISTIC) {
+        out_printf(call->out, "%s, ", inspect_plural(call, s->tensors, "tensor"));
+    }
+    if (s->d->plan.data != GD_DUMP_TENSOR) {
+        out_printf(call->out, "statistics of %s, ", inspect_plural(call, s->rows, "tensor"));
+    }
+    out_printf(call->out, "%s, to %s\n", inspect_bytes(call, bytes),
+               out_safe(call, s->d->plan.dir));
+    tell_missing(s, at);
+}
+
+/* All processes that stand where the selected one does. */
+int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err *err)
+{
+    struct gd_session *session = call->session;
+    const struct gd_ranks *ranks =
+        gd_ranks_move_together(session, GD_RUN_CONTINUE) ? gd_ranks_of(session) : NULL;
+    struct dumping s = {.call = call, .d = d};
+    int64_t step = session->stop.step;
+    uint64_t before = d->bytes;
+    int world = ranks ? gd_ranks_world_size(ranks) : 1, rc = GD_OK;
+
+    d->done_sequence = session->stop.sequence;
+    d->done_session = session->number;
+    for (int rank = 0; rc == GD_OK && rank < world; rank++) {
+        struct gd_session *member = ranks ? gd_ranks_member(ranks, rank) : session;
+        if (member && member->state == GD_STOPPED && member->stop.step == step) {
+            call->session = member;
+            gd_session_hold(member);
+            rc = dump_process(&s, err);
+            gd_session_release(member);
+        } else {
+            s.elsewhere += member && gd_session_is_live(member);
+        }
+    }
+    call->session = session;
+    d->tensors += s.tensors;
+    d->rows += s.rows;
+    if (rc == GD_OK) {
+        d->steps_done++;
+        d->steps_written++;
+        tell(&s, &session->stop, d->bytes - before);
+        tell_unused(call, d);
+    }
+    return rc;
+}

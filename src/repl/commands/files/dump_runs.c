@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Runs that are made to end where a step is to be dumped, and go on as the user had asked. */
+#include <stdio.h>
+
+#include "engine/ranks.h"
+#include "repl/commands/files/dump_live.h"
+#include "repl/commands/files/dump_live_impl.h"
+#include "repl/core/commands.h"
+#include "repl/core/repl_impl.h"
+
+/* ---- before a run ---------------------------------------------------------------------------- */
+
+/* The first step of the grammar behind `step`; INT64_MAX: none. */
+static int64_t step_after(const struct gd_steps *steps, int64_t step)
+{
+    int64_t next = steps->all && step < INT64_MAX ? step + 1 : INT64_MAX;
+
+    for (uint32_t i = 0; !steps->all && step < INT64_MAX && i < steps->count; i++) {
+        int64_t first = steps->range[i].first > step ? steps->range[i].first : step + 1;
+        next = first <= steps->range[i].last && first < next ? first : next;
+    }
+    return next;
+}
+
+int64_t dump_live_ended(const struct gd_stop *at)
+{
+    return at->at_step_end ? at->step : at->step - 1;
+}
+
+/* A run from node to node is no other run for it: it is interrupted at the end of the step, with
+ * all ranks that go along. Asked before it begins, or a short step would be over. 0 takes it back.
+ */
+static bool hold_at(struct gd_session *session, enum gd_run_kind kind, int64_t step)
+{
+    const struct gd_ranks *ranks =
+        gd_ranks_move_together(session, kind) ? gd_ranks_of(session) : NULL;
+    int world = ranks ? gd_ranks_world_size(ranks) : 1;
+    bool held = false;
+
+    for (int rank = 0; rank < world; rank++) {
+        struct gd_session *member = ranks ? gd_ranks_member(ranks, rank) : session;
+        if (member && gd_session_is_live(member) &&
+            (member->target->capabilities & GD_CAN_INTERRUPT_AT) &&
+            gd_target_interrupt_at(member->target, step, NULL) == GD_OK) {
+            held = held || member == session;
+        }
+    }
+    return held;
+}
+
+static void remember(struct live_dump *d, const struct gd_session *session,
+                     const struct gd_run *run)
+{
+    d->session = session->number;
+    d->asked = *run;
+    if (run->name != d->asked_name) { /* else it is the rest of that run */
+        snprintf(d->asked_name, sizeof(d->asked_name), "%s", run->name ? run->name : "");
+    }
+    d->asked.name = d->asked_name;
+    d->from = session->stop;
+    d->behind = dump_live_ended(&session->stop);
+    d->cut = 0;
+    d->interrupted = false;
+}
+
+void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run *run)
+{
+    struct live_dump *d = dump_live_find(repl);
+
+    if (d && d->held) { /* of a run that did not begin */
+        hold_at(session, d->asked.kind, 0);
+        d->held = false;
+    }
+    if (!d || !d->armed) {
+        if (d) {
+            dump_live_release(repl, d);
+        }
+        return;
+    }
+    remember(d, session, run);
+    int64_t next = step_after(&d->steps, d->behind);
+    if (next == INT64_MAX) {
+        dump_live_release(repl, d);
+        return;
+    }
+    dump_live_capture(repl, session, d, next);
+    switch (run->kind) {
+    case GD_RUN_NEXT:
+    case GD_RUN_TO_NODE:
+    case GD_RUN_FINISH:
+        d->held = hold_at(session, run->kind, next);
+        d->cut = d->held ? next : 0;
+        return;
+    case GD_RUN_STEP:
+        if (run->count <= next - d->behind) {
+            return;
+        }
+        d->asked_end = run->count > INT64_MAX - d->behind ? INT64_MAX : d->behind + run->count;
+        break;
+    case GD_RUN_CONTINUE: break;
+    default: return;
+    }
+    run->kind = GD_RUN_STEP;
+    run->count = next - d->behind;
+    d->cut = next;
+}
+
+bool repl_dump_is_passing(struct repl *repl, const struct gd_session *session)
+{
+    const struct live_dump *d = dump_live_find(repl);
+    const struct gd_stop *at = &session->stop;
+
+    if (!d || !d->armed || d->cut == 0 || d->interrupted || !at->at_step_end ||
+        at->step != d->cut || at->reason != (d->held ? GD_STOP_INTERRUPT : GD_STOP_STEP)) {
+        return false;
+    }
+    const struct gd_session *moved = gd_debugger_session(repl->debugger, d->session);
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    return moved == session || (ranks && moved && gd_ranks_of(moved) == ranks);
+}
+
+void repl_dump_interrupted(struct repl *repl)
+{
+    struct live_dump *d = dump_live_find(repl);
+
+    if (d) {
+        d->interrupted = true;
+    }
+}
+
+/* ---- behind it ------------------------------------------------------------------------------- */
+
+/* As a command of its own. What ends a dump does not end the training. */
+static int dump_due(struct repl *repl, struct live_dump *d, struct gd_session *session)
+{
+    static char *no_words[1] = {NULL};
+    struct gd_arena arena;
+    struct repl_out out;
+    struct gd_err err = {.text = ""};
+    struct command_call call = {.repl = repl,
+                                .debugger = repl->debugger,
+                                .session = session,
+                                .out = &out,
+                                .arena = &arena,
+                                .command = cmd_dump_live_table,
+                                .format = "",
+                                .line = "",
+                                .argv = no_words};
+
+    gd_arena_init(&arena, 1 << 30);
+    out_begin(&out, repl, &arena, NULL);
+    int rc = dump_live_step(&call, d, &err);
+    out_end(&out, rc != GD_OK, NULL);
+    if (rc == GD_EINTR) {
+        repl_printf(repl, true, "warning: step %lld is not dumped whole: %s\n",
+                    (long long)session->stop.step, err.text);
+    } else if (rc != GD_OK) {
+        repl_printf(repl, true, "warning: the dump ends here: %s\n",
+                    repl_safe(repl, &arena, err.text));
+        dump_live_clear(d);
+    }
+    gd_arena_deinit(&arena);
+    return rc;
+}
+
+/* Nodes that ran since the run began: a `next` counts those that compute. As far as the order is
+ * known: at least one is left to go to. */
+static int64_t nodes_left(const struct live_dump *d, const struct gd_session *session)
+{
+    uint32_t count = 0;
+    const gd_node_id *node = gd_graph_execution(session->graph, &count);
+    struct gd_node_info info, first;
+    bool inside = gd_graph_node(session->graph, d->from.node, &first) && !d->from.at_step_end;
+    int64_t whole = 0, rest = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (gd_graph_node(session->graph, node[i], &info) && info.order != GD_NO_ORDER &&
+            info.kind != GD_NODE_PARAMETER && info.kind != GD_NODE_CONSTANT) {
+            whole++;
+            rest += inside && info.order > first.order;
+        }
+    }
+    int64_t steps = session->stop.step - d->from.step; /* from the end of one, or behind that */
+    int64_t left = steps < INT32_MAX ? d->asked.count - rest - whole * steps : 1;
+    return left < 1 ? 1 : left;
+}
+
+/* The rest of what the user had asked for. */
+static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *asked, int64_t end,
+                   struct gd_session *session)
+{
+    struct gd_run run = *asked;
+    struct gd_err err;
+
+    if (run.kind == GD_RUN_STEP) {
+        run.count = end - session->stop.step;
+    }
+    repl_dump_aim(repl, session, &run);
+    if (d->armed && asked->kind == GD_RUN_STEP) {
+        d->asked_end = end;
+    }
+    if (gd_ranks_resume(session, &run, &err) == GD_OK) {
+        return true;
+    }
+    repl_printf(repl, true, "warning: the training stands after the dump: %s\n", err.text);
+    return false;
+}
+
+/* A training that cannot be stopped there, or a run that nobody asked us about. */
+static void tell_passed(struct repl *repl, struct live_dump *d, const struct gd_session *session)
+{
+    const struct gd_stop *at = &session->stop;
+    int64_t last = dump_live_ended(at) - (at->at_step_end ? 1 : 0);
+    int64_t first = step_after(&d->steps, d->behind);
+
+    if (session->number != d->session) {
+        return;
+    }
+    if (first <= last) {
+        int64_t more = step_after(&d->steps, first);
+        repl_printf(repl, true,
+                    "warning: step %lld%s not dumped: the training ran past %s end without "
+                    "stopping there; step and continue stop it\n",
+                    (long long)first, more <= last ? " and others are" : " is",
+                    more <= last ? "their" : "its");
+    }
+    d->behind = dump_live_ended(at);
+}
+
+bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
+{
+    struct live_dump *d = dump_live_find(repl);
+
+    if (!d || !d->armed || session != repl->debugger->current) {
+        return false;
+    }
+    tell_passed(repl, d, session);
+    bool passing = repl_dump_is_passing(repl, session);
+    d->held = false; /* a stop that is told takes it back */
+    if (!session->stop.at_step_end || !gd_steps_have(&d->steps, session->stop.step) ||
+        (d->done_session == session->number && d->done_sequence == session->stop.sequence)) {
+        return false;
+    }
+    struct gd_run asked = d->asked;
+    int64_t end = d->asked_end;
+    if (asked.kind == GD_RUN_NEXT) {
+        asked.count = nodes_left(d, session);
+    }
+    int rc = dump_due(repl, d, session);
+    if (!passing || session->state != GD_STOPPED) {
+        return false;
+    }
+    if (rc == GD_EINTR || repl->quit || repl->left) {
+        repl_report_stop(repl, session);
+        return false;
+    }
+    return run_on(repl, d, &asked, end, session);
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Several training processes: rank chooses among the ranks of a job, session among all. */
+#include "engine/ranks.h"
+#include "repl/compare/compare_files.h"
+#include "repl/core/commands.h"
+#include "repl/core/repl_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PROCESSES 65536
+
+static void print_session(struct command_call *call, const struct gd_session *session)
+{
+    out_printf(call->out, "[Training process %d, rank %d of %d, %s]\n", session->number,
+               session->peer.rank, session->peer.world_size, gd_state_name(session->state));
+}
+
+/* The job of the selected process; NULL: it has none. */
+static const struct gd_ranks *job_of(const struct command_call *call)
+{
+    const struct gd_session *current = call->debugger->current;
+    return current != NULL ? gd_ranks_of(current) : NULL;
+}
+
+/* The numbers of the processes that "all" means: the live ones of the job, or all live ones. */
+static int *all_numbers(struct command_call *call, int *count)
+{
+    const struct gd_debugger *debugger = call->debugger;
+    const struct gd_ranks *ranks = job_of(call);
+    size_t most = ranks != NULL ? (size_t)gd_ranks_world_size(ranks) : debugger->session_count;
+    int *numbers = gd_arena_alloc(call->arena, (most + 1) * sizeof(*numbers));
+
+    *count = 0;
+    for (size_t i = 0; numbers != NULL && i < most; i++) {
+        const struct gd_session *session =
+            ranks != NULL ? gd_ranks_member(ranks, (int)i) : debugger->sessions[i];
+        if (session != NULL && gd_session_is_live(session)) {
+            numbers[(*count)++] = session->number;
+        }
+    }
+    return numbers;
+}
+
+static int run_for_one(struct command_call *call, int number, const char *line)
+{
+    struct gd_session *session = gd_debugger_session(call->debugger, number);
+
+    if (session == NULL || gd_debugger_select(call->debugger, number, NULL) != GD_OK) {
+        return GD_OK; /* it has gone meanwhile */
+    }
+    print_session(call, session);
+    out_flush(call->out);
+    if (out_is_json(call->out)) { /* the lines that follow are this process's */
+        cJSON *record = cJSON_CreateObject();
+        cJSON_AddNumberToObject(record, "session", session->number);
+        cJSON_AddNumberToObject(record, "rank", session->peer.rank);
+        repl_write_json(call->repl, NULL, "rank", record);
+    }
+    return repl_run_line(call->repl, line, LINE_SCRIPT);
+}
+
+struct standing { /* where a process was when `rank all` began */
+    uint64_t sequence;
+    enum gd_state state;
+};
+
+static struct standing *all_standings(struct command_call *call, const int *numbers, int count)
+{
+    struct standing *was = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*was));
+
+    for (int i = 0; was != NULL && i < count; i++) {
+        const struct gd_session *session = gd_debugger_session(call->debugger, numbers[i]);
+        was[i] = (struct standing){session->stop.sequence, session->state};
+    }
+    return was;
+}
+
+/* The ranks of a job run together: the command for one of them has moved the others, too. */
+static bool is_moved(const struct command_call *call, int number, const struct standing *was)
+{
+    const struct gd_session *session = gd_debugger_session(call->debugger, number);
+
+    return session != NULL && gd_ranks_of(session) != NULL &&
+           call->debugger->settings.rank_locking != GD_LOCKING_ON &&
+           (session->stop.sequence != was->sequence || session->state != was->state);
+}
+
+/* `rank all CMD`: the command once for each process that is there; a job is moved once. */
+static int rank_all(struct command_call *call, const char *line, struct gd_err *err)
+{
+    int before = call->debugger->current != NULL ? call->debugger->current->number : 0;
+    int count = 0;
+    int rc = GD_OK;
+
+    if (*line == '\0') {
+        return gd_fail(err, GD_EUSAGE, "rank all: the command is missing");
+    }
+    int *numbers = all_numbers(call, &count);
+    const struct standing *was = numbers != NULL ? all_standings(call, numbers, count) : NULL;
+    if (was == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    for (int i = 0; i < count && rc == GD_OK && !call->repl->quit; i++) {
+        if (!is_moved(call, numbers[i], &was[i])) {
+            rc = run_for_one(call, numbers[i], line);
+        }
+    }
+    gd_debugger_select(call->debugger, before, NULL);
+    if (rc != GD_OK && err != NULL) {
+        *err = (struct gd_err){.code = rc}; /* the line has reported it */
+    }
+    return rc;
+}
+
+/* Which one is selected. */
+static int tell_selected(struct command_call *call, struct gd_err *err)
+{
+    struct gd_session *session = NULL;
+    int rc = gd_debugger_need_session(call->debugger, &session, err);
+
+    if (rc == GD_OK) {
+        print_session(call, session);
+        call->session = session;
+        repl_state_record(call);
+    }
+    return rc;
+}
+
+/* "all COMMAND", with gdb's `thread apply all`; NULL: it is none of that. */
+static const char *after_all(const char *line)
+{
+    if (strncmp(line, "apply", 5) == 0 && (line[5] == ' ' || line[5] == '\0')) {
+        line += 5 + strspn(line + 5, " \t");
+    }
+    if (strncmp(line, "all", 3) == 0 && (line[3] == ' ' || line[3] == '\0')) {
+        return line + 3 + strspn(line + 3, " \t");
+    }
+    return NULL;
+}
+
+/* ---- rank check ---------------------------------------------------------------------------- */
+
+#define CHECK_ROWS 40 /* tensors shown that differ; the rest is counted */
+
+struct digests {               /* frees itself when the wait was given up */
+    struct command_call *call; /* NULL then */
+    bool done;
+    struct gd_err err;
+};
+
+static void add_digests(cJSON *list, const struct gd_ranks_digests *digests,
+                        const struct gd_ranks_digest *tensor)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON *hashes = cJSON_CreateArray();
+    char text[24];
+
+    cJSON_AddStringToObject(item, "name", tensor->name);
+    cJSON_AddNumberToObject(item, "rank", tensor->differs);
+    for (size_t i = 0; i < digests->rank_count; i++) {
+        snprintf(text, sizeof(text), "%016llx", (unsigned long long)tensor->hash[i]);
+        cJSON_AddItemToArray(hashes,
+                             tensor->hash[i] != 0 ? cJSON_CreateString(text) : cJSON_CreateNull());
+    }
+    cJSON_AddItemToObject(item, "digests", hashes);
+    cJSON_AddItemToArray(list, item);
+}
+
+static void check_record(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    cJSON *record = out_record(call->out, "rank_check");
+    cJSON *ranks = cJSON_AddArrayToObject(record, "ranks");
+    cJSON_AddNumberToObject(record, "tensors", (double)digests->compared);
+    cJSON_AddNumberToObject(record, "alone", (double)digests->alone);
+    cJSON_AddNumberToObject(record, "left_out", (double)digests->left_out);
+    cJSON *differing = cJSON_AddArrayToObject(record, "differing");
+
+    for (size_t i = 0; i < digests->rank_count; i++) {
+        cJSON_AddItemToArray(ranks, cJSON_CreateNumber(digests->rank[i]));
+    }
+    for (size_t i = 0; i < digests->tensor_count; i++) {
+        if (digests->tensor[i].differs >= 0) {
+            add_digests(differing, digests, &digests->tensor[i]);
+        }
+    }
+}
+
+static void check_table(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    static const struct out_column columns[] = {{"name", "Tensor", false}, {"rank", "Rank", true}};
+    struct out_table *table = out_table_begin(call->out, "differing", columns, 2);
+    size_t rows = 0;
+
+    for (size_t i = 0; i < digests->tensor_count && rows < CHECK_ROWS; i++) {
+        const struct gd_ranks_digest *tensor = &digests->tensor[i];
+        char rank[16];
+        if (tensor->differs >= 0) {
+            snprintf(rank, sizeof(rank), "%d", tensor->differs);
+            out_table_row(table, (const char *[]){out_safe(call, tensor->name), rank});
+            rows++;
+        }
+    }
+    out_table_end(table);
+    if (digests->differing > rows) {
+        out_printf(call->out, "... and %zu more\n", digests->differing - rows);
+    }
+}
+
+static void print_left_out(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    if (digests->left_out + digests->alone > 0) {
+        out_printf(call->out, "Not compared: %zu sharded or unreadable, %zu on one rank alone.\n",
+                   digests->left_out, digests->alone);
+    }
+}
+
+static void print_check(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    const char *s = digests->compared == 1 ? "" : "s";
+
+    if (out_is_json(call->out)) {
+        check_record(call, digests);
+        return;
+    }
+    if (digests->differing == 0) {
+        out_printf(call->out, "%zu tensor%s agree%s on %zu ranks.\n", digests->compared, s,
+                   digests->compared == 1 ? "s" : "", digests->rank_count);
+    } else {
+        out_printf(call->out,
+                   "%zu of %zu tensor%s differ%s between %zu ranks; the first rank that does:\n",
+                   digests->differing, digests->compared, s, digests->differing == 1 ? "s" : "",
+                   digests->rank_count);
+        check_table(call, digests);
+    }
+    print_left_out(call, digests);
+}
+
+static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
+{
+    struct digests *asked = ctx;
+
+    if (asked->call == NULL) {
+        free(asked);
+        return;
+    }
+    asked->done = true;
+    if (err != NULL) {
+        asked->err = *err;
+    } else if (digests->compared == 0) {
+        gd_fail(&asked->err, GD_ENODATA,
+                "no tensor was compared on %zu ranks: %zu are sharded or unreadable, %zu are on "
+                "one rank alone",
+                digests->rank_count, digests->left_out, digests->alone);
+    } else {
+        print_check(asked->call, digests);
+        if (digests->differing > 0) {
+            compare_set_status(asked->call->repl);
+        }
+    }
+}
+
+static bool digests_done(void *ctx)
+{
+    return ((const struct digests *)ctx)->done;
+}
+
+static int rank_check(struct command_call *call, const char *what, struct gd_err *err)
+{
+    const struct gd_session *current = call->debugger->current;
+    struct gd_ranks *ranks = current != NULL ? gd_ranks_of(current) : NULL;
+
+    if (ranks == NULL) {
+        return gd_fail(err, GD_ESTATE, "rank check: there is no job of several ranks");
+    }
+    struct digests *asked = calloc(1, sizeof(*asked));
+    if (asked == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    asked->call = call;
+    out_flush(call->out);
+    int rc = gd_ranks_digest(ranks, what, on_digests, asked, err);
+    if (rc == GD_OK) {
+        rc = repl_wait(call->repl, digests_done, asked, -1);
+    }
+    if (rc == GD_EINTR && !asked->done) {
+        asked->call = NULL;
+        return gd_fail(err, rc, "interrupted while the ranks computed their digests");
+    }
+    if (rc == GD_OK && asked->err.code != GD_OK) {
+        rc = asked->err.code;
+        *err = asked->err;
+    }
+    free(asked);
+    return rc;
+}
+
+static int select_rank(struct command_call *call, const struct gd_ranks *ranks, struct gd_err *err)
+{
+    int64_t rank = 0;
+    int rc = arg_count(call->line, 0, MAX_PROCESSES, &rank, err);
+    const struct gd_session *session = rc == GD_OK ? gd_ranks_member(ranks, (int)rank) : NULL;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (rank >= gd_ranks_world_size(ranks)) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no rank %d: the job has ranks 0 to %d",
+                       (int)rank, gd_ranks_world_size(ranks) - 1);
+    }
+    if (session == NULL) {
+        return gd_fail(err, GD_ENOTFOUND, "rank %d has not connected: see `info ranks`", (int)rank);
+    }
+    return gd_debugger_select(call->debugger, session->number, err);
+}
+
+static int select_session(struct command_call *call, struct gd_err *err)
+{
+    int64_t number = 0;
+    int rc = arg_count(call->line, 1, INT32_MAX, &number, err);
+    return rc == GD_OK ? gd_debugger_select(call->debugger, (int)number, err) : rc;
+}
+
+/* Without a job, `rank 0` is what the status line calls "rank 0". */
+static int select_alone(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_debugger *debugger = call->debugger;
+
+    if (strcmp(call->line, "0") != 0) {
+        return select_session(call, err);
+    }
+    const struct gd_session *found = debugger->current;
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (found == NULL || found->peer.rank != 0) {
+            found = debugger->sessions[i];
+        }
+    }
+    if (found == NULL || found->peer.rank != 0) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no rank 0: see `info ranks`");
+    }
+    return gd_debugger_select(call->debugger, found->number, err);
+}
+
+static int run_rank(struct command_call *call, struct gd_err *err)
+{
+    const char *all = after_all(call->line);
+    const struct gd_ranks *ranks = job_of(call);
+    int rc = GD_OK;
+
+    if (all != NULL) {
+        return rank_all(call, all, err);
+    }
+    if (strncmp(call->line, "check", 5) == 0 && (call->line[5] == ' ' || call->line[5] == '\0')) {
+        return rank_check(call, call->line + 5 + strspn(call->line + 5, " \t"), err);
+    }
+    if (call->line[0] != '\0') {
+        rc = ranks != NULL ? select_rank(call, ranks, err) : select_alone(call, err);
+    }
+    return rc == GD_OK ? tell_selected(call, err) : rc;
+}
+
+static int run_session(struct command_call *call, struct gd_err *err)
+{
+    int rc = call->line[0] != '\0' ? select_session(call, err) : GD_OK;
+    return rc == GD_OK ? tell_selected(call, err) : rc;
+}
+
+const struct command cmd_ranks_table[] = {
+    {.name = "rank",
+     .aliases = "thread",
+     .group = "running",
+     .usage = "rank [N | all COMMAND | check [WHAT]]",
+     .summary = "Choose a rank of the job, run a command for each, or compare their tensors",
+     .help =
+         "N is the rank, from 0, as \"info ranks\" shows it. Processes that do not belong to one\n"
+         "job are chosen by their number, which \"info ranks\" shows first, as by \"session\";\n"
+         "\"rank 0\" is the one that calls itself rank 0.\n"
+         "\"rank all\" runs a command for each live rank of the job, or each live process.\n"
+         "Ranks of a job are moved together (\"help set rank-locking\"), so \"rank all step\"\n"
+         "moves the job once.\n"
+         "\"rank check\" compares tensors that all ranks should have the same values of, by\n"
+         "digests of 64 bits that each rank computes where they lie. WHAT is parameters,\n"
+         "optimizer, gradients, buffers, all, or a pattern of names; without it the parameters\n"
+         "and the state of the optimizers. Sharded tensors are left out. When something differs,\n"
+         "gradb --batch ends with status 6.\n"
+         "Examples:\n"
+         "  rank 2\n"
+         "  rank all print loss\n"
+         "  rank check\n"
+         "  rank check *.weight",
+     .args = {ARG_RANK, ARG_COMMAND},
+     .flags = CMD_RAW,
+     .run = run_rank},
+    {.name = "session",
+     .group = "running",
+     .usage = "session [N]",
+     .summary = "Choose one of all training processes by its number",
+     .help =
+         "N is the number that \"info ranks\" shows first: it tells processes of different jobs\n"
+         "apart, and those that are over.\n"
+         "Examples:\n"
+         "  session\n"
+         "  session 1",
+     .args = {ARG_RANK},
+     .flags = CMD_RAW,
+     .run = run_session},
+    {.name = NULL},
+};

@@ -1,0 +1,767 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/compare/compare_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/dump_target.h"
+#include "engine/glob.h"
+#include "repl/compare/compare_probe.h"
+#include "repl/core/work.h"
+#include "repl/values/inspect.h"
+#include "repl/values/value.h"
+
+#define HALF_ERROR 1e-3 /* relative: float16 has 11 bits, and products of it are summed */
+
+struct comparing {
+    struct command_call *call;
+    struct side *side_a, *side_b;
+    struct gd_table *a, *b;
+    const struct compare_options *options;
+    struct compare_rows *rows;
+    size_t steps, steps_left_out; /* of a rank each */
+    struct item_pair {
+        uint32_t unit_a, unit_b;
+        struct gd_item *a, *b; /* NULL: missing */
+        enum gd_how how;
+        bool not_held; /* of the step before, on a side */
+        bool old;      /* not of the step at which a session is stopped */
+    } * pairs;
+    size_t count, room;
+    bool guessed;
+    struct repl_work *work;
+};
+
+/* ---- pairs of items -------------------------------------------------------------------------- */
+
+static int add_pair(struct comparing *c, const struct item_pair *pair, struct gd_err *err)
+{
+    if (c->count == c->room) {
+        size_t room = c->room ? c->room * 2 : 64;
+        struct item_pair *more = reallocarray(c->pairs, room, sizeof(*more));
+
+        if (!more) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
+        }
+        c->pairs = more;
+        c->room = room;
+    }
+    c->pairs[c->count++] = *pair;
+    return GD_OK;
+}
+
+static bool is_wanted(const struct comparing *c, const struct gd_unit *a, const struct gd_unit *b)
+{
+    const char *on = c->options->on;
+
+    return !on || (a && (strstr(a->name, on) || gd_glob_match(on, a->name, false))) ||
+           (b && (strstr(b->name, on) || gd_glob_match(on, b->name, false)));
+}
+
+/* A live session has far more than a file: what it alone has is no difference. */
+static bool is_alone_by_nature(const struct comparing *c, const struct gd_unit *a,
+                               const struct gd_unit *b)
+{
+    const struct gd_unit *unit = a ? a : b;
+
+    return gd_name_is_alone(unit->name) || (a && c->side_a->kind == SIDE_LIVE) ||
+           (b && c->side_b->kind == SIDE_LIVE);
+}
+
+static int pair_units(struct comparing *c, const struct gd_match *match, struct gd_err *err)
+{
+    const struct gd_unit *a = match->a == UINT32_MAX ? NULL : &c->a->unit[match->a];
+    const struct gd_unit *b = match->b == UINT32_MAX ? NULL : &c->b->unit[match->b];
+    struct item_pair pair = {.unit_a = match->a, .unit_b = match->b, .how = match->how};
+    int rc = GD_OK;
+
+    if (!is_wanted(c, a, b)) {
+        return GD_OK;
+    }
+    if ((!a || !b) && is_alone_by_nature(c, a, b)) {
+        c->rows->not_counted++;
+        return GD_OK;
+    }
+    for (uint32_t i = 0; rc == GD_OK && b && i < b->count; i++) {
+        pair.b = &c->b->item[b->first + i];
+        pair.a = a ? gd_match_item(c->a, a, pair.b) : NULL;
+        rc = add_pair(c, &pair, err);
+    }
+    for (uint32_t i = 0; rc == GD_OK && a && i < a->count; i++) {
+        pair.a = &c->a->item[a->first + i];
+        pair.b = NULL;
+        if (!b || !gd_match_item(c->b, b, pair.a)) {
+            rc = add_pair(c, &pair, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static int look(struct comparing *c, struct side *side, struct gd_table *table, uint32_t unit,
+                struct gd_item *item, struct gd_err *err)
+{
+    int rc = item ? side_fetch_of_step(c->call, side, &table->unit[unit], item, err) : GD_OK;
+
+    if (rc == GD_OK && item && side->kind == SIDE_LIVE) {
+        item->has_shape = false; /* the value may know better */
+    }
+    return rc == GD_OK && item ? gd_table_look(table, item, err) : rc;
+}
+
+/* Few nodes have a value of the step before: the other side's is not fetched for the rest. */
+static bool is_held(struct comparing *c, struct item_pair *pair, int *rc, struct gd_err *err)
+{
+    struct side *side[2] = {c->side_a, c->side_b};
+    struct gd_table *table[2] = {c->a, c->b};
+    uint32_t unit[2] = {pair->unit_a, pair->unit_b};
+    struct gd_item *item[2] = {pair->a, pair->b};
+
+    for (int i = 0; *rc == GD_OK && i < 2; i++) {
+        if (side[i]->previous && side[i]->kind == SIDE_LIVE) {
+            *rc = look(c, side[i], table[i], unit[i], item[i], err);
+            pair->not_held = pair->not_held || item[i]->problem;
+        }
+    }
+    return *rc == GD_OK && !pair->not_held;
+}
+
+static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
+{
+    struct comparing *c = ctx;
+    struct item_pair *pair = &c->pairs[i];
+    int rc = GD_OK;
+
+    if (pair->a && pair->b && is_held(c, pair, &rc, err)) {
+        rc = look(c, c->side_a, c->a, pair->unit_a, pair->a, err);
+        rc = rc == GD_OK ? look(c, c->side_b, c->b, pair->unit_b, pair->b, err) : rc;
+    } else if (rc == GD_OK && !pair->not_held) {
+        rc = pair->a ? look(c, c->side_a, c->a, pair->unit_a, pair->a, err)
+                     : look(c, c->side_b, c->b, pair->unit_b, pair->b, err);
+    }
+    if (pair->a && pair->b) {
+        pair->old = pair->a->of_other_step || pair->b->of_other_step;
+        ret->a = pair->a->source;
+        ret->b = pair->b->source;
+    }
+    ret->has_tolerance = compare_tolerance(c->options, pair->a ? pair->a->name : NULL,
+                                           pair->b ? pair->b->name : NULL, &ret->tolerance);
+    return rc;
+}
+
+/* Of a pair without elements on both sides. */
+static enum gd_agreement judge_rest(const struct item_pair *pair, const struct gd_run_pair *result,
+                                    const struct compare_options *options, struct compare_row *row)
+{
+    const struct gd_item *a = pair->a, *b = pair->b;
+
+    if (!a || !b) {
+        return a ? GD_V_MISSING_B : GD_V_MISSING_A;
+    }
+    if (a->problem || b->problem) {
+        row->note = a->problem ? a->problem : b->problem;
+        return GD_V_UNREADABLE;
+    }
+    if (a->digest && b->digest) {
+        row->note = "by checksum";
+        return strcmp(a->digest, b->digest) == 0 ? GD_V_SAME : GD_V_DIFF;
+    }
+    if (a->stats && b->stats) {
+        struct gd_tolerance tolerance =
+            result->has_tolerance
+                ? result->tolerance
+                : gd_profile_tolerance(options->profile, row->type_a, row->type_b);
+
+        row->note = "statistics alone";
+        row->stats_a = *a->stats;
+        row->stats_b = *b->stats;
+        return gd_compare_stats(a->stats, b->stats, tolerance);
+    }
+    row->note = "no values on a side";
+    return GD_V_UNREADABLE;
+}
+
+static enum gd_stored stored_of(const struct gd_item *item)
+{
+    return item->stored != GD_STORED_NONE ? item->stored
+           : item->dtype != GD_DT_NONE    ? gd_stored_from_name(gd_dtype_name(item->dtype))
+                                          : GD_STORED_NONE;
+}
+
+static void fill_items(const struct item_pair *pair, struct compare_row *row)
+{
+    if (pair->a) {
+        row->type_a = stored_of(pair->a);
+        row->has_shape_a = pair->a->has_shape;
+        row->shape_a = pair->a->shape;
+    }
+    if (pair->b) {
+        row->type_b = stored_of(pair->b);
+        row->has_shape_b = pair->b->has_shape;
+        row->shape_b = pair->b->shape;
+    }
+}
+
+static void fill_metrics(struct comparing *c, const struct gd_difference *d,
+                         struct compare_row *row)
+{
+    const struct gd_metrics *m = &d->metrics;
+
+    row->verdict = d->verdict;
+    row->has_metrics = d->has_metrics;
+    row->note = d->note[0] ? inspect_printf(c->call, "%s", d->note) : "";
+    row->tolerance = d->tolerance;
+    if (!d->has_metrics) {
+        return;
+    }
+    c->rows->last = *m;
+    row->count = m->count;
+    row->same_nonfinite = m->same_nonfinite;
+    row->mismatch = m->mismatch;
+    row->close = gd_metrics_close(m);
+    row->max_abs = m->max_abs;
+    row->max_abs_at = m->max_abs_at;
+    row->mean_abs = m->mean_abs;
+    row->rel_l2 = m->rel_l2;
+    row->max_rel = m->max_rel;
+    row->r1k = m->r1k;
+    row->r5k = m->r5k;
+    row->cosine = m->cosine;
+    row->ulp99 = m->ulp99;
+    row->stats_a = m->a;
+    row->stats_b = m->b;
+}
+
+static bool go_on_matching(void *ctx, uint64_t units)
+{
+    (void)units;
+    return repl_work_at(ctx, 0);
+}
+
+/* Never turned by itself: a hint. */
+static int hint_turned(struct comparing *c, struct item_pair *pair, struct compare_row *row,
+                       struct gd_err *err)
+{
+    bool turned;
+    struct gd_match_options options = {.go_on = go_on_matching, .go_on_ctx = c->work};
+    int rc = gd_match_is_turned(c->a, pair->a, c->b, pair->b, &options, &turned, err);
+
+    if (rc == GD_OK && turned) {
+        row->note = "the same values in another order of the axes: transposed?";
+    }
+    return rc;
+}
+
+/* What accelerators compute in float16 alone, whatever the type of the tensors. */
+static bool computes_in_half(const char *op)
+{
+    static const char *const ops[] = {"conv",  "pool",   "lstm", "gru",  "matmul",
+                                      "dense", "linear", "sort", "topk", "roi"};
+
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        if (strcasestr(op, ops[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An output of such an operator that is too far off for its type, and not for float16. */
+static void hint_half(const struct comparing *c, const struct item_pair *pair,
+                      struct compare_row *row)
+{
+    bool off = row->verdict == GD_V_FAIL || row->verdict == GD_V_WARN;
+    bool single = row->type_a == GD_STORED_FLOAT32 && row->type_b == GD_STORED_FLOAT32;
+
+    if (off && single && !pair->b->input && !row->note[0] && row->rel_l2 <= HALF_ERROR &&
+        computes_in_half(c->b->unit[pair->unit_b].op)) {
+        row->note = "within float16: an accelerator may compute this operator in it";
+    }
+}
+
+/* Values of a live session are let go as soon as they have been looked at. */
+static void drop(const struct side *side, struct gd_item *item)
+{
+    if (item && side->kind == SIDE_LIVE) {
+        gd_source_unref(item->source);
+        item->source = NULL;
+    }
+}
+
+/* What came out of it, and what there is to say of that. */
+static int judge(struct comparing *c, struct item_pair *pair, const struct gd_run_pair *result,
+                 struct compare_row *row, struct gd_err *err)
+{
+    if (!result->a || !result->b) {
+        row->verdict = judge_rest(pair, result, c->options, row);
+        row->note = gd_arena_strdup(c->call->arena, row->note);
+        return GD_OK;
+    }
+    fill_metrics(c, &result->difference, row);
+    hint_half(c, pair, row);
+    return row->verdict == GD_V_SHAPE ? hint_turned(c, pair, row, err) : GD_OK;
+}
+
+static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd_err *err)
+{
+    struct comparing *c = ctx;
+    struct item_pair *pair = &c->pairs[i];
+    struct gd_arena *arena = c->call->arena;
+    struct compare_row row = {.how = pair->how,
+                              .note = "",
+                              .step = c->b->step >= 0 ? c->b->step : c->a->step,
+                              .rank = c->b->rank >= 0 ? c->b->rank : c->a->rank,
+                              .max_abs_at = -1,
+                              .item_a = pair->a,
+                              .item_b = pair->b,
+                              .unit_a = pair->unit_a,
+                              .unit_b = pair->unit_b};
+    int rc;
+
+    if (pair->not_held || pair->old) {
+        *(pair->old ? &c->rows->old : &c->rows->not_held) += 1;
+        return GD_OK;
+    }
+    row.a = pair->a ? gd_arena_strdup(arena, pair->a->name) : NULL;
+    row.b = pair->b ? gd_arena_strdup(arena, pair->b->name) : NULL;
+    fill_items(pair, &row);
+    rc = judge(c, pair, result, &row, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (c->options->shown.view != GD_VIEW_OWN) {
+        struct gd_view_row *view = gd_arena_alloc(arena, sizeof(*view));
+
+        if (view) {
+            *view = result->row;
+        }
+        row.view = view;
+    }
+    drop(c->side_a, pair->a);
+    drop(c->side_b, pair->b);
+    if ((pair->a && !row.a) || (pair->b && !row.b) || !row.note ||
+        (c->options->shown.view != GD_VIEW_OWN && !row.view)) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
+    }
+    return compare_rows_add(c->rows, &row, err);
+}
+
+static bool go_on(void *ctx, uint64_t bytes)
+{
+    return repl_work_at(ctx, bytes);
+}
+
+static int match(struct comparing *c, struct repl_work *work, struct gd_matching *ret,
+                 struct gd_err *err)
+{
+    struct gd_match_options options = {.map = c->options->map,
+                                       .last = c->options->last,
+                                       .go_on = go_on_matching,
+                                       .go_on_ctx = work};
+
+    if (c->a->unit_count == 1 && c->b->unit_count == 1) { /* two tensors */
+        ret->match = calloc(1, sizeof(*ret->match));
+        if (!ret->match) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a pair");
+        }
+        ret->match[0] = (struct gd_match){
+            0, 0, strcmp(c->a->unit[0].name, c->b->unit[0].name) ? GD_HOW_NONE : GD_HOW_NAME};
+        ret->count = 1;
+        return GD_OK;
+    }
+    return gd_match_tables(c->a, c->b, &options, ret, err);
+}
+
+static int compare_tables(struct comparing *c, struct gd_err *err)
+{
+    static const struct gd_run_ops ops = {get, done};
+    struct gd_run_options options = {.profile = c->options->profile,
+                                     .view = c->options->shown.view,
+                                     .view_options = gd_view_defaults(c->options->shown.view),
+                                     .go_on = go_on};
+    struct gd_matching matching = {0};
+    struct repl_work work;
+    size_t first = c->rows->count;
+    int rc;
+
+    if (c->options->has_rtol || c->options->has_atol) {
+        options.view_options.rtol = c->options->rtol;
+        options.view_options.atol = c->options->atol;
+    }
+    options.view_options.equal_nan = c->options->equal_nan;
+    repl_work_begin_count(&work, c->call, "comparing", "B", 0);
+    options.go_on_ctx = c->work = &work;
+    rc = match(c, &work, &matching, err);
+    for (size_t i = 0; rc == GD_OK && i < matching.count; i++) {
+        rc = pair_units(c, &matching.match[i], err);
+    }
+    c->guessed = c->guessed || matching.guessed;
+    if (rc == GD_OK) {
+        rc = gd_compare_run(c->count, &ops, c, &options, err);
+    }
+    if (rc == GD_OK && c->options->shown.view == GD_VIEW_MSPROBE) {
+        rc = compare_probe_make(c->call, c->a, c->b, c->rows, first, err);
+    }
+    gd_matching_free(&matching);
+    return repl_work_end(&work, rc, err);
+}
+
+/* ---- steps and ranks ------------------------------------------------------------------------- */
+
+/* Of a side that alone has steps, where none is asked for: that at which its session stands, else
+ * the last one. */
+static int64_t step_alone(const struct side *side, const struct gd_catalog_step *steps,
+                          size_t count)
+{
+    return side->session ? side->session->stop.step : steps[count - 1].step;
+}
+
+static int add_step(struct compare_step **list, size_t *count, struct compare_step step,
+                    struct gd_err *err)
+{
+    struct compare_step *more = reallocarray(*list, *count + 1, sizeof(*more));
+
+    if (!more) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a list of steps");
+    }
+    *list = more;
+    more[(*count)++] = step;
+    return GD_OK;
+}
+
+/* Of a dump of one side that has steps: those wanted; of both: those that both have, or the only
+ * one of each. */
+static int steps_of_ranks(const struct side *a, const struct side *b, size_t rank_a, size_t rank_b,
+                          const struct compare_options *options, struct compare_step **ret,
+                          size_t *count, struct gd_err *err)
+{
+    size_t many_a, many_b, before = *count;
+    const struct gd_catalog_step *steps_a = side_steps(a, rank_a, &many_a);
+    const struct gd_catalog_step *steps_b = side_steps(b, rank_b, &many_b);
+    bool any = options->step == INT64_MIN;
+    int rc = GD_OK;
+
+    for (size_t i = 0, j = 0; rc == GD_OK && many_a && many_b && i < many_a && j < many_b;) {
+        if (steps_a[i].step != steps_b[j].step) {
+            *(steps_a[i].step < steps_b[j].step ? &i : &j) += 1;
+            continue;
+        }
+        if (any || steps_a[i].step == options->step) {
+            rc = add_step(ret, count,
+                          (struct compare_step){rank_a, rank_b, steps_a[i].step, steps_b[j].step},
+                          err);
+        }
+        i++;
+        j++;
+    }
+    for (size_t i = 0; rc == GD_OK && (many_a == 0) != (many_b == 0) && i < many_a + many_b; i++) {
+        int64_t step = many_a ? steps_a[i].step : steps_b[i].step;
+        int64_t wanted = !any     ? options->step
+                         : many_a ? step_alone(a, steps_a, many_a)
+                                  : step_alone(b, steps_b, many_b);
+
+        if (step == wanted) {
+            rc = add_step(
+                ret, count,
+                (struct compare_step){rank_a, rank_b, many_a ? step : -1, many_b ? step : -1}, err);
+        }
+    }
+    if (rc == GD_OK && *count == before && any && many_a == 1 && many_b == 1) {
+        rc = add_step(ret, count,
+                      (struct compare_step){rank_a, rank_b, steps_a[0].step, steps_b[0].step}, err);
+    }
+    if (rc == GD_OK && many_a == 0 && many_b == 0) {
+        rc = add_step(ret, count, (struct compare_step){rank_a, rank_b, -1, -1}, err);
+    }
+    return rc;
+}
+
+static bool rank_is_wanted(const struct side *side, size_t rank,
+                           const struct compare_options *options)
+{
+    return options->rank < 0 || side->catalog_count == 0 ||
+           gd_catalog_rank(side->catalog[rank]) == options->rank;
+}
+
+static int need_step(const struct side *side, size_t rank, int64_t step, struct gd_err *err)
+{
+    size_t count;
+    const struct gd_catalog_step *steps = side_steps(side, rank, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i].step == step) {
+            return GD_OK;
+        }
+    }
+    return count == 0 ? GD_OK
+                      : gd_fail(err, GD_ENOTFOUND, "%.200s has no step %lld: it has %lld to %lld",
+                                side->label, (long long)step, (long long)steps[0].step,
+                                (long long)steps[count - 1].step);
+}
+
+/* --steps: one of each, of the first rank that is wanted. */
+static int steps_of_each(const struct side *a, const struct side *b,
+                         const struct compare_options *options, struct compare_step **ret,
+                         size_t *count, struct gd_err *err)
+{
+    struct compare_step step = {0, 0, options->step, options->step_b};
+    int rc;
+
+    while (step.rank_a + 1 < a->catalog_count && !rank_is_wanted(a, step.rank_a, options)) {
+        step.rank_a++;
+    }
+    while (step.rank_b + 1 < b->catalog_count && !rank_is_wanted(b, step.rank_b, options)) {
+        step.rank_b++;
+    }
+    rc = need_step(a, step.rank_a, step.a, err);
+    rc = rc == GD_OK ? need_step(b, step.rank_b, step.b, err) : rc;
+    return rc == GD_OK ? add_step(ret, count, step, err) : rc;
+}
+
+int compare_steps(struct command_call *call, const struct side *a, const struct side *b,
+                  const struct compare_options *options, struct compare_step **ret, size_t *count,
+                  struct gd_err *err)
+{
+    size_t ranks_a = a->catalog_count ? a->catalog_count : 1;
+    size_t ranks_b = b->catalog_count ? b->catalog_count : 1;
+    int rc = GD_OK;
+
+    (void)call;
+    *ret = NULL;
+    *count = 0;
+    if (options->step_b != INT64_MIN) {
+        return steps_of_each(a, b, options, ret, count, err);
+    }
+    for (size_t i = 0; rc == GD_OK && i < ranks_a; i++) {
+        for (size_t j = 0; rc == GD_OK && j < ranks_b; j++) {
+            bool same = ranks_a == 1 || ranks_b == 1 ||
+                        gd_catalog_rank(a->catalog[i]) == gd_catalog_rank(b->catalog[j]);
+
+            if (same && rank_is_wanted(a, i, options) && rank_is_wanted(b, j, options)) {
+                rc = steps_of_ranks(a, b, i, j, options, ret, count, err);
+            }
+        }
+    }
+    if (rc == GD_OK && *count == 0) {
+        rc = gd_fail(err, GD_ENODATA,
+                     options->step != INT64_MIN || options->rank >= 0
+                         ? "%.150s and %.150s have nothing of that step and rank"
+                         : "%.150s and %.150s have no step in common: --step chooses one, "
+                           "\"info steps\" lists them",
+                     a->label, b->label);
+    }
+    return rc;
+}
+
+static size_t left_out_of(const struct side *side, bool is_b, const struct compare_options *options,
+                          const struct compare_step *steps, size_t count)
+{
+    size_t left_out = side->ranks_left_out;
+
+    for (size_t rank = 0; rank < side->catalog_count; rank++) {
+        size_t has;
+        const struct gd_catalog_step *of = side_steps(side, rank, &has);
+
+        for (size_t i = 0; i < has && rank_is_wanted(side, rank, options); i++) {
+            bool found = options->step != INT64_MIN && of[i].step != options->step;
+
+            for (size_t j = 0; j < count && !found; j++) {
+                found = (is_b ? steps[j].rank_b : steps[j].rank_a) == rank &&
+                        (is_b ? steps[j].b : steps[j].a) == of[i].step;
+            }
+            left_out += !found;
+        }
+    }
+    return left_out;
+}
+
+size_t compare_steps_left_out(const struct side *a, const struct side *b,
+                              const struct compare_options *options,
+                              const struct compare_step *steps, size_t count)
+{
+    return options->step_b != INT64_MIN ? 0 /* one of each was named */
+                                        : left_out_of(a, false, options, steps, count) +
+                                              left_out_of(b, true, options, steps, count);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int compare_all(struct comparing *c, struct gd_err *err)
+{
+    struct compare_step *steps;
+    size_t count;
+    int rc = compare_steps(c->call, c->side_a, c->side_b, c->options, &steps, &count, err);
+
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
+        struct gd_table a, b;
+
+        rc = side_load(c->call, c->side_a, steps[i].rank_a, steps[i].a, &a, err);
+        if (rc != GD_OK) {
+            break;
+        }
+        rc = side_load(c->call, c->side_b, steps[i].rank_b, steps[i].b, &b, err);
+        if (rc == GD_OK) {
+            c->a = &a;
+            c->b = &b;
+            c->count = 0;
+            rc = compare_tables(c, err);
+            gd_table_deinit(&b);
+        }
+        gd_table_deinit(&a);
+    }
+    if (rc == GD_OK) {
+        c->steps = count;
+        c->steps_left_out = compare_steps_left_out(c->side_a, c->side_b, c->options, steps, count);
+    }
+    free(steps);
+    return rc;
+}
+
+/* Of a dump: the step it stands in against the one before it, unless steps were given. */
+static int choose_steps(const struct side *a, const struct side *b, struct compare_options *options,
+                        struct gd_err *err)
+{
+    const struct side *side = b->previous ? b : a;
+    size_t count;
+    const struct gd_catalog_step *steps = side_steps(side, 0, &count);
+
+    if (!side->previous || side->kind != SIDE_DUMP || options->step != INT64_MIN) {
+        return GD_OK;
+    }
+    for (size_t i = 1; i < count; i++) {
+        if (steps[i].step == side->session->stop.step) {
+            options->step = steps[b->previous ? i : i - 1].step;
+            options->step_b = steps[b->previous ? i - 1 : i].step;
+            return GD_OK;
+        }
+    }
+    return gd_fail(err, GD_ENODATA, "%.200s stands in step %lld, and has none before it",
+                   side->label, (long long)side->session->stop.step);
+}
+
+/* A tensor of the session, or a value that was printed, beside a file. */
+static int open_side(struct command_call *call, const char *word, struct side *side,
+                     struct gd_err *err)
+{
+    struct value value = {.step = -1};
+    int rc;
+
+    if (side_is_meant(call, word)) {
+        return side_open(call, word, side, err);
+    }
+    *side = (struct side){.kind = SIDE_TENSOR, .label = word};
+    rc = value_parse(call, word, &value, err);
+    if (rc == GD_OK) {
+        rc = value_fetch(call, &value, VALUE_ELEMENTS, err);
+    }
+    if (rc == GD_OK) {
+        rc = gd_source_of_tensor(value.tensor, &side->tensor, err);
+    }
+    value_deinit(&value);
+    return rc;
+}
+
+static int show(struct comparing *c, struct gd_err *err)
+{
+    struct command_call *call = c->call;
+    struct rows_shown shown = c->options->shown;
+    int rc = GD_OK;
+
+    shown.label_a = c->side_a->label;
+    shown.label_b = c->side_b->label;
+    if (c->rows->count == 0 && c->rows->not_held) {
+        return gd_fail(err, GD_ENODATA,
+                       "nothing is held of the step before: `set keep-previous SELECTOR` has "
+                       "values kept, from the next step on");
+    }
+    if (c->rows->count == 0 && c->rows->old) {
+        return gd_fail(err, GD_ENODATA,
+                       "nothing was compared: the values of %zu nodes are of an earlier step than "
+                       "the stop; `step` goes to the end of this one",
+                       c->rows->old);
+    }
+    if (shown.view == GD_VIEW_MSPROBE) {
+        rc = compare_probe_judge(call, c->rows, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    shown.steps = c->steps;
+    shown.steps_left_out = c->steps_left_out;
+    compare_rows_sort(c->rows, shown.sort);
+    compare_rows_show(call, c->rows, &shown);
+    if (shown.view == GD_VIEW_OWN && c->rows->count == 1 && shown.limit < 0) {
+        compare_pair_show(call, c->rows);
+    }
+    if (c->guessed) {
+        out_printf(call->out, "There was too much without a name in common to align it: pairs "
+                              "\"by order\" were taken in turn.\n");
+    }
+    if (c->rows->not_counted) {
+        out_printf(call->out, "%zu without a partner by their nature are not counted\n",
+                   c->rows->not_counted);
+    }
+    if (c->rows->not_held) {
+        out_printf(call->out,
+                   "%zu are not held of the step before (`set keep-previous` has them kept)\n",
+                   c->rows->not_held);
+    }
+    if (c->rows->old) {
+        out_printf(call->out, "%zu are not compared: their values are of an earlier step\n",
+                   c->rows->old);
+    }
+    if (c->options->csv) {
+        rc = compare_rows_csv(call, c->rows, &shown, c->options->csv, err);
+    }
+    if (rc == GD_OK && compare_rows_compared(c->rows) == 0 &&
+        c->rows->verdicts[GD_V_UNREADABLE] == 0 &&
+        !(c->rows->empty && compare_rows_differ(c->rows))) {
+        return c->rows->empty
+                   ? gd_fail(err, GD_ENODATA, "nothing was compared: %s without elements",
+                             inspect_plural(call, c->rows->empty, "pair"))
+                   : gd_fail(
+                         err, GD_ENODATA,
+                         "nothing was compared: %.200s has no tensor that stands for one of %.200s "
+                         "(%.100s); --map FILE says which belong together",
+                         shown.label_a, shown.label_b, compare_rows_summary(call, c->rows));
+    }
+    if (rc == GD_OK && compare_rows_differ(c->rows)) {
+        compare_set_status(call->repl);
+    }
+    return rc;
+}
+
+int compare_files(struct command_call *call, struct gd_err *err)
+{
+    struct compare_options options;
+    struct compare_rows rows = {.row = NULL};
+    struct side a, b;
+    struct comparing c = {
+        .call = call, .options = &options, .rows = &rows, .side_a = &a, .side_b = &b};
+    int rc = compare_options_take(call, &options, err);
+
+    if (rc == GD_OK && call->argc != 2) {
+        rc = gd_fail(err, GD_EUSAGE, "compare: two of files, directories, dumps or sessions (@N)");
+    }
+    if (rc == GD_OK && strcmp(call->argv[1], "prev") == 0 && call->argv[0][0] == '@') {
+        call->argv[1] = (char *)inspect_printf(call, "%s:prev", call->argv[0]);
+    }
+    if (rc == GD_OK) {
+        rc = open_side(call, call->argv[0], &a, err);
+    }
+    if (rc == GD_OK) {
+        rc = open_side(call, call->argv[1], &b, err);
+        if (rc == GD_OK) {
+            rc = choose_steps(&a, &b, &options, err);
+            rc = rc == GD_OK ? compare_all(&c, err) : rc;
+            rc = rc == GD_OK ? show(&c, err) : rc;
+            side_close(&b);
+        }
+        side_close(&a);
+    }
+    free(c.pairs);
+    compare_rows_free(&rows);
+    compare_options_free(&options);
+    return rc;
+}

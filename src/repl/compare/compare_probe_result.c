@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What msprobe's table says of rows that are there: its columns, differences of statistics, the
+ * Result of a call from all its rows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/compare/compare_probe.h"
+#include "repl/values/inspect.h"
+
+#define NONE PROBE_NONE
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+const char *compare_probe_number(struct command_call *call, double value)
+{
+    char text[40];
+
+    return isnan(value) ? "Nan"
+                        : inspect_printf(call, "%s", gd_view_number(value, text, sizeof(text)));
+}
+
+enum figure_kind {
+    FIGURE_NUMBER,
+    FIGURE_NAN,
+    FIGURE_INF,
+    FIGURE_NEG_INF,
+    FIGURE_NONE,
+    FIGURE_TEXT
+};
+
+static enum figure_kind kind_of(const char *figure, double *value)
+{
+    char *end;
+
+    if (strcmp(figure, NONE) == 0) {
+        return FIGURE_NONE;
+    }
+    *value = strtod(figure, &end);
+    if (end == figure || *end) {
+        return FIGURE_TEXT;
+    }
+    return isnan(*value)   ? FIGURE_NAN
+           : isinf(*value) ? (*value > 0 ? FIGURE_INF : FIGURE_NEG_INF)
+                           : FIGURE_NUMBER;
+}
+
+/* What lies between two figures, and how much of B's that is in per cent. */
+static void differ_of(struct command_call *call, const char *a, const char *b, const char **diff,
+                      const char **relative)
+{
+    double x = 0, y = 0;
+    enum figure_kind p = kind_of(a, &x), q = kind_of(b, &y);
+
+    if (strcmp(a, b) == 0) {
+        *diff = "0";
+    } else if (p == FIGURE_NONE || q == FIGURE_NONE) {
+        *diff = NONE;
+    } else if (p == FIGURE_TEXT || q == FIGURE_TEXT) {
+        *diff = "Diff";
+    } else if (p == FIGURE_NAN || q == FIGURE_NAN) {
+        *diff = "Nan";
+    } else if (p == FIGURE_NUMBER && q == FIGURE_NUMBER) {
+        *diff = compare_probe_number(call, x - y);
+        *relative = y == 0 ? "inf"
+                           : inspect_printf(call, "%s%%",
+                                            compare_probe_number(call, fabs((x - y) / y * 100)));
+        return;
+    } else {
+        *diff = p == FIGURE_INF || (p == FIGURE_NUMBER && q == FIGURE_NEG_INF) ? "inf" : "-inf";
+    }
+    *relative = *diff;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+int compare_probe_titles(enum probe_mode mode, const char **title)
+{
+    static const char *const begin[] = {
+        "NPU Name",         "Bench Name",         "NPU Dtype",         "Bench Dtype",
+        "NPU Tensor Shape", "Bench Tensor Shape", "NPU Requires_grad", "Bench Requires_grad"};
+    static const char *const diffs[] = {"Max diff",        "Min diff",       "Mean diff",
+                                        "L2norm diff",     "MaxRelativeErr", "MinRelativeErr",
+                                        "MeanRelativeErr", "NormRelativeErr"};
+    static const char *const figures[] = {"NPU max",   "NPU min",   "NPU mean",   "NPU l2norm",
+                                          "Bench max", "Bench min", "Bench mean", "Bench l2norm"};
+    static const char *const end[] = {"Requires_grad Consistent", "Result", "Err_message"};
+    static const char *const digests[] = {"NPU MD5", "BENCH MD5"};
+    const char *const *middle = diffs;
+    int count = 8, more = 8;
+
+    memcpy(title, begin, sizeof(begin));
+    if (mode == PROBE_ELEMENTS) {
+        middle = gd_view_columns(GD_VIEW_MSPROBE, &more);
+    } else if (mode == PROBE_DIGESTS) {
+        middle = digests;
+        more = 2;
+    }
+    memcpy(title + count, middle, (size_t)more * sizeof(*title));
+    count += more;
+    if (mode != PROBE_DIGESTS) {
+        memcpy(title + count, figures, sizeof(figures));
+        count += 8;
+    }
+    memcpy(title + count, end, sizeof(end));
+    return count + 3;
+}
+
+void compare_probe_cells(enum probe_mode mode, const struct probe_row *row, const char **cell)
+{
+    const char *begin[] = {row->a.name,  row->b.name,  row->a.dtype, row->b.dtype,
+                           row->a.shape, row->b.shape, row->a.grad,  row->b.grad};
+    const char *end[] = {strcmp(row->a.grad, row->b.grad) == 0 ? "True" : "False", row->result,
+                         row->message};
+    int count = 8;
+
+    memcpy(cell, begin, sizeof(begin));
+    if (mode == PROBE_ELEMENTS) {
+        memcpy(cell + count, row->metric, sizeof(row->metric));
+        count += GD_VIEW_CELLS;
+    } else if (mode == PROBE_STATISTICS) {
+        memcpy(cell + count, row->difference, sizeof(row->difference));
+        count += 8;
+    } else {
+        cell[count++] = row->a.digest;
+        cell[count++] = row->b.digest;
+    }
+    if (mode != PROBE_DIGESTS) {
+        memcpy(cell + count, row->a.figure, sizeof(row->a.figure));
+        memcpy(cell + count + 4, row->b.figure, sizeof(row->b.figure));
+        count += 8;
+    }
+    memcpy(cell + count, end, sizeof(end));
+}
+
+bool compare_probe_passed(const struct probe_row *row)
+{
+    return strcmp(row->result, "pass") == 0;
+}
+
+/* ---- the result of a call -------------------------------------------------------------------- */
+
+struct judging {
+    struct command_call *call;
+    struct compare_row *row; /* of one call: inputs and parameters, then outputs */
+    size_t count, inputs;
+    enum probe_mode mode;
+};
+
+/* An error is worse than a warning; a row tells of all its faults. */
+static void blame(struct judging *j, size_t i, bool is_error, const char *why)
+{
+    struct probe_row *row = j->row[i].probe;
+    const char *level = is_error ? "error" : "warning";
+
+    if (strcmp(row->result, "error") != 0) {
+        row->result = level;
+    }
+    row->message = inspect_printf(j->call, "%s%s\"%s: %s\"", row->message,
+                                  row->message[0] ? ", " : "", level, why);
+}
+
+static bool is_matched(const struct probe_row *row)
+{
+    return strcmp(row->b.name, NONE) != 0;
+}
+
+static bool is_wild(const char *figure)
+{
+    double value;
+    enum figure_kind kind = kind_of(figure, &value);
+
+    return kind == FIGURE_NAN || kind == FIGURE_INF || kind == FIGURE_NEG_INF;
+}
+
+/* Numbers in a column; what is none, words and "inf" among them, does not count. */
+static bool measure(const char *cell, bool percent, double *ret)
+{
+    char *end;
+
+    *ret = strtod(cell, &end);
+    if (end == cell || isnan(*ret) || isinf(*ret)) {
+        return false;
+    }
+    *ret /= percent ? 100 : 1;
+    return percent ? strcmp(end, "%") == 0 : *end == '\0';
+}
+
+static double least(const struct judging *j, bool inputs, int metric)
+{
+    double least = 1, value;
+
+    for (size_t i = inputs ? 0 : j->inputs; i < (inputs ? j->inputs : j->count); i++) {
+        if (measure(j->row[i].probe->metric[metric], false, &value) && value < least) {
+            least = value;
+        }
+    }
+    return least;
+}
+
+#define NORM_RELATIVE 7 /* of the differences */
+
+static double largest_norm(const struct judging *j, bool inputs)
+{
+    double largest = 0, value;
+
+    for (size_t i = inputs ? 0 : j->inputs; i < (inputs ? j->inputs : j->count); i++) {
+        if (measure(j->row[i].probe->difference[NORM_RELATIVE], true, &value) && value > largest) {
+            largest = value;
+        }
+    }
+    return largest;
+}
+
+static void judge_row(struct judging *j, size_t i)
+{
+    const struct probe_row *row = j->row[i].probe;
+    bool is_class = strncmp(row->a.dtype, "<class", 6) == 0;
+
+    if (j->mode == PROBE_DIGESTS) {
+        bool none = strcmp(row->a.digest, NONE) == 0 || strcmp(row->b.digest, NONE) == 0;
+
+        if (strcmp(row->a.digest, row->b.digest) != 0) {
+            blame(j, i, !none, none ? "no partner to compare with" : "the checksums differ");
+        }
+        return;
+    }
+    if (!is_wild(row->b.figure[0]) && !is_wild(row->b.figure[1]) &&
+        (is_wild(row->a.figure[0]) || is_wild(row->a.figure[1]))) {
+        blame(j, i, true, "NaN or infinity in the extremes, not in the reference's");
+    }
+    if (!is_matched(row)) {
+        return;
+    }
+    if (i < j->inputs && is_class && strcmp(row->a.figure[0], row->b.figure[0]) != 0) {
+        blame(j, i, true, "the numbers that were given differ");
+    }
+    if (strcmp(row->a.dtype, row->b.dtype) != 0 && !strstr(row->b.name, "qkv") &&
+        !strstr(row->b.name, "gate_up")) {
+        blame(j, i, true, "the types differ");
+    }
+    if (strcmp(row->a.shape, row->b.shape) != 0) {
+        blame(j, i, true, "the shapes differ");
+    }
+}
+
+/* Outputs against inputs. */
+static void judge_elements(struct judging *j)
+{
+    enum { COSINE = 0, THOUSANDTH = 4 };
+    double in = least(j, true, THOUSANDTH), cosine = least(j, true, COSINE);
+
+    if (j->inputs == j->count) {
+        return;
+    }
+    if (in > 0.9 && least(j, false, THOUSANDTH) < 0.1) {
+        blame(j, j->inputs, true,
+              "less than a tenth is within one thousandth, of what was given "
+              "more than 0.9");
+    }
+    if (cosine > 0.9 && cosine - least(j, false, COSINE) > 0.1) {
+        blame(j, j->inputs, false, "the cosine is less than that of what was given by 0.1");
+    }
+}
+
+static void judge_statistics(struct judging *j)
+{
+    double in = largest_norm(j, true), out = largest_norm(j, false);
+
+    for (size_t i = j->inputs; in < 0.1 && i < j->count; i++) {
+        const char *cell = j->row[i].probe->difference[NORM_RELATIVE];
+        double value = 0;
+
+        if (strcmp(cell, "inf") == 0 || strcmp(cell, "-inf") == 0 ||
+            (measure(cell, true, &value) && value > 0.5)) {
+            blame(j, i, true, "the norm differs by more than half of it");
+        }
+    }
+    if (j->inputs < j->count && (in == 0 ? out > 0.1 : out / in > 10)) {
+        blame(j, j->inputs, false, "the norm differs by ten times what those of the inputs do");
+    }
+}
+
+static bool has_word(const char *word, const char *const *list)
+{
+    while (*list && strcmp(*list, word) != 0) {
+        list++;
+    }
+    return *list != NULL;
+}
+
+/* What such a call returns was never computed; what others are given is not there yet. */
+static void ignored(const struct judging *j, bool *all, bool *inputs)
+{
+    static const char *const empty[] = {
+        "empty",     "empty_like",        "numpy",         "to", "__setitem__", "empty_with_format",
+        "new_empty", "new_empty_strided", "empty_strided", NULL};
+    static const char *const received[] = {"_reduce_scatter_base", "_all_gather_base",
+                                           "all_to_all_single", "batch_isend_irecv", NULL};
+    const char *dot = j->inputs ? strchr(j->row[0].probe->a.name, '.') : NULL;
+    const char *name =
+        dot ? inspect_printf(j->call, "%.*s", (int)strcspn(dot + 1, "."), dot + 1) : "";
+
+    *all = has_word(name, empty);
+    *inputs = has_word(name, received);
+}
+
+static void judge_call(struct judging *j)
+{
+    bool all, inputs;
+
+    ignored(j, &all, &inputs);
+    for (size_t i = inputs ? j->inputs : 0; !all && i < j->count; i++) {
+        judge_row(j, i);
+    }
+    if (!all && !inputs && j->mode == PROBE_ELEMENTS) {
+        judge_elements(j);
+    } else if (!all && !inputs && j->mode == PROBE_STATISTICS) {
+        judge_statistics(j);
+    }
+}
+
+static enum probe_mode mode_of(const struct compare_rows *rows)
+{
+    enum probe_mode mode = PROBE_STATISTICS;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct probe_row *row = rows->row[i].probe;
+
+        if (row->has_elements) {
+            return PROBE_ELEMENTS;
+        }
+        if (row->a.dtype && row->a.dtype[0] != '<' && strcmp(row->a.digest, NONE) != 0 &&
+            strcmp(row->b.digest, NONE) != 0) {
+            mode = PROBE_DIGESTS;
+        }
+    }
+    return mode;
+}
+
+int compare_probe_judge(struct command_call *call, struct compare_rows *rows, struct gd_err *err)
+{
+    struct judging j = {.call = call, .mode = mode_of(rows)};
+
+    rows->probe_mode = j.mode;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct probe_row *row = rows->row[i].probe;
+
+        for (int k = 0; k < 4; k++) {
+            differ_of(call, row->a.figure[k], row->b.figure[k], &row->difference[k],
+                      &row->difference[k + 4]);
+        }
+    }
+    for (size_t i = 0; i < rows->count; i += j.count) {
+        const struct probe_row *first = rows->row[i].probe;
+
+        j.row = &rows->row[i];
+        j.inputs = 0;
+        for (j.count = 0; i + j.count < rows->count; j.count++) {
+            const struct probe_row *row = j.row[j.count].probe;
+
+            if (row->group != first->group || row->number != first->number) {
+                break;
+            }
+            j.inputs += row->place != PROBE_OUTPUT;
+        }
+        judge_call(&j);
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        struct probe_row *row = rows->row[i].probe;
+
+        row->message = inspect_printf(call, "[%s]", row->message);
+        if (!row->message) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
+        }
+    }
+    return GD_OK;
+}

@@ -1,0 +1,707 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/compare/compare_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/compare/compare_probe.h"
+#include "repl/core/newfile.h"
+#include "repl/values/inspect.h"
+
+#define ROWS_FOR_A_PERSON 50
+#define MAX_CELLS         32
+
+int compare_rows_add_extra(struct compare_rows *rows, const struct compare_row *row,
+                           struct gd_err *err)
+{
+    if (rows->count == rows->room) {
+        size_t room = rows->room ? rows->room * 2 : 64;
+        struct compare_row *more = reallocarray(rows->row, room, sizeof(*more));
+
+        if (!more) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
+        }
+        rows->row = more;
+        rows->room = room;
+    }
+    rows->row[rows->count++] = *row;
+    return GD_OK;
+}
+
+int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err)
+{
+    int rc = compare_rows_add_extra(rows, row, err);
+
+    rows->verdicts[row->verdict] += rc == GD_OK;
+    rows->empty += rc == GD_OK && row->has_metrics && row->count == 0;
+    return rc;
+}
+
+void compare_rows_free(struct compare_rows *rows)
+{
+    free(rows->row);
+    *rows = (struct compare_rows){.row = NULL};
+}
+
+static bool is_missing(enum gd_agreement verdict)
+{
+    return verdict == GD_V_MISSING_A || verdict == GD_V_MISSING_B;
+}
+
+bool compare_rows_differ(const struct compare_rows *rows)
+{
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        if (rows->verdicts[i] > 0 &&
+            (gd_verdict_is_bad((enum gd_agreement)i) || is_missing((enum gd_agreement)i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t compare_rows_not_compared(const struct compare_rows *rows)
+{
+    return rows->verdicts[GD_V_MISSING_A] + rows->verdicts[GD_V_MISSING_B] +
+           rows->verdicts[GD_V_UNREADABLE] + rows->empty;
+}
+
+size_t compare_rows_compared(const struct compare_rows *rows)
+{
+    size_t all = 0;
+
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        all += rows->verdicts[i];
+    }
+    return all - compare_rows_not_compared(rows);
+}
+
+const char *compare_rows_summary(struct command_call *call, const struct compare_rows *rows)
+{
+    const char *text = "";
+
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        const char *name = i == GD_V_MISSING_A   ? "only in B"
+                           : i == GD_V_MISSING_B ? "only in A"
+                                                 : gd_verdict_name((enum gd_agreement)i);
+
+        if (rows->verdicts[i] > 0) {
+            text = inspect_printf(call, "%s%s%zu %s", text, text[0] ? ", " : "", rows->verdicts[i],
+                                  name);
+        }
+    }
+    return text[0] ? text : "nothing to compare";
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct compare_row *row)
+{
+    return row->b ? row->b : row->a ? row->a : "";
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(name_of(a), name_of(b));
+}
+
+static double badness(const struct compare_row *row)
+{
+    static const double of[GD_V_COUNT] = {
+        [GD_V_NONFINITE] = 9, [GD_V_SHAPE] = 8,     [GD_V_UNREADABLE] = 7, [GD_V_FAIL] = 6,
+        [GD_V_DIFF] = 5,      [GD_V_MISSING_A] = 4, [GD_V_MISSING_B] = 4,  [GD_V_WARN] = 3,
+        [GD_V_PASS] = 2,      [GD_V_STAT_OK] = 1,
+    };
+
+    return of[row->verdict];
+}
+
+static int by_badness(const void *a, const void *b)
+{
+    const struct compare_row *x = a, *y = b;
+
+    if (badness(x) != badness(y)) {
+        return badness(x) > badness(y) ? -1 : 1;
+    }
+    if (x->has_metrics && y->has_metrics && x->rel_l2 != y->rel_l2) {
+        return x->rel_l2 > y->rel_l2 ? -1 : 1;
+    }
+    return strcmp(name_of(x), name_of(y));
+}
+
+void compare_rows_sort(struct compare_rows *rows, enum rows_sort sort)
+{
+    if (sort != ROWS_IN_ORDER && rows->count > 1) {
+        qsort(rows->row, rows->count, sizeof(*rows->row),
+              sort == ROWS_BY_NAME ? by_name : by_badness);
+    }
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static const char *number(struct command_call *call, double value)
+{
+    char text[40];
+
+    return inspect_printf(call, "%s", gd_view_number(value, text, sizeof(text)));
+}
+
+static const char *shape_cell(struct command_call *call, bool has, const struct gd_shape *shape)
+{
+    return has ? inspect_shape(call, shape) : "";
+}
+
+static const char *type_cell(struct command_call *call, const struct compare_row *row)
+{
+    if (row->type_a == row->type_b || row->type_a == GD_STORED_NONE ||
+        row->type_b == GD_STORED_NONE) {
+        enum gd_stored type = row->type_b != GD_STORED_NONE ? row->type_b : row->type_a;
+
+        return type == GD_STORED_NONE ? "" : gd_stored_name(type);
+    }
+    return inspect_printf(call, "%s, %s", gd_stored_name(row->type_a), gd_stored_name(row->type_b));
+}
+
+static const char *pair_cell(struct command_call *call, const struct compare_row *row)
+{
+    const char *name;
+
+    if (!row->a || !row->b || strcmp(row->a, row->b) == 0) {
+        name = inspect_name(call, name_of(row));
+    } else {
+        name =
+            inspect_printf(call, "%s = %s", inspect_name(call, row->a), inspect_name(call, row->b));
+    }
+    return row->step < 0 ? name : inspect_printf(call, "%s, step %lld", name, (long long)row->step);
+}
+
+/* Whether any element is finite on both sides: else there is no distance. */
+static bool has_distance(const struct compare_row *row)
+{
+    return row->has_metrics && row->count > row->same_nonfinite + row->mismatch;
+}
+
+static bool differs_finitely(const struct gd_difference *d)
+{
+    return d->has_metrics && d->metrics.count > d->metrics.same_nonfinite + d->metrics.mismatch;
+}
+
+void compare_difference_show(struct command_call *call, const struct gd_difference *d)
+{
+    if (d->has_metrics) {
+        out_printf(call->out, ", %.2f%% close (rtol=%g atol=%g)",
+                   100 * gd_metrics_close(&d->metrics), d->tolerance.rtol, d->tolerance.atol);
+    }
+    if (differs_finitely(d)) {
+        out_printf(call->out, ", max |a-b| %s, relative l2 %s",
+                   inspect_double(call, d->metrics.max_abs),
+                   inspect_double(call, d->metrics.rel_l2));
+    }
+    out_printf(call->out, "%s%s\n", d->note[0] ? "; " : "", out_safe(call, d->note));
+}
+
+void compare_difference_add(cJSON *object, const struct gd_difference *d)
+{
+    if (d->has_metrics) {
+        inspect_add_double(object, "close", gd_metrics_close(&d->metrics));
+    }
+    if (differs_finitely(d)) {
+        inspect_add_double(object, "max_abs", d->metrics.max_abs);
+        inspect_add_double(object, "rel_l2", d->metrics.rel_l2);
+    }
+}
+
+static const char *close_cell(struct command_call *call, const struct compare_row *row)
+{
+    /* 100 % is said of all and of nothing less */
+    double percent = 100 * row->close;
+
+    return percent < 100 && percent > 99.99 ? "99.99+%" : inspect_printf(call, "%.2f%%", percent);
+}
+
+/* ---- our own columns ------------------------------------------------------------------------- */
+
+static const char *const own_titles[] = {
+    "verdict",        "a",        "b",       "how",   "step",  "rank",    "type_a",
+    "type_b",         "shape_a",  "shape_b", "count", "close", "max_abs", "max_abs_at",
+    "mean_abs",       "rel_l2",   "max_rel", "r1k",   "r5k",   "cosine",  "ulp99",
+    "same_nonfinite", "mismatch", "rtol",    "atol",  "note"};
+#define OWN_CELLS 26
+
+static const char *whole(struct command_call *call, bool has, int64_t value)
+{
+    return has ? inspect_printf(call, "%lld", (long long)value) : "";
+}
+
+static void own_cells(struct command_call *call, const struct compare_row *row, const char **cell)
+{
+    bool has = row->has_metrics, far = has_distance(row);
+    const char *cells[OWN_CELLS] = {
+        gd_verdict_name(row->verdict),
+        row->a ? row->a : "",
+        row->b ? row->b : "",
+        row->how == GD_HOW_NONE ? "" : gd_how_name(row->how),
+        whole(call, row->step >= 0, row->step),
+        whole(call, row->rank >= 0, row->rank),
+        row->type_a == GD_STORED_NONE ? "" : gd_stored_name(row->type_a),
+        row->type_b == GD_STORED_NONE ? "" : gd_stored_name(row->type_b),
+        shape_cell(call, row->has_shape_a, &row->shape_a),
+        shape_cell(call, row->has_shape_b, &row->shape_b),
+        whole(call, has, (int64_t)row->count),
+        has ? number(call, row->close) : "",
+        far ? number(call, row->max_abs) : "",
+        whole(call, has && row->max_abs_at >= 0, row->max_abs_at),
+        far ? number(call, row->mean_abs) : "",
+        far ? number(call, row->rel_l2) : "",
+        far ? number(call, row->max_rel) : "",
+        far ? number(call, row->r1k) : "",
+        far ? number(call, row->r5k) : "",
+        far ? number(call, row->cosine) : "",
+        has && !isnan(row->ulp99) ? number(call, row->ulp99) : "",
+        whole(call, has, (int64_t)row->same_nonfinite),
+        whole(call, has, (int64_t)row->mismatch),
+        has ? number(call, row->tolerance.rtol) : "",
+        has ? number(call, row->tolerance.atol) : "",
+        row->note,
+    };
+
+    memcpy(cell, cells, sizeof(cells));
+}
+
+/* ---- columns of other tools ------------------------------------------------------------------ */
+
+static double norm(const struct gd_stats *stats)
+{
+    return sqrt(stats->sum_sq);
+}
+
+const char *compare_list_shape(struct command_call *call, const struct gd_shape *shape)
+{
+    const char *text = "[";
+
+    for (int i = 0; i < shape->rank; i++) {
+        text = inspect_printf(call, "%s%s%lld", text, i ? ", " : "", (long long)shape->dim[i]);
+    }
+    return inspect_printf(call, "%s]", text);
+}
+
+struct columns {
+    const char *title[MAX_CELLS];
+    int count;
+};
+
+static void columns_of(const struct compare_rows *rows, const struct rows_shown *how,
+                       struct columns *ret)
+{
+    const char *const *view;
+    int more;
+
+    ret->count = 0;
+    if (how->view == GD_VIEW_OWN) {
+        ret->count = OWN_CELLS;
+        memcpy(ret->title, own_titles, sizeof(own_titles));
+        return;
+    }
+    if (how->view == GD_VIEW_MSPROBE) {
+        ret->count = compare_probe_titles(rows->probe_mode, ret->title);
+        return;
+    }
+    view = gd_view_columns(how->view, &more);
+    ret->title[ret->count++] = "orig array name";
+    ret->title[ret->count++] = "target array name";
+    if (how->shapes) {
+        ret->title[ret->count++] = "shape of orig";
+        ret->title[ret->count++] = "shape of target";
+    }
+    for (int i = 0; i < more; i++) {
+        ret->title[ret->count++] = view[i];
+    }
+}
+
+static void cells_of(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, const struct compare_row *row, const char **cell)
+{
+    int count = 0, more;
+
+    if (how->view == GD_VIEW_OWN) {
+        own_cells(call, row, cell);
+        return;
+    }
+    if (how->view == GD_VIEW_MSPROBE) {
+        compare_probe_cells(rows->probe_mode, row->probe, cell);
+        return;
+    }
+    gd_view_columns(how->view, &more);
+    cell[count++] = row->a ? row->a : "None";
+    cell[count++] = row->b ? row->b : "None";
+    if (how->shapes) {
+        cell[count++] = row->has_shape_a ? inspect_shape(call, &row->shape_a) : "None";
+        cell[count++] = row->has_shape_b ? inspect_shape(call, &row->shape_b) : "None";
+    }
+    for (int i = 0; i < more; i++) {
+        cell[count++] = row->view->cell[i];
+    }
+}
+
+/* ---- showing --------------------------------------------------------------------------------- */
+
+static bool differs(const struct rows_shown *how, const struct compare_row *row)
+{
+    if (how->view == GD_VIEW_MSPROBE) {
+        return !compare_probe_passed(row->probe);
+    }
+    if (how->view != GD_VIEW_OWN) {
+        return !row->view->passed;
+    }
+    return gd_verdict_is_bad(row->verdict) || is_missing(row->verdict) || row->verdict == GD_V_WARN;
+}
+
+static size_t shown_of(const struct compare_rows *rows, const struct rows_shown *how, bool only)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        count += !only || differs(how, &rows->row[i]);
+    }
+    return count;
+}
+
+static const char *note_cell(struct command_call *call, const struct compare_row *row)
+{
+    const char *note = row->note[0] ? inspect_name(call, row->note) : "";
+
+    if (row->has_shape_a && row->has_shape_b && row->verdict == GD_V_SHAPE) {
+        note =
+            inspect_printf(call, "%s%s%s against %s", note, note[0] ? "; " : "",
+                           inspect_shape(call, &row->shape_a), inspect_shape(call, &row->shape_b));
+    }
+    if (row->mismatch) {
+        note = inspect_printf(call, "%s%s%s not finite on one side", note, note[0] ? "; " : "",
+                              inspect_plural(call, row->mismatch, "element"));
+    } else if (row->same_nonfinite) {
+        note = inspect_printf(call, "%s%snf: %s alike", note, note[0] ? "; " : "",
+                              inspect_number(call, row->same_nonfinite));
+    }
+    return note;
+}
+
+static void show_own(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, bool only, size_t limit)
+{
+    static const struct out_column columns[] = {
+        {"verdict", "Verdict", false}, {"pair", "Tensor", false},
+        {"type", "Type", false},       {"shape", "Shape", false},
+        {"close", "Close", true},      {"max_abs", "Max |a-b|", true},
+        {"rel_l2", "Rel L2", true},    {"cosine", "Cosine", true},
+        {"how", "By", false},          {"note", "", false}};
+    struct out_table *table = out_table_begin(call->out, "pairs", columns, 10);
+
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        const struct compare_row *row = &rows->row[i];
+        bool has = row->has_metrics, far = has_distance(row);
+
+        if (only && !differs(how, row)) {
+            continue;
+        }
+        limit--;
+        const char *cells[] = {gd_verdict_name(row->verdict),
+                               pair_cell(call, row),
+                               type_cell(call, row),
+                               row->has_shape_b ? inspect_shape(call, &row->shape_b)
+                                                : shape_cell(call, row->has_shape_a, &row->shape_a),
+                               has && row->count > 0 ? close_cell(call, row) : "-",
+                               far ? inspect_double(call, row->max_abs) : "-",
+                               far ? inspect_double(call, row->rel_l2) : "-",
+                               far ? inspect_double(call, row->cosine) : "-",
+                               gd_how_name(row->how),
+                               note_cell(call, row)};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+}
+
+static void show_view(struct command_call *call, const struct compare_rows *rows,
+                      const struct rows_shown *how, bool only, size_t limit)
+{
+    struct columns columns;
+    struct out_column column[16] = {{NULL, NULL, false}};
+    struct out_table *table;
+
+    columns_of(rows, how, &columns);
+    for (int i = 0; i < columns.count && i < 16; i++) {
+        column[i] = (struct out_column){columns.title[i], columns.title[i], false};
+    }
+    table = out_table_begin(call->out, "pairs", column, columns.count);
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        const char *cell[MAX_CELLS];
+
+        if (only && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        limit--;
+        cells_of(call, rows, how, &rows->row[i], cell);
+        for (int j = 0; j < columns.count; j++) {
+            cell[j] = inspect_name(call, cell[j]);
+        }
+        out_table_row(table, cell);
+    }
+    out_table_end(table);
+}
+
+/* A table has at most 16 columns: msprobe's are shown one below the other. */
+static void show_lists(struct command_call *call, const struct compare_rows *rows,
+                       const struct rows_shown *how, bool only, size_t limit)
+{
+    struct columns columns;
+
+    columns_of(rows, how, &columns);
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        const char *cell[MAX_CELLS];
+
+        if (only && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        limit--;
+        cells_of(call, rows, how, &rows->row[i], cell);
+        for (int j = 0; j < columns.count; j++) {
+            out_printf(call->out, "%-27s %s\n", columns.title[j], inspect_name(call, cell[j]));
+        }
+        out_printf(call->out, "\n");
+    }
+}
+
+static void add_stats_record(cJSON *record, const char *key, const struct gd_stats *stats)
+{
+    cJSON *object = cJSON_AddObjectToObject(record, key);
+
+    inspect_add_double(object, "min", stats->min);
+    inspect_add_double(object, "max", stats->max);
+    inspect_add_double(object, "mean", stats->mean);
+    inspect_add_double(object, "l2", norm(stats));
+    inspect_add_count(object, "nan", stats->nan);
+    inspect_add_count(object, "pos_inf", stats->pos_inf);
+    inspect_add_count(object, "neg_inf", stats->neg_inf);
+    inspect_add_count(object, "zero", stats->zero);
+}
+
+static void add_distance_record(cJSON *object, const struct compare_row *row)
+{
+    inspect_add_double(object, "max_abs", row->max_abs);
+    if (row->max_abs_at >= 0) {
+        inspect_add_count(object, "max_abs_at", (uint64_t)row->max_abs_at);
+    }
+    inspect_add_double(object, "mean_abs", row->mean_abs);
+    inspect_add_double(object, "rel_l2", row->rel_l2);
+    inspect_add_double(object, "max_rel", row->max_rel);
+    inspect_add_double(object, "r1k", row->r1k);
+    inspect_add_double(object, "r5k", row->r5k);
+    inspect_add_double(object, "cosine", row->cosine);
+}
+
+static void add_metrics_record(cJSON *object, const struct compare_row *row)
+{
+    inspect_add_count(object, "count", row->count);
+    inspect_add_double(object, "close", row->close);
+    if (has_distance(row)) {
+        add_distance_record(object, row);
+    }
+    if (!isnan(row->ulp99)) {
+        inspect_add_double(object, "ulp99", row->ulp99);
+    }
+    inspect_add_count(object, "same_nonfinite", row->same_nonfinite);
+    inspect_add_count(object, "mismatch", row->mismatch);
+    inspect_add_double(object, "rtol", row->tolerance.rtol);
+    inspect_add_double(object, "atol", row->tolerance.atol);
+    add_stats_record(object, "stats_a", &row->stats_a);
+    add_stats_record(object, "stats_b", &row->stats_b);
+}
+
+static void add_row_record(struct command_call *call, cJSON *list, const struct compare_row *row)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddItemToArray(list, object);
+    cJSON_AddStringToObject(object, "verdict", gd_verdict_name(row->verdict));
+    if (row->a) {
+        inspect_add_text(call, object, "a", row->a);
+    }
+    if (row->b) {
+        inspect_add_text(call, object, "b", row->b);
+    }
+    if (row->how != GD_HOW_NONE) {
+        cJSON_AddStringToObject(object, "how", gd_how_name(row->how));
+        inspect_add_double(object, "confidence", gd_how_confidence(row->how));
+    }
+    if (row->step >= 0) {
+        inspect_add_count(object, "step", (uint64_t)row->step);
+    }
+    if (row->rank >= 0) {
+        inspect_add_count(object, "rank", (uint64_t)row->rank);
+    }
+    if (row->has_shape_a) {
+        cJSON_AddStringToObject(object, "type_a", gd_stored_name(row->type_a));
+        inspect_add_shape(object, "shape_a", &row->shape_a);
+    }
+    if (row->has_shape_b) {
+        cJSON_AddStringToObject(object, "type_b", gd_stored_name(row->type_b));
+        inspect_add_shape(object, "shape_b", &row->shape_b);
+    }
+    if (row->has_metrics) {
+        add_metrics_record(object, row);
+    }
+    if (row->note[0]) {
+        inspect_add_text(call, object, "note", row->note);
+    }
+}
+
+static void add_view_record(struct command_call *call, cJSON *list, const struct compare_rows *rows,
+                            const struct rows_shown *how, const struct compare_row *row)
+{
+    cJSON *object = cJSON_CreateObject();
+    const char *cell[MAX_CELLS];
+    struct columns columns;
+
+    columns_of(rows, how, &columns);
+    cells_of(call, rows, how, row, cell);
+    for (int i = 0; i < columns.count; i++) {
+        inspect_add_text(call, object, columns.title[i], cell[i]);
+    }
+    cJSON_AddItemToArray(list, object);
+}
+
+static void record(struct command_call *call, const struct compare_rows *rows,
+                   const struct rows_shown *how, size_t limit)
+{
+    cJSON *object = out_record(call->out, "compare"), *list, *summary;
+
+    inspect_add_text(call, object, "a", how->label_a);
+    inspect_add_text(call, object, "b", how->label_b);
+    cJSON_AddBoolToObject(object, "differ", compare_rows_differ(rows));
+    inspect_add_count(object, "compared", compare_rows_compared(rows));
+    inspect_add_count(object, "not_compared", compare_rows_not_compared(rows));
+    inspect_add_count(object, "alone_by_nature", rows->not_counted);
+    inspect_add_count(object, "not_held", rows->not_held);
+    inspect_add_count(object, "of_other_steps", rows->old);
+    inspect_add_count(object, "steps", how->steps);
+    inspect_add_count(object, "steps_left_out", how->steps_left_out);
+    summary = cJSON_AddObjectToObject(object, "summary");
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        if (rows->verdicts[i]) {
+            inspect_add_count(summary, gd_verdict_name((enum gd_agreement)i), rows->verdicts[i]);
+        }
+    }
+    list = cJSON_AddArrayToObject(object, "pairs");
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        if (how->only_differing && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        limit--;
+        if (how->view == GD_VIEW_OWN) {
+            add_row_record(call, list, &rows->row[i]);
+        } else {
+            add_view_record(call, list, rows, how, &rows->row[i]);
+        }
+    }
+}
+
+void compare_rows_show(struct command_call *call, const struct compare_rows *rows,
+                       const struct rows_shown *how)
+{
+    bool only = how->only_differing;
+    size_t limit = how->limit > 0 ? (size_t)how->limit : SIZE_MAX, all;
+
+    if (out_is_json(call->out)) {
+        record(call, rows, how, limit);
+        return;
+    }
+    if (how->limit < 0) {
+        limit = ROWS_FOR_A_PERSON;
+        only = only || rows->count > limit;
+    }
+    all = shown_of(rows, how, only);
+    if (all > 0) {
+        (how->view == GD_VIEW_OWN       ? show_own
+         : how->view == GD_VIEW_MSPROBE ? show_lists
+                                        : show_view)(call, rows, how, only, limit);
+    }
+    if (all > limit) {
+        out_printf(call->out, "and %zu more: --limit 0 shows all, --csv FILE writes them\n",
+                   all - limit);
+    }
+    if (only && all < rows->count) {
+        out_printf(call->out, "%zu that do not differ are not shown\n", rows->count - all);
+    }
+    out_printf(call->out, "%s: %s", inspect_plural(call, rows->count, "pair"),
+               compare_rows_summary(call, rows));
+    if (compare_rows_not_compared(rows) > 0) {
+        out_printf(call->out, "; %zu compared, %zu not", compare_rows_compared(rows),
+                   compare_rows_not_compared(rows));
+    }
+    if (how->steps_left_out > 0) {
+        out_printf(call->out, "; %s compared, %zu only on one side",
+                   inspect_plural(call, how->steps, "step"), how->steps_left_out);
+    }
+    out_printf(call->out, "\n");
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static void csv_cell(FILE *file, const char *cell)
+{
+    /* What a spreadsheet would take for a formula is text. */
+    bool formula = cell[0] && strchr("=+@\t\r", cell[0]);
+    bool quote = strpbrk(cell, ",\"\r\n") != NULL || formula;
+
+    if (!quote) {
+        fputs(cell, file);
+        return;
+    }
+    fputc('"', file);
+    if (formula) {
+        fputc('\'', file);
+    }
+    for (; *cell; cell++) {
+        if (*cell == '"') {
+            fputc('"', file);
+        }
+        fputc(*cell, file);
+    }
+    fputc('"', file);
+}
+
+int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, const char *path, struct gd_err *err)
+{
+    struct newfile file;
+    struct columns columns;
+    int rc = newfile_open(&file, path, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    columns_of(rows, how, &columns);
+    for (int i = 0; i < columns.count; i++) {
+        fputs(i ? "," : "", file.file);
+        csv_cell(file.file, columns.title[i]);
+    }
+    fputc('\n', file.file);
+    for (size_t i = 0; i < rows->count; i++) {
+        const char *cell[MAX_CELLS];
+
+        if (how->only_differing && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        cells_of(call, rows, how, &rows->row[i], cell);
+        for (int j = 0; j < columns.count; j++) {
+            fputs(j ? "," : "", file.file);
+            csv_cell(file.file, cell[j]);
+        }
+        fputc('\n', file.file);
+    }
+    rc = newfile_close(&file, true, err);
+    if (rc == GD_OK) {
+        out_printf(call->out, "%s written to %s\n", inspect_plural(call, rows->count, "row"),
+                   out_safe(call, path));
+    }
+    return rc;
+}

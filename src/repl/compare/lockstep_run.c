@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* lockstep: two trainings go from place to place, and what they have there is compared. */
+#include "repl/compare/lockstep_impl.h"
+
+#include <string.h>
+
+#include "dump/dump_target.h"
+#include "engine/ranks.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
+#include "repl/values/inspect.h"
+
+#define INTERRUPT_SECONDS 10.0
+
+/* Stops that were asked for are not news. */
+static bool is_usual(const struct gd_session *session)
+{
+    return session->stop.reason == GD_STOP_STEP || session->stop.reason == GD_STOP_NODE;
+}
+
+static void note_end(struct lockstep *l, struct gd_session *session)
+{
+    if (l->ended != LOCKSTEP_GOES_ON) {
+        return;
+    }
+    if (session->state != GD_STOPPED) {
+        l->ended = session->state == GD_LOST ? LOCKSTEP_LOST : LOCKSTEP_OVER;
+        l->culprit = session;
+    } else if (!is_usual(session)) {
+        l->ended = LOCKSTEP_STOPPED;
+        l->culprit = session;
+    }
+}
+
+/* NULL in *ret: it is left out, or the training broke off. */
+static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node, uint32_t slot,
+                 struct gd_source **ret, struct gd_err *err)
+{
+    struct gd_tensor_ref ref = {.node = node, .slot = slot};
+    const char *why = NULL;
+    int rc = side_fetch_value(l->call, session, &ref, ret, &why, NULL, err);
+
+    if (rc == GD_ELOST || (rc != GD_OK && session->state != GD_STOPPED)) {
+        l->ended = session->state == GD_FINISHED ? LOCKSTEP_OVER : LOCKSTEP_LOST;
+        l->culprit = session;
+        return GD_OK;
+    }
+    if (why != NULL) {
+        inspect_not_checked(l->call, &l->checked, why);
+    }
+    return rc;
+}
+
+static int compare_slot(struct lockstep *l, gd_node_id node_a, gd_node_id node_b, uint32_t slot,
+                        struct gd_err *err)
+{
+    struct gd_compare_options options = {.profile = l->options.profile, .threads = 1};
+    struct gd_source *a = NULL, *b = NULL;
+    int rc;
+
+    options.has_tolerance =
+        compare_tolerance(&l->options, gd_graph_name(l->a->graph, node_a),
+                          gd_graph_name(l->b->graph, node_b), &options.tolerance);
+    rc = fetch(l, l->b, node_b, slot, &b, err);
+    if (rc == GD_OK && b != NULL) {
+        rc = fetch(l, l->a, node_a, slot, &a, err);
+    }
+    if (rc == GD_OK && a != NULL) {
+        rc = gd_compare_sources(a, b, &options, &l->difference, err);
+        if (rc == GD_OK && l->difference.verdict == GD_V_UNREADABLE) {
+            inspect_not_checked(l->call, &l->checked, l->difference.note);
+        } else if (gd_difference_is_empty(&l->difference)) {
+            inspect_not_checked(l->call, &l->checked, "it has no elements");
+        } else {
+            l->checked.done++;
+        }
+    }
+    if (rc == GD_OK && a != NULL && l->difference.verdict != GD_V_UNREADABLE &&
+        gd_verdict_is_bad(l->difference.verdict)) {
+        l->ended = LOCKSTEP_PARTED;
+        l->node_a = node_a;
+        l->node_b = node_b;
+        l->slot = slot;
+    }
+    gd_source_unref(a);
+    gd_source_unref(b);
+    return rc;
+}
+
+/* Outputs alone; of operators that are alike and not the same, the first. */
+static uint32_t slots_of(const struct gd_node_info *a, const struct gd_node_info *b)
+{
+    uint32_t of_a = a->output_count - a->input_slots, of_b = b->output_count - b->input_slots;
+    uint32_t both = of_a < of_b ? of_a : of_b;
+
+    return strcmp(a->type, b->type) != 0 && both > 1 ? 1 : both;
+}
+
+int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *err)
+{
+    gd_node_id node_a = lockstep_partner_of_b(l, node_b);
+    struct gd_node_info a, b;
+    uint64_t before = l->checked.done;
+    int rc = GD_OK;
+
+    if (node_a == GD_NO_NODE || !lockstep_is_chosen(l, node_b) ||
+        !gd_graph_node(l->a->graph, node_a, &a) || !gd_graph_node(l->b->graph, node_b, &b)) {
+        return GD_OK;
+    }
+    uint32_t slots = slots_of(&a, &b); /* the graphs may change while a value is waited for */
+    for (uint32_t slot = 0; rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && slot < slots; slot++) {
+        rc = compare_slot(l, node_a, node_b, slot, err);
+    }
+    if (rc == GD_OK && l->checked.done > before) {
+        l->compared++;
+        l->good = l->ended != LOCKSTEP_PARTED ? node_b : l->good;
+        if (node_b < l->nodes.limit_b) {
+            l->nodes.seen[node_b] = true;
+        }
+    }
+    return rc;
+}
+
+int lockstep_compare_rest(struct lockstep *l, struct gd_err *err)
+{
+    int rc = lockstep_match(l, false, err);
+
+    for (uint32_t i = 0, count = 1; rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && i < count; i++) {
+        /* anew each time: the loop runs while a value is waited for */
+        const gd_node_id *order = gd_graph_execution(l->b->graph, &count);
+        if (i < count && (order[i] >= l->nodes.limit_b || !l->nodes.seen[order[i]])) {
+            rc = lockstep_compare_node(l, order[i], err);
+        }
+    }
+    return rc;
+}
+
+/* ---- moving both ----------------------------------------------------------------------------- */
+
+static bool stand(void *ctx)
+{
+    const struct lockstep *l = ctx;
+
+    return !gd_ranks_is_running(l->a) && !gd_ranks_is_running(l->b);
+}
+
+/* As far as `run` says. GD_EINTR: Ctrl-C; they stand all the same. One that is gone, also before it
+ * was to move, ends it and is no error. */
+static int move(struct lockstep *l, const struct gd_run *run, bool a, bool b, struct gd_err *err)
+{
+    int rc = a ? gd_ranks_resume(l->a, run, err) : GD_OK;
+
+    if (rc == GD_OK && b) {
+        rc = gd_ranks_resume(l->b, run, err);
+    }
+    int waited = repl_wait(l->call->repl, stand, l, -1);
+    if (waited == GD_EINTR) {
+        gd_ranks_interrupt(l->a, NULL);
+        gd_ranks_interrupt(l->b, NULL);
+        repl_wait(l->call->repl, stand, l, INTERRUPT_SECONDS);
+        return gd_fail(err, GD_EINTR, "interrupted: @%d and @%d stand where they are", l->a->number,
+                       l->b->number);
+    }
+    if (a) {
+        note_end(l, l->a);
+    }
+    if (b) {
+        note_end(l, l->b);
+    }
+    return l->ended == LOCKSTEP_LOST || l->ended == LOCKSTEP_OVER ? GD_OK : rc;
+}
+
+/* As B counts. */
+static int64_t step_of(const struct lockstep *l, const struct gd_session *session)
+{
+    return session == l->a ? session->stop.step - l->shift : session->stop.step;
+}
+
+static bool is_between(const struct gd_session *session)
+{
+    return session->stop.at_step_end || gd_stop_is_before_first(&session->stop);
+}
+
+/* A node that has a partner, or the end of the step. */
+static bool counts(const struct lockstep *l, const struct gd_session *session)
+{
+    gd_node_id node = session->stop.node;
+
+    if (session->stop.at_step_end || node == GD_NO_NODE) {
+        return true;
+    }
+    return (session == l->b ? lockstep_partner_of_b(l, node) : lockstep_partner_of_a(l, node)) !=
+           GD_NO_NODE;
+}
+
+static void note_other_order(struct lockstep *l)
+{
+    l->ended = LOCKSTEP_ORDER;
+    l->node_a = l->a->stop.at_step_end ? GD_NO_NODE : l->a->stop.node;
+    l->node_b = l->b->stop.at_step_end ? GD_NO_NODE : l->b->stop.node;
+}
+
+/* Those that are to move, each to its next node that has a partner. */
+static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
+    int rc = GD_OK;
+
+    while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && (a || b)) {
+        rc = move(l, &run, a, b, err);
+        if (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && l->narrow) { /* else a name is enough */
+            rc = lockstep_match(l, false, err);
+        }
+        a = a && !counts(l, l->a);
+        b = b && !counts(l, l->b);
+    }
+    return rc;
+}
+
+/* A run from node to node may pass over the end of the step. */
+static bool is_behind(const struct lockstep *l, const struct gd_session *session)
+{
+    return session->stop.at_step_end || step_of(l, session) > l->step;
+}
+
+static int compare_here(struct lockstep *l, struct gd_err *err)
+{
+    if (lockstep_partner_of_b(l, l->b->stop.node) != l->a->stop.node) {
+        note_other_order(l);
+        return GD_OK;
+    }
+    return lockstep_compare_node(l, l->b->stop.node, err);
+}
+
+/* Both at the end, or both at the first node behind it, whose step is the next. */
+static int end_step(struct lockstep *l, struct gd_err *err)
+{
+    bool a = l->a->stop.at_step_end, b = l->b->stop.at_step_end;
+    int rc = a == b ? GD_OK : next_node(l, a, b, err);
+
+    if (!b && l->b->stop.node < l->nodes.limit_b) {
+        l->nodes.seen[l->b->stop.node] = true;
+    }
+    return rc == GD_OK && l->ended == LOCKSTEP_GOES_ON ? lockstep_compare_rest(l, err) : rc;
+}
+
+static int step_by_node(struct lockstep *l, struct gd_err *err)
+{
+    const struct gd_stop *at = &l->b->stop;
+    bool between = is_between(l->b);
+    int rc = between ? GD_OK : compare_here(l, err);
+
+    l->step = between ? at->step + 1 : at->step;
+    while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
+        rc = next_node(l, true, true, err);
+        if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
+            break;
+        }
+        if (is_behind(l, l->a) && is_behind(l, l->b)) {
+            return end_step(l, err);
+        }
+        if (is_behind(l, l->a) != is_behind(l, l->b)) {
+            note_other_order(l);
+        } else {
+            rc = compare_here(l, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- a training that follows a dump ---------------------------------------------------------- */
+
+static struct gd_session *live_of(const struct lockstep *l)
+{
+    return l->dump == l->a ? l->b : l->a;
+}
+
+/* The dump to the step that the training counts so, if it has it. */
+static bool dump_to(struct lockstep *l, int64_t step)
+{
+    struct gd_run run = {.kind = GD_RUN_GOTO, .node = GD_NO_NODE};
+
+    run.count = l->dump == l->a ? step + l->shift : step;
+    return gd_target_resume(l->dump->target, &run, NULL) == GD_OK;
+}
+
+/* The first that the dump has behind the one that the training is through with. */
+static bool next_of_dump(struct lockstep *l, int64_t done, int64_t *ret)
+{
+    size_t count = 0;
+    const struct gd_catalog_step *steps = gd_catalog_steps(gd_catalog_of(l->dump), &count);
+
+    for (size_t i = 0; i < count; i++) {
+        *ret = l->dump == l->a ? steps[i].step - l->shift : steps[i].step;
+        if (*ret > done) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int follow_node(struct lockstep *l, struct gd_err *err)
+{
+    const struct gd_session *live = live_of(l);
+    int rc = lockstep_match(l, false, err);
+    gd_node_id node = live == l->b ? live->stop.node : lockstep_partner_of_a(l, live->stop.node);
+
+    return rc == GD_OK && node != GD_NO_NODE ? lockstep_compare_node(l, node, err) : rc;
+}
+
+/* A training that stands in the next step already has what that was given: its data, not the
+ * dump's. */
+static void pass_over_inputs(struct lockstep *l)
+{
+    struct gd_node_info info;
+
+    for (uint32_t i = 0; i < l->nodes.limit_b; i++) {
+        if (gd_graph_node(l->b->graph, i, &info) && info.kind == GD_NODE_PARAMETER) {
+            l->nodes.seen[i] = true;
+        }
+    }
+}
+
+/* From node to node of the training, which the dump has all of. */
+static int follow_nodes(struct lockstep *l, int64_t step, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
+    struct gd_session *live = live_of(l);
+    int rc = is_between(live) ? GD_OK : follow_node(l, err);
+
+    while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
+        rc = move(l, &run, live == l->a, live == l->b, err);
+        if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
+            break;
+        }
+        if (live->stop.at_step_end || step_of(l, live) > step) {
+            rc = lockstep_match(l, false, err);
+            if (rc == GD_OK && !live->stop.at_step_end) {
+                pass_over_inputs(l);
+            }
+            return rc == GD_OK ? lockstep_compare_rest(l, err) : rc;
+        }
+        rc = follow_node(l, err);
+    }
+    return rc;
+}
+
+/* The training goes to the next step of the dump, the dump goes with it. */
+static int step_with_dump(struct lockstep *l, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_STEP, .node = GD_NO_NODE};
+    struct gd_session *live = live_of(l);
+    int64_t step, done = step_of(l, live) - !is_between(live);
+    int rc = GD_OK;
+
+    if (!next_of_dump(l, done, &step)) {
+        l->ended = LOCKSTEP_OVER;
+        l->culprit = l->dump;
+        return GD_OK;
+    }
+    run.count = step - done - l->by_node;
+    if (run.count > 0) {
+        rc = move(l, &run, live == l->a, live == l->b, err);
+    }
+    if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
+        return rc;
+    }
+    if (!dump_to(l, step)) {
+        return gd_fail(err, GD_EIO, "@%d does not go to step %lld", l->dump->number,
+                       (long long)step);
+    }
+    return l->by_node ? follow_nodes(l, step, err) : lockstep_compare_rest(l, err);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+int lockstep_check_place(const struct lockstep *l, struct gd_err *err)
+{
+    const struct gd_stop *a = &l->a->stop, *b = &l->b->stop;
+    const struct gd_session *live = live_of(l);
+
+    if (l->dump != NULL) {
+        return is_between(live)
+                   ? GD_OK
+                   : gd_fail(err, GD_ESTATE,
+                             "@%d stands inside of step %lld: bring it to the end of it first",
+                             live->number, (long long)live->stop.step);
+    }
+    if (a->step - l->shift != b->step || !a->at_step_end != !b->at_step_end) {
+        return gd_fail(err, GD_ESTATE,
+                       "%s stands in step %lld and %s in step %lld: bring them to the end of the "
+                       "same step first, or say how many more A counts (--shift %lld)",
+                       l->label_a, (long long)a->step, l->label_b, (long long)b->step,
+                       (long long)(a->step - b->step));
+    }
+    return GD_OK;
+}
+
+static int step_whole(struct lockstep *l, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
+    int rc = move(l, &run, true, true, err);
+
+    if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
+        return rc;
+    }
+    rc = lockstep_check_place(l, err);
+    return rc == GD_OK ? lockstep_compare_rest(l, err) : rc;
+}
+
+static int step(struct lockstep *l, struct gd_err *err)
+{
+    int rc = lockstep_match(l, true, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    return l->dump != NULL ? step_with_dump(l, err)
+           : l->by_node    ? step_by_node(l, err)
+                           : step_whole(l, err);
+}
+
+/* They may differ before they begin. */
+static int compare_start(struct lockstep *l, struct gd_err *err)
+{
+    int rc = lockstep_match(l, true, err);
+
+    if (rc == GD_OK && (l->dump == NULL || dump_to(l, step_of(l, live_of(l))))) {
+        rc = lockstep_compare_rest(l, err);
+    }
+    l->checked.not_done = 0; /* what nothing has computed yet */
+    l->checked.why = NULL;
+    return rc;
+}
+
+int lockstep_run(struct lockstep *l, struct gd_err *err)
+{
+    struct repl_work work;
+    int rc = repl_wait_initial(l->call->repl, l->a, err);
+
+    if (rc == GD_OK) {
+        rc = repl_wait_initial(l->call->repl, l->b, err);
+    }
+    if (rc == GD_EINTR) {
+        return rc;
+    }
+    repl_work_begin_count(&work, l->call, "lockstep", "steps", (uint64_t)l->steps);
+    rc = rc == GD_OK ? compare_start(l, err) : rc;
+    while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
+        rc = step(l, err);
+        l->steps_done += rc == GD_OK && l->ended == LOCKSTEP_GOES_ON;
+        if (!repl_work_at(&work, (uint64_t)l->steps_done)) {
+            break;
+        }
+        if (l->ended == LOCKSTEP_GOES_ON && l->steps_done == l->steps) {
+            l->ended = LOCKSTEP_STEPS;
+        }
+    }
+    return repl_work_end(&work, rc, err);
+}

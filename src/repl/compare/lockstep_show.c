@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* lockstep: what it says. */
+#include "repl/compare/lockstep_impl.h"
+
+#include <string.h>
+
+#include "repl/compare/compare_rows.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+static const char *node_text(struct lockstep *l, const struct gd_session *session, gd_node_id node)
+{
+    return node == GD_NO_NODE ? "the end of the step"
+                              : out_safe(l->call, gd_graph_name(session->graph, node));
+}
+
+static void show_parted(struct lockstep *l)
+{
+    struct command_call *call = l->call;
+    const struct gd_difference *d = &l->difference;
+    const char *a = gd_graph_name(l->a->graph, l->node_a);
+    const char *b = gd_graph_name(l->b->graph, l->node_b);
+
+    out_printf(call->out, "%s and %s part at %s:%u, step %lld\n", l->label_a, l->label_b,
+               out_safe(call, b), l->slot, (long long)l->b->stop.step);
+    if (strcmp(a, b) != 0) {
+        out_printf(call->out, "  it stands for %s of %s\n", out_safe(call, a), l->label_a);
+    }
+    out_printf(call->out, "  %s", gd_verdict_name(d->verdict));
+    compare_difference_show(call, d);
+    out_printf(call->out, "  last that agreed: %s\n",
+               l->good == GD_NO_NODE ? "none" : node_text(l, l->b, l->good));
+}
+
+static const char *culprit(const struct lockstep *l)
+{
+    return l->culprit == l->a ? l->label_a : l->label_b;
+}
+
+/* Nodes that were to be compared, and that the other side lacks. */
+static uint64_t alone_in(const struct lockstep *l, const struct gd_session *session)
+{
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(session->graph, &count);
+    bool is_b = session == l->b;
+    uint64_t alone = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct gd_node_info info;
+        gd_node_id partner =
+            is_b ? lockstep_partner_of_b(l, order[i]) : lockstep_partner_of_a(l, order[i]);
+
+        alone += partner == GD_NO_NODE && (is_b ? lockstep_is_chosen(l, order[i]) : !l->narrow) &&
+                 gd_graph_node(session->graph, order[i], &info) &&
+                 info.output_count > info.input_slots && info.kind != GD_NODE_CONSTANT;
+    }
+    return alone;
+}
+
+static void show_counts(struct lockstep *l)
+{
+    struct command_call *call = l->call;
+    uint64_t a = alone_in(l, l->a), b = alone_in(l, l->b);
+
+    if (l->checked.done > 0) {
+        out_printf(call->out, "Agreed in %s; %s, ",
+                   inspect_plural(call, (uint64_t)l->steps_done, "step"),
+                   inspect_plural(call, l->compared, "node"));
+    }
+    out_printf(call->out, "%s", inspect_checked_text(call, &l->checked, "tensor", "compared"));
+    if (a + b > 0) {
+        out_printf(call->out, "; without a partner: %s of %s, %s of %s",
+                   inspect_plural(call, a, "node"), l->label_a, inspect_number(call, b),
+                   l->label_b);
+    }
+    out_printf(call->out, "\n");
+}
+
+static void show_end(struct lockstep *l)
+{
+    struct command_call *call = l->call;
+    const char *until = l->checked.done > 0 ? ": no divergence until then" : "";
+
+    switch (l->ended) {
+    case LOCKSTEP_PARTED: show_parted(l); break;
+    case LOCKSTEP_ORDER:
+        out_printf(call->out, "%s and %s run different nodes in step %lld: %s, and %s\n",
+                   l->label_a, l->label_b, (long long)l->b->stop.step,
+                   node_text(l, l->a, l->node_a), node_text(l, l->b, l->node_b));
+        break;
+    case LOCKSTEP_STOPPED:
+        out_printf(call->out, "%s stopped by itself (%s)%s\n", culprit(l),
+                   gd_stop_reason_name(l->culprit->stop.reason), until);
+        break;
+    case LOCKSTEP_OVER: out_printf(call->out, "%s is over%s\n", culprit(l), until); break;
+    case LOCKSTEP_LOST:
+        out_printf(call->out, "%s broke off (%s)%s\n", culprit(l),
+                   out_safe(call, l->culprit->end_text), until);
+        break;
+    default:
+        if (l->checked.done > 0) {
+            out_printf(call->out, "No divergence.\n");
+        }
+        break;
+    }
+    show_counts(l);
+}
+
+static void record_end(struct lockstep *l)
+{
+    static const char *const names[] = {"", "parted", "order", "steps", "over", "lost", "stopped"};
+    struct command_call *call = l->call;
+    const struct gd_difference *d = &l->difference;
+    cJSON *object = out_record(call->out, "lockstep");
+
+    cJSON_AddStringToObject(object, "ended", names[l->ended]);
+    cJSON_AddNumberToObject(object, "a", l->a->number);
+    cJSON_AddNumberToObject(object, "b", l->b->number);
+    cJSON_AddNumberToObject(object, "step", (double)l->b->stop.step);
+    cJSON_AddNumberToObject(object, "step_a", (double)l->a->stop.step);
+    inspect_add_count(object, "steps", (uint64_t)l->steps_done);
+    inspect_add_count(object, "nodes", l->compared);
+    inspect_add_count(object, "tensors", l->checked.done);
+    inspect_add_count(object, "left_out", l->checked.not_done);
+    if (l->checked.why) {
+        inspect_add_text(call, object, "why_left_out", l->checked.why);
+    }
+    inspect_add_count(object, "unmatched_a", alone_in(l, l->a));
+    inspect_add_count(object, "unmatched_b", alone_in(l, l->b));
+    if (l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER) {
+        inspect_add_text(call, object, "node", node_text(l, l->b, l->node_b));
+        inspect_add_text(call, object, "node_a", node_text(l, l->a, l->node_a));
+    }
+    if (l->ended == LOCKSTEP_PARTED) {
+        cJSON_AddNumberToObject(object, "slot", l->slot);
+        cJSON_AddStringToObject(object, "verdict", gd_verdict_name(d->verdict));
+        compare_difference_add(object, d);
+    }
+    if (l->good != GD_NO_NODE) {
+        inspect_add_text(call, object, "last_good", node_text(l, l->b, l->good));
+    }
+}
+
+/* Commands without an argument look at where they parted. */
+int lockstep_show(struct lockstep *l, struct gd_err *err)
+{
+    bool differ = l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER;
+
+    if (differ) {
+        compare_set_status(l->call->repl);
+        l->a->current = l->node_a != GD_NO_NODE ? l->node_a : l->a->current;
+        l->b->current = l->node_b != GD_NO_NODE ? l->node_b : l->b->current;
+    }
+    if (out_is_json(l->call->out)) {
+        record_end(l);
+    } else {
+        show_end(l);
+    }
+    if (l->ended == LOCKSTEP_STOPPED) { /* that is news after all */
+        out_flush(l->call->out);
+        repl_note_stop(l->call->repl, l->culprit);
+        repl_report_stop(l->call->repl, l->culprit);
+    }
+    if (differ || l->checked.done > 0) {
+        return GD_OK;
+    }
+    return l->checked.not_done > 0
+               ? inspect_need_checked(&l->checked, "tensor", "compared", err)
+               : gd_fail(err, GD_ENODATA,
+                         "no tensor was compared: no node of %s stands for one of %s that was "
+                         "chosen; --map FILE says which belong together",
+                         l->label_a, l->label_b);
+}

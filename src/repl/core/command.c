@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/command.h"
+#include "base/buf.h"
+#include "engine/graph/similar.h"
+
+#include <string.h>
+
+const struct command *command_next(const struct command *previous)
+{
+    size_t table = 0;
+    const struct command *at = NULL;
+
+    if (previous != NULL) {
+        if (previous[1].name != NULL) {
+            return previous + 1;
+        }
+        /* The end of a table: the one after it is next. */
+        for (; command_tables[table] != NULL; table++) {
+            for (at = command_tables[table]; at->name != NULL && at != previous; at++) {
+            }
+            if (at == previous) {
+                table++;
+                break;
+            }
+        }
+    }
+    for (; command_tables[table] != NULL; table++) {
+        if (command_tables[table]->name != NULL) {
+            return command_tables[table];
+        }
+    }
+    return NULL;
+}
+
+static const struct command *first_of(const struct command *table)
+{
+    if (table == NULL) {
+        return command_next(NULL);
+    }
+    return table->name != NULL ? table : NULL;
+}
+
+static const struct command *next_of(const struct command *table, const struct command *command)
+{
+    if (table == NULL) {
+        return command_next(command);
+    }
+    return command[1].name != NULL ? command + 1 : NULL;
+}
+
+static bool has_alias(const struct command *command, const char *word, size_t len)
+{
+    const char *p = command->aliases;
+
+    while (p != NULL && *p != '\0') {
+        size_t alias_len = strcspn(p, " ");
+        if (alias_len == len && memcmp(p, word, len) == 0) {
+            return true;
+        }
+        p += alias_len + (p[alias_len] == ' ' ? 1 : 0);
+    }
+    return false;
+}
+
+/* The candidates of an ambiguous prefix, as gdb lists them. */
+static int ambiguous(const struct command *table, const char *word, size_t len, struct gd_err *err)
+{
+    struct gd_buf names = GD_BUF_INIT(400);
+
+    for (const struct command *c = first_of(table); c != NULL; c = next_of(table, c)) {
+        if (strncmp(c->name, word, len) == 0) {
+            gd_buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", c->name);
+        }
+    }
+    int rc = gd_fail(err, GD_EAMBIGUOUS, "\"%.*s\" is ambiguous: %s", (int)len, word,
+                     gd_buf_text(&names));
+    gd_buf_deinit(&names);
+    return rc;
+}
+
+static int not_found(const struct command *table, const char *word, size_t len, struct gd_err *err)
+{
+    const struct command *near = NULL;
+    size_t best = len >= 4 ? 2 : 1;
+
+    for (const struct command *c = first_of(table); c != NULL; c = next_of(table, c)) {
+        size_t d = gd_similar_within(word, len, c->name, strlen(c->name), best);
+        if (d < best || (d == best && near == NULL)) {
+            best = d;
+            near = c;
+        }
+    }
+    const char *kind = table == NULL ? "command" : "subcommand";
+    int shown = len < 80 ? (int)len : 80;
+    if (near != NULL) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\"; did you mean \"%s\"?", kind,
+                       shown, word, near->name);
+    }
+    return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\"; \"help\" lists what there is", kind,
+                   shown, word);
+}
+
+int command_find(const struct command *table_or_null, const char *word, size_t len,
+                 const struct command **ret, struct gd_err *err)
+{
+    const struct command *found = NULL;
+    int matches = 0;
+
+    if (len == 0) {
+        return gd_fail(err, GD_ENOTFOUND, "a command is missing; \"help\" lists what there is");
+    }
+    for (const struct command *c = first_of(table_or_null); c != NULL;
+         c = next_of(table_or_null, c)) {
+        if (strlen(c->name) == len && memcmp(c->name, word, len) == 0) {
+            *ret = c;
+            return GD_OK;
+        }
+    }
+    for (const struct command *c = first_of(table_or_null); c != NULL;
+         c = next_of(table_or_null, c)) {
+        if (has_alias(c, word, len)) {
+            *ret = c;
+            return GD_OK;
+        }
+        if (strncmp(c->name, word, len) == 0) {
+            found = c;
+            matches++;
+        }
+    }
+    if (matches > 1) {
+        return ambiguous(table_or_null, word, len, err);
+    }
+    if (matches == 0) {
+        return not_found(table_or_null, word, len, err);
+    }
+    *ret = found;
+    return GD_OK;
+}

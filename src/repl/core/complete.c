@@ -1,0 +1,800 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What could stand at the cursor: from the tables, the known graph, and the file system. */
+#include "engine/ranks.h"
+#include "engine/utf8.h"
+#include "engine/watch/watchpoint.h"
+#include "repl/core/agent.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/settings_table.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define MAX_WORDS 20000
+#define PANES     "graph node console watch hits stack source tensor history log"
+
+struct completion {
+    struct repl *repl;
+    const char *line; /* up to the cursor */
+    size_t start;     /* where the word begins */
+    const char *word; /* line + start */
+    size_t len;
+    char **words;
+    size_t count, room;
+};
+
+/* What moves the cursor or reorders the line is left out: a pattern reaches such a name. */
+static void add(struct completion *c, const char *text, size_t len)
+{
+    if (c->count + 1 >= c->room) {
+        size_t room = c->room > 0 ? c->room * 2 : 32;
+        char **more = c->count < MAX_WORDS ? realloc(c->words, room * sizeof(*more)) : NULL;
+        if (more == NULL) {
+            return;
+        }
+        c->words = more;
+        c->room = room;
+    }
+    c->words[c->count] = gd_utf8_is_safe_text(text, len) ? strndup(text, len) : NULL;
+    c->count += c->words[c->count] != NULL ? 1 : 0;
+}
+
+static void add_if(struct completion *c, const char *text)
+{
+    if (strncmp(text, c->word, c->len) == 0) {
+        add(c, text, strlen(text));
+    }
+}
+
+/* Each of several blank-separated words. */
+static void add_list(struct completion *c, const char *list)
+{
+    for (const char *p = list; *p != '\0';) {
+        size_t len = strcspn(p, " ");
+        if (len >= c->len && strncmp(p, c->word, c->len) == 0) {
+            add(c, p, len);
+        }
+        p += len + (p[len] == ' ' ? 1 : 0);
+    }
+}
+
+static void set_start(struct completion *c, size_t start)
+{
+    c->start = start;
+    c->word = c->line + start;
+    c->len = strlen(c->word);
+}
+
+/* ---- names of the graph ---- */
+
+static struct gd_graph *graph_of(struct completion *c)
+{
+    struct gd_session *session = c->repl->debugger->current;
+    return session != NULL ? session->graph : NULL;
+}
+
+/* What ends with the word's last slash. */
+static size_t dir_of_word(const struct completion *c)
+{
+    size_t dir = c->len;
+    while (dir > 0 && c->word[dir - 1] != '/') {
+        dir--;
+    }
+    return dir;
+}
+
+/* A scope by its last component, below what was typed: its path may begin with a graph's name. */
+static void add_scope(struct completion *c, size_t dir, const char *leaf)
+{
+    size_t len = dir + strlen(leaf);
+    char *path = malloc(len + 2);
+
+    if (path != NULL) {
+        memcpy(path, c->word, dir);
+        memcpy(path + dir, leaf, len - dir);
+        memcpy(path + len, "/", 2);
+        add_if(c, path);
+    }
+    free(path);
+}
+
+static bool add_name(const void *ctx, const char *name)
+{
+    struct completion *const *c = ctx;
+    add_if(*c, name);
+    return false;
+}
+
+/* The nodes in a scope: by either name, but where several graphs have one of that name. */
+static void add_nodes_of(struct completion *c, struct gd_graph *graph, gd_scope_id scope)
+{
+    struct gd_scope_info info;
+    gd_node_id first = gd_graph_scope(graph, scope, &info) ? info.first_node : GD_NO_NODE;
+
+    for (gd_node_id node = first; node != GD_NO_NODE && c->count < MAX_WORDS;
+         node = gd_graph_next_in_scope(graph, node)) {
+        struct gd_node_info at;
+
+        if (gd_graph_node(graph, node, &at) && at.name != at.own_name) {
+            add_if(c, at.name);
+        } else {
+            gd_graph_any_name(graph, node, add_name, &c);
+        }
+    }
+}
+
+typedef void (*scope_fn)(struct completion *c, struct gd_graph *graph, gd_scope_id scope);
+
+static void add_scopes_of(struct completion *c, struct gd_graph *graph, gd_scope_id scope)
+{
+    struct gd_scope_info info, child;
+
+    if (!gd_graph_scope(graph, scope, &info)) {
+        return;
+    }
+    for (gd_scope_id s = info.first_child; c->count < MAX_WORDS && gd_graph_scope(graph, s, &child);
+         s = child.next) {
+        add_scope(c, dir_of_word(c), child.leaf);
+    }
+}
+
+/* What is in the scope that the word's last slash ends, in every graph that has it; of a word
+ * without one also what is at the top of each graph. */
+static void add_below(struct completion *c, struct gd_graph *graph, scope_fn fn)
+{
+    struct gd_scope_info root, top;
+    size_t dir = dir_of_word(c);
+    uint32_t subgraph = 0;
+    gd_scope_id scope;
+
+    while ((scope = gd_graph_next_scope(graph, c->word, dir, &subgraph)) != GD_NO_SCOPE) {
+        fn(c, graph, scope);
+    }
+    if (dir > 0 || !gd_graph_is_qualified(graph) || !gd_graph_scope(graph, 0, &root)) {
+        return;
+    }
+    for (gd_scope_id s = root.first_child; gd_graph_scope(graph, s, &top); s = top.next) {
+        fn(c, graph, s);
+    }
+}
+
+static int add_leaf(void *ctx, gd_node_id node)
+{
+    struct completion *c = ctx;
+    const char *name = gd_graph_name(graph_of(c), node);
+    const char *leaf = strrchr(name, '/');
+
+    if (leaf != NULL) {
+        add_if(c, leaf + 1);
+    }
+    return c->count >= 2000;
+}
+
+/* Behind the name of a node and a colon: its slots, where a dump has its inputs, too. */
+static void add_slots(struct completion *c)
+{
+    const struct gd_graph *graph = graph_of(c);
+    const char *colon = memrchr(c->word, ':', c->len);
+    struct gd_node_info info;
+
+    if (graph == NULL || colon == NULL) {
+        return;
+    }
+    gd_node_id node = gd_graph_lookup(graph, c->word, (size_t)(colon - c->word));
+    if (!gd_graph_node(graph, node, &info) || info.input_slots == 0) {
+        return;
+    }
+    for (uint32_t slot = 0; slot < info.output_count; slot++) {
+        struct gd_buf text = GD_BUF_INIT(1 << 14);
+        char name[16];
+
+        gd_graph_slot_name(graph, node, slot, name);
+        gd_buf_printf(&text, "%s:%s", info.name, name);
+        add_if(c, gd_buf_text(&text));
+        gd_buf_deinit(&text);
+    }
+}
+
+/* Scope by scope; a word without a slash that begins no scope may be a node's own name. */
+static void add_nodes(struct completion *c)
+{
+    struct gd_graph *graph = graph_of(c);
+
+    if (graph == NULL || memchr(c->word, '[', c->len) != NULL) {
+        return;
+    }
+    add_below(c, graph, add_scopes_of);
+    add_below(c, graph, add_nodes_of);
+    if (c->count == 0 && c->len > 0 && memchr(c->word, '/', c->len) == NULL) {
+        char *text = strndup(c->word, c->len);
+        if (text != NULL) {
+            gd_graph_search_name(graph, text, add_leaf, c);
+        }
+        free(text);
+    }
+}
+
+static void add_types(struct completion *c)
+{
+    struct gd_graph *graph = graph_of(c);
+    uint32_t count = 0;
+    const struct gd_type_count *types = graph != NULL ? gd_graph_types(graph, &count) : NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        add_if(c, types[i].type);
+    }
+}
+
+static int add_type_of(void *ctx, gd_node_id node)
+{
+    struct completion *c = ctx;
+    struct gd_node_info info;
+
+    if (gd_graph_node(graph_of(c), node, &info) &&
+        (c->count == 0 || strcmp(c->words[c->count - 1], info.type) != 0)) {
+        add_if(c, info.type);
+    }
+    return c->count >= 2000; /* they repeat: each is offered once */
+}
+
+static void add_activation_types(struct completion *c)
+{
+    struct gd_graph *graph = graph_of(c);
+
+    if (graph != NULL) {
+        gd_graph_search_kind(graph, GD_NODE_ACTIVATION, add_type_of, c);
+    }
+}
+
+static void add_selectors(struct completion *c)
+{
+    size_t term = c->len; /* a new one begins behind ',' and '|' */
+    while (term > 0 && c->word[term - 1] != ',' && c->word[term - 1] != '|') {
+        term--;
+    }
+    set_start(c, c->start + term);
+    if (c->len >= 5 && strncmp(c->word, "type:", 5) == 0) {
+        set_start(c, c->start + 5);
+        add_types(c);
+        return;
+    }
+    if (c->len >= 12 && strncmp(c->word, "activations:", 12) == 0) {
+        set_start(c, c->start + 12);
+        add_activation_types(c);
+        return;
+    }
+    add_list(c, "weights gradients activations activations: parameters all type: at:");
+    add_nodes(c);
+}
+
+/* ---- other kinds ---- */
+
+static void add_files(struct completion *c)
+{
+    size_t dir_len = c->len;
+    while (dir_len > 0 && c->word[dir_len - 1] != '/') {
+        dir_len--;
+    }
+    char *dir_path = dir_len > 0 ? strndup(c->word, dir_len) : strdup(".");
+    DIR *dir = dir_path != NULL ? opendir(dir_path) : NULL;
+    struct dirent *entry;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct stat info;
+        size_t name_len = strlen(entry->d_name);
+        if ((entry->d_name[0] == '.' && c->word[dir_len] != '.') ||
+            strncmp(entry->d_name, c->word + dir_len, c->len - dir_len) != 0) {
+            continue;
+        }
+        char *path = malloc(dir_len + name_len + 2);
+        if (path == NULL) {
+            break;
+        }
+        memcpy(path, c->word, dir_len);
+        memcpy(path + dir_len, entry->d_name, name_len + 1);
+        if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+            memcpy(path + dir_len + name_len, "/", 2);
+        }
+        add(c, path, strlen(path));
+        free(path);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    free(dir_path);
+}
+
+static void add_watchpoints(struct completion *c)
+{
+    char number[16];
+    for (const struct gd_watchpoint *w = c->repl->debugger->watchpoints; w != NULL; w = w->next) {
+        snprintf(number, sizeof(number), "%d", w->number);
+        add_if(c, number);
+    }
+}
+
+static void add_breakpoints(struct completion *c)
+{
+    char number[16];
+    for (const struct gd_breakpoint *b = c->repl->debugger->breakpoints; b != NULL; b = b->next) {
+        snprintf(number, sizeof(number), "%d", b->number);
+        add_if(c, number);
+    }
+    add_watchpoints(c);
+}
+
+static void add_hits(struct completion *c)
+{
+    const struct gd_session *session = c->repl->debugger->current;
+    char number[32];
+
+    add_list(c, "next previous");
+    for (size_t i = 0; session != NULL && i < session->hit_count && c->count < 2000; i++) {
+        snprintf(number, sizeof(number), "%zu", session->hits_dropped + i + 1);
+        add_if(c, number);
+    }
+}
+
+static void add_ranks(struct completion *c)
+{
+    char number[16];
+    const struct gd_session *current = c->repl->debugger->current;
+    bool of_job = current != NULL && gd_ranks_of(current) != NULL;
+    add_if(c, "all");
+    add_if(c, "check");
+    for (size_t i = 0; i < c->repl->debugger->session_count; i++) {
+        const struct gd_session *session = c->repl->debugger->sessions[i];
+        snprintf(number, sizeof(number), "%d", of_job ? session->peer.rank : session->number);
+        add_if(c, number);
+    }
+}
+
+/* Settings have names of several words: `from` is where the name begins. */
+static void add_settings(struct completion *c, size_t from)
+{
+    const char *typed = c->line + from;
+    const struct setting *setting = NULL;
+    const char *rest = NULL;
+    size_t before = c->start - from; /* the words that are complete */
+
+    if (setting_find(typed, &setting, &rest, NULL) == GD_OK && rest <= c->word && rest > typed &&
+        rest[-1] == ' ') {
+        add_list(c, setting->type == SETTING_BOOL ? "on off"
+                    : setting->choices != NULL    ? setting->choices
+                                                  : "");
+        return;
+    }
+    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+        if (strncmp(s->name, typed, strlen(typed)) == 0) {
+            const char *part = s->name + before;
+            add(c, part, strcspn(part, " "));
+        }
+    }
+}
+
+static void add_commands(struct completion *c)
+{
+    for (const struct command *k = command_next(NULL); k != NULL; k = command_next(k)) {
+        add_if(c, k->name);
+    }
+    for (const struct user_command *u = c->repl->user_commands; u != NULL; u = u->next) {
+        add_if(c, u->name);
+    }
+    for (const struct user_alias *a = c->repl->aliases; a != NULL; a = a->next) {
+        add_if(c, a->name);
+    }
+}
+
+static void add_conditions(struct completion *c)
+{
+    const struct gd_condition *condition;
+
+    for (size_t i = 0; (condition = gd_condition_at(i)) != NULL; i++) {
+        add_if(c, condition->id);
+        add_if(c, condition->abbr);
+    }
+}
+
+/* The words that the usage names as they are typed: "enable disable" of "tui [enable | disable]".
+ */
+static void add_choices(struct completion *c, const struct command *command)
+{
+    static const char gaps[] = " []|";
+
+    for (const char *p = command->usage + strlen(command->name); *p != '\0';) {
+        p += strspn(p, gaps);
+        size_t len = strcspn(p, gaps);
+        bool typed = len > 1 && strspn(p, "abcdefghijklmnopqrstuvwxyz-") >= len;
+        if (typed && len >= c->len && strncmp(p, c->word, c->len) == 0) {
+            add(c, p, len);
+        }
+        p += len;
+    }
+}
+
+static void add_key(void *ctx, const struct repl_key *key)
+{
+    struct completion *c = ctx;
+
+    if (strchr(key->name, ' ') == NULL && strlen(key->name) > 1) {
+        add_if(c, key->name);
+    }
+}
+
+static void add_keys(struct completion *c)
+{
+    char name[8];
+
+    if (c->repl->screen != NULL) {
+        c->repl->screen->keys(c->repl->screen_ctx, add_key, c);
+    }
+    add_list(c, "C-x -p");
+    for (int i = 1; i <= 12; i++) {
+        snprintf(name, sizeof(name), "F%d", i);
+        add_if(c, name);
+    }
+}
+
+/* The words of a watch command before the cursor's: the last `on`, `if` and what begins it. */
+struct watch_words {
+    char first[64]; /* the condition, or the number of edit */
+    bool on, guard; /* behind which of the two the cursor stands */
+    bool selects;   /* edit: behind add, remove */
+};
+
+static struct watch_words scan_words(const struct completion *c, size_t first)
+{
+    struct watch_words words = {.first = ""};
+    int index = 0;
+
+    for (size_t at = first; at < c->start; index++) {
+        size_t end = at + strcspn(c->line + at, " \t");
+        size_t len = end - at;
+        const char *p = c->line + at;
+        if (p[0] == '-' && index == 0) {
+            index--; /* -exact, -step */
+        } else if (index == 0) {
+            snprintf(words.first, sizeof(words.first), "%.*s", (int)(len < 63 ? len : 63), p);
+        } else if (len == 2 && memcmp(p, "on", 2) == 0 && !words.guard) {
+            words.on = true;
+        } else if (len == 2 && memcmp(p, "if", 2) == 0) {
+            words.guard = true;
+        } else if (index == 1 && ((len == 3 && memcmp(p, "add", 3) == 0) ||
+                                  (len == 6 && memcmp(p, "remove", 6) == 0))) {
+            words.selects = true;
+        }
+        at = end + strspn(c->line + end, " \t");
+    }
+    return words;
+}
+
+static void add_figures(struct completion *c)
+{
+    const struct gd_session *session = c->repl->debugger->current;
+
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
+        if ((gd_statistic_needs((enum gd_statistic)i) & GD_NEED_RANGE) == 0) {
+            add_if(c, gd_statistic_name((enum gd_statistic)i));
+        }
+    }
+    for (int i = 0; session != NULL && i < session->scalar_count; i++) {
+        add_if(c, session->scalar[i].name);
+    }
+    add_if(c, "step");
+}
+
+static void add_param_names(struct completion *c, const struct gd_condition *condition)
+{
+    for (int i = 0; condition != NULL && i < condition->param_count; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%s=", condition->param[i].name);
+        if (!condition->param[i].hidden) {
+            add_if(c, text);
+        }
+    }
+}
+
+static void add_scalars(struct completion *c)
+{
+    const struct gd_session *session = c->repl->debugger->current;
+    for (int i = 0; session != NULL && i < session->scalar_count; i++) {
+        add_if(c, session->scalar[i].name);
+    }
+}
+
+/* Behind a condition: its parameters, `on`, `if`; behind those a selector, a figure. */
+static void add_watch(struct completion *c, size_t first)
+{
+    const struct gd_condition *condition = NULL;
+    struct watch_words words = scan_words(c, first);
+
+    if (words.guard) {
+        add_figures(c);
+    } else if (words.on) {
+        add_list(c, "except if");
+        if (gd_condition_find(words.first, &condition, NULL) == GD_OK &&
+            condition->target == GD_COND_SCALAR) {
+            add_scalars(c);
+        } else {
+            add_selectors(c);
+        }
+    } else if (words.first[0] == '\0') {
+        add_conditions(c);
+        add_figures(c);
+    } else {
+        add_list(c, "on if");
+        if (gd_condition_find(words.first, &condition, NULL) == GD_OK) {
+            add_param_names(c, condition);
+        } else {
+            add_figures(c);
+        }
+    }
+}
+
+static void add_watch_edit(struct completion *c, size_t first)
+{
+    struct watch_words words = scan_words(c, first);
+    const struct gd_watchpoint *watch =
+        gd_watchpoint_at(c->repl->debugger, (int)strtol(words.first, NULL, 10));
+
+    if (words.guard) {
+        add_figures(c);
+    } else if (words.on || words.selects) {
+        add_selectors(c);
+    } else {
+        add_list(c, "add remove on if");
+        if (watch != NULL && watch->condition != NULL) {
+            add_param_names(c, watch->condition);
+        } else if (watch != NULL) {
+            add_figures(c);
+        }
+    }
+}
+
+/* ---- where the cursor stands ---- */
+
+static size_t skip(const char *line, size_t at)
+{
+    return at + strspn(line + at, " \t");
+}
+
+/* End of the word at `at`: blanks inside brackets and quotes belong to it. */
+static size_t word_end(const char *line, size_t at)
+{
+    int depth = 0;
+    char quote = '\0';
+
+    for (; line[at] != '\0'; at++) {
+        char ch = line[at];
+        if (quote != '\0') {
+            quote = ch == quote ? '\0' : quote;
+        } else if (ch == '"' || ch == '\'') {
+            quote = ch;
+        } else if (ch == '[' || ch == '(') {
+            depth++;
+        } else if ((ch == ']' || ch == ')') && depth > 0) {
+            depth--;
+        } else if ((ch == ' ' || ch == '\t') && depth == 0) {
+            break;
+        }
+    }
+    return at;
+}
+
+static void complete_line(struct completion *c, size_t from);
+
+static enum command_arg kind_of(const struct command *command, int index)
+{
+    int last = 0;
+    while (last + 1 < COMMAND_MAX_ARGS && command->args[last + 1] != ARG_NONE) {
+        last++;
+    }
+    return command->args[index < last ? index : last];
+}
+
+/* Argument number `index` of a command; its arguments begin at first, this one at `at`. */
+static void complete_argument(struct completion *c, const struct command *command, int index,
+                              size_t first, size_t at)
+{
+    set_start(c, at);
+    switch (kind_of(command, index)) {
+    case ARG_NODE:
+    case ARG_TENSOR:
+    case ARG_SIDE:
+        if (c->word[0] == '-') { /* no name begins so */
+            add_choices(c, command);
+        } else {
+            add_nodes(c);
+            add_slots(c);
+        }
+        if (kind_of(command, index) == ARG_SIDE && c->word[0] != '-') {
+            add_files(c);
+        }
+        break;
+    case ARG_SCOPE: {
+        struct gd_graph *graph = graph_of(c);
+        if (graph != NULL) {
+            add_below(c, graph, add_scopes_of);
+        }
+        break;
+    }
+    case ARG_SELECTOR: add_selectors(c); break;
+    case ARG_CONDITION:
+        add_conditions(c);
+        if (command->args[1] == ARG_WATCH) { /* an expression may stand in its place */
+            add_figures(c);
+        }
+        break;
+    case ARG_CHOICE: add_choices(c, command); break;
+    case ARG_PANE: add_list(c, PANES " next prev"); break;
+    case ARG_WATCH: add_watch(c, first); break;
+    case ARG_WATCH_EDIT: add_watch_edit(c, first); break;
+    case ARG_WATCHPOINT: add_watchpoints(c); break;
+    case ARG_HIT: add_hits(c); break;
+    case ARG_FILE: add_files(c); break;
+    case ARG_SETTING: add_settings(c, first); break;
+    case ARG_BREAKPOINT: add_breakpoints(c); break;
+    case ARG_RANK: add_ranks(c); break;
+    case ARG_TYPE: add_types(c); break;
+    case ARG_AGENT: add_list(c, agent_command_names(c->repl, c->repl->debugger->current)); break;
+    default: break;
+    }
+}
+
+/* The offset of the first argument that is a command line of its own; SIZE_MAX when none is. */
+static bool is_command_argument(const struct command *command, int index)
+{
+    return index < COMMAND_MAX_ARGS && command->args[index] == ARG_COMMAND;
+}
+
+/* bind: "-p PANE" or nothing, a key, which may have "C-x" before it, and a command. */
+static void complete_bind(struct completion *c, size_t at)
+{
+    bool pane = false; /* behind -p */
+    bool option = true;
+
+    for (;;) {
+        size_t end = word_end(c->line, at);
+        size_t len = end - at;
+        const char *word = c->line + at;
+        if (c->line[end] == '\0') {
+            set_start(c, at);
+            if (pane) {
+                add_list(c, PANES);
+            } else {
+                add_keys(c);
+            }
+            return;
+        }
+        at = skip(c->line, end);
+        if (pane) {
+            pane = false;
+        } else if (option && len == 2 && memcmp(word, "-p", 2) == 0) {
+            pane = true;
+        } else if (len != 3 || strncasecmp(word, "C-x", 3) != 0) {
+            complete_line(c, at);
+            return;
+        }
+        option = false;
+    }
+}
+
+static void complete_arguments(struct completion *c, const struct command *command, size_t from)
+{
+    size_t first = skip(c->line, from);
+    size_t at = first;
+
+    if (command->args[0] == ARG_KEY) {
+        complete_bind(c, first);
+        return;
+    }
+    for (int index = 0;; index++) {
+        if (is_command_argument(command, index)) {
+            complete_line(c, at);
+            if (index == 0 && command->args[1] == ARG_CHOICE &&
+                c->line[word_end(c->line, at)] == '\0') {
+                add_choices(c, command); /* help */
+            }
+            return;
+        }
+        size_t end = word_end(c->line, at);
+        if (c->line[end] != '\0') {
+            const struct command *sub = NULL;
+            if (index == 0 && command->sub != NULL) {
+                if (command_find(command->sub, c->line + at, end - at, &sub, NULL) == GD_OK) {
+                    complete_arguments(c, sub, end);
+                }
+                return;
+            }
+            at = skip(c->line, end);
+            continue;
+        }
+        if (index == 0 && command->sub != NULL) {
+            set_start(c, at);
+            for (const struct command *s = command->sub; s->name != NULL; s++) {
+                add_if(c, s->name);
+            }
+            return;
+        }
+        bool setting = command->args[0] == ARG_SETTING;
+        complete_argument(c, command, setting ? 0 : index, first, at);
+        return;
+    }
+}
+
+static void complete_line(struct completion *c, size_t from)
+{
+    size_t at = skip(c->line, from);
+    size_t end = at;
+    const struct command *command = NULL;
+
+    if (c->line[at] == '!' || c->line[at] == '|') {
+        end = at + 1;
+    } else {
+        while (c->line[end] != '\0' && strchr(" \t/", c->line[end]) == NULL) {
+            end++;
+        }
+    }
+    if (c->line[end] == '\0') {
+        set_start(c, at);
+        add_commands(c);
+        return;
+    }
+    if (command_find(NULL, c->line + at, end - at, &command, NULL) != GD_OK) {
+        char *name = strndup(c->line + at, end - at);
+        const struct user_alias *alias = name != NULL ? repl_alias(c->repl, name) : NULL;
+        size_t len = alias != NULL ? strcspn(alias->text, " \t/") : 0;
+        bool known = alias != NULL && command_find(NULL, alias->text, len, &command, NULL) == GD_OK;
+        free(name);
+        if (!known) {
+            return;
+        }
+    }
+    if (c->line[end] == '/') { /* print/f */
+        end += strcspn(c->line + end, " \t");
+        if (c->line[end] == '\0') {
+            return;
+        }
+    }
+    complete_arguments(c, command, end);
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *start)
+{
+    char *typed = strndup(line, point);
+    struct completion c = {.repl = repl, .line = typed};
+
+    if (typed == NULL) {
+        return NULL;
+    }
+    set_start(&c, strlen(typed));
+    complete_line(&c, 0);
+    *start = c.start;
+    if (c.count > 1) {
+        qsort(c.words, c.count, sizeof(*c.words), compare_words);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < c.count; i++) {
+        if (kept > 0 && strcmp(c.words[kept - 1], c.words[i]) == 0) {
+            free(c.words[i]);
+        } else {
+            c.words[kept++] = c.words[i];
+        }
+    }
+    if (kept > 0) {
+        c.words[kept] = NULL; /* add() keeps room for it */
+    } else {
+        free(c.words);
+        c.words = NULL;
+    }
+    free(typed);
+    return c.words;
+}

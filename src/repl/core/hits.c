@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/hits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/core/commands.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+#define UNCLEAR_KINDS  (sizeof(((struct repl_told *)0)->unclear) / sizeof(struct repl_unclear))
+#define TOLD_IN_A_STEP 20 /* lines of hits that are printed as they come; the rest is counted */
+#define TOLD_AT_ONCE   40 /* the same, for a person: in a tenth of a second, however many steps */
+#define FLOOD_SECONDS  0.1
+
+/* ---- numbers and order --------------------------------------------------------------------- */
+
+uint64_t hits_number(const struct gd_session *session, const struct gd_hit *hit)
+{
+    return session->hits_dropped + (uint64_t)(hit - session->hits) + 1;
+}
+
+int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit **ret,
+              struct gd_err *err)
+{
+    if (number == 0 || number > session->hits_dropped + session->hit_count) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no hit %llu: \"info hits\" lists them",
+                       (unsigned long long)number);
+    }
+    if (number <= session->hits_dropped) {
+        return gd_fail(err, GD_ENOTFOUND, "hit %llu is not kept any more (set max-hits)",
+                       (unsigned long long)number);
+    }
+    *ret = &session->hits[number - session->hits_dropped - 1];
+    return GD_OK;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct hits_place *x = a, *y = b;
+    if (x->step != y->step) {
+        return x->step < y->step ? -1 : 1;
+    }
+    if (x->order != y->order) {
+        return x->order < y->order ? -1 : 1;
+    }
+    if (x->order == UINT32_MAX) { /* not known: as they came */
+        return x->number < y->number ? -1 : 1;
+    }
+    if (x->slot != y->slot) {
+        return x->slot < y->slot ? -1 : 1;
+    }
+    if (x->watchpoint != y->watchpoint) {
+        return x->watchpoint < y->watchpoint ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static struct hits_place place_of(const struct gd_session *session, const struct gd_hit *hit)
+{
+    struct hits_place place = {.step = hit->step,
+                               .order = UINT32_MAX, /* numbers of the training: behind the nodes */
+                               .slot = hit->slot,
+                               .watchpoint = hit->watchpoint,
+                               .number = hits_number(session, hit)};
+    if (hit->node != GD_NO_NODE) {
+        place.order = gd_graph_order(session->graph, hit->node);
+    }
+    return place;
+}
+
+/* What stands no longer for the session's hits is made anew. */
+static bool begin_anew(struct hits_order *order, const struct gd_session *session, int watchpoint)
+{
+    bool same = order->session == session->number && order->watchpoint == watchpoint &&
+                order->generation == session->graph_generation &&
+                order->dropped == session->hits_dropped &&
+                order->taken == session->hits_generation &&
+                order->seen <= session->hits_dropped + session->hit_count;
+    if (!same) {
+        order->session = session->number;
+        order->watchpoint = watchpoint;
+        order->generation = session->graph_generation;
+        order->taken = session->hits_generation;
+        order->dropped = order->seen = session->hits_dropped;
+        order->count = 0;
+    }
+    return !same;
+}
+
+/* Sorts the places from `from` on, and those before them that come behind one of them. Returns the
+ * first that moved. Hits come almost in order, so that these are few. */
+static size_t sort_in(struct hits_order *order, size_t from)
+{
+    struct hits_place *place = order->place;
+    if (from == order->count) {
+        return from;
+    }
+    qsort(place + from, order->count - from, sizeof(*place), compare_places);
+    size_t first = from;
+    while (first > 0 && compare_places(&place[first - 1], &place[from]) > 0) {
+        first--;
+    }
+    if (first < from) {
+        qsort(place + first, order->count - first, sizeof(*place), compare_places);
+    }
+    return first;
+}
+
+bool hits_order_update(struct hits_order *order, const struct gd_session *session, int watchpoint,
+                       size_t *from)
+{
+    bool anew = begin_anew(order, session, watchpoint);
+    size_t added = (size_t)(session->hits_dropped + session->hit_count - order->seen);
+    size_t old = order->count;
+    if (old + added > order->capacity) {
+        size_t capacity = (old + added) * 3 / 2 + 16;
+        struct hits_place *more = realloc(order->place, capacity * sizeof(*more));
+        if (!more) {
+            return false;
+        }
+        order->place = more;
+        order->capacity = capacity;
+    }
+    for (size_t i = session->hit_count - added; i < session->hit_count; i++) {
+        if (!watchpoint || session->hits[i].watchpoint == watchpoint) {
+            order->place[order->count++] = place_of(session, &session->hits[i]);
+        }
+    }
+    order->seen += added;
+    *from = sort_in(order, old);
+    return anew || order->count > old;
+}
+
+void hits_order_free(struct hits_order *order)
+{
+    free(order->place);
+    *order = (struct hits_order){.session = 0};
+}
+
+size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *count)
+{
+    struct hits_order order = {.session = 0};
+    size_t from;
+    size_t *indexes = calloc(session->hit_count + 1, sizeof(*indexes));
+    *count = 0;
+    if (!indexes || !hits_order_update(&order, session, watchpoint, &from) || order.count == 0) {
+        hits_order_free(&order);
+        free(indexes);
+        return NULL;
+    }
+    for (size_t i = 0; i < order.count; i++) {
+        indexes[i] = (size_t)(order.place[i].number - session->hits_dropped - 1);
+    }
+    *count = order.count;
+    hits_order_free(&order);
+    return indexes;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static const struct gd_condition *condition_of(struct gd_debugger *debugger,
+                                               const struct gd_hit *hit)
+{
+    if (hit->kind || hit->expression[0] != '\0') {
+        return hit->kind;
+    }
+    const struct gd_watchpoint *watch = gd_watchpoint_at(debugger, hit->watchpoint);
+    return watch ? watch->condition : NULL;
+}
+
+const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit)
+{
+    return condition_of(debugger, hit);
+}
+
+const char *hits_noun(const struct gd_hit *hit)
+{
+    return hit->traced ? "trace" : hit->event[0] != '\0' ? "catchpoint" : "watchpoint";
+}
+
+static void add_what(struct gd_debugger *debugger, const struct gd_hit *hit, struct gd_buf *out)
+{
+    const struct gd_condition *condition = condition_of(debugger, hit);
+    if (hit->event[0] != '\0') {
+        gd_buf_puts(out, hit->event);
+    } else if (condition) {
+        gd_buf_printf(out, "%s (%s)", condition->id, condition->abbr);
+    } else if (hit->expression[0] != '\0') {
+        gd_buf_puts(out, hit->expression);
+    } else {
+        gd_buf_printf(out, "watchpoint %d", hit->watchpoint);
+    }
+}
+
+const char *hits_what(struct command_call *call, const struct gd_hit *hit)
+{
+    struct gd_buf text = GD_BUF_INIT(4096);
+    add_what(call->debugger, hit, &text);
+    const char *copy = gd_arena_strdup(call->arena, out_safe(call, gd_buf_text(&text)));
+    gd_buf_deinit(&text);
+    return copy ? copy : "";
+}
+
+/* One that no session has kept has no name of its slot. */
+static void add_slot(const struct gd_hit *hit, struct gd_buf *out)
+{
+    if (hit->slot_name[0] != '\0') {
+        gd_buf_printf(out, ":%s", hit->slot_name);
+    } else {
+        gd_buf_printf(out, ":%u", hit->slot);
+    }
+}
+
+void hits_add_where(const struct gd_hit *hit, struct gd_buf *out)
+{
+    gd_buf_puts(out, hit->node_name);
+    if (!hit->is_scalar) {
+        add_slot(hit, out);
+    }
+}
+
+const char *hits_where(struct command_call *call, const struct gd_hit *hit)
+{
+    struct gd_buf text = GD_BUF_INIT(4096);
+
+    hits_add_where(hit, &text);
+    const char *where = inspect_printf(call, "%s", gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return where;
+}
+
+/* A figure of an expression has no value that was set. */
+static bool has_set_value(const struct gd_hit *hit)
+{
+    return hit->kind != NULL || hit->expression[0] == '\0';
+}
+
+void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
+{
+    bool named = hit->is_scalar && hit->param_count > 0 && !hit->error &&
+                 strcmp(hit->param[0].name, hit->node_name) == 0; /* its value says where */
+    if (!named) {
+        hits_add_where(hit, out);
+    }
+    if (hit->error) {
+        char why[256];
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        gd_buf_printf(out, " could not be checked: %s", why);
+        return;
+    }
+    if (hit->frozen) {
+        gd_buf_puts(out, " (frozen when first seen)");
+    }
+    for (int i = 0; i < hit->param_count; i++) {
+        const struct gd_hit_param *param = &hit->param[i];
+        if (!has_set_value(hit)) {
+            gd_buf_printf(out, "%s%s=%.9g", named && i == 0 ? "" : " ", param->name,
+                          param->actual_value);
+        } else if (param->hit) {
+            gd_buf_printf(out, " %s=%.9g (%.9g)", param->name, param->set_value,
+                          param->actual_value);
+        }
+    }
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+/* One that was not tested, that only says how another is tested, or whose figure could not be had,
+ * has no actual value. */
+static bool has_actual_value(const struct gd_condition *condition, const struct gd_hit_param *param)
+{
+    if (param->disabled || (isnan(param->actual_value) && !param->hit)) {
+        return false;
+    }
+    const struct gd_condition_param *known =
+        condition ? gd_condition_param(condition, param->name) : NULL;
+    return !known || known->statistic != GD_STAT_NONE;
+}
+
+static void add_params(cJSON *object, const struct gd_condition *condition,
+                       const struct gd_hit *hit)
+{
+    cJSON *params = cJSON_AddArrayToObject(object, "params");
+    for (int i = 0; i < hit->param_count; i++) {
+        cJSON *param = cJSON_CreateObject();
+        cJSON_AddStringToObject(param, "name", hit->param[i].name);
+        cJSON_AddBoolToObject(param, "hit", hit->param[i].hit);
+        if (hit->param[i].disabled) {
+            cJSON_AddBoolToObject(param, "disabled", true);
+        }
+        if (has_set_value(hit)) {
+            inspect_add_double(param, "value", hit->param[i].set_value);
+        }
+        if (has_actual_value(condition, &hit->param[i])) {
+            inspect_add_double(param, "actual", hit->param[i].actual_value);
+        }
+        cJSON_AddItemToArray(params, param);
+    }
+}
+
+cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit, bool head)
+{
+    const struct gd_condition *condition = condition_of(session->debugger, hit);
+    cJSON *object = cJSON_CreateObject();
+    if (head) {
+        cJSON_AddNumberToObject(object, "session", session->number);
+        cJSON_AddNumberToObject(object, "rank", session->peer.rank);
+    }
+    cJSON_AddNumberToObject(object, "watchpoint", hit->watchpoint);
+    cJSON_AddNumberToObject(object, "condition", hit->condition);
+    if (condition) {
+        cJSON_AddStringToObject(object, "condition_id", condition->id);
+        cJSON_AddStringToObject(object, "abbreviation", condition->abbr);
+    } else if (hit->expression[0] != '\0') {
+        cJSON_AddStringToObject(object, "expression", hit->expression);
+    }
+    if (hit->event[0] != '\0') {
+        cJSON_AddStringToObject(object, "event", hit->event);
+    }
+    cJSON_AddNumberToObject(object, "step", (double)hit->step);
+    cJSON_AddStringToObject(object, hit->is_scalar ? "scalar" : "node", hit->node_name);
+    if (!hit->is_scalar) {
+        cJSON_AddNumberToObject(object, "slot", hit->slot);
+    }
+    if (hit->frozen) {
+        cJSON_AddBoolToObject(object, "frozen", true);
+    }
+    cJSON_AddBoolToObject(object, "trace", hit->traced);
+    cJSON_AddNumberToObject(object, "error", hit->error);
+    if (hit->error) {
+        char why[256];
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        cJSON_AddStringToObject(object, "reason", why);
+    }
+    add_params(object, condition, hit);
+    return object;
+}
+
+/* ---- as they come -------------------------------------------------------------------------- */
+
+static bool is_silent(struct repl *repl, int number)
+{
+    const struct repl_lines *body = repl_commands_of(repl, number);
+    return body && body->count > 0 && strcmp(body->line[0], "silent") == 0;
+}
+
+static char *safe_copy(struct repl *repl, const char *text)
+{
+    struct gd_arena arena;
+    gd_arena_init(&arena, 1 << 20);
+    char *copy = strdup(repl_safe(repl, &arena, text));
+    gd_arena_deinit(&arena);
+    return copy;
+}
+
+/* Nobody reads hundreds of lines a second, and a terminal could not take them: they are counted. */
+static bool floods(struct repl *repl)
+{
+    struct repl_flood *flood = &repl->flood;
+    double now = repl_now(repl);
+    if (!repl->options.interactive) {
+        return false;
+    }
+    if (now - flood->since >= FLOOD_SECONDS || now < flood->since) {
+        flood->since = now;
+        flood->lines = 0;
+    }
+    return flood->lines >= TOLD_AT_ONCE;
+}
+
+static void tell_left_out(struct repl *repl)
+{
+    size_t left_out = repl->flood.left_out + repl->told.left_out;
+    if (left_out > 0) {
+        repl_printf(repl, false, "  ... %zu more (info hits)\n", left_out);
+    }
+    repl->flood.left_out = 0;
+    repl->told.left_out = 0;
+}
+
+/* A line below the watchpoint's own, unless there were enough in this step: then only what `must`
+ * be told. */
+static void tell(struct repl *repl, const char *line, bool must)
+{
+    struct repl_told *told = &repl->told;
+    if ((told->lines >= TOLD_IN_A_STEP || floods(repl)) && !must) {
+        told->left_out++;
+        return;
+    }
+    if (told->head) {
+        repl_printf(repl, false, "%s\n", told->head);
+        free(told->head);
+        told->head = NULL;
+    }
+    repl_printf(repl, false, "%s\n", line);
+    told->lines++;
+    repl->flood.lines++;
+}
+
+static char *head_of(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    gd_buf_printf(&text, "%s%s %d: ", prefix,
+                  hit->traced             ? "Trace"
+                  : hit->event[0] != '\0' ? "Catchpoint"
+                                          : "Watchpoint",
+                  hit->watchpoint);
+    add_what(repl->debugger, hit, &text);
+    gd_buf_printf(&text, ", step %lld", (long long)hit->step);
+    char *head = safe_copy(repl, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return head;
+}
+
+static void forget_unclear(struct repl_unclear *unclear)
+{
+    free(unclear->head);
+    free(unclear->first);
+    *unclear = (struct repl_unclear){.count = 0};
+}
+
+/* Those that could not be checked, for the same reasons, are one line; however many hits there are,
+ * it is told. */
+static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
+{
+    char why[256], line[400];
+    gd_hit_error_text(unclear->error, why, sizeof(why));
+    snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)", unclear->count,
+             why, unclear->watchpoint);
+    if (unclear->first) {
+        tell(repl, unclear->count > 1 ? line : unclear->first, true);
+    }
+    forget_unclear(unclear);
+}
+
+/* One watchpoint's stand together. */
+static void tell_unclear(struct repl *repl)
+{
+    struct repl_told *told = &repl->told;
+    struct repl_unclear *unclear = told->unclear;
+    for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
+        int watchpoint = unclear[i].watchpoint;
+        if (unclear[i].count == 0) {
+            continue;
+        }
+        free(told->head);
+        told->head = unclear[i].head;
+        unclear[i].head = NULL;
+        for (size_t k = i; k < UNCLEAR_KINDS; k++) {
+            if (unclear[k].count > 0 && unclear[k].watchpoint == watchpoint) {
+                tell_one_unclear(repl, &unclear[k]);
+            }
+        }
+    }
+}
+
+/* Returns false when there is no room for one more kind of reasons. */
+static bool count_unclear(struct repl *repl, const struct gd_hit *hit, const char *prefix,
+                          const char *line)
+{
+    for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
+        struct repl_unclear *unclear = &repl->told.unclear[i];
+        if (unclear->count == 0) {
+            *unclear = (struct repl_unclear){.watchpoint = hit->watchpoint,
+                                             .error = hit->error,
+                                             .head = head_of(repl, hit, prefix),
+                                             .first = strdup(line)};
+        }
+        if (unclear->watchpoint == hit->watchpoint && unclear->error == hit->error) {
+            unclear->count++;
+            return true;
+        }
+    }
+    return false;
+}
+
+void repl_hits_forget(struct repl *repl)
+{
+    for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
+        forget_unclear(&repl->told.unclear[i]);
+    }
+    free(repl->told.head);
+    repl->told = (struct repl_told){.session = 0};
+}
+
+void repl_hits_over(struct repl *repl)
+{
+    tell_unclear(repl);
+    tell_left_out(repl);
+    repl_hits_forget(repl);
+}
+
+/* The next step's hits begin. In a flood what was left out is told with what follows. */
+static void step_over(struct repl *repl)
+{
+    tell_unclear(repl);
+    if (floods(repl)) {
+        repl->flood.left_out += repl->told.left_out;
+    } else {
+        repl->flood.lines += repl->flood.left_out + repl->told.left_out > 0 ? 1 : 0;
+        tell_left_out(repl);
+    }
+    repl_hits_forget(repl);
+}
+
+/* What could not be checked waits for the end of the step. */
+static bool put_off(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    gd_buf_puts(&text, "  ");
+    repl_hit_text(hit, &text);
+    char *line = safe_copy(repl, gd_buf_text(&text));
+    bool done = line && count_unclear(repl, hit, prefix, line);
+    free(line);
+    gd_buf_deinit(&text);
+    return done;
+}
+
+void repl_hit_event(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
+                    const char *prefix)
+{
+    struct repl_told *told = &repl->told;
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    if (is_silent(repl, hit->watchpoint)) {
+        return;
+    }
+    if (told->session != session->number || told->step != hit->step) {
+        step_over(repl);
+        told->session = session->number;
+        told->step = hit->step;
+    }
+    if (hit->error && put_off(repl, hit, prefix)) {
+        return;
+    }
+    if (told->watchpoint != hit->watchpoint) {
+        free(told->head);
+        told->watchpoint = hit->watchpoint;
+        told->head = head_of(repl, hit, prefix);
+    }
+    if (hit->is_scalar && told->head) { /* there is one in a step: it goes on the same line */
+        gd_buf_printf(&text, "%s: ", told->head);
+        free(told->head);
+        told->head = NULL;
+    } else {
+        gd_buf_puts(&text, "  ");
+    }
+    repl_hit_text(hit, &text);
+    char *line = safe_copy(repl, gd_buf_text(&text));
+    bool stops = told->head && !hit->traced && !hit->error; /* the first of what may stop it */
+    if (line) {
+        tell(repl, line, stops);
+    }
+    free(line);
+    gd_buf_deinit(&text);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/newfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_NAMES 1000 /* tried, before the folder is given up */
+
+/* The kernel applies umask and the folder's own rules to a new file; one that replaces another has
+ * that one's mode. */
+static int open_part(struct newfile *new, const struct stat *there)
+{
+    const char *slash = strrchr(new->path, '/');
+    int folder = slash ? (int)(slash - new->path) + 1 : 0;
+    int fd = -1;
+
+    for (int i = 0; fd < 0 && i < MAX_NAMES; i++) {
+        int len = snprintf(new->part, sizeof(new->part), "%.*s.gradb-%ld-%d.part", folder,
+                           new->path, (long)getpid(), i);
+        if (len < 0 || (size_t)len >= sizeof(new->part)) {
+            break;
+        }
+        fd = open(new->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST) {
+            break;
+        }
+    }
+    if (fd >= 0 && there && fchmod(fd, there->st_mode & 07777) != 0) {
+        close(fd);
+        unlink(new->part);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* What keeps a new file from being made would keep the old one from being written again. */
+static bool is_full(int why)
+{
+    return why == ENOSPC || why == EDQUOT || why == EMFILE || why == ENFILE;
+}
+
+int newfile_open(struct newfile *ret, const char *path, struct gd_err *err)
+{
+    struct stat there;
+    bool exists = lstat(path, &there) == 0;
+    bool replaceable = !exists || (S_ISREG(there.st_mode) && there.st_nlink == 1 &&
+                                   there.st_uid == geteuid() && access(path, W_OK) == 0);
+
+    *ret = (struct newfile){.path = path};
+    int fd = replaceable ? open_part(ret, exists ? &there : NULL) : -1;
+    if (fd < 0) {
+        ret->part[0] = '\0';
+        fd = replaceable && is_full(errno)
+                 ? -1
+                 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    }
+    ret->file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (ret->file) {
+        return GD_OK;
+    }
+    int rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", path);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (ret->part[0]) {
+        unlink(ret->part);
+    }
+    return rc;
+}
+
+int newfile_close(struct newfile *file, bool keep, struct gd_err *err)
+{
+    bool bad = ferror(file->file) != 0; /* errno is of the call that failed */
+    int why = errno;
+
+    if (fclose(file->file) != 0 && !bad) {
+        bad = true;
+        why = errno;
+    }
+    file->file = NULL;
+    if (!bad && keep && file->part[0] && rename(file->part, file->path) != 0) {
+        bad = true;
+        why = errno;
+    }
+    if (file->part[0] && (bad || !keep)) {
+        unlink(file->part);
+    }
+    errno = why;
+    return bad ? gd_fail_errno(err, GD_EIO, "cannot write %.300s", file->path) : GD_OK;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/repl_impl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "engine/utf8.h"
+#include "repl/line/tty_out.h"
+
+#define OUT_MAX_TEXT   ((size_t)256 << 20)
+#define OUT_FLUSH_SIZE ((size_t)32 << 10)
+#define OUT_MOST_AHEAD ((size_t)1 << 20) /* of the terminal, before a command waits for it */
+
+void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error)
+{
+    if (len == 0) {
+        return;
+    }
+    if (repl->residence != NULL) {
+        repl->residence->lines(repl->residence_ctx, text, len);
+    }
+    if (repl->write != NULL) {
+        repl->write(repl->write_ctx, text, len, is_error);
+        return;
+    }
+    fflush(stdout); /* what stands there came before */
+    if (!tty_out_write(is_error ? STDERR_FILENO : STDOUT_FILENO, text, len) && errno == EPIPE) {
+        repl_quit(repl, 1); /* the reader has seen enough */
+    }
+}
+
+void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
+{
+    struct gd_buf text = GD_BUF_INIT(OUT_MAX_TEXT);
+    va_list args;
+
+    va_start(args, format);
+    gd_buf_vprintf(&text, format, args);
+    va_end(args);
+    repl_write_text(repl, gd_buf_text(&text), text.len, is_error);
+    gd_buf_deinit(&text);
+}
+
+/* ---- text that is safe ---- */
+
+bool repl_is_utf8(const struct repl *repl)
+{
+    int charset = repl->debugger->settings.charset;
+    return charset == 1 || (charset == 0 && repl->options.utf8);
+}
+
+const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *text)
+{
+    bool utf8 = repl_is_utf8(repl);
+    struct gd_buf out = GD_BUF_INIT(OUT_MAX_TEXT);
+    const unsigned char *p = (const unsigned char *)text;
+
+    while (*p != '\0') {
+        uint32_t code = 0;
+        size_t len = gd_utf8_decode((const char *)p, &code);
+        if (len == 0 || (len > 1 && !utf8)) {
+            gd_buf_printf(&out, "\\x%02x", *p);
+            p++;
+            continue;
+        }
+        if (code == '\n') {
+            gd_buf_puts(&out, "\\n");
+        } else if (code == '\t') {
+            gd_buf_puts(&out, "\\t");
+        } else if (gd_utf8_is_unsafe(code)) {
+            gd_buf_printf(&out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
+        } else {
+            gd_buf_add(&out, p, len);
+        }
+        p += len;
+    }
+    const char *safe = out.failed ? NULL : gd_arena_strdup(arena, gd_buf_text(&out));
+    gd_buf_deinit(&out);
+    return safe != NULL ? safe : "?";
+}
+
+const char *out_safe(struct command_call *call, const char *text)
+{
+    return repl_safe(call->repl, call->arena, text);
+}
+
+int repl_display_width(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    int width = 0;
+
+    while (*p != '\0') {
+        uint32_t code = 0;
+        size_t len = gd_utf8_decode((const char *)p, &code);
+        int columns = len > 1 ? wcwidth((wchar_t)code) : 1;
+        width += columns >= 0 ? columns : 1;
+        p += len > 0 ? len : 1;
+    }
+    return width;
+}
+
+/* ---- JSON ---- */
+
+void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *object)
+{
+    cJSON *line = cJSON_CreateObject();
+    struct gd_buf text = GD_BUF_INIT(OUT_MAX_TEXT);
+
+    cJSON_AddNumberToObject(line, "v", 1);
+    cJSON_AddStringToObject(line, "type", type);
+    while (object != NULL && object->child != NULL) {
+        cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
+        if (!cJSON_AddItemToObject(line, item->string, item)) {
+            cJSON_Delete(item);
+        }
+    }
+    char *printed = line != NULL ? cJSON_PrintUnformatted(line) : NULL;
+    if (printed != NULL) {
+        gd_utf8_add_json(&text, printed);
+        gd_buf_putc(&text, '\n');
+    }
+    if (text.failed || printed == NULL) {
+        gd_buf_clear(&text);
+        gd_buf_puts(&text, "{\"v\":1,\"type\":\"error\",\"code\":\"no_memory\",\"message\":"
+                           "\"the result is too large\"}\n");
+    }
+    if (sink != NULL) {
+        fwrite(gd_buf_text(&text), 1, text.len, sink);
+    } else {
+        repl_write_text(repl, gd_buf_text(&text), text.len, false);
+    }
+    free(printed);
+    cJSON_Delete(line);
+    cJSON_Delete(object);
+    gd_buf_deinit(&text);
+}
+
+/* ---- a command's output ---- */
+
+bool out_is_json(const struct repl_out *out)
+{
+    return out->repl->options.json;
+}
+
+bool out_utf8(const struct repl_out *out)
+{
+    return repl_is_utf8(out->repl);
+}
+
+int out_width(const struct repl_out *out)
+{
+    return out->repl->options.width > 0 ? out->repl->options.width : 80;
+}
+
+const char *out_sgr(const struct repl_out *out, const char *sgr)
+{
+    bool always = out->repl->debugger->settings.color == 1;
+    bool on = repl_wants_color(out->repl) && (always || out->sink == NULL);
+    if (!on || out_is_json(out)) {
+        return "";
+    }
+    size_t size = strlen(sgr) + 4;
+    char *text = gd_arena_alloc(out->arena, size);
+    if (text == NULL) {
+        return "";
+    }
+    snprintf(text, size, "\033[%sm", sgr);
+    return text;
+}
+
+void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena, const char *command)
+{
+    *out = (struct repl_out){.repl = repl, .arena = arena, .command = command};
+    gd_buf_init(&out->text, OUT_MAX_TEXT);
+    snprintf(out->type, sizeof(out->type), "ok");
+}
+
+/* ---- redirection ---- */
+
+/* A new file beside the target takes the output, and its name when the command is done: a command
+ * that was interrupted, or a full disk, leaves no half of it. NULL: it has to be written in place,
+ * as a device, a pipe, a link, what has other names or another owner, which a new file would not
+ * have, or where the directory takes no new file or has one of that name. */
+static FILE *open_part(struct repl_out *out, const char *path)
+{
+    struct stat there;
+    bool exists = lstat(path, &there) == 0;
+    size_t size = strlen(path) + sizeof(".part");
+    char *part = gd_arena_alloc(out->arena, size);
+
+    bool replaceable = !exists || (S_ISREG(there.st_mode) && there.st_nlink == 1 &&
+                                   there.st_uid == geteuid() && access(path, W_OK) == 0);
+
+    if (part == NULL || !replaceable) {
+        return NULL;
+    }
+    snprintf(part, size, "%s.part", path);
+    FILE *file = fopen(part, "wxe"); /* never over a file of the user's */
+    if (file == NULL) {
+        return NULL;
+    }
+    if (exists && fchmod(fileno(file), there.st_mode & 07777) != 0) {
+        fclose(file);
+        unlink(part);
+        return NULL;
+    }
+    out->sink_part = part;
+    return file;
+}
+
+int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err)
+{
+    int rc = repl_check_seal(out->repl, err);
+    struct stat now;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    out->sink_path = path;
+    out->sink = append ? NULL : open_part(out, path);
+    if (out->sink == NULL) {
+        out->sink = fopen(path, append ? "ae" : "we");
+    }
+    if (out->sink == NULL) {
+        return gd_fail_errno(err, GD_EIO, "cannot write to %s", path);
+    }
+    bool regular = fstat(fileno(out->sink), &now) == 0 && S_ISREG(now.st_mode);
+    out->sink_size = regular ? (int64_t)now.st_size : -1;
+    return GD_OK;
+}
+
+/* What was written so far is taken back. false: it could not be. */
+static bool drop_output(struct repl_out *out)
+{
+    fclose(out->sink);
+    if (out->sink_part != NULL) {
+        unlink(out->sink_part);
+        return true;
+    }
+    return out->sink_size < 0 || truncate(out->sink_path, (off_t)out->sink_size) == 0;
+}
+
+static int close_sink(struct repl_out *out, bool failed, struct gd_err *err)
+{
+    bool bad = out->sink_failed || fflush(out->sink) != 0 || ferror(out->sink) != 0;
+    int why = errno;
+
+    if (failed || bad) {
+        if (!drop_output(out) && !bad) {
+            bad = true;
+            why = errno;
+        }
+    } else if (fclose(out->sink) != 0 ||
+               (out->sink_part != NULL && rename(out->sink_part, out->sink_path) != 0)) {
+        bad = true;
+        why = errno;
+        if (out->sink_part != NULL) {
+            unlink(out->sink_part);
+        }
+    }
+    out->sink = NULL;
+    errno = why;
+    return bad ? gd_fail_errno(err, GD_EIO, "the output could not be written to %s", out->sink_path)
+               : GD_OK;
+}
+
+cJSON *out_record(struct repl_out *out, const char *type)
+{
+    if (out->record == NULL) {
+        out->record = cJSON_CreateObject();
+        snprintf(out->type, sizeof(out->type), "%s", type);
+    }
+    return out->record;
+}
+
+void out_flush(struct repl_out *out)
+{
+    if (out->sink != NULL) {
+        if (fwrite(gd_buf_text(&out->text), 1, out->text.len, out->sink) != out->text.len) {
+            out->sink_failed = true;
+        }
+    } else if (!out->cut) {
+        repl_write_text(out->repl, gd_buf_text(&out->text), out->text.len, false);
+        out->cut = !out->repl->pumping && !repl_out_wait(out->repl, OUT_MOST_AHEAD);
+    }
+    gd_buf_clear(&out->text);
+}
+
+void out_write(struct repl_out *out, const char *text, size_t len)
+{
+    if (out_is_json(out)) {
+        return;
+    }
+    gd_buf_add(&out->text, text, len);
+    if (out->text.len >= OUT_FLUSH_SIZE && out->text.data[out->text.len - 1] == '\n') {
+        out_flush(out);
+    }
+}
+
+void out_printf(struct repl_out *out, const char *format, ...)
+{
+    va_list args;
+
+    if (out_is_json(out)) {
+        return;
+    }
+    va_start(args, format);
+    gd_buf_vprintf(&out->text, format, args);
+    va_end(args);
+    if (out->text.len >= OUT_FLUSH_SIZE && out->text.data[out->text.len - 1] == '\n') {
+        out_flush(out);
+    }
+}
+
+int out_end(struct repl_out *out, bool failed, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    if (out_is_json(out) && !failed && (out->record != NULL || out->command != NULL)) {
+        cJSON *record = out_record(out, "ok");
+        if (out->command != NULL) {
+            cJSON_AddStringToObject(record, "command", out->command);
+        }
+        repl_write_json(out->repl, out->sink, out->type, record);
+        out->record = NULL;
+    }
+    out_flush(out);
+    if (out->sink != NULL) {
+        rc = close_sink(out, failed, err);
+    }
+    cJSON_Delete(out->record);
+    out->record = NULL;
+    gd_buf_deinit(&out->text);
+    return rc;
+}
+
+void repl_print_error(struct repl *repl, const struct command *command, const struct gd_err *err)
+{
+    const char *usage = command != NULL && err->code == GD_EUSAGE ? command->usage : NULL;
+
+    if (repl->options.json) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "code", gd_status_name(err->code));
+        cJSON_AddStringToObject(object, "message", err->text);
+        if (usage != NULL) {
+            cJSON_AddStringToObject(object, "usage", usage);
+        }
+        if (repl->source_path != NULL) {
+            cJSON_AddStringToObject(object, "file", repl->source_path);
+            cJSON_AddNumberToObject(object, "line", repl->source_line);
+        }
+        if (command != NULL) {
+            cJSON_AddStringToObject(object, "command", command->name);
+        }
+        repl_write_json(repl, NULL, "error", object);
+        return;
+    }
+    struct gd_arena arena;
+    struct gd_buf text = GD_BUF_INIT(16384);
+    gd_arena_init(&arena, 65536);
+    gd_buf_puts(&text, "error: ");
+    if (repl->source_path != NULL) {
+        gd_buf_printf(&text, "%s:%d: ", repl_safe(repl, &arena, repl->source_path),
+                      repl->source_line);
+    }
+    gd_buf_puts(&text, repl_safe(repl, &arena, err->text));
+    if (usage != NULL) {
+        gd_buf_printf(&text, " (usage: %s)", usage);
+    }
+    gd_buf_putc(&text, '\n');
+    repl_write_text(repl, gd_buf_text(&text), text.len, true);
+    gd_buf_deinit(&text);
+    gd_arena_deinit(&arena);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What commands know of the session's terminal: disconnect, info session, what a hangup does. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/ranks.h"
+#include "repl/core/commands.h"
+#include "repl/core/repl_impl.h"
+#include "repl/launch/launch.h"
+#include "repl/launch/launch_output.h"
+
+#define HANGUP_CONTINUE 1 /* values of `on-hangup`; 0: hold */
+#define HANGUP_DETACH   2
+#define DETACH_SECONDS  2.0 /* that a trainer gets to hear that it is let go */
+
+static const char *const hangup_words[] = {"hold", "continue", "detach"};
+
+void repl_set_residence(struct repl *repl, const struct repl_residence_ops *ops, void *ctx)
+{
+    repl->residence = ops;
+    repl->residence_ctx = ctx;
+}
+
+bool repl_is_resident(const struct repl *repl)
+{
+    return repl->residence != NULL;
+}
+
+void repl_tell_typed(struct repl *repl, const char *line)
+{
+    const char *prompt = repl_prompt(repl);
+
+    if (repl->residence != NULL) {
+        repl->residence->lines(repl->residence_ctx, prompt, strlen(prompt));
+        repl->residence->lines(repl->residence_ctx, line, strlen(line));
+        repl->residence->lines(repl->residence_ctx, "\n", 1);
+    }
+}
+
+/* ---- what a hangup does ---- */
+
+static bool all_are_over(void *ctx)
+{
+    const struct gd_debugger *debugger = ctx;
+
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (gd_session_is_live(debugger->sessions[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void repl_let_all_go(struct repl *repl)
+{
+    struct gd_debugger *debugger = repl->debugger;
+    bool muted = repl->muted, waits = false;
+
+    repl->muted = true; /* "the training ended" would be untrue */
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        struct gd_session *session = debugger->sessions[i];
+        if (gd_session_is_live(session)) {
+            repl->left_behind = repl->left_behind || repl_ends_without_us(session);
+            waits = gd_target_detach(session->target, NULL) == GD_OK || waits;
+        }
+    }
+    launch_detach(repl);
+    if (waits) { /* a dump has nothing to hear */
+        repl_wait(repl, all_are_over, debugger, DETACH_SECONDS);
+    }
+    repl->muted = muted;
+}
+
+/* No live session before it is of the same job. */
+static bool is_first_of_job(const struct gd_debugger *debugger, size_t index)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(debugger->sessions[index]);
+
+    for (size_t i = 0; ranks != NULL && i < index; i++) {
+        if (gd_ranks_of(debugger->sessions[i]) == ranks &&
+            gd_session_is_live(debugger->sessions[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Each training process, or job, by itself: the current one is nothing special when nobody looks.
+ */
+static void hold_or_continue(struct repl *repl, bool go_on)
+{
+    struct gd_debugger *debugger = repl->debugger;
+
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        struct gd_session *session = debugger->sessions[i];
+        struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+        if (!gd_session_is_live(session)) {
+            continue;
+        }
+        if (go_on && session->state == GD_STOPPED) {
+            gd_ranks_resume(session, &run, NULL); /* those of its job go with it */
+        } else if (!go_on && gd_ranks_is_running(session) && is_first_of_job(debugger, i)) {
+            gd_ranks_interrupt(session, NULL);
+        }
+    }
+}
+
+void repl_hang_up(struct repl *repl)
+{
+    int how = repl->debugger->settings.on_hangup;
+
+    repl_printf(repl, false, "[The terminal went: on-hangup %s]\n", hangup_words[how]);
+    if (how == HANGUP_DETACH) {
+        repl_let_all_go(repl);
+    } else {
+        hold_or_continue(repl, how == HANGUP_CONTINUE);
+    }
+}
+
+bool repl_has_reason_to_stay(const struct repl *repl)
+{
+    struct gd_debugger *debugger = repl->debugger;
+    const struct gd_server_ops *server = debugger->server;
+
+    if (debugger->settings.on_hangup == HANGUP_DETACH) {
+        bool serves =
+            server != NULL && server->serves != NULL && server->serves(debugger->server_ctx);
+        return serves || !all_are_over(debugger);
+    }
+    return debugger->session_count > 0 ||
+           (server != NULL && server->address(debugger->server_ctx) != NULL);
+}
+
+void repl_let_go_at_end(struct repl *repl)
+{
+    repl->let_go = true;
+}
+
+/* ---- commands ---- */
+
+int cmd_disconnect(struct command_call *call, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+
+    return repl->residence != NULL
+               ? repl->residence->disconnect(repl->residence_ctx, err)
+               : gd_fail(err, GD_ESTATE, "only a gradb on a terminal can leave it");
+}
+
+static void print_residence(struct command_call *call, const struct repl_residence *is,
+                            const char *since)
+{
+    const char *terminal = is->terminal[0] != '\0' ? is->terminal : "none";
+
+    out_printf(call->out, "  %-18s %s\n", "name", out_safe(call, is->name));
+    out_printf(call->out, "  %-18s %ld\n", "process", is->pid);
+    out_printf(call->out, "  %-18s %s\n", "socket", out_safe(call, is->socket));
+    out_printf(call->out, "  %-18s %s\n", "since", since);
+    out_printf(call->out, "  %-18s %s\n", "terminal", out_safe(call, terminal));
+    out_printf(call->out, "  %-18s %d\n", "viewers", is->viewers);
+}
+
+static void record_residence(cJSON *record, const struct repl_residence *is)
+{
+    cJSON_AddStringToObject(record, "name", is->name);
+    cJSON_AddNumberToObject(record, "pid", (double)is->pid);
+    cJSON_AddStringToObject(record, "socket", is->socket);
+    cJSON_AddNumberToObject(record, "since", is->since);
+    cJSON_AddStringToObject(record, "terminal", is->terminal);
+    cJSON_AddNumberToObject(record, "viewers", is->viewers);
+}
+
+static void show_left(void *ctx, const struct launch_left *left)
+{
+    struct command_call *call = ctx;
+
+    if (out_is_json(call->out)) {
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "path", left->path);
+        cJSON_AddStringToObject(one, "program", left->program);
+        cJSON_AddNumberToObject(one, "pid", (double)left->pid);
+        cJSON_AddBoolToObject(one, "running", left->running);
+        cJSON *record = out_record(call->out, "residence");
+        cJSON *all = cJSON_GetObjectItem(record, "left_output");
+        cJSON_AddItemToArray(all != NULL ? all : cJSON_AddArrayToObject(record, "left_output"),
+                             one);
+        return;
+    }
+    out_printf(call->out, "Output of %s (process %ld, %s), whose gradb is gone: %s\n",
+               out_safe(call, left->program), left->pid, left->running ? "running" : "ended",
+               out_safe(call, left->path));
+}
+
+/* Where the output of the program that `run` started lies, and of those that others started. */
+static void show_outputs(struct command_call *call)
+{
+    const char *path = launch_output_path(call->repl);
+
+    if (out_is_json(call->out)) {
+        cJSON_AddStringToObject(out_record(call->out, "residence"), "output", path);
+    } else if (path[0] != '\0') {
+        out_printf(call->out, "  %-18s %s\n", "output", out_safe(call, path));
+    }
+    launch_output_left(show_left, call);
+}
+
+int cmd_info_session(struct command_call *call, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    const char *how = hangup_words[call->debugger->settings.on_hangup];
+    struct repl_residence is = {.name = ""};
+    char since[32] = "";
+    struct tm when;
+
+    (void)err;
+    if (repl->residence != NULL) {
+        repl->residence->facts(repl->residence_ctx, &is);
+        time_t begin = (time_t)is.since;
+        if (localtime_r(&begin, &when) != NULL) {
+            strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &when);
+        }
+    }
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "residence");
+        cJSON_AddBoolToObject(record, "resident", repl->residence != NULL);
+        if (repl->residence != NULL) {
+            record_residence(record, &is);
+        }
+        cJSON_AddStringToObject(record, "on_hangup", how);
+    } else if (repl->residence != NULL) {
+        print_residence(call, &is, since);
+        out_printf(call->out, "  %-18s %s\n", "on-hangup", how);
+    } else {
+        out_printf(call->out, "No terminal, so nothing outlives it: at a SIGHUP the training "
+                              "processes are let go and gradb ends.\n");
+    }
+    show_outputs(call);
+    return GD_OK;
+}

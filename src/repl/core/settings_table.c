@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/settings_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define KIB         1024.0
+#define MIB         (1024.0 * KIB)
+#define GIB         (1024.0 * MIB)
+#define AT(field)   offsetof(struct gd_settings, field)
+#define ROOM(field) ((double)sizeof(((struct gd_settings *)0)->field) - 1)
+
+const struct setting settings_table[] = {
+    {"altscreen", "tui altscreen", SETTING_BOOL, AT(altscreen), 0, 0, NULL, "",
+     "The panes use the terminal's second screen, and leave what stood on the first; off: what "
+     "they showed last stays when they close"},
+    {"charset", NULL, SETTING_CHOICE, AT(charset), 0, 0, "auto utf8 ascii", "",
+     "Characters used for drawing; auto goes by the locale"},
+    {"color", "colour", SETTING_CHOICE, AT(color), 0, 0, "auto always never", "",
+     "Colour in the output; auto goes by the terminal and NO_COLOR"},
+    {"colors", "colours", SETTING_CHOICE, AT(colors), 0, 0, "auto 8 16 256", "",
+     "Most colours that the panes use; auto: as many as the terminal has"},
+    {"confirm", NULL, SETTING_BOOL, AT(confirm), 0, 0, NULL, "",
+     "Ask before something that cannot be undone"},
+    {"dump-bytes", NULL, SETTING_SIZE, AT(dump_bytes), 0, 1e18, NULL, "bytes",
+     "What dump writes at most, of all steps together; 0: no limit"},
+    {"dump-config", NULL, SETTING_TEXT, AT(dump_config), 0, ROOM(dump_config), NULL, "",
+     "The data_dump.json that dump goes by"},
+    {"evaluate", NULL, SETTING_CHOICE, AT(evaluate), 0, 0, "auto local remote", "",
+     "Who evaluates watchpoints: gradb (local), the training process itself (remote), or the "
+     "process where it can (auto)"},
+    {"history size", NULL, SETTING_INT, AT(history_size), 0, 1e6, NULL, "lines",
+     "Lines kept in the history file"},
+    {"history-bytes", NULL, SETTING_SIZE, AT(history_bytes), 0, 4 * GIB, NULL, "bytes",
+     "Size of the file that keeps statistics of the last steps; 0 keeps none"},
+    {"history-file", NULL, SETTING_TEXT, AT(history_file), 0, ROOM(history_file), NULL, "",
+     "Where that file lies; empty: in the user's state directory"},
+    {"keep-previous", NULL, SETTING_TEXT, AT(keep_previous), 0, ROOM(keep_previous), NULL, "",
+     "Selector of the nodes whose value of the step before the trainer keeps"},
+    {"keepalive", NULL, SETTING_SECONDS, AT(keepalive), 0, 86400, NULL, "seconds",
+     "Time between the pings that notice a lost trainer; 0 sends none"},
+    {"list-lines", "listsize", SETTING_INT, AT(list_lines), 1, 10000, NULL, "lines",
+     "Source lines that list shows"},
+    {"max-cache", NULL, SETTING_SIZE, AT(max_cache), 0, 1024 * GIB, NULL, "bytes",
+     "Fetched tensors kept, for each training process"},
+    {"max-connections", NULL, SETTING_COUNT, AT(max_connections), 1, 65536, NULL, "",
+     "Connections open at once"},
+    {"max-graph", NULL, SETTING_SIZE, AT(max_graph), 4 * KIB, 64 * GIB, NULL, "bytes",
+     "Largest graph that is accepted, as sent"},
+    {"max-graph-memory", NULL, SETTING_SIZE, AT(max_graph_memory), 64 * KIB, 1024 * GIB, NULL,
+     "bytes", "Memory for all graphs of a training process"},
+    {"max-hits", NULL, SETTING_COUNT, AT(max_hits), 1, 1e8, NULL, "",
+     "Watchpoint hits kept, for each training process"},
+    {"max-log-lines", NULL, SETTING_COUNT, AT(max_log_lines), 0, 1e7, NULL, "lines",
+     "Lines of the trainer's output that info log can show"},
+    {"max-message", NULL, SETTING_SIZE, AT(max_message), 4 * KIB, 2 * GIB - 1, NULL, "bytes",
+     "Largest message that is accepted from a trainer"},
+    {"max-sessions", NULL, SETTING_COUNT, AT(max_sessions), 1, 65536, NULL, "",
+     "Training processes known at once"},
+    {"max-tensor", NULL, SETTING_SIZE, AT(max_tensor), 1, 1024 * GIB, NULL, "bytes",
+     "Largest tensor that is fetched"},
+    {"mouse", NULL, SETTING_BOOL, AT(mouse), 0, 0, NULL, "",
+     "In the panes a click gives the focus and the wheel scrolls; the terminal then selects no "
+     "text"},
+    {"ms-remote", NULL, SETTING_BOOL, AT(ms_shared_allow_remote), 0, 0, NULL, "",
+     "Let MindSpore processes connect from other hosts, although they cannot show a token"},
+    {"ms-version-check", NULL, SETTING_SWITCH, AT(ms_version_check_strict), 0, 0, "lenient strict",
+     "", "What happens to a MindSpore of another version: a warning, or a refusal"},
+    {"on-error", NULL, SETTING_CHOICE, AT(on_error), 0, 0, "detach kill continue", "",
+     "When a command fails with --batch: let the training run on by itself and wait for its end, "
+     "end it, or go on with the next command; the exit status is not 0 in any case"},
+    {"on-hangup", NULL, SETTING_CHOICE, AT(on_hangup), 0, 0, "hold continue detach", "",
+     "When the terminal goes: stop the trainers and stay, let them go on and stay, or let go of "
+     "them "
+     "and end"},
+    {"on-loss", NULL, SETTING_CHOICE, AT(on_loss), 0, 0, "continue hold", "",
+     "What a trainer does when gradb vanishes: go on, or wait for it at the next stop"},
+    {"pagination", NULL, SETTING_BOOL, AT(pagination), 0, 0, NULL, "",
+     "Pause long output at every screenful"},
+    {"print edge-items", NULL, SETTING_INT, AT(print_edge_items), 0, 1000000, NULL, "elements",
+     "Elements shown at each end of a shortened axis"},
+    {"print precision", NULL, SETTING_INT, AT(print_precision), 0, 17, NULL, "digits",
+     "Digits after the point in values"},
+    {"print suppress", NULL, SETTING_BOOL, AT(print_suppress), 0, 0, NULL, "",
+     "Print very small values as 0 instead of in scientific notation"},
+    {"print threshold", "print elements", SETTING_INT64, AT(print_threshold), 0, 1e12, NULL,
+     "elements", "Tensors with more elements are shortened with \"...\""},
+    {"print width", NULL, SETTING_INT, AT(print_width), 20, 100000, NULL, "columns",
+     "Columns that printed values may take"},
+    {"rank-locking", "scheduler-locking", SETTING_CHOICE, AT(rank_locking), 0, 0, "off step on", "",
+     "Which ranks of a job go on: all (off), all but for next (step), the selected one alone (on)"},
+    {"rank-patience", NULL, SETTING_SECONDS, AT(rank_patience), 0, 86400, NULL, "seconds",
+     "Time that the other ranks of a job have to stand, when one has stopped by itself, before it "
+     "is "
+     "told which run on"},
+    {"recommend", NULL, SETTING_CHOICE, AT(recommend), 0, 0, "off ask on", "",
+     "The recommended watchpoints at the first stop, at a terminal: nothing, a question whether to "
+     "set them, or set at once (on)"},
+    {"shared-memory", NULL, SETTING_BOOL, AT(shared_memory), 0, 0, NULL, "",
+     "Take tensors through shared memory from trainers on this host"},
+    {"start-timeout", NULL, SETTING_SECONDS, AT(start_timeout), 0, 86400, NULL, "seconds",
+     "Time that run waits for the program to connect; 0 waits for ever"},
+    {"stop-on-hit", NULL, SETTING_BOOL, AT(stop_on_hit), 0, 0, NULL, "",
+     "A watchpoint that fires ends the run; off only reports it (MindSpore processes)"},
+    {"theme", NULL, SETTING_CHOICE, AT(theme), 0, 0, "dark light safe", "",
+     "Colours of the panes: for a dark or a light ground, or blue and orange alone, which "
+     "everybody "
+     "tells apart (safe)"},
+    {"token", NULL, SETTING_TEXT, AT(token), 0, ROOM(token), NULL, "",
+     "Secret that trainers must show in GRADB_TOKEN"},
+    {"watch-when", NULL, SETTING_CHOICE, AT(watch_when), 0, 0, "auto exact step", "",
+     "When tensors are looked at: behind each operator (exact), at the end of the step, or exact "
+     "only for NaN and Inf (auto)"},
+    {.name = NULL},
+};
+
+/* ---- finding ---- */
+
+static bool same_letter(char typed, char named)
+{
+    bool typed_gap = typed == ' ' || typed == '-' || typed == '_' || typed == '\t';
+    bool named_gap = named == ' ' || named == '-';
+    return typed_gap || named_gap ? typed_gap && named_gap : typed == named;
+}
+
+/* How many letters of text are used up when it spells the whole name; 0 when it does not. */
+static size_t spells(const char *text, const char *name)
+{
+    size_t i = 0;
+    while (name != NULL && name[i] != '\0') {
+        if (!same_letter(text[i], name[i])) {
+            return 0;
+        }
+        i++;
+    }
+    bool ends = text[i] == '\0' || text[i] == ' ' || text[i] == '\t' || text[i] == '=';
+    return name != NULL && ends ? i : 0;
+}
+
+/* Whether the words of text, each maybe shortened, are the first words of the name: "pr prec".
+ * Returns the letters used up; whole words of the text only. */
+static size_t abbreviates(const char *text, const char *name)
+{
+    size_t at = 0;
+    const char *n = name;
+
+    for (;;) {
+        size_t len = strcspn(text + at, " \t=");
+        size_t name_len = strcspn(n, " ");
+        if (len == 0 || len > name_len) {
+            return 0;
+        }
+        for (size_t i = 0; i < len; i++) {
+            if (!same_letter(text[at + i], n[i])) {
+                return 0;
+            }
+        }
+        at += len;
+        n += name_len;
+        if (*n == '\0') {
+            return at;
+        }
+        n++;
+        at += strspn(text + at, " \t");
+    }
+}
+
+static int no_setting(const char *text, struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOTFOUND,
+                   "there is no setting \"%.60s\"; \"info settings\" lists what there is", text);
+}
+
+int setting_find(const char *text, const struct setting **ret, const char **rest,
+                 struct gd_err *err)
+{
+    const struct setting *found = NULL;
+    size_t used = 0;
+    struct gd_buf names = GD_BUF_INIT(400);
+    int matches = 0;
+
+    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+        size_t exact = spells(text, s->name);
+        exact = exact > 0 ? exact : spells(text, s->also);
+        if (exact > used) {
+            used = exact;
+            found = s;
+        }
+    }
+    for (const struct setting *s = settings_table; used == 0 && s->name != NULL; s++) {
+        size_t letters = abbreviates(text, s->name);
+        if (letters > 0) {
+            gd_buf_printf(&names, "%s%s", matches > 0 ? ", " : "", s->name);
+            matches++;
+            found = s;
+        }
+    }
+    int rc = GD_OK;
+    if (used == 0 && matches > 1) {
+        rc = gd_fail(err, GD_EAMBIGUOUS, "\"%.60s\" is ambiguous: %s", text, gd_buf_text(&names));
+    } else if (found == NULL) {
+        rc = no_setting(text, err);
+    } else {
+        used = used > 0 ? used : abbreviates(text, found->name);
+        *ret = found;
+        *rest = text + used + strspn(text + used, " \t");
+    }
+    gd_buf_deinit(&names);
+    return rc;
+}
+
+/* ---- values ---- */
+
+static int wrong_value(const struct setting *setting, const char *value, struct gd_err *err)
+{
+    struct gd_buf range = GD_BUF_INIT(400);
+    setting_range(setting, &range);
+    int rc = gd_fail(err, GD_EINVAL, "%s takes %s, not \"%.60s\"", setting->name,
+                     gd_buf_text(&range), value);
+    gd_buf_deinit(&range);
+    return rc;
+}
+
+/* Index of the choice by name or unique prefix; -1 when it is none. */
+static int find_choice(const char *choices, const char *value)
+{
+    size_t len = strlen(value);
+    int index = 0;
+    int found = -1;
+    int matches = 0;
+
+    for (const char *p = choices; *p != '\0' && len > 0; index++) {
+        size_t choice_len = strcspn(p, " ");
+        if (choice_len == len && memcmp(p, value, len) == 0) {
+            return index;
+        }
+        if (choice_len > len && memcmp(p, value, len) == 0) {
+            found = index;
+            matches++;
+        }
+        p += choice_len + (p[choice_len] == ' ' ? 1 : 0);
+    }
+    return matches == 1 ? found : -1;
+}
+
+static int parse_switch(const char *value)
+{
+    static const char *const words[] = {"off", "on",    "no",   "yes",     "0",
+                                        "1",   "false", "true", "disable", "enable"};
+    if (value[0] == '\0') {
+        return 1; /* gdb: `set confirm` turns it on */
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(value, words[i]) == 0) {
+            return (int)(i & 1);
+        }
+    }
+    return -1;
+}
+
+/* "64 MiB", "64M", "1.5g", "4096". Negative when it is none. */
+static double parse_size(const char *value)
+{
+    static const char units[] = "bkmgt";
+    char *end = NULL;
+    double number = strtod(value, &end);
+
+    if (end == value || !isfinite(number)) {
+        return -1;
+    }
+    end += strspn(end, " \t");
+    if (*end == '\0') {
+        return number;
+    }
+    const char *unit = strchr(units, *end | 0x20);
+    if (unit == NULL) {
+        return -1;
+    }
+    const char *tail = end + 1;
+    bool good = *tail == '\0' || strcasecmp(tail, "b") == 0 || strcasecmp(tail, "ib") == 0 ||
+                strcasecmp(end, "bytes") == 0;
+    return good ? ldexp(number, 10 * (int)(unit - units)) : -1;
+}
+
+static int parse_number(const struct setting *setting, const char *value, double *ret,
+                        struct gd_err *err)
+{
+    char *end = NULL;
+    double number = setting->type == SETTING_SIZE ? parse_size(value) : strtod(value, &end);
+    bool whole = setting->type == SETTING_SECONDS || setting->type == SETTING_SIZE ||
+                 number == floor(number);
+
+    if (value[0] == '\0' || (end != NULL && (end == value || *end != '\0')) || !isfinite(number) ||
+        !whole || number < setting->min || number > setting->max) {
+        return wrong_value(setting, value, err);
+    }
+    *ret = number;
+    return GD_OK;
+}
+
+static int store_number(const struct setting *setting, const char *value, void *at,
+                        struct gd_err *err)
+{
+    double number = 0;
+    int rc = parse_number(setting, value, &number, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    switch (setting->type) {
+    case SETTING_INT: *(int *)at = (int)number; break;
+    case SETTING_INT64: *(int64_t *)at = (int64_t)number; break;
+    case SETTING_COUNT:
+    case SETTING_SIZE: *(uint64_t *)at = (uint64_t)number; break;
+    default: *(double *)at = number; break;
+    }
+    return GD_OK;
+}
+
+int setting_parse(const struct setting *setting, const char *value, struct gd_settings *settings,
+                  struct gd_err *err)
+{
+    void *at = (char *)settings + setting->offset;
+    int index = 0;
+
+    switch (setting->type) {
+    case SETTING_BOOL:
+        index = parse_switch(value);
+        if (index < 0) {
+            return wrong_value(setting, value, err);
+        }
+        *(bool *)at = index != 0;
+        return GD_OK;
+    case SETTING_CHOICE:
+    case SETTING_SWITCH:
+        index = find_choice(setting->choices, value);
+        if (index < 0) {
+            return wrong_value(setting, value, err);
+        }
+        if (setting->type == SETTING_SWITCH) {
+            *(bool *)at = index != 0;
+        } else {
+            memcpy(at, &index, sizeof(index)); /* int or an enum of its size */
+        }
+        return GD_OK;
+    case SETTING_TEXT:
+        if ((double)strlen(value) > setting->max) {
+            return gd_fail(err, GD_ELIMIT, "%s has at most %.0f letters", setting->name,
+                           setting->max);
+        }
+        memcpy(at, value, strlen(value) + 1);
+        return GD_OK;
+    default: return store_number(setting, value, at, err);
+    }
+}
+
+static void print_size(uint64_t bytes, struct gd_buf *out)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+
+    while (unit < 4 && bytes > 0 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    gd_buf_printf(out, "%llu %s", (unsigned long long)bytes, units[unit]);
+}
+
+static void print_choice(const char *choices, int index, struct gd_buf *out)
+{
+    const char *p = choices;
+    for (int i = 0; i < index && *p != '\0'; i++) {
+        p += strcspn(p, " ");
+        p += *p == ' ' ? 1 : 0;
+    }
+    gd_buf_add(out, p, strcspn(p, " "));
+}
+
+void setting_print(const struct setting *setting, const struct gd_settings *settings,
+                   struct gd_buf *out)
+{
+    const void *at = (const char *)settings + setting->offset;
+    int index = 0;
+
+    switch (setting->type) {
+    case SETTING_BOOL: gd_buf_puts(out, *(const bool *)at ? "on" : "off"); break;
+    case SETTING_INT: gd_buf_printf(out, "%d", *(const int *)at); break;
+    case SETTING_INT64: gd_buf_printf(out, "%lld", (long long)*(const int64_t *)at); break;
+    case SETTING_COUNT:
+        gd_buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at);
+        break;
+    case SETTING_SIZE: print_size(*(const uint64_t *)at, out); break;
+    case SETTING_SECONDS: gd_buf_printf(out, "%g", *(const double *)at); break;
+    case SETTING_CHOICE:
+        memcpy(&index, at, sizeof(index));
+        print_choice(setting->choices, index, out);
+        break;
+    case SETTING_SWITCH: print_choice(setting->choices, *(const bool *)at ? 1 : 0, out); break;
+    case SETTING_TEXT: gd_buf_puts(out, at); break;
+    }
+}
+
+static void print_choices(const char *choices, struct gd_buf *out)
+{
+    for (const char *p = choices; *p != '\0'; p++) {
+        if (*p == ' ') {
+            gd_buf_puts(out, " | ");
+        } else {
+            gd_buf_putc(out, *p);
+        }
+    }
+}
+
+void setting_range(const struct setting *setting, struct gd_buf *out)
+{
+    switch (setting->type) {
+    case SETTING_BOOL: gd_buf_puts(out, "on | off"); break;
+    case SETTING_CHOICE:
+    case SETTING_SWITCH: print_choices(setting->choices, out); break;
+    case SETTING_TEXT: gd_buf_puts(out, "a text"); break;
+    case SETTING_SIZE:
+        print_size((uint64_t)setting->min, out);
+        gd_buf_puts(out, " to ");
+        print_size((uint64_t)setting->max, out);
+        break;
+    default:
+        gd_buf_printf(out, "%.0f to %.0f", setting->min, setting->max);
+        if (setting->unit[0] != '\0') {
+            gd_buf_printf(out, " %s", setting->unit);
+        }
+        break;
+    }
+}

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Waiting for the trainer to stop, Ctrl-C meanwhile, and what hangs on a stop. */
+#include "engine/progress.h"
+#include "engine/ranks.h"
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/files/dump_live.h"
+#include "repl/core/repl_impl.h"
+#include "repl/launch/launch.h"
+#include "repl/line/line.h"
+
+#include <string.h>
+
+#define ALONE_SECONDS 3.0
+#define HINT_SECONDS  1.0 /* after an interrupt: then it is said that it takes time */
+
+bool repl_interrupt(struct repl *repl)
+{
+    const struct gd_session *session = repl->debugger->current;
+
+    repl->stopped_known = gd_progress_current(repl->debugger, &repl->stopped_at);
+    gd_progress_stop_all(repl->debugger);
+    if (repl->waiting) {
+        repl->debugger->interrupted = true;
+        return true;
+    }
+    if (repl->options.interactive || repl->options.batch) {
+        return false;
+    }
+    /* Commands come from a pipe: there is no line to clear, the trainer is meant. */
+    if (session != NULL && session->state == GD_RUNNING) {
+        gd_ranks_interrupt(repl->debugger->current, NULL);
+    }
+    return true;
+}
+
+static void add_number(struct repl *repl, int number)
+{
+    int room = (int)(sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0]));
+
+    for (int i = 0; i < repl->stop_number_count; i++) {
+        if (repl->stop_numbers[i] == number) {
+            return;
+        }
+    }
+    if (repl->stop_number_count < room) {
+        repl->stop_numbers[repl->stop_number_count++] = number;
+    }
+}
+
+void repl_note_stop(struct repl *repl, struct gd_session *session)
+{
+    if (session->stop.together) {
+        return; /* another rank is why it stands */
+    }
+    repl->stop_session = session->number;
+    repl->stop_number_count = 0;
+    for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b != NULL; b = b->next) {
+        if (b->caused && session->stop.reason == GD_STOP_BREAKPOINT) {
+            add_number(repl, b->number);
+        }
+    }
+    size_t first = session->hit_count;
+    while (first > 0 && session->hits[first - 1].stop_sequence == session->stop.sequence) {
+        first--;
+    }
+    for (size_t i = first; i < session->hit_count; i++) { /* those that let it go on do not count */
+        const struct gd_hit *hit = &session->hits[i];
+        if (!hit->traced && !hit->error && hit->step == session->stop.step) {
+            add_number(repl, hit->watchpoint);
+        }
+    }
+    if (session->stop.reason == GD_STOP_HIT && repl->exit_status == 0) {
+        repl->exit_status = 4;
+    }
+    if (repl->depth == 0) {
+        ev_timer_stop(repl->loop, &repl->follow_timer);
+        ev_timer_set(&repl->follow_timer, 0., 0.);
+        ev_timer_start(repl->loop, &repl->follow_timer);
+    }
+}
+
+/* gdb's habit: a body whose first line is `silent` stops without a word. */
+bool repl_stop_is_silent(struct repl *repl)
+{
+    for (int i = 0; i < repl->stop_number_count; i++) {
+        const struct repl_lines *body = repl_commands_of(repl, repl->stop_numbers[i]);
+        if (body != NULL && body->count > 0 && strcmp(body->line[0], "silent") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The hook that prints displays, with a call of its own. */
+static void run_stop_hook(struct repl *repl, struct gd_session *session)
+{
+    static const struct command hook = {.name = "display"};
+    static char *no_words[1] = {NULL};
+    struct gd_arena arena;
+    struct repl_out out;
+    struct command_call call = {.repl = repl,
+                                .debugger = repl->debugger,
+                                .session = session,
+                                .out = &out,
+                                .arena = &arena,
+                                .command = &hook,
+                                .format = "",
+                                .line = "",
+                                .argv = no_words};
+
+    if (repl->stop_fn == NULL || session != repl->debugger->current) {
+        return;
+    }
+    gd_arena_init(&arena, (size_t)1 << 30);
+    out_begin(&out, repl, &arena, NULL);
+    repl->stop_fn(&call, repl->stop_ctx);
+    out_end(&out, false, NULL);
+    gd_arena_deinit(&arena);
+}
+
+static void run_body(struct repl *repl, int number)
+{
+    const struct repl_lines *body = repl_commands_of(repl, number);
+    struct repl_lines copy = {.line = NULL}; /* the body may replace itself */
+
+    if (body == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < body->count; i++) {
+        if ((i > 0 || strcmp(body->line[0], "silent") != 0) &&
+            repl_lines_add(&copy, body->line[i]) != GD_OK) {
+            break;
+        }
+    }
+    for (size_t i = 0; i < copy.count && !repl->quit && !repl->resumed; i++) {
+        if (repl_run_line(repl, copy.line[i], LINE_SCRIPT) != GD_OK) {
+            break;
+        }
+    }
+    if (repl->body.kind != BODY_NONE) {
+        repl_body_drop(repl);
+    }
+    repl_lines_clear(&copy);
+}
+
+/* `enable once` and `enable count`: after the last stop of its count it is disabled. */
+static void count_stops(struct repl *repl, const int *numbers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!repl_count_stop(repl, numbers[i])) {
+            continue;
+        }
+        if (gd_watchpoint_at(repl->debugger, numbers[i]) != NULL) {
+            gd_watchpoint_enable(repl->debugger, numbers[i], false, NULL);
+        } else {
+            gd_debugger_enable_breakpoint(repl->debugger, numbers[i], false, NULL);
+        }
+    }
+}
+
+/* Displays, then bodies. `waited`: a command of the user did. True when a body resumed the trainer.
+ */
+static bool follow(struct repl *repl, bool waited)
+{
+    struct gd_session *session = gd_debugger_session(repl->debugger, repl->stop_session);
+    int numbers[sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0])];
+    int count = repl->stop_number_count;
+    bool silent = repl_stop_is_silent(repl);
+
+    memcpy(numbers, repl->stop_numbers, sizeof(numbers));
+    repl->stop_session = 0;
+    count_stops(repl, numbers, count);
+    if (session == NULL || session->state != GD_STOPPED) {
+        return false;
+    }
+    repl->depth++;
+    if (repl_dump_at_stop(repl, session)) { /* it stood for that alone, and runs again */
+        repl->depth--;
+        return true;
+    }
+    if (session->state != GD_STOPPED) {
+        repl->depth--;
+        return false;
+    }
+    if (!silent) {
+        run_stop_hook(repl, session);
+    }
+    if (waited || !line_is_idle(repl) || repl_offers(repl) == 0) {
+        repl_offer(repl, session, waited);
+    } /* else it is asked at the prompt, when all this is over */
+    repl->in_stop_body = true;
+    repl->resumed = false;
+    repl->user_lines = 0;
+    for (int i = 0; i < count && !repl->quit && !repl->resumed; i++) {
+        run_body(repl, numbers[i]);
+    }
+    bool resumed = repl->resumed;
+    repl->in_stop_body = false;
+    repl->resumed = false;
+    repl->depth--;
+    return resumed;
+}
+
+void repl_follow_up(struct repl *repl)
+{
+    if (repl->stop_session != 0 && repl->depth == 0 && !repl->pumping) {
+        if (!follow(repl, false) && line_is_idle(repl)) {
+            line_offer(repl);
+        }
+    }
+}
+
+/* ---- the whole job of a batch ---- */
+
+static bool is_newcomer(const struct gd_session *session)
+{
+    return session->state == GD_STOPPED && session->stop.reason == GD_STOP_CONNECTED;
+}
+
+/* Nobody is at a prompt who could let them run. A job of several ranks has to be complete first. */
+static void let_newcomers_run(struct repl *repl, const struct gd_session *except)
+{
+    const struct gd_ranks *exempt = except != NULL ? gd_ranks_of(except) : NULL;
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        struct gd_session *session = repl->debugger->sessions[i];
+        const struct gd_ranks *ranks = gd_ranks_of(session);
+        bool stands = ranks == NULL || (gd_ranks_settled(ranks) > 0 && !gd_ranks_are_busy(ranks));
+        if (session != except && (ranks == NULL || ranks != exempt) && is_newcomer(session) &&
+            stands && !gd_watch_is_busy(session)) {
+            gd_ranks_resume(session, &run, NULL);
+        }
+    }
+}
+
+/* The first that stands for a reason that a command may look at. */
+static struct gd_session *find_stopped(const struct repl *repl)
+{
+    struct gd_session *found = NULL;
+
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        struct gd_session *session = repl->debugger->sessions[i];
+        if (session->state == GD_STOPPED && !is_newcomer(session) &&
+            !gd_ranks_is_running(session) && (found == NULL || found->stop.together)) {
+            found = session;
+        }
+    }
+    return found;
+}
+
+static bool job_done(void *ctx)
+{
+    struct repl *repl = ctx;
+    bool live = launch_is_running(repl) && !launch_is_detached(repl);
+
+    let_newcomers_run(repl, NULL);
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        live = live || gd_session_is_live(repl->debugger->sessions[i]);
+    }
+    return !live || find_stopped(repl) != NULL;
+}
+
+int repl_wait_job(struct repl *repl, struct gd_session **ret)
+{
+    int rc = repl_wait(repl, job_done, repl, -1);
+
+    *ret = rc == GD_OK ? find_stopped(repl) : NULL;
+    return rc;
+}
+
+bool repl_lost_runs(const struct repl *repl, const struct gd_session *session)
+{
+    return session->state == GD_LOST && launch_has_process(repl, (pid_t)session->peer.pid);
+}
+
+/* ---- waiting for a stop ---- */
+
+struct stop_wait {
+    struct repl *repl;
+    struct gd_debugger *debugger;
+    int number; /* not the session itself: one that is over may be forgotten meanwhile */
+    uint64_t before;
+    const struct gd_ranks *ranks; /* NULL: the session alone is waited for */
+    uint64_t settled;
+    bool interrupted; /* the trainer was asked to stop */
+    bool left;        /* it was lost because it became another program */
+};
+
+static struct gd_session *waited_for(const struct stop_wait *wait)
+{
+    return gd_debugger_session(wait->debugger, wait->number);
+}
+
+/* Another process of a batch's job has stopped meanwhile. */
+static bool has_other_stopped(const struct stop_wait *wait, const struct gd_session *session)
+{
+    const struct gd_session *other = gd_debugger_session(wait->debugger, wait->repl->stop_session);
+
+    return other != NULL && other != session && other->state == GD_STOPPED && !is_newcomer(other) &&
+           !gd_ranks_is_running(other) &&
+           (gd_ranks_of(other) == NULL || session == NULL ||
+            gd_ranks_of(other) != gd_ranks_of(session));
+}
+
+static bool stop_done(void *ctx)
+{
+    const struct stop_wait *wait = ctx;
+    const struct gd_session *session = waited_for(wait);
+
+    if (wait->repl->whole_job) {
+        let_newcomers_run(wait->repl, session);
+        if (has_other_stopped(wait, session)) {
+            return true;
+        }
+    }
+    if (wait->ranks != NULL) {
+        return gd_ranks_settled(wait->ranks) != wait->settled || gd_ranks_live(wait->ranks) == 0;
+    }
+    return session == NULL || session->state == GD_LOST || session->state == GD_FINISHED ||
+           (session->state == GD_STOPPED && session->stop.sequence != wait->before);
+}
+
+/* Ctrl-C while the trainer runs. 0: wait on; 1: the prompt comes back; negative: an error. */
+static int on_interrupt(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    struct gd_err why = {.code = GD_OK};
+
+    if (repl->quit || repl->left) {
+        return 1;
+    }
+    if (repl->options.batch) {
+        return gd_fail(err, GD_EINTR, "interrupted");
+    }
+    bool again = wait->interrupted;
+    repl_dump_interrupted(repl);
+    wait->interrupted = true;
+    int rc = GD_OK;
+    if (!again) { /* it runs, so it lives */
+        call->session = gd_debugger_session(repl->debugger, wait->number);
+        rc = call->session != NULL && gd_session_is_live(call->session)
+                 ? gd_ranks_interrupt(call->session, &why)
+                 : GD_OK;
+    }
+    if (!again && rc == GD_OK) {
+        return 0;
+    }
+    if (rc != GD_OK) {
+        repl_printf(repl, true, "warning: %s\n", why.text);
+    }
+    out_printf(call->out, "The training runs on in the background: \"interrupt\" stops it.\n");
+    return 1;
+}
+
+/* A rank that goes alone comes to no end where the others have a part in what it does. */
+static void tell_slow(struct command_call *call, const struct stop_wait *wait)
+{
+    const struct gd_session *session = waited_for(wait);
+
+    if (wait->interrupted) {
+        out_printf(call->out, "The trainer was asked to stop; Ctrl-C once more lets it run in the "
+                              "background.\n");
+    } else if (session != NULL) {
+        out_printf(call->out,
+                   "Rank %d goes alone, and has not stopped: it may wait in a collective for the "
+                   "others, which stand (Ctrl-C twice: it runs in the background).\n",
+                   session->peer.rank);
+    }
+    out_flush(call->out);
+}
+
+static bool goes_alone(const struct stop_wait *wait)
+{
+    const struct gd_session *session = waited_for(wait);
+    const struct gd_ranks *ranks = session != NULL ? gd_ranks_of(session) : NULL;
+    return wait->ranks == NULL && ranks != NULL && gd_ranks_live(ranks) > 1;
+}
+
+static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
+{
+    double patience = goes_alone(wait) ? ALONE_SECONDS : -1;
+
+    for (;;) {
+        int rc = repl_wait(call->repl, stop_done, wait, patience);
+        if (rc == GD_OK) {
+            return GD_OK;
+        }
+        patience = -1;
+        if (rc == GD_ETIMEOUT) {
+            tell_slow(call, wait);
+            continue;
+        }
+        rc = on_interrupt(call, wait, err);
+        if (rc != 0) {
+            return rc;
+        }
+        patience = HINT_SECONDS;
+    }
+}
+
+/* Another rank than the one that was asked may be where the job stands, and a body may have moved
+ * one alone. */
+static void wait_on(struct stop_wait *wait, const struct gd_session *session, uint64_t settled)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+
+    wait->number = session->number;
+    wait->before = session->stop.sequence;
+    wait->ranks = ranks != NULL && gd_ranks_are_busy(ranks) ? ranks : NULL;
+    wait->settled = settled;
+    wait->interrupted = false;
+}
+
+/* What one process was waited for is over, or another one stopped: the rest of the job. *session
+ * becomes the one that stopped, and is selected. */
+static int wait_job(struct command_call *call, struct stop_wait *wait,
+                    const struct gd_session **session, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    struct gd_session *stopped = NULL;
+    int number = *session != NULL ? (*session)->number : 0;
+
+    if (*session != NULL && (*session)->state == GD_STOPPED && !has_other_stopped(wait, *session)) {
+        return GD_OK;
+    }
+    wait->left = *session != NULL && repl_lost_runs(repl, *session);
+    if (repl_wait_job(repl, &stopped) != GD_OK) {
+        return gd_fail(err, GD_EINTR, "interrupted");
+    }
+    if (stopped != NULL) {
+        gd_debugger_select(repl->debugger, stopped->number, NULL);
+    }
+    *session = stopped != NULL ? stopped : gd_debugger_session(repl->debugger, number);
+    return GD_OK;
+}
+
+static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+
+    if (repl->in_stop_body) {
+        repl->resumed = true; /* who runs the body waits */
+        return GD_OK;
+    }
+    if (call->background && !repl->options.batch) {
+        return GD_OK;
+    }
+    if (call->background) {
+        repl_printf(
+            repl, true,
+            "warning: with --batch nothing runs in the background: gradb waits for the next "
+            "stop\n");
+    }
+    for (;;) {
+        out_flush(call->out);
+        int rc = wait_one(call, &wait, err);
+        if (rc != GD_OK) {
+            return rc < 0 ? rc : GD_OK;
+        }
+        const struct gd_session *session =
+            wait.ranks != NULL ? repl->debugger->current : waited_for(&wait);
+        if (repl->whole_job) {
+            rc = wait_job(call, &wait, &session, err);
+            if (rc != GD_OK) {
+                return rc;
+            }
+        }
+        if (session == NULL || (session->state == GD_LOST && !wait.left)) {
+            if (err != NULL) {
+                *err = (struct gd_err){.code = GD_ELOST}; /* the event said it */
+            }
+            return GD_ELOST;
+        }
+        uint64_t sequence = session->stop.sequence;
+        uint64_t settled = wait.ranks != NULL ? gd_ranks_settled(wait.ranks) : 0;
+        if (session->state != GD_STOPPED || !follow(repl, true)) {
+            return GD_OK;
+        }
+        if (repl->debugger->current != NULL) {
+            wait_on(&wait, repl->debugger->current, settled);
+            wait.before = sequence;
+        }
+    }
+}
+
+int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err)
+{
+    struct stop_wait wait = {.repl = call->repl,
+                             .debugger = call->debugger,
+                             .number = call->session->number,
+                             .before = before};
+    return wait_stop(call, wait, err);
+}
+
+int repl_wait_ranks(struct command_call *call, uint64_t settled, struct gd_err *err)
+{
+    struct stop_wait wait = {.repl = call->repl,
+                             .debugger = call->debugger,
+                             .number = call->session->number,
+                             .ranks = gd_ranks_of(call->session),
+                             .settled = settled};
+    return wait_stop(call, wait, err);
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
+#include "engine/cache.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
+#include "repl/line/tty_out.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+double repl_now(struct repl *repl)
+{
+    return repl->debugger->now(repl->debugger->now_ctx);
+}
+
+void repl_pump(struct repl *repl, double max_seconds)
+{
+    bool before = repl->pumping;
+
+    repl->pumping = true;
+    if (!before && repl->pause_input != NULL) {
+        repl->pause_input(repl->pause_ctx, true);
+    }
+    repl->debugger->pump(repl->debugger->pump_ctx, max_seconds);
+    gd_debugger_reap(repl->debugger);
+    if (!before && repl->pause_input != NULL) {
+        repl->pause_input(repl->pause_ctx, false);
+    }
+    repl->pumping = before;
+}
+
+bool repl_out_wait(struct repl *repl, size_t most)
+{
+    bool was_waiting = repl->waiting;
+
+    if (tty_out_waiting() <= most) {
+        return true;
+    }
+    repl->waiting = was_waiting || repl->options.interactive; /* Ctrl-C is for us */
+    while (tty_out_waiting() > most && !repl->debugger->interrupted && !repl->at_once &&
+           !repl->left) {
+        repl_pump(repl, -1);
+    }
+    repl->waiting = was_waiting;
+    if (tty_out_waiting() > most) {
+        tty_out_drop();
+        return false;
+    }
+    return true;
+}
+
+int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seconds)
+{
+    double end = repl_now(repl) + seconds;
+    bool was_waiting = repl->waiting;
+    int rc = GD_OK;
+
+    repl->waiting = true;
+    repl->stopped_known = false;
+    while (!done(ctx)) {
+        if (repl->debugger->interrupted || repl->quit || repl->left) {
+            repl->debugger->interrupted = false;
+            rc = GD_EINTR;
+            break;
+        }
+        double left = end - repl_now(repl);
+        if (seconds >= 0 && left <= 0) {
+            rc = GD_ETIMEOUT;
+            break;
+        }
+        repl_pump(repl, repl_progress_patience(repl, seconds >= 0 ? left : -1));
+        repl_progress_show(repl);
+    }
+    repl_progress_clear(repl);
+    repl->waiting = was_waiting;
+    return rc;
+}
+
+/* One answer that is waited for. It may come after the wait was given up: then it frees itself. */
+struct answer {
+    bool done;
+    bool abandoned;
+    int code;
+    struct gd_err err;
+    struct gd_tensor *tensor;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    int64_t step;
+    char *text;
+};
+
+static void set_error(struct answer *answer, const struct gd_err *err)
+{
+    answer->err = *err;
+    answer->code = err->code != GD_OK ? err->code : GD_EIO;
+}
+
+static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    answer->step = step;
+    if (err != NULL) {
+        set_error(answer, err);
+    } else {
+        answer->tensor = gd_tensor_ref(tensor);
+    }
+}
+
+static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                     const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    answer->step = step;
+    if (err != NULL) {
+        set_error(answer, err);
+        return;
+    }
+    answer->dtype = dtype;
+    answer->shape = *shape;
+    answer->stats = *stats;
+}
+
+static void on_text(void *ctx, const char *text, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    if (err != NULL) {
+        set_error(answer, err);
+        return;
+    }
+    answer->text = strdup(text);
+    if (answer->text == NULL) {
+        answer->code = gd_fail(&answer->err, GD_ENOMEM, "out of memory");
+    }
+}
+
+static bool answer_done(void *ctx)
+{
+    return ((struct answer *)ctx)->done;
+}
+
+/* After the request was accepted. On failure the answer is gone. */
+static int wait_answer(struct command_call *call, struct answer *answer, struct gd_err *err)
+{
+    if (!answer->done) {
+        out_flush(call->out);
+    }
+    int rc = repl_wait(call->repl, answer_done, answer, -1);
+    if (rc != GD_OK) {
+        answer->abandoned = true;
+        return rc == GD_EINTR
+                   ? repl_interrupted(call->repl,
+                                      "interrupted while waiting for the trainer's answer", err)
+                   : gd_fail(err, rc, "waiting for the trainer's answer was given up");
+    }
+    if (answer->code != GD_OK) {
+        rc = answer->code;
+        if (err != NULL) {
+            *err = answer->err;
+            err->code = rc;
+        }
+        free(answer);
+    }
+    return rc;
+}
+
+static int need_session(struct command_call *call, struct gd_err *err)
+{
+    if (call->session != NULL) {
+        return GD_OK;
+    }
+    return gd_debugger_need_session(call->debugger, &call->session, err);
+}
+
+int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
+               const struct gd_slice *slice, struct gd_tensor **ret, int64_t *step,
+               struct gd_err *err)
+{
+    int rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer));
+    if (answer == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_session_fetch(call->session, ref, slice, on_tensor, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = wait_answer(call, answer, err);
+    if (rc == GD_OK) {
+        *ret = answer->tensor;
+        if (step != NULL) {
+            *step = answer->step;
+        }
+        free(answer);
+    }
+    return rc;
+}
+
+/* Against the value of the step before, where we have it. */
+static int compute_here(struct command_call *call, const struct gd_tensor_ref *ref,
+                        struct gd_tensor *tensor, struct gd_stats *ret, struct gd_err *err)
+{
+    struct gd_tensor_ref before = *ref;
+    struct gd_tensor *prev = NULL;
+    char what[160];
+
+    before.iter = GD_PREVIOUS;
+    if (ref->iter == GD_CURRENT) {
+        prev = gd_cache_get(call->session->cache, &before, NULL);
+    }
+    if (prev != NULL &&
+        (prev->dtype != tensor->dtype || !gd_shape_equal(&prev->shape, &tensor->shape))) {
+        prev = NULL;
+    }
+    gd_tensor_ref(tensor); /* the cache may lose both meanwhile */
+    prev = prev != NULL ? gd_tensor_ref(prev) : NULL;
+    repl_work_name(what, sizeof(what), "statistics of", call->session, ref);
+    int rc = repl_stats_compute(call, what, tensor, prev, ret, err);
+    gd_tensor_unref(prev);
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
+/* Of who leaves statistics to us: fetched as a value, and computed where Ctrl-C is heard. */
+static int stats_here(struct command_call *call, const struct gd_tensor_ref *ref,
+                      enum gd_dtype *dtype, struct gd_shape *shape, struct gd_stats *ret,
+                      int64_t *step, struct gd_err *err)
+{
+    struct gd_session *session = call->session;
+    struct gd_tensor *tensor = NULL;
+    int64_t of = -1;
+    int rc = repl_fetch(call, ref, NULL, &tensor, &of, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    uint64_t sequence = session->stop.sequence;
+    rc = compute_here(call, ref, tensor, ret, err);
+    if (rc == GD_OK) {
+        *dtype = tensor->dtype;
+        *shape = tensor->shape;
+        if (session->stop.sequence == sequence && session->state != GD_RUNNING) {
+            gd_cache_put_stats(session->cache, ref, *dtype, shape, ret, of);
+        }
+        if (step != NULL) {
+            *step = of;
+        }
+    }
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
+static bool is_computed_here(const struct gd_session *session, const struct gd_tensor_ref *ref)
+{
+    const struct gd_target *target = session->target;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    int64_t step;
+
+    return (target == NULL || (target->capabilities & GD_CAN_STATS) == 0) &&
+           !(session->state != GD_RUNNING &&
+             gd_cache_get_stats(session->cache, ref, &dtype, &shape, &stats, &step));
+}
+
+/* While the loop runs, others may ask for statistics, too: they do not run it again. */
+static bool meanwhile(void *ctx, uint64_t done, uint64_t total)
+{
+    struct repl_work *work = ctx;
+    struct gd_debugger *debugger = work->call->debugger;
+
+    debugger->meanwhile = NULL;
+    gd_progress_of(work->progress, total);
+    work->total = total;
+    bool goes = repl_work_at(work, done);
+    debugger->meanwhile = meanwhile;
+    return goes;
+}
+
+/* Of a record they are computed before the call is back. */
+static int ask_record(struct command_call *call, const struct gd_tensor_ref *ref,
+                      struct answer *answer, struct gd_err *err)
+{
+    struct gd_debugger *debugger = call->debugger;
+    struct repl_work work;
+    char name[160];
+
+    repl_work_name(name, sizeof(name), "statistics of", call->session, ref);
+    repl_work_begin_count(&work, call, name, "B", 0);
+    debugger->meanwhile = meanwhile;
+    debugger->meanwhile_ctx = &work;
+    int rc = gd_session_stats(call->session, ref, on_stats, answer, err);
+    debugger->meanwhile = NULL;
+    debugger->meanwhile_ctx = NULL;
+    return repl_work_end(&work, rc, err);
+}
+
+static bool is_record(const struct gd_session *session)
+{
+    return session->target != NULL && (session->target->capabilities & GD_CAN_GOTO) != 0;
+}
+
+int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
+               struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err)
+{
+    int rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (is_computed_here(call->session, ref)) {
+        return stats_here(call, ref, dtype, shape, ret, step, err);
+    }
+    struct answer *answer = calloc(1, sizeof(*answer));
+    if (answer == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = is_record(call->session) ? ask_record(call, ref, answer, err)
+                                  : gd_session_stats(call->session, ref, on_stats, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = wait_answer(call, answer, err);
+    if (rc == GD_OK) {
+        *dtype = answer->dtype;
+        *shape = answer->shape;
+        *ret = answer->stats;
+        if (step != NULL) {
+            *step = answer->step;
+        }
+        free(answer);
+    }
+    return rc;
+}
+
+int repl_command(struct command_call *call, const char *name, const char *args, gd_node_id node,
+                 const char **ret, struct gd_err *err)
+{
+    int rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer));
+    if (answer == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_target_command(call->session->target, name, args, node, on_text, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = wait_answer(call, answer, err);
+    if (rc == GD_OK) {
+        *ret = gd_arena_strdup(call->arena, answer->text);
+        free(answer->text);
+        free(answer);
+    }
+    return rc == GD_OK && *ret == NULL ? gd_fail(err, GD_ENOMEM, "out of memory") : rc;
+}
+
+static bool can_ask(const struct repl *repl)
+{
+    return !repl->options.batch && !repl->options.json && repl->options.interactive &&
+           repl->ask != NULL;
+}
+
+int repl_may_replace(struct command_call *call, const char *path, bool force, bool *ret,
+                     struct gd_err *err)
+{
+    struct stat there;
+
+    *ret = true;
+    if (force || !call->debugger->settings.confirm || stat(path, &there) != 0 ||
+        !S_ISREG(there.st_mode)) {
+        return GD_OK;
+    }
+    if (!can_ask(call->repl)) {
+        return gd_fail(err, GD_ESTATE, "%.300s exists: %s -f replaces it", path,
+                       call->command->name);
+    }
+    *ret = repl_confirm(call, "%s exists. Replace it?", path);
+    return GD_OK;
+}
+
+bool repl_confirm(struct command_call *call, const char *format, ...)
+{
+    struct repl *repl = call->repl;
+    struct gd_buf question = GD_BUF_INIT(4096);
+    va_list args;
+
+    if (!can_ask(repl) || !repl->debugger->settings.confirm) {
+        return true;
+    }
+    out_flush(call->out);
+    va_start(args, format);
+    gd_buf_vprintf(&question, format, args);
+    va_end(args);
+    bool yes = repl->ask(repl->ask_ctx, out_safe(call, gd_buf_text(&question)));
+    gd_buf_deinit(&question);
+    return yes;
+}

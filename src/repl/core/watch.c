@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/watch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/expected.h"
+#include "engine/ranks.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+#define MAX_COVERING 64 /* numbers shown of the watchpoints of one node */
+#define COST_SECONDS 5.0
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+int watch_number(struct command_call *call, const char *text, int *ret, struct gd_err *err)
+{
+    int64_t number;
+    if (strcmp(text, "$bpnum") == 0) {
+        *ret = call->debugger->next_breakpoint - 1;
+        return GD_OK;
+    }
+    if (arg_count(text, 1, INT_MAX, &number, NULL) != GD_OK) {
+        return gd_fail(err, GD_EINVAL, "\"%.40s\" is no number of a watchpoint", text);
+    }
+    *ret = (int)number;
+    return GD_OK;
+}
+
+int watch_find(struct command_call *call, const char *text, struct gd_watchpoint **ret,
+               struct gd_err *err)
+{
+    int number = 0;
+    int rc = watch_number(call, text, &number, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, number);
+    if (!watch) {
+        return gd_fail(err, GD_ENOTFOUND,
+                       "there is no watchpoint %d: \"info watchpoints\" lists them", number);
+    }
+    *ret = watch;
+    return GD_OK;
+}
+
+const char *watch_first_word(struct command_call *call, const char **rest)
+{
+    size_t len = strcspn(call->line, " \t");
+    const char *word = gd_arena_strndup(call->arena, call->line, len);
+    *rest = call->line + len + strspn(call->line + len, " \t");
+    return word ? word : "";
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+const char *watch_kind(const struct gd_watchpoint *watch)
+{
+    return watch->event                      ? "catch"
+           : watch->action == GD_WATCH_TRACE ? "trace"
+           : watch->temporary                ? "temporary"
+                                             : "watch";
+}
+
+const char *watch_noun(const struct gd_watchpoint *watch)
+{
+    if (watch->event) {
+        return watch->temporary ? "Temporary catchpoint" : "Catchpoint";
+    }
+    return watch->action == GD_WATCH_TRACE ? "Trace"
+           : watch->temporary              ? "Temporary watchpoint"
+                                           : "Watchpoint";
+}
+
+const char *watch_text(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    gd_watchpoint_text(watch, &text);
+    const char *safe = out_safe(call, gd_buf_text(&text));
+    const char *copy = gd_arena_strdup(call->arena, safe); /* safe may be the buffer itself */
+    gd_buf_deinit(&text);
+    return copy ? copy : "";
+}
+
+size_t watch_nodes(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    struct gd_session *session = call->debugger->current;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    if (!session || !watch->selector ||
+        gd_watchpoint_nodes(watch, session, &nodes, &count, NULL) != GD_OK) {
+        return 0;
+    }
+    free(nodes);
+    return count;
+}
+
+const char *watch_hidden(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    if (!watch->intended) {
+        return "";
+    }
+    return inspect_printf(call, "hid %s of %s: intentional, e.g. masks of -inf",
+                          inspect_plural(call, watch->intended, "value"),
+                          inspect_plural(call, watch->intended_tensors, "tensor"));
+}
+
+const char *watch_waits(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    struct gd_session *session = call->debugger->current;
+    struct gd_err why = {.code = GD_OK};
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    if (!session || !watch->selector || !gd_session_grows(session)) {
+        return NULL;
+    }
+    int rc = gd_watchpoint_nodes(watch, session, &nodes, &count, &why);
+    free(nodes);
+    if (rc == GD_OK && count > 0) {
+        return NULL;
+    }
+    return rc == GD_OK ? "no node matches yet"
+                       : gd_arena_strdup(call->arena, out_safe(call, why.text));
+}
+
+const char *watch_state_name(enum gd_watch_state state)
+{
+    static const char *const names[] = {"none", "part", "all", "cannot"};
+    return names[state];
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+static void add_params(cJSON *object, const struct gd_watchpoint *watch)
+{
+    cJSON *params = cJSON_AddObjectToObject(object, "params");
+    for (size_t i = 0; i < watch->value_count; i++) {
+        const struct gd_condition_value *value = &watch->values[i];
+        if (value->type == GD_PARAM_BOOL) {
+            cJSON_AddBoolToObject(params, value->name, value->value != 0);
+        } else {
+            inspect_add_double(params, value->name, value->value);
+        }
+    }
+}
+
+static void add_body(struct command_call *call, cJSON *object, int number)
+{
+    const struct repl_lines *body = repl_commands_of(call->repl, number);
+    cJSON *lines = cJSON_AddArrayToObject(object, "commands");
+    for (size_t i = 0; body && i < body->count; i++) {
+        cJSON_AddItemToArray(lines, cJSON_CreateString(body->line[i]));
+    }
+}
+
+void watch_record(struct command_call *call, cJSON *object, const struct gd_watchpoint *watch)
+{
+    cJSON_AddNumberToObject(object, "number", watch->number);
+    cJSON_AddStringToObject(object, "kind", watch_kind(watch));
+    if (watch->condition) {
+        cJSON_AddStringToObject(object, "condition", watch->condition->id);
+        cJSON_AddStringToObject(object, "abbreviation", watch->condition->abbr);
+        add_params(object, watch);
+    } else {
+        inspect_add_text(call, object, "expression", gd_expr_text(watch->expr));
+    }
+    inspect_add_text(call, object, "where", watch->where);
+    if (watch->guard) {
+        inspect_add_text(call, object, "if", gd_expr_text(watch->guard));
+    }
+    if (watch->steps > 1) {
+        cJSON_AddNumberToObject(object, "steps", watch->steps);
+    }
+    if (watch->event) {
+        inspect_add_text(call, object, "event", watch->event);
+        cJSON_AddBoolToObject(object, "temporary", watch->temporary);
+    }
+    if (watch->label) {
+        inspect_add_text(call, object, "label", watch->label);
+    }
+    cJSON_AddBoolToObject(object, "enabled", watch->enabled);
+    cJSON_AddNumberToObject(object, "nodes", (double)watch_nodes(call, watch));
+    inspect_add_count(object, "ignore", watch->ignore);
+    inspect_add_count(object, "hits", watch->hits);
+    inspect_add_count(object, "unclear", watch->unclear);
+    inspect_add_count(object, "checks", watch->checks);
+    if (watch->intended) {
+        inspect_add_count(object, "intended", watch->intended);
+        inspect_add_count(object, "intended_tensors", watch->intended_tensors);
+    }
+    add_body(call, object, watch->number);
+}
+
+static bool is_reported(const struct gd_session *session, const char *name)
+{
+    for (int i = 0; i < session->scalar_count; i++) {
+        if (strcmp(session->scalar[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A number of the training that nobody has reported is more likely a slip of the pen. */
+static void note_unknown_names(struct command_call *call, const struct gd_expr *expr)
+{
+    const struct gd_session *session = call->debugger->current;
+    const char *name[16];
+    size_t count = expr ? gd_expr_names(expr, name, 16) : 0;
+    for (size_t i = 0; session && session->scalar_count > 0 && i < count && i < 16; i++) {
+        char number[GD_EXPR_NUMBER];
+        const char *of = gd_expr_previous(name[i], number) ? number : name[i];
+        if (!is_reported(session, of)) {
+            out_printf(call->out,
+                       "  The trainer has not reported a number \"%s\": nothing fires before it "
+                       "does.\n",
+                       out_safe(call, of));
+        }
+    }
+}
+
+void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    const struct gd_session *session = call->debugger->current;
+    const char *waits = session && session->graph_generation ? watch_waits(call, watch) : NULL;
+    out_printf(call->out, "%s %d: %s", watch_noun(watch), watch->number, watch_text(call, watch));
+    if (!watch->selector) {
+        out_printf(call->out, "\n");
+    } else if (!session || !session->graph_generation) {
+        out_printf(call->out, " (pending: no graph yet)\n");
+    } else if (waits) {
+        out_printf(call->out, " (pending: %s; it waits)\n", waits);
+    } else {
+        out_printf(call->out, ": %s\n", inspect_plural(call, watch_nodes(call, watch), "node"));
+    }
+    if (!watch->event || strcmp(watch->event, GD_DIVERGENCE) != 0) { /* that one nobody reports */
+        note_unknown_names(call, watch->expr);
+    }
+    note_unknown_names(call, watch->guard);
+    watch_record(call, out_record(call->out, "watchpoint"), watch);
+}
+
+/* ---- costs --------------------------------------------------------------------------------- */
+
+struct costs { /* frees itself when the wait was given up */
+    bool done, abandoned;
+    struct gd_watch_total total;
+};
+
+static void on_costs(void *ctx, const struct gd_watch_total *total)
+{
+    struct costs *costs = ctx;
+    if (costs->abandoned) {
+        free(costs);
+        return;
+    }
+    costs->done = true;
+    costs->total = *total;
+}
+
+static bool costs_done(void *ctx)
+{
+    return ((const struct costs *)ctx)->done;
+}
+
+int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struct gd_err *err)
+{
+    struct costs *costs = calloc(1, sizeof(*costs));
+    if (!costs) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    int rc = gd_watch_costs(call->debugger, on_costs, costs, err);
+    if (rc != GD_OK) {
+        free(costs);
+        return rc;
+    }
+    rc = repl_wait(call->repl, costs_done, costs, COST_SECONDS);
+    if (rc != GD_OK) {
+        costs->abandoned = true;
+        return gd_fail(err, rc,
+                       rc == GD_EINTR ? "interrupted while the trainer's answer was awaited"
+                                      : "the trainer has not answered");
+    }
+    *ret = costs->total;
+    free(costs);
+    return GD_OK;
+}
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+const char *watch_numbers_of(struct command_call *call, gd_node_id node)
+{
+    int number[MAX_COVERING];
+    size_t count = gd_watch_of_node(call->session, node, number, MAX_COVERING);
+    const char *text = "";
+    for (size_t i = 0; i < count && i < MAX_COVERING; i++) {
+        text = inspect_printf(call, "%s%s%d", text, i ? ", " : "", number[i]);
+    }
+    return count > MAX_COVERING
+               ? inspect_printf(call, "%s and %zu more", text, count - MAX_COVERING)
+               : text;
+}
+
+cJSON *watch_numbers_record(struct command_call *call, gd_node_id node)
+{
+    int number[MAX_COVERING];
+    size_t count = gd_watch_of_node(call->session, node, number, MAX_COVERING);
+    return cJSON_CreateIntArray(number, (int)(count < MAX_COVERING ? count : MAX_COVERING));
+}
+
+const char *watch_scope_mark(struct command_call *call, gd_scope_id scope)
+{
+    switch (gd_watch_scope_state(call->session, scope)) {
+    case GD_WATCHED_PART: return ", partly watched";
+    case GD_WATCHED_ALL: return ", watched";
+    default: return "";
+    }
+}

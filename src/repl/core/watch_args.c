@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/watch_args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/selector.h"
+#include "repl/core/command.h"
+
+#define MAX_STEPS 1000000 /* of -for */
+
+struct scan {
+    struct gd_arena *arena;
+    const char *text;
+    size_t at;
+    size_t closed; /* behind the last closing bracket */
+    size_t column; /* where text begins in the line */
+    struct gd_err *err;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static void skip_blanks(struct scan *scan)
+{
+    while (is_blank(scan->text[scan->at])) {
+        scan->at++;
+    }
+}
+
+/* `what` at that offset: says the column in the line as it was typed. */
+static int fault(const struct scan *scan, size_t at, int code, const char *what)
+{
+    gd_fail(scan->err, code, "%s (column %zu)", what, scan->column + at + 1);
+    if (scan->err) {
+        scan->err->offset = at;
+    }
+    return code;
+}
+
+static int no_memory(const struct scan *scan)
+{
+    return gd_fail(scan->err, GD_ENOMEM, "out of memory");
+}
+
+/* End of the word at `at`: blanks inside quotes and brackets belong to it. A bracket or a quote
+ * that is not closed is a letter like any other. */
+static size_t word_end(const struct scan *scan, size_t at)
+{
+    const char *text = scan->text;
+    size_t depth = 0;
+    for (; text[at] != '\0'; at++) {
+        char c = text[at];
+        const char *close = c == '"' || c == '\'' ? strchr(text + at + 1, c) : NULL;
+        if (close) {
+            at = (size_t)(close - text);
+        } else if (c == '(' || c == '[') {
+            depth++;
+        } else if ((c == ')' || c == ']') && depth > 0) {
+            depth--;
+        } else if (is_blank(c) && (depth == 0 || at >= scan->closed)) {
+            break;
+        }
+    }
+    return at;
+}
+
+static bool is_word(const struct scan *scan, size_t at, const char *word)
+{
+    size_t len = strlen(word);
+    return strncmp(scan->text + at, word, len) == 0 &&
+           (is_blank(scan->text[at + len]) || scan->text[at + len] == '\0');
+}
+
+/* The words from scan->at up to one of the two keywords (NULL: none) or the end, trimmed; scan->at
+ * then stands at the keyword. *from is where they begin. */
+static const char *take_up_to(struct scan *scan, const char *key, const char *other, size_t *from)
+{
+    skip_blanks(scan);
+    size_t end = scan->at;
+    *from = scan->at;
+    while (scan->text[scan->at] != '\0' && !is_word(scan, scan->at, key) &&
+           !(other && is_word(scan, scan->at, other))) {
+        end = word_end(scan, scan->at);
+        scan->at = end;
+        skip_blanks(scan);
+    }
+    return gd_arena_strndup(scan->arena, scan->text + *from, end - *from);
+}
+
+const char *watch_args_unquote(struct gd_arena *arena, const char *text)
+{
+    size_t len = strlen(text);
+    bool quoted = len >= 2 && (text[0] == '\'' || text[0] == '"') && text[len - 1] == text[0] &&
+                  memchr(text + 1, text[0], len - 2) == NULL;
+    return quoted ? gd_arena_strndup(arena, text + 1, len - 2) : text;
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* Moves an error inside a part of the text to its place in the text. */
+static int inside(const struct scan *scan, size_t from, int rc)
+{
+    if (scan->err) {
+        scan->err->offset += from;
+    }
+    return rc;
+}
+
+static int check_expression(const struct scan *scan, const char *text, size_t from)
+{
+    struct gd_expr *expr = NULL;
+    int rc = gd_expr_parse(text, &expr, scan->err);
+    if (rc != GD_OK) {
+        return inside(scan, from, rc);
+    }
+    gd_expr_destroy(expr);
+    return GD_OK;
+}
+
+/* A name of the training may stand in double quotes: "train loss" > 3. */
+static bool operator_behind_quote(const struct scan *scan)
+{
+    const char *close = strchr(scan->text + scan->at + 1, '"');
+    const char *next = close ? close + 1 + strspn(close + 1, " \t") : "";
+    return *next != '\0' && strchr("<>=!+-*/&|", *next) != NULL;
+}
+
+/* Quotes around the whole expression: *ret is what is inside. */
+static int take_quoted(struct scan *scan, const char **ret)
+{
+    size_t from = scan->at;
+    const char *close = strchr(scan->text + from + 1, scan->text[from]);
+    if (!close) {
+        return fault(scan, from, GD_EINVAL, "the quote is not closed");
+    }
+    scan->at = (size_t)(close - scan->text) + 1;
+    *ret = gd_arena_strndup(scan->arena, scan->text + from + 1, scan->at - from - 2);
+    if (!*ret) {
+        return no_memory(scan);
+    }
+    return check_expression(scan, *ret, from + 1);
+}
+
+static int take_expression(struct scan *scan, const char **ret)
+{
+    size_t from;
+    skip_blanks(scan);
+    if (scan->text[scan->at] == '\'' ||
+        (scan->text[scan->at] == '"' && !operator_behind_quote(scan))) {
+        return take_quoted(scan, ret);
+    }
+    *ret = take_up_to(scan, "on", "if", &from);
+    return *ret ? check_expression(scan, *ret, from) : no_memory(scan);
+}
+
+static int take_where(struct scan *scan, const char **ret)
+{
+    struct gd_selector *selector = NULL;
+    size_t from;
+    scan->at += 2; /* "on" */
+    const char *text = take_up_to(scan, "if", NULL, &from);
+    if (!text) {
+        return no_memory(scan);
+    }
+    if (text[0] == '\0') {
+        return fault(scan, from, GD_EUSAGE, "a selector is missing behind \"on\"");
+    }
+    if (text[0] == '\'') { /* double quotes are the selector's own: a name as it stands */
+        text = watch_args_unquote(scan->arena, text);
+        from++;
+    }
+    int rc = text ? gd_selector_parse(text, &selector, scan->err) : no_memory(scan);
+    if (rc != GD_OK) {
+        return inside(scan, from, rc);
+    }
+    gd_selector_destroy(selector);
+    *ret = text;
+    return GD_OK;
+}
+
+static int take_guard(struct scan *scan, const char **ret)
+{
+    scan->at += 2; /* "if" */
+    skip_blanks(scan);
+    size_t from = scan->at;
+    const char *text = gd_arena_strdup(scan->arena, scan->text + from);
+    const char *bare = text ? watch_args_unquote(scan->arena, text) : NULL;
+    if (!bare) {
+        return no_memory(scan);
+    }
+    if (bare[0] == '\0') {
+        return fault(scan, from, GD_EUSAGE, "an expression is missing behind \"if\"");
+    }
+    scan->at += strlen(scan->text + from);
+    *ret = bare;
+    return check_expression(scan, bare, from + (bare != text ? 1 : 0));
+}
+
+/* [on SELECTOR] [if EXPR] and nothing else. */
+static int take_tail(struct scan *scan, struct watch_args *args)
+{
+    int rc = GD_OK;
+    skip_blanks(scan);
+    if (is_word(scan, scan->at, "on")) {
+        rc = take_where(scan, &args->where);
+    }
+    skip_blanks(scan);
+    if (rc == GD_OK && is_word(scan, scan->at, "if")) {
+        rc = take_guard(scan, &args->guard);
+    }
+    if (rc == GD_OK && scan->text[scan->at] != '\0') {
+        rc = fault(scan, scan->at, GD_EUSAGE, "\"on SELECTOR\" or \"if EXPR\" is expected");
+    }
+    return rc;
+}
+
+/* ---- parameters ---------------------------------------------------------------------------- */
+
+static int parse_value(const struct scan *scan, size_t from, const char *text,
+                       struct gd_condition_value *value)
+{
+    char *end = NULL;
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        value->type = GD_PARAM_BOOL;
+        value->value = *text == 't';
+        return GD_OK;
+    }
+    value->type = GD_PARAM_FLOAT;
+    value->value = strtod(text, &end);
+    if (end == text || (*end != '\0' && strcmp(end, "%") != 0)) {
+        gd_fail(scan->err, GD_EINVAL, "%.60s=%.60s: \"%.60s\" is no number (column %zu)",
+                value->name, text, text, scan->column + from + 1);
+        return inside(scan, from, GD_EINVAL);
+    }
+    return GD_OK;
+}
+
+/* PARAM=VALUE words up to `on`, `if` or the end. */
+static int take_values(struct scan *scan, bool edit, struct watch_args *args)
+{
+    for (skip_blanks(scan); scan->text[scan->at] != '\0'; skip_blanks(scan)) {
+        size_t from = scan->at;
+        size_t end = word_end(scan, from);
+        if (is_word(scan, from, "on") || is_word(scan, from, "if")) {
+            break;
+        }
+        char *word = gd_arena_strndup(scan->arena, scan->text + from, end - from);
+        char *equals = word ? strchr(word, '=') : NULL;
+        if (!word) {
+            return no_memory(scan);
+        }
+        if (!equals || equals == word) {
+            gd_fail(scan->err, GD_EUSAGE,
+                    "\"%.60s\" is neither PARAM=VALUE nor \"on SELECTOR\" nor \"if EXPR\" (column "
+                    "%zu)",
+                    word, scan->column + from + 1);
+            return inside(scan, from, GD_EUSAGE);
+        }
+        if (args->value_count == GD_MAX_CONDITION_PARAMS) {
+            return fault(scan, from, GD_EINVAL, "too many parameters");
+        }
+        struct gd_condition_value *value = &args->values[args->value_count];
+        *equals = '\0';
+        value->name = word;
+        bool off = edit && strcmp(equals + 1, "off") == 0;
+        int rc = off ? GD_OK : parse_value(scan, from, equals + 1, value);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        args->off |= off ? 1u << args->value_count : 0;
+        args->value_count++;
+        scan->at = end;
+    }
+    return GD_OK;
+}
+
+/* ---- the head ------------------------------------------------------------------------------ */
+
+/* -for N: how many steps in a row. */
+static int take_steps(struct scan *scan, struct watch_args *args)
+{
+    int64_t steps;
+    scan->at = word_end(scan, scan->at);
+    skip_blanks(scan);
+    size_t end = word_end(scan, scan->at);
+    const char *word = gd_arena_strndup(scan->arena, scan->text + scan->at, end - scan->at);
+    if (!word) {
+        return no_memory(scan);
+    }
+    if (arg_count(word, 1, MAX_STEPS, &steps, NULL) != GD_OK) {
+        return fault(scan, scan->at, GD_EINVAL,
+                     "-for takes a number of steps, from 1 to a million");
+    }
+    args->steps = (uint32_t)steps;
+    scan->at = end;
+    return GD_OK;
+}
+
+static int take_options(struct scan *scan, struct watch_args *args)
+{
+    for (skip_blanks(scan); scan->text[scan->at] == '-'; skip_blanks(scan)) {
+        if (is_word(scan, scan->at, "-exact")) {
+            args->when = GD_WHEN_EXACT;
+        } else if (is_word(scan, scan->at, "-step")) {
+            args->when = GD_WHEN_STEP_END;
+        } else if (is_word(scan, scan->at, "-for")) {
+            int rc = take_steps(scan, args);
+            if (rc != GD_OK) {
+                return rc;
+            }
+            continue;
+        } else {
+            break; /* an expression may begin with a minus */
+        }
+        scan->at = word_end(scan, scan->at);
+    }
+    return GD_OK;
+}
+
+/* The condition that the word at scan->at names; NULL: none, and err says which there are.
+ * *operand: what follows makes it a part of an expression. */
+static const struct gd_condition *condition_here(struct scan *scan, size_t *end, bool *operand)
+{
+    const struct gd_condition *found = NULL;
+    *end = scan->at + strcspn(scan->text + scan->at, " \t");
+    char *word = gd_arena_strndup(scan->arena, scan->text + scan->at, *end - scan->at);
+    const char *next = scan->text + *end + strspn(scan->text + *end, " \t");
+    if (!word || gd_condition_find(word, &found, scan->err) != GD_OK) {
+        return NULL;
+    }
+    *operand = strncmp(next, "==", 2) == 0 || (*next != '\0' && strchr("<>!&|+*/", *next));
+    return found;
+}
+
+/* Whether the head is meant as an expression although its first word is no condition: then errors
+ * speak of the expression. */
+static bool meant_as_expression(const struct scan *scan)
+{
+    struct scan ahead = *scan;
+    size_t from;
+    const char *head = take_up_to(&ahead, "on", "if", &from);
+    if (!head || strpbrk(head, "<>|&(") || strstr(head, "==") || strstr(head, "!=") ||
+        strchr("'\"!-.0123456789", head[0])) {
+        return true;
+    }
+    size_t len = strcspn(head, " \t+-*/=");
+    char *name = gd_arena_strndup(scan->arena, head, len);
+    return !name || gd_statistic_find(name, NULL) != GD_STAT_NONE;
+}
+
+static int take_head(struct scan *scan, struct watch_args *args)
+{
+    size_t end;
+    bool operand = false;
+    skip_blanks(scan);
+    if (scan->text[scan->at] == '\0' || is_word(scan, scan->at, "on") ||
+        is_word(scan, scan->at, "if")) {
+        return fault(scan, scan->at, GD_EUSAGE,
+                     "name a condition (\"info conditions\" lists them) or write an expression");
+    }
+    args->has_head = true;
+    const struct gd_condition *condition = condition_here(scan, &end, &operand);
+    if (condition && !operand) {
+        args->condition = condition;
+        scan->at = end;
+        return take_values(scan, false, args);
+    }
+    if (operand || meant_as_expression(scan)) {
+        return take_expression(scan, &args->expression);
+    }
+    return inside(scan, scan->at, GD_ENOTFOUND);
+}
+
+static struct scan scan_of(struct gd_arena *arena, const char *text, size_t column,
+                           struct gd_err *err)
+{
+    struct scan scan = {.arena = arena, .text = text, .column = column, .err = err};
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        scan.closed = text[i] == ')' || text[i] == ']' ? i + 1 : scan.closed;
+    }
+    return scan;
+}
+
+int watch_args_parse(struct gd_arena *arena, const char *text, size_t column,
+                     struct watch_args *ret, struct gd_err *err)
+{
+    struct gd_err ignored;
+    struct scan scan = scan_of(arena, text, column, err ? err : &ignored);
+    *ret = (struct watch_args){.when = GD_WHEN_AUTO};
+    int rc = take_options(&scan, ret);
+    rc = rc == GD_OK ? take_head(&scan, ret) : rc;
+    return rc == GD_OK ? take_tail(&scan, ret) : rc;
+}
+
+int watch_args_parse_edit(struct gd_arena *arena, const char *text, size_t column,
+                          const struct gd_condition *condition, struct watch_args *ret,
+                          struct gd_err *err)
+{
+    struct gd_err ignored;
+    struct scan scan = scan_of(arena, text, column, err ? err : &ignored);
+    int rc = GD_OK;
+    *ret = (struct watch_args){.when = GD_WHEN_AUTO, .condition = condition};
+    skip_blanks(&scan);
+    bool tail = is_word(&scan, scan.at, "on") || is_word(&scan, scan.at, "if");
+    if (text[scan.at] == '\0') {
+        return fault(&scan, scan.at, GD_EUSAGE, "what shall change?");
+    }
+    ret->has_head = !tail;
+    if (!tail && condition) {
+        rc = take_values(&scan, true, ret);
+    } else if (!tail) {
+        rc = meant_as_expression(&scan) ? take_expression(&scan, &ret->expression)
+                                        : fault(&scan, scan.at, GD_EUSAGE,
+                                                "that is neither an expression nor one of \"on\", "
+                                                "\"if\", \"add\", \"remove\"");
+    }
+    return rc == GD_OK ? take_tail(&scan, ret) : rc;
+}

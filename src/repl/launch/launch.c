@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/launch/launch.h"
+#include "base/owner.h"
+#include "repl/core/repl_impl.h"
+#include "repl/launch/launch_output.h"
+#include "repl/launch/launch_python.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_LOG_LINE  8192
+#define KILL_PATIENCE 3.0 /* seconds between asking to end and ending */
+
+extern char **environ;
+
+struct repl_launch {
+    pid_t pid;    /* 0 before the first start */
+    bool alive;   /* not reaped */
+    bool running; /* its end was not reported yet: its last output comes first */
+    bool detached;
+    ev_child child;
+    int status;   /* from waitpid */
+    off_t end_at; /* size of its output when it ended */
+    struct launch_output out;
+    char **argv;
+    char end_text[128];
+    struct { /* ring of lines */
+        char **line;
+        size_t room, first, count;
+        uint64_t dropped;
+    } log;
+};
+
+/* ---- the log ---- */
+
+static struct repl_launch *get_launch(struct repl *repl)
+{
+    if (repl->launch == NULL) {
+        repl->launch = calloc(1, sizeof(*repl->launch));
+        if (repl->launch != NULL) {
+            repl->launch->out.fd = -1;
+        }
+    }
+    return repl->launch;
+}
+
+static void log_drop_oldest(struct repl_launch *launch)
+{
+    free(launch->log.line[launch->log.first]);
+    launch->log.first = (launch->log.first + 1) % launch->log.room;
+    launch->log.count--;
+    launch->log.dropped++;
+}
+
+/* Makes room for one line more; the ring is laid out anew when it grows. */
+static bool log_reserve(struct repl_launch *launch, size_t max)
+{
+    while (launch->log.count > 0 && launch->log.count >= max) {
+        log_drop_oldest(launch);
+    }
+    if (launch->log.count < launch->log.room) {
+        return true;
+    }
+    size_t room = launch->log.room > 0 ? launch->log.room * 2 : 64;
+    char **line = calloc(room, sizeof(*line));
+    if (line == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < launch->log.count; i++) {
+        line[i] = launch->log.line[(launch->log.first + i) % launch->log.room];
+    }
+    free(launch->log.line);
+    launch->log.line = line;
+    launch->log.room = room;
+    launch->log.first = 0;
+    return true;
+}
+
+void repl_launch_log(struct repl *repl, const char *text)
+{
+    struct repl_launch *launch = get_launch(repl);
+    size_t max = (size_t)repl->debugger->settings.max_log_lines;
+
+    if (launch == NULL || max == 0 || !log_reserve(launch, max)) {
+        return;
+    }
+    char *copy = strndup(text, MAX_LOG_LINE);
+    if (copy != NULL) {
+        launch->log.line[(launch->log.first + launch->log.count) % launch->log.room] = copy;
+        launch->log.count++;
+    }
+}
+
+size_t launch_log_count(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->log.count : 0;
+}
+
+const char *launch_log_line(const struct repl *repl, size_t index)
+{
+    const struct repl_launch *launch = repl->launch;
+    if (launch == NULL || index >= launch->log.count) {
+        return "";
+    }
+    return launch->log.line[(launch->log.first + index) % launch->log.room];
+}
+
+uint64_t launch_log_dropped(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->log.dropped : 0;
+}
+
+/* ---- output ---- */
+
+static void on_line(void *ctx, const char *text)
+{
+    struct repl *repl = ctx;
+    struct gd_event event = {.type = GD_EV_LOG, .session = repl->debugger->current, .text = text};
+    gd_debugger_emit(repl->debugger, &event);
+}
+
+/* ---- the end ---- */
+
+static void report_end(struct repl *repl, int status)
+{
+    struct repl_launch *launch = repl->launch;
+    cJSON *object = repl->options.json ? cJSON_CreateObject() : NULL;
+
+    if (WIFEXITED(status)) {
+        snprintf(launch->end_text, sizeof(launch->end_text), "exited with status %d",
+                 WEXITSTATUS(status));
+        cJSON_AddNumberToObject(object, "status", WEXITSTATUS(status));
+    } else {
+        int number = WTERMSIG(status);
+        snprintf(launch->end_text, sizeof(launch->end_text), "was killed by signal %d (%s)", number,
+                 strsignal(number));
+        cJSON_AddNumberToObject(object, "signal", number);
+    }
+    if (status != 0 && repl->whole_job) {
+        repl->program_failed = true;
+    } else if (status != 0) {
+        repl_training_failed(repl);
+    }
+    bool quiet =
+        repl->muted || ((repl->winding_up || repl->whole_job) && status == 0); /* nobody asks */
+    if (repl->ending || (quiet && !repl->options.json)) {
+        cJSON_Delete(object);
+        return;
+    }
+    if (repl->options.json) {
+        cJSON_AddNumberToObject(object, "pid", (double)launch->pid);
+        repl_write_json(repl, NULL, "exited", object);
+        return;
+    }
+    struct gd_arena arena;
+    gd_arena_init(&arena, 1 << 20);
+    repl_printf(repl, false, "The program %s (pid %ld) %s.\n",
+                repl_safe(repl, &arena, launch_program(repl)), (long)launch->pid, launch->end_text);
+    gd_arena_deinit(&arena);
+}
+
+/* Its last lines come before its end. What it started itself may write on. */
+static void on_read(void *ctx)
+{
+    struct repl *repl = ctx;
+    struct repl_launch *launch = repl->launch;
+
+    if (launch->alive || launch->out.reading) {
+        return;
+    }
+    if (launch->running && (launch->out.at_end || launch->out.at >= launch->end_at)) {
+        launch_output_end_line(&launch->out);
+        launch->running = false;
+        report_end(repl, launch->status);
+    }
+    if (!launch->running && launch->out.at_end && !launch_output_is_written(&launch->out)) {
+        launch_output_end_line(&launch->out);
+        launch_output_close(&launch->out);
+    }
+}
+
+static void on_child(struct ev_loop *loop, ev_child *child, int events)
+{
+    struct repl *repl = child->data;
+    struct repl_launch *launch = repl->launch;
+
+    (void)events;
+    ev_child_stop(loop, child);
+    launch->alive = false;
+    launch->status = child->rstatus;
+    launch->end_at = launch_output_size(&launch->out);
+    launch_output_read(&launch->out, (size_t)4 << 20);
+    on_read(repl);
+}
+
+/* ---- the start ---- */
+
+static char *make_variable(struct gd_arena *arena, const char *name, const char *value)
+{
+    size_t size = strlen(name) + strlen(value) + 2;
+    char *text = gd_arena_alloc(arena, size);
+    if (text != NULL) {
+        snprintf(text, size, "%s=%s", name, value);
+    }
+    return text;
+}
+
+struct variable {
+    const char *name;
+    const char *value; /* NULL: not set */
+};
+
+/* Ours, then everything of our own environment that does not name the same. */
+static char **make_environment(struct gd_arena *arena, const struct variable *ours, size_t count)
+{
+    size_t have = 0;
+    size_t used = 0;
+
+    while (environ[have] != NULL) {
+        have++;
+    }
+    char **list = gd_arena_alloc(arena, (have + count + 1) * sizeof(*list));
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        if (ours[i].value == NULL) {
+            continue;
+        }
+        list[used] = make_variable(arena, ours[i].name, ours[i].value);
+        if (list[used++] == NULL) {
+            return NULL;
+        }
+    }
+    for (size_t i = 0; list != NULL && i < have; i++) {
+        bool replaced = false;
+        for (size_t k = 0; k < count; k++) {
+            size_t len = strlen(ours[k].name);
+            replaced =
+                replaced || (strncmp(environ[i], ours[k].name, len) == 0 && environ[i][len] == '=');
+        }
+        if (!replaced) {
+            list[used++] = environ[i];
+        }
+    }
+    if (list != NULL) {
+        list[used] = NULL;
+    }
+    return list;
+}
+
+/* What gradb's own agents connect to: the socket, else the port. A program that runs here reaches
+ * all addresses, and any loopback name, by 127.0.0.1. */
+static char *agent_address(struct repl *repl, const char *host, const char *port,
+                           struct gd_arena *arena)
+{
+    const struct gd_server_ops *server = repl->debugger->server;
+    const char *socket = server != NULL ? server->socket(repl->debugger->server_ctx) : NULL;
+    char local[300];
+
+    snprintf(local, sizeof(local), "%s:%s", host, port);
+    return gd_arena_strdup(arena, socket != NULL ? socket : local);
+}
+
+static char **child_environment(struct repl *repl, const char *address, struct gd_arena *arena)
+{
+    bool tcp = gd_unix_path(address) == NULL;
+    const char *colon = strrchr(address, ':');
+    const char *port = colon != NULL ? colon + 1 : address;
+    char *host = gd_arena_strndup(arena, address, colon != NULL ? (size_t)(colon - address) : 0);
+    const char *token = repl->debugger->settings.token;
+    const char *unbuffered = getenv("PYTHONUNBUFFERED");
+    const char *job = getenv("GRADB_JOB");
+    struct launch_python python;
+    char made[64];
+
+    launch_python_find(arena, &python);
+    if (host != NULL &&
+        (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 ||
+         strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0)) {
+        host = gd_arena_strdup(arena, "127.0.0.1");
+    }
+    char *here = host != NULL ? agent_address(repl, host, port, arena) : NULL;
+    if (here == NULL) {
+        return NULL;
+    }
+    snprintf(made, sizeof(made), "run-%ld-%.0f", (long)getpid(), repl_now(repl) * 1000);
+    struct variable ours[] = {
+        {"GRADB_ADDRESS", here},
+        {"GRADB_RUN", here}, /* its user knows who stops it */
+        {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
+        {"GRADB_JOB", job != NULL ? job : gd_arena_strdup(arena, made)},
+        {"GRADB_DISABLE", NULL},
+        {"ENABLE_MS_DEBUGGER", tcp ? "1" : NULL},
+        {"MS_DEBUGGER_HOST", tcp ? host : NULL},
+        {"MS_DEBUGGER_PORT", tcp ? port : NULL},
+        {"PYTHONUNBUFFERED", unbuffered != NULL ? unbuffered : "1"},
+        {"PYTHONPATH", python.path != NULL ? python.path : getenv("PYTHONPATH")},
+        {"GRADB_LIBRARY", python.library != NULL ? python.library : getenv("GRADB_LIBRARY")},
+    };
+    return make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
+}
+
+/* In the child: never returns. In a session of its own no terminal reaches it, whatever happens to
+ * gradb. `failed` carries errno of a failed exec. */
+static void exec_child(char *const argv[], char **env, int output, int failed)
+{
+    sigset_t none;
+    int null = open("/dev/null", O_RDONLY);
+
+    setsid();
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    dup2(null, 0);
+    dup2(output, 1);
+    dup2(output, 2);
+    execvpe(argv[0], argv, env);
+    int code = errno;
+    ssize_t written = write(failed, &code, sizeof(code));
+    _exit(written == (ssize_t)sizeof(code) ? 127 : 126);
+}
+
+/* Waits for exec to succeed (the pipe closes) or to say why not. */
+static int exec_error(int fd)
+{
+    int code = 0;
+    ssize_t got;
+    do {
+        got = read(fd, &code, sizeof(code));
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(code) ? code : 0;
+}
+
+static int fork_program(char *const argv[], char **env, int output, pid_t *ret, struct gd_err *err)
+{
+    int failed[2];
+
+    if (pipe2(failed, O_CLOEXEC) != 0) {
+        return gd_fail_errno(err, GD_EIO, "cannot start %s", argv[0]);
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        exec_child(argv, env, output, failed[1]);
+    }
+    int why = pid < 0 ? errno : 0;
+    close(failed[1]);
+    why = pid > 0 ? exec_error(failed[0]) : why;
+    close(failed[0]);
+    errno = why;
+    if (pid < 0) {
+        return gd_fail_errno(err, GD_EIO, "cannot start %s", argv[0]);
+    }
+    if (why != 0) {
+        int code = why == ENOENT ? GD_ENOTFOUND : GD_EIO;
+        gd_fail_errno(err, code, "cannot run %s", argv[0]);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        return code;
+    }
+    *ret = pid;
+    return GD_OK;
+}
+
+static void free_argv(struct repl_launch *launch)
+{
+    for (size_t i = 0; launch->argv != NULL && launch->argv[i] != NULL; i++) {
+        free(launch->argv[i]);
+    }
+    free(launch->argv);
+    launch->argv = NULL;
+}
+
+static int keep_argv(struct repl_launch *launch, char *const argv[])
+{
+    size_t count = 0;
+    while (argv[count] != NULL) {
+        count++;
+    }
+    char **copy = calloc(count + 1, sizeof(*copy));
+    if (copy == NULL) {
+        return GD_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = strdup(argv[i]); /* argv may be the kept one: free after copying */
+    }
+    free_argv(launch);
+    launch->argv = copy;
+    for (size_t i = 0; i < count; i++) {
+        if (copy[i] == NULL) {
+            return GD_ENOMEM;
+        }
+    }
+    return GD_OK;
+}
+
+static int may_start(struct repl *repl, const struct repl_launch *launch, struct gd_err *err)
+{
+    int rc = repl_check_seal(repl, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (launch->running) {
+        return gd_fail(err, GD_ESTATE, "%s is running already: \"kill\" ends it",
+                       launch_program(repl));
+    }
+    if (!ev_is_default_loop(repl->loop)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "programs can only be started from the default loop");
+    }
+    return GD_OK;
+}
+
+/* Of a program before it, somebody may still write: that file stays where it is. */
+static int open_output(struct repl *repl, const char *program, int *fd, struct gd_err *err)
+{
+    struct repl_launch *launch = repl->launch;
+
+    launch_output_close(&launch->out);
+    launch->out = (struct launch_output){.on_line = on_line, .on_read = on_read, .ctx = repl};
+    return launch_output_open(&launch->out, program, fd, err);
+}
+
+static void begin(struct repl *repl, pid_t pid)
+{
+    struct repl_launch *launch = repl->launch;
+
+    launch->pid = pid;
+    launch->alive = launch->running = true;
+    launch->detached = false;
+    launch->end_text[0] = '\0';
+    launch_output_watch(&launch->out, repl->loop, pid);
+    ev_child_init(&launch->child, on_child, pid, 0);
+    launch->child.data = repl;
+    ev_child_start(repl->loop, &launch->child);
+}
+
+int launch_start(struct repl *repl, char *const argv[], const char *address, struct gd_err *err)
+{
+    struct repl_launch *launch = get_launch(repl);
+    struct gd_arena arena;
+    int fd = -1;
+    pid_t pid = 0;
+
+    if (launch == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    int rc = may_start(repl, launch, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    gd_arena_init(&arena, (size_t)16 << 20);
+    char **env = child_environment(repl, address, &arena);
+    rc = env != NULL ? open_output(repl, argv[0], &fd, err)
+                     : gd_fail(err, GD_ENOMEM, "out of memory");
+    if (rc == GD_OK) {
+        rc = fork_program(argv, env, fd, &pid, err);
+        close(fd);
+    }
+    gd_arena_deinit(&arena);
+    if (rc == GD_OK) {
+        begin(repl, pid);
+        return keep_argv(launch, argv) == GD_OK ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    launch_output_close(&launch->out);
+    return rc;
+}
+
+const char *launch_output_path(const struct repl *repl)
+{
+    return repl->launch != NULL && repl->launch->out.fd >= 0 ? repl->launch->out.path : "";
+}
+
+bool launch_is_running(const struct repl *repl)
+{
+    return repl->launch != NULL && repl->launch->running;
+}
+
+pid_t launch_pid(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->pid : 0;
+}
+
+#define EXITING                                                                                    \
+    0x4 /* PF_EXITING of the kernel: its descriptors are closed before it is a zombie              \
+         */
+
+bool launch_has_process(const struct repl *repl, pid_t pid)
+{
+    char path[64], text[512];
+    unsigned long flags = EXITING;
+
+    if (!launch_is_running(repl) || pid <= 0 || getsid(pid) != repl->launch->pid) {
+        return false;
+    }
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    size_t len = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    text[len] = '\0';
+    const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
+    if (end == NULL || sscanf(end, ") %*c %*d %*d %*d %*d %*d %lu", &flags) != 1) {
+        return false;
+    }
+    return (flags & EXITING) == 0;
+}
+
+const char *launch_program(const struct repl *repl)
+{
+    bool known =
+        repl->launch != NULL && repl->launch->argv != NULL && repl->launch->argv[0] != NULL;
+    return known ? repl->launch->argv[0] : "";
+}
+
+char *const *launch_argv(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->argv : NULL;
+}
+
+const char *launch_end_text(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->end_text : "";
+}
+
+static bool has_ended(void *ctx)
+{
+    return !((struct repl_launch *)ctx)->running;
+}
+
+void launch_wait(struct repl *repl, double seconds)
+{
+    if (launch_is_running(repl)) {
+        repl_wait(repl, has_ended, repl->launch, seconds);
+    }
+}
+
+static void signal_group(const struct repl_launch *launch, int number)
+{
+    if (launch->alive) { /* else the number may be another's */
+        kill(-launch->pid, number);
+    }
+}
+
+void launch_kill(struct repl *repl)
+{
+    struct repl_launch *launch = repl->launch;
+    bool quit = repl->quit;
+    bool muted = repl->muted;
+
+    if (!launch_is_running(repl)) {
+        return;
+    }
+    repl->quit = false; /* the waits below go on while we quit */
+    repl->muted = true;
+    signal_group(launch, SIGTERM);
+    signal_group(launch, SIGCONT);
+    if (repl_wait(repl, has_ended, launch, KILL_PATIENCE) != GD_OK && launch->running) {
+        signal_group(launch, SIGKILL);
+        repl_wait(repl, has_ended, launch, KILL_PATIENCE);
+    }
+    repl->quit = quit;
+    repl->muted = muted;
+}
+
+void launch_detach(struct repl *repl)
+{
+    if (launch_is_running(repl)) {
+        repl->launch->detached = true;
+    }
+}
+
+bool launch_is_detached(const struct repl *repl)
+{
+    return repl->launch != NULL && repl->launch->detached;
+}
+
+void repl_launch_free(struct repl *repl)
+{
+    struct repl_launch *launch = repl->launch;
+
+    if (launch == NULL) {
+        return;
+    }
+    if (launch->alive) {
+        ev_child_stop(repl->loop, &launch->child);
+    }
+    launch_output_close(&launch->out);
+    while (launch->log.count > 0) {
+        log_drop_oldest(launch);
+    }
+    free(launch->log.line);
+    free_argv(launch);
+    free(launch);
+    repl->launch = NULL;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/launch/launch_python.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY   "libgradb.so.1"
+#define BOOT      "gradb/_boot"
+/* Where an installation, a virtual environment that a wheel went into, and the package itself have
+ * it, from the folder of this program on. */
+#define INSTALLED "../" GRADB_DATADIR "/gradb/python/"
+#define PACKAGES  "../lib*/python3*/*-packages/"
+#define INSIDE    "../../"
+
+/* ---- what is where ---- */
+
+/* The folder that this program lies in; false when nobody knows. */
+static bool own_folder(char ret[PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+    if (len <= 0) {
+        return false;
+    }
+    ret[len] = '\0';
+    char *slash = strrchr(ret, '/');
+    if (slash == NULL) {
+        return false;
+    }
+    *slash = '\0';
+    return true;
+}
+
+/* folder/rest without links and dots when it can be read, else NULL. */
+static const char *existing(struct gd_arena *arena, const char *folder, const char *rest)
+{
+    char path[2 * PATH_MAX];
+    char real[PATH_MAX];
+
+    int len = snprintf(path, sizeof(path), "%s/%s", folder, rest);
+    if (len < 0 || (size_t)len >= sizeof(path) || access(path, R_OK) != 0 ||
+        realpath(path, real) == NULL) {
+        return NULL;
+    }
+    return gd_arena_strdup(arena, real);
+}
+
+/* The first that a pattern finds below the folder. */
+static const char *matching(struct gd_arena *arena, const char *folder, const char *pattern)
+{
+    char text[2 * PATH_MAX];
+    glob_t found;
+    const char *path = NULL;
+
+    int len = snprintf(text, sizeof(text), "%s/%s", folder, pattern);
+    if (len < 0 || (size_t)len >= sizeof(text) || glob(text, 0, NULL, &found) != 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < found.gl_pathc && path == NULL; i++) {
+        path = existing(arena, found.gl_pathv[i], ".");
+    }
+    globfree(&found);
+    return path;
+}
+
+/* Beside this program, in a build tree, or where it was installed. */
+static const char *find_library(struct gd_arena *arena, const char *own)
+{
+    static const char tree[] = "agent/" LIBRARY;
+    static const char installed[] = "../" GRADB_LIBDIR "/" LIBRARY;
+    static const char *const places[] = {LIBRARY, tree, installed, "../lib/" LIBRARY,
+                                         INSIDE "gradb/" LIBRARY};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const char *path = existing(arena, own, places[i]);
+        if (path != NULL) {
+            return path;
+        }
+    }
+    return matching(arena, own, PACKAGES "gradb*/" LIBRARY);
+}
+
+/* A build tree has a file that names the source tree's folder. */
+static const char *find_boot(struct gd_arena *arena, const char *own)
+{
+    const char *boot = existing(arena, own, INSTALLED BOOT);
+    const char *tree = existing(arena, own, "../python/tree");
+    char line[PATH_MAX];
+
+    if (boot == NULL) {
+        boot = existing(arena, own, INSIDE BOOT);
+    }
+    if (boot == NULL && tree == NULL) {
+        boot = matching(arena, own, PACKAGES BOOT);
+    }
+    if (boot != NULL || tree == NULL) {
+        return boot;
+    }
+    FILE *file = fopen(tree, "re");
+    if (file == NULL) {
+        return NULL;
+    }
+    if (fgets(line, sizeof(line), file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        boot = existing(arena, line, BOOT);
+    }
+    fclose(file);
+    return boot;
+}
+
+/* An empty part of PYTHONPATH would be the current folder: an empty variable adds none. */
+static const char *in_front(struct gd_arena *arena, const char *boot)
+{
+    const char *old = getenv("PYTHONPATH");
+    if (old == NULL || old[0] == '\0') {
+        return boot;
+    }
+    size_t size = strlen(boot) + strlen(old) + 2;
+    char *path = gd_arena_alloc(arena, size);
+    if (path != NULL) {
+        snprintf(path, size, "%s:%s", boot, old);
+    }
+    return path;
+}
+
+void launch_python_find(struct gd_arena *arena, struct launch_python *ret)
+{
+    char own[PATH_MAX];
+    const char *given = getenv("GRADB_LIBRARY");
+
+    *ret = (struct launch_python){NULL, NULL};
+    if (!own_folder(own)) {
+        return;
+    }
+    const char *boot = find_boot(arena, own);
+    if (boot != NULL) {
+        ret->path = in_front(arena, boot);
+    }
+    if (given == NULL || given[0] == '\0') {
+        ret->library = find_library(arena, own);
+    }
+}
+
+/* ---- why it was not seen ---- */
+
+static bool is_python(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    const char *name = slash != NULL ? slash + 1 : program;
+    size_t len = strlen(name);
+
+    return strncmp(name, "python", 6) == 0 || strcmp(name, "torchrun") == 0 ||
+           (len > 3 && strcmp(name + len - 3, ".py") == 0);
+}
+
+/* Whether one of the interpreter's own options makes it ignore PYTHONPATH or sitecustomize. */
+static bool is_isolated(char *const argv[])
+{
+    for (size_t i = 1; argv[i] != NULL && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
+        for (const char *p = argv[i] + 1; *p != '\0'; p++) {
+            if (*p == 'c' || *p == 'm') {
+                return false; /* what follows is the program's */
+            }
+            if (*p == 'W' || *p == 'X') {
+                i += p[1] == '\0' && argv[i + 1] != NULL ? 1 : 0;
+                break;
+            }
+            if (*p == 'I' || *p == 'E' || *p == 'S') {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* That the agent is not there, and where it was looked for; NULL: it is. */
+static const char *missing_agent(struct gd_arena *arena)
+{
+    static const char form[] = "gradb's Python agent was not found in %s/" INSTALLED
+                               ", %s/" PACKAGES " or %s/" INSIDE ": \"pip install\" gradb there";
+    char own[PATH_MAX];
+    char text[4 * PATH_MAX];
+
+    if (!own_folder(own) || find_boot(arena, own) != NULL) {
+        return NULL;
+    }
+    snprintf(text, sizeof(text), form, own, own, own);
+    return gd_arena_strdup(arena, text);
+}
+
+const char *launch_python_hint(struct gd_arena *arena, char *const argv[], bool went_well)
+{
+    if (argv == NULL || argv[0] == NULL || !is_python(argv[0])) {
+        return NULL;
+    }
+    const char *missing = missing_agent(arena);
+    if (missing != NULL) {
+        return missing;
+    }
+    if (is_isolated(argv)) {
+        return "Python does not look for gradb with -I, -E or -S: \"pip install ./python\", then "
+               "\"python -m gradb SCRIPT\"";
+    }
+    if (went_well) {
+        return "a PyTorch program is seen when it makes an optimizer, calls a module in training "
+               "or runs backward(); if it did, start it by \"python -m gradb SCRIPT\"";
+    }
+    return NULL;
+}

@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The prompt: readline's callback interface on the event loop, or plain lines when stdin is no
+ * terminal. Reports that come while a line is being typed are printed above it. */
+#include "repl/line/line.h"
+#include "repl/core/parse.h"
+#include "repl/core/repl_impl.h"
+#include "repl/line/line_moves.h"
+#include "repl/line/tty.h"
+#include "repl/line/tty_out.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+
+#define MOST_AHEAD ((size_t)1 << 16) /* bytes that were typed before they were wanted */
+
+struct line {
+    struct repl *repl;
+    bool terminal;
+    bool at_prompt; /* readline shows the prompt now */
+    bool ended;     /* end of input */
+    bool executing; /* a line that was typed */
+    bool left;      /* the prompt ends, the session goes on */
+    bool held;      /* keys wait until the terminal has taken what they shall follow */
+    ev_io input;
+    ev_signal winch;
+    ev_signal cont;
+    ev_signal suspend;
+    bool pasting; /* bytes of the terminal are text, not keys */
+    struct gd_buf pasted;
+    size_t paste_matched;  /* bytes of the mark that ends it */
+    struct gd_buf pending; /* bytes of a pipe that are no line yet */
+    struct gd_buf ahead;   /* typed while no prompt was there: the answer to a question, and more */
+    /* paging */
+    int rows_printed; /* since the command began */
+    bool paging;      /* the question stands on the screen */
+    bool page_all;    /* c: no more questions for this command */
+    bool page_none;   /* q: the rest of this command's output is dropped */
+};
+
+/* readline keeps its state in globals, and its callbacks take no context. */
+static struct line *active;
+
+/* ---- completion ---- */
+
+static int screen_rows(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 4) {
+        return 24;
+    }
+    return size.ws_row;
+}
+
+static char **complete_word(const char *text, int start, int end)
+{
+    (void)text;
+    return active != NULL ? line_complete(active->repl, start, end) : NULL;
+}
+
+static void write_matches(void *ctx, const char *row)
+{
+    (void)ctx;
+    fprintf(rl_outstream, "%s\n", row);
+}
+
+/* A screenful at most and no question: readline would wait for its answer, and the training
+ * process for us. */
+static void show_matches(char **matches, int count, int longest)
+{
+    (void)longest;
+    int width = out_width(&(struct repl_out){.repl = active->repl});
+
+    fputc('\n', rl_outstream);
+    line_match_rows(matches, count, width, screen_rows() - 3, write_matches, NULL);
+    rl_forced_update_display();
+}
+
+/* ---- output ---- */
+
+static void take_width(struct line *line)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        repl_set_width(line->repl, size.ws_col);
+    }
+}
+
+static bool may_page(const struct line *line)
+{
+    return line->terminal && line->repl->depth > 0 && !line->paging && !line->page_all &&
+           line->repl->debugger->settings.pagination && isatty(STDOUT_FILENO) &&
+           !line->repl->pumping;
+}
+
+/* Asks, and waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of
+ * input. That end (C-d) is one of the answer, and the next prompt finds its own. */
+static char *read_answer(struct line *line, const char *question, bool *ended)
+{
+    char *answer;
+
+    line->ended = false;
+    ev_io_start(line->repl->loop, &line->input);
+    bool was_waiting = line->repl->waiting;
+    line->repl->waiting = true;
+    void (*pause)(void *, bool) = line->repl->pause_input;
+    line->repl->pause_input = NULL;
+    line_redraw_key(true); /* before anybody can answer */
+    tty_out_puts(STDOUT_FILENO, question);
+    while ((answer = line_take(&line->ahead, LINE_REDRAW "\n")) == NULL && !line->ended &&
+           !line->repl->quit && !line->repl->left && !line->repl->debugger->interrupted) {
+        repl_pump(line->repl, -1);
+    }
+    line_redraw_key(false);
+    line->repl->pause_input = pause;
+    line->repl->waiting = was_waiting;
+    line->repl->debugger->interrupted = false;
+    *ended = line->ended;
+    line->ended = false;
+    return answer;
+}
+
+static void ask_for_more(struct line *line)
+{
+    static const char question[] = "-- Enter shows more, q stops here, c shows all --";
+    bool ended;
+    char *answer = NULL;
+
+    line->paging = true;
+    do {
+        tty_out_puts(STDOUT_FILENO, answer != NULL ? "\n" : "");
+        free(answer);
+        answer = read_answer(line, question, &ended);
+    } while (answer != NULL && strstr(answer, LINE_REDRAW) != NULL);
+    line->paging = false;
+    line->rows_printed = 0;
+    line->page_none = answer == NULL || answer[0] == 'q';
+    line->page_all = answer != NULL && answer[0] == 'c';
+    if (answer == NULL) {
+        tty_out_puts(STDOUT_FILENO, "\n");
+    }
+    free(answer);
+}
+
+/* A screenful at a time. */
+static void write_paged(struct line *line, const char *text, size_t len)
+{
+    int width = out_width(&(struct repl_out){.repl = line->repl});
+    size_t begin = 0;
+
+    for (size_t i = 0; i < len && !line->page_none; i++) {
+        if (text[i] != '\n') {
+            continue;
+        }
+        line->rows_printed += 1 + (int)((i - begin) / (size_t)(width > 0 ? width : 80));
+        tty_out_write(STDOUT_FILENO, text + begin, i + 1 - begin);
+        begin = i + 1;
+        if (line->rows_printed >= screen_rows() - 1 && may_page(line)) {
+            ask_for_more(line);
+        }
+    }
+    if (!line->page_none && begin < len) {
+        tty_out_write(STDOUT_FILENO, text + begin, len - begin);
+    }
+}
+
+static void line_write(void *ctx, const char *text, size_t len, bool is_error)
+{
+    struct line *line = ctx;
+    int fd = is_error ? STDERR_FILENO : STDOUT_FILENO;
+
+    if (line->at_prompt) {
+        rl_clear_visible_line();
+        fflush(rl_outstream);
+    }
+    fflush(stdout);
+    if (!is_error && may_page(line)) {
+        write_paged(line, text, len);
+    } else if (is_error || !line->page_none || line->repl->pumping) {
+        tty_out_write(fd, text, len);
+    }
+    if (line->at_prompt) {
+        rl_on_new_line();
+        rl_redisplay();
+    }
+}
+
+/* A question that came by itself may meet a line that was typed before it stood there. */
+static bool take_command(struct line *line, char *text)
+{
+    size_t len = strlen(text);
+
+    while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
+        text[--len] = '\0';
+    }
+    bool command = line->repl->asks_unasked && text[strspn(text, " \t")] != '\0';
+    bool yes;
+    if (!command || parse_answer(text + strspn(text, " \t"), true, &yes)) {
+        return false;
+    }
+    struct gd_buf whole = GD_BUF_INIT(MOST_AHEAD);
+    gd_buf_printf(&whole, "%s\n", text);
+    gd_buf_add(&whole, line->ahead.data, line->ahead.len);
+    gd_buf_deinit(&line->ahead);
+    line->ahead = whole;
+    free(text);
+    tty_out_puts(STDOUT_FILENO, "That is no answer but a command: taken as n.\n");
+    return true;
+}
+
+static bool line_ask(void *ctx, const char *question)
+{
+    struct line *line = ctx;
+
+    for (;;) {
+        tty_out_puts(STDOUT_FILENO, question);
+        bool yes; /* gdb's habit: the end of input means it */
+        char *answer = read_answer(line, " (y or n) ", &yes);
+        if (answer == NULL) {
+            tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
+            return yes;
+        }
+        bool again = line_answer_redraws(answer);
+        if (!again && take_command(line, answer)) {
+            return false;
+        }
+        bool answered = !again && parse_answer(answer + strspn(answer, " \t"), false, &yes);
+        free(answer);
+        if (answered) {
+            return yes;
+        }
+        tty_out_puts(STDOUT_FILENO, again ? "" : "Please answer y or n.\n");
+    }
+}
+
+/* ---- the terminal ---- */
+
+void line_put_away(void)
+{
+    rl_callback_sigcleanup();
+    line_search_end(false);
+    line_moves_forget();
+    rl_initialize(); /* an empty line at the end of the history */
+    rl_free_undo_list();
+    rl_callback_handler_remove();
+}
+
+/* C-s and C-q are keys at the prompt: a terminal that C-s stops is for the output of commands. They
+ * are taken first, for a terminal that stands still would hold readline up. */
+static bool took_flow;
+
+static void prepare_terminal(int meta)
+{
+    took_flow = took_flow || tty_flow_take(STDIN_FILENO);
+    rl_prep_terminal(meta);
+}
+
+static void restore_terminal(void)
+{
+    rl_deprep_terminal();
+    if (took_flow) {
+        tty_flow_give(STDIN_FILENO);
+    }
+    took_flow = false;
+}
+
+/* One that went with the prompt on it could not be given back: readline would take the next for it,
+ * which is as it shall be already. */
+static void forget_terminal(void)
+{
+    struct termios now;
+
+    took_flow = false;
+    if (RL_ISSTATE(RL_STATE_TERMPREPPED) && tcgetattr(STDIN_FILENO, &now) == 0) {
+        rl_deprep_terminal();
+        tcsetattr(STDIN_FILENO, TCSANOW, &now);
+    }
+}
+
+static void on_line(char *text);
+
+static void show_prompt(struct line *line)
+{
+    rl_callback_handler_install(repl_prompt(line->repl), on_line);
+    line->at_prompt = true;
+    if (line->ahead.len > 0) { /* the beginning of a line */
+        rl_insert_text(gd_buf_text(&line->ahead));
+        rl_redisplay();
+        gd_buf_clear(&line->ahead);
+    }
+}
+
+static void hide_prompt(struct line *line)
+{
+    if (line->at_prompt) {
+        line_put_away();
+        line->at_prompt = false;
+    }
+}
+
+static void execute(struct line *line, const char *text)
+{
+    line->rows_printed = 0;
+    line->page_all = false;
+    line->page_none = false;
+    line_remember(line->repl, text);
+    ev_io_stop(line->repl->loop, &line->input);
+    line->executing = true;
+    repl_tell_typed(line->repl, text);
+    repl_execute(line->repl, text);
+    line->executing = false;
+    if (!line->ended && !line->repl->quit && !line->repl->left) {
+        ev_io_start(line->repl->loop, &line->input);
+    }
+}
+
+/* A line that readline did not show. */
+static void execute_shown(struct line *line, const char *text)
+{
+    tty_out_puts(STDOUT_FILENO, repl_prompt(line->repl));
+    tty_out_puts(STDOUT_FILENO, text);
+    tty_out_puts(STDOUT_FILENO, "\n");
+    execute(line, text);
+}
+
+/* What was typed before a question that it did not answer. */
+static void execute_ahead(struct line *line)
+{
+    char *text;
+
+    while (!line->repl->quit && !line->left && !line->repl->left &&
+           (text = line_take(&line->ahead, "\n")) != NULL) {
+        execute_shown(line, text);
+        free(text);
+    }
+}
+
+/* Several were pasted: the prompt shows each before what it does. */
+static void execute_lines(struct line *line, char *text)
+{
+    char *rest = text;
+    bool first = true;
+
+    for (char *one = strsep(&rest, "\n"); one != NULL; one = strsep(&rest, "\n")) {
+        if (line->repl->quit || line->left || line->repl->left) {
+            return;
+        }
+        if (first) {
+            execute(line, one);
+        } else {
+            execute_shown(line, one);
+        }
+        first = false;
+        execute_ahead(line);
+    }
+}
+
+/* End of input: as gdb, on a line of its own, with the question that quit asks. */
+static void end_of_input(struct line *line)
+{
+    struct termios state;
+
+    if (line->repl->left) {
+        return;
+    }
+    if (line->terminal && repl_is_resident(line->repl) && tcgetattr(STDIN_FILENO, &state) != 0) {
+        raise(SIGHUP); /* not an end that somebody typed */
+    } else if (line->terminal) {
+        tty_out_puts(STDOUT_FILENO, "quit\n");
+        repl_execute(line->repl, "quit");
+    } else {
+        repl_quit(line->repl, 0);
+    }
+}
+
+static void on_line(char *text)
+{
+    struct line *line = active;
+
+    hide_prompt(line);
+    if (text == NULL) {
+        end_of_input(line);
+    } else {
+        execute_lines(line, text);
+    }
+    free(text);
+    if (line->left || line->repl->left) {
+        ev_break(line->repl->loop, EVBREAK_ALL);
+    } else if (!line->repl->quit) {
+        show_prompt(line);
+    } else {
+        ev_break(line->repl->loop, EVBREAK_ALL);
+    }
+}
+
+/* Bytes in canonical mode: the answer to a question. What was typed while the prompt was still
+ * there may be several lines at once. */
+static void read_plain(struct line *line)
+{
+    char bytes[4096];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+    if (got <= 0) {
+        line->ended = got == 0 || (errno != EINTR && errno != EAGAIN);
+        return;
+    }
+    for (ssize_t i = 0; i < got; i++) {
+        bytes[i] = bytes[i] == '\r' ? '\n' : bytes[i] == '\0' ? ' ' : bytes[i];
+    }
+    if (gd_buf_add(&line->ahead, bytes, (size_t)got) != GD_OK) {
+        gd_buf_clear(&line->ahead); /* nobody typed that */
+    }
+}
+
+/* ---- pasting ---- */
+
+#define MOST_PASTED ((size_t)1 << 20) /* what is beyond is dropped */
+
+static void paste_stop(struct line *line)
+{
+    line->pasting = false;
+    line->paste_matched = 0;
+    gd_buf_deinit(&line->pasted);
+}
+
+void line_paste_begin(void)
+{
+    if (active != NULL && active->at_prompt) {
+        paste_stop(active);
+        gd_buf_init(&active->pasted, MOST_PASTED);
+        active->pasting = true;
+    }
+}
+
+/* readline calls it after each key. */
+static void redisplay(void)
+{
+    line_mend();
+    rl_redisplay();
+}
+
+/* The text stands at the cursor as if it had been typed, with nothing in it taken for a key. */
+static void paste_insert(struct line *line)
+{
+    char *text = strdup(gd_buf_text(&line->pasted));
+
+    paste_stop(line);
+    if (text == NULL) {
+        return;
+    }
+    for (char *p = text; *p != '\0'; p++) {
+        *p = *p == '\r' ? '\n' : *p;
+    }
+    rl_insert_text(text);
+    redisplay();
+    free(text);
+}
+
+/* Takes a byte; what may be the beginning of the end is kept out of the text until it is known. */
+static bool paste_ends(struct line *line, char byte)
+{
+    static const char end[] = "\033[201~";
+
+    if (byte != end[line->paste_matched]) {
+        gd_buf_add(&line->pasted, end, line->paste_matched);
+        line->paste_matched = 0;
+    }
+    if (byte == end[line->paste_matched]) {
+        line->paste_matched++;
+    } else {
+        gd_buf_add(&line->pasted, &byte, 1);
+    }
+    return end[line->paste_matched] == '\0';
+}
+
+/* One byte at a time: what follows the end of the paste is for readline. */
+static void read_pasted(struct line *line)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    char byte;
+
+    while (line->pasting && poll(&input, 1, 0) == 1) {
+        if (read(STDIN_FILENO, &byte, 1) != 1) {
+            paste_stop(line); /* readline finds the end of input, too */
+        } else if (paste_ends(line, byte)) {
+            paste_insert(line);
+        }
+    }
+}
+
+static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct line *line = io->data;
+
+    (void)events;
+    if (tty_look(STDIN_FILENO) == TTY_NOTHING) {
+        return; /* Ctrl-C took it away: readline would wait for the next key */
+    }
+    if (line->at_prompt && tty_out_waiting() > 0) {
+        line->held = true;
+        ev_io_stop(loop, io);
+        return; /* readline rings the bell by itself, and would wait */
+    }
+    if (line->at_prompt && line->pasting) {
+        read_pasted(line);
+    } else if (line->at_prompt) {
+        rl_callback_read_char();
+    } else {
+        read_plain(line);
+    }
+}
+
+/* The terminal has taken all. */
+static void on_empty(void *ctx)
+{
+    struct line *line = ctx;
+
+    if (line->held && !line->repl->pumping) { /* else the pump's end does it */
+        ev_io_start(line->repl->loop, &line->input);
+    }
+    line->held = false;
+}
+
+static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct line *line = signal->data;
+
+    (void)loop;
+    (void)events;
+    take_width(line);
+    if (line->at_prompt) {
+        rl_resize_terminal();
+    }
+}
+
+static void on_cont(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct line *line = signal->data;
+
+    (void)loop;
+    (void)events;
+    take_width(line);
+    if (line->at_prompt) { /* the shell had the terminal meanwhile */
+        restore_terminal();
+        prepare_terminal(1);
+        rl_resize_terminal();
+        rl_forced_update_display();
+    }
+}
+
+/* Ctrl-Z: the shell gets the terminal as it was. */
+static void on_suspend(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct line *line = watcher->data;
+
+    (void)events;
+    ev_signal_stop(loop, watcher); /* the signal does what it usually does again */
+    if (line->at_prompt) {
+        restore_terminal();
+    }
+    raise(SIGTSTP); /* on_cont does the rest */
+    ev_signal_start(loop, watcher);
+}
+
+void line_interrupt(struct repl *repl)
+{
+    struct line *line = active;
+
+    if (line == NULL || !line->terminal || !line->at_prompt) {
+        return;
+    }
+    paste_stop(line);
+    hide_prompt(line);
+    tty_out_puts(STDOUT_FILENO, "^C\n");
+    if (repl->body.kind != BODY_NONE) {
+        repl_body_drop(repl);
+    }
+    show_prompt(line);
+}
+
+bool line_is_idle(const struct repl *repl)
+{
+    return active != NULL && active->repl == repl && active->terminal && active->at_prompt &&
+           !active->executing && !active->pasting && rl_end == 0 && active->ahead.len == 0 &&
+           repl->body.kind == BODY_NONE;
+}
+
+void line_offer(struct repl *repl)
+{
+    struct line *line = active;
+
+    if (repl_offers(repl) == 0) {
+        return;
+    }
+    rl_clear_visible_line();
+    fflush(rl_outstream);
+    hide_prompt(line);
+    repl_offer_at_prompt(repl);
+    execute_ahead(line);
+    if (line->left || repl->left || repl->quit) {
+        ev_break(repl->loop, EVBREAK_ALL);
+    } else {
+        show_prompt(line);
+    }
+}
+
+void line_leave(struct repl *repl)
+{
+    if (active != NULL && active->repl == repl) {
+        active->left = true;
+    }
+}
+
+/* ---- a pipe or a file ---- */
+
+/* Nobody has pressed Enter: an empty line of a file does not repeat a step. */
+static bool is_to_run(const struct line *line, const char *text)
+{
+    return text != NULL &&
+           (text[strspn(text, " \t\r")] != '\0' || line->repl->body.kind != BODY_NONE);
+}
+
+static void run_pending(struct line *line)
+{
+    while (!line->repl->quit && line->pending.len > 0) {
+        char *end = memchr(line->pending.data, '\n', line->pending.len);
+        if (end == NULL) {
+            if (!line->ended) {
+                return;
+            }
+            end = line->pending.data + line->pending.len;
+        }
+        size_t len = (size_t)(end - line->pending.data);
+        size_t used = len < line->pending.len ? len + 1 : len;
+        bool nul = memchr(line->pending.data, '\0', len) != NULL;
+        char *text = strndup(line->pending.data, len);
+        memmove(line->pending.data, line->pending.data + used, line->pending.len - used);
+        line->pending.len -= used;
+        if (nul) { /* the rest of the line would be lost in silence */
+            struct gd_err err;
+            gd_fail(&err, GD_EINVAL, "the line holds a NUL byte and is left out");
+            repl_print_error(line->repl, NULL, &err);
+        } else if (is_to_run(line, text)) {
+            execute(line, text);
+        }
+        free(text);
+    }
+}
+
+static void on_pipe(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct line *line = io->data;
+    char bytes[16384];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+    (void)events;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (got <= 0) {
+        line->ended = true;
+        ev_io_stop(loop, io);
+    } else if (gd_buf_add(&line->pending, bytes, (size_t)got) != GD_OK) {
+        tty_out_puts(STDERR_FILENO, "error: a line of the input is too long\n");
+        line->ended = true;
+        gd_buf_clear(&line->pending);
+        ev_io_stop(loop, io);
+    }
+    run_pending(line);
+    if (line->ended && !line->repl->quit) {
+        end_of_input(line);
+    }
+    if (line->repl->quit) {
+        ev_break(loop, EVBREAK_ALL);
+    }
+}
+
+static void pause_input(void *ctx, bool pause)
+{
+    struct line *line = ctx;
+
+    if (pause) {
+        ev_io_stop(line->repl->loop, &line->input);
+    } else if (!line->executing && !line->ended) {
+        ev_io_start(line->repl->loop, &line->input);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* C-x a, as in gdb: the prompt's caller opens the panes. */
+static int panes_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    if (active != NULL) {
+        line_leave(active->repl);
+    }
+    return 0;
+}
+
+static void start_terminal(struct line *line)
+{
+    struct repl *repl = line->repl;
+
+    forget_terminal();
+    rl_readline_name = "gradb";
+    rl_catch_signals = 0;
+    rl_outstream = tty_out_file();
+    rl_prep_term_function = prepare_terminal;
+    rl_deprep_term_function = restore_terminal;
+    tty_out_when_empty(on_empty, line);
+    rl_attempted_completion_function = complete_word;
+    rl_completion_display_matches_hook = show_matches;
+    rl_completion_query_items = -1;
+    rl_basic_word_break_characters = " \t\n";
+    rl_completer_quote_characters = "";
+    line_keys_take();
+    rl_redisplay_function = redisplay; /* not before: readline would take no bracketed paste */
+    rl_bind_keyseq("\\C-xa", panes_key);
+    rl_bind_keyseq("\\C-x\\C-a", panes_key);
+    line_history_load(repl);
+    take_width(line);
+    ev_signal_init(&line->winch, on_winch, SIGWINCH);
+    line->winch.data = line;
+    ev_signal_start(repl->loop, &line->winch);
+    ev_signal_init(&line->cont, on_cont, SIGCONT);
+    line->cont.data = line;
+    ev_signal_start(repl->loop, &line->cont);
+    ev_signal_init(&line->suspend, on_suspend, SIGTSTP);
+    line->suspend.data = line;
+    ev_signal_start(repl->loop, &line->suspend);
+    repl_set_ask(repl, line_ask, line);
+    repl->asks_in_line = true;
+    repl_offer_at_prompt(repl);
+    execute_ahead(line);
+    show_prompt(line);
+}
+
+static void end_terminal(struct line *line)
+{
+    hide_prompt(line);
+    tty_out_when_empty(NULL, NULL);
+    rl_outstream = stdout;
+    rl_redisplay_function = rl_redisplay;
+    rl_prep_term_function = rl_prep_terminal;
+    rl_deprep_term_function = rl_deprep_terminal;
+    line_history_save(line->repl);
+    ev_signal_stop(line->repl->loop, &line->winch);
+    ev_signal_stop(line->repl->loop, &line->cont);
+    ev_signal_stop(line->repl->loop, &line->suspend);
+    repl_set_ask(line->repl, NULL, NULL);
+    line->repl->asks_in_line = false;
+}
+
+int repl_run_prompt(struct repl *repl)
+{
+    struct line line = {.repl = repl, .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
+
+    gd_buf_init(&line.pending, (size_t)1 << 20);
+    gd_buf_init(&line.ahead, MOST_AHEAD);
+    ev_io_init(&line.input, line.terminal ? on_terminal : on_pipe, STDIN_FILENO, EV_READ);
+    line.input.data = &line;
+    active = &line;
+    repl->pause_input = pause_input;
+    repl->pause_ctx = &line;
+    repl_set_writer(repl, line_write, &line);
+    if (line.terminal) {
+        start_terminal(&line);
+    }
+    ev_io_start(repl->loop, &line.input);
+    while (!repl->quit && !line.left && !repl->left) {
+        ev_run(repl->loop, EVRUN_ONCE);
+        gd_debugger_reap(repl->debugger);
+    }
+    ev_io_stop(repl->loop, &line.input);
+    if (line.terminal) {
+        end_terminal(&line);
+    }
+    repl->pause_input = NULL;
+    repl_set_writer(repl, NULL, NULL);
+    active = NULL;
+    gd_buf_deinit(&line.pending);
+    gd_buf_deinit(&line.pasted);
+    gd_buf_deinit(&line.ahead);
+    return GD_OK;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Completion as readline wants it, and the rows in which its candidates are shown. */
+#include "repl/core/repl_impl.h"
+#include "repl/line/line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <readline/readline.h>
+
+/* Our word may start elsewhere than readline's: what lies between is taken off or put in front. */
+static void shift_words(char **words, const char *line, int theirs, size_t ours)
+{
+    for (char **w = words; *w != NULL; w++) {
+        size_t len = strlen(*w);
+        if (ours <= (size_t)theirs) {
+            size_t cut = (size_t)theirs - ours;
+            cut = cut < len ? cut : len;
+            memmove(*w, *w + cut, len - cut + 1);
+            continue;
+        }
+        size_t more = ours - (size_t)theirs;
+        char *longer = malloc(more + len + 1);
+        if (longer != NULL) {
+            memcpy(longer, line + theirs, more);
+            memcpy(longer + more, *w, len + 1);
+            free(*w);
+            *w = longer;
+        }
+    }
+}
+
+/* The array as readline wants it: first what all have in common. Takes words over. */
+static char **with_common_prefix(char **words)
+{
+    size_t count = 0;
+    size_t common = strlen(words[0]);
+
+    for (; words[count] != NULL; count++) {
+        size_t same = 0;
+        while (same < common && words[count][same] == words[0][same]) {
+            same++;
+        }
+        common = same;
+    }
+    char **all = calloc(count + 2, sizeof(*all));
+    if (all == NULL) {
+        return NULL;
+    }
+    all[0] = strndup(words[0], common);
+    if (count > 1) {
+        memcpy(all + 1, words, count * sizeof(*words));
+    } else {
+        free(words[0]);
+    }
+    free(words);
+    return all;
+}
+
+char **line_complete(struct repl *repl, int start, int end)
+{
+    size_t ours = 0;
+
+    rl_attempted_completion_over = 1; /* never readline's own file names */
+    rl_completion_append_character = ' ';
+    rl_completion_suppress_append = 0;
+    char **words = repl_complete(repl, rl_line_buffer, (size_t)end, &ours);
+    if (words == NULL) {
+        return NULL;
+    }
+    size_t len = strlen(words[0]);
+    if (words[1] == NULL && len > 0 && strchr("/:=", words[0][len - 1]) != NULL) {
+        rl_completion_suppress_append = 1; /* more is to come */
+    }
+    shift_words(words, rl_line_buffer, start, ours);
+    return with_common_prefix(words);
+}
+
+/* Padded to `width` but for the last of a row. */
+static void add_match(struct gd_buf *row, const char *match, int width, bool last)
+{
+    int used = repl_display_width(match);
+
+    gd_buf_puts(row, match);
+    if (!last) {
+        gd_buf_fill(row, ' ', (size_t)(used < width ? width - used : 1));
+    }
+}
+
+void line_match_rows(char **matches, int count, int cols, int most_rows, line_row_fn fn, void *ctx)
+{
+    struct gd_buf row = GD_BUF_INIT(65536);
+    int width = 1;
+
+    for (int i = 1; i <= count; i++) {
+        int used = repl_display_width(matches[i]) + 2;
+        width = used > width ? used : width;
+    }
+    int per_row = width < cols ? cols / width : 1;
+    int most = per_row * (most_rows > 1 ? most_rows : 1);
+    int shown = count < most ? count : most;
+    for (int i = 1; i <= shown; i++) {
+        bool last = i % per_row == 0 || i == shown;
+        add_match(&row, matches[i], width, last);
+        if (last) {
+            fn(ctx, gd_buf_text(&row));
+            gd_buf_clear(&row);
+        }
+    }
+    if (count > shown) {
+        gd_buf_printf(&row, "and %d more: type more of it", count - shown);
+        fn(ctx, gd_buf_text(&row));
+    }
+    gd_buf_deinit(&row);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The keys of readline that may give up what is under way. Where readline gives up it jumps out to
+ * where its caller stood; with keys that were pushed back (by a search that ended, by a keyboard
+ * macro) that place may have returned already, and the jump ends in ruins. So the functions that
+ * would jump have others in their place here, which look first or give up without a jump. Those
+ * that move through the former lines have theirs in line_moves.c and line_search.c.
+ */
+#include "repl/line/line.h"
+
+#include "repl/line/line_moves.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <readline/readline.h>
+
+static int stop_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    rl_ding();
+    rl_clear_message();
+    rl_clear_pending_input();
+    rl_deactivate_mark();
+    rl_numeric_arg = 1;
+    rl_explicit_arg = 0;
+    rl_last_func = NULL;
+    return 0;
+}
+
+/* ---- keyboard macros ---- */
+
+static bool has_macro; /* readline's last keyboard macro is there */
+
+static int macro_begin_key(int count, int key)
+{
+    if (RL_ISSTATE(RL_STATE_MACRODEF)) {
+        return stop_key(count, key);
+    }
+    rl_explicit_arg = 0; /* with one, readline would go on from the last macro */
+    return rl_start_kbd_macro(1, key);
+}
+
+static int macro_end_key(int count, int key)
+{
+    if (!RL_ISSTATE(RL_STATE_MACRODEF)) {
+        return stop_key(count, key);
+    }
+    has_macro = true;
+    return rl_end_kbd_macro(1, key);
+}
+
+static int macro_call_key(int count, int key)
+{
+    if (!has_macro || RL_ISSTATE(RL_STATE_MACRODEF | RL_STATE_MACROINPUT)) {
+        return stop_key(count, key);
+    }
+    return rl_call_last_kbd_macro(count, key);
+}
+
+/* ---- what was cut ---- */
+
+/* There is always something to put back: an empty text, until another was cut. From an empty line.
+ */
+static void cut_nothing(void)
+{
+    static bool done;
+
+    if (!done && rl_end == 0) {
+        rl_kill_text(0, 1);
+        rl_free_undo_list();
+        done = true;
+    }
+}
+
+/* An older one in the place of what was just put back: readline compares with its own functions. */
+static int yank_pop_key(int count, int key)
+{
+    if (rl_last_func != rl_yank && rl_last_func != yank_pop_key) {
+        return stop_key(count, key);
+    }
+    rl_last_func = rl_yank;
+    return rl_yank_pop(count, key);
+}
+
+static int vi_yank_pop_key(int count, int key)
+{
+    rl_command_func_t *pop = rl_named_function("vi-yank-pop");
+
+    if (pop == NULL || (rl_last_func != rl_vi_put && rl_last_func != vi_yank_pop_key)) {
+        return stop_key(count, key);
+    }
+    rl_last_func = rl_vi_put;
+    return pop(count, key);
+}
+
+/* ---- the bindings ---- */
+
+static int read_again_key(int count, int key)
+{
+    int rc = rl_re_read_init_file(count, key);
+    line_keys_take();
+    return rc;
+}
+
+/* readline's own reads on until the paste ends, and the training process would wait for us. */
+static int paste_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    line_paste_begin();
+    return 0;
+}
+
+static rl_command_func_t *instead_of(rl_command_func_t *function)
+{
+    rl_command_func_t *move = line_moves_instead(function);
+
+    if (move == NULL) {
+        move = line_search_instead(function);
+    }
+    if (move != NULL) {
+        return move;
+    }
+    const struct {
+        rl_command_func_t *theirs;
+        rl_command_func_t *ours;
+    } all[] = {
+        {rl_abort, stop_key},
+        {rl_start_kbd_macro, macro_begin_key},
+        {rl_end_kbd_macro, macro_end_key},
+        {rl_call_last_kbd_macro, macro_call_key},
+        {rl_yank_pop, yank_pop_key},
+        {rl_named_function("vi-yank-pop"), vi_yank_pop_key},
+        {rl_named_function("execute-named-command"), stop_key}, /* calls any, by its own name */
+        {rl_re_read_init_file, read_again_key},
+        {rl_bracketed_paste_begin, paste_key},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].theirs != NULL && all[i].theirs == function) {
+            return all[i].ours;
+        }
+    }
+    return function;
+}
+
+/* falls_back: where a sequence means nothing readline tries a shorter one, as vi's Escape before
+ * any key; it gives up only where it does not. */
+static void take_map(Keymap map, bool falls_back)
+{
+    falls_back = falls_back || map[ANYOTHERKEY].function != NULL;
+    for (int key = 0; key <= ANYOTHERKEY; key++) {
+        if (map[key].function == NULL) {
+            if (key != ANYOTHERKEY && !falls_back) {
+                map[key].type = ISFUNC;
+                map[key].function = stop_key;
+            }
+        } else if (map[key].type == ISKMAP) {
+            take_map((Keymap)map[key].function, falls_back); /* so readline keeps it */
+        } else if (map[key].type == ISFUNC) {
+            map[key].function = instead_of(map[key].function);
+        }
+    }
+}
+
+void line_keys_take(void)
+{
+    rl_initialize(); /* what the user binds is bound now */
+    rl_startup_hook = line_moves_begin;
+    take_map(emacs_standard_keymap, false);
+    take_map(vi_insertion_keymap, false);
+    take_map(vi_movement_keymap, false);
+    take_map(rl_get_keymap(), false); /* the user's inputrc may name another */
+    cut_nothing();
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The values that were printed: $1, $2, ... The oldest give way. */
+#include "repl/core/repl_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void forget(struct remembered *value)
+{
+    gd_tensor_unref(value->tensor);
+    free(value->label);
+    *value = (struct remembered){.tensor = NULL};
+}
+
+/* Big values give way before the ring is full: together they take no more than the cache may. */
+static void keep_within_budget(struct repl *repl)
+{
+    uint64_t left = repl->debugger->settings.max_cache;
+
+    for (int i = 0; i < REPL_MAX_VALUES && i < repl->value_count; i++) {
+        struct remembered *value = &repl->values[(repl->value_count - i) % REPL_MAX_VALUES];
+        uint64_t bytes = value->tensor != NULL ? gd_tensor_bytes(value->tensor) : 0;
+        if (bytes > left) {
+            forget(value);
+            left = 0;
+        } else {
+            left -= bytes;
+        }
+    }
+}
+
+int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label)
+{
+    if (repl->values == NULL) {
+        repl->values = calloc(REPL_MAX_VALUES, sizeof(*repl->values));
+        if (repl->values == NULL) {
+            return repl->value_count;
+        }
+    }
+    int number = ++repl->value_count;
+    struct remembered *value = &repl->values[number % REPL_MAX_VALUES];
+    struct gd_tensor *kept = gd_tensor_ref(tensor);
+    char *copy = strdup(label); /* before forget: the label may be the old one's */
+    forget(value);
+    value->tensor = kept;
+    value->label = copy;
+    keep_within_budget(repl);
+    return number;
+}
+
+static struct remembered *find_value(struct repl *repl, int number)
+{
+    if (number == 0) {
+        number = repl->value_count;
+    }
+    if (repl->values == NULL || number < 1 || number > repl->value_count ||
+        number <= repl->value_count - REPL_MAX_VALUES) {
+        return NULL;
+    }
+    return &repl->values[number % REPL_MAX_VALUES];
+}
+
+struct gd_tensor *repl_remembered(struct repl *repl, int number)
+{
+    struct remembered *value = find_value(repl, number);
+    return value != NULL ? value->tensor : NULL;
+}
+
+const char *repl_remembered_label(struct repl *repl, int number)
+{
+    struct remembered *value = find_value(repl, number);
+    return value != NULL && value->label != NULL ? value->label : "";
+}
+
+void repl_values_free(struct repl *repl)
+{
+    for (int i = 0; repl->values != NULL && i < REPL_MAX_VALUES; i++) {
+        forget(&repl->values[i]);
+    }
+    free(repl->values);
+    repl->values = NULL;
+}

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/values/inspect.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format.h"
+#include "repl/core/repl_impl.h"
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+static void take_word(struct command_call *call, int index)
+{
+    for (int i = index; i + 1 < call->argc; i++) {
+        call->argv[i] = call->argv[i + 1];
+    }
+    call->argc--;
+}
+
+bool inspect_take_flag(struct command_call *call, const char *flag)
+{
+    for (int i = 0; i < call->argc; i++) {
+        if (strcmp(call->argv[i], flag) == 0) {
+            take_word(call, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *inspect_take_word(struct command_call *call, const char *option)
+{
+    for (int i = 0; i + 1 < call->argc; i++) {
+        if (strcmp(call->argv[i], option) == 0) {
+            const char *value = call->argv[i + 1];
+            take_word(call, i);
+            take_word(call, i);
+            return value;
+        }
+    }
+    return NULL;
+}
+
+int inspect_take_count(struct command_call *call, const char *flag, int64_t min, int64_t max,
+                       int64_t *ret, struct gd_err *err)
+{
+    size_t len = strlen(flag);
+    for (int i = 0; i < call->argc; i++) {
+        if (strncmp(call->argv[i], flag, len) != 0) {
+            continue;
+        }
+        const char *text = call->argv[i] + len;
+        bool apart = text[0] == '\0';
+        if (apart && i + 1 == call->argc) {
+            return gd_fail(err, GD_EUSAGE, "%s wants a number", flag);
+        }
+        int rc = arg_count(apart ? call->argv[i + 1] : text, min, max, ret, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        take_word(call, i);
+        if (apart) {
+            take_word(call, i);
+        }
+        return GD_OK;
+    }
+    return GD_OK;
+}
+
+int inspect_no_options(const struct command_call *call, struct gd_err *err)
+{
+    for (int i = 0; i < call->argc; i++) {
+        const char *word = call->argv[i];
+        if (word[0] == '-' && word[1] >= 'a' && word[1] <= 'z') {
+            return gd_fail(err, GD_EUSAGE, "%s has no option %.40s", call->command->name, word);
+        }
+    }
+    return GD_OK;
+}
+
+void inspect_join_slices(struct command_call *call)
+{
+    int kept = 0;
+    for (int i = 0; i < call->argc; i++) {
+        if (kept > 0 && call->argv[i][0] == '[') {
+            const char *text = inspect_printf(call, "%s%s", call->argv[kept - 1], call->argv[i]);
+            call->argv[kept - 1] = gd_arena_strdup(call->arena, text);
+        } else {
+            call->argv[kept++] = call->argv[i];
+        }
+    }
+    call->argc = kept;
+}
+
+const char *inspect_join(struct command_call *call, int first, int last)
+{
+    const char *text = "";
+    for (int i = first; i < last; i++) {
+        text = i == first ? call->argv[i] : inspect_printf(call, "%s %s", text, call->argv[i]);
+    }
+    return text;
+}
+
+int inspect_session(struct command_call *call, struct gd_err *err)
+{
+    if (call->session) {
+        return GD_OK;
+    }
+    return gd_debugger_need_session(call->debugger, &call->session, err);
+}
+
+int inspect_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
+{
+    if (text && strcmp(text, ".") != 0) {
+        return arg_node(call, text, ret, err);
+    }
+    gd_node_id node = call->session->current;
+    struct gd_node_info info;
+    if (node == GD_NO_NODE || !gd_graph_node(call->session->graph, node, &info)) {
+        if (call->session->stop.reason == GD_STOP_EXCEPTION &&
+            strncmp(call->session->stop.text, "the program ends", 16) == 0) {
+            return gd_fail(err, GD_ESTATE,
+                           "it is not known which operator raised: after `catch exception` the "
+                           "training stops where it does");
+        }
+        return gd_fail(err, GD_ESTATE,
+                       "no node is selected: name one, or select one with `node NAME`");
+    }
+    *ret = node;
+    return GD_OK;
+}
+
+/* ---- cells --------------------------------------------------------------------------------- */
+
+const char *inspect_printf(struct command_call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = len >= 0 ? gd_arena_alloc(call->arena, (size_t)len + 1) : NULL;
+    if (text) {
+        vsnprintf(text, (size_t)len + 1, format, again);
+    }
+    va_end(again);
+    return text ? text : "";
+}
+
+/* Bytes of the well-formed UTF-8 sequence at p, 0 when it is not one. */
+static size_t utf8_length(const unsigned char *p)
+{
+    size_t len = p[0] < 0x80   ? 1
+                 : p[0] < 0xc2 ? 0
+                 : p[0] < 0xe0 ? 2
+                 : p[0] < 0xf0 ? 3
+                 : p[0] < 0xf5 ? 4
+                               : 0;
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    if (len == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))) {
+        return 0;
+    }
+    if (len == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))) {
+        return 0;
+    }
+    return len;
+}
+
+static bool is_utf8(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    while (*p) {
+        size_t len = utf8_length(p);
+        if (len == 0) {
+            return false;
+        }
+        p += len;
+    }
+    return true;
+}
+
+const char *inspect_name(struct command_call *call, const char *text)
+{
+    return out_is_json(call->out) && is_utf8(text) ? text : out_safe(call, text);
+}
+
+const char *inspect_number(struct command_call *call, uint64_t value)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+    char grouped[32];
+    size_t at = 0;
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0 && !out_is_json(call->out)) {
+            grouped[at++] = ',';
+        }
+        grouped[at++] = digits[i];
+    }
+    grouped[at] = '\0';
+    const char *text = gd_arena_strdup(call->arena, grouped);
+    return text ? text : "";
+}
+
+const char *inspect_plural(struct command_call *call, uint64_t value, const char *noun)
+{
+    return inspect_printf(call, "%s %s%s", inspect_number(call, value), noun,
+                          value == 1 ? "" : "s");
+}
+
+void inspect_not_checked(struct command_call *call, struct inspect_checked *checked,
+                         const char *why)
+{
+    checked->not_done++;
+    if (checked->why == NULL && why != NULL && why[0] != '\0') {
+        checked->why = inspect_printf(call, "%s", why);
+    }
+}
+
+const char *inspect_checked_text(struct command_call *call, const struct inspect_checked *checked,
+                                 const char *noun, const char *verb)
+{
+    const char *text =
+        inspect_printf(call, "%s %s", inspect_plural(call, checked->done, noun), verb);
+
+    if (checked->not_done == 0) {
+        return text;
+    }
+    return inspect_printf(call, "%s, %s not%s%s", text, inspect_number(call, checked->not_done),
+                          checked->why ? ": " : "",
+                          checked->why ? out_safe(call, checked->why) : "");
+}
+
+void inspect_add_checked(struct command_call *call, cJSON *object,
+                         const struct inspect_checked *checked)
+{
+    inspect_add_count(object, "checked", checked->done);
+    inspect_add_count(object, "not_checked", checked->not_done);
+    if (checked->why) {
+        inspect_add_text(call, object, "why_not_checked", checked->why);
+    }
+}
+
+int inspect_need_checked(const struct inspect_checked *checked, const char *noun, const char *verb,
+                         struct gd_err *err)
+{
+    if (checked->done > 0) {
+        return GD_OK;
+    }
+    if (checked->not_done == 0) {
+        return gd_fail(err, GD_ENODATA, "no %s was %s: there is none", noun, verb);
+    }
+    return gd_fail(err, GD_ENODATA, "no %s was %s: %llu could not be%s%.200s%s", noun, verb,
+                   (unsigned long long)checked->not_done, checked->why ? " (" : "",
+                   checked->why ? checked->why : "", checked->why ? ")" : "");
+}
+
+const char *inspect_shape(struct command_call *call, const struct gd_shape *shape)
+{
+    bool known = true;
+    for (int i = 0; i < shape->rank; i++) {
+        known = known && shape->dim[i] >= 0;
+    }
+    char text[32 * GD_MAX_RANK];
+    if (known) {
+        const char *copy = gd_arena_strdup(call->arena, gd_shape_text(shape, text, sizeof(text)));
+        return copy ? copy : "";
+    }
+    const char *so_far = "(";
+    for (int i = 0; i < shape->rank; i++) {
+        const char *gap = i > 0 ? ", " : "";
+        so_far = shape->dim[i] < 0
+                     ? inspect_printf(call, "%s%s?", so_far, gap)
+                     : inspect_printf(call, "%s%s%lld", so_far, gap, (long long)shape->dim[i]);
+    }
+    return inspect_printf(call, "%s%s)", so_far, shape->rank == 1 ? "," : "");
+}
+
+const char *inspect_index(struct command_call *call, const struct gd_shape *shape, int64_t flat)
+{
+    const char *text = "";
+
+    for (int axis = shape->rank - 1; axis >= 0; axis--) {
+        int64_t dim = shape->dim[axis] > 0 ? shape->dim[axis] : 1;
+
+        text = inspect_printf(call, "%lld%s%s", (long long)(flat % dim), text[0] ? ", " : "", text);
+        flat /= dim;
+    }
+    return inspect_printf(call, "[%s]", text);
+}
+
+const char *inspect_bytes(struct command_call *call, uint64_t bytes)
+{
+    char text[32];
+    const char *copy = gd_arena_strdup(call->arena, gd_format_bytes(bytes, text, sizeof(text)));
+    return copy ? copy : "";
+}
+
+const char *inspect_duration(struct command_call *call, double seconds)
+{
+    if (!(seconds >= 0)) {
+        return "unknown";
+    }
+    if (seconds < 1e-3) {
+        return inspect_printf(call, "%.0f us", seconds * 1e6);
+    }
+    if (seconds < 1) {
+        return inspect_printf(call, "%.3g ms", seconds * 1e3);
+    }
+    if (seconds < 60) {
+        return inspect_printf(call, "%.3g s", seconds);
+    }
+    unsigned long long whole = (unsigned long long)fmin(seconds, 1e15);
+    if (whole < 3600) {
+        return inspect_printf(call, "%llu min %llu s", whole / 60, whole % 60);
+    }
+    return inspect_printf(call, "%llu h %llu min", whole / 3600, whole / 60 % 60);
+}
+
+const char *inspect_double(struct command_call *call, double value)
+{
+    if (isnan(value)) {
+        return "nan";
+    }
+    if (isinf(value)) {
+        return value > 0 ? "inf" : "-inf";
+    }
+    return inspect_printf(call, "%.6g", value);
+}
+
+const char *inspect_outputs(struct command_call *call, gd_node_id node)
+{
+    struct gd_node_info info;
+    struct gd_output output;
+    struct gd_graph *graph = call->session->graph;
+    if (!gd_graph_node(graph, node, &info) || !gd_graph_output(graph, node, 0, &output)) {
+        return "";
+    }
+    const char *text = inspect_printf(call, "%s %s", gd_dtype_name(output.dtype),
+                                      inspect_shape(call, &output.shape));
+    if (info.output_count > 1) {
+        text = inspect_printf(call, "%s +%u", text, info.output_count - 1);
+    }
+    return text;
+}
+
+const char *inspect_slot(struct command_call *call, gd_node_id node, uint32_t slot)
+{
+    char text[16];
+
+    gd_graph_slot_name(call->session->graph, node, slot, text);
+    return inspect_printf(call, "%s", text);
+}
+
+const char *inspect_fit(struct command_call *call, const char *name, int used)
+{
+    char room[512];
+    const char *safe = out_safe(call, name);
+    const char *fit = repl_fit_name(call->out, safe, used, room, sizeof(room));
+    return fit == room ? inspect_printf(call, "%s", room) : safe;
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+void inspect_add_text(struct command_call *call, cJSON *object, const char *key, const char *text)
+{
+    cJSON_AddStringToObject(object, key, is_utf8(text) ? text : out_safe(call, text));
+}
+
+void inspect_add_double(cJSON *object, const char *key, double value)
+{
+    if (isfinite(value)) {
+        /* the fewest digits that read back as the same number; cJSON's own would be inexact */
+        char text[40];
+        for (int digits = 15; digits <= 17; digits++) {
+            snprintf(text, sizeof(text), "%.*g", digits, value);
+            if (strtod(text, NULL) == value) {
+                break;
+            }
+        }
+        cJSON_AddRawToObject(object, key, text);
+    } else {
+        cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    }
+}
+
+void inspect_add_count(cJSON *object, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    cJSON_AddRawToObject(object, key, text);
+}
+
+void inspect_add_shape(cJSON *object, const char *key, const struct gd_shape *shape)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, key);
+    for (int i = 0; i < shape->rank; i++) {
+        char text[24];
+        snprintf(text, sizeof(text), "%lld", (long long)shape->dim[i]);
+        cJSON_AddItemToArray(list, cJSON_CreateRaw(text));
+    }
+}
+
+void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node)
+{
+    struct gd_node_info info;
+    if (!gd_graph_node(call->session->graph, node, &info)) {
+        return;
+    }
+    inspect_add_text(call, object, "node", info.name);
+    inspect_add_text(call, object, "node_type", info.type);
+    cJSON_AddStringToObject(object, "kind", gd_node_kind_name(info.kind));
+    uint32_t order = gd_graph_order(call->session->graph, node);
+    if (order != GD_NO_ORDER) {
+        cJSON_AddNumberToObject(object, "order", order);
+    }
+}
+
+/* ---- state --------------------------------------------------------------------------------- */
+
+static void free_state(void *data)
+{
+    struct inspect_state *state = data;
+    free(state->list_file);
+    free(state->x_text);
+    free(state);
+}
+
+struct inspect_state *inspect_state(struct repl *repl)
+{
+    struct inspect_state *state = repl_slot(repl, REPL_SLOT_INSPECT);
+    if (!state) {
+        state = calloc(1, sizeof(*state));
+        if (state) {
+            state->node = GD_NO_NODE;
+            repl_set_slot(repl, REPL_SLOT_INSPECT, state, free_state);
+        }
+    }
+    return state;
+}
+
+/* The place of the node, counted among the frames that have a file. Panes ask for each picture:
+ * nothing is allocated. */
+static uint32_t own_frame(const struct command_call *call, gd_node_id node)
+{
+    uint32_t count = 0, place = 0;
+    const struct gd_frame *frame = gd_graph_stack(call->session->graph, node, &count);
+    const struct gd_frame *own = gd_graph_place(call->session->graph, node);
+
+    for (; own != NULL && frame != own; frame++) {
+        place += !frame->is_title && frame->file[0] != '\0';
+    }
+    return place;
+}
+
+uint32_t inspect_frame(struct command_call *call, gd_node_id node)
+{
+    struct inspect_state *state = repl_slot(call->repl, REPL_SLOT_INSPECT);
+    bool same = state && state->session == call->session->number && state->node == node &&
+                state->stop == call->session->stop.sequence;
+    return same ? state->frame : own_frame(call, node);
+}
+
+void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t frame)
+{
+    struct inspect_state *state = inspect_state(call->repl);
+    if (state) {
+        state->session = call->session->number;
+        state->node = node;
+        state->stop = call->session->stop.sequence;
+        state->frame = frame;
+    }
+}
+
+/* ---- previous values ----------------------------------------------------------------------- */
+
+/* Is the name one of the setting's terms already? */
+static bool is_kept(const char *setting, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *p = setting; *p; p += *p ? 1 : 0) {
+        p += strspn(p, " ,");
+        size_t term = strcspn(p, ",");
+        if (term == len && memcmp(p, name, len) == 0) {
+            return true;
+        }
+        p += term;
+    }
+    return false;
+}
+
+int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_err *err)
+{
+    struct gd_target *target = call->session->target;
+    struct gd_settings *settings = &call->debugger->settings;
+    const char *name = gd_graph_name(call->session->graph, node);
+    if (!target || !target->ops->keep_previous || !(target->capabilities & GD_CAN_PREVIOUS)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this trainer keeps no previous values");
+    }
+    if (is_kept(settings->keep_previous, name)) {
+        return GD_OK;
+    }
+    char before[sizeof(settings->keep_previous)];
+    memcpy(before, settings->keep_previous, sizeof(before));
+    size_t used = strlen(before);
+    bool plain = !strpbrk(name, ",|*?[] ") && !strstr(before, "except");
+    if (!plain || used + strlen(name) + 3 > sizeof(before)) {
+        return gd_fail(err, GD_ELIMIT, "name it in `set keep-previous`, together with others");
+    }
+    snprintf(settings->keep_previous + used, sizeof(before) - used, "%s%s", used > 0 ? ", " : "",
+             name);
+    int rc = gd_debugger_apply_keep_previous(call->debugger, err);
+    if (rc != GD_OK) {
+        memcpy(settings->keep_previous, before, sizeof(before));
+    }
+    return rc;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/values/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/selector.h"
+#include "repl/values/inspect.h"
+
+void node_list_deinit(struct node_list *list)
+{
+    free(list->node);
+    *list = (struct node_list){0};
+}
+
+int node_list_add(void *ctx, gd_node_id node)
+{
+    struct node_list *list = ctx;
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 256;
+        gd_node_id *grown = realloc(list->node, room * sizeof(*grown));
+        if (!grown) {
+            list->failed = true;
+            return GD_ENOMEM;
+        }
+        list->node = grown;
+        list->room = room;
+    }
+    list->node[list->count++] = node;
+    return 0;
+}
+
+int nodes_select(struct command_call *call, const char *text, struct node_list *ret,
+                 struct gd_err *err)
+{
+    struct gd_selector *selector = NULL;
+    int rc = gd_selector_parse(text, &selector, err);
+    if (rc == GD_OK) {
+        *ret = (struct node_list){0};
+        rc = gd_selector_resolve(selector, call->session->graph, &ret->node, &ret->count, err);
+        ret->room = ret->count;
+    }
+    gd_selector_destroy(selector);
+    return rc;
+}
+
+/* A word without a selector's signs is looked for inside names. */
+static bool is_plain(const char *text)
+{
+    return text[0] != '/' && !strpbrk(text, "*?,|") && strncmp(text, "type:", 5) != 0 &&
+           strncmp(text, "at:", 3) != 0;
+}
+
+int nodes_search(struct command_call *call, const char *text, struct node_list *ret,
+                 struct gd_err *err)
+{
+    if (!is_plain(text)) {
+        int rc = nodes_select(call, text, ret, err);
+        if (rc == GD_ENOTFOUND) { /* searching and finding nothing is no failure */
+            *ret = (struct node_list){0};
+            rc = GD_OK;
+        }
+        return rc;
+    }
+    *ret = (struct node_list){0};
+    gd_graph_search_name(call->session->graph, text, node_list_add, ret);
+    if (ret->failed) {
+        node_list_deinit(ret);
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    return GD_OK;
+}
+
+static void record_node(struct command_call *call, cJSON *list, gd_node_id node)
+{
+    struct gd_output output;
+    struct gd_node_info info;
+    cJSON *item = cJSON_CreateObject();
+    inspect_add_node(call, item, node);
+    if (gd_graph_output(call->session->graph, node, 0, &output)) {
+        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(output.dtype));
+        inspect_add_shape(item, "shape", &output.shape);
+    }
+    if (gd_graph_node(call->session->graph, node, &info)) {
+        cJSON_AddNumberToObject(item, "slots", info.output_count);
+    }
+    cJSON_AddItemToArray(list, item);
+}
+
+static void table_rows(struct command_call *call, const struct node_list *list, size_t shown)
+{
+    /* Names come last: they are long, and whole they can be copied. */
+    static const struct out_column columns[] = {
+        {"order", "Order", true},    {"type", "Type", false}, {"kind", "Kind", false},
+        {"output", "Output", false}, {"node", "Node", false},
+    };
+    struct out_table *table = out_table_begin(call->out, "nodes", columns, 5);
+    for (size_t i = 0; i < shown; i++) {
+        struct gd_node_info info;
+        if (!gd_graph_node(call->session->graph, list->node[i], &info)) {
+            continue;
+        }
+        uint32_t at = gd_graph_order(call->session->graph, list->node[i]);
+        const char *order = at == GD_NO_ORDER ? "" : inspect_printf(call, "%u", at);
+        bool current = list->node[i] == call->session->current;
+        const char *cells[] = {
+            order, out_safe(call, info.type), gd_node_kind_name(info.kind),
+            inspect_outputs(call, list->node[i]),
+            inspect_printf(call, "%s%s", out_safe(call, info.name), current ? "  <= current" : "")};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+}
+
+/* ---- what runs ------------------------------------------------------------------------------ */
+
+static bool never_runs(const struct gd_session *session, gd_node_id node)
+{
+    struct gd_node_info info;
+    return gd_session_is_live(session) && gd_graph_node(session->graph, node, &info) &&
+           (info.kind == GD_NODE_WEIGHT || info.kind == GD_NODE_PARAMETER ||
+            info.kind == GD_NODE_CONSTANT) &&
+           gd_graph_order(session->graph, node) == GD_NO_ORDER;
+}
+
+/* The first consumer in execution order; `updates`: the optimizer's, else any other. */
+static const char *consumer(struct command_call *call, gd_node_id node, bool updates)
+{
+    const struct gd_graph *graph = call->session->graph;
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(graph, node, &edges), first = GD_NO_ORDER;
+    const char *found = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = gd_graph_name(graph, edges[i].node);
+        uint32_t order = gd_graph_order(call->session->graph, edges[i].node);
+        bool optimizer = strncmp(name, "optimizer/", strlen("optimizer/")) == 0;
+        if (order != GD_NO_ORDER && optimizer == updates && order < first) {
+            first = order;
+            found = out_safe(call, name);
+        }
+    }
+    return found;
+}
+
+int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *err)
+{
+    if (!never_runs(call->session, node)) {
+        return GD_OK;
+    }
+    const char *name = out_safe(call, gd_graph_name(call->session->graph, node));
+    const char *reads = consumer(call, node, false), *updates = consumer(call, node, true);
+    const char *hint = ": name an operator";
+    if (reads && updates) {
+        hint = inspect_printf(call, ": %s reads it, %s updates it", reads, updates);
+    } else if (reads || updates) {
+        hint = inspect_printf(call, ": %s %s it", reads ? reads : updates,
+                              reads ? "reads" : "updates");
+    }
+    struct gd_node_info info;
+    gd_graph_node(call->session->graph, node, &info);
+    bool buffer = strcmp(info.type, "Buffer") == 0;
+    return gd_fail(err, GD_EINVAL, "%.200s is a %s, which does not run%s", name,
+                   buffer ? "buffer" : "parameter", hint);
+}
+
+int nodes_must_run_any(struct command_call *call, const char *text, struct gd_err *err)
+{
+    struct node_list list = {.node = NULL};
+    int rc = GD_OK;
+    if (call->session && nodes_select(call, text, &list, NULL) == GD_OK) {
+        for (size_t i = 0; i < list.count; i++) {
+            rc = nodes_must_run(call, list.node[i], err);
+            if (rc == GD_OK) {
+                break;
+            }
+        }
+    }
+    node_list_deinit(&list);
+    return rc;
+}
+
+void nodes_show(struct command_call *call, const struct node_list *list, bool all,
+                const char *again)
+{
+    size_t shown = all || list->count <= NODES_SHOWN ? list->count : NODES_SHOWN;
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "nodes");
+        cJSON *nodes = cJSON_AddArrayToObject(record, "nodes");
+        for (size_t i = 0; i < shown; i++) {
+            record_node(call, nodes, list->node[i]);
+        }
+        inspect_add_count(record, "count", list->count);
+        inspect_add_count(record, "more", list->count - shown);
+        return;
+    }
+    if (list->count == 0) {
+        out_printf(call->out, "No nodes.\n");
+        return;
+    }
+    table_rows(call, list, shown);
+    if (shown < list->count) {
+        out_printf(call->out, "... %s more (%s)\n", inspect_number(call, list->count - shown),
+                   again);
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/values/srctext.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMAND   "source"
+#define MAX_FILES 256
+#define MAX_BYTES ((size_t)16 << 20) /* of all texts; when there are more, all are forgotten */
+
+struct text {
+    struct text *next;
+    struct texts *owner; /* NULL: the repl is gone, the answer frees it */
+    int session;
+    char *file;
+    char *text; /* NULL none, or none yet */
+    bool asked; /* the answer is on its way */
+};
+struct texts {
+    struct text *first;
+    size_t count, bytes;
+    void (*fn)(void *ctx);
+    void *ctx;
+};
+
+static void text_free(struct text *text)
+{
+    free(text->file);
+    free(text->text);
+    free(text);
+}
+
+/* What is on its way is freed by its answer. */
+static void forget(struct texts *texts)
+{
+    struct text *next;
+    for (struct text *text = texts->first; text; text = next) {
+        next = text->next;
+        text->owner = NULL;
+        if (!text->asked) {
+            text_free(text);
+        }
+    }
+    texts->first = NULL;
+    texts->count = texts->bytes = 0;
+}
+
+static void texts_free(void *data)
+{
+    forget(data);
+    free(data);
+}
+
+static struct texts *texts_of(struct repl *repl)
+{
+    return repl_make_slot(repl, REPL_SLOT_SOURCE, sizeof(struct texts), texts_free);
+}
+
+static struct text *find(const struct texts *texts, int session, const char *file)
+{
+    struct text *text = texts->first;
+    while (text && (text->session != session || strcmp(text->file, file) != 0)) {
+        text = text->next;
+    }
+    return text;
+}
+
+static struct text *add(struct texts *texts, int session, const char *file)
+{
+    if (texts->count >= MAX_FILES || texts->bytes >= MAX_BYTES) {
+        forget(texts);
+    }
+    struct text *text = calloc(1, sizeof(*text));
+    char *name = strdup(file);
+    if (!text || !name) {
+        free(text);
+        free(name);
+        return NULL;
+    }
+    *text = (struct text){.next = texts->first, .owner = texts, .session = session, .file = name};
+    texts->first = text;
+    texts->count++;
+    return text;
+}
+
+static void keep(struct text *text, const char *words)
+{
+    text->text = words && words[0] != '\0' ? strdup(words) : NULL;
+    text->owner->bytes += text->text ? strlen(text->text) : 0;
+}
+
+static void drop(struct text *text)
+{
+    struct text **link = &text->owner->first;
+    while (*link != text) {
+        link = &(*link)->next;
+    }
+    *link = text->next;
+    text->owner->count--;
+    text_free(text);
+}
+
+/* An error is no answer for good: the training may have gone on before it heard the question. */
+static void on_text(void *ctx, const char *words, const struct gd_err *err)
+{
+    struct text *text = ctx;
+    struct texts *texts = text->owner;
+    text->asked = false;
+    if (!texts) {
+        text_free(text);
+    } else if (err) {
+        drop(text);
+    } else {
+        keep(text, words);
+        if (texts->fn) {
+            texts->fn(texts->ctx);
+        }
+    }
+}
+
+static void ask(struct text *text, struct gd_session *session)
+{
+    text->asked = true;
+    if (gd_target_command(session->target, COMMAND, text->file, GD_NO_NODE, on_text, text, NULL) !=
+        GD_OK) {
+        drop(text); /* a later one asks again */
+    }
+}
+
+/* A command's own question; a wait that was given up is no answer. */
+static struct text *wait_for(struct command_call *call, struct texts *texts, const char *file)
+{
+    const char *words = NULL;
+    struct gd_err err = {.code = GD_OK};
+    int session = call->session->number;
+    int rc = repl_command(call, COMMAND, file, GD_NO_NODE, &words, &err);
+    if (rc == GD_EINTR) {
+        return NULL;
+    }
+    struct text *text = find(texts, session, file);
+    text = text ? text : add(texts, session, file);
+    if (text && !text->asked && !text->text) {
+        keep(text, rc == GD_OK ? words : NULL);
+    }
+    return text;
+}
+
+FILE *srctext_open(struct command_call *call, const char *file)
+{
+    struct gd_session *session = call->session;
+    if (!session && call->debugger) {
+        session = call->debugger->current;
+    }
+    struct texts *texts = session ? texts_of(call->repl) : NULL;
+    struct text *text = texts ? find(texts, session->number, file) : NULL;
+    bool can = texts && session->target && session->state == GD_STOPPED &&
+               (session->target->capabilities & GD_CAN_COMMAND);
+    if (can && call->session && call->out && (!text || text->asked)) {
+        text = wait_for(call, texts, file);
+    } else if (can && !text) {
+        text = add(texts, session->number, file);
+        if (text) {
+            ask(text, session);
+            text = NULL;
+        }
+    }
+    return text && text->text ? fmemopen(text->text, strlen(text->text), "r") : NULL;
+}
+
+void srctext_tell(struct repl *repl, void (*fn)(void *ctx), void *ctx)
+{
+    struct texts *texts = texts_of(repl);
+    if (texts) {
+        texts->fn = fn;
+        texts->ctx = ctx;
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Stacks of nodes, shared by the commands that walk them and those that show source. */
+#ifndef GD_REPL_STACKS_H
+#define GD_REPL_STACKS_H
+
+#include "repl/core/command.h"
+
+struct stack_places {
+    const struct gd_frame *frame; /* all entries, titles included; the graph's */
+    uint32_t frame_count;
+    uint32_t *place; /* indexes of the entries that name a file: frame #0, #1, ... */
+    uint32_t count;
+};
+/* GD_ENOMEM. The count may be 0. */
+int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
+                 struct gd_err *err);
+
+/* GD_ENODATA: says that a node has no place, or that it is the gradient of a weight that has none.
+ */
+int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err);
+
+/* The node itself when it has a stack, else the first of those that make a gradient or use a
+ * weight, which `tell` says; the node when there is none. */
+gd_node_id stack_node(struct command_call *call, gd_node_id node, bool tell);
+
+/* The number of the innermost frame outside installed packages, else 0; false: there is none. */
+bool stack_own_frame(const struct stack_places *places, uint32_t *ret);
+/* "#0 model.c:42 in f" and its source line; the same as members of an object. */
+void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame);
+void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
+                     const struct gd_frame *frame);
+
+/* The commands list and annotate, in cmd_list.c. */
+int inspect_list(struct command_call *call, struct gd_err *err);
+int inspect_annotate(struct command_call *call, struct gd_err *err);
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/values/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/core/watch.h"
+#include "repl/values/inspect.h"
+
+#define LINES_SHOWN 200 /* unless all are asked for */
+
+/* The bars in front of a line: for each level above, whether more siblings follow there. */
+struct branches {
+    bool more[TREE_MAX_DEPTH + 2];
+    int depth;
+};
+
+static void print_branches(struct command_call *call, const struct branches *branches)
+{
+    bool utf8 = out_utf8(call->out);
+    for (int i = 1; i < branches->depth; i++) {
+        out_printf(call->out, "%s", !branches->more[i] ? "   " : utf8 ? "\u2502  " : "|  ");
+    }
+    if (branches->depth > 0) {
+        bool more = branches->more[branches->depth];
+        out_printf(call->out, "%s",
+                   utf8 ? (more ? "\u251c\u2500 " : "\u2514\u2500 ") : (more ? "|- " : "`- "));
+    }
+}
+
+/* ---- edges --------------------------------------------------------------------------------- */
+
+struct edge_walk {
+    struct command_call *call;
+    const struct tree_options *options;
+    unsigned char *opened; /* a bit a node */
+    struct branches branches;
+    uint64_t lines;
+    bool cut; /* lines were left out */
+};
+
+static bool is_opened(const struct edge_walk *walk, gd_node_id node)
+{
+    return walk->opened[node / 8] & (1u << node % 8);
+}
+
+static uint32_t edges_of(const struct edge_walk *walk, gd_node_id node, const struct gd_edge **ret)
+{
+    struct gd_graph *graph = walk->call->session->graph;
+    struct gd_node_info info;
+    if (walk->options->outputs) {
+        return gd_graph_consumers(graph, node, ret);
+    }
+    if (!gd_graph_node(graph, node, &info)) {
+        return 0;
+    }
+    *ret = info.inputs;
+    return info.input_count;
+}
+
+/* Edges that are shown: all but the control edges when those are not asked for. */
+static uint32_t count_shown(const struct edge_walk *walk, const struct gd_edge *edge,
+                            uint32_t count)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        shown += walk->options->control || !edge[i].control ? 1 : 0;
+    }
+    return shown;
+}
+
+static const char *edge_label(struct edge_walk *walk, gd_node_id node, const struct gd_edge *edge)
+{
+    struct command_call *call = walk->call;
+    struct gd_node_info info;
+    if (!gd_graph_node(call->session->graph, node, &info)) {
+        return "(a node that is gone)";
+    }
+    int used =
+        3 * walk->branches.depth + (int)strlen(info.type) + (int)strlen(", has 9 inputs") + 3;
+    const char *text = inspect_fit(call, info.name, used);
+    if (edge && !walk->options->outputs && info.output_count > 1) {
+        text = inspect_printf(call, "%s:%u", text, edge->slot);
+    }
+    text = inspect_printf(call, "%s (%s)", text, out_safe(call, info.type));
+    if (edge && walk->options->outputs && edge->slot > 0) {
+        text = inspect_printf(call, "%s, takes :%u", text, edge->slot);
+    }
+    return edge && edge->control ? inspect_printf(call, "%s, control", text) : text;
+}
+
+/* One node: its line or record. Returns the record, to hang children on; NULL in text mode. */
+static cJSON *show_edge(struct edge_walk *walk, gd_node_id node, const struct gd_edge *edge,
+                        bool again, uint32_t hidden, cJSON *parent)
+{
+    struct command_call *call = walk->call;
+    walk->lines++;
+    if (parent) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_node(call, item, node);
+        if (edge) {
+            cJSON_AddNumberToObject(item, "slot", edge->slot);
+            cJSON_AddBoolToObject(item, "control", edge->control);
+        }
+        if (again) {
+            cJSON_AddBoolToObject(item, "seen", true);
+        }
+        if (hidden > 0) {
+            cJSON_AddNumberToObject(item, "hidden", hidden);
+        }
+        cJSON_AddItemToArray(parent, item);
+        return item;
+    }
+    const char *mark = "";
+    if (again) {
+        mark = ", see above";
+    } else if (hidden > 0) {
+        mark = inspect_printf(
+            call, ", has %s",
+            inspect_plural(call, hidden, walk->options->outputs ? "output" : "input"));
+    }
+    print_branches(call, &walk->branches);
+    out_printf(call->out, "%s%s\n", edge_label(walk, node, edge), mark);
+    return NULL;
+}
+
+/* Recursion is bounded by options->depth, and each node is opened once. */
+static void walk_edges(struct edge_walk *walk, gd_node_id node, const struct gd_edge *edge,
+                       cJSON *parent)
+{
+    if (!walk->options->all && walk->lines >= LINES_SHOWN) {
+        walk->cut = true;
+        return;
+    }
+    const struct gd_edge *edges = NULL;
+    uint32_t count = edges_of(walk, node, &edges);
+    uint32_t shown = count_shown(walk, edges, count);
+    bool again = shown > 0 && is_opened(walk, node);
+    bool open = shown > 0 && !again && walk->branches.depth < walk->options->depth;
+    cJSON *item = show_edge(walk, node, edge, again, open || again ? 0 : shown, parent);
+    if (!open) {
+        return;
+    }
+    walk->opened[node / 8] |= (unsigned char)(1u << node % 8);
+    cJSON *children =
+        item ? cJSON_AddArrayToObject(item, walk->options->outputs ? "outputs" : "inputs") : NULL;
+    walk->branches.depth++;
+    uint32_t left = shown;
+    for (uint32_t i = 0; i < count; i++) {
+        if (edges[i].control && !walk->options->control) {
+            continue;
+        }
+        walk->branches.more[walk->branches.depth] = --left > 0;
+        walk_edges(walk, edges[i].node, &edges[i], children);
+    }
+    walk->branches.depth--;
+}
+
+int tree_show_edges(struct command_call *call, gd_node_id node, const struct tree_options *options,
+                    struct gd_err *err)
+{
+    struct edge_walk walk = {.call = call, .options = options};
+    size_t nodes = gd_graph_node_limit(call->session->graph);
+    walk.opened = calloc(nodes / 8 + 1, 1);
+    if (!walk.opened) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    cJSON *list = NULL;
+    if (out_is_json(call->out)) {
+        list = cJSON_AddArrayToObject(
+            out_record(call->out, options->outputs ? "outputs" : "inputs"), "tree");
+    }
+    walk_edges(&walk, node, NULL, list);
+    if (walk.cut && list) {
+        cJSON_AddBoolToObject(out_record(call->out, "inputs"), "truncated", true);
+    } else if (walk.cut) {
+        out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
+                   LINES_SHOWN);
+    } else if (walk.lines == 1) {
+        out_printf(call->out, "It has no %s.\n", options->outputs ? "consumers" : "inputs");
+    }
+    free(walk.opened);
+    return GD_OK;
+}
+
+/* ---- scopes -------------------------------------------------------------------------------- */
+
+struct scope_walk {
+    struct command_call *call;
+    int64_t depth;
+    bool all;
+    struct branches branches;
+    uint64_t lines;
+    bool cut;
+};
+
+static uint32_t child_scopes(struct gd_graph *graph, const struct gd_scope_info *info)
+{
+    uint32_t count = 0;
+    struct gd_scope_info child;
+    for (gd_scope_id id = info->first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
+         id = child.next) {
+        count++;
+    }
+    return count;
+}
+
+static cJSON *show_scope(struct scope_walk *walk, gd_scope_id scope,
+                         const struct gd_scope_info *info, bool open, cJSON *parent)
+{
+    struct command_call *call = walk->call;
+    uint32_t below = child_scopes(call->session->graph, info);
+    walk->lines++;
+    if (parent) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_text(call, item, "scope", info->name);
+        cJSON_AddNumberToObject(item, "nodes", info->total_count);
+        cJSON_AddNumberToObject(item, "direct", info->node_count);
+        cJSON_AddStringToObject(item, "watched",
+                                watch_state_name(gd_watch_scope_state(call->session, scope)));
+        cJSON_AddItemToArray(parent, item);
+        return item;
+    }
+    bool root = walk->branches.depth == 0;
+    const char *name = root ? info->name : info->leaf;
+    print_branches(call, &walk->branches);
+    out_printf(call->out, "%s/  %s", out_safe(call, name),
+               inspect_plural(call, info->total_count, "node"));
+    if (below > 0 && info->node_count > 0) {
+        out_printf(call->out, ", %s directly", inspect_number(call, info->node_count));
+    }
+    if (below > 0 && !open) {
+        out_printf(call->out, ", %s below", inspect_plural(call, below, "scope"));
+    }
+    out_printf(call->out, "%s\n", watch_scope_mark(call, scope));
+    return NULL;
+}
+
+static void walk_scopes(struct scope_walk *walk, gd_scope_id scope, cJSON *parent)
+{
+    struct gd_graph *graph = walk->call->session->graph;
+    struct gd_scope_info info;
+    if (!gd_graph_scope(graph, scope, &info)) {
+        return;
+    }
+    if (!walk->all && walk->lines >= LINES_SHOWN) {
+        walk->cut = true;
+        return;
+    }
+    bool open = walk->branches.depth < walk->depth;
+    cJSON *item = show_scope(walk, scope, &info, open, parent);
+    if (!open) {
+        return;
+    }
+    cJSON *children = item ? cJSON_AddArrayToObject(item, "scopes") : NULL;
+    struct gd_scope_info child;
+    walk->branches.depth++;
+    for (gd_scope_id id = info.first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
+         id = child.next) {
+        walk->branches.more[walk->branches.depth] = child.next != GD_NO_SCOPE;
+        walk_scopes(walk, id, children);
+    }
+    walk->branches.depth--;
+}
+
+int tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t depth, bool all,
+                     struct gd_err *err)
+{
+    struct scope_walk walk = {.call = call, .depth = depth, .all = all};
+    cJSON *list = NULL;
+    (void)err;
+    if (out_is_json(call->out)) {
+        list = cJSON_AddArrayToObject(out_record(call->out, "scopes"), "tree");
+    }
+    walk_scopes(&walk, scope, list);
+    if (walk.cut && list) {
+        cJSON_AddBoolToObject(out_record(call->out, "scopes"), "truncated", true);
+    } else if (walk.cut) {
+        out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
+                   LINES_SHOWN);
+    }
+    return GD_OK;
+}

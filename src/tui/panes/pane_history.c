@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the flight recorder has of the current node's outputs and of the loss, or of all scalars: a
+ * line of bars for each figure, between its first and its last value.
+ */
+#include "tui/tui_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dump/dump_target.h"
+#include "engine/history/history.h"
+#include "engine/statistic.h"
+#include "repl/values/spark.h"
+#include "tui/text.h"
+
+#define MAX_RECORDS 2000 /* of a tensor, the newest */
+#define MAX_ROWS    2000
+#define NAME_COLS   10
+#define VALUE_COLS  10
+#define IN_NO_STEP  "No step of the dump has values of it."
+
+static const enum gd_statistic figures[] = {GD_STAT_ABS_MEAN, GD_STAT_MAX, GD_STAT_MIN,
+                                            GD_STAT_NONFINITE, GD_STAT_ZERO_PERCENTAGE};
+#define FIGURES (sizeof(figures) / sizeof(figures[0]))
+
+struct row {
+    char *text; /* a headline; NULL: a figure */
+    bool hint;  /* text is one, not a tensor's name */
+    char name[24];
+    struct spark_point *points;
+    size_t count;
+};
+
+struct history_pane {
+    struct tui_list list;
+    bool scalars; /* all of them instead of the current node */
+    struct row *row;
+    size_t row_count;
+    /* what the rows were made of */
+    const struct gd_history *history;
+    gd_node_id node;
+    bool of_scalars;
+    uint64_t seen;
+    gd_node_id recalled; /* the node, and its session, whose past a dump was asked for last */
+    int recalled_of;     /* 0: none yet */
+};
+
+static struct history_pane *state(struct tui *tui)
+{
+    return tui_state(tui, TUI_HISTORY);
+}
+
+static const struct gd_history *history_of(const struct tui *tui)
+{
+    const struct gd_session *session = tui->debugger->current;
+    return session != NULL ? session->history : NULL;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static void clear_rows(struct history_pane *pane)
+{
+    for (size_t i = 0; i < pane->row_count; i++) {
+        free(pane->row[i].text);
+        free(pane->row[i].points);
+    }
+    free(pane->row);
+    pane->row = NULL;
+    pane->row_count = 0;
+}
+
+static struct row *add_row(struct history_pane *pane)
+{
+    struct row *more = pane->row_count < MAX_ROWS
+                           ? realloc(pane->row, (pane->row_count + 1) * sizeof(*more))
+                           : NULL;
+    if (more == NULL) {
+        return NULL;
+    }
+    pane->row = more;
+    more += pane->row_count++;
+    *more = (struct row){.text = NULL};
+    return more;
+}
+
+static void add_headline(struct history_pane *pane, const struct gd_graph *graph,
+                         const struct gd_history_tensor *tensor,
+                         const struct gd_history_record *record, size_t count)
+{
+    char shape[128], slot[16];
+    struct gd_buf text = GD_BUF_INIT(4096);
+    struct row *row = add_row(pane);
+
+    gd_buf_puts(&text, tensor->name);
+    if (!tensor->is_scalar) {
+        gd_node_id node = gd_graph_lookup(graph, tensor->name, strlen(tensor->name));
+
+        gd_graph_slot_name(graph, node, tensor->slot, slot);
+        gd_buf_printf(&text, ":%s %s", slot, gd_shape_text(&tensor->shape, shape, sizeof(shape)));
+    }
+    if (count > 0) {
+        gd_buf_printf(&text, ", steps %lld to %lld", (long long)record[0].step,
+                      (long long)record[count - 1].step);
+    }
+    if (row != NULL) {
+        row->text = strdup(gd_buf_text(&text));
+    }
+    gd_buf_deinit(&text);
+}
+
+static struct spark_point point_of(const struct gd_history_tensor *tensor,
+                                   const struct gd_history_record *record, enum gd_statistic figure)
+{
+    struct gd_observation seen = {.stats = record->has_stats ? &record->stats : NULL,
+                                  .error = record->error,
+                                  .dtype = tensor->dtype,
+                                  .range = -1,
+                                  .step = record->step,
+                                  .value_step = record->step};
+    struct spark_point point = {.mark = SPARK_VALUE};
+    unsigned error = 0;
+
+    if (!gd_statistic_value(figure, &seen, &point.value, &error)) {
+        point.mark = (error & (GD_HIT_NAN | GD_HIT_INF)) != 0 ? SPARK_BAD : SPARK_MISSING;
+    } else if (!isfinite(point.value)) {
+        point.mark = SPARK_BAD;
+    }
+    return point;
+}
+
+static void add_figure(struct history_pane *pane, const struct gd_history_tensor *tensor,
+                       const struct gd_history_record *record, size_t count,
+                       enum gd_statistic figure)
+{
+    struct spark_point *points = malloc((count + 1) * sizeof(*points));
+    struct row *row = points != NULL ? add_row(pane) : NULL;
+    const char *name = tensor->is_scalar                   ? "value"
+                       : figure == GD_STAT_ZERO_PERCENTAGE ? "zero %"
+                                                           : gd_statistic_name(figure);
+
+    if (row == NULL) {
+        free(points);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        points[i] = point_of(tensor, &record[i], figure);
+    }
+    snprintf(row->name, sizeof(row->name), "%s", name);
+    row->points = points;
+    row->count = count;
+}
+
+static void add_tensor(struct history_pane *pane, const struct gd_session *session, uint32_t index)
+{
+    struct gd_history_tensor tensor;
+    struct gd_history_record *record = malloc(MAX_RECORDS * sizeof(*record));
+    const struct gd_history *history = session->history;
+
+    if (record != NULL && gd_history_tensor(history, index, &tensor)) {
+        size_t count = gd_history_read(history, index, record, MAX_RECORDS);
+        add_headline(pane, session->graph, &tensor, record, count);
+        if (tensor.is_scalar) {
+            add_figure(pane, &tensor, record, count, GD_STAT_MEAN);
+        }
+        for (size_t i = 0; i < FIGURES && !tensor.is_scalar; i++) {
+            add_figure(pane, &tensor, record, count, figures[i]);
+        }
+    }
+    free(record);
+}
+
+/* The scalars, or the loss alone. */
+static void add_scalars(struct history_pane *pane, const struct gd_session *session, bool all)
+{
+    const struct gd_history *history = session->history;
+    struct gd_history_head head;
+    struct gd_history_tensor tensor;
+
+    gd_history_head(history, &head);
+    for (uint32_t i = 0; i < head.tensors; i++) {
+        if (gd_history_tensor(history, i, &tensor) && tensor.is_scalar && tensor.seen > 0 &&
+            (all || strcmp(tensor.name, "loss") == 0)) {
+            add_tensor(pane, session, i);
+        }
+    }
+}
+
+static void add_hint(struct history_pane *pane, const char *text)
+{
+    struct row *row = add_row(pane);
+
+    if (row != NULL) {
+        row->text = strdup(text);
+        row->hint = true;
+    }
+}
+
+/* How to have the node recorded; what finds NaN and Inf alone disturbs nobody. */
+static void add_way(struct history_pane *pane, const struct gd_session *session, const char *name)
+{
+    struct gd_buf text = GD_BUF_INIT(4096);
+
+    if (gd_catalog_of(session) != NULL) {
+        add_hint(pane, IN_NO_STEP);
+        return;
+    }
+    add_hint(pane, "Nothing is recorded of this node.");
+    gd_buf_puts(&text, "watch it:  trace TO on ");
+    tui_add_name(&text, name);
+    add_hint(pane, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+}
+
+static void make_rows(struct history_pane *pane, const struct gd_session *session, gd_node_id node)
+{
+    struct gd_node_info info;
+    uint32_t index;
+    bool any = false;
+
+    clear_rows(pane);
+    if (pane->scalars) {
+        add_scalars(pane, session, true);
+        return;
+    }
+    if (node != GD_NO_NODE && gd_graph_node(session->graph, node, &info)) {
+        for (uint32_t i = 0; i < info.output_count; i++) {
+            if (gd_history_find(session->history, info.name, i, &index)) {
+                add_tensor(pane, session, index);
+                any = true;
+            }
+        }
+        if (!any) {
+            add_way(pane, session, info.name);
+        }
+    }
+    add_scalars(pane, session, false);
+}
+
+/* Changes with every record that came. */
+static uint64_t seen_of(const struct gd_history *history)
+{
+    struct gd_history_head head;
+    struct gd_history_tensor tensor;
+    uint64_t seen = 0;
+
+    gd_history_head(history, &head);
+    for (uint32_t i = 0; i < head.tensors; i++) {
+        seen += gd_history_tensor(history, i, &tensor) ? tensor.seen : 0;
+    }
+    return seen + ((uint64_t)head.generation << 48);
+}
+
+#define RECALL_SECONDS 0.1 /* that drawing may wait for a dump; "info history" waits longer */
+
+static bool in_time(void *ctx, uint64_t steps)
+{
+    const double *end = ctx;
+    struct timespec now;
+
+    (void)steps;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 < *end;
+}
+
+/* Of a dump: what it has of the node is taken in when the node is first looked at. */
+static void recall(struct history_pane *pane, struct gd_session *session, gd_node_id node)
+{
+    struct gd_node_info info;
+    struct timespec now;
+
+    if (session == NULL || !gd_session_can_recall(session) ||
+        (pane->recalled == node && pane->recalled_of == session->number) ||
+        !gd_graph_node(session->graph, node, &info)) {
+        return;
+    }
+    pane->recalled = node;
+    pane->recalled_of = session->number;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double end = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + RECALL_SECONDS;
+    for (uint32_t i = 0; i < info.output_count; i++) {
+        struct gd_tensor_ref ref = {.node = node, .slot = i};
+        gd_session_recall(session, &ref, in_time, &end, NULL);
+    }
+}
+
+static void update(struct tui *tui)
+{
+    struct history_pane *pane = state(tui);
+    struct gd_session *session;
+    gd_node_id node = tui_node(tui, &session);
+
+    recall(pane, session, node);
+    const struct gd_history *history = history_of(tui);
+
+    if (history == NULL) {
+        clear_rows(pane);
+        pane->history = NULL;
+    } else {
+        uint64_t seen = seen_of(history);
+        if (history != pane->history || node != pane->node || seen != pane->seen ||
+            pane->scalars != pane->of_scalars) {
+            make_rows(pane, session, node);
+            pane->history = history;
+            pane->node = node;
+            pane->seen = seen;
+            pane->of_scalars = pane->scalars;
+        }
+    }
+    pane->list.count = pane->row_count;
+}
+
+/* ---- drawing ------------------------------------------------------------------------------- */
+
+static const char *value_text(const struct spark_point *point, char *room, size_t size)
+{
+    if (point->mark == SPARK_VALUE) {
+        snprintf(room, size, "%.4g", point->value);
+    } else {
+        snprintf(room, size, "%s", point->mark == SPARK_BAD ? "nan/inf" : "-");
+    }
+    return room;
+}
+
+static void draw_figure(struct tui *tui, const struct row *of, int row, int col, int cols,
+                        enum draw_style style)
+{
+    struct gd_buf bars = GD_BUF_INIT(1 << 16);
+    char line[64], first[32], last[32];
+    int room = cols - NAME_COLS - 2 * VALUE_COLS - 4;
+
+    room = room < 1 ? 1 : room;
+    if (of->count == 0) {
+        snprintf(line, sizeof(line), " %-*s no records", NAME_COLS, of->name);
+        draw_text(tui->draw, row, col, cols, style, line);
+        return;
+    }
+    snprintf(line, sizeof(line), " %-*s%*s ", NAME_COLS, of->name, VALUE_COLS,
+             value_text(&of->points[0], first, sizeof(first)));
+    int used = draw_text(tui->draw, row, col, cols, style, line);
+    spark_draw(of->points, of->count, (size_t)room, !tui->utf8, &bars);
+    used += draw_text(tui->draw, row, col + used, cols - used, style, gd_buf_text(&bars));
+    snprintf(line, sizeof(line), " %s", value_text(&of->points[of->count - 1], last, sizeof(last)));
+    draw_text(tui->draw, row, col + used, cols - used, style, line);
+    gd_buf_deinit(&bars);
+}
+
+static void row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+{
+    struct tui *tui = ctx;
+    const struct row *of = &state(tui)->row[index];
+    char name[512];
+
+    if (selected) {
+        draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
+    }
+    if (of->text == NULL && of->points != NULL) {
+        draw_figure(tui, of, row, col, cols, selected ? DRAW_REVERSE : DRAW_PLAIN);
+    } else if (of->hint && of->text != NULL) {
+        draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_DIM, of->text);
+    } else if (of->text != NULL) {
+        draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_SCOPE,
+                  tui_text_fit_name(of->text, cols, tui->utf8, name, sizeof(name)));
+    }
+}
+
+static void row_text(void *ctx, size_t index, struct gd_buf *out)
+{
+    const struct row *of = &state(ctx)->row[index];
+    gd_buf_puts(out, of->text != NULL ? of->text : of->name);
+}
+
+static const struct tui_list_ops rows = {row, row_text};
+
+static int draw_hint(struct tui *tui, const struct draw_rect *rect, int at, const char *text)
+{
+    return tui_draw_folded(tui, rect, at, DRAW_DIM, text);
+}
+
+static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
+{
+    struct gd_session *session;
+    gd_node_id node = tui_node(tui, &session);
+    struct gd_buf text = GD_BUF_INIT(4096);
+    int at = 0;
+
+    if (session == NULL) {
+        draw_hint(tui, rect, at, "No training process.");
+    } else if (gd_catalog_of(session) != NULL) {
+        draw_hint(tui, rect, at, node == GD_NO_NODE ? "No node is selected." : IN_NO_STEP);
+    } else if (state(tui)->scalars) {
+        at = draw_hint(tui, rect, at, "No scalar is recorded.");
+        draw_hint(tui, rect, at, "watch it:  watch 'loss > 100'");
+    } else {
+        at = draw_hint(tui, rect, at, "Nothing is recorded of this node.");
+        gd_buf_puts(&text, "watch it:  trace TO on ");
+        tui_add_name(&text, node != GD_NO_NODE ? gd_graph_name(session->graph, node) : "NODE");
+        draw_hint(tui, rect, at, gd_buf_text(&text));
+    }
+    gd_buf_deinit(&text);
+}
+
+static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+{
+    struct history_pane *pane = state(tui);
+
+    update(tui);
+    if (pane->row_count == 0) {
+        draw_nothing(tui, rect);
+    }
+    tui_list_draw(tui, &pane->list, &rows, tui, rect, focused);
+}
+
+static void title(struct tui *tui, char *out, size_t size)
+{
+    snprintf(out, size, state(tui)->scalars ? "history of all scalars" : "history");
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static void request(struct tui *tui, enum tui_request request)
+{
+    struct history_pane *pane = state(tui);
+
+    update(tui);
+    if (request == TUI_MODE || (request == TUI_BACK && pane->scalars)) {
+        pane->scalars = !pane->scalars;
+        pane->list.cursor = pane->list.top = 0;
+    } else {
+        tui_list_request(&pane->list, &rows, tui, request);
+    }
+}
+
+static enum tui_search search(struct tui *tui)
+{
+    return tui_list_search(&state(tui)->list);
+}
+
+static bool key(struct tui *tui, int key)
+{
+    update(tui);
+    return tui_list_key(&state(tui)->list, &rows, tui, key);
+}
+
+static void *create(struct tui *tui)
+{
+    (void)tui;
+    return calloc(1, sizeof(struct history_pane));
+}
+
+static void destroy(struct tui *tui, void *of)
+{
+    (void)tui;
+    clear_rows(of);
+    free(of);
+}
+
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(&state(tui)->list, row);
+}
+
+const struct tui_pane_ops tui_history_pane = {
+    .name = "history",
+    .create = create,
+    .destroy = destroy,
+    .update = update,
+    .draw = draw,
+    .title = title,
+    .request = request,
+    .search = search,
+    .key = key,
+    .click = click,
+};

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The stack of the current node; or all source lines of the graph, and the nodes made in one of
+ * them.
+ */
+#include "tui/panes/pane_stack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/dump_target.h"
+#include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
+#include "repl/values/stacks.h"
+#include "tui/text.h"
+#include "tui/tui_impl.h"
+
+#define WIDE_COLS 60 /* from these on rows have the code behind the place */
+
+enum mode { MODE_STACK, MODE_LINES, MODE_NODES };
+
+struct stack_pane {
+    enum mode mode, from; /* from: where the nodes of a line were asked for */
+    struct tui_list list[3];
+    struct tui_lines lines;
+    struct node_list nodes; /* made in the line below */
+    char *file;
+    uint32_t line;
+    const struct gd_session *session; /* of all this; only compared */
+    uint64_t generation;
+    gd_node_id node; /* whose stack the cursor was put on */
+    uint32_t frame;
+};
+
+static struct stack_pane *state(struct tui *tui)
+{
+    return tui_state(tui, TUI_STACK);
+}
+
+static struct tui_list *list_of(struct stack_pane *pane)
+{
+    return &pane->list[pane->mode];
+}
+
+/* ---- the stack ----------------------------------------------------------------------------- */
+
+static const struct gd_frame *frames_of(struct tui *tui, uint32_t *count)
+{
+    struct gd_session *session;
+    gd_node_id node = tui_node(tui, &session);
+
+    *count = 0;
+    return node != GD_NO_NODE ? gd_graph_stack(session->graph, node, count) : NULL;
+}
+
+static bool is_place(const struct gd_frame *frame)
+{
+    return !frame->is_title && frame->file[0] != '\0';
+}
+
+/* The number that the command `frame` gives to an entry. */
+static uint32_t number_of(const struct gd_frame *frame, size_t index)
+{
+    uint32_t number = 0;
+
+    for (size_t i = 0; i < index; i++) {
+        number += is_place(&frame[i]) ? 1 : 0;
+    }
+    return number;
+}
+
+static uint32_t selected_frame(struct tui *tui)
+{
+    struct command_call call = {.repl = tui->repl, .session = tui->debugger->current};
+    return call.session != NULL ? inspect_frame(&call, call.session->current) : 0;
+}
+
+/* The entry of the selected frame; count: there is none. */
+static uint32_t selected_entry(struct tui *tui, const struct gd_frame *frame, uint32_t count)
+{
+    uint32_t number = selected_frame(tui);
+    uint32_t i = 0;
+
+    while (i < count && !(is_place(&frame[i]) && number-- == 0)) {
+        i++;
+    }
+    return i;
+}
+
+bool tui_stack_place(struct tui *tui, struct tui_place *ret)
+{
+    struct stack_pane *pane = state(tui);
+    uint32_t count;
+
+    if (pane->mode == MODE_NODES && pane->file != NULL) {
+        *ret = (struct tui_place){pane->file, "", pane->line};
+        const struct tui_line *line = tui_lines_find(&pane->lines, pane->file, pane->line);
+        ret->code = line != NULL ? line->code : "";
+        return true;
+    }
+    if (pane->mode == MODE_LINES && pane->list[MODE_LINES].cursor < pane->lines.count) {
+        const struct tui_line *line = &pane->lines.line[pane->list[MODE_LINES].cursor];
+        *ret = (struct tui_place){line->file, line->code, line->line};
+        return true;
+    }
+    const struct gd_frame *frame = frames_of(tui, &count);
+    uint32_t entry = selected_entry(tui, frame, count);
+    if (entry >= count) {
+        return false;
+    }
+    *ret = (struct tui_place){frame[entry].file, frame[entry].code, frame[entry].line};
+    return true;
+}
+
+const struct tui_lines *tui_stack_lines(struct tui *tui)
+{
+    struct stack_pane *pane = state(tui);
+
+    if (!tui->executing && tui_lines_follow(&pane->lines, tui->debugger->current)) {
+        tui_changed(tui); /* the rest with the next pictures */
+    }
+    return &pane->lines;
+}
+
+void tui_stack_show_nodes(struct tui *tui, const char *file, uint32_t line)
+{
+    struct stack_pane *pane = state(tui);
+    struct gd_session *session = tui->debugger->current;
+    char *copy = strdup(file); /* it may be the pane's own */
+
+    if (copy == NULL || session == NULL || session->graph == NULL) {
+        free(copy);
+        return;
+    }
+    free(pane->file);
+    pane->file = copy;
+    pane->line = line;
+    node_list_deinit(&pane->nodes);
+    pane->nodes = (struct node_list){.node = NULL};
+    gd_graph_search_source(session->graph, copy, line, node_list_add, &pane->nodes);
+    pane->from = pane->mode == MODE_NODES ? pane->from : pane->mode;
+    pane->mode = MODE_NODES;
+    pane->list[MODE_NODES] = (struct tui_list){.count = pane->nodes.count};
+    tui_focus(tui, TUI_STACK);
+}
+
+/* ---- following the session ----------------------------------------------------------------- */
+
+/* Another session, another graph: the lines and the nodes that were shown mean nothing there. */
+static void follow_session(struct stack_pane *pane, const struct gd_session *session)
+{
+    uint64_t generation = session != NULL ? session->graph_generation : 0;
+
+    if (session == pane->session && generation == pane->generation) {
+        return;
+    }
+    pane->session = session;
+    pane->generation = generation;
+    node_list_deinit(&pane->nodes);
+    pane->nodes = (struct node_list){.node = NULL};
+    if (pane->mode == MODE_NODES) {
+        pane->mode = pane->from;
+    }
+    pane->node = GD_NO_NODE;
+}
+
+static void update(struct tui *tui)
+{
+    struct stack_pane *pane = state(tui);
+    struct gd_session *session;
+    gd_node_id node = tui_node(tui, &session);
+    uint32_t count;
+
+    follow_session(pane, session);
+    const struct gd_frame *frame = frames_of(tui, &count);
+    uint32_t selected = selected_frame(tui);
+    pane->list[MODE_STACK].count = count;
+    if (node != pane->node || selected != pane->frame) {
+        uint32_t entry = selected_entry(tui, frame, count);
+        pane->list[MODE_STACK].cursor = entry < count ? entry : 0;
+        pane->node = node;
+        pane->frame = selected;
+    }
+    if (pane->mode == MODE_LINES) {
+        tui_stack_lines(tui);
+    }
+    pane->list[MODE_LINES].count = pane->lines.count;
+    pane->list[MODE_NODES].count = pane->nodes.count;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : file;
+}
+
+static const char *without_blanks(const char *code)
+{
+    return code + strspn(code, " \t");
+}
+
+static void stack_text(struct tui *tui, size_t index, bool whole, struct gd_buf *out)
+{
+    uint32_t count;
+    const struct gd_frame *frame = frames_of(tui, &count);
+
+    if (index >= count) {
+        return;
+    }
+    const struct gd_frame *at = &frame[index];
+    if (!is_place(at)) {
+        gd_buf_puts(out, without_blanks(at->code));
+        return;
+    }
+    gd_buf_printf(out, "#%-2u %s:%u", number_of(frame, index),
+                  whole ? at->file : base_name(at->file), at->line);
+    if (at->function[0] != '\0') {
+        gd_buf_printf(out, " in %s", at->function);
+    }
+    if (at->code[0] != '\0') {
+        gd_buf_printf(out, "  %s", without_blanks(at->code));
+    }
+}
+
+static void line_text(const struct stack_pane *pane, size_t index, bool whole, struct gd_buf *out)
+{
+    if (index < pane->lines.count) {
+        const struct tui_line *line = &pane->lines.line[index];
+        gd_buf_printf(out, "%5u  %s:%u  %s", line->nodes,
+                      whole ? line->file : base_name(line->file), line->line,
+                      without_blanks(line->code));
+    }
+}
+
+static gd_node_id node_at(struct tui *tui, size_t index, struct gd_node_info *info)
+{
+    const struct stack_pane *pane = state(tui);
+    struct gd_session *session = tui->debugger->current;
+    bool there = session != NULL && session->graph != NULL && index < pane->nodes.count &&
+                 gd_graph_node(session->graph, pane->nodes.node[index], info);
+
+    return there ? pane->nodes.node[index] : GD_NO_NODE;
+}
+
+static void row_text(void *ctx, size_t index, struct gd_buf *out)
+{
+    struct tui *tui = ctx;
+    struct stack_pane *pane = state(tui);
+    struct gd_node_info info;
+
+    if (pane->mode == MODE_STACK) {
+        stack_text(tui, index, true, out);
+    } else if (pane->mode == MODE_LINES) {
+        line_text(pane, index, true, out);
+    } else if (node_at(tui, index, &info) != GD_NO_NODE) {
+        gd_buf_printf(out, "%s %s", info.name, info.type);
+    }
+}
+
+static void draw_node(struct tui *tui, size_t index, int row, int col, int cols,
+                      enum draw_style style)
+{
+    struct gd_node_info info;
+    char name[512];
+    char head[16] = "";
+    int type_cols = cols >= WIDE_COLS ? 20 : 0;
+
+    if (node_at(tui, index, &info) == GD_NO_NODE) {
+        return;
+    }
+    if (type_cols > 0 && info.order != GD_NO_ORDER) {
+        snprintf(head, sizeof(head), "%6u  ", info.order);
+    } else if (type_cols > 0) {
+        snprintf(head, sizeof(head), "%8s", "");
+    }
+    int used = draw_text(tui->draw, row, col, cols - type_cols, style, head);
+    int room = cols - type_cols - used;
+    draw_text(tui->draw, row, col + used, room, style,
+              tui_text_fit_name(info.name, room, tui->utf8, name, sizeof(name)));
+    if (type_cols > 0) {
+        draw_text(tui->draw, row, col + cols - type_cols + 1, type_cols - 1, style, info.type);
+    }
+}
+
+static void row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+{
+    struct tui *tui = ctx;
+    struct stack_pane *pane = state(tui);
+    enum draw_style style = selected ? DRAW_REVERSE : DRAW_PLAIN;
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    uint32_t count;
+
+    if (selected) {
+        draw_fill(tui->draw, row, col, cols, style);
+    }
+    if (pane->mode == MODE_NODES) {
+        draw_node(tui, index, row, col, cols, style);
+        return;
+    }
+    if (pane->mode == MODE_LINES) {
+        line_text(pane, index, false, &text);
+    } else {
+        const struct gd_frame *frame = frames_of(tui, &count);
+        bool is_one = index < count && is_place(&frame[index]);
+        bool current = index < count && index == selected_entry(tui, frame, count);
+        style = selected ? style : !is_one ? DRAW_SCOPE : current ? DRAW_BOLD : DRAW_PLAIN;
+        gd_buf_puts(&text, current ? ">" : is_one ? " " : "");
+        stack_text(tui, index, false, &text);
+    }
+    draw_text(tui->draw, row, col, cols, style, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+}
+
+static const struct tui_list_ops rows = {row, row_text};
+
+/* ---- the pane ------------------------------------------------------------------------------ */
+
+static const char *nothing(struct tui *tui)
+{
+    struct gd_session *session;
+    gd_node_id node = tui_node(tui, &session);
+
+    if (session == NULL) {
+        return "No training process.";
+    }
+    switch (state(tui)->mode) {
+    case MODE_LINES:
+        return !state(tui)->lines.done          ? "Counting nodes ..."
+               : gd_catalog_of(session) != NULL ? "The dump has no stacks."
+                                                : "The trainer sent no stacks.";
+    case MODE_NODES: return "No node was made there.";
+    default: break;
+    }
+    return node == GD_NO_NODE               ? "No node is selected. m lists all source lines."
+           : gd_catalog_of(session) != NULL ? "The dump has no stack for this node."
+                                            : "The trainer sent no stack for this node.";
+}
+
+static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+{
+    struct stack_pane *pane = state(tui);
+
+    update(tui);
+    if (list_of(pane)->count == 0) {
+        tui_draw_folded(tui, rect, 0, DRAW_DIM, nothing(tui));
+    }
+    tui_list_draw(tui, list_of(pane), &rows, tui, rect, focused);
+}
+
+static void title(struct tui *tui, char *out, size_t size)
+{
+    const struct stack_pane *pane = state(tui);
+    const struct tui_list *list = &pane->list[pane->mode];
+    size_t at = list->count > 0 ? list->cursor + 1 : 0;
+
+    switch (pane->mode) {
+    case MODE_LINES:
+        snprintf(out, size, "source lines %zu/%zu%s", at, list->count,
+                 pane->lines.done ? "" : " (counting)");
+        break;
+    case MODE_NODES:
+        snprintf(out, size, "nodes of %.60s:%u %zu/%zu",
+                 pane->file != NULL ? base_name(pane->file) : "", pane->line, at, list->count);
+        break;
+    default: snprintf(out, size, "stack"); break;
+    }
+}
+
+static void open_row(struct tui *tui)
+{
+    struct stack_pane *pane = state(tui);
+    size_t index = list_of(pane)->cursor;
+    struct gd_buf line = GD_BUF_INIT(1 << 16);
+    struct gd_node_info info;
+    uint32_t count;
+
+    if (pane->mode == MODE_LINES && index < pane->lines.count) {
+        const struct tui_line *at = &pane->lines.line[index];
+        tui_stack_show_nodes(tui, at->file, at->line);
+    } else if (pane->mode == MODE_NODES && node_at(tui, index, &info) != GD_NO_NODE) {
+        gd_buf_puts(&line, "node ");
+        tui_add_name(&line, info.name);
+        tui_run_line(tui, gd_buf_text(&line));
+    } else if (pane->mode == MODE_STACK) {
+        const struct gd_frame *frame = frames_of(tui, &count);
+        if (index < count && is_place(&frame[index])) {
+            gd_buf_printf(&line, "frame %u", number_of(frame, index));
+            tui_run_line(tui, gd_buf_text(&line));
+        }
+    }
+    gd_buf_deinit(&line);
+}
+
+static void request(struct tui *tui, enum tui_request request)
+{
+    struct stack_pane *pane = state(tui);
+
+    update(tui);
+    if (request == TUI_MODE) {
+        pane->mode = pane->mode == MODE_STACK ? MODE_LINES : MODE_STACK;
+    } else if (request == TUI_BACK) {
+        pane->mode = pane->mode == MODE_NODES ? pane->from : MODE_STACK;
+    } else if (request == TUI_OPEN) {
+        open_row(tui);
+    } else {
+        tui_list_request(list_of(pane), &rows, tui, request);
+    }
+}
+
+static enum tui_search search(struct tui *tui)
+{
+    return tui_list_search(list_of(state(tui)));
+}
+
+static bool key(struct tui *tui, int key)
+{
+    update(tui);
+    return tui_list_key(list_of(state(tui)), &rows, tui, key);
+}
+
+static bool word(struct tui *tui, char which, struct gd_buf *out)
+{
+    struct stack_pane *pane = state(tui);
+    struct gd_node_info info;
+
+    if (pane->mode != MODE_NODES) {
+        return tui_common_word(tui, which, out);
+    }
+    gd_node_id node = node_at(tui, list_of(pane)->cursor, &info);
+    if (node == GD_NO_NODE || which == 'w' || which == 'h') {
+        return false;
+    }
+    if (which == 'b') {
+        const struct gd_breakpoint *at =
+            gd_debugger_breakpoint_at(tui->debugger, tui->debugger->current, node);
+        if (at != NULL) {
+            gd_buf_printf(out, "%d", at->number);
+        }
+        return at != NULL;
+    }
+    tui_add_name(out, info.name);
+    return true;
+}
+
+static void *create(struct tui *tui)
+{
+    struct stack_pane *pane = calloc(1, sizeof(*pane));
+
+    (void)tui;
+    if (pane != NULL) {
+        pane->node = GD_NO_NODE;
+        tui_lines_init(&pane->lines);
+    }
+    return pane;
+}
+
+static void destroy(struct tui *tui, void *of)
+{
+    struct stack_pane *pane = of;
+
+    (void)tui;
+    tui_lines_free(&pane->lines);
+    node_list_deinit(&pane->nodes);
+    free(pane->file);
+    free(pane);
+}
+
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(list_of(state(tui)), row);
+}
+
+const struct tui_pane_ops tui_stack_pane = {
+    .name = "stack",
+    .create = create,
+    .destroy = destroy,
+    .update = update,
+    .draw = draw,
+    .title = title,
+    .request = request,
+    .search = search,
+    .key = key,
+    .word = word,
+    .click = click,
+};

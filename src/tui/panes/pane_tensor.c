@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The tensor pane: what it is called, its keys, the command that opens it. */
+#include "tui/panes/pane_tensor_view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct tensor_pane *state_of(struct tui *tui)
+{
+    return tui_state(tui, TUI_TENSOR);
+}
+
+static void *tensor_create(struct tui *tui)
+{
+    struct tensor_pane *pane = calloc(1, sizeof(*pane));
+
+    if (pane != NULL) {
+        pane->tui = tui;
+        pane->node = GD_NO_NODE;
+        pane->axis_x = -1;
+    }
+    return pane;
+}
+
+static void tensor_destroy(struct tui *tui, void *state)
+{
+    struct tensor_pane *pane = state;
+
+    (void)tui;
+    tensor_drop_pages(pane);
+    tensor_forget(pane);
+    free(pane->name);
+    free(pane);
+}
+
+static void tensor_update(struct tui *tui)
+{
+    struct tensor_pane *pane = state_of(tui);
+
+    tensor_follow(pane);
+    tensor_want_figures(pane);
+    tensor_apply_wishes(pane);
+    tensor_search_step(pane);
+}
+
+static void tensor_title(struct tui *tui, char *out, size_t size)
+{
+    const struct tensor_pane *pane = state_of(tui);
+    const char *name =
+        pane->session != NULL && pane->session == tui->debugger->current && pane->node != GD_NO_NODE
+            ? gd_graph_name(pane->session->graph, pane->node)
+            : "";
+    struct gd_buf slice = GD_BUF_INIT(1024);
+    size_t len = strlen(name);
+    size_t room = 50;
+
+    gd_slice_text(&pane->slice, &slice);
+    if (name[0] == '\0') {
+        snprintf(out, size, "tensor");
+    } else {
+        char slot[16];
+        gd_graph_slot_name(pane->session->graph, pane->node, pane->slot, slot);
+        snprintf(out, size, "tensor %s%s:%s%.24s", len > room ? "..." : "",
+                 name + (len > room ? len - room : 0), slot, gd_buf_text(&slice));
+    }
+    gd_buf_deinit(&slice);
+}
+
+/* ---- keys ---- */
+
+static void move_flat(struct tensor_pane *pane, int64_t by)
+{
+    int64_t at = pane->at[0] + by;
+    int64_t last = tensor_count(pane) - 1;
+
+    pane->at[0] = at < 0 ? 0 : at > last ? last : at;
+}
+
+static void move(struct tensor_pane *pane, int64_t rows, int64_t cols)
+{
+    if (pane->axis_y < 0) {
+        if (rows != 0 && (pane->at[0] + rows * pane->per_row < 0 ||
+                          pane->at[0] + rows * pane->per_row >= tensor_count(pane))) {
+            int64_t row = pane->at[0] / pane->per_row;
+            bool there = rows > 0 && row < tensor_grid_rows(pane) - 1;
+            move_flat(pane, there ? tensor_count(pane) : rows < 0 ? -row * pane->per_row : 0);
+            return;
+        }
+        move_flat(pane, rows * pane->per_row + cols);
+        return;
+    }
+    int axis[2] = {pane->axis_y, pane->axis_x};
+    int64_t by[2] = {rows, cols};
+    for (int i = 0; i < 2; i++) {
+        int64_t at = pane->at[axis[i]] + by[i];
+        int64_t last = pane->shape.dim[axis[i]] - 1;
+        pane->at[axis[i]] = at < 0 ? 0 : at > last ? last : at;
+    }
+}
+
+static void move_to(struct tensor_pane *pane, enum tui_request request)
+{
+    int64_t last = tensor_count(pane) - 1;
+
+    if (pane->axis_y < 0) {
+        int64_t row = pane->at[0] - pane->at[0] % pane->per_row;
+        int64_t at = request == TUI_TOP         ? 0
+                     : request == TUI_BOTTOM    ? last
+                     : request == TUI_ROW_START ? row
+                                                : row + pane->per_row - 1;
+        pane->at[0] = at > last ? last : at;
+        return;
+    }
+    switch (request) {
+    case TUI_TOP: pane->at[pane->axis_y] = 0; break;
+    case TUI_BOTTOM: pane->at[pane->axis_y] = pane->shape.dim[pane->axis_y] - 1; break;
+    case TUI_ROW_START: pane->at[pane->axis_x] = 0; break;
+    default: pane->at[pane->axis_x] = pane->shape.dim[pane->axis_x] - 1; break;
+    }
+}
+
+/* The indices that are not shown count on as a number with a digit for each axis. */
+void tensor_step_others(struct tensor_pane *pane, int by)
+{
+    for (int i = pane->shape.rank - 1; i >= 0; i--) {
+        if (i == pane->axis_y || i == pane->axis_x) {
+            continue;
+        }
+        int64_t at = pane->at[i] + by;
+        if (at >= 0 && at < pane->shape.dim[i]) {
+            pane->at[i] = at;
+            return;
+        }
+        pane->at[i] = by > 0 ? 0 : pane->shape.dim[i] - 1;
+    }
+}
+
+void tensor_set_axes(struct tensor_pane *pane, int y, int x)
+{
+    pane->axis_y = y;
+    pane->axis_x = x;
+    pane->cell = 0;
+    tensor_drop_pages(pane); /* pages are of two axes */
+}
+
+/* The rows or the columns are the next axis that is neither of the two. */
+static void next_axis(struct tensor_pane *pane, bool rows)
+{
+    int axis = rows ? pane->axis_y : pane->axis_x;
+    int other = rows ? pane->axis_x : pane->axis_y;
+    int rank = pane->shape.rank;
+
+    if (rank == 2) { /* the two change places */
+        tensor_set_axes(pane, pane->axis_x, pane->axis_y);
+    } else if (rank > 2) {
+        do {
+            axis = (axis + 1) % rank;
+        } while (axis == other);
+        tensor_set_axes(pane, rows ? axis : other, rows ? other : axis);
+    }
+}
+
+static bool add_label(struct tensor_pane *pane, bool plane, struct gd_buf *out)
+{
+    struct gd_buf name = GD_BUF_INIT(8192);
+    struct gd_slice slice = pane->slice;
+    int64_t n[GD_MAX_RANK];
+
+    if (pane->node == GD_NO_NODE || pane->session != pane->tui->debugger->current) {
+        return false;
+    }
+    if (plane && pane->has_view && pane->shape.rank > 2) {
+        int64_t lo[GD_MAX_RANK];
+        for (int i = 0; i < pane->shape.rank; i++) {
+            bool shown = i == pane->axis_y || i == pane->axis_x;
+            lo[i] = shown ? 0 : pane->at[i];
+            n[i] = shown ? pane->shape.dim[i] : -1;
+        }
+        tensor_compose(pane, lo, n, &slice);
+    }
+    char slot[16];
+    gd_graph_slot_name(pane->session->graph, pane->node, pane->slot, slot);
+    gd_buf_printf(&name, "%s:%s", gd_graph_name(pane->session->graph, pane->node), slot);
+    gd_slice_text(&slice, &name);
+    tui_add_name(out, gd_buf_text(&name));
+    gd_buf_deinit(&name);
+    return true;
+}
+
+static void forget_value(struct tensor_pane *pane)
+{
+    memset(pane->figures, 0, sizeof(pane->figures));
+    pane->has_view = false;
+    pane->why[0] = '\0';
+    pane->cell = 0;
+    tensor_drop_pages(pane);
+}
+
+/* In single-key mode by the command, which asks the training process to keep what the mode needs.
+ */
+static void choose_which(struct tensor_pane *pane, enum tensor_which which)
+{
+    static const char *const modes[] = {"", " prev", " diff"};
+    struct gd_buf line = GD_BUF_INIT(16384);
+
+    if (!pane->tui->single_key) {
+        pane->which = which;
+        forget_value(pane);
+        return;
+    }
+    gd_buf_puts(&line, "tensor ");
+    if (pane->tui->executing || !add_label(pane, false, &line)) {
+        gd_buf_deinit(&line);
+        return;
+    }
+    gd_buf_puts(&line, modes[which]);
+    tui_run_line(pane->tui, gd_buf_text(&line));
+    gd_buf_deinit(&line);
+}
+
+static void next_mode(struct tensor_pane *pane)
+{
+    if (pane->look != TENSOR_NUMBERS) {
+        pane->look = TENSOR_NUMBERS;
+    } else if (pane->which == TENSOR_DIFFERENCE) {
+        pane->look = TENSOR_HEAT;
+        choose_which(pane, TENSOR_CURRENT);
+    } else {
+        choose_which(pane, (enum tensor_which)(pane->which + 1));
+    }
+}
+
+static void go_back(struct tensor_pane *pane)
+{
+    if (pane->search.running) {
+        tensor_search_stop(pane, "stopped");
+    } else if (pane->message[0] != '\0' || pane->condition.text[0] != '\0') {
+        pane->message[0] = '\0';
+        memset(&pane->condition, 0, sizeof(pane->condition));
+    } else {
+        tui_run_line(pane->tui, "layout graph");
+    }
+}
+
+static bool move_request(struct tensor_pane *pane, enum tui_request request)
+{
+    int64_t page = pane->rows > 1 ? pane->rows - 1 : 1;
+
+    switch (request) {
+    case TUI_UP: move(pane, -1, 0); break;
+    case TUI_DOWN: move(pane, 1, 0); break;
+    case TUI_LEFT: move(pane, 0, -1); break;
+    case TUI_RIGHT: move(pane, 0, 1); break;
+    case TUI_PAGE_UP: move(pane, -page, 0); break;
+    case TUI_PAGE_DOWN: move(pane, page, 0); break;
+    case TUI_HALF_UP: move(pane, -(page + 1) / 2, 0); break;
+    case TUI_HALF_DOWN: move(pane, (page + 1) / 2, 0); break;
+    case TUI_TOP:
+    case TUI_BOTTOM:
+    case TUI_ROW_START:
+    case TUI_ROW_END: move_to(pane, request); break;
+    case TUI_INDEX_BACK: tensor_step_others(pane, -1); break;
+    case TUI_INDEX_NEXT: tensor_step_others(pane, 1); break;
+    case TUI_AXIS_ROWS: next_axis(pane, true); break;
+    case TUI_AXIS_COLS: next_axis(pane, false); break;
+    case TUI_NEXT_MATCH: tensor_search_start(pane, false); break;
+    case TUI_PREVIOUS_MATCH: tensor_search_start(pane, true); break;
+    default: return false;
+    }
+    return true;
+}
+
+static void tensor_request(struct tui *tui, enum tui_request request)
+{
+    struct tensor_pane *pane = state_of(tui);
+
+    tensor_follow(pane);
+    if (request == TUI_BACK) {
+        go_back(pane);
+    } else if (request == TUI_MODE) {
+        next_mode(pane);
+    } else if (request == TUI_LOOK) {
+        pane->look = (enum tensor_look)((pane->look + 1) % TENSOR_LOOK_COUNT);
+    } else if (request == TUI_SEARCH) {
+        pane->typing = true;
+        pane->typed[0] = '\0';
+    } else if (tensor_count(pane) > 0 && pane->per_row > 0) {
+        pane->message[0] = '\0';
+        move_request(pane, request);
+    }
+}
+
+static bool tensor_key(struct tui *tui, int key)
+{
+    struct tensor_pane *pane = state_of(tui);
+    size_t len = strlen(pane->typed);
+
+    if (!pane->typing) {
+        return false;
+    }
+    if (key == '\r' || key == '\n') {
+        pane->typing = false;
+        tensor_follow(pane);
+        tensor_typed(pane, pane->typed);
+    } else if (key == 0x1b) {
+        pane->typing = false;
+    } else if (key == DRAW_KEY_BACKSPACE || key == 0x7f || key == 8) {
+        pane->typed[len > 0 ? len - 1 : 0] = '\0';
+    } else if (key >= ' ' && key < 0x7f && len + 1 < sizeof(pane->typed)) {
+        pane->typed[len] = (char)key;
+        pane->typed[len + 1] = '\0';
+    }
+    return true;
+}
+
+/* n looks for elements here, always. */
+static enum tui_search tensor_search(struct tui *tui)
+{
+    return state_of(tui)->typing ? TUI_TYPING : TUI_SEARCHED;
+}
+
+static bool tensor_word(struct tui *tui, char which, struct gd_buf *out)
+{
+    struct tensor_pane *pane = state_of(tui);
+
+    tensor_follow(pane);
+    if (which == 't') {
+        return add_label(pane, true, out);
+    }
+    if (pane->session == NULL || pane->node == GD_NO_NODE) {
+        return false;
+    }
+    if (which == 'n') {
+        tui_add_name(out, gd_graph_name(pane->session->graph, pane->node));
+        return true;
+    }
+    const struct gd_breakpoint *at =
+        which == 'b' ? gd_debugger_breakpoint_at(tui->debugger, pane->session, pane->node) : NULL;
+    if (at != NULL) {
+        gd_buf_printf(out, "%d", at->number);
+    }
+    return at != NULL;
+}
+
+/* Nothing opens: the numbers are all that there is. */
+static bool tensor_click(struct tui *tui, int row, int col)
+{
+    struct tensor_pane *pane = state_of(tui);
+    int64_t index[GD_MAX_RANK];
+
+    tensor_follow(pane);
+    if (pane->has_view && tensor_count(pane) > 0 && pane->per_row > 0) {
+        memcpy(index, pane->at, sizeof(index));
+        if (tensor_place(pane, row, col, index)) {
+            memcpy(pane->at, index, sizeof(index));
+        }
+    }
+    return false;
+}
+
+/* ---- the command ---- */
+
+/* "0", "in0" up to *end, which is `text` when there is none. */
+static uint32_t read_slot(const struct gd_graph *graph, gd_node_id node, const char *text,
+                          const char **end)
+{
+    size_t input = strncmp(text, "in", 2) == 0 ? 2 : 0;
+    size_t len = input + strspn(text + input, "0123456789");
+    uint32_t slot = 0;
+    char name[16];
+
+    *end = len > input && len < sizeof(name) ? text + len : text;
+    snprintf(name, sizeof(name), "%.*s", (int)(*end - text), text);
+    if (input == 0) {
+        slot = (uint32_t)strtoul(name, NULL, 10);
+    } else if (!gd_graph_slot_find(graph, node, name, &slot)) {
+        *end = text;
+    }
+    return slot;
+}
+
+/* "NODE:SLOT[SLICE]": the first colon with a node in front and nothing else behind. */
+static int take_target(struct tensor_pane *pane, const struct gd_session *session, const char *text,
+                       struct gd_err *err)
+{
+    for (const char *colon = strchr(text, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
+        size_t len = (size_t)(colon - text);
+        gd_node_id node = gd_graph_lookup(session->graph, text, len);
+        struct gd_slice slice = {.count = 0};
+        size_t used = 0;
+        const char *end = text;
+        if (node == GD_NO_NODE) {
+            continue;
+        }
+        uint32_t slot = read_slot(session->graph, node, colon + 1, &end);
+        if (end == colon + 1 || (*end != '\0' && *end != '[')) {
+            continue;
+        }
+        if (*end == '[' && gd_slice_parse(end, strlen(end), &used, &slice, err) != GD_OK) {
+            return err->code;
+        }
+        char *name = strndup(text, len);
+        if (name == NULL) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a name");
+        }
+        free(pane->name);
+        pane->name = name;
+        pane->slot = slot;
+        pane->slice = slice;
+        return GD_OK;
+    }
+    return gd_fail(err, GD_ENOTFOUND, "%.200s: there is no such value", text);
+}
+
+int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct gd_err *err)
+{
+    struct tensor_pane *pane = state_of(tui);
+    struct gd_session *session = tui->debugger->current;
+
+    if (session == NULL) {
+        return gd_fail(err, GD_ESTATE, "no trainer: there is no value to show");
+    }
+    int rc = text != NULL ? take_target(pane, session, text, err) : GD_OK;
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (text == NULL) {
+        free(pane->name);
+        pane->name = NULL;
+        pane->slot = 0;
+        pane->slice.count = 0;
+    }
+    pane->which = strcmp(mode, "prev") == 0   ? TENSOR_PREVIOUS
+                  : strcmp(mode, "diff") == 0 ? TENSOR_DIFFERENCE
+                                              : TENSOR_CURRENT;
+    pane->message[0] = '\0';
+    pane->wishes = 0;
+    forget_value(pane);
+    tui_set_layout(tui, LAYOUT_TENSOR);
+    tui_show(tui, TUI_TENSOR);
+    return GD_OK;
+}
+
+const struct tui_pane_ops tui_tensor_pane = {
+    .name = "tensor",
+    .create = tensor_create,
+    .destroy = tensor_destroy,
+    .update = tensor_update,
+    .draw = tensor_draw_pane,
+    .title = tensor_title,
+    .request = tensor_request,
+    .search = tensor_search,
+    .key = tensor_key,
+    .word = tensor_word,
+    .click = tensor_click,
+};

@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The value behind the tensor pane: figures of the whole, the view of a slice, pages of it. */
+#include "tui/panes/pane_tensor_view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_REQUESTS 8 /* pages on their way at a time */
+
+/* ---- requests: answers may come after the pane has gone ---- */
+
+enum request_kind { REQUEST_FIGURES, REQUEST_PAGE, REQUEST_PART };
+struct tensor_request {
+    struct tensor_pane *pane; /* NULL: nobody waits any more */
+    struct tensor_request *next;
+    enum request_kind kind;
+    enum gd_iter iter;
+    uint64_t serial;
+    int64_t at[GD_MAX_RANK]; /* of a page */
+};
+
+static struct tensor_request *add_request(struct tensor_pane *pane, enum request_kind kind,
+                                          enum gd_iter iter)
+{
+    struct tensor_request *request = calloc(1, sizeof(*request));
+
+    if (request != NULL) {
+        *request = (struct tensor_request){pane, pane->requests, kind, iter, pane->serial, {0}};
+        pane->requests = request;
+        pane->page_requests += kind == REQUEST_PAGE ? 1 : 0;
+    }
+    return request;
+}
+
+static void end_request(struct tensor_request *request)
+{
+    struct tensor_pane *pane = request->pane;
+
+    if (pane != NULL) {
+        struct tensor_request **at = &pane->requests;
+        while (*at != request) {
+            at = &(*at)->next;
+        }
+        *at = request->next;
+        pane->page_requests -= request->kind == REQUEST_PAGE ? 1 : 0;
+    }
+    free(request);
+}
+
+void tensor_forget(struct tensor_pane *pane)
+{
+    while (pane->requests != NULL) {
+        struct tensor_request *request = pane->requests;
+        pane->requests = request->next;
+        request->pane = NULL;
+    }
+    pane->page_requests = 0;
+}
+
+bool tensor_can_ask(const struct tensor_pane *pane)
+{
+    const struct gd_session *session = pane->session;
+
+    return session != NULL && session == pane->tui->debugger->current && !pane->tui->executing &&
+           (session->state == GD_STOPPED || session->state == GD_LOST ||
+            session->state == GD_FINISHED);
+}
+
+bool tensor_needs(const struct tensor_pane *pane, enum gd_iter iter)
+{
+    return pane->which == TENSOR_DIFFERENCE ||
+           iter == (pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT);
+}
+
+/* ---- the view ---- */
+
+/* Every axis written out: ranges with their true start, the ellipsis as ranges. */
+static void expand(const struct gd_slice *slice, const struct gd_shape *shape, struct gd_slice *ret)
+{
+    const struct gd_slice_item all = {.kind = GD_SLICE_RANGE, .step = 1};
+    int named = 0;
+
+    for (int i = 0; i < slice->count; i++) {
+        enum gd_slice_kind kind = slice->item[i].kind;
+        named += kind == GD_SLICE_INDEX || kind == GD_SLICE_RANGE ? 1 : 0;
+    }
+    ret->count = 0;
+    int rest = shape->rank - named;
+    for (int i = 0; i < slice->count; i++) {
+        if (slice->item[i].kind != GD_SLICE_ELLIPSIS) {
+            ret->item[ret->count++] = slice->item[i];
+            continue;
+        }
+        while (rest > 0) {
+            ret->item[ret->count++] = all;
+            rest--;
+        }
+    }
+    for (; rest > 0; rest--) {
+        ret->item[ret->count++] = all;
+    }
+}
+
+/* Where each item of the base begins on its axis: the offset when that axis alone has a stride. */
+static void find_starts(struct gd_slice *base, const struct gd_shape *shape)
+{
+    struct gd_slice whole = *base;
+    int axis = 0;
+
+    for (int i = 0; i < base->count; i++) {
+        struct gd_slice_item *item = &base->item[i];
+        int64_t stride[GD_MAX_RANK] = {0};
+        struct gd_slice_view view;
+        if (item->kind == GD_SLICE_NEWAXIS) {
+            continue;
+        }
+        stride[axis++] = 1;
+        if (gd_slice_apply(&whole, shape, stride, &view, NULL) == GD_OK) {
+            item->start = view.offset;
+            item->has_start = true;
+        }
+    }
+}
+
+static int take_view(struct tensor_pane *pane, const struct gd_shape *shape, struct gd_err *err)
+{
+    int64_t stride[GD_MAX_RANK] = {0};
+    struct gd_slice_view view;
+    int axes = 0;
+    int rc = gd_slice_apply(&pane->slice, shape, stride, &view, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    expand(&pane->slice, shape, &pane->base);
+    find_starts(&pane->base, shape);
+    for (int i = 0; i < pane->base.count; i++) {
+        if (pane->base.item[i].kind != GD_SLICE_INDEX && axes < GD_MAX_RANK) {
+            pane->item_of[axes++] = i;
+        }
+    }
+    if (!gd_shape_equal(&view.shape, &pane->shape) || pane->axis_x < 0) {
+        memset(pane->at, 0, sizeof(pane->at));
+        pane->top = pane->left = 0;
+        pane->axis_y = view.shape.rank - 2;
+        pane->axis_x = view.shape.rank - 1;
+        pane->axis_y = pane->axis_y < 0 ? -1 : pane->axis_y;
+        pane->axis_x = pane->axis_x < 0 ? 0 : pane->axis_x;
+    }
+    pane->shape = view.shape;
+    pane->has_view = true;
+    return GD_OK;
+}
+
+int64_t tensor_count(const struct tensor_pane *pane)
+{
+    int64_t count = pane->has_view ? gd_shape_count(&pane->shape) : 0;
+    return count > 0 ? count : 0;
+}
+
+void tensor_index_of(const struct tensor_pane *pane, int64_t flat, int64_t *index)
+{
+    for (int i = pane->shape.rank - 1; i >= 0; i--) {
+        int64_t dim = pane->shape.dim[i] > 0 ? pane->shape.dim[i] : 1;
+        index[i] = flat % dim;
+        flat /= dim;
+    }
+}
+
+int64_t tensor_flat_of(const struct tensor_pane *pane, const int64_t *index)
+{
+    int64_t flat = 0;
+
+    for (int i = 0; i < pane->shape.rank; i++) {
+        flat = flat * pane->shape.dim[i] + index[i];
+    }
+    return flat;
+}
+
+void tensor_compose(const struct tensor_pane *pane, const int64_t *lo, const int64_t *n,
+                    struct gd_slice *ret)
+{
+    int axis = 0;
+
+    ret->count = 0;
+    for (int i = 0; i < pane->base.count; i++) {
+        struct gd_slice_item item = pane->base.item[i];
+        if (item.kind == GD_SLICE_INDEX) {
+            ret->item[ret->count++] = item;
+            continue;
+        }
+        int64_t first = lo[axis], count = n[axis];
+        axis++;
+        if (item.kind == GD_SLICE_NEWAXIS) {
+            if (count >= 0) {
+                ret->item[ret->count++] = item;
+            }
+            continue;
+        }
+        if (count == pane->shape.dim[axis - 1] && item.start == 0 && item.step == 1 &&
+            !item.has_stop) { /* the whole axis, and so it is written */
+            item.has_start = false;
+            ret->item[ret->count++] = item;
+            continue;
+        }
+        item.start += first * item.step;
+        item.has_start = true;
+        if (count < 0) {
+            item = (struct gd_slice_item){.kind = GD_SLICE_INDEX, .start = item.start, .step = 1};
+        } else {
+            item.stop = item.start + count * item.step;
+            item.has_stop = item.stop >= 0; /* backwards to the first element: no end */
+            item.has_step = item.step != 1;
+        }
+        ret->item[ret->count++] = item;
+    }
+}
+
+/* ---- following ---- */
+
+static void drop_page(struct tensor_page *page)
+{
+    gd_tensor_unref(page->tensor);
+    memset(page, 0, sizeof(*page));
+}
+
+void tensor_drop_pages(struct tensor_pane *pane)
+{
+    for (int i = 0; i < TENSOR_PAGES; i++) {
+        drop_page(&pane->page[i]);
+    }
+    pane->serial++;
+    tensor_search_stop(pane, "");
+}
+
+static gd_node_id wanted_node(const struct tensor_pane *pane, const struct gd_session *session)
+{
+    return pane->name != NULL ? gd_graph_lookup(session->graph, pane->name, strlen(pane->name))
+                              : session->current;
+}
+
+void tensor_follow(struct tensor_pane *pane)
+{
+    struct gd_session *session = pane->tui->debugger->current;
+    gd_node_id node = session != NULL ? wanted_node(pane, session) : GD_NO_NODE;
+    bool same = session == pane->session && node == pane->node;
+
+    if (same && (session == NULL || (session->stop.sequence == pane->stop_sequence &&
+                                     session->graph_generation == pane->generation))) {
+        return;
+    }
+    if (!same) {
+        pane->cell = 0;
+        pane->axis_x = -1; /* axes and cursor anew */
+        pane->message[0] = '\0';
+        if (pane->name == NULL) { /* a slice was meant for another node */
+            pane->slot = 0;
+            pane->slice.count = 0;
+        }
+    }
+    pane->session = session;
+    pane->node = node;
+    pane->stop_sequence = session != NULL ? session->stop.sequence : 0;
+    pane->generation = session != NULL ? session->graph_generation : 0;
+    pane->has_view = false;
+    pane->why[0] = '\0';
+    memset(pane->figures, 0, sizeof(pane->figures));
+    tensor_drop_pages(pane);
+}
+
+/* ---- figures of the whole ---- */
+
+static void figures_have_come(struct tensor_pane *pane, enum gd_iter iter)
+{
+    struct tensor_figures *figures = &pane->figures[iter];
+    struct gd_err err = {.code = GD_OK};
+
+    if (figures->state == TENSOR_HERE && !pane->has_view &&
+        take_view(pane, &figures->shape, &err) != GD_OK) {
+        snprintf(pane->why, sizeof(pane->why), "%.200s", err.text);
+    }
+}
+
+/* Elements without statistics: what the graph declares has to do. */
+static bool take_declared(struct tensor_pane *pane, struct tensor_figures *figures)
+{
+    struct gd_output output;
+
+    if (!gd_graph_output(pane->session->graph, pane->node, pane->slot, &output) ||
+        gd_shape_count(&output.shape) < 0 || gd_dtype_size(output.dtype) == 0) {
+        return false;
+    }
+    figures->state = TENSOR_HERE;
+    figures->dtype = output.dtype;
+    figures->shape = output.shape;
+    figures->step = -1;
+    return true;
+}
+
+static void on_figures(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                       const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct tensor_request *request = ctx;
+    struct tensor_pane *pane = request->pane;
+
+    if (pane != NULL && request->serial == pane->serial) {
+        struct tensor_figures *figures = &pane->figures[request->iter];
+        if (err == NULL) {
+            figures->state = TENSOR_HERE;
+            figures->dtype = dtype;
+            figures->shape = *shape;
+            figures->stats = *stats;
+            figures->has_stats = true;
+            figures->step = step;
+        } else if (err->code != GD_EUNSUPPORTED || !take_declared(pane, figures)) {
+            figures->state = TENSOR_FAILED;
+            snprintf(figures->why, sizeof(figures->why), "%.199s", err->text);
+        }
+        figures_have_come(pane, request->iter);
+        tui_changed(pane->tui);
+    }
+    end_request(request);
+}
+
+static void ask_figures(struct tensor_pane *pane, enum gd_iter iter)
+{
+    struct gd_tensor_ref ref = {pane->node, pane->slot, iter};
+    struct gd_err err = {.code = GD_OK};
+    struct tensor_request *request = add_request(pane, REQUEST_FIGURES, iter);
+
+    if (request == NULL) {
+        return;
+    }
+    pane->figures[iter].state = TENSOR_ASKED;
+    if (gd_session_stats(pane->session, &ref, on_figures, request, &err) != GD_OK) {
+        on_figures(request, GD_DT_NONE, NULL, NULL, -1, &err);
+    }
+}
+
+void tensor_want_figures(struct tensor_pane *pane)
+{
+    if (pane->node == GD_NO_NODE || !tensor_can_ask(pane)) {
+        return;
+    }
+    for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
+        if (tensor_needs(pane, (enum gd_iter)iter) && pane->figures[iter].state == TENSOR_NONE) {
+            ask_figures(pane, (enum gd_iter)iter);
+        }
+    }
+    if (pane->axis_x < 0 || !pane->has_view) { /* the mode changed, the figures were there */
+        figures_have_come(pane, pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT);
+    }
+}
+
+/* ---- pages ---- */
+
+static void page_of(const struct tensor_pane *pane, const int64_t *index, int64_t *at)
+{
+    memset(at, 0, GD_MAX_RANK * sizeof(*at));
+    for (int i = 0; i < pane->shape.rank; i++) {
+        int64_t size = i == pane->axis_y   ? TENSOR_PAGE_ROWS
+                       : i != pane->axis_x ? 1
+                       : pane->axis_y < 0  ? TENSOR_PAGE_FLAT
+                                           : TENSOR_PAGE_COLS;
+        at[i] = index[i] - index[i] % size;
+    }
+}
+
+static struct tensor_page *find_page(struct tensor_pane *pane, enum gd_iter iter, const int64_t *at)
+{
+    for (int i = 0; i < TENSOR_PAGES; i++) {
+        struct tensor_page *page = &pane->page[i];
+        if (page->state != TENSOR_NONE && page->iter == iter &&
+            memcmp(page->at, at, sizeof(page->at)) == 0) {
+            return page;
+        }
+    }
+    return NULL;
+}
+
+/* A free place, or that of the page that was not looked at for the longest time. */
+static struct tensor_page *new_page(struct tensor_pane *pane)
+{
+    struct tensor_page *oldest = NULL;
+
+    for (int i = 0; i < TENSOR_PAGES; i++) {
+        struct tensor_page *page = &pane->page[i];
+        if (page->state == TENSOR_NONE) {
+            return page;
+        }
+        if (page->state != TENSOR_ASKED && (oldest == NULL || page->used < oldest->used)) {
+            oldest = page;
+        }
+    }
+    if (oldest != NULL) {
+        drop_page(oldest);
+    }
+    return oldest;
+}
+
+/* A copy, for a view would keep all of a big value alive. */
+static int copy_of(struct gd_tensor *tensor, struct gd_tensor **ret, struct gd_err *err)
+{
+    int rc = gd_tensor_create(tensor->dtype, &tensor->shape, 0, ret, err);
+
+    if (rc == GD_OK && gd_tensor_count(tensor) > 0) {
+        gd_strided_copy(gd_tensor_bytes_mut(*ret), tensor->data, &tensor->shape, tensor->stride,
+                        gd_dtype_size(tensor->dtype));
+    }
+    return rc;
+}
+
+static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
+{
+    struct tensor_request *request = ctx;
+    struct tensor_pane *pane = request->pane;
+    struct gd_err failed = {.code = GD_OK};
+    struct gd_tensor *copy = NULL;
+
+    (void)step;
+    if (pane == NULL || request->serial != pane->serial) {
+        end_request(request);
+        return;
+    }
+    if (err == NULL && copy_of(tensor, &copy, &failed) != GD_OK) {
+        err = &failed;
+    }
+    enum request_kind kind = request->kind;
+    enum gd_iter iter = request->iter;
+    struct tensor_page *page = kind == REQUEST_PAGE ? find_page(pane, iter, request->at) : NULL;
+    end_request(request);
+    if (kind == REQUEST_PART) {
+        tensor_search_part(pane, iter, copy, err != NULL ? err->text : NULL);
+    } else if (page != NULL) {
+        page->tensor = gd_tensor_ref(copy);
+        page->state = err == NULL ? TENSOR_HERE : TENSOR_FAILED;
+        snprintf(page->why, sizeof(page->why), "%.199s", err != NULL ? err->text : "");
+    }
+    gd_tensor_unref(copy);
+    tui_changed(pane->tui);
+}
+
+static void fetch(struct tensor_pane *pane, struct tensor_request *request,
+                  const struct gd_slice *slice)
+{
+    struct gd_tensor_ref ref = {pane->node, pane->slot, request->iter};
+    struct gd_err err = {.code = GD_OK};
+
+    if (gd_session_fetch(pane->session, &ref, slice, on_tensor, request, &err) != GD_OK) {
+        on_tensor(request, NULL, -1, &err);
+    }
+}
+
+void tensor_ask_part(struct tensor_pane *pane, enum gd_iter iter, const struct gd_slice *slice)
+{
+    struct tensor_request *request = add_request(pane, REQUEST_PART, iter);
+
+    if (request == NULL) {
+        tensor_search_stop(pane, "out of memory");
+        return;
+    }
+    fetch(pane, request, slice);
+}
+
+static void ask_page(struct tensor_pane *pane, enum gd_iter iter, const int64_t *at)
+{
+    int64_t n[GD_MAX_RANK];
+    struct gd_slice slice;
+    struct tensor_page *page = new_page(pane);
+    struct tensor_request *request = page != NULL ? add_request(pane, REQUEST_PAGE, iter) : NULL;
+
+    if (request == NULL) {
+        return;
+    }
+    for (int i = 0; i < pane->shape.rank; i++) {
+        int64_t size = i == pane->axis_y  ? TENSOR_PAGE_ROWS
+                       : pane->axis_y < 0 ? TENSOR_PAGE_FLAT
+                                          : TENSOR_PAGE_COLS;
+        int64_t rest = pane->shape.dim[i] - at[i];
+        n[i] = i != pane->axis_y && i != pane->axis_x ? -1 : rest < size ? rest : size;
+    }
+    page->state = TENSOR_ASKED;
+    page->iter = iter;
+    page->used = ++pane->clock;
+    memcpy(page->at, at, sizeof(page->at));
+    memcpy(request->at, at, sizeof(request->at));
+    tensor_compose(pane, at, n, &slice);
+    fetch(pane, request, &slice);
+}
+
+void tensor_want(struct tensor_pane *pane, const int64_t *index)
+{
+    int64_t at[GD_MAX_RANK];
+
+    if (!pane->has_view || !tensor_can_ask(pane)) {
+        return;
+    }
+    page_of(pane, index, at);
+    for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
+        bool lacks = tensor_needs(pane, (enum gd_iter)iter) &&
+                     pane->figures[iter].state == TENSOR_HERE &&
+                     find_page(pane, (enum gd_iter)iter, at) == NULL;
+        if (lacks && pane->page_requests < MAX_REQUESTS) {
+            ask_page(pane, (enum gd_iter)iter, at);
+        }
+    }
+}
+
+/* Where an element lies in its page; NULL when it is not there. */
+static const unsigned char *element(struct tensor_pane *pane, enum gd_iter iter,
+                                    const int64_t *index, struct tensor_cell *cell)
+{
+    int64_t at[GD_MAX_RANK];
+    int64_t offset = 0;
+
+    page_of(pane, index, at);
+    struct tensor_page *page = find_page(pane, iter, at);
+    cell->state = page != NULL ? page->state : TENSOR_NONE;
+    if (page == NULL || page->state != TENSOR_HERE) {
+        cell->why = page != NULL ? page->why : "";
+        return NULL;
+    }
+    page->used = ++pane->clock;
+    for (int i = 0, axis = 0; i < pane->shape.rank; i++) {
+        if (i == pane->axis_y || i == pane->axis_x) {
+            int64_t inside = index[i] - at[i];
+            if (axis >= page->tensor->shape.rank || inside >= page->tensor->shape.dim[axis]) {
+                cell->state = TENSOR_FAILED;
+                cell->why = "the trainer sent another shape than it told";
+                return NULL;
+            }
+            offset += inside * page->tensor->stride[axis++];
+        }
+    }
+    cell->dtype = page->tensor->dtype;
+    return page->tensor->data + offset;
+}
+
+struct tensor_cell tensor_cell_at(struct tensor_pane *pane, const int64_t *index)
+{
+    struct tensor_cell cell = {.state = TENSOR_NONE};
+    enum gd_iter first = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
+
+    cell.p = element(pane, first, index, &cell);
+    if (cell.p != NULL && pane->which == TENSOR_DIFFERENCE) {
+        enum gd_dtype dtype = cell.dtype;
+        cell.less = element(pane, GD_PREVIOUS, index, &cell);
+        if (cell.less != NULL && cell.dtype != dtype) {
+            cell.state = TENSOR_FAILED;
+            cell.why = "the value of the step before has another type";
+        }
+    }
+    return cell;
+}

@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The watchpoints: what is watched, what came of it and what it costs; below them the places where
+ * values that are not finite are normal.
+ */
+#include "tui/tui_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/watch/watchpoint.h"
+#include "tui/panes/detail.h"
+#include "tui/text.h"
+
+#define COSTS_SECONDS 1.0 /* between two questions */
+#define LEAST_TEXT    22  /* columns of the condition before figures join it */
+#define FIGURE_COLS   6   /* of a figure, with the blank before it */
+
+struct watch_note { /* what is remembered of a watchpoint */
+    int number;
+    uint32_t revision;   /* what `nodes` was counted of */
+    uint64_t generation; /* likewise, the graph; 0 not counted yet */
+    int session;
+    size_t nodes;
+    uint64_t cost_ns;
+};
+
+struct costs_request { /* outlives the pane when it must */
+    struct tui *tui;   /* NULL: nobody waits any more */
+};
+
+struct watch_pane {
+    struct tui_list list;
+    struct watch_note *note; /* one a watchpoint, in their order */
+    size_t count;
+    struct costs_request *awaited;
+    double asked_at;
+    int asked_session; /* and the stop that it was asked of */
+    uint64_t asked_stop;
+    ev_timer again;    /* it was too early to ask */
+    uint64_t total_ns; /* what all cost; 0 not known, or nothing */
+};
+
+static struct watch_pane *state(struct tui *tui)
+{
+    return tui_state(tui, TUI_WATCH);
+}
+
+/* ---- following the list -------------------------------------------------------------------- */
+
+static bool notes_fit(const struct watch_pane *pane, const struct gd_debugger *debugger)
+{
+    size_t i = 0;
+
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w != NULL; w = w->next, i++) {
+        if (i >= pane->count || pane->note[i].number != w->number) {
+            return false;
+        }
+    }
+    return i == pane->count;
+}
+
+static const struct watch_note *old_note(const struct watch_pane *pane, int number)
+{
+    for (size_t i = 0; i < pane->count; i++) {
+        if (pane->note[i].number == number) {
+            return &pane->note[i];
+        }
+    }
+    return NULL;
+}
+
+static void notes_anew(struct watch_pane *pane, const struct gd_debugger *debugger)
+{
+    size_t count = 0, i = 0;
+
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w != NULL; w = w->next) {
+        count++;
+    }
+    struct watch_note *note = calloc(count + 1, sizeof(*note));
+    if (note == NULL) {
+        pane->count = 0;
+        return;
+    }
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w != NULL; w = w->next, i++) {
+        const struct watch_note *old = old_note(pane, w->number);
+        note[i] = old != NULL ? *old : (struct watch_note){.number = w->number};
+    }
+    free(pane->note);
+    pane->note = note;
+    pane->count = count;
+}
+
+static void sync_rows(struct tui *tui)
+{
+    struct watch_pane *pane = state(tui);
+    size_t excluded = 0;
+
+    if (!notes_fit(pane, tui->debugger)) {
+        notes_anew(pane, tui->debugger);
+    }
+    while (gd_exclude_at(tui->debugger, excluded) != NULL) {
+        excluded++;
+    }
+    pane->list.count = pane->count + excluded;
+    tui_list_settle(&pane->list);
+}
+
+/* NULL on a row of an excluded place. */
+static struct gd_watchpoint *watch_of_row(struct tui *tui, size_t index)
+{
+    const struct watch_pane *pane = state(tui);
+    return index < pane->count ? gd_watchpoint_at(tui->debugger, pane->note[index].number) : NULL;
+}
+
+static const char *excluded_of_row(struct tui *tui, size_t index)
+{
+    const struct watch_pane *pane = state(tui);
+    return index >= pane->count ? gd_exclude_at(tui->debugger, index - pane->count) : NULL;
+}
+
+/* ---- costs --------------------------------------------------------------------------------- */
+
+static void on_costs(void *ctx, const struct gd_watch_total *total)
+{
+    struct costs_request *request = ctx;
+    struct tui *tui = request->tui;
+
+    free(request);
+    if (tui == NULL) {
+        return;
+    }
+    struct watch_pane *pane = state(tui);
+    bool differs = pane->total_ns != total->compute_ns;
+    pane->awaited = NULL;
+    pane->total_ns = total->compute_ns;
+    for (size_t i = 0; i < pane->count; i++) {
+        const struct gd_watchpoint *watch = gd_watchpoint_at(tui->debugger, pane->note[i].number);
+        if (watch != NULL && watch->cost_ns != pane->note[i].cost_ns) {
+            pane->note[i].cost_ns = watch->cost_ns;
+            differs = true;
+        }
+    }
+    if (differs) {
+        tui_changed(tui);
+    }
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop;
+    (void)events;
+    tui_changed(timer->data); /* the next picture asks */
+}
+
+/* Whether the costs may be others than when they were asked for, and can be had. */
+static bool wants_costs(struct tui *tui)
+{
+    const struct watch_pane *pane = state(tui);
+    const struct gd_session *session = tui->debugger->current;
+
+    return !tui->executing && pane->awaited == NULL && pane->count > 0 && session != NULL &&
+           session->state == GD_STOPPED &&
+           (pane->asked_session != session->number || pane->asked_stop != session->stop.sequence);
+}
+
+static void ask_costs(struct tui *tui)
+{
+    struct watch_pane *pane = state(tui);
+    double now = tui->debugger->now(tui->debugger->now_ctx);
+    double since = now - pane->asked_at;
+
+    if (!wants_costs(tui)) {
+        return;
+    }
+    if (since >= 0 && since < COSTS_SECONDS) {
+        if (!ev_is_active(&pane->again)) {
+            ev_timer_set(&pane->again, COSTS_SECONDS - since, 0.);
+            ev_timer_start(tui->loop, &pane->again);
+        }
+        return;
+    }
+    struct costs_request *request = calloc(1, sizeof(*request));
+    if (request == NULL) {
+        return;
+    }
+    request->tui = tui;
+    pane->awaited = request;
+    pane->asked_at = now;
+    pane->asked_session = tui->debugger->current->number;
+    pane->asked_stop = tui->debugger->current->stop.sequence;
+    if (gd_watch_costs(tui->debugger, on_costs, request, NULL) != GD_OK) {
+        pane->awaited = NULL;
+        free(request);
+    }
+}
+
+static void update(struct tui *tui)
+{
+    sync_rows(tui);
+    ask_costs(tui);
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+/* Counted once for what it covers and the graph as they are. */
+static size_t nodes_of(struct tui *tui, const struct gd_watchpoint *watch, struct watch_note *note)
+{
+    struct gd_session *session = tui->debugger->current;
+    gd_node_id *nodes = NULL;
+
+    if (session == NULL || watch->selector == NULL) {
+        return 0;
+    }
+    if (note->session != session->number || note->generation != session->graph_generation + 1 ||
+        note->revision != watch->revision) {
+        note->session = session->number;
+        note->generation = session->graph_generation + 1;
+        note->revision = watch->revision;
+        note->nodes = 0;
+        if (gd_watchpoint_nodes(watch, session, &nodes, &note->nodes, NULL) != GD_OK) {
+            note->nodes = 0;
+            nodes = NULL;
+        }
+        free(nodes);
+    }
+    return note->nodes;
+}
+
+static const char *action_word(const struct gd_watchpoint *watch)
+{
+    return watch->action == GD_WATCH_TRACE ? "trace" : watch->temporary ? "once" : "stop";
+}
+
+/* 12345, 123k, 12M */
+static void count_text(uint64_t count, char *out, size_t size)
+{
+    if (count < 100000) {
+        snprintf(out, size, "%llu", (unsigned long long)count);
+    } else if (count < 10000000) {
+        snprintf(out, size, "%lluk", (unsigned long long)(count / 1000));
+    } else {
+        snprintf(out, size, "%lluM", (unsigned long long)(count / 1000000));
+    }
+}
+
+static bool share_text(const struct watch_pane *pane, const struct watch_note *note, char *out,
+                       size_t size)
+{
+    if (pane->total_ns == 0) {
+        snprintf(out, size, "-");
+        return false;
+    }
+    snprintf(out, size, "%.0f%%", 100.0 * (double)note->cost_ns / (double)pane->total_ns);
+    return true;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+/* Which figures have room beside the condition; the least important goes first. */
+struct columns {
+    bool nodes, unclear, share;
+    int digits; /* of the largest number */
+    int text;   /* columns of the condition */
+};
+
+static struct columns columns_for(const struct watch_pane *pane, int cols)
+{
+    struct columns c = {.digits = 1};
+    int last = pane->count > 0 ? pane->note[pane->count - 1].number : 0;
+
+    c.digits = snprintf(NULL, 0, "%d", last);
+    c.text = cols - c.digits - 10 - FIGURE_COLS; /* mark, "trace", blanks; hits */
+    c.nodes = c.text >= LEAST_TEXT + FIGURE_COLS;
+    c.text -= c.nodes ? FIGURE_COLS : 0;
+    c.unclear = c.text >= LEAST_TEXT + FIGURE_COLS;
+    c.text -= c.unclear ? FIGURE_COLS : 0;
+    c.share = c.text >= LEAST_TEXT + FIGURE_COLS;
+    c.text -= c.share ? FIGURE_COLS : 0;
+    c.text = c.text > 0 ? c.text : 0;
+    return c;
+}
+
+static void put_figure(struct tui *tui, bool shown, int row, int *col, enum draw_style style,
+                       const char *text)
+{
+    char right[16];
+
+    if (shown) {
+        snprintf(right, sizeof(right), "%*.*s", FIGURE_COLS, FIGURE_COLS, text);
+        draw_text(tui->draw, row, *col, FIGURE_COLS, style, right);
+        *col += FIGURE_COLS;
+    }
+}
+
+static void draw_figures(struct tui *tui, const struct gd_watchpoint *watch,
+                         struct watch_note *note, const struct columns *c, int row, int col,
+                         enum draw_style style)
+{
+    char text[24];
+
+    count_text(watch->hits, text, sizeof(text));
+    put_figure(tui, true, row, &col, style == DRAW_PLAIN && watch->hits > 0 ? DRAW_HIT : style,
+               text);
+    if (c->nodes) {
+        count_text(nodes_of(tui, watch, note), text, sizeof(text));
+    }
+    put_figure(tui, c->nodes, row, &col, style, watch->selector != NULL ? text : "-");
+    count_text(watch->unclear, text, sizeof(text));
+    put_figure(tui, c->unclear, row, &col, style, text);
+    share_text(state(tui), note, text, sizeof(text));
+    put_figure(tui, c->share, row, &col, style, text);
+}
+
+static const char *mark_of(struct tui *tui, const struct gd_watchpoint *watch)
+{
+    if (!watch->enabled) {
+        return tui->utf8 ? "\u25cb" : "-";
+    }
+    if (gd_watchpoint_place(watch, tui->debugger, tui->debugger->current, NULL, 0) ==
+        GD_WATCH_PLACE_NONE) {
+        return "!";
+    }
+    return tui->utf8 ? "\u25cf" : "+";
+}
+
+static void draw_watch(struct tui *tui, const struct gd_watchpoint *watch, struct watch_note *note,
+                       int row, int col, int cols, bool selected)
+{
+    struct columns c = columns_for(state(tui), cols);
+    struct gd_buf text = GD_BUF_INIT(8192);
+    enum draw_style style = selected ? DRAW_REVERSE : watch->enabled ? DRAW_PLAIN : DRAW_DIM;
+    char head[48], room[4096];
+
+    snprintf(head, sizeof(head), " %*d %s %-5s ", c.digits, watch->number, mark_of(tui, watch),
+             action_word(watch));
+    int used = draw_text(tui->draw, row, col, cols, style, head);
+    gd_watchpoint_text(watch, &text);
+    const char *what = gd_buf_text(&text);
+    size_t len = tui_text_fit(what, c.text, tui->utf8);
+    if (what[len] != '\0' && c.text > 4) { /* that there is more of it */
+        len = tui_text_fit(what, c.text - (tui->utf8 ? 1 : 3), tui->utf8);
+        snprintf(room, sizeof(room), "%.*s%s", (int)len, what, tui->utf8 ? "\u2026" : "...");
+        what = room;
+    }
+    draw_text(tui->draw, row, col + used, c.text, style, what);
+    gd_buf_deinit(&text);
+    if (cols > used + c.text) {
+        draw_figures(tui, watch, note, &c, row, col + used + c.text, style);
+    }
+}
+
+static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+{
+    struct tui *tui = ctx;
+    const struct gd_watchpoint *watch = watch_of_row(tui, index);
+    const char *where = excluded_of_row(tui, index);
+    char text[512];
+
+    if (selected) {
+        draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
+    }
+    if (watch != NULL) {
+        draw_watch(tui, watch, &state(tui)->note[index], row, col, cols, selected);
+    } else if (where != NULL) {
+        snprintf(text, sizeof(text), " excluded: %s", where);
+        draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_DIM, text);
+    }
+}
+
+static void row_text(void *ctx, size_t index, struct gd_buf *out)
+{
+    struct tui *tui = ctx;
+    const struct gd_watchpoint *watch = watch_of_row(tui, index);
+    const char *where = excluded_of_row(tui, index);
+
+    if (watch != NULL) {
+        gd_buf_printf(out, "%d %s ", watch->number, action_word(watch));
+        gd_watchpoint_text(watch, out);
+        if (watch->condition != NULL) {
+            gd_buf_printf(out, " %s", watch->condition->id);
+        }
+    } else if (where != NULL) {
+        gd_buf_printf(out, "excluded %s", where);
+    }
+}
+
+static const struct tui_list_ops list_ops = {draw_row, row_text};
+
+/* ---- drawing ------------------------------------------------------------------------------- */
+
+static void draw_header(struct tui *tui, const struct draw_rect *rect)
+{
+    struct columns c = columns_for(state(tui), rect->cols);
+    char head[64];
+
+    snprintf(head, sizeof(head), " %*s   %-5s ", c.digits, "#", "");
+    int used = draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM, head);
+    draw_text(tui->draw, rect->row, rect->col + used, c.text, DRAW_DIM, "watched");
+    int col = rect->col + used + c.text;
+    put_figure(tui, rect->cols > used + c.text, rect->row, &col, DRAW_DIM, "hits");
+    put_figure(tui, c.nodes, rect->row, &col, DRAW_DIM, "nodes");
+    put_figure(tui, c.unclear, rect->row, &col, DRAW_DIM, "?");
+    put_figure(tui, c.share, rect->row, &col, DRAW_DIM, "cost");
+}
+
+/* Everything of the watchpoint under the cursor that its row may lack. */
+static void add_detail(struct tui *tui, const struct gd_watchpoint *watch, struct watch_note *note,
+                       struct gd_buf *out)
+{
+    const struct watch_pane *pane = state(tui);
+    char share[24], why[256] = "";
+
+    gd_watchpoint_text(watch, out);
+    gd_buf_printf(out, "\n%s%s", watch->enabled ? "" : "off, ", action_word(watch));
+    if (watch->selector != NULL) {
+        size_t nodes = nodes_of(tui, watch, note);
+        gd_buf_printf(out, ", %zu node%s", nodes, nodes == 1 ? "" : "s");
+    }
+    gd_buf_printf(out, ", %llu hit%s", (unsigned long long)watch->hits,
+                  watch->hits == 1 ? "" : "s");
+    if (watch->unclear > 0) {
+        gd_buf_printf(out, ", %llu not checked", (unsigned long long)watch->unclear);
+    }
+    if (watch->ignore > 0) {
+        gd_buf_printf(out, ", ignores the next %llu", (unsigned long long)watch->ignore);
+    }
+    if (share_text(pane, note, share, sizeof(share))) {
+        gd_buf_printf(out, ", %s of the cost (%.3g ms)", share, (double)note->cost_ns / 1e6);
+    }
+    if (watch->enabled && gd_watchpoint_place(watch, tui->debugger, tui->debugger->current, why,
+                                              sizeof(why)) == GD_WATCH_PLACE_NONE) {
+        gd_buf_printf(out, "\nnot set here: %s", why);
+    }
+    gd_buf_putc(out, '\n');
+}
+
+static void draw_none(struct tui *tui, const struct draw_rect *rect)
+{
+    static const char *const lines[] = {"No watchpoints.", "C-x s, then a: a form for one;",
+                                        "the command recommend sets", "the usual ones."};
+
+    for (int i = 0; i < 4 && i < rect->rows; i++) {
+        draw_text(tui->draw, rect->row + i, rect->col, rect->cols, DRAW_DIM, lines[i]);
+    }
+}
+
+static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+{
+    struct watch_pane *pane = state(tui);
+    struct draw_rect rows = *rect;
+
+    if (pane->list.count == 0) {
+        draw_none(tui, rect);
+        return;
+    }
+    struct draw_rect foot = tui_detail_take(&rows);
+    pane->list.above = rows.rows > 2 ? 1 : 0;
+    if (pane->list.above > 0) {
+        draw_header(tui, &rows);
+        rows.row++;
+        rows.rows--;
+    }
+    tui_list_draw(tui, &pane->list, &list_ops, tui, &rows, focused);
+    const struct gd_watchpoint *watch = watch_of_row(tui, pane->list.cursor);
+    if (foot.rows > 0) {
+        struct gd_buf text = GD_BUF_INIT(16384);
+        if (watch != NULL) {
+            add_detail(tui, watch, &pane->note[pane->list.cursor], &text);
+        } else {
+            gd_buf_puts(&text, "NaN and infinite values are normal there. C-x s, then d: watch it "
+                               "again.\n");
+        }
+        tui_detail_draw(tui, &foot, gd_buf_text(&text));
+        gd_buf_deinit(&text);
+    }
+}
+
+static void title(struct tui *tui, char *out, size_t size)
+{
+    const struct watch_pane *pane = state(tui);
+    size_t off = 0;
+
+    for (const struct gd_watchpoint *w = tui->debugger->watchpoints; w != NULL; w = w->next) {
+        off += w->enabled ? 0 : 1;
+    }
+    if (off > 0) {
+        snprintf(out, size, "watch %zu, %zu off", pane->count, off);
+    } else if (pane->count > 0) {
+        snprintf(out, size, "watch %zu", pane->count);
+    } else {
+        snprintf(out, size, "watch");
+    }
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static void switch_it(struct tui *tui, const struct gd_watchpoint *watch)
+{
+    char line[48];
+
+    if (!tui->executing) {
+        snprintf(line, sizeof(line), "%s %d", watch->enabled ? "disable" : "enable", watch->number);
+        tui_run_line(tui, line);
+    }
+}
+
+static void form(struct tui *tui, int number)
+{
+    struct gd_err err = {.code = GD_OK};
+
+    if (tui_watch_form(tui, number, &err) != GD_OK) {
+        tui_console_add(tui, DRAW_ERROR, err.text, strlen(err.text));
+        tui_changed(tui);
+    }
+}
+
+static void request(struct tui *tui, enum tui_request request)
+{
+    struct watch_pane *pane = state(tui);
+    sync_rows(tui);
+    const struct gd_watchpoint *watch = watch_of_row(tui, pane->list.cursor);
+
+    switch (request) {
+    case TUI_NEW: form(tui, 0); break;
+    case TUI_EDIT:
+        if (watch != NULL) {
+            form(tui, watch->number);
+        }
+        break;
+    case TUI_MARK:
+        if (watch != NULL) {
+            switch_it(tui, watch);
+        }
+        break;
+    case TUI_OPEN:
+        if (watch != NULL) {
+            tui_hits_show(tui, watch->number);
+            tui_set_layout(tui, LAYOUT_WATCH);
+            tui_focus(tui, TUI_HITS);
+        }
+        break;
+    default: tui_list_request(&pane->list, &list_ops, tui, request); break;
+    }
+}
+
+/* `d` takes an excluded place off, too. */
+static bool key(struct tui *tui, int key)
+{
+    struct watch_pane *pane = state(tui);
+    const char *where = excluded_of_row(tui, pane->list.cursor);
+
+    if (tui_list_key(&pane->list, &list_ops, tui, key)) {
+        return true;
+    }
+    if (key != 'd' || !tui->single_key || where == NULL) {
+        return false;
+    }
+    if (!tui->executing) {
+        struct gd_buf line = GD_BUF_INIT(8192);
+        gd_buf_printf(&line, "exclude -d %s", where);
+        tui_run_line(tui, gd_buf_text(&line));
+        gd_buf_deinit(&line);
+    }
+    return true;
+}
+
+static enum tui_search search(struct tui *tui)
+{
+    return tui_list_search(&state(tui)->list);
+}
+
+static bool word(struct tui *tui, char which, struct gd_buf *out)
+{
+    const struct gd_watchpoint *watch = watch_of_row(tui, state(tui)->list.cursor);
+
+    if (which != 'w') {
+        return tui_common_word(tui, which, out);
+    }
+    if (watch != NULL) {
+        gd_buf_printf(out, "%d", watch->number);
+    }
+    return watch != NULL;
+}
+
+/* ---- the pane ------------------------------------------------------------------------------ */
+
+static void *create(struct tui *tui)
+{
+    struct watch_pane *pane = calloc(1, sizeof(*pane));
+
+    if (pane != NULL) {
+        ev_timer_init(&pane->again, on_again, COSTS_SECONDS, 0.);
+        pane->again.data = tui;
+    }
+    return pane;
+}
+
+static void destroy(struct tui *tui, void *of)
+{
+    struct watch_pane *pane = of;
+
+    ev_timer_stop(tui->loop, &pane->again);
+    if (pane->awaited != NULL) {
+        pane->awaited->tui = NULL;
+    }
+    free(pane->note);
+    free(pane);
+}
+
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(&state(tui)->list, row);
+}
+
+const struct tui_pane_ops tui_watch_pane = {
+    .name = "watch",
+    .create = create,
+    .destroy = destroy,
+    .update = update,
+    .draw = draw,
+    .title = title,
+    .request = request,
+    .search = search,
+    .key = key,
+    .word = word,
+    .click = click,
+};
