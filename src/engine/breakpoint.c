@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/expected.h"
 #include "engine/graph/selector.h"
-#include "engine/grow.h"
 #include "engine/session_impl.h"
 
 static void emit_changed(struct gd_debugger *debugger)

@@ -6,12 +6,12 @@
 #ifndef GD_DUMP_CANN_LOAD_H
 #define GD_DUMP_CANN_LOAD_H
 
+#include "base/grow.h"
 #include "dump/cann/cann_opdebug.h"
 #include "dump/cann/cann_source.h"
 #include "dump/cann/cann_tree.h"
 #include "dump/cann/ge_graph.h"
 #include "dump/catalog.h"
-#include "engine/grow.h"
 
 #define CANN_NO_OP UINT32_MAX
 

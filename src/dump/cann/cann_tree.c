@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/cann/cann_container.h"
 #include "dump/io/disk.h"
-#include "engine/grow.h"
 
 #define MAX_TRIES    8 /* files of a directory that are looked into */
 #define MAX_PARTS    64

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/mindspore/ms_name.h"
-#include "engine/grow.h"
 
 #define MAX_NAME   8192
 #define MAX_WANTED (UINT32_C(1) << 24)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/mindspore/ms_name.h"
-#include "engine/grow.h"
 
 #define MAX_PARTS 64
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/files/npy.h"
-#include "engine/grow.h"
 
 #define MAX_LEARNED 4096 /* files that are looked into for shapes that nothing else tells */
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "dump/torch/torch_impl.h"
-#include "engine/grow.h"
 
 #define METADATA   "torch.distributed.checkpoint.metadata"
 #define MAX_FILES  65536

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/graph/selector.h"
-#include "engine/grow.h"
 #include "engine/watch/watch_impl.h"
 
 /* ---- what a watchpoint selects of it ------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grow.h"
+#include "base/grow.h"
 #include "engine/watch/watch_impl.h"
 
 struct build {

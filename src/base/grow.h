@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lists that grow: `list` holds items of `size` bytes and has room for `*cap` of them. Both
+ * functions return the list, possibly moved, or NULL when out of memory; then the list is
+ * unchanged.
+ *
+ *     struct item *items = gd_grow(list->items, list->count, &list->cap, sizeof(*items));
+ *     if (!items) {
+ *         return gd_fail(err, GD_ENOMEM, "out of memory");
+ *     }
+ *     list->items = items;
+ *     items[list->count++] = item;
+ */
+#ifndef GD_BASE_GROW_H
+#define GD_BASE_GROW_H
+
+#include <stdlib.h>
+
+#define GD_GROW_FIRST 64 /* items that a new list has room for */
+
+/* Makes room for `need` items. A list that has to grow at least doubles. */
+static inline void *gd_grow_to(void *list, size_t need, size_t *cap, size_t size)
+{
+    size_t wanted = *cap ? *cap * 2 : GD_GROW_FIRST;
+    void *grown;
+
+    if (list && need <= *cap) {
+        return list;
+    }
+    wanted = wanted < need ? need : wanted;
+    grown = reallocarray(list, wanted, size);
+    if (grown) {
+        *cap = wanted;
+    }
+    return grown;
+}
+
+/* Makes room for one item more than the `count` that the list has. */
+static inline void *gd_grow(void *list, size_t count, size_t *cap, size_t size)
+{
+    return gd_grow_to(list, count + 1, cap, size);
+}
+
+#endif
