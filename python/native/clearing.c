@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: MIT
-/* Whether somebody sets the gradients back, over idle steps: see training.Clearing, of which this
- * is the base. What is looked at in each pass lies side by side here. */
-#include "native.h"
+#include "clearing.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <structmember.h>
 
-#define ALWAYS 8 /* steps */
+#include "clock.h"
+#include "names.h"
+#include "objects.h"
+#include "records.h"
+#include "tensors.h"
+
+PyTypeObject *native_clearing_type;
+
+#define ALWAYS_STEPS 8 /* steps */
 
 /* ---- the gradient that is watched ------------------------------------------------------------ */
 
-/* What tells one state of a gradient from another; both 0: there is none. */
+/* Identifies a state of a gradient; both 0: there is no gradient. */
 struct state {
     unsigned long long identity;
     long long version;
 };
 
-static int state_of(PyObject *gradient, struct state *ret)
+static int read_state(PyObject *gradient, struct state *ret)
 {
     *ret = (struct state){0, 0};
     if (gradient == Py_None) {
@@ -27,25 +33,25 @@ static int state_of(PyObject *gradient, struct state *ret)
     ret->identity = (unsigned long long)(uintptr_t)gradient; /* what id() gives */
     ret->version = version ? PyLong_AsLongLong(version) : -1;
     Py_XDECREF(version);
-    return ret->version == -1 ? -1 : 0; /* there are no negative ones */
+    return ret->version == -1 ? -1 : 0; /* versions are never negative */
 }
 
-/* What a weak reference refers to, borrowed; NULL: it is gone, or there is no reference. */
-static PyObject *referred(PyObject *reference)
+/* The referent of a weak reference, borrowed; NULL: it is gone, or there is no reference. */
+static PyObject *find_referent(PyObject *reference)
 {
     PyObject *object = reference && reference != Py_None ? PyWeakref_GetObject(reference) : NULL;
     return object != Py_None ? object : NULL;
 }
 
 /* The gradient and its state; None: the parameter has none, or is gone. */
-static PyObject *gradient_of(const struct native_clearing *clearing, struct state *ret)
+static PyObject *get_gradient(const struct native_clearing *clearing, struct state *ret)
 {
-    PyObject *parameter = Py_XNewRef(referred(clearing->parameter));
+    PyObject *parameter = Py_XNewRef(find_referent(clearing->parameter));
     bool has_none = !parameter || native_has_no_gradient(parameter);
     PyObject *gradient =
         has_none ? Py_NewRef(Py_None) : PyObject_GetAttr(parameter, native_names.grad);
     Py_XDECREF(parameter);
-    if (gradient && state_of(gradient, ret) < 0) {
+    if (gradient && read_state(gradient, ret) < 0) {
         Py_CLEAR(gradient);
     }
     return gradient;
@@ -56,29 +62,29 @@ static bool is_as_seen(const struct native_clearing *clearing, const struct stat
     return state->identity == clearing->seen && state->version == clearing->version;
 }
 
-static void see(struct native_clearing *clearing, const struct state *state)
+static void remember_state(struct native_clearing *clearing, const struct state *state)
 {
     clearing->seen = state->identity;
     clearing->version = state->version;
 }
 
-/* There is nothing to look for in this step. */
+/* This step is already settled. */
 static bool is_over(const struct native_clearing *clearing)
 {
     return clearing->cleared || clearing->since != 0;
 }
 
-/* The one of another optimizer; NULL: that was the last. */
-static struct native_clearing *next_of(const struct native_clearing *clearing)
+/* That of another optimizer; NULL: this was the last. */
+static struct native_clearing *find_next(const struct native_clearing *clearing)
 {
     return clearing->next != Py_None ? (struct native_clearing *)clearing->next : NULL;
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* Nobody seems to have touched it since the last step: whether it is 0 all the same is for Python
- * to find out. */
-static int guess(struct native_clearing *clearing, PyObject *gradient)
+/* Nobody seems to have touched the gradient since the last step. Only Python can find out whether
+ * it is 0 all the same. */
+static int guess_cleared(struct native_clearing *clearing, PyObject *gradient)
 {
     if (clearing->added) {
         return 0;
@@ -91,36 +97,35 @@ static int guess(struct native_clearing *clearing, PyObject *gradient)
     return 0;
 }
 
-static int begins(struct native_clearing *clearing)
+static int begin_pass(struct native_clearing *clearing)
 {
     struct state state;
-    PyObject *gradient = gradient_of(clearing, &state);
+    PyObject *gradient = get_gradient(clearing, &state);
     int status = gradient ? 0 : -1;
     clearing->gone = gradient == Py_None ? clearing->gone + 1 : 0;
     if (gradient && (gradient == Py_None || !is_as_seen(clearing, &state))) {
         clearing->cleared = true;
     } else if (gradient) {
-        status = guess(clearing, gradient);
+        status = guess_cleared(clearing, gradient);
     }
     Py_XDECREF(gradient);
     return status;
 }
 
-/* The program always throws the gradient away: it need not be looked at now to see that again. Of
- * the one that it does not throw away some day nothing is known then, and it is found a step late.
- */
-static bool goes_as_always(const struct native_clearing *clearing)
+/* The program drops the gradient in every step, so there is no need to look now. If it keeps one
+ * some day, that is found one step late. */
+static bool is_always_dropped(const struct native_clearing *clearing)
 {
-    return clearing->gone >= ALWAYS && clearing->gone % ALWAYS != 0;
+    return clearing->gone >= ALWAYS_STEPS && clearing->gone % ALWAYS_STEPS != 0;
 }
 
-static int ends(struct native_clearing *clearing)
+static int end_pass(struct native_clearing *clearing)
 {
     struct state state;
-    if (is_over(clearing) && goes_as_always(clearing)) {
+    if (is_over(clearing) && is_always_dropped(clearing)) {
         return 0;
     }
-    PyObject *gradient = gradient_of(clearing, &state);
+    PyObject *gradient = get_gradient(clearing, &state);
     if (!gradient) {
         return -1;
     }
@@ -128,22 +133,22 @@ static int ends(struct native_clearing *clearing)
     clearing->left_version = state.version;
     if (!is_over(clearing)) {
         clearing->added |= gradient != Py_None && !is_as_seen(clearing, &state);
-        see(clearing, &state);
+        remember_state(clearing, &state);
     }
     Py_DECREF(gradient);
     return 0;
 }
 
-static int begins_unless_over(struct native_clearing *clearing)
+static int begin_unless_over(struct native_clearing *clearing)
 {
-    return is_over(clearing) ? 0 : begins(clearing);
+    return is_over(clearing) ? 0 : begin_pass(clearing);
 }
 
-/* A mode of the program's, and a class of parameters of its own, must not see it. */
-static int apart(const struct native_context *context, struct native_clearing *clearing,
-                 int (*look)(struct native_clearing *))
+/* No mode of the program and no parameter class of its own may see the look. */
+static int look_apart(const struct native_context *context, struct native_clearing *clearing,
+                      int (*look)(struct native_clearing *))
 {
-    PyObject *parameter = referred(clearing->parameter);
+    PyObject *parameter = find_referent(clearing->parameter);
     PyObject *none = native_enter_apart_for(context, parameter ? parameter : Py_None);
     if (!none) {
         return -1;
@@ -156,38 +161,38 @@ static int for_each(struct native_context *context, int (*look)(struct native_cl
 {
     int status = 0;
     for (struct native_clearing *clearing = context->clearing; status == 0 && clearing;
-         clearing = next_of(clearing)) {
-        status = apart(context, clearing, look);
+         clearing = find_next(clearing)) {
+        status = look_apart(context, clearing, look);
     }
     return status;
 }
 
 int native_clearing_begins(struct native_context *context)
 {
-    return for_each(context, begins_unless_over);
+    return for_each(context, begin_unless_over);
 }
 
 int native_clearing_ends(struct native_context *context)
 {
-    return for_each(context, ends);
+    return for_each(context, end_pass);
 }
 
 /* ---- an optimizer has stepped ---------------------------------------------------------------- */
 
-/* 1: what was set back is watched again; 0: it has no gradient now; -1. */
+/* 1: the gradient was zeroed and is watched again; 0: there is none now; -1. */
 static int watch_again(struct native_clearing *clearing)
 {
     struct state state = {0, 0};
     int status = 1;
-    if (!goes_as_always(clearing)) {
-        PyObject *gradient = gradient_of(clearing, &state);
+    if (!is_always_dropped(clearing)) {
+        PyObject *gradient = get_gradient(clearing, &state);
         status = gradient ? gradient != Py_None : -1;
         Py_XDECREF(gradient);
     }
     if (status > 0) {
         clearing->asks = clearing->asks && !clearing->looked;
         clearing->added = clearing->looked = clearing->cleared = false;
-        see(clearing, &state);
+        remember_state(clearing, &state);
     }
     return status;
 }
@@ -195,13 +200,13 @@ static int watch_again(struct native_clearing *clearing)
 int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
 {
     struct native_clearing *clearing = context->clearing;
-    while (clearing && referred(clearing->optimizer) != optimizer) {
-        clearing = next_of(clearing);
+    while (clearing && find_referent(clearing->optimizer) != optimizer) {
+        clearing = find_next(clearing);
     }
     int status = 0;
     if (clearing) {
         status = clearing->since != 0 ? 1
-                 : clearing->cleared  ? apart(context, clearing, watch_again)
+                 : clearing->cleared  ? look_apart(context, clearing, watch_again)
                                       : 0;
     }
     if (status != 0) {
@@ -213,23 +218,23 @@ int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static const size_t references[] = {offsetof(struct native_clearing, next),
-                                    offsetof(struct native_clearing, optimizer),
-                                    offsetof(struct native_clearing, parameter), 0};
+static const size_t reference_offsets[] = {offsetof(struct native_clearing, next),
+                                           offsetof(struct native_clearing, optimizer),
+                                           offsetof(struct native_clearing, parameter), 0};
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+static int traverse_clearing(PyObject *self, visitproc visit, void *arg)
 {
-    return native_visit(self, references, visit, arg);
+    return native_visit(self, reference_offsets, visit, arg);
 }
 
-static int clear(PyObject *self)
+static int clear_clearing(PyObject *self)
 {
-    return native_drop(self, references);
+    return native_drop(self, reference_offsets);
 }
 
-static void dealloc(PyObject *self)
+static void free_clearing(PyObject *self)
 {
-    native_dealloc(self, clear);
+    native_dealloc(self, clear_clearing);
 }
 
 #define MEMBER(name, type, field)                                                                  \
@@ -257,8 +262,12 @@ static PyMemberDef members[] = {
 static char doc[] = "The base of training.Clearing.";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, doc},     {Py_tp_members, members}, {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear}, {Py_tp_dealloc, dealloc}, {0, NULL},
+    {Py_tp_doc, doc},
+    {Py_tp_members, members},
+    {Py_tp_traverse, traverse_clearing},
+    {Py_tp_clear, clear_clearing},
+    {Py_tp_dealloc, free_clearing},
+    {0, NULL},
 };
 
 PyType_Spec native_clearing_spec = {

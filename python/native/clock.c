@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The base of timing.Timing: where the time of a step goes. */
-#include "native.h"
+#include "clock.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -8,31 +7,31 @@
 
 PyTypeObject *native_clock_type;
 
-/* As Python's perf_counter. */
-static double seconds(void)
+/* The clock of Python's perf_counter. */
+static double read_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* It stands while the training does. */
-static double now_on(const struct native_clock *clock)
+/* Stands still while the training is stopped. */
+static double read_clock(const struct native_clock *clock)
 {
-    return seconds() - clock->away;
+    return read_seconds() - clock->away;
 }
 
 void native_turn(struct native_clock *clock, enum native_section section)
 {
-    double now = now_on(clock);
+    double now = read_clock(clock);
     clock->spent[clock->section] += now - clock->since;
     clock->since = now;
     clock->section = section;
     clock->known[section] = true;
 }
 
-/* -1: the step has had no such section. */
-static double spent_in(const struct native_clock *clock, enum native_section section)
+/* -1: the step has not had such a section. */
+static double get_spent(const struct native_clock *clock, enum native_section section)
 {
     return clock->known[section] ? clock->spent[section] : -1.0;
 }
@@ -41,9 +40,9 @@ gradb_times native_times(const struct native_clock *clock)
 {
     gradb_times times = {
         .data = clock->has_data ? clock->spent[SECTION_DATA] : -1.0,
-        .forward = spent_in(clock, SECTION_FORWARD),
-        .backward = spent_in(clock, SECTION_BACKWARD),
-        .optimizer = spent_in(clock, SECTION_OPTIMIZER),
+        .forward = get_spent(clock, SECTION_FORWARD),
+        .backward = get_spent(clock, SECTION_BACKWARD),
+        .optimizer = get_spent(clock, SECTION_OPTIMIZER),
         .gap = clock->spent[SECTION_GAP],
     };
     for (int i = 0; i < SECTIONS; i++) {
@@ -60,27 +59,27 @@ void native_restart(struct native_clock *clock)
     }
 }
 
-struct native_absence native_leave(void)
+struct native_wait native_begin_wait(void)
 {
-    double began = seconds();
-    return (struct native_absence){.state = PyEval_SaveThread(), .began = began};
+    double began = read_seconds();
+    return (struct native_wait){.state = PyEval_SaveThread(), .began = began};
 }
 
-void native_return(struct native_clock *clock, struct native_absence absence)
+void native_end_wait(struct native_clock *clock, struct native_wait absence)
 {
     PyEval_RestoreThread(absence.state);
-    clock->away += seconds() - absence.began;
+    clock->away += read_seconds() - absence.began;
 }
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static PyObject *now(PyObject *self, PyObject *none)
+static PyObject *get_now(PyObject *self, PyObject *none)
 {
     (void)none;
-    return PyFloat_FromDouble(now_on((struct native_clock *)self));
+    return PyFloat_FromDouble(read_clock((struct native_clock *)self));
 }
 
-static PyObject *turn(PyObject *self, PyObject *section)
+static PyObject *turn_clock(PyObject *self, PyObject *section)
 {
     struct native_clock *clock = (struct native_clock *)self;
     enum native_section before = clock->section;
@@ -96,7 +95,7 @@ static PyObject *turn(PyObject *self, PyObject *section)
     return PyLong_FromLong((long)before);
 }
 
-static PyObject *times(PyObject *self, PyObject *none)
+static PyObject *get_times(PyObject *self, PyObject *none)
 {
     (void)none;
     gradb_times found = native_times((struct native_clock *)self);
@@ -104,14 +103,14 @@ static PyObject *times(PyObject *self, PyObject *none)
                          found.optimizer, found.gap);
 }
 
-static PyObject *restart(PyObject *self, PyObject *none)
+static PyObject *restart_clock(PyObject *self, PyObject *none)
 {
     (void)none;
     native_restart((struct native_clock *)self);
     return Py_NewRef(Py_None);
 }
 
-static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
+static PyObject *make_clock(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     (void)args;
     (void)keywords;
@@ -119,7 +118,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     PyObject *self = allocate(type, 0);
     if (self) {
         native_restart((struct native_clock *)self);
-        ((struct native_clock *)self)->since = seconds();
+        ((struct native_clock *)self)->since = read_seconds();
     }
     return self;
 }
@@ -133,18 +132,21 @@ static PyMemberDef members[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"now", now, METH_NOARGS, "seconds on a clock that stands while the training does"},
-    {"turn", turn, METH_O, "what runs from now on is of that section; the one that it was"},
-    {"times", times, METH_NOARGS, "of the step: total, data, forward, backward, optimizer, gap"},
-    {"restart", restart, METH_NOARGS, "the next step's times begin"},
+    {"now", get_now, METH_NOARGS,
+     "seconds on a clock that stands still while the training is stopped"},
+    {"turn", turn_clock, METH_O,
+     "sets the section that runs from now on; returns the previous one"},
+    {"times", get_times, METH_NOARGS,
+     "of this step: total, data, forward, backward, optimizer, gap"},
+    {"restart", restart_clock, METH_NOARGS, "begins the times of the next step"},
     {NULL, NULL, 0, NULL},
 };
 
 static char doc[] = "The base of timing.Timing.";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, doc},         {Py_tp_new, make}, {Py_tp_members, members},
-    {Py_tp_methods, methods}, {0, NULL},
+    {Py_tp_doc, doc}, {Py_tp_new, make_clock}, {Py_tp_members, members}, {Py_tp_methods, methods},
+    {0, NULL},
 };
 
 PyType_Spec native_clock_spec = {

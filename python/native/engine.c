@@ -1,56 +1,55 @@
 // SPDX-License-Identifier: MIT
-/* The base of backward._Engine, which stands in for torch's: a pass of an idle step runs without
- * Python around it, all others by `run`. */
-#include "native.h"
+#include "engine.h"
+
+#include "context.h"
+#include "idle.h"
+#include "names.h"
+#include "objects.h"
+#include "records.h"
 
 struct engine {
-    PyObject_HEAD struct native_context *context; /* NULL: everything goes to Python */
-    PyObject *backward;                           /* of Python, where it is known */
-    PyObject *run;                                /* run_backward of torch's engine */
-    double most; /* seconds of a pass, of longer ones Python takes care */
+    PyObject ob_base;
+    struct native_context *context; /* NULL: everything goes to Python */
+    PyObject *backward;             /* the backward.Backward, once it is known */
+    PyObject *run;                  /* run_backward of PyTorch's engine */
+    double most;                    /* seconds; a pass that takes longer is left to Python */
 };
 
-/* The pass has raised an exception, which goes on. Who looks by now, which nobody did when it
- * began, is told. */
+/* The pass has raised an exception, which propagates. A debugger that has begun to watch during
+ * the pass is told. */
 static void tell_raised(const struct engine *engine)
 {
-    PyObject *type, *value, *traceback;
     if (!native_is_true(engine->context->agent, AGENT_LOOKING)) {
         return;
     }
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    int status = PyErr_GivenExceptionMatches(type, PyExc_Exception)
-                     ? native_call(engine->backward, native_names.raised, value, NULL, NULL)
+    struct native_error error = native_take_error();
+    PyErr_NormalizeException(&error.type, &error.value, &error.traceback);
+    int status = PyErr_GivenExceptionMatches(error.type, PyExc_Exception)
+                     ? native_call(engine->backward, native_names.raised, error.value, NULL, NULL)
                      : 0;
-    if (status < 0 && native_fault(engine->context) < 0) { /* an interrupt takes its place */
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
+    if (status < 0 && native_report_fault(engine->context) < 0) { /* an interrupt replaces it */
+        native_drop_error(error);
     } else {
-        PyErr_Restore(type, value, traceback);
+        native_restore_error(error);
     }
 }
 
-/* Ends what native_pass_begins has begun, whether the pass has raised or not. */
-static int end(const struct engine *engine)
+/* Ends what native_begin_pass began, whether the pass raised or not. */
+static int end_idle_pass(const struct engine *engine)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    int status = native_pass_ends(engine->context);
+    struct native_error error = native_take_error();
+    int status = native_end_pass(engine->context);
     if (status == 0) {
         status = native_call(engine->backward, native_names.ended, NULL, NULL, NULL);
     }
-    if (status < 0 && native_fault(engine->context) == 0) {
+    if (status < 0 && native_report_fault(engine->context) == 0) {
         status = 0;
     }
-    if (type && status >= 0) {
-        PyErr_Restore(type, value, traceback);
+    if (error.type && status >= 0) {
+        native_restore_error(error);
         return -1;
     }
-    Py_XDECREF(type); /* an interrupt takes its place */
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    native_drop_error(error); /* an interrupt replaces it */
     return status < 0 ? -1 : 0;
 }
 
@@ -60,14 +59,14 @@ static PyObject *run_idle(const struct engine *engine, PyObject *args, PyObject 
     if (!result) {
         tell_raised(engine);
     }
-    if (end(engine) < 0) {
+    if (end_idle_pass(engine) < 0) {
         Py_CLEAR(result);
     }
     return result;
 }
 
-/* 1: the pass is one of an idle step, and has begun; 0: it is for Python; -1. */
-static int begin(const struct engine *engine, PyObject *args, PyObject *keywords)
+/* 1: the pass belongs to an idle step and has begun; 0: it is for Python; -1. */
+static int begin_idle_pass(const struct engine *engine, PyObject *args, PyObject *keywords)
 {
     struct native_context *context = engine->context;
     if (!context || !keywords || PyTuple_Size(args) < 1 ||
@@ -76,14 +75,14 @@ static int begin(const struct engine *engine, PyObject *args, PyObject *keywords
         return 0;
     }
     PyObject *gradients = PyTuple_Size(args) > 1 ? PyTuple_GetItem(args, 1) : Py_None;
-    int status = native_pass_begins(context, PyTuple_GetItem(args, 0), gradients, keywords);
-    return status < 0 && native_fault(context) == 0 ? 0 : status;
+    int status = native_begin_pass(context, PyTuple_GetItem(args, 0), gradients, keywords);
+    return status < 0 && native_report_fault(context) == 0 ? 0 : status;
 }
 
-static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *run_pass(PyObject *self, PyObject *args, PyObject *keywords)
 {
     struct engine *engine = (struct engine *)self;
-    int status = begin(engine, args, keywords);
+    int status = begin_idle_pass(engine, args, keywords);
     if (status < 0) {
         return NULL;
     }
@@ -98,7 +97,7 @@ static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static PyObject *use(PyObject *self, PyObject *args)
+static PyObject *use_context(PyObject *self, PyObject *args)
 {
     struct engine *engine = (struct engine *)self;
     PyObject *context, *run, *backward = PyObject_GetAttr(self, native_names.backward);
@@ -118,38 +117,42 @@ static PyObject *use(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static const size_t references[] = {offsetof(struct engine, context),
-                                    offsetof(struct engine, backward), offsetof(struct engine, run),
-                                    0};
+static const size_t reference_offsets[] = {offsetof(struct engine, context),
+                                           offsetof(struct engine, backward),
+                                           offsetof(struct engine, run), 0};
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+static int traverse_engine(PyObject *self, visitproc visit, void *arg)
 {
-    return native_visit(self, references, visit, arg);
+    return native_visit(self, reference_offsets, visit, arg);
 }
 
-static int clear(PyObject *self)
+static int clear_engine(PyObject *self)
 {
-    return native_drop(self, references);
+    return native_drop(self, reference_offsets);
 }
 
-static void dealloc(PyObject *self)
+static void free_engine(PyObject *self)
 {
-    native_dealloc(self, clear);
+    native_dealloc(self, clear_engine);
 }
 
 static PyMethodDef methods[] = {
-    {"run_backward", (PyCFunction)(void (*)(void))run_backward, METH_VARARGS | METH_KEYWORDS,
-     "as torch's engine has it"},
-    {"use", use, METH_VARARGS,
-     "use(context, run_backward, seconds): passes that took no longer take the short way"},
+    {"run_backward", (PyCFunction)(void (*)(void))run_pass, METH_VARARGS | METH_KEYWORDS,
+     "like run_backward of PyTorch's engine"},
+    {"use", use_context, METH_VARARGS,
+     "use(context, run_backward, seconds): passes that last longer do not take the short path"},
     {NULL, NULL, 0, NULL},
 };
 
 static char doc[] = "The base of backward._Engine, which has `run` and `backward`.";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, doc},         {Py_tp_traverse, traverse}, {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc}, {Py_tp_methods, methods},   {0, NULL},
+    {Py_tp_doc, doc},
+    {Py_tp_traverse, traverse_engine},
+    {Py_tp_clear, clear_engine},
+    {Py_tp_dealloc, free_engine},
+    {Py_tp_methods, methods},
+    {0, NULL},
 };
 
 PyType_Spec native_engine_spec = {

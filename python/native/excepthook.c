@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* What stands in for sys.excepthook, and looks like it to the program. */
-#include "native.h"
+#include "excepthook.h"
 
-static PyObject *called; /* for good */
+#include "objects.h"
 
-static PyObject *excepthook(PyObject *self, PyObject *args)
+static PyObject *hooked_function; /* lives as long as the process */
+
+static PyObject *call_hook(PyObject *self, PyObject *args)
 {
     (void)self;
-    return PyObject_Call(called, args, NULL);
+    return PyObject_Call(hooked_function, args, NULL);
 }
 
 static PyMethodDef method = {
-    "excepthook", excepthook, METH_VARARGS,
+    "excepthook", call_hook, METH_VARARGS,
     "excepthook($module, exctype, value, traceback, /)\n--\n\n"
     "Handle an exception by displaying it with a traceback on sys.stderr."};
 
@@ -22,7 +23,7 @@ PyObject *native_excepthook(PyObject *module, PyObject *callable)
     PyObject *name = sys ? PyUnicode_FromString("sys") : NULL;
     PyObject *made = NULL;
     if (name) {
-        native_swap(&called, Py_NewRef(callable));
+        native_swap(&hooked_function, Py_NewRef(callable));
         made = PyCFunction_NewEx(&method, sys, name);
     }
     Py_XDECREF(name);

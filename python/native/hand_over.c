@@ -1,78 +1,64 @@
 // SPDX-License-Identifier: MIT
-/*
- * While steps are idle, Python's wrappers stand aside: of modules only those that forward passes
- * begin with are heard of (Entrance), and the hooks of optimizers are methods of a context. That is
- * over at once when the debugger wants to hear of nodes, in whatever the training is by then.
- */
-#include "native.h"
+#include "hand_over.h"
 
 #include <stddef.h>
 
-/* The one that was handed over to, borrowed; NULL: none. Under the interpreter's lock. */
-static struct native_context *handed;
+#include "context.h"
+#include "idle.h"
+#include "names.h"
+#include "objects.h"
+#include "records.h"
 
-bool native_is_handed_over(const struct native_context *context)
-{
-    return context == handed;
-}
-
-/* On the main thread, between two instructions of Python. */
-static int take_back(void *ctx)
+/* Runs on the main thread, between two Python instructions. */
+static int take_back_now(void *ctx)
 {
     struct native_context *context = ctx;
-    if (context != handed ||
+    if (context != native_handed ||
         native_call(context->agent, native_names.take_back, NULL, NULL, NULL) == 0) {
         return 0;
     }
-    return native_fault(context);
+    return native_report_fault(context);
 }
 
-/* On a thread of libgradb's. Where Python has no room for it, a backward pass or an optimizer hears
- * of it a little later. */
-static void on_armed(void *context)
+/* Runs on a thread of libgradb's. Where Python's queue of pending calls is full, a backward pass
+ * or an optimizer notices a little later. */
+static void ask_to_take_back(void *context)
 {
-    Py_AddPendingCall(take_back, context);
+    Py_AddPendingCall(take_back_now, context);
 }
 
 PyObject *native_hand_over(PyObject *self, PyObject *on)
 {
     struct native_context *context = (struct native_context *)self;
     int wanted = PyObject_IsTrue(on);
-    if (wanted < 0 || (!wanted && native_tell_path(context) < 0)) {
+    if (wanted < 0 || (!wanted && native_publish_path(context) < 0)) {
         return NULL;
     }
     if (wanted != native_is_handed_over(context)) {
-        handed = wanted ? context : NULL;
-        context->on_armed(context->handle, wanted ? on_armed : NULL, wanted ? context : NULL);
+        native_handed = wanted ? context : NULL;
+        context->on_armed(context->handle, wanted ? ask_to_take_back : NULL,
+                          wanted ? context : NULL);
         if (wanted && context->handle && GRADB_IS_ARMED(context->handle)) {
-            on_armed(context);
+            ask_to_take_back(context);
         }
     }
     return Py_NewRef(Py_None);
 }
 
-void native_forget_handed(const struct native_context *context)
-{
-    if (native_is_handed_over(context)) {
-        handed = NULL;
-    }
-}
-
 /* ---- hooks of optimizers --------------------------------------------------------------------- */
 
-static int expect_three(Py_ssize_t count)
+static int check_count(Py_ssize_t count)
 {
     if (count != 3) {
-        PyErr_Format(PyExc_TypeError, "a hook of optimizers takes 3 arguments, not %zd", count);
+        PyErr_Format(PyExc_TypeError, "a hook of an optimizer takes 3 arguments, not %zd", count);
         return -1;
     }
     return 0;
 }
 
-/* What a hook returns, whose work is done by now, or is for that method of the agent's optimizers.
- */
-static PyObject *hooked(const struct native_context *context, int done, PyObject *method,
-                        PyObject *const *args)
+/* The result of a hook; where `done` is 0, that method of the agent's Optimizers does the work. */
+static PyObject *finish_hook(const struct native_context *context, int done, PyObject *method,
+                             PyObject *const *args)
 {
     if (done != 0) {
         return done < 0 ? NULL : Py_NewRef(Py_None);
@@ -88,27 +74,27 @@ static PyObject *hooked(const struct native_context *context, int done, PyObject
 PyObject *native_before_step(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct native_context *context = (struct native_context *)self;
-    int done = expect_three(count);
+    int done = check_count(count);
     if (done == 0) {
-        done = native_step_begins(context, args[0], args[1], args[2]);
+        done = native_begin_optimizer(context, args[0], args[1], args[2]);
     }
-    return hooked(context, done, native_names.before, args);
+    return finish_hook(context, done, native_names.before, args);
 }
 
 PyObject *native_after_step(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct native_context *context = (struct native_context *)self;
-    int done = expect_three(count);
+    int done = check_count(count);
     if (done == 0) {
-        done = native_step_ended(context, args[0]);
+        done = native_end_optimizer(context, args[0]);
     }
-    return hooked(context, done, native_names.after, args);
+    return finish_hook(context, done, native_names.after, args);
 }
 
 /* ---- torch.compile's setter of frames -------------------------------------------------------- */
 
-/* `parts`: the Regions, torch's setter, and what Python has put in its place. Outside of compiled
- * code torch itself calls it in each step, with None. */
+/* parts: the Regions, PyTorch's setter, and Python's replacement. Outside compiled code, PyTorch
+ * itself calls the setter in each step with None. */
 static PyObject *set_frame(PyObject *parts, PyObject *callback)
 {
     bool plain =
@@ -129,16 +115,17 @@ PyObject *native_frame_setter(PyObject *module, PyObject *args)
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* What stands as __call__ in the classes of modules that forward passes begin with. */
+/* Replaces __call__ in the classes of the modules that forward passes begin with. */
 struct entrance {
-    PyObject_HEAD struct native_context *context;
+    PyObject ob_base;
+    struct native_context *context;
     PyObject *base;     /* torch.nn.Module */
-    PyObject *original; /* its __call__ without gradb */
-    PyObject *wrapper;  /* with it */
+    PyObject *original; /* __call__ of nn.Module without gradb */
+    PyObject *wrapper;  /* the same with gradb */
     PyObject *method;   /* types.MethodType */
 };
 
-/* All else is Python's. What is called inside of the module does not begin a forward pass. */
+/* A module called inside another one does not begin a forward pass. */
 static PyObject *call_wrapper(struct entrance *entrance, PyObject *args, PyObject *keywords)
 {
     bool ours = native_is_ours(entrance->context);
@@ -148,17 +135,17 @@ static PyObject *call_wrapper(struct entrance *entrance, PyObject *args, PyObjec
     return result;
 }
 
-static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
+static PyObject *call_module(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct entrance *entrance = (struct entrance *)object;
     PyObject *now = PyObject_GetAttr(entrance->base, native_names.call), *result = NULL;
     if (now && (now != entrance->original || PyTuple_Size(args) < 1)) {
-        result = PyObject_Call(now, args, keywords); /* somebody else has put one there meanwhile */
+        result = PyObject_Call(now, args, keywords); /* somebody has replaced it meanwhile */
     } else if (now) {
-        int begins = native_begins_with(entrance->context, PyTuple_GetItem(args, 0));
+        int begins = native_begin_forward(entrance->context, PyTuple_GetItem(args, 0));
         if (begins > 0) {
             result = PyObject_Call(entrance->original, args, keywords);
-            native_leaves(entrance->context);
+            native_leave_module(entrance->context);
         } else if (begins == 0) {
             result = call_wrapper(entrance, args, keywords);
         }
@@ -167,7 +154,7 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
     return result;
 }
 
-static PyObject *bind(PyObject *object, PyObject *module, PyObject *type)
+static PyObject *bind_module(PyObject *object, PyObject *module, PyObject *type)
 {
     (void)type;
     if (!module || module == Py_None) {
@@ -176,8 +163,8 @@ static PyObject *bind(PyObject *object, PyObject *module, PyObject *type)
     return PyObject_CallFunctionObjArgs(((struct entrance *)object)->method, object, module, NULL);
 }
 
-/* For who copies a class with all that is in it: there it is what it stands for. */
-static PyObject *reduce(PyObject *object, PyObject *none)
+/* For code that copies a class with everything in it: the copy has nn.Module's __call__. */
+static PyObject *reduce_entrance(PyObject *object, PyObject *none)
 {
     struct entrance *entrance = (struct entrance *)object;
     PyObject *builtins = PyImport_ImportModule("builtins");
@@ -187,7 +174,7 @@ static PyObject *reduce(PyObject *object, PyObject *none)
     return get ? Py_BuildValue("N(OO)", get, entrance->base, native_names.call) : NULL;
 }
 
-static int init(PyObject *object, PyObject *args, PyObject *keywords)
+static int init_entrance(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct entrance *self = (struct entrance *)object;
     PyObject *context, *base, *original, *wrapper, *method;
@@ -196,7 +183,7 @@ static int init(PyObject *object, PyObject *args, PyObject *keywords)
         !PyObject_TypeCheck(context, native_context_type)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError,
-                            "an Entrance is made once, of a Context and four more");
+                            "an Entrance is made once, from a Context and four more arguments");
         }
         return -1;
     }
@@ -208,28 +195,28 @@ static int init(PyObject *object, PyObject *args, PyObject *keywords)
     return 0;
 }
 
-static const size_t references[] = {
+static const size_t reference_offsets[] = {
     offsetof(struct entrance, context),  offsetof(struct entrance, base),
     offsetof(struct entrance, original), offsetof(struct entrance, wrapper),
     offsetof(struct entrance, method),   0};
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+static int traverse_entrance(PyObject *self, visitproc visit, void *arg)
 {
-    return native_visit(self, references, visit, arg);
+    return native_visit(self, reference_offsets, visit, arg);
 }
 
-static int clear(PyObject *self)
+static int clear_entrance(PyObject *self)
 {
-    return native_drop(self, references);
+    return native_drop(self, reference_offsets);
 }
 
-static void dealloc(PyObject *self)
+static void free_entrance(PyObject *self)
 {
-    native_dealloc(self, clear);
+    native_dealloc(self, clear_entrance);
 }
 
 static PyMethodDef methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, NULL},
+    {"__reduce__", reduce_entrance, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -237,9 +224,15 @@ static char doc[] =
     "Entrance(context, nn.Module, its __call__, the wrapper of that, types.MethodType)";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, doc},        {Py_tp_init, init},       {Py_tp_call, call},
-    {Py_tp_descr_get, bind}, {Py_tp_methods, methods}, {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},    {Py_tp_dealloc, dealloc}, {0, NULL},
+    {Py_tp_doc, doc},
+    {Py_tp_init, init_entrance},
+    {Py_tp_call, call_module},
+    {Py_tp_descr_get, bind_module},
+    {Py_tp_methods, methods},
+    {Py_tp_traverse, traverse_entrance},
+    {Py_tp_clear, clear_entrance},
+    {Py_tp_dealloc, free_entrance},
+    {0, NULL},
 };
 
 PyType_Spec native_entrance_spec = {

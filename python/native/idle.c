@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: MIT
-/*
- * Steps that nobody looks at: what steps.Steps, backward.Backward and what they call do in them,
- * without Python. Once in each step, with caches that the training has filled with other things,
- * what costs is how much memory is touched: Python's way through the same takes ten times as long.
- *
- * Python says that steps are idle, for so many to come (native_idle), and takes that back when
- * anything is asked of it. Each of these methods does all or nothing: nothing where the step is no
- * longer idle, or takes a turn that nearly none takes.
- */
-#include "native.h"
+#include "idle.h"
+
+#include "clearing.h"
+#include "clock.h"
+#include "names.h"
+#include "numbers.h"
+#include "objects.h"
+#include "records.h"
+#include "tensors.h"
 
 /* ---- what idle means ------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct native_context *context)
+static bool is_watched(const struct native_context *context)
 {
     return (context->handle && GRADB_IS_ARMED(context->handle)) ||
            native_is_true(context->agent, AGENT_WANTED) ||
            native_get(context->agent, AGENT_OVERFLOW) != Py_None;
 }
 
-bool native_is_ours(const struct native_context *context)
-{
-    return PyThread_get_thread_ident() == context->thread;
-}
-
-/* 1, 0, or -1: a CUDA graph is being recorded: nothing may be done then. */
+/* A CUDA graph is being recorded: nothing may be done now. */
 static int is_recording(const struct native_context *context)
 {
     if (!context->recording) {
@@ -36,10 +30,10 @@ static int is_recording(const struct native_context *context)
     return status;
 }
 
-/* 1, 0, or -1: nobody looks, and nothing else is asked for either. */
+/* Nobody watches, and nothing else was asked for. */
 static int is_idle(const struct native_context *context)
 {
-    if (!context->handle || context->idle_steps <= 0 || is_wanted(context) ||
+    if (!context->handle || context->idle_steps <= 0 || is_watched(context) ||
         native_is_true(context->agent, AGENT_DEAD) ||
         !native_is_true(context->steps, STEPS_BEGUN) || native_is_true(context->steps, STEPS_DUE)) {
         return 0;
@@ -56,8 +50,8 @@ static bool is_outside(const struct native_context *context)
            native_get(context->scaler, SCALER_STEPPING) == Py_None;
 }
 
-/* The steps of this optimizer are the training's. */
-static bool is_main(const struct native_context *context, PyObject *optimizer)
+/* The steps of this optimizer are the steps of the training. */
+static bool is_main_optimizer(const struct native_context *context, PyObject *optimizer)
 {
     PyObject *main = native_get(context->steps, STEPS_MAIN);
     return main != Py_None && PyWeakref_GetObject(main) == optimizer;
@@ -79,50 +73,50 @@ PyObject *native_idle(PyObject *self, PyObject *args)
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
-/* The training goes over into another phase; it may stand here. */
-static void enter(struct native_context *context, gradb_phase phase)
+/* The training enters another phase; it may stop here. */
+static void enter_phase(struct native_context *context, gradb_phase phase)
 {
-    if (native_int(context->steps, STEPS_PHASE) == (long)phase) {
+    if (native_get_int(context->steps, STEPS_PHASE) == (long)phase) {
         return;
     }
-    native_put_int(context->steps, STEPS_PHASE, (long)phase);
+    native_set_int(context->steps, STEPS_PHASE, (long)phase);
     if (!context->try_enter || !context->try_enter(context->handle, phase)) {
-        struct native_absence absence = native_leave();
+        struct native_wait absence = native_begin_wait();
         context->enter(context->handle, phase);
-        native_return(context->clock, absence);
+        native_end_wait(context->clock, absence);
     }
 }
 
-/* The status, or -1 for the interrupt that came; a fault of ours is told, and it is `done` then:
- * the agent is off. */
-static int settle(struct native_context *context, int status, int done)
+/* The status; or -1 for an interrupt; or `done` after a fault of ours, which was reported: the
+ * agent is off now. */
+static int settle_status(struct native_context *context, int status, int done)
 {
     if (!PyErr_Occurred()) {
         return status;
     }
-    return native_fault(context) < 0 ? -1 : done;
+    return native_report_fault(context) < 0 ? -1 : done;
 }
 
-/* What a method returns. */
-static PyObject *answer(int status)
+/* The result of a method. */
+static PyObject *answer_bool(int status)
 {
     return status < 0 ? NULL : PyBool_FromLong(status);
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* 1, 0, or -1: a forward pass is known to run, or what runs needs none. */
-static int is_known(const struct native_context *context)
+/* A forward pass is known to run, or what runs is not one. */
+static int is_forward_settled(const struct native_context *context)
 {
     if (native_is_true(context->steps, STEPS_FORWARD)) {
         return 1;
     }
-    int gradients = native_has_gradients(context);
+    int gradients = native_has_gradients(context->has_gradients);
     return gradients < 0 ? -1 : !gradients;
 }
 
-/* 1, 0, or -1: the thread is inside of a module. */
-static int has_path(const struct native_context *context)
+/* This thread is inside a module. */
+static int is_inside_module(const struct native_context *context)
 {
     if (context->inside && native_is_ours(context)) {
         return 1;
@@ -137,41 +131,41 @@ PyObject *native_is_nested(PyObject *self, PyObject *none)
 {
     struct native_context *context = (struct native_context *)self;
     (void)none;
-    if (!context->handle || is_wanted(context) || native_is_true(context->agent, AGENT_DEAD)) {
+    if (!context->handle || is_watched(context) || native_is_true(context->agent, AGENT_DEAD)) {
         return Py_NewRef(Py_False);
     }
-    int status = is_known(context);
+    int status = is_forward_settled(context);
     if (status > 0) {
-        status = has_path(context);
+        status = is_inside_module(context);
     }
-    return answer(settle(context, status, 0));
+    return answer_bool(settle_status(context, status, 0));
 }
 
-/* 1, 0, or -1: a forward pass begins here, as far as anybody knows. */
-static int begins_forward(const struct native_context *context)
+/* A forward pass begins here, as far as anybody can know. */
+static int can_begin_forward(const struct native_context *context)
 {
     int idle = native_is_ours(context) ? is_idle(context) : 0;
     if (idle <= 0 || !is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE)) {
         return idle < 0 ? -1 : 0;
     }
-    int known = is_known(context);
+    int known = is_forward_settled(context);
     return known < 0 ? -1 : !known;
 }
 
-/* 1, 0, or -1: the module is the one that began the forward pass of the last step, and is not
- * inside of another one. */
-static int is_usual(const struct native_context *context, PyObject *module)
+/* The module is the one that began the forward pass of the last step, and is not inside another
+ * one. */
+static int is_usual_module(const struct native_context *context, PyObject *module)
 {
     if (context->inside || !context->outermost ||
         PyWeakref_GetObject(context->outermost) != module) {
         return 0;
     }
-    int inside = native_is_handed_over(context) ? context->wrapped > 0 : has_path(context);
+    int inside = native_is_handed_over(context) ? context->wrapped > 0 : is_inside_module(context);
     return inside < 0 ? -1 : !inside;
 }
 
-/* 1, 0, or -1: the module that began the forward pass does not train: see modules.Modules. */
-static int evaluates(const struct native_context *context)
+/* The module that began the forward pass does not train: see modules.Modules. */
+static int is_evaluating(const struct native_context *context)
 {
     PyObject *training =
         PyObject_GetAttr(PyWeakref_GetObject(context->outermost), native_names.training);
@@ -180,14 +174,14 @@ static int evaluates(const struct native_context *context)
     return status;
 }
 
-int native_tell_path(struct native_context *context)
+int native_publish_path(struct native_context *context)
 {
     PyObject *local = context->local;
     if (!context->inside || !native_is_ours(context)) {
         return 0;
     }
     context->inside = false;
-    int evaluation = evaluates(context);
+    int evaluation = is_evaluating(context);
     PyObject *path = evaluation ? context->evaluation_path : context->outermost_path;
     return evaluation < 0 || PyObject_SetAttr(local, native_names.site, Py_None) < 0 ||
                    PyObject_SetAttr(local, native_names.evaluates,
@@ -197,46 +191,47 @@ int native_tell_path(struct native_context *context)
                : 0;
 }
 
-int native_begins_with(struct native_context *context, PyObject *module)
+int native_begin_forward(struct native_context *context, PyObject *module)
 {
-    int status = begins_forward(context);
+    int status = can_begin_forward(context);
     if (status > 0) {
-        status = is_usual(context, module);
+        status = is_usual_module(context, module);
     }
     if (status > 0) {
         native_set(context->steps, STEPS_FORWARD, Py_True);
         native_turn(context->clock, SECTION_FORWARD);
-        enter(context, GRADB_FORWARD);
-        status = !is_wanted(context);
+        enter_phase(context, GRADB_FORWARD);
+        status = !is_watched(context);
         context->inside = status > 0;
     }
-    return settle(context, status, 0);
+    return settle_status(context, status, 0);
 }
 
-/* The path ends with the module that it was set for, whether that has raised or not. */
-void native_leaves(struct native_context *context)
+/* The path ends with the module that it was set for, even if that raised. */
+void native_leave_module(struct native_context *context)
 {
     if (context->inside) {
         context->inside = false;
         return;
     }
-    PyObject *type, *value, *traceback, *nowhere = PyUnicode_FromString("");
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *nowhere = PyUnicode_FromString("");
+    struct native_error error = native_take_error();
     if (!nowhere || PyObject_SetAttr(context->local, native_names.path, nowhere) < 0) {
-        PyErr_Clear(); /* names are a service */
+        PyErr_Clear(); /* a wrong path is no reason to fail */
     }
     Py_XDECREF(nowhere);
-    PyErr_Restore(type, value, traceback);
+    native_restore_error(error);
 }
 
 PyObject *native_is_outermost(PyObject *self, PyObject *module)
 {
     struct native_context *context = (struct native_context *)self;
-    int status = native_begins_with(context, module);
-    if (status > 0 && native_tell_path(context) < 0) { /* Python's wrapper ends the path itself */
-        status = settle(context, -1, 0);
+    int status = native_begin_forward(context, module);
+    if (status > 0 &&
+        native_publish_path(context) < 0) { /* Python's wrapper resets the path itself */
+        status = settle_status(context, -1, 0);
     }
-    return answer(status);
+    return answer_bool(status);
 }
 
 PyObject *native_outermost(PyObject *self, PyObject *args)
@@ -258,56 +253,56 @@ PyObject *native_outermost(PyObject *self, PyObject *args)
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* 1, 0, or -1: the pass adds to the gradients of the parameters. */
-static int accumulates(PyObject *keywords)
+/* The pass adds to the gradients of the parameters. */
+static int is_accumulating(PyObject *keywords)
 {
     PyObject *given = PyDict_GetItemWithError(keywords, native_names.accumulates);
     return given ? given == Py_True : PyErr_Occurred() ? -1 : 1;
 }
 
-/* 1, 0, or -1: it is the outermost pass of an idle step, and one that gives gradients. */
+/* It is the outermost pass of an idle step, and gives gradients. */
 static int is_plain_pass(const struct native_context *context, PyObject *keywords)
 {
     int idle = native_is_ours(context) ? is_idle(context) : 0;
     if (idle <= 0 || !is_outside(context) || !native_is_zero(context->backward, BACKWARD_DEPTH)) {
         return idle < 0 ? -1 : 0;
     }
-    return accumulates(keywords);
+    return is_accumulating(keywords);
 }
 
-/* A pass begins, and no module has told that a forward pass did: those that it has begun with are
- * not heard of. */
-static bool is_missed(const struct native_context *context)
+/* A pass begins, but no module has announced the forward pass: nobody wrapped the module that it
+ * began with. */
+static bool missed_forward(const struct native_context *context)
 {
     return native_is_handed_over(context) && !native_is_true(context->steps, STEPS_FORWARD);
 }
 
-int native_pass_begins(struct native_context *context, PyObject *tensors, PyObject *gradients,
-                       PyObject *keywords)
+int native_begin_pass(struct native_context *context, PyObject *tensors, PyObject *gradients,
+                      PyObject *keywords)
 {
     struct native_number loss;
     int status = is_plain_pass(context, keywords);
-    if (status > 0 && is_missed(context)) {
+    if (status > 0 && missed_forward(context)) {
         status =
             native_call(context->agent, native_names.forward_missed, NULL, NULL, NULL) < 0 ? -1 : 1;
     }
     if (status > 0) {
-        status = native_loss_of(context, tensors, gradients, &loss);
+        status = native_find_loss(context, tensors, gradients, &loss);
     }
     if (status > 0) {
         native_turn(context->clock, SECTION_BACKWARD);
         context->clock->left = context->clock->since;
-        enter(context, GRADB_BACKWARD);
-        status = is_wanted(context) ? 0 : 1; /* it may have stood there */
+        enter_phase(context, GRADB_BACKWARD);
+        status = is_watched(context) ? 0 : 1; /* it may have stopped there */
     }
     if (status > 0) {
-        native_put_int(context->steps, STEPS_PASSES, 1);
-        native_put_int(context->backward, BACKWARD_DEPTH, 1);
+        native_set_int(context->steps, STEPS_PASSES, 1);
+        native_set_int(context->backward, BACKWARD_DEPTH, 1);
         native_set(context->agent, AGENT_IN_BACKWARD, Py_True);
         status =
             native_note_pass(context, loss) < 0 || native_clearing_begins(context) < 0 ? -1 : 1;
     }
-    if (status < 0) { /* an interrupt: it does not begin */
+    if (status < 0) { /* an interrupt: the pass does not begin */
         native_set(context->steps, STEPS_PASSES, native_zero);
         native_set(context->backward, BACKWARD_DEPTH, native_zero);
         native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
@@ -315,24 +310,24 @@ int native_pass_begins(struct native_context *context, PyObject *tensors, PyObje
     return status;
 }
 
-int native_pass_ends(struct native_context *context)
+int native_end_pass(struct native_context *context)
 {
     bool plain = context->handle && !native_is_true(context->agent, AGENT_DEAD) &&
                  !native_is_true(context->agent, AGENT_WANTED) &&
                  !native_is_true(context->steps, STEPS_DUE) &&
                  native_is_true(context->steps, STEPS_HAS_OPTIMIZER) &&
-                 native_int(context->steps, STEPS_PASSES) == 1 &&
-                 native_int(context->backward, BACKWARD_DEPTH) == 1;
+                 native_get_int(context->steps, STEPS_PASSES) == 1 &&
+                 native_get_int(context->backward, BACKWARD_DEPTH) == 1;
     if (!plain) {
         return 0;
     }
     native_turn(context->clock, SECTION_GAP);
     double took = context->clock->since - context->clock->left;
-    native_put(context->backward, BACKWARD_TOOK, PyFloat_FromDouble(took));
+    native_set_new(context->backward, BACKWARD_TOOK, PyFloat_FromDouble(took));
     native_set(context->backward, BACKWARD_DEPTH, native_zero);
     native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
     native_set(context->steps, STEPS_PASSES, native_zero);
-    enter(context, GRADB_NO_PHASE); /* another pass may follow at once */
+    enter_phase(context, GRADB_NO_PHASE); /* another pass may follow at once */
     int status = native_clearing_ends(context);
     native_set(context->steps, STEPS_FORWARD, Py_False);
     return status < 0 ? -1 : 1;
@@ -340,10 +335,10 @@ int native_pass_ends(struct native_context *context)
 
 /* ---- the end of a step ----------------------------------------------------------------------- */
 
-/* The next step is idle, too, as far as anybody can tell. */
-static bool goes_on(const struct native_context *context)
+/* The next step is idle too, as far as anybody can know. */
+static bool stays_idle(const struct native_context *context)
 {
-    return context->handle && context->idle_steps > 0 && !is_wanted(context) &&
+    return context->handle && context->idle_steps > 0 && !is_watched(context) &&
            !native_is_true(context->agent, AGENT_DEAD) &&
            context->is_connected(context->handle) == context->idle_connected;
 }
@@ -355,8 +350,8 @@ static int save_if_asked(struct native_context *context)
                : 0;
 }
 
-/* What was counted and noted in it goes to the debugger. */
-static int tell_step(struct native_context *context)
+/* Everything that was counted in the step goes to the debugger. */
+static int report_step(struct native_context *context)
 {
     bool told = context->is_connected(context->handle);
     native_turn(context->clock, SECTION_GAP);
@@ -368,52 +363,52 @@ static int tell_step(struct native_context *context)
     return native_tell_numbers(context, told);
 }
 
-/* The step has begun, as Steps.begin has it. */
-static int note_begun(struct native_context *context, long long step)
+/* The step has begun, like Steps.begin. */
+static int note_step_begun(struct native_context *context, long long step)
 {
     PyObject *steps = context->steps;
-    if (native_put(steps, STEPS_STEP, PyLong_FromLongLong(step)) < 0) {
+    if (native_set_new(steps, STEPS_STEP, PyLong_FromLongLong(step)) < 0) {
         return -1;
     }
     native_set(steps, STEPS_DUE, Py_False);
     native_set(steps, STEPS_FORWARD, Py_False);
-    native_put_int(steps, STEPS_PHASE, GRADB_NO_PHASE);
+    native_set_int(steps, STEPS_PHASE, GRADB_NO_PHASE);
     context->idle_steps--;
-    if (!goes_on(context)) {
+    if (!stays_idle(context)) {
         return native_call(context->agent, native_names.step_began, NULL, NULL, NULL);
     }
     native_set(context->graph, GRAPH_STEP, native_get(steps, STEPS_STEP));
     return 0;
 }
 
-/* One step ends and the next begins, and the debugger may have its way in between: what follows is
- * Python's when it did. */
-static int stand(struct native_context *context, long long next)
+/* One step ends and the next begins; the training may stop in between. If anything was asked for
+ * there, Python does the rest. */
+static int pause_between_steps(struct native_context *context, long long next)
 {
-    struct native_absence absence = native_leave();
+    struct native_wait absence = native_begin_wait();
     context->step_end(context->handle);
-    native_return(context->clock, absence);
-    if (!goes_on(context)) {
+    native_end_wait(context->clock, absence);
+    if (!stays_idle(context)) {
         return native_call(context->steps, native_names.ended, NULL, NULL, NULL);
     }
     if (save_if_asked(context) < 0) {
         return -1;
     }
-    absence = native_leave();
+    absence = native_begin_wait();
     context->step_begin(context->handle, next);
-    native_return(context->clock, absence);
-    return note_begun(context, next);
+    native_end_wait(context->clock, absence);
+    return note_step_begun(context, next);
 }
 
-/* As Steps.end. */
-static int end(struct native_context *context)
+/* Like Steps.end. */
+static int end_training_step(struct native_context *context)
 {
     long long next = PyLong_AsLongLong(native_get(context->steps, STEPS_STEP)) + 1;
-    if (PyErr_Occurred() || tell_step(context) < 0 || save_if_asked(context) < 0) {
+    if (PyErr_Occurred() || report_step(context) < 0 || save_if_asked(context) < 0) {
         return -1;
     }
     bool at_once = context->try_step && context->try_step(context->handle, next);
-    if ((at_once ? note_begun(context, next) : stand(context, next)) < 0) {
+    if ((at_once ? note_step_begun(context, next) : pause_between_steps(context, next)) < 0) {
         return -1;
     }
     return context->handle && context->wants_stop(context->handle)
@@ -423,7 +418,7 @@ static int end(struct native_context *context)
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
 
-/* 1, 0, or -1: the optimizer was given a closure. */
+/* The optimizer was given a closure. */
 static int has_closure(PyObject *args, PyObject *keywords)
 {
     if (!PyTuple_Check(args) || PyTuple_Size(args) != 1) {
@@ -435,7 +430,7 @@ static int has_closure(PyObject *args, PyObject *keywords)
     return PyDict_Size(keywords) > 0 ? PyDict_Contains(keywords, native_names.closure) : 0;
 }
 
-static int begin_step(struct native_context *context, PyObject *optimizer)
+static int begin_optimizer_step(struct native_context *context, PyObject *optimizer)
 {
     PyObject *steps = context->steps;
     if (PyList_Append(native_get(steps, STEPS_RUNNING), optimizer) < 0) {
@@ -445,15 +440,15 @@ static int begin_step(struct native_context *context, PyObject *optimizer)
     native_set(steps, STEPS_OTHERS, native_zero);
     native_set(steps, STEPS_HAS_OPTIMIZER, Py_True);
     native_turn(context->clock, SECTION_OPTIMIZER);
-    enter(context, GRADB_OPTIMIZER);
+    enter_phase(context, GRADB_OPTIMIZER);
     return native_note_rates(context, optimizer);
 }
 
-int native_step_begins(struct native_context *context, PyObject *optimizer, PyObject *args,
-                       PyObject *keywords)
+int native_begin_optimizer(struct native_context *context, PyObject *optimizer, PyObject *args,
+                           PyObject *keywords)
 {
     int status = is_idle(context);
-    if (status > 0 && (!is_outside(context) || !is_main(context, optimizer))) {
+    if (status > 0 && (!is_outside(context) || !is_main_optimizer(context, optimizer))) {
         status = 0;
     }
     if (status > 0) {
@@ -461,9 +456,9 @@ int native_step_begins(struct native_context *context, PyObject *optimizer, PyOb
         status = closure < 0 ? -1 : !closure;
     }
     if (status > 0) {
-        status = begin_step(context, optimizer) < 0 ? -1 : 1;
+        status = begin_optimizer_step(context, optimizer) < 0 ? -1 : 1;
     }
-    return settle(context, status, 1);
+    return settle_status(context, status, 1);
 }
 
 PyObject *native_optimizer_begins(PyObject *self, PyObject *args)
@@ -473,16 +468,17 @@ PyObject *native_optimizer_begins(PyObject *self, PyObject *args)
                           &keywords)) {
         return NULL;
     }
-    return answer(native_step_begins((struct native_context *)self, optimizer, given, keywords));
+    return answer_bool(
+        native_begin_optimizer((struct native_context *)self, optimizer, given, keywords));
 }
 
-/* 1, 0, or -1: it is the main one that has stepped, and nothing but the step ends. */
-static int is_plain_end(const struct native_context *context, PyObject *optimizer)
+/* The main optimizer has stepped, and nothing but the step ends here. */
+static int ends_plain_step(const struct native_context *context, PyObject *optimizer)
 {
     PyObject *running = native_get(context->steps, STEPS_RUNNING);
     int idle = is_idle(context);
     if (idle <= 0 || PyList_Size(running) != 1 || PyList_GetItem(running, 0) != optimizer ||
-        !is_main(context, optimizer)) {
+        !is_main_optimizer(context, optimizer)) {
         return idle < 0 ? -1 : 0;
     }
     return native_is_zero(context->steps, STEPS_PASSES) &&
@@ -490,7 +486,7 @@ static int is_plain_end(const struct native_context *context, PyObject *optimize
            native_get(context->scaler, SCALER_STEPPING) == Py_None;
 }
 
-static int end_step(struct native_context *context, PyObject *optimizer)
+static int finish_optimizer_step(struct native_context *context, PyObject *optimizer)
 {
     PyObject *steps = context->steps;
     if (PyList_SetSlice(native_get(steps, STEPS_RUNNING), 0, 1, NULL) < 0) {
@@ -501,19 +497,19 @@ static int end_step(struct native_context *context, PyObject *optimizer)
         return -1;
     }
     native_set(steps, STEPS_FORWARD, Py_False);
-    return end(context);
+    return end_training_step(context);
 }
 
-int native_step_ended(struct native_context *context, PyObject *optimizer)
+int native_end_optimizer(struct native_context *context, PyObject *optimizer)
 {
-    int status = is_plain_end(context, optimizer);
+    int status = ends_plain_step(context, optimizer);
     if (status > 0) {
-        status = end_step(context, optimizer) < 0 ? -1 : 1;
+        status = finish_optimizer_step(context, optimizer) < 0 ? -1 : 1;
     }
-    return settle(context, status, 1);
+    return settle_status(context, status, 1);
 }
 
 PyObject *native_optimizer_ended(PyObject *self, PyObject *optimizer)
 {
-    return answer(native_step_ended((struct native_context *)self, optimizer));
+    return answer_bool(native_end_optimizer((struct native_context *)self, optimizer));
 }

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: MIT
-/* Whether what was found before is still so: what a node reads (graph.Node's edges), and where a
- * module has a tensor (modules.Held). */
-#include "native.h"
+#include "inputs.h"
 
-#define MAX_DEPTH 8 /* of containers, as ops.tensors_in */
+#include "graph.h"
+#include "names.h"
+#include "records.h"
+#include "tensors.h"
+
+#define MAX_DEPTH 8 /* of nested containers, as in ops.tensors_in */
 
 /* The origin of a tensor in one of the graph's tables; NULL without an exception: it has none. */
-static PyObject *known_in(PyObject *origins, PyObject *key, PyObject *tensor)
+static PyObject *find_known(PyObject *origins, PyObject *key, PyObject *tensor)
 {
     PyObject *origin = PyDict_GetItemWithError(origins, key);
     bool same = origin && PyWeakref_GetObject(PyTuple_GetItem(origin, ORIGIN_TENSOR)) == tensor;
     return same ? Py_NewRef(origin) : NULL;
 }
 
-/* The origin without writes through views, see graph.Graph.producer. */
-static PyObject *own_origin(struct native_context *context, PyObject *key, PyObject *tensor)
+/* The same in all tables; writes through views are not considered, see graph.Graph.producer. */
+static PyObject *find_own_origin(struct native_context *context, PyObject *key, PyObject *tensor)
 {
     PyObject *origins = native_get(context->graph, GRAPH_ORIGINS);
-    PyObject *origin = known_in(origins, key, tensor);
+    PyObject *origin = find_known(origins, key, tensor);
     if (!origin && !PyErr_Occurred()) {
-        origin = known_in(native_get(context->graph, GRAPH_LASTING), key, tensor);
+        origin = find_known(native_get(context->graph, GRAPH_LASTING), key, tensor);
     }
     if (!origin && !PyErr_Occurred()) {
-        origin = known_in(native_get(context->graph, GRAPH_BEFORE), key, tensor);
+        origin = find_known(native_get(context->graph, GRAPH_BEFORE), key, tensor);
         if (origin && PyDict_SetItem(origins, key, origin) < 0) {
             Py_CLEAR(origin);
         }
@@ -30,7 +33,7 @@ static PyObject *own_origin(struct native_context *context, PyObject *key, PyObj
     return origin;
 }
 
-/* 1, 0, or -1: nobody has written the tensor, or its base, since. */
+/* Nobody has written the tensor, or its base, since. */
 static int is_unwritten(struct native_context *context, PyObject *origin, PyObject *tensor)
 {
     if (PyDict_Size(native_get(context->graph, GRAPH_WRITERS)) == 0) {
@@ -45,7 +48,7 @@ static int is_unwritten(struct native_context *context, PyObject *origin, PyObje
     return apart && native_leave_apart(apart) < 0 ? -1 : same;
 }
 
-/* 1, 0 or -1: the origin is the edge. */
+/* The origin is the one that the edge names. */
 static int is_edge(PyObject *origin, PyObject *edge)
 {
     PyObject *node = PyTuple_GetItem(origin, ORIGIN_NODE);
@@ -58,10 +61,10 @@ static int is_edge(PyObject *origin, PyObject *edge)
                : 0;
 }
 
-static int is_read_of(struct native_context *context, PyObject *tensor, PyObject *edge)
+static int is_same_input(struct native_context *context, PyObject *tensor, PyObject *edge)
 {
     PyObject *key = PyLong_FromVoidPtr(tensor);
-    PyObject *origin = key ? own_origin(context, key, tensor) : NULL;
+    PyObject *origin = key ? find_own_origin(context, key, tensor) : NULL;
     int same = origin ? is_edge(origin, edge) : PyErr_Occurred() ? -1 : 0;
     if (same > 0) {
         same = is_unwritten(context, origin, tensor);
@@ -74,41 +77,41 @@ static int is_read_of(struct native_context *context, PyObject *tensor, PyObject
 struct reading {
     struct native_context *context;
     PyObject *edges;
-    Py_ssize_t position; /* of the next tensor */
+    Py_ssize_t position; /* of the edge of the next tensor */
 };
 
-static int is_known(struct reading *reading, PyObject *value, int depth);
+static int is_known_value(struct reading *reading, PyObject *value, int depth);
 
-static int are_known(struct reading *reading, PyObject *values, int depth)
+static int are_known_values(struct reading *reading, PyObject *values, int depth)
 {
     PyObject *items = depth < MAX_DEPTH ? PySequence_Tuple(values) : PyTuple_New(0);
     int same = items ? 1 : -1;
     for (Py_ssize_t i = 0; same > 0 && i < PyTuple_Size(items); i++) {
-        same = is_known(reading, PyTuple_GetItem(items, i), depth + 1);
+        same = is_known_value(reading, PyTuple_GetItem(items, i), depth + 1);
     }
     Py_XDECREF(items);
     return same;
 }
 
-static int is_known(struct reading *reading, PyObject *value, int depth)
+static int is_known_value(struct reading *reading, PyObject *value, int depth)
 {
     int tensor = PyObject_TypeCheck(value, (PyTypeObject *)reading->context->tensor);
     if (tensor) {
         bool more = reading->position < PyTuple_Size(reading->edges);
-        return more ? is_read_of(reading->context, value,
-                                 PyTuple_GetItem(reading->edges, reading->position++))
+        return more ? is_same_input(reading->context, value,
+                                    PyTuple_GetItem(reading->edges, reading->position++))
                     : 0;
     }
     if (PyTuple_Check(value) || PyList_Check(value)) {
-        return are_known(reading, value, depth);
+        return are_known_values(reading, value, depth);
     }
     if (PyDict_Check(value)) {
         PyObject *values = PyDict_Values(value);
-        int same = values ? are_known(reading, values, depth) : -1;
+        int same = values ? are_known_values(reading, values, depth) : -1;
         Py_XDECREF(values);
         return same;
     }
-    return !(PyType_GetFlags(Py_TYPE(value)) & Py_TPFLAGS_HEAPTYPE) || /* no dataclass */
+    return !(PyType_GetFlags(Py_TYPE(value)) & Py_TPFLAGS_HEAPTYPE) || /* not a dataclass */
            !PyObject_HasAttr((PyObject *)Py_TYPE(value), native_names.dataclass_fields);
 }
 
@@ -116,9 +119,9 @@ int native_reads_same(struct native_context *context, PyObject *node, PyObject *
                       PyObject *keywords)
 {
     struct reading reading = {.context = context, .edges = Py_NewRef(native_get(node, NODE_EDGES))};
-    int same = PyTuple_Check(reading.edges) ? is_known(&reading, args, 0) : 0;
+    int same = PyTuple_Check(reading.edges) ? is_known_value(&reading, args, 0) : 0;
     if (same > 0 && keywords != Py_None) {
-        same = is_known(&reading, keywords, 0);
+        same = is_known_value(&reading, keywords, 0);
     }
     if (same > 0) {
         same = reading.position == PyTuple_Size(reading.edges);
@@ -127,9 +130,9 @@ int native_reads_same(struct native_context *context, PyObject *node, PyObject *
     return same;
 }
 
-/* What the module has at a place: vars(module)[kind][key]. NULL: nothing, or not in a dict; may
- * leave an exception. */
-static PyObject *held_at(PyObject *module, PyObject *kind, PyObject *key)
+/* vars(module)[kind][key], borrowed. NULL: nothing is there, or it is not in a dict; may leave an
+ * exception. */
+static PyObject *find_held(PyObject *module, PyObject *kind, PyObject *key)
 {
     PyObject *vars = PyObject_GenericGetDict(module, NULL);
     PyObject *table = vars ? PyDict_GetItemWithError(vars, kind) : NULL;
@@ -149,7 +152,7 @@ PyObject *native_in_place(PyObject *module, PyObject *args)
         PyObject *place = PyTuple_GetItem(chain, i);
         PyObject *holder = PyWeakref_GetObject(PyTuple_GetItem(place, 0));
         if (!holder || holder == Py_None ||
-            held_at(holder, PyTuple_GetItem(place, 1), PyTuple_GetItem(place, 2)) != held) {
+            find_held(holder, PyTuple_GetItem(place, 1), PyTuple_GetItem(place, 2)) != held) {
             return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
         }
         held = holder;

@@ -1,79 +1,102 @@
 // SPDX-License-Identifier: MIT
-#include "native.h"
+#include "clearing.h"
+#include "clock.h"
+#include "context.h"
+#include "context_type.h"
+#include "engine.h"
+#include "excepthook.h"
+#include "hand_over.h"
+#include "inputs.h"
+#include "names.h"
+#include "operators.h"
+#include "pass_hooks.h"
+#include "pass_node.h"
+#include "records.h"
+#include "source.h"
+#include "telling.h"
+#include "tensors.h"
 
-PyTypeObject *native_clearing_type, *native_context_type, *native_step_type;
-
-static PyMethodDef functions[] = {
+static PyMethodDef module_functions[] = {
     {"hook_all", native_hook_all, METH_VARARGS,
      "hook_all(context, roots, steps, handles, names): hooks the nodes of a backward pass"},
     {"frame_setter", native_frame_setter, METH_VARARGS,
-     "frame_setter(regions, original, wrapper): calls the wrapper where it has something to do"},
+     "frame_setter(regions, original, wrapper): calls the wrapper only where it has something to "
+     "do"},
     {"registrar", native_registrar, METH_VARARGS,
-     "registrar(others, type of dict): puts hooks on nodes, Steps without a handle of their own"},
+     "registrar(others, type of dict): puts hooks on nodes; a PassNode needs no handle of its own"},
     {"ran", native_tell_ran, METH_VARARGS,
-     "ran(context, node, tensors, records): a node has run; records: None, or the origins"},
+     "ran(context, node, tensors, records): a node has run; records: its origins, or None"},
     {"read_by", native_read_by, METH_VARARGS,
-     "read_by(addresses, strided, cpu, dtypes): libtorch's functions; () for none"},
+     "read_by(addresses, strided, cpu, dtypes): sets libtorch's functions; () for none"},
     {"reads", native_reads, METH_VARARGS,
-     "reads(tensor, struct, reach, size): its address when it is as the struct says, or None"},
+     "reads(tensor, struct, reach, size): its address where the struct describes it, else None"},
     {"look_into", native_look_into, METH_VARARGS,
-     "look_into(Tensor, Parameter, place, function, none): where a tensor's address and gradient "
-     "are"},
+     "look_into(Tensor, Parameter, place, function, none): says where a tensor's address and "
+     "gradient are"},
     {"in_place", native_in_place, METH_VARARGS,
-     "in_place(held, chain): whether it is where it was, see modules.Held"},
+     "in_place(held, chain): whether it still is where it was, see modules.Held"},
     {"looks", native_looks, METH_O,
-     "looks(tensor): what its _cdata is, and whether it is known to have no gradient"},
+     "looks(tensor): its _cdata, and whether it certainly has no gradient"},
     {"excepthook", native_excepthook, METH_O,
-     "excepthook(function): a built-in function of sys that calls it, the last one given"},
+     "excepthook(function): a built-in function of sys that calls the last function given"},
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
+static struct PyModuleDef module_definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "gradb._native",
     .m_doc = "What the PyTorch agent does at every operator, in C.",
     .m_size = -1,
-    .m_methods = functions,
+    .m_methods = module_functions,
 };
 
-static PyObject *add_type(PyObject *module, PyType_Spec *spec, const char *name)
+static const struct {
+    PyType_Spec *spec;
+    const char *name;
+    PyTypeObject *
+        *keep; /* the C variable that keeps the type for the life of the process; or NULL */
+} types[] = {
+    {&native_clock_spec, "Clock", &native_clock_type},
+    {&native_clearing_spec, "Clearing", &native_clearing_type},
+    {&native_engine_spec, "Engine", NULL},
+    {&native_context_spec, "Context", &native_context_type},
+    {&native_operators_spec, "Operators", NULL},
+    {&native_pass_node_spec, "PassNode", &native_pass_node_type},
+    {&native_source_spec, "Source", NULL},
+    {&native_entrance_spec, "Entrance", NULL},
+};
+
+static int add_types(PyObject *module)
 {
-    PyObject *type = PyType_FromSpec(spec);
-    if (type && PyModule_AddObjectRef(module, name, type) < 0) {
-        Py_CLEAR(type);
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+        PyObject *type = PyType_FromSpec(types[i].spec);
+        if (!type || PyModule_AddObjectRef(module, types[i].name, type) < 0) {
+            Py_XDECREF(type);
+            return -1;
+        }
+        if (types[i].keep) {
+            *types[i].keep = (PyTypeObject *)type;
+        } else {
+            Py_DECREF(type);
+        }
     }
-    return type;
+    return 0;
 }
 
-static int fill(PyObject *module)
+static int fill_module(PyObject *module)
 {
-    PyObject *clock = add_type(module, &native_clock_spec, "Clock");
-    native_clock_type = (PyTypeObject *)clock; /* for good */
-    PyObject *clearing = add_type(module, &native_clearing_spec, "Clearing");
-    native_clearing_type = (PyTypeObject *)clearing; /* for good */
-    PyObject *engine = add_type(module, &native_engine_spec, "Engine");
-    PyObject *context = add_type(module, &native_context_spec, "Context");
-    PyObject *operators = add_type(module, &native_operators_spec, "Operators");
-    PyObject *step = add_type(module, &native_step_spec, "Step");
-    PyObject *source = add_type(module, &native_source_spec, "Source");
-    PyObject *entrance = add_type(module, &native_entrance_spec, "Entrance");
-    bool ok = clock && clearing && engine && context && operators && step && source && entrance &&
-              native_add_records(module) == 0;
-    native_context_type = (PyTypeObject *)context; /* for good */
-    Py_XDECREF(engine);
-    native_step_type = (PyTypeObject *)step;
-    Py_XDECREF(operators);
-    Py_XDECREF(source);
-    Py_XDECREF(entrance);
-    return ok ? PyModule_AddIntConstant(module, "INTERFACE", NATIVE_INTERFACE) : -1;
+    if (add_types(module) < 0 || native_add_records(module) < 0) {
+        return -1;
+    }
+    return PyModule_AddIntConstant(module, "INTERFACE", NATIVE_INTERFACE);
 }
 
 PyMODINIT_FUNC PyInit__native(void);
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    PyObject *module = native_intern_names() == 0 ? PyModule_Create(&definition) : NULL;
-    if (module && fill(module) < 0) {
+    PyObject *module = native_intern_names() == 0 ? PyModule_Create(&module_definition) : NULL;
+    if (module && fill_module(module) < 0) {
         Py_CLEAR(module);
     }
     return module;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "native.h"
+#include "names.h"
 
 struct native_names native_names;
 
 static const struct {
     PyObject **place;
     const char *text;
-} texts[] = {
+} name_texts[] = {
     {&native_names.accumulate_grad, "AccumulateGrad"},
     {&native_names.accumulates, "accumulate_grad"},
     {&native_names.after, "after"},
@@ -83,8 +83,9 @@ static const struct {
 
 int native_intern_names(void)
 {
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-        if (!*texts[i].place && !(*texts[i].place = PyUnicode_InternFromString(texts[i].text))) {
+    for (size_t i = 0; i < sizeof(name_texts) / sizeof(*name_texts); i++) {
+        if (!*name_texts[i].place &&
+            !(*name_texts[i].place = PyUnicode_InternFromString(name_texts[i].text))) {
             return -1;
         }
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* The numbers of an idle step: its loss, learning rates and batch; see events.py. Whatever is no
- * plain number in host memory is Python's. Loss and rates wait in the context, not in Python's list
- * and dict, until the step is over or Python asks for them. */
-#include "native.h"
+#include "numbers.h"
+
+#include "names.h"
+#include "objects.h"
+#include "records.h"
+#include "tensors.h"
 
 /* ---- the loss -------------------------------------------------------------------------------- */
 
-/* What backward() was given, where it was one thing; borrowed. */
-static PyObject *alone(PyObject *given)
+/* What backward() was given, unwrapped where it is one thing; borrowed. */
+static PyObject *unwrap_single(PyObject *given)
 {
     if (PyTuple_Check(given) && PyTuple_Size(given) == 1) {
         return PyTuple_GetItem(given, 0);
@@ -15,7 +17,7 @@ static PyObject *alone(PyObject *given)
     return PyList_Check(given) && PyList_Size(given) == 1 ? PyList_GetItem(given, 0) : given;
 }
 
-/* 1, 0, or -1: a tensor without axes, in host memory. */
+/* A tensor without axes, in host memory. */
 static int is_scalar(PyObject *tensor)
 {
     PyObject *axes = PyObject_CallMethodObjArgs(tensor, native_names.dim, NULL);
@@ -30,8 +32,8 @@ static int is_scalar(PyObject *tensor)
     return status;
 }
 
-/* 1: it is in `ret`; 0: only Python can tell; -1. */
-static int item_of(PyObject *tensor, double *ret)
+/* 1: *ret has the value; 0: only Python can tell; -1. */
+static int read_item(PyObject *tensor, double *ret)
 {
     int scalar = is_scalar(tensor);
     PyObject *value =
@@ -40,7 +42,7 @@ static int item_of(PyObject *tensor, double *ret)
     if (value) {
         status = PyFloat_Check(value);
         *ret = status ? PyFloat_AsDouble(value) : 0.0;
-    } else if (scalar > 0) { /* one that cannot be read so */
+    } else if (scalar > 0) { /* it cannot be read this way */
         status = PyErr_ExceptionMatches(PyExc_Exception) ? 0 : -1;
         if (status == 0) {
             PyErr_Clear();
@@ -50,12 +52,12 @@ static int item_of(PyObject *tensor, double *ret)
     return status;
 }
 
-/* No mode of the program's sees it. */
-static int item_apart(const struct native_context *context, PyObject *tensor, double *ret)
+/* The same, seen by no mode of the program. */
+static int read_item_apart(const struct native_context *context, PyObject *tensor, double *ret)
 {
     PyObject *undispatched = PyObject_CallNoArgs(context->undispatched);
     PyObject *apart = undispatched ? native_enter_apart_for(context, tensor) : NULL;
-    int status = apart ? item_of(tensor, ret) : -1;
+    int status = apart ? read_item(tensor, ret) : -1;
     if (apart && native_leave_apart(apart) < 0) {
         status = -1;
     }
@@ -63,18 +65,18 @@ static int item_apart(const struct native_context *context, PyObject *tensor, do
     return status;
 }
 
-/* The same of anything. */
-static int number_of(const struct native_context *context, PyObject *tensor, double *ret)
+/* The same for any object. */
+static int read_number(const struct native_context *context, PyObject *tensor, double *ret)
 {
     if ((PyObject *)Py_TYPE(tensor) != context->tensor) {
         return 0;
     }
     int status = native_read_number(tensor, ret);
-    return status == 0 ? item_apart(context, tensor, ret) : status;
+    return status == 0 ? read_item_apart(context, tensor, ret) : status;
 }
 
-int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,
-                   struct native_number *ret)
+int native_find_loss(struct native_context *context, PyObject *tensors, PyObject *gradients,
+                     struct native_number *ret)
 {
     double loss, gradient = 1.0;
     PyObject *names = native_get(context->events, EVENTS_TOLD);
@@ -84,13 +86,13 @@ int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *
         return told < 0 ? -1 : 1;
     }
     if (PyList_Size(native_get(context->scaler, SCALER_KEPT)) != 0) {
-        return PyErr_Occurred() ? -1 : 0; /* it may be scaled */
+        return PyErr_Occurred() ? -1 : 0; /* the loss may be scaled */
     }
-    int status = number_of(context, alone(tensors), &loss);
-    if (status > 0 && gradients != Py_None && alone(gradients) != Py_None) {
-        status = number_of(context, alone(gradients), &gradient);
+    int status = read_number(context, unwrap_single(tensors), &loss);
+    if (status > 0 && gradients != Py_None && unwrap_single(gradients) != Py_None) {
+        status = read_number(context, unwrap_single(gradients), &gradient);
     }
-    if (status > 0 && gradient == 1.0) { /* else it is weighted */
+    if (status > 0 && gradient == 1.0) { /* any other gradient weights the loss */
         *ret = (struct native_number){.is_there = true, .value = loss};
     }
     return status;
@@ -104,8 +106,8 @@ static int append_loss(struct native_context *context, double loss)
     return status;
 }
 
-/* The one that waits is the first of the step. */
-static int give_loss(struct native_context *context)
+/* The waiting loss is the first of the step. */
+static int flush_loss(struct native_context *context)
 {
     if (!context->loss.is_there) {
         return 0;
@@ -117,25 +119,25 @@ static int give_loss(struct native_context *context)
 static int note_loss(struct native_context *context, double loss)
 {
     if (context->loss.is_there || PyList_Size(native_get(context->events, EVENTS_LOSSES)) > 0) {
-        return give_loss(context) < 0 ? -1 : append_loss(context, loss);
+        return flush_loss(context) < 0 ? -1 : append_loss(context, loss);
     }
     context->loss = (struct native_number){.is_there = true, .value = loss};
     return 0;
 }
 
-/* The batch that came last is the one that the pass is of. */
-static int use_batch(PyObject *loader)
+/* The pass is of the batch that was fetched last. */
+static int note_batch(PyObject *loader)
 {
     PyObject *last = native_get(loader, LOADER_LAST);
-    return last == Py_None ? 0 : native_put(loader, LOADER_USED, PySequence_Tuple(last));
+    return last == Py_None ? 0 : native_set_new(loader, LOADER_USED, PySequence_Tuple(last));
 }
 
 int native_note_pass(struct native_context *context, struct native_number loss)
 {
     PyObject *events = context->events;
-    long passes = native_int(events, EVENTS_PASSES);
-    if (PyErr_Occurred() || native_put_int(events, EVENTS_PASSES, passes + 1) < 0 ||
-        use_batch(native_get(events, EVENTS_LOADER)) < 0) {
+    long passes = native_get_int(events, EVENTS_PASSES);
+    if (PyErr_Occurred() || native_set_int(events, EVENTS_PASSES, passes + 1) < 0 ||
+        note_batch(native_get(events, EVENTS_LOADER)) < 0) {
         return -1;
     }
     return loss.is_there ? note_loss(context, loss.value) : 0;
@@ -143,8 +145,8 @@ int native_note_pass(struct native_context *context, struct native_number loss)
 
 /* ---- learning rates -------------------------------------------------------------------------- */
 
-/* The rate of a parameter group. 1: it is in `ret`; 0: only Python can tell; -1. */
-static int rate_of(PyObject *group, double *ret)
+/* The rate of a parameter group. 1: *ret has it; 0: only Python can tell; -1. */
+static int read_rate(PyObject *group, double *ret)
 {
     PyObject *rate =
         group && PyDict_Check(group) ? PyDict_GetItemWithError(group, native_names.lr) : NULL;
@@ -155,20 +157,20 @@ static int rate_of(PyObject *group, double *ret)
     return PyErr_Occurred() ? -1 : 1;
 }
 
-/* 1, 0, or -1: all of them wait. */
-static int note_all(struct native_context *context, PyObject *groups)
+/* 1: the rates of all groups wait now; 0; -1. */
+static int note_all_rates(struct native_context *context, PyObject *groups)
 {
     Py_ssize_t count = PyList_Check(groups) ? PyList_Size(groups) : 0;
     int status = count > 0;
     for (Py_ssize_t i = 0; status > 0 && i < count && i < NATIVE_MAX_GROUPS; i++) {
-        status = rate_of(PyList_GetItem(groups, i), &context->rates[i]);
+        status = read_rate(PyList_GetItem(groups, i), &context->rates[i]);
         context->rate_count = status > 0 ? (int)i + 1 : 0;
     }
     return status;
 }
 
 /* "lr", "lr_1", ... */
-static const char *rate_name(int index, char room[16])
+static const char *format_rate_name(int index, char room[16])
 {
     if (index == 0) {
         return "lr";
@@ -177,7 +179,7 @@ static const char *rate_name(int index, char room[16])
     return room;
 }
 
-static int give_rates(struct native_context *context)
+static int flush_rates(struct native_context *context)
 {
     PyObject *numbers = native_get(context->events, EVENTS_NUMBERS);
     int count = context->rate_count, status = 0;
@@ -185,7 +187,7 @@ static int give_rates(struct native_context *context)
     context->rate_count = 0;
     for (int i = 0; status == 0 && i < count; i++) {
         PyObject *rate = PyFloat_FromDouble(context->rates[i]);
-        status = rate ? PyDict_SetItemString(numbers, rate_name(i, name), rate) : -1;
+        status = rate ? PyDict_SetItemString(numbers, format_rate_name(i, name), rate) : -1;
         Py_XDECREF(rate);
     }
     return status;
@@ -197,7 +199,7 @@ int native_note_rates(struct native_context *context, PyObject *optimizer)
         return 0;
     }
     PyObject *groups = PyObject_GetAttr(optimizer, native_names.param_groups);
-    int status = groups ? note_all(context, groups) : -1;
+    int status = groups ? note_all_rates(context, groups) : -1;
     Py_XDECREF(groups);
     if (status == 0) {
         status = native_call(context->events, native_names.optimizer_begins, optimizer, NULL, NULL);
@@ -211,7 +213,7 @@ PyObject *native_give_numbers(PyObject *self, PyObject *none)
 {
     struct native_context *context = (struct native_context *)self;
     (void)none;
-    return give_loss(context) < 0 || give_rates(context) < 0 ? NULL : Py_NewRef(Py_None);
+    return flush_loss(context) < 0 || flush_rates(context) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* The losses of a step of several passes. */
@@ -223,7 +225,7 @@ static int note_losses(PyObject *events)
     }
     return PyDict_SetItem(native_get(events, EVENTS_NUMBERS), native_names.loss, losses) < 0
                ? -1
-               : native_put(events, EVENTS_LOSSES, PyList_New(0));
+               : native_set_new(events, EVENTS_LOSSES, PyList_New(0));
 }
 
 int native_note_stepped(struct native_context *context)
@@ -231,7 +233,7 @@ int native_note_stepped(struct native_context *context)
     PyObject *events = context->events;
     PyObject *passes = Py_NewRef(native_get(events, EVENTS_PASSES));
     int status = note_losses(events);
-    if (native_int(events, EVENTS_PASSES) > 1) {
+    if (native_get_int(events, EVENTS_PASSES) > 1) {
         native_set(events, EVENTS_SEVERAL, Py_True);
     }
     if (status == 0 && native_is_true(events, EVENTS_SEVERAL)) {
@@ -243,8 +245,8 @@ int native_note_stepped(struct native_context *context)
     return status;
 }
 
-/* As float() has it; of a list its sum. */
-static double value_of(PyObject *number)
+/* float() of a number; the sum of a list. */
+static double sum_value(PyObject *number)
 {
     if (!PyList_Check(number)) {
         PyObject *value = PyNumber_Float(number);
@@ -255,21 +257,21 @@ static double value_of(PyObject *number)
     double sum = 0.0;
     for (Py_ssize_t i = 0; !PyErr_Occurred() && i < PyList_Size(number); i++) {
         PyObject *item = PyList_GetItem(number, i);
-        sum += PyList_Check(item) ? 0.0 : value_of(item);
+        sum += PyList_Check(item) ? 0.0 : sum_value(item);
     }
     return sum;
 }
 
-static int tell_number(struct native_context *context, PyObject *name, PyObject *number)
+static int report_number(struct native_context *context, PyObject *name, PyObject *number)
 {
     const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
     PyObject *bytes = NULL;
-    if (!text) { /* there is no UTF-8 for it */
+    if (!text) { /* it has no UTF-8 form */
         PyErr_Clear();
         bytes = PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace");
         text = bytes ? PyBytes_AsString(bytes) : NULL;
     }
-    double value = text ? value_of(number) : 0.0;
+    double value = text ? sum_value(number) : 0.0;
     if (!PyErr_Occurred()) {
         context->scalar(context->handle, text, value);
     }
@@ -277,8 +279,8 @@ static int tell_number(struct native_context *context, PyObject *name, PyObject 
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Which epoch and batch it was, where there is a DataLoader. */
-static int tell_batch(struct native_context *context, PyObject *numbers)
+/* The epoch and batch, where there is a DataLoader. */
+static int report_batch(struct native_context *context, PyObject *numbers)
 {
     PyObject *used = native_get(native_get(context->events, EVENTS_LOADER), LOADER_USED);
     if (!PyTuple_Check(used) || PyTuple_Size(used) != 2) {
@@ -289,12 +291,12 @@ static int tell_batch(struct native_context *context, PyObject *numbers)
     return ok ? 0 : -1;
 }
 
-/* What waits, and nothing waits any more. */
-static void tell_waiting(struct native_context *context, bool told)
+/* Reports what waits, after which nothing waits. */
+static void report_waiting(struct native_context *context, bool told)
 {
     char name[16];
     for (int i = 0; told && i < context->rate_count; i++) {
-        context->scalar(context->handle, rate_name(i, name), context->rates[i]);
+        context->scalar(context->handle, format_rate_name(i, name), context->rates[i]);
     }
     if (told && context->loss.is_there) {
         context->scalar(context->handle, "loss", context->loss.value);
@@ -307,15 +309,15 @@ int native_tell_numbers(struct native_context *context, bool told)
 {
     PyObject *numbers = native_get(context->events, EVENTS_NUMBERS), *name, *number;
     Py_ssize_t place = 0;
-    tell_waiting(context, told);
-    int status = told ? tell_batch(context, numbers) : 0;
+    report_waiting(context, told);
+    int status = told ? report_batch(context, numbers) : 0;
     if (status < 0 || PyDict_Size(numbers) == 0) {
         return status;
     }
     Py_INCREF(numbers);
-    status = native_put(context->events, EVENTS_NUMBERS, PyDict_New());
+    status = native_set_new(context->events, EVENTS_NUMBERS, PyDict_New());
     while (status == 0 && told && PyDict_Next(numbers, &place, &name, &number)) {
-        status = tell_number(context, name, number);
+        status = report_number(context, name, number);
     }
     Py_DECREF(numbers);
     return status;

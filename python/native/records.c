@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Bases of classes of gradb.torch whose attributes are needed at every operator: there they are
- * members like any other, here they are places in a struct. */
-#include "native.h"
+#include "records.h"
 
 #include <stddef.h>
 #include <structmember.h>
+
+#include "objects.h"
 
 PyTypeObject *native_kinds[NATIVE_KINDS];
 PyObject *native_zero;
@@ -126,7 +126,7 @@ static const struct {
     [NATIVE_MARK] = {"Mark", {[MARK_NODE] = "node", [MARK_OPERATOR] = "operator"}},
     [NATIVE_REGIONS] = {"Regions", {[REGIONS_COMPILED] = "compiled"}},
 };
-static char full_names[NATIVE_KINDS][32]; /* as long as the types */
+static char full_names[NATIVE_KINDS][32]; /* must live as long as the types */
 static PyMemberDef members[NATIVE_KINDS][NATIVE_MOST + 1];
 
 bool native_is_a(PyObject *object, enum native_kind kind)
@@ -136,10 +136,10 @@ bool native_is_a(PyObject *object, enum native_kind kind)
 
 void native_set(PyObject *record, int field, PyObject *value)
 {
-    native_put(record, field, Py_NewRef(value));
+    native_set_new(record, field, Py_NewRef(value));
 }
 
-int native_put(PyObject *record, int field, PyObject *value)
+int native_set_new(PyObject *record, int field, PyObject *value)
 {
     if (!value) {
         return -1;
@@ -148,7 +148,7 @@ int native_put(PyObject *record, int field, PyObject *value)
     return 0;
 }
 
-int native_is(PyObject *record, int field)
+int native_truth(PyObject *record, int field)
 {
     PyObject *value = native_get(record, field);
     if (value == Py_True || value == Py_False || value == Py_None) {
@@ -157,14 +157,14 @@ int native_is(PyObject *record, int field)
     return PyObject_IsTrue(value);
 }
 
-long native_int(PyObject *record, int field)
+long native_get_int(PyObject *record, int field)
 {
     return PyLong_AsLong(native_get(record, field));
 }
 
-int native_put_int(PyObject *record, int field, long value)
+int native_set_int(PyObject *record, int field, long value)
 {
-    return native_put(record, field, PyLong_FromLong(value));
+    return native_set_new(record, field, PyLong_FromLong(value));
 }
 
 /* ---- the types ------------------------------------------------------------------------------- */
@@ -179,12 +179,12 @@ static int visit_fields(PyObject *self, int count, visitproc visit, void *arg)
     return 0;
 }
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+static int traverse_few(PyObject *self, visitproc visit, void *arg)
 {
     return visit_fields(self, NATIVE_FIELDS, visit, arg);
 }
 
-static int traverse_most(PyObject *self, visitproc visit, void *arg)
+static int traverse_many(PyObject *self, visitproc visit, void *arg)
 {
     return visit_fields(self, NATIVE_MOST, visit, arg);
 }
@@ -198,29 +198,29 @@ static int clear_fields(PyObject *self, int count)
     return 0;
 }
 
-static int clear(PyObject *self)
+static int clear_few(PyObject *self)
 {
     return clear_fields(self, NATIVE_FIELDS);
 }
 
-static int clear_most(PyObject *self)
+static int clear_many(PyObject *self)
 {
     return clear_fields(self, NATIVE_MOST);
 }
 
-static void dealloc(PyObject *self)
+static void free_few(PyObject *self)
 {
-    native_dealloc(self, clear);
+    native_dealloc(self, clear_few);
 }
 
-static void dealloc_most(PyObject *self)
+static void free_many(PyObject *self)
 {
-    native_dealloc(self, clear_most);
+    native_dealloc(self, clear_many);
 }
 
 static PyObject *make_type(enum native_kind kind)
 {
-    static char doc[] = "The base of the class of that name in gradb.torch.";
+    static char doc[] = "The base of the class of the same name in gradb.torch.";
     PyMemberDef *member = members[kind];
     bool is_wide = kinds[kind].fields[NATIVE_FIELDS] != NULL;
     size_t places = is_wide ? NATIVE_MOST : NATIVE_FIELDS;
@@ -232,9 +232,9 @@ static PyObject *make_type(enum native_kind kind)
     PyType_Slot slots[] = {
         {Py_tp_doc, doc},
         {Py_tp_members, member},
-        {Py_tp_traverse, is_wide ? traverse_most : traverse},
-        {Py_tp_clear, is_wide ? clear_most : clear},
-        {Py_tp_dealloc, is_wide ? dealloc_most : dealloc},
+        {Py_tp_traverse, is_wide ? traverse_many : traverse_few},
+        {Py_tp_clear, is_wide ? clear_many : clear_few},
+        {Py_tp_dealloc, is_wide ? free_many : free_few},
         {0, NULL},
     };
     PyOS_snprintf(full_names[kind], sizeof(full_names[kind]), "gradb._native.%s", kinds[kind].name);
@@ -247,7 +247,7 @@ static PyObject *make_type(enum native_kind kind)
     return PyType_FromSpec(&spec);
 }
 
-/* The names of its members, for classes that have others besides. */
+/* The names of its members, for classes that have further attributes. */
 static int add_fields(PyObject *type, enum native_kind kind)
 {
     PyObject *names = PyList_New(0);
@@ -264,7 +264,7 @@ static int add_fields(PyObject *type, enum native_kind kind)
 
 int native_add_records(PyObject *module)
 {
-    native_zero = PyLong_FromLong(0); /* for good */
+    native_zero = PyLong_FromLong(0); /* lives as long as the process */
     if (!native_zero) {
         return -1;
     }
@@ -275,7 +275,7 @@ int native_add_records(PyObject *module)
             Py_XDECREF(type);
             return -1;
         }
-        native_kinds[kind] = (PyTypeObject *)type; /* for good */
+        native_kinds[kind] = (PyTypeObject *)type; /* lives as long as the process */
     }
     return 0;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Which outputs are another look at a value that was told of just before: a view, a transpose, a
- * gradient that is handed on. */
-#include "native.h"
+#include "same.h"
 
-/* The origin (graph.Graph) of a tensor in this step; NULL without an exception: it has none. */
-static PyObject *origin_of(struct native_context *context, PyObject *tensor)
+#include "graph.h"
+#include "names.h"
+#include "places.h"
+#include "records.h"
+
+/* The origin (see graph.h) of a tensor in this step; NULL without an exception: it has none. */
+static PyObject *find_origin(struct native_context *context, PyObject *tensor)
 {
     PyObject *key = PyLong_FromVoidPtr(tensor);
     PyObject *origin =
@@ -14,7 +17,7 @@ static PyObject *origin_of(struct native_context *context, PyObject *tensor)
     return origin;
 }
 
-/* 1, 0, or -1: the tensor is the one that the origin is of, and was not written since. */
+/* The tensor is the one that the origin was made for, and was not written since. */
 static int is_unchanged(PyObject *origin, PyObject *tensor)
 {
     if (PyWeakref_GetObject(PyTuple_GetItem(origin, ORIGIN_TENSOR)) != tensor) {
@@ -22,7 +25,7 @@ static int is_unchanged(PyObject *origin, PyObject *tensor)
     }
     PyObject *version = PyObject_GetAttr(tensor, native_names.version);
     if (!version && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
-        PyErr_Clear(); /* writes are not counted */
+        PyErr_Clear(); /* its writes are not counted */
         return 0;
     }
     int same =
@@ -32,7 +35,7 @@ static int is_unchanged(PyObject *origin, PyObject *tensor)
     return same;
 }
 
-/* 1, 0, or -1: both are all of the same stretch of memory, without gaps. */
+/* Both are all of the same stretch of memory, without gaps. */
 static int is_same_memory(PyObject *form, const gradb_tensor *a, PyObject *other,
                           const gradb_tensor *b)
 {
@@ -49,9 +52,9 @@ static int is_same_memory(PyObject *form, const gradb_tensor *a, PyObject *other
                      : dense;
 }
 
-/* The same, of an output and the slot of the node that an origin names, whose places have been told
+/* The same for an output and the slot of the node that an origin names, whose places were reported
  * in this step. */
-static int is_output_of(PyObject *form, const gradb_tensor *output, PyObject *node, long slot)
+static int is_same_output(PyObject *form, const gradb_tensor *output, PyObject *node, long slot)
 {
     PyObject *places = native_get(node, NODE_PLACES);
     if (places == Py_None) {
@@ -65,15 +68,15 @@ static int is_output_of(PyObject *form, const gradb_tensor *output, PyObject *no
     return structs ? is_same_memory(form, output, PyList_GetItem(forms, slot), &structs[slot]) : -1;
 }
 
-static int compare(PyObject *form, const gradb_tensor *output, PyObject *origin, PyObject *tensor,
-                   gradb_same *ret)
+static int compare_to(PyObject *form, const gradb_tensor *output, PyObject *origin,
+                      PyObject *tensor, gradb_same *ret)
 {
     PyObject *node = PyTuple_GetItem(origin, ORIGIN_NODE);
     long slot = PyLong_AsLong(PyTuple_GetItem(origin, ORIGIN_SLOT));
     if (PyErr_Occurred() || !native_is_a(node, NATIVE_NODE)) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int same = is_output_of(form, output, node, slot);
+    int same = is_same_output(form, output, node, slot);
     if (same > 0) {
         same = is_unchanged(origin, tensor);
     }
@@ -85,8 +88,8 @@ static int compare(PyObject *form, const gradb_tensor *output, PyObject *origin,
 }
 
 /* Looks for one output among the tensors before. */
-static int find(struct native_context *context, PyObject *form, const gradb_tensor *output,
-                PyObject *before, gradb_same *ret)
+static int find_among(struct native_context *context, PyObject *form, const gradb_tensor *output,
+                      PyObject *before, gradb_same *ret)
 {
     int found = 0;
     for (Py_ssize_t i = 0; found == 0 && i < PyTuple_Size(before) && i < NATIVE_MAX_SAME; i++) {
@@ -94,22 +97,22 @@ static int find(struct native_context *context, PyObject *form, const gradb_tens
         if ((PyObject *)Py_TYPE(tensor) != context->tensor) {
             continue;
         }
-        PyObject *origin = origin_of(context, tensor);
-        found = origin ? compare(form, output, origin, tensor, ret) : PyErr_Occurred() ? -1 : 0;
+        PyObject *origin = find_origin(context, tensor);
+        found = origin ? compare_to(form, output, origin, tensor, ret) : PyErr_Occurred() ? -1 : 0;
         Py_XDECREF(origin);
     }
     return found;
 }
 
-/* 1, 0, or -1: memory was handed out in this step, so that writes to it may go unseen. */
+/* Memory was handed out in this step, so writes to it may go unnoticed. */
 static int has_leaked(struct native_context *context)
 {
     return PyObject_RichCompareBool(native_get(context->graph, GRAPH_LEAKED),
                                     native_get(context->graph, GRAPH_STEP), Py_EQ);
 }
 
-int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
-                Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME])
+int native_find_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
+                     Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME])
 {
     int leaked = context->did_with_same && count <= NATIVE_MAX_SAME ? has_leaked(context) : 1;
     if (leaked != 0) {
@@ -120,9 +123,10 @@ int native_same(struct native_context *context, PyObject *places, const gradb_te
     for (Py_ssize_t slot = 0; any >= 0 && slot < count; slot++) {
         ret[slot] = (gradb_same){0};
         PyObject *form = Py_XNewRef(PyList_GetItem(forms, slot));
-        int found = !form             ? -1
-                    : form == Py_None ? 0
-                                      : find(context, form, &structs[slot], before, &ret[slot]);
+        int found = !form ? -1
+                    : form == Py_None
+                        ? 0
+                        : find_among(context, form, &structs[slot], before, &ret[slot]);
         Py_XDECREF(form);
         any = found < 0 ? -1 : any || found;
     }

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MIT
-/* Where values that last lie: parameters and their gradients, which are asked for at the end of
- * each step when they are watched. All other questions go on to the Python that answers them
- * (source.Source). */
-#include "native.h"
+#include "source.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "context.h"
+#include "names.h"
+#include "objects.h"
+#include "places.h"
+#include "records.h"
+
 struct source {
-    PyObject_HEAD gradb_source here; /* what libgradb is given */
-    gradb_source python;             /* what answers the rest */
-    struct native_context *context;  /* NULL: all goes to Python */
-    PyObject *places;                /* dict: node number -> values.Places of a value that lasts */
-    PyObject *held;                  /* list: tensors that libgradb reads until it releases them */
+    PyObject ob_base;
+    gradb_source here;              /* what libgradb gets */
+    gradb_source python;            /* answers everything else */
+    struct native_context *context; /* NULL: all goes to Python */
+    PyObject *places;               /* dict: node number -> values.Places of a lasting value */
+    PyObject *held;                 /* list: tensors that libgradb reads until it releases them */
 };
 
-/* The value that lasts of a node, as values.Live.lasting; NULL without an exception: Python is to
+/* The lasting value of a node, as values.Live.lasting; NULL without an exception: Python is to
  * look. */
-static PyObject *lasting(const struct source *self, PyObject *number)
+static PyObject *find_lasting(const struct source *self, PyObject *number)
 {
     PyObject *live = self->context->live;
     PyObject *leaf = PyDict_GetItemWithError(native_get(live, LIVE_LEAVES), number);
@@ -33,14 +37,15 @@ static PyObject *lasting(const struct source *self, PyObject *number)
     return get ? PyObject_CallNoArgs(get) : NULL;
 }
 
-/* 1, 0, or -1: libgradb can read the tensor as it lies; *ret says where. */
-static int place(const struct source *self, PyObject *number, PyObject *tensor, gradb_tensor *ret)
+/* libgradb can read the tensor where it is; *ret says where. */
+static int locate_value(const struct source *self, PyObject *number, PyObject *tensor,
+                        gradb_tensor *ret)
 {
     PyObject *places = Py_XNewRef(PyDict_GetItemWithError(self->places, number));
     PyObject *form =
         places ? Py_XNewRef(PyList_GetItem(native_get(places, PLACES_FORMS), 0)) : NULL;
     gradb_tensor *structs = form ? native_structs(places) : NULL;
-    int placed = structs ? native_place(self->context, tensor, form, &structs[0]) : 0;
+    int placed = structs ? native_locate(self->context, tensor, form, &structs[0]) : 0;
     if (placed > 0) {
         *ret = structs[0];
         placed = structs[0].data != NULL;
@@ -50,12 +55,12 @@ static int place(const struct source *self, PyObject *number, PyObject *tensor, 
     return PyErr_Occurred() ? -1 : placed;
 }
 
-/* The same of a node's value, which is held when `hold`. */
-static int find(const struct source *self, gradb_node node, bool hold, gradb_tensor *ret)
+/* The same for a node's value, which is kept alive where `hold`. */
+static int find_value(const struct source *self, gradb_node node, bool hold, gradb_tensor *ret)
 {
     PyObject *number = PyLong_FromUnsignedLong(node);
-    PyObject *tensor = number ? lasting(self, number) : NULL;
-    int found = tensor && tensor != Py_None ? place(self, number, tensor, ret) : 0;
+    PyObject *tensor = number ? find_lasting(self, number) : NULL;
+    int found = tensor && tensor != Py_None ? locate_value(self, number, tensor, ret) : 0;
     if (found > 0 && hold && PyList_Append(self->held, tensor) < 0) {
         found = -1;
     }
@@ -64,7 +69,7 @@ static int find(const struct source *self, gradb_node node, bool hold, gradb_ten
     return PyErr_Occurred() ? -1 : found;
 }
 
-/* Python looks once more, and tells of what was wrong; an interrupt is the program's and comes
+/* Python looks again and reports what was wrong. An interrupt belongs to the program and is raised
  * again there. */
 static void drop_error(void)
 {
@@ -81,11 +86,11 @@ static int find_apart(const struct source *self, gradb_node node, bool hold, gra
     if (!apart) {
         return -1;
     }
-    int found = find(self, node, hold, ret);
+    int found = find_value(self, node, hold, ret);
     return native_leave_apart(apart) < 0 ? -1 : found;
 }
 
-/* Whether the value can be read as it lies. */
+/* The value can be read where it is. */
 static bool is_at_hand(const struct source *self, gradb_node node, unsigned slot, bool previous,
                        bool hold, gradb_tensor *ret)
 {
@@ -93,27 +98,27 @@ static bool is_at_hand(const struct source *self, gradb_node node, unsigned slot
         return false;
     }
     PyGILState_STATE state = PyGILState_Ensure();
-    bool found = self->context && native_is(self->context->scaler, SCALER_SCALING) == 0 &&
+    bool found = self->context && native_truth(self->context->scaler, SCALER_SCALING) == 0 &&
                  find_apart(self, node, hold, ret) > 0;
     drop_error();
     PyGILState_Release(state);
     return found;
 }
 
-static gradb_answer locate(void *ctx, gradb_node node, unsigned slot, bool previous,
-                           gradb_tensor *ret, int64_t *step, char why[GRADB_WHY])
+static gradb_answer answer_locate(void *ctx, gradb_node node, unsigned slot, bool previous,
+                                  gradb_tensor *ret, int64_t *step, char why[GRADB_WHY])
 {
     const struct source *self = ctx;
     if (is_at_hand(self, node, slot, previous, true, ret)) {
-        *step = -1; /* as old as whoever holds it */
+        *step = -1; /* no step of its own: it is current */
         return GRADB_OK;
     }
     return self->python.locate(self->python.ctx, node, slot, previous, ret, step, why);
 }
 
-static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previous,
-                          const gradb_stats_wanted *wanted, gradb_stats *ret, gradb_tensor *what,
-                          char why[GRADB_WHY])
+static gradb_answer answer_stats(void *ctx, gradb_node node, unsigned slot, bool previous,
+                                 const gradb_stats_wanted *wanted, gradb_stats *ret,
+                                 gradb_tensor *what, char why[GRADB_WHY])
 {
     const struct source *self = ctx;
     gradb_tensor ignored;
@@ -125,32 +130,32 @@ static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previo
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static int init(PyObject *object, PyObject *args, PyObject *keywords)
+static int init_source(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct source *self = (struct source *)object;
     unsigned long long address;
     if (self->here.ctx || keywords || !PyArg_ParseTuple(args, "K:Source", &address)) {
         if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError, "a Source is made once, and has no keywords");
+            PyErr_SetString(PyExc_TypeError, "a Source is made once, without keywords");
         }
         return -1;
     }
     self->python = *(const gradb_source *)(uintptr_t)address;
     self->here = self->python;
-    self->here.locate = locate;
-    self->here.stats = stats;
-    /* The rest is passed on as it is, with the ctx of here: Python's functions do not use it. */
+    self->here.locate = answer_locate;
+    self->here.stats = answer_stats;
+    /* The other functions are Python's, called with our ctx, which they do not use. */
     self->here.ctx = self;
     return 0;
 }
 
-static PyObject *address(PyObject *object, PyObject *none)
+static PyObject *get_address(PyObject *object, PyObject *none)
 {
     (void)none;
     return PyLong_FromVoidPtr(&((struct source *)object)->here);
 }
 
-static PyObject *use(PyObject *object, PyObject *args)
+static PyObject *use_context(PyObject *object, PyObject *args)
 {
     struct source *self = (struct source *)object;
     PyObject *context, *places, *held;
@@ -168,40 +173,42 @@ static PyObject *use(PyObject *object, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static const size_t references[] = {offsetof(struct source, context),
-                                    offsetof(struct source, places), offsetof(struct source, held),
-                                    0};
+static const size_t reference_offsets[] = {offsetof(struct source, context),
+                                           offsetof(struct source, places),
+                                           offsetof(struct source, held), 0};
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+static int traverse_source(PyObject *self, visitproc visit, void *arg)
 {
-    return native_visit(self, references, visit, arg);
+    return native_visit(self, reference_offsets, visit, arg);
 }
 
-static int clear(PyObject *self)
+static int clear_source(PyObject *self)
 {
-    return native_drop(self, references);
+    return native_drop(self, reference_offsets);
 }
 
-static void dealloc(PyObject *self)
+static void free_source(PyObject *self)
 {
-    native_dealloc(self, clear);
+    native_dealloc(self, clear_source);
 }
 
 static PyMethodDef methods[] = {
-    {"address", address, METH_NOARGS,
-     "where the struct gradb_source lies; it lives as long as this"},
-    {"use", use, METH_VARARGS, "use(context, places, held): lasting values are answered here"},
+    {"address", get_address, METH_NOARGS,
+     "the address of the struct gradb_source, which lives as long as this object"},
+    {"use", use_context, METH_VARARGS,
+     "use(context, places, held): from now on lasting values are answered here"},
     {NULL, NULL, 0, NULL},
 };
 
-static char doc[] = "Source(address of a struct gradb_source): the same, quicker where it can be.";
+static char doc[] =
+    "Source(address of a struct gradb_source): the same source, faster where possible";
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},
-    {Py_tp_init, init},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc},
+    {Py_tp_init, init_source},
+    {Py_tp_traverse, traverse_source},
+    {Py_tp_clear, clear_source},
+    {Py_tp_dealloc, free_source},
     {Py_tp_methods, methods},
     {0, NULL},
 };

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* What a tensor is and where it lies: asked of libtorch through the C functions whose ABI it keeps
- * (aoti_torch_*), where it has them. Both answer the same; Python makes
- * half a dozen objects to do so. */
-#include "native.h"
+#include "tensors.h"
 
 #include <stdint.h>
 #include <string.h>
+
+#include "names.h"
+#include "objects.h"
 
 typedef int (*get_number)(void *tensor, int32_t *ret);
 typedef int (*get_count)(void *tensor, int64_t *ret);
 typedef int (*get_counts)(void *tensor, int64_t **ret);
 typedef int (*get_pointer)(void *tensor, void **ret);
 typedef bool (*get_mode)(void);
-typedef void **(*get_tensor)(void *tensor); /* where the address of another one stands */
+typedef void **(*get_tensor)(void *tensor); /* returns the place of another tensor's address */
 
-#define DTYPES 32 /* more than enum gradb_dtype has */
+#define DTYPES 32 /* more than enum gradb_dtype has members */
 
 static struct {
     bool on;
@@ -24,15 +24,15 @@ static struct {
     get_pointer data_ptr;
     get_mode grad_mode;
     int32_t strided, cpu;
-    int32_t dtypes[DTYPES]; /* gradb's -> libtorch's; -1: none */
+    int32_t dtypes[DTYPES]; /* gradb's number -> libtorch's; -1: none */
 } torch;
 
-/* What there is no such function for, where reading.py has found it. */
+/* What libtorch has no such function for, as reading.py has found it. */
 static struct {
     PyTypeObject *tensor, *parameter;
-    size_t place;    /* in an object of these types, of its Tensor; 0: not known */
-    get_tensor grad; /* NULL: not known */
-    void *none;      /* the Tensor of what has no gradient */
+    size_t place;    /* offset of the Tensor in an object of these types; 0: unknown */
+    get_tensor grad; /* NULL: unknown */
+    void *none;      /* the Tensor that stands for "no gradient" */
 } inside;
 
 /* ---- one tensor ------------------------------------------------------------------------------ */
@@ -43,9 +43,9 @@ static bool is_plain(PyObject *tensor)
     return inside.place && (type == inside.tensor || type == inside.parameter);
 }
 
-/* What libtorch calls an AtenTensorHandle is the address of its Tensor, which is one pointer: this
- * one. */
-static int handle_of(PyObject *tensor, void **ret)
+/* What libtorch calls an AtenTensorHandle is the address of its Tensor, which is a single pointer:
+ * this one. */
+static int get_handle(PyObject *tensor, void **ret)
 {
     if (is_plain(tensor)) {
         memcpy(ret, (const char *)tensor + inside.place, sizeof(*ret));
@@ -85,7 +85,13 @@ static bool has_shape(void **tensor, const gradb_tensor *known, long long size)
     return true;
 }
 
-/* Its memory holds all of its elements. */
+bool native_is_inside(long long offset, long long bytes, long long reach, long long size)
+{
+    return offset >= 0 && reach >= 0 && reach <= bytes && size > 0 &&
+           offset <= (bytes - reach) / size;
+}
+
+/* All of its elements are inside its memory. */
 static bool is_whole(void **tensor, long long reach, long long size)
 {
     int64_t offset, bytes;
@@ -93,7 +99,7 @@ static bool is_whole(void **tensor, long long reach, long long size)
            native_is_inside(offset, bytes, reach, size);
 }
 
-/* Its memory is of that size, and all its own. */
+/* Its memory has that size, and is shared with no other tensor. */
 static bool is_alone(void **tensor, long long size)
 {
     int64_t offset, bytes;
@@ -110,7 +116,7 @@ int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, lo
                 const void **ret)
 {
     void *handle, *data;
-    if (handle_of(tensor, &handle) < 0) {
+    if (get_handle(tensor, &handle) < 0) {
         return -1;
     }
     if (!is_strided_on_cpu(&handle) || !has_dtype(&handle, known->dtype) ||
@@ -148,18 +154,18 @@ int native_read_number(PyObject *tensor, double *ret)
     if (!torch.on) {
         return 0;
     }
-    if (handle_of(tensor, &handle) < 0) {
+    if (get_handle(tensor, &handle) < 0) {
         return -1;
     }
     return is_strided_on_cpu(&handle) && read_number(&handle, ret);
 }
 
-int native_has_gradients(const struct native_context *context)
+int native_has_gradients(PyObject *is_enabled)
 {
     if (torch.on) {
         return torch.grad_mode();
     }
-    PyObject *gradients = PyObject_CallNoArgs(context->has_gradients);
+    PyObject *gradients = PyObject_CallNoArgs(is_enabled);
     int status = gradients ? gradients == Py_True : -1;
     Py_XDECREF(gradients);
     return status;
@@ -168,13 +174,34 @@ int native_has_gradients(const struct native_context *context)
 bool native_has_no_gradient(PyObject *parameter)
 {
     void *handle;
-    return inside.grad && is_plain(parameter) && handle_of(parameter, &handle) == 0 &&
+    return inside.grad && is_plain(parameter) && get_handle(parameter, &handle) == 0 &&
            *inside.grad(handle) == inside.none;
+}
+
+/* ---- asked through Python ---------------------------------------------------------------------
+ */
+
+PyObject *native_version(PyObject *tensor)
+{
+    PyObject *version = PyObject_GetAttr(tensor, native_names.version);
+    if (!version && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
+        PyErr_Clear();
+        version = PyLong_FromLong(0);
+    }
+    return version;
+}
+
+int native_ask(PyObject *tensor, PyObject *method)
+{
+    PyObject *answer = PyObject_CallMethodObjArgs(tensor, method, NULL);
+    int truth = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return truth;
 }
 
 /* ---- what Python says ------------------------------------------------------------------------ */
 
-/* The functions as PyArg_ParseTuple has them: addresses. */
+/* The addresses of the functions, in the order of reading.py. */
 static bool take_functions(PyObject *functions)
 {
     unsigned long long at[10];
@@ -252,7 +279,7 @@ PyObject *native_looks(PyObject *module, PyObject *tensor)
 {
     void *handle;
     (void)module;
-    if (handle_of(tensor, &handle) < 0) {
+    if (get_handle(tensor, &handle) < 0) {
         return NULL;
     }
     return Py_BuildValue("NN", PyLong_FromVoidPtr(handle),

@@ -93,28 +93,28 @@ def custom_mark(grad_fn, inherited):
 
 
 class _Fields:
-    """What a Step has, where gradb._native does not hold it."""
-    __slots__ = ("type", "mark", "marked", "operator", "name", "variable", "incoming", "steps", "node")
+    """What a PassNode has, where gradb._native does not hold it."""
+    __slots__ = ("type", "mark", "marked", "operator", "name", "variable", "incoming", "nodes", "node")
 
     def __init__(self):
         for name in _Fields.__slots__:
             setattr(self, name, None)
 
 
-class Step(native.base("Step", _Fields)):
+class PassNode(native.base("PassNode", _Fields)):
     """One grad_fn of a pass, as its hook finds it; the native one is the hook.
 
     type: what it is called; operator: of the forward operator; mark: what it has (then it is marked) or inherits;
     name: its node's, of the forward node where that is known, else None; variable: the leaf that it accumulates
-    into; incoming: (Step, slot) whose results are its inputs, without gradb._native only once
-    somebody asks; steps: all of its pass, by
+    into; incoming: (PassNode, slot) whose results are its inputs, without gradb._native only once
+    somebody asks; nodes: all of its pass, by
     grad_fn; node: once it has run."""
     __slots__ = ()
 
-    def describe(self, grad_fn, inherited, steps):
+    def describe(self, grad_fn, inherited, nodes):
         """Finds out what it is. inherited: the mark of the node before it, or None."""
         self.type = _types.get(type(grad_fn)) or _type_of(grad_fn)
-        self.steps = steps
+        self.nodes = nodes
         mark = grad_fn.metadata.get(KEY)
         self.marked = mark is not None
         if self.type == "AccumulateGrad":
@@ -133,7 +133,7 @@ class Step(native.base("Step", _Fields)):
     def inputs(self):
         """Those that ran before it, as graph.Node.edges."""
         if self.incoming is None:
-            _link(self.steps)
+            _link(self.nodes)
         return [(step.node, slot) for step, slot in self.incoming if step.node is not None]
 
     def name_it(self, known):
@@ -152,14 +152,14 @@ class Step(native.base("Step", _Fields)):
         self.name = name if count == 1 else "%s_%d" % (name, count - 1)
 
 
-def _link(steps):
+def _link(nodes):
     """Finds out who comes before whom."""
-    for own in steps.values():
+    for own in nodes.values():
         own.incoming = []
-    for grad_fn, own in steps.items():
+    for grad_fn, own in nodes.items():
         for slot, (following, _) in enumerate(grad_fn.next_functions):
-            if following in steps:
-                steps[following].incoming.append((own, slot))
+            if following in nodes:
+                nodes[following].incoming.append((own, slot))
 
 
 def _roots(tensors):
@@ -262,11 +262,11 @@ class Backward(native.base("Backward")):
         Returns what ends it."""
         agent = self._agent
         accumulates = kwargs.get("accumulate_grad", True)
-        handles, steps, undo = [], {}, []
+        handles, nodes, undo = [], {}, []
         looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
         try:
             if looks:
-                undo = self._look(tensors, handles, steps, accumulates and not self.depth)
+                undo = self._look(tensors, handles, nodes, accumulates and not self.depth)
             elif self.took > _LONG and agent.connected():
                 self._heed_in(tensors, handles)
         except BaseException:  # an interrupt: the pass does not begin
@@ -280,28 +280,28 @@ class Backward(native.base("Backward")):
         def finish():
             self.took = agent.timing.now() - began
             agent.into_leaves = outer
-            self.ended(accumulates, handles, steps, undo)
+            self.ended(accumulates, handles, nodes, undo)
         return finish
 
     def gave_up(self):
         """The pass has not begun."""
         self._agent.steps.passes_are(self.depth)
 
-    def _look(self, tensors, handles, steps, is_of_loss):
+    def _look(self, tensors, handles, nodes, is_of_loss):
         """Hooks the nodes of the pass. What undoes it besides their removal."""
         agent = self._agent
         try:
             with agent.unseen():
-                self._hook_all(tensors, handles, steps)
+                self._hook_all(tensors, handles, nodes)
             roots = _roots(tensors)
             if is_of_loss and roots:
-                agent.telling.backward_begins(steps[roots[0]])
+                agent.telling.backward_begins(nodes[roots[0]])
             return agent.modes_for_backward()
         except Exception as error:
             agent.fault(error)
             return ()
 
-    def ended(self, accumulates=True, handles=(), steps=None, undo=()):
+    def ended(self, accumulates=True, handles=(), nodes=None, undo=()):
         """A pass is over."""
         agent = self._agent
         self.depth -= 1
@@ -309,8 +309,8 @@ class Backward(native.base("Backward")):
         if agent.overflow is not None and not self.depth:
             agent.overflow.pass_ended()
         _remove(handles)
-        if steps:
-            steps.clear()  # each of them knows all
+        if nodes:
+            nodes.clear()  # each of them knows all
         for function in undo:
             function()
         agent.steps.backward_ended(accumulates)
@@ -338,29 +338,29 @@ class Backward(native.base("Backward")):
         if self._agent.looking and isinstance(error, Exception):
             self._agent.telling.backward_raised(error)
 
-    def _hook_all(self, tensors, handles, steps):
+    def _hook_all(self, tensors, handles, nodes):
         if self._agent.native is not None:
-            native.module.hook_all(self._agent.native, _roots(tensors), steps, handles, {})
+            native.module.hook_all(self._agent.native, _roots(tensors), nodes, handles, {})
         else:
-            self._hook_each(tensors, handles, steps)
+            self._hook_each(tensors, handles, nodes)
         if self._agent.overflow is not None:
-            self._agent.overflow.pass_begins(steps)
+            self._agent.overflow.pass_begins(nodes)
 
-    def _hook_each(self, tensors, handles, steps):
+    def _hook_each(self, tensors, handles, nodes):
         telling, known = self._agent.telling, {}
         waiting = [(grad_fn, None) for grad_fn in _roots(tensors)]
         while waiting:
             grad_fn, inherited = waiting.pop()
-            if grad_fn in steps:
+            if grad_fn in nodes:
                 continue
-            own = steps[grad_fn] = Step()
-            own.describe(grad_fn, inherited, steps)
+            own = nodes[grad_fn] = PassNode()
+            own.describe(grad_fn, inherited, nodes)
             own.name_it(known)
             handles.append(grad_fn.register_hook(functools.partial(telling.backward_ran, own)))
             for following, _ in grad_fn.next_functions:
-                if following is not None and following not in steps:
+                if following is not None and following not in nodes:
                     waiting.append((following, own.mark))
 
 
 # What gradb._native needs of this module: the members of its context, in their order.
-NATIVE_PARTS = (Step, _CUSTOM, _types, _type_of, custom_mark)
+NATIVE_PARTS = (PassNode, _CUSTOM, _types, _type_of, custom_mark)

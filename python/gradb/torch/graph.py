@@ -157,8 +157,8 @@ class Graph(native.base("Graph")):
         return family.nodes[ordinal]
 
     def next_pass_of(self, name, own):
-        """The backward node of that name, of a backward.Step; where several passes of this step go through it, NAME.2
-        is that of the second."""
+        """The backward node of that name, of a backward.PassNode; where several passes of this step go through it,
+        NAME.2 is that of the second."""
         family = self._families.get(name)
         if family is None:
             family = self._families[name] = _Family()

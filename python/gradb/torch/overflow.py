@@ -107,9 +107,9 @@ class Checker:
         self._held_places = {}    # memory that they keep -> how many of them do
         self._tainted = False     # an origin was found in this step
         self._nested = False      # the last one was found in a backward pass inside another
-        self._outer = {}          # backward.Step -> (Given, Step that the operator's own gradient came to)
-        self._inner = {}          # Step -> how many of its inner ones have not run
-        self._received = {}       # Step -> gradients it was given, while inner ones are to come
+        self._outer = {}          # backward.PassNode -> (Given, PassNode that the operator's own gradient came to)
+        self._inner = {}          # PassNode -> how many of its inner ones have not run
+        self._received = {}       # PassNode -> gradients it was given, while inner ones are to come
         self._bad_leaves = set()  # id of a parameter: its gradient was not finite; ("weight", id): nor was itself
 
     # ---- forward ----
@@ -283,9 +283,9 @@ class Checker:
     # ---- backward ----
 
     @guarded
-    def pass_begins(self, steps):
-        """A pass is about to run: {grad_fn: backward.Step}, each after the one that leads to it."""
-        for grad_fn, own in steps.items():
+    def pass_begins(self, nodes):
+        """A pass is about to run: {grad_fn: backward.PassNode}, each after the one that leads to it."""
+        for grad_fn, own in nodes.items():
             given = grad_fn.metadata.get(CALL)
             if given is not None and given.function is not None:
                 self._outer[own] = (given, own)
@@ -293,7 +293,7 @@ class Checker:
             if outer is None:
                 continue
             for following, _ in grad_fn.next_functions:
-                inner = steps.get(following)
+                inner = nodes.get(following)
                 if inner is not None and inner not in self._outer and _is_inner(following, inner):
                     self._outer[inner] = outer
                     self._inner[outer[1]] = self._inner.get(outer[1], 0) + 1

@@ -104,7 +104,7 @@ class Telling(native.base("Telling")):
         return node
 
     def _gradient_of(self, parameter, weight, own):
-        """The node of a leaf's gradient: made when a backward pass gets there (own: its backward.Step), so that it
+        """The node of a leaf's gradient: made when a backward pass gets there (own: its backward.PassNode), so that it
         has its place in the order of execution."""
         node = self._add_gradient(parameter, weight.name, own, "Gradient" if weight.operator == "Parameter"
                                   else "InputGradient")
@@ -299,7 +299,8 @@ class Telling(native.base("Telling")):
             self._learn(node, args, kwargs, outputs)
 
     def joins(self, own, node):
-        """The same of a backward.Step's node. What several passes of a step add to a gradient are all its inputs."""
+        """The same for the node of a backward.PassNode. Everything that the passes of a step add to a gradient is an
+        input of it."""
         inputs = own.inputs()
         if own.variable is not None and node.step == self.agent.steps.step:
             inputs = [*node.edges, *(edge for edge in inputs if edge not in node.edges)]
@@ -533,7 +534,7 @@ class Telling(native.base("Telling")):
         self._ran_as(self.graph.next_of(backward.scope_of_code(2), name, stack.site(2)), args, kwargs, outputs, writes)
 
     def backward_ran(self, own, grad_inputs, grad_outputs):
-        """The hook of a grad_fn (backward.Step): of grad_outputs it has made grad_inputs."""
+        """The hook of a grad_fn (backward.PassNode): of grad_outputs it has made grad_inputs."""
         agent = self.agent
         if agent.dead:
             return
@@ -637,7 +638,7 @@ class Telling(native.base("Telling")):
             type(error).__name__, writers[0].name, where, found.group(1), found.group(2))
 
     def backward_begins(self, own):
-        """A pass into the parameters is looked at; own: the backward.Step of what it begins at."""
+        """A pass into the parameters is looked at; own: the backward.PassNode of what it begins at."""
         step = self.agent.steps.step
         if self._loss_step != step:
             self._loss_step = step

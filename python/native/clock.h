@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where the time of a step goes: the base of timing.Timing. All times are in seconds, read from the
+ * clock of Python's perf_counter. Time spent waiting inside libgradb belongs to no section.
+ */
+#ifndef GRADB_PYTHON_CLOCK_H
+#define GRADB_PYTHON_CLOCK_H
+
+#include "agent/gradb.h"
+#include "native.h"
+
+/* In the order of timing.py. */
+enum native_section {
+    SECTION_GAP,
+    SECTION_DATA,
+    SECTION_FORWARD,
+    SECTION_BACKWARD,
+    SECTION_OPTIMIZER,
+    SECTIONS
+};
+
+struct native_clock {
+    PyObject ob_base;
+    double away, since, left;    /* see timing.py */
+    double spent[SECTIONS];      /* in this step */
+    bool known[SECTIONS];        /* the step has had such a section */
+    bool on, has_data;           /* see timing.py */
+    enum native_section section; /* that runs now */
+};
+extern PyType_Spec native_clock_spec;
+extern PyTypeObject *native_clock_type;
+
+/* The section that runs from now on. */
+void native_turn(struct native_clock *clock, enum native_section section);
+
+/* The times of the step so far; -1 for a section that it has not had. */
+gradb_times native_times(const struct native_clock *clock);
+
+/* The times of the next step begin. */
+void native_restart(struct native_clock *clock);
+
+/* Around a call of libgradb that may wait for the debugger: releases the interpreter lock, and the
+ * clock stands still. */
+struct native_wait {
+    PyThreadState *state;
+    double began;
+};
+struct native_wait native_begin_wait(void);
+void native_end_wait(struct native_clock *clock, struct native_wait wait);
+
+#endif

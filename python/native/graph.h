@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/* Which node an operator is, and which node made a tensor: the tables of graph.Graph. */
+#ifndef GRADB_PYTHON_GRAPH_H
+#define GRADB_PYTHON_GRAPH_H
+
+#include "context.h"
+
+/* The items of an origin, a tuple in the tables of graph.Graph. */
+enum native_origin { ORIGIN_TENSOR, ORIGIN_VERSION, ORIGIN_NODE, ORIGIN_SLOT };
+
+/* The next node of the family that graph.Graph has under `key`, when everything about it is known;
+ * it counts as run. learnt: its inputs must be known too; else it only needs a number. NULL without
+ * an exception: it is not known, and nothing was counted. */
+PyObject *native_next_known(struct native_context *context, PyObject *key, bool learnt);
+
+/* Records that the tensor is the output `slot` of the node. Returns its origin. */
+PyObject *native_note_output(struct native_context *context, PyObject *tensor, PyObject *node,
+                             long slot);
+/* The same for a tensor that the node wrote in place, and with it all views of its memory. */
+PyObject *native_note_written(struct native_context *context, PyObject *tensor, PyObject *node,
+                              long slot);
+
+/* Leaves the node's mark on the tensor's grad_fn, where it has one. */
+int native_mark(PyObject *tensor, PyObject *node);
+
+#endif

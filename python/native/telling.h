@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+/* A node has run: noted in the tables of the step, and reported to libgradb where it is wanted. */
+#ifndef GRADB_PYTHON_TELLING_H
+#define GRADB_PYTHON_TELLING_H
+
+#include "context.h"
+
+/* tensors and records (origins, see graph.h) are tuples with one item per slot; before: a tuple of
+ * the tensors that the node was computed from. */
+int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
+               PyObject *before);
+
+/* ran(context, node, tensors, records): see Telling._ran. */
+PyObject *native_tell_ran(PyObject *module, PyObject *args);
+
+#endif
