@@ -200,8 +200,8 @@ static double time_ingest(const struct bytes *bytes, uint32_t nodes, struct gd_g
     double start = now();
     double took;
 
-    if (gd_graph_create(0, &graph, &err) ||
-        gd_ms_graph_load(graph, bytes->data, bytes->len, NULL, &info, &err)) {
+    if (gd_graph_create(0, &graph, &err) != GD_OK ||
+        gd_ms_graph_load(graph, bytes->data, bytes->len, NULL, &info, &err) != GD_OK) {
         die(err.text);
     }
     took = now() - start;

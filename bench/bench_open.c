@@ -35,7 +35,7 @@ int main(void)
         double start = bench_now();
 
         line[strcspn(line, "\n")] = '\0';
-        if (gd_archive_open(line, NULL, &archive, &err)) {
+        if (gd_archive_open(line, NULL, &archive, &err) != GD_OK) {
             fprintf(stderr, "bench_open: %s\n", err.text);
             return 1;
         }

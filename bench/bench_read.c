@@ -62,10 +62,12 @@ static uint64_t read_plain(const unsigned char *p, size_t size)
 uint64_t bench_read(const void *data, size_t size)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f"))
+    if (__builtin_cpu_supports("avx512f")) {
         return read_avx512(data, size);
-    if (__builtin_cpu_supports("avx2"))
+    }
+    if (__builtin_cpu_supports("avx2")) {
         return read_avx2(data, size);
+    }
 #endif
     return read_plain(data, size);
 }

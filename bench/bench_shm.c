@@ -82,7 +82,7 @@ static double fetch(struct bench *b)
     struct gd_err err;
     double start = bench_now();
     b->answered = false;
-    if (gd_target_fetch(target, &ref, NULL, on_tensor, b, &err) < 0) {
+    if (gd_target_fetch(target, &ref, NULL, on_tensor, b, &err) != GD_OK) {
         bench_fail("the fetch failed: %s", err.text);
     }
     until(b, &b->answered);
@@ -134,11 +134,11 @@ static void open_debugger(struct bench *b)
 {
     struct gd_err err;
     b->loop = ev_loop_new(EVFLAG_AUTO);
-    if (gd_debugger_create(&b->debugger, &err) < 0 ||
-        gd_debugger_observe(b->debugger, on_event, b) < 0 ||
-        gd_grpc_server_create(b->loop, &b->debugger->settings, &b->server, &err) < 0 ||
-        gd_v1_service_create(b->loop, b->debugger, b->server, &b->service, &err) < 0 ||
-        gd_grpc_server_listen(b->server, "127.0.0.1:0", &err) < 0) {
+    if (gd_debugger_create(&b->debugger, &err) != GD_OK ||
+        gd_debugger_observe(b->debugger, on_event, b) != GD_OK ||
+        gd_grpc_server_create(b->loop, &b->debugger->settings, &b->server, &err) != GD_OK ||
+        gd_v1_service_create(b->loop, b->debugger, b->server, &b->service, &err) != GD_OK ||
+        gd_grpc_server_listen(b->server, "127.0.0.1:0", &err) != GD_OK) {
         bench_fail("no debugger: %s", err.text);
     }
     snprintf(b->address, sizeof(b->address), "%s", gd_grpc_server_address(b->server));

@@ -31,8 +31,9 @@ static float random_number(void)
     uint64_t bits = random_bits();
     double sum = 0;
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         sum += (double)(bits >> (16 * i) & 0xffff) / 65536 - 0.5;
+    }
     return (float)(sum * sqrt(3));
 }
 
@@ -45,12 +46,13 @@ static void fill(enum gd_dtype dtype, unsigned char *data, size_t count)
         double wide = (double)x;
         uint16_t half = dtype == GD_FLOAT16 ? gd_float_to_half(x) : gd_float_to_bfloat16(x);
 
-        if (dtype == GD_FLOAT32)
+        if (dtype == GD_FLOAT32) {
             memcpy(data + i * item, &x, item);
-        else if (dtype == GD_FLOAT64)
+        } else if (dtype == GD_FLOAT64) {
             memcpy(data + i * item, &wide, item);
-        else
+        } else {
             memcpy(data + i * item, &half, item);
+        }
     }
 }
 
@@ -60,8 +62,9 @@ static struct gd_tensor *wrap(enum gd_dtype dtype, const void *data, size_t coun
     struct gd_tensor *tensor;
 
     if (gd_tensor_wrap(dtype, &shape, data, count * gd_dtype_size(dtype), NULL, NULL, &tensor,
-                       NULL))
+                       NULL) != GD_OK) {
         bench_fail("out of memory");
+    }
     return tensor;
 }
 
@@ -71,8 +74,9 @@ static double time_stats(const struct gd_tensor *cur, const struct gd_tensor *pr
     double start = bench_now();
     struct gd_stats s;
 
-    if (gd_stats_compute(cur, prev, &options, &s, NULL))
+    if (gd_stats_compute(cur, prev, &options, &s, NULL) != GD_OK) {
         bench_fail("the statistics failed");
+    }
     sink += s.positive;
     return bench_now() - start;
 }
@@ -120,8 +124,9 @@ static void against_a_previous_one(unsigned char *data)
     double ratio[MAX_PAIRS];
     unsigned n = pairs();
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         ratio[i] = time_read(data, 2 * BYTES) / time_stats(cur, prev, 1);
+    }
     bench_report("stats.prev", bench_median(ratio, n), 0.5, true);
     gd_tensor_unref(cur);
     gd_tensor_unref(prev);
@@ -133,8 +138,9 @@ static void two_threads(unsigned char *data)
     double ratio[MAX_PAIRS];
     unsigned n = pairs();
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         ratio[i] = time_stats(tensor, NULL, 1) / time_stats(tensor, NULL, 2);
+    }
     bench_report("stats.threads2", bench_median(ratio, n), 1.5, true);
     gd_tensor_unref(tensor);
 }
@@ -152,8 +158,9 @@ static void odd_data(const char *what, unsigned char *data, float every_other, f
 
         memcpy(data + i * sizeof(x), &x, sizeof(x));
     }
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         ratio[i] = time_read(data, BYTES) / time_stats(tensor, NULL, 1);
+    }
     bench_note("stats.float32 where %s: %.3f of the read", what, bench_median(ratio, n));
     gd_tensor_unref(tensor);
 }
@@ -167,11 +174,13 @@ static double time_numpy(const char *script, int fd)
     pid_t pid;
 
     snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-    if (pipe(out))
+    if (pipe(out)) {
         bench_fail("no pipe");
+    }
     pid = fork();
-    if (pid < 0)
+    if (pid < 0) {
         bench_fail("no process");
+    }
     if (pid == 0) {
         dup2(out[1], STDOUT_FILENO);
         execl("/usr/bin/python3", "python3", script, path, (char *)NULL);
@@ -179,12 +188,15 @@ static double time_numpy(const char *script, int fd)
     }
     close(out[1]);
     from = fdopen(out[0], "r");
-    if (!from || !fgets(line, sizeof(line), from))
+    if (!from || !fgets(line, sizeof(line), from)) {
         line[0] = '\0';
-    if (from)
+    }
+    if (from) {
         fclose(from);
-    if (waitpid(pid, &status, 0) != pid || status != 0)
+    }
+    if (waitpid(pid, &status, 0) != pid || status != 0) {
         return 0;
+    }
     return strtod(line, NULL);
 }
 
@@ -197,8 +209,9 @@ static void against_numpy(const char *script, const unsigned char *data)
     for (size_t at = 0; at < BYTES;) {
         ssize_t n = write(fd, data + at, BYTES - at);
 
-        if (n <= 0)
+        if (n <= 0) {
             bench_fail("cannot lend numpy the array");
+        }
         at += (size_t)n;
     }
     for (int i = 0; i < 3; i++) {
@@ -210,8 +223,9 @@ static void against_numpy(const char *script, const unsigned char *data)
             break;
         }
         ratio[i] = seconds / stats;
-        if (i == 2)
+        if (i == 2) {
             bench_report("stats.numpy", bench_median(ratio, 3), 10, true);
+        }
     }
     close(fd);
     gd_tensor_unref(tensor);
@@ -239,8 +253,9 @@ static void error_of_many(const char *name, unsigned char *data, float offset, f
         memcpy(&x, data + i * sizeof(x), sizeof(x));
         m2 += ((long double)x - mean) * ((long double)x - mean);
     }
-    if (gd_stats_compute(tensor, NULL, NULL, &s, NULL))
+    if (gd_stats_compute(tensor, NULL, NULL, &s, NULL) != GD_OK) {
         bench_fail("the statistics failed");
+    }
     error = (double)(fabsl((long double)s.mean - mean) / (abs / MANY));
     error = fmax(error, (double)fabsl((long double)s.sum_sq / sq - 1));
     error = fmax(error, (double)fabsl((long double)s.std / sqrtl(m2 / MANY) - 1));
@@ -256,11 +271,13 @@ int main(int argc, char **argv)
     unsigned char *data = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
-    if (data == MAP_FAILED)
+    if (data == MAP_FAILED) {
         bench_fail("no memory");
+    }
     against_a_read("stats.float32", GD_FLOAT32, 0.85, data);
-    if (argc > 1)
+    if (argc > 1) {
         against_numpy(argv[1], data);
+    }
     two_threads(data);
     fill(GD_FLOAT32, data + BYTES, BYTES / sizeof(float));
     against_a_previous_one(data);

@@ -222,9 +222,9 @@ static const char *sequence_of(int key)
 /* Those that mean something in the tree, but for the one that leaves the panes. */
 static const struct tui_key *next_key(const struct tui_key *key)
 {
-    for (key = key == NULL ? tui_keys : key + 1; key->name != NULL; key++) {
+    for (key = !key ? tui_keys : key + 1; key->name; key++) {
         if ((key->panes & 1U << TUI_TREE) != 0 && !key->single && key->request != TUI_PLAIN &&
-            sequence_of(key->key) != NULL) {
+            sequence_of(key->key)) {
             return key;
         }
     }
@@ -307,7 +307,7 @@ static bool step_keys(struct bench *bench)
         if (bench->at % (6 * REPEATS) == 0) {
             bench->key = next_key(bench->key);
         }
-        if (bench->key == NULL) {
+        if (!bench->key) {
             return false;
         }
         type_key(bench);
@@ -337,7 +337,7 @@ static void step(struct bench *bench)
 /* A command's own work is no frame: why it took long is not the screen's matter. */
 static bool runs_command(const struct bench *bench)
 {
-    return bench->key != NULL && bench->key->request == TUI_COMMAND;
+    return bench->key && bench->key->request == TUI_COMMAND;
 }
 
 static void note_frame(struct bench *bench, double seconds)
@@ -352,7 +352,7 @@ static void note_frame(struct bench *bench, double seconds)
     if (bench->frame_count == bench->frame_room) {
         bench->frame_room = bench->frame_room * 2 + 64;
         bench->frames = realloc(bench->frames, bench->frame_room * sizeof(*bench->frames));
-        if (bench->frames == NULL) {
+        if (!bench->frames) {
             bench_fail("memory");
         }
     }
@@ -360,7 +360,7 @@ static void note_frame(struct bench *bench, double seconds)
     if (seconds > bench->worst) {
         bench->worst = seconds;
         snprintf(bench->worst_key, sizeof(bench->worst_key), "%s",
-                 bench->key != NULL ? bench->key->name : "j");
+                 bench->key ? bench->key->name : "j");
     }
 }
 
@@ -488,7 +488,7 @@ int main(int argc, char **argv)
         bench_fail("at least %d nodes are needed", 2 * BLOCK_NODES);
     }
     alarm(GIVE_UP);
-    if (mkdtemp(home) == NULL || setenv("XDG_STATE_HOME", home, 1) != 0 ||
+    if (!mkdtemp(home) || setenv("XDG_STATE_HOME", home, 1) != 0 ||
         setenv("TERM", "xterm-256color", 1) != 0 || setenv("LC_ALL", "C.UTF-8", 1) != 0) {
         bench_fail("a directory of its own");
     }

@@ -71,7 +71,7 @@ static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int events)
 {
     struct app *app = watcher->data;
 
-    if (app->resident != NULL) {
+    if (app->resident) {
         resident_hangup(app->resident);
         return;
     }
@@ -133,8 +133,8 @@ static bool wants_color(const struct app_options *options)
     if (options->color != APP_AUTO) {
         return options->color == APP_ALWAYS;
     }
-    return isatty(STDOUT_FILENO) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
-           term[0] != '\0' && strcmp(term, "dumb") != 0;
+    return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0') && term && term[0] != '\0' &&
+           strcmp(term, "dumb") != 0;
 }
 
 static bool has_utf8(void)
@@ -174,9 +174,9 @@ static void read_rc(struct app *app)
     char path[4096];
     int len = -1;
 
-    if (config != NULL && config[0] == '/') {
+    if (config && config[0] == '/') {
         len = snprintf(path, sizeof(path), "%s/gradb/gradbrc", config);
-    } else if (home != NULL && home[0] == '/') {
+    } else if (home && home[0] == '/') {
         len = snprintf(path, sizeof(path), "%s/.config/gradb/gradbrc", home);
     }
     if (len < 0 || (size_t)len >= sizeof(path) || access(path, F_OK) != 0) {
@@ -259,10 +259,10 @@ static void run_terminals(struct app *app, bool panes)
                 break;
             }
         }
-        while (!repl_wants_quit(app->repl) && app->resident != NULL && !repl_has_left(app->repl)) {
+        while (!repl_wants_quit(app->repl) && app->resident && !repl_has_left(app->repl)) {
             ev_run(app->loop, EVRUN_ONCE); /* the SIGHUP that a front end's end announced */
         }
-    } while (!repl_wants_quit(app->repl) && app->resident != NULL && next_terminal(app));
+    } while (!repl_wants_quit(app->repl) && app->resident && next_terminal(app));
     tui_guard_end();
     tui_forget();
 }
@@ -331,7 +331,7 @@ static int run_session(struct app *app)
     const struct app_options *options = app->options;
     struct gd_err err = {.code = GD_OK};
 
-    if (options->listen_address != NULL) {
+    if (options->listen_address) {
         repl_set_listen(app->repl, options->listen_address);
     }
     start_signal(app, &app->interrupt, on_interrupt, SIGINT);
@@ -370,7 +370,7 @@ int app_run(const struct app_options *options)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, not the end */
     app.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     app.loop = ev_default_loop(EVFLAG_AUTO);
-    if (app.loop == NULL) {
+    if (!app.loop) {
         fprintf(stderr, "error: no event loop can be made\n");
         return STATUS_FAILED;
     }

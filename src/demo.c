@@ -23,7 +23,7 @@ static bool find_program(char *out, size_t size)
     const char *named = getenv("GRADB_DEMO");
     char self[PATH_MAX];
 
-    if (named != NULL && named[0] != '\0') {
+    if (named && named[0] != '\0') {
         return (size_t)snprintf(out, size, "%s", named) < size;
     }
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -64,7 +64,7 @@ static const struct {
 static int play_tour(struct repl *repl)
 {
     for (size_t i = 0; i < sizeof(tour) / sizeof(tour[0]); i++) {
-        if (tour[i].say != NULL) {
+        if (tour[i].say) {
             printf("\n# %s\n", tour[i].say);
         }
         printf("(gradb) %s\n", tour[i].command);
@@ -75,7 +75,7 @@ static int play_tour(struct repl *repl)
         }
     }
     const struct gd_session *session = repl_debugger(repl)->current;
-    if (session == NULL || session->stop.reason != GD_STOP_HIT) {
+    if (!session || session->stop.reason != GD_STOP_HIT) {
         fprintf(stderr, "error: the demo's training did not go wrong\n");
         return GD_ESTATE;
     }
@@ -94,7 +94,7 @@ int demo_start(struct repl *repl, bool terminal)
     static char path[PATH_MAX];
     char found[PATH_MAX];
 
-    if (!find_program(found, sizeof(found)) || realpath(found, path) == NULL) {
+    if (!find_program(found, sizeof(found)) || !realpath(found, path)) {
         fprintf(stderr, "error: the demo's trainer is not here: GRADB_DEMO may name it\n");
         return GD_ENOTFOUND;
     }

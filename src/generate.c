@@ -14,7 +14,7 @@
 
 static void each_option(void (*fn)(const struct program_option *option))
 {
-    for (const struct program_option *o = program_options; o->name != NULL; o++) {
+    for (const struct program_option *o = program_options; o->name; o++) {
         fn(o);
     }
 }
@@ -49,7 +49,7 @@ static void make_bash(void)
            "    case $prev in\n"
            "    -x) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
            "    -ex) COMPREPLY=($(compgen -W \"");
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         printf("%s ", c->name);
     }
     printf("\" -- \"$cur\")); return ;;\n"
@@ -89,7 +89,7 @@ static void zsh_option(const struct program_option *option)
         printf(":when:(auto always never)");
     } else if (strcmp(option->name, "-ex") == 0) {
         printf(":command:_gradb_commands");
-    } else if (option->argument != NULL) {
+    } else if (option->argument) {
         printf(":address:");
     }
     printf("' \\\n");
@@ -101,7 +101,7 @@ static void make_zsh(void)
            "# zsh completion for gradb; made by gradb --generate zsh\n"
            "_gradb_commands() {\n"
            "  local -a commands=(\n");
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         printf("    '%s:", c->name);
         put_single_quoted(c->summary);
         printf("'\n");
@@ -145,7 +145,7 @@ static void fish_option(const struct program_option *option)
         printf(" -r -F");
     } else if (strcmp(name, "--color") == 0) {
         printf(" -x -a 'auto always never'");
-    } else if (option->argument != NULL) {
+    } else if (option->argument) {
         printf(" -x");
     }
     printf(" -d '");
@@ -205,7 +205,7 @@ static void put_help(const char *help)
     bool example = false;
     bool begun = false;
 
-    while (help != NULL && *help != '\0') {
+    while (help && *help != '\0') {
         size_t len = strcspn(help, "\n");
         bool indented = len > 2 && help[0] == ' ' && help[1] == ' ';
         char line[512];
@@ -237,7 +237,7 @@ static void man_option(const struct program_option *option)
 {
     printf(".TP\n.B ");
     put_roff(option->name);
-    if (option->argument != NULL) {
+    if (option->argument) {
         printf("%s\\fI", option->joined ? "=" : " ");
         put_roff(option->argument);
         printf("\\fR");
@@ -254,16 +254,16 @@ static void man_command(const struct command *command)
     printf("\"\n");
     put_roff(command->summary);
     puts(".");
-    if (command->aliases != NULL && command->aliases[0] != '\0') {
+    if (command->aliases && command->aliases[0] != '\0') {
         printf("Short forms: ");
         put_roff(command->aliases);
         puts(".");
     }
-    if (command->help != NULL && command->help[0] != '\0') {
+    if (command->help && command->help[0] != '\0') {
         puts(".PP");
         put_help(command->help);
     }
-    for (const struct command *s = command->sub; s != NULL && s->name != NULL; s++) {
+    for (const struct command *s = command->sub; s && s->name; s++) {
         printf(".TP\n.B ");
         put_roff(s->usage);
         putchar('\n');
@@ -365,12 +365,12 @@ static void make_man(void)
          "An empty line repeats stepping and listing commands.\n"
          "\\(dq> FILE\\(dq at the end sends the output to a file, \\(dq&\\(dq runs in the "
          "background, lines that begin with # are comments.");
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         man_command(c);
     }
     puts(".SH SETTINGS\n"
          "\\fBset\\fR \\fINAME VALUE\\fR changes one, \\fBshow\\fR \\fINAME\\fR shows it.");
-    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+    for (const struct setting *s = settings_table; s->name; s++) {
         man_setting(s);
     }
     man_end();
@@ -383,14 +383,14 @@ static cJSON *command_json(const struct command *command)
     cJSON *object = cJSON_CreateObject();
 
     cJSON_AddStringToObject(object, "name", command->name);
-    cJSON_AddStringToObject(object, "aliases", command->aliases != NULL ? command->aliases : "");
-    cJSON_AddStringToObject(object, "group", command->group != NULL ? command->group : "");
+    cJSON_AddStringToObject(object, "aliases", command->aliases ? command->aliases : "");
+    cJSON_AddStringToObject(object, "group", command->group ? command->group : "");
     cJSON_AddStringToObject(object, "usage", command->usage);
     cJSON_AddStringToObject(object, "summary", command->summary);
-    cJSON_AddStringToObject(object, "help", command->help != NULL ? command->help : "");
-    if (command->sub != NULL) {
+    cJSON_AddStringToObject(object, "help", command->help ? command->help : "");
+    if (command->sub) {
         cJSON *subs = cJSON_AddArrayToObject(object, "sub");
-        for (const struct command *s = command->sub; s->name != NULL; s++) {
+        for (const struct command *s = command->sub; s->name; s++) {
             cJSON_AddItemToArray(subs, command_json(s));
         }
     }
@@ -401,11 +401,11 @@ static void make_json(void)
 {
     cJSON *list = cJSON_CreateArray();
 
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         cJSON_AddItemToArray(list, command_json(c));
     }
     char *text = cJSON_Print(list);
-    if (text != NULL) {
+    if (text) {
         puts(text);
     }
     free(text);

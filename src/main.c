@@ -25,13 +25,13 @@ static void print_help(void)
          "  demo              debug the little transformer that comes with gradb\n"
          "  sessions          list the gradbs that have a terminal or outlived it\n"
          "  attach [NAME]     take one of them over to this terminal\n");
-    for (const struct program_option *o = program_options; o->name != NULL; o++) {
+    for (const struct program_option *o = program_options; o->name; o++) {
         char left[64];
         snprintf(left, sizeof(left), "%s%s%s", o->name,
-                 o->argument == NULL ? ""
-                 : o->joined         ? "="
-                                     : " ",
-                 o->argument != NULL ? o->argument : "");
+                 !o->argument ? ""
+                 : o->joined  ? "="
+                              : " ",
+                 o->argument ? o->argument : "");
         printf("  %-16s  %s\n", left, o->text);
     }
     puts("\nExit status: 0 good; in batch mode 1 a command failed, 3 no training process was "
@@ -140,7 +140,7 @@ static int take_session_mode(struct app_options *options, const char *mode, int 
             options->take = true;
         } else if (!attach && strcmp(argv[at], "--json") == 0) {
             options->json = true;
-        } else if (attach && options->session == NULL && argv[at][0] != '-') {
+        } else if (attach && !options->session && argv[at][0] != '-') {
             options->session = argv[at];
         } else {
             return usage("one argument too many: ", argv[at]);
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     setlocale(LC_COLLATE, "");
     options.commands = calloc((size_t)argc + 1, sizeof(*options.commands));
-    if (options.commands == NULL) {
+    if (!options.commands) {
         return usage("out of memory", "");
     }
     opterr = 0;

@@ -48,7 +48,7 @@ static int file_add(struct bytes *bytes, const char *path, char *why, size_t why
     uint8_t chunk[16384];
     int rc = 0;
     while (rc == 0 && bytes->count < MAX_BYTES) {
-        size_t got = fread(chunk, 1, sizeof chunk, file);
+        size_t got = fread(chunk, 1, sizeof(chunk), file);
         if (got == 0) {
             break;
         }
@@ -93,8 +93,8 @@ static int directory_add(struct bytes *bytes, const char *path, int depth, char 
     for (int i = 0; i < count; i++) {
         char full[PATH_SIZE];
         struct stat st;
-        int len = snprintf(full, sizeof full, "%s/%s", path, entries[i]->d_name);
-        if (rc == 0 && len < (int)sizeof full && lstat(full, &st) == 0) {
+        int len = snprintf(full, sizeof(full), "%s/%s", path, entries[i]->d_name);
+        if (rc == 0 && len < (int)sizeof(full) && lstat(full, &st) == 0) {
             if (S_ISDIR(st.st_mode) && depth < MAX_DEPTH) {
                 rc = directory_add(bytes, full, depth + 1, why, why_size);
             } else if (S_ISREG(st.st_mode) && is_source(entries[i]->d_name)) {

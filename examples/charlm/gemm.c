@@ -80,7 +80,7 @@ static void pack(float *out, const float *in, size_t in_k, size_t in_w, size_t k
 {
     if (in_w == 1 && have == width) {
         for (size_t p = 0; p < k; p++) {
-            memcpy(out + p * width, in + p * in_k, width * sizeof *out);
+            memcpy(out + p * width, in + p * in_k, width * sizeof(*out));
         }
         return;
     }

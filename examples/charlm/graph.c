@@ -17,7 +17,7 @@ static void out_of_memory(void)
 
 struct graph *graph_create(struct pool *pool)
 {
-    struct graph *graph = calloc(1, sizeof *graph);
+    struct graph *graph = calloc(1, sizeof(*graph));
     if (!graph) {
         out_of_memory();
     }
@@ -57,7 +57,7 @@ void *graph_alloc(struct graph *graph, size_t bytes)
 {
     if (graph->owned_count == graph->owned_cap) {
         size_t cap = graph->owned_cap ? 2 * graph->owned_cap : 64;
-        void **bigger = realloc(graph->owned, cap * sizeof *bigger);
+        void **bigger = realloc(graph->owned, cap * sizeof(*bigger));
         if (!bigger) {
             out_of_memory();
         }
@@ -79,7 +79,7 @@ const char *graph_printf(struct graph *graph, const char *format, ...)
     char text[640];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     size_t size = strlen(text) + 1;
     char *copy = graph_alloc(graph, size);
@@ -94,7 +94,7 @@ void graph_enter(struct graph *graph, const char *name, struct source_pos at)
     graph->entered[graph->depth].at = at;
     graph->entered[graph->depth].scope_len = len;
     graph->depth++;
-    snprintf(graph->scope + len, sizeof graph->scope - len, "%s%s", len ? "/" : "", name);
+    snprintf(graph->scope + len, sizeof(graph->scope) - len, "%s%s", len ? "/" : "", name);
 }
 
 void graph_leave(struct graph *graph)
@@ -125,7 +125,7 @@ static int frames_fill(const struct graph *graph, struct source_pos at,
 
 static struct tensor *tensor_shaped(struct graph *graph, int rank, const size_t *dim)
 {
-    struct tensor *t = graph_alloc(graph, sizeof *t);
+    struct tensor *t = graph_alloc(graph, sizeof(*t));
     t->rank = rank;
     t->count = 1;
     for (int i = 0; i < rank; i++) {
@@ -169,14 +169,14 @@ struct op *graph_op(struct graph *graph, struct source_pos at, const char *type,
                     void (*run)(struct graph *, struct op *), struct tensor *const *in,
                     size_t in_count)
 {
-    struct op *op = graph_alloc(graph, sizeof *op);
+    struct op *op = graph_alloc(graph, sizeof(*op));
     op->name = graph_printf(graph, "%s/%s-op%zu", graph->scope, type, graph->op_count + 1);
     op->type = type;
     op->phase = graph->phase;
     op->run = run;
     op->half = graph->half;
-    op->in = graph_alloc(graph, in_count * sizeof *op->in);
-    memcpy(op->in, in, in_count * sizeof *op->in);
+    op->in = graph_alloc(graph, in_count * sizeof(*op->in));
+    memcpy(op->in, in, in_count * sizeof(*op->in));
     op->in_count = in_count;
     op->frame_count = frames_fill(graph, at, op->frames);
     list_grow(&graph->ops, graph->op_count);

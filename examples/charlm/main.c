@@ -228,7 +228,7 @@ static void one_step(struct train *t, struct trace *trace)
 static void checkpoint(const struct train *t, const char *dir, struct trace *trace)
 {
     char text[1100];
-    int rc = train_save(t, dir, text, sizeof text);
+    int rc = train_save(t, dir, text, sizeof(text));
     say(rc == 0 ? "checkpoint %s" : "charlm: %s", text);
     trace_checkpoint(trace, t->step, text, rc == 0);
 }
@@ -264,7 +264,7 @@ int main(int argc, char **argv)
     options_parse(&p, argc, argv);
     struct train *t;
     char why[1200];
-    if (train_create(&p.train, &t, why, sizeof why) != 0) {
+    if (train_create(&p.train, &t, why, sizeof(why)) != 0) {
         fprintf(stderr, "charlm: %s\n", why);
         return 1;
     }

@@ -21,7 +21,7 @@ static struct param *param_add(struct model *m, struct source_pos at, const char
     struct param *p = &m->params[m->param_count++];
     p->value = graph_leaf(m->graph, at, name, "Parameter", false, rank,
                           rank == 2 ? (size_t[]){rows, cols} : (size_t[]){cols, 0});
-    p->name = p->value->name + sizeof "Default/network";
+    p->name = p->value->name + sizeof("Default/network");
     p->decays = rank == 2;
     return p;
 }
@@ -282,12 +282,12 @@ static void batch_make(struct model *m)
 
 struct model *model_create(const struct config *config, struct graph *graph)
 {
-    struct model *m = graph_alloc(graph, sizeof *m);
+    struct model *m = graph_alloc(graph, sizeof(*m));
     m->config = *config;
     m->config.activation = fault_activation(config->fault, config->activation);
     m->graph = graph;
-    m->blocks = graph_alloc(graph, config->layers * sizeof *m->blocks);
-    m->params = graph_alloc(graph, (config->layers * PER_BLOCK + OTHERS) * sizeof *m->params);
+    m->blocks = graph_alloc(graph, config->layers * sizeof(*m->blocks));
+    m->params = graph_alloc(graph, (config->layers * PER_BLOCK + OTHERS) * sizeof(*m->params));
     m->attn_scale = 1.0f / sqrtf((float)(config->width / config->heads));
     m->logit_scale = m->loss_scale = 1.0f;
     batch_make(m);

@@ -16,7 +16,7 @@ static inline float fast_exp(float x)
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
     float t = x * 1.44269504f + magic;
     uint32_t bits;
-    memcpy(&bits, &t, sizeof bits);
+    memcpy(&bits, &t, sizeof(bits));
     float n = t - magic;
     float r = x - n * 0.693359375f + n * 2.12194440e-4f;
     float p = 1.98756915e-4f;
@@ -28,7 +28,7 @@ static inline float fast_exp(float x)
     p = p * r * r + r + 1.0f;
     bits = (bits << 23) + 0x3f800000u; /* 2^n: the magic's own low bits shift out */
     float scale;
-    memcpy(&scale, &bits, sizeof scale);
+    memcpy(&scale, &bits, sizeof(scale));
     float y = p * scale;
     y = x < -87.0f ? 0.0f : y;
     return x > 88.0f ? HUGE_VALF : y;
@@ -42,14 +42,14 @@ static inline float fast_tanh(float x)
 void ops_gather(float *out, const float *table, const int32_t *ids, size_t count, size_t cols)
 {
     for (size_t i = 0; i < count; i++) {
-        memcpy(out + i * cols, table + (size_t)ids[i] * cols, cols * sizeof *out);
+        memcpy(out + i * cols, table + (size_t)ids[i] * cols, cols * sizeof(*out));
     }
 }
 
 void ops_gather_grad(float *table_grad, size_t table_rows, const float *grad, const int32_t *ids,
                      size_t count, size_t cols)
 {
-    memset(table_grad, 0, table_rows * cols * sizeof *table_grad);
+    memset(table_grad, 0, table_rows * cols * sizeof(*table_grad));
     for (size_t i = 0; i < count; i++) {
         float *row = table_grad + (size_t)ids[i] * cols;
         for (size_t c = 0; c < cols; c++) {
@@ -69,7 +69,7 @@ void ops_add_repeated(float *out, const float *x, const float *y, size_t count, 
 
 void ops_sum_repeated(float *out, const float *grad, size_t count, size_t period)
 {
-    memset(out, 0, period * sizeof *out);
+    memset(out, 0, period * sizeof(*out));
     for (size_t base = 0; base < count; base += period) {
         for (size_t i = 0; i < period; i++) {
             out[i] += grad[base + i];
@@ -174,8 +174,8 @@ void ops_layernorm_grad(struct pool *pool, float *x_grad, float *weight_grad, fl
                           .rows = rows,
                           .cols = cols};
     pool_for(pool, rows, 1, GRAIN_CHEAP / cols + 1, layernorm_grad_rows, &l);
-    memset(weight_grad, 0, cols * sizeof *weight_grad);
-    memset(bias_grad, 0, cols * sizeof *bias_grad);
+    memset(weight_grad, 0, cols * sizeof(*weight_grad));
+    memset(bias_grad, 0, cols * sizeof(*bias_grad));
     for (size_t row = 0; row < rows; row++) {
         for (size_t i = 0; i < cols; i++) {
             float g = grad[row * cols + i];
@@ -325,7 +325,7 @@ void ops_mask(float *out, const float *x, float value, size_t matrices, size_t s
     for (size_t m = 0; m < matrices; m++) {
         for (size_t row = 0; row < size; row++) {
             size_t base = (m * size + row) * size;
-            memcpy(out + base, x + base, (row + 1) * sizeof *out);
+            memcpy(out + base, x + base, (row + 1) * sizeof(*out));
             for (size_t col = row + 1; col < size; col++) {
                 out[base + col] = value;
             }
@@ -346,7 +346,7 @@ void ops_split_heads(float *const *out, const float *x, const struct heads *s, s
         for (size_t t = 0; t < s->time; t++) {
             for (size_t p = 0; p < parts; p++) {
                 for (size_t h = 0; h < s->heads; h++) {
-                    memcpy(out[p] + head_offset(s, b, h, t), x, s->dim * sizeof *x);
+                    memcpy(out[p] + head_offset(s, b, h, t), x, s->dim * sizeof(*x));
                     x += s->dim;
                 }
             }
@@ -360,7 +360,7 @@ void ops_merge_heads(float *out, const float *const *x, const struct heads *s, s
         for (size_t t = 0; t < s->time; t++) {
             for (size_t p = 0; p < parts; p++) {
                 for (size_t h = 0; h < s->heads; h++) {
-                    memcpy(out, x[p] + head_offset(s, b, h, t), s->dim * sizeof *out);
+                    memcpy(out, x[p] + head_offset(s, b, h, t), s->dim * sizeof(*out));
                     out += s->dim;
                 }
             }
@@ -379,7 +379,7 @@ void ops_pick(float *out, const float *x, const int32_t *ids, size_t rows, size_
 
 void ops_pick_grad(float *x_grad, const float *grad, const int32_t *ids, size_t rows, size_t cols)
 {
-    memset(x_grad, 0, rows * cols * sizeof *x_grad);
+    memset(x_grad, 0, rows * cols * sizeof(*x_grad));
     for (size_t i = 0; i < rows; i++) {
         x_grad[i * cols + (size_t)ids[i]] = grad[i];
     }

@@ -47,7 +47,7 @@ static struct tensor *moment_make(struct graph *g, const char *prefix, const str
     char name[256];
     size_t len = strlen(prefix);
     memcpy(name, prefix, len);
-    for (const char *c = p->name; *c && len + 1 < sizeof name; c++) {
+    for (const char *c = p->name; *c && len + 1 < sizeof(name); c++) {
         name[len++] = *c == '/' ? '.' : *c;
     }
     name[len] = '\0';
@@ -89,7 +89,7 @@ static void clip_make(struct optim *o)
 struct optim *optim_create(struct model *model, float max_norm, float decay)
 {
     struct graph *g = model->graph;
-    struct optim *o = graph_alloc(g, sizeof *o);
+    struct optim *o = graph_alloc(g, sizeof(*o));
     o->model = model;
     o->max_norm = max_norm;
     o->decay = decay;

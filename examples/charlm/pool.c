@@ -97,14 +97,14 @@ static void job_announce(struct pool *pool)
 
 struct pool *pool_create(int threads)
 {
-    struct pool *pool = calloc(1, sizeof *pool);
+    struct pool *pool = calloc(1, sizeof(*pool));
     if (!pool) {
         return NULL;
     }
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pool->threads = 1;
-    pool->workers = calloc((size_t)(threads > 1 ? threads - 1 : 1), sizeof *pool->workers);
+    pool->workers = calloc((size_t)(threads > 1 ? threads - 1 : 1), sizeof(*pool->workers));
     for (int i = 1; pool->workers && i < threads; i++) {
         struct worker *worker = &pool->workers[i - 1];
         *worker = (struct worker){.pool = pool, .number = i};

@@ -77,7 +77,7 @@ static void op_add(struct trace *trace, struct op *op)
         attr[i].name = op->attr[i].name;
         attr[i].value = graph_printf(trace->graph, "%g", op->attr[i].value);
     }
-    gradb_input *in = calloc(op->in_count + 1, sizeof *in);
+    gradb_input *in = calloc(op->in_count + 1, sizeof(*in));
     for (size_t i = 0; in && i < op->in_count; i++) {
         const struct tensor *t = op->in[i];
         in[i].node = t->producer ? t->producer->trace_node : t->trace_node;
@@ -114,7 +114,7 @@ struct trace *trace_open(struct graph *graph)
     if (!handle) {
         return NULL;
     }
-    struct trace *trace = calloc(1, sizeof *trace);
+    struct trace *trace = calloc(1, sizeof(*trace));
     if (!trace) {
         gradb_close(handle, "out of memory");
         return NULL;
@@ -189,9 +189,10 @@ void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool 
         return;
     }
     if (saved) {
-        snprintf(line, sizeof line, "checkpoint of step %" PRId64 ": %s", step, path ? path : text);
+        snprintf(line, sizeof(line), "checkpoint of step %" PRId64 ": %s", step,
+                 path ? path : text);
     } else {
-        snprintf(line, sizeof line, "the checkpoint of step %" PRId64 " failed: %s", step, text);
+        snprintf(line, sizeof(line), "the checkpoint of step %" PRId64 " failed: %s", step, text);
     }
     gradb_event(trace->gradb, "checkpoint", line, 0);
     free(path);

@@ -14,7 +14,7 @@
 int train_create(const struct train_options *options, struct train **ret, char *why,
                  size_t why_size)
 {
-    struct train *t = calloc(1, sizeof *t);
+    struct train *t = calloc(1, sizeof(*t));
     if (!t) {
         snprintf(why, why_size, "out of memory");
         return -1;
@@ -96,7 +96,7 @@ static int parameters_write(const struct train *t, FILE *file)
     for (size_t i = 0; i < t->model->param_count; i++) {
         const struct param *p = &t->model->params[i];
         fprintf(file, "\n%s %zu\n", p->name, p->value->count);
-        fwrite(p->value->f, sizeof *p->value->f, p->value->count, file);
+        fwrite(p->value->f, sizeof(*p->value->f), p->value->count, file);
     }
     return ferror(file) || fflush(file) != 0 || fsync(fileno(file)) != 0 ? -1 : 0;
 }
@@ -105,8 +105,8 @@ int train_save(const struct train *t, const char *dir, char *why, size_t why_siz
 {
     char path[1024];
     char temporary[1040];
-    snprintf(path, sizeof path, "%s/charlm-%lld.bin", dir, (long long)t->step);
-    snprintf(temporary, sizeof temporary, "%s.part", path);
+    snprintf(path, sizeof(path), "%s/charlm-%lld.bin", dir, (long long)t->step);
+    snprintf(temporary, sizeof(temporary), "%s.part", path);
     FILE *file = fopen(temporary, "wb");
     int rc = file ? parameters_write(t, file) : -1;
     int saved = errno;

@@ -129,7 +129,7 @@ static bool capture_slots(struct agent *a, gradb_node id)
         if (value.tensor.data == (*copy ? (*copy)->data : NULL)) {
             continue; /* the captured value is the current one */
         }
-        if (gd_shape_bytes(&value.tensor.shape, value.tensor.dtype, &bytes, NULL) < 0 ||
+        if (gd_shape_bytes(&value.tensor.shape, value.tensor.dtype, &bytes, NULL) != GD_OK ||
             is_too_much(a, &a->nodes[id], *copy, bytes)) {
             a->nodes[id].flags |= NODE_LEFT_OUT;
             continue;

@@ -139,11 +139,11 @@ static void close_tensor(const struct agent *a, struct agent_digest *d)
 static int answer(struct agent_io *io)
 {
     struct agent_digest *d = &io->digest;
-    int code;
+    int rc;
     if (d->text.failed) {
         char text[TEXT];
         snprintf(text, sizeof(text), "the answer has more than %zu bytes: ask for less", MAX_REPLY);
-        code = agent_values_refuse(io, d->request, CODE(TOO_LARGE), text);
+        rc = agent_values_refuse(io, d->request, CODE(TOO_LARGE), text);
     } else {
         Gradb__V1__CommandReply m = GRADB__V1__COMMAND_REPLY__INIT;
         agent_from from = GRADB__V1__FROM_TRAINER__INIT;
@@ -151,10 +151,10 @@ static int answer(struct agent_io *io)
         m.text = (char *)(uintptr_t)gd_buf_text(&d->text);
         from.msg_case = GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY;
         from.command_reply = &m;
-        code = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &from);
     }
     agent_digest_end(io);
-    return code;
+    return rc;
 }
 
 int agent_digest_begin(struct agent_io *io, const Gradb__V1__Command *command, char text[TEXT])

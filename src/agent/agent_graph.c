@@ -87,7 +87,7 @@ bool agent_slot_set(struct agent_slot *slot, const gradb_tensor *tensor)
     slot->rank = (uint8_t)tensor->rank;
     slot->data = tensor->data;
     slot->checked = tensor->data != NULL;
-    slot->bound = tensor->data != NULL || gd_shape_count(&shape) == 0;
+    slot->bound = tensor->data || gd_shape_count(&shape) == 0;
     return true;
 }
 
@@ -679,9 +679,9 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     if (graph.commit && sync) {
         graph.sequence = next.sync = a->sync_wanted;
     }
-    int code = GD_OK;
+    int rc = GD_OK;
     if (chunk.failed) {
-        code = GD_ENOMEM;
+        rc = GD_ENOMEM;
     } else if (any || graph.commit) {
         agent_from from = GRADB__V1__FROM_TRAINER__INIT;
         from.msg_case = GRADB__V1__FROM_TRAINER__MSG_GRAPH;
@@ -693,9 +693,9 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
             next.uncommitted = !graph.commit;
             *cursor = next;
         } else {
-            code = GD_ENOMEM;
+            rc = GD_ENOMEM;
         }
     }
     gd_arena_deinit(&chunk.arena);
-    return code;
+    return rc;
 }

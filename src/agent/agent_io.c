@@ -144,9 +144,9 @@ static void try_connect(struct agent_io *io)
     struct agent *a = io->agent;
     struct gd_err err = {0};
     int fd = -1;
-    int code = gd_grpc_connect(a->address, io->address_index, &fd, &err);
-    if (code < 0) {
-        tell_bad_place(a, code, &err);
+    int rc = gd_grpc_connect(a->address, io->address_index, &fd, &err);
+    if (rc != GD_OK) {
+        tell_bad_place(a, rc, &err);
         lost(io, io->address_index && io->close_text[0] ? io->close_text : err.text);
         return;
     }
@@ -198,7 +198,7 @@ static void meet(struct agent_io *io)
                  "GRADB_TOKEN to what `show token` says there");
         agent_refused(a, why);
         lost(io, why);
-    } else if (agent_wire_greet(io) < 0) {
+    } else if (agent_wire_greet(io) != GD_OK) {
         lost(io, "out of memory or of random bytes");
     }
 }
@@ -208,7 +208,7 @@ static void connected(struct agent_io *io)
     struct agent *a = io->agent;
     struct gd_err err = {0};
     io->connecting = false;
-    if (gd_grpc_connect_finish(atomic_load(&a->socket), &err) < 0) {
+    if (gd_grpc_connect_finish(atomic_load(&a->socket), &err) != GD_OK) {
         next_address(io, err.text);
         return;
     }
@@ -218,9 +218,10 @@ static void connected(struct agent_io *io)
     io->met = false;
     io->listener = gd_uid_of_listener(atomic_load(&a->socket));
     io->refusal[0] = '\0';
-    if (gd_grpc_client_create(local ? "localhost" : a->address, MAX_MESSAGE, &io->client, &err) <
-            0 ||
-        gd_grpc_client_start(io->client, PATH, NULL, 0, &agent_wire_ops, io, &io->call, &err) < 0) {
+    if (gd_grpc_client_create(local ? "localhost" : a->address, MAX_MESSAGE, &io->client, &err) !=
+            GD_OK ||
+        gd_grpc_client_start(io->client, PATH, NULL, 0, &agent_wire_ops, io, &io->call, &err) !=
+            GD_OK) {
         lost(io, err.text);
         return;
     }
@@ -304,7 +305,7 @@ static void wait_for_something(struct agent_io *io, double seconds)
         return;
     }
     struct gd_err err = {0};
-    if (gd_grpc_client_read(io->client, fds[1].fd, &err) < 0) {
+    if (gd_grpc_client_read(io->client, fds[1].fd, &err) != GD_OK) {
         tell_stranger(io);
         lost(io, io->closed && io->close_text[0] ? io->close_text : err.text);
     } else if (!io->met) {
@@ -323,11 +324,11 @@ static bool say(struct agent_io *io)
         lost(io, why);
         return false;
     }
-    if (agent_wire_pump(io, &more) < 0) {
+    if (agent_wire_pump(io, &more) != GD_OK) {
         lost(io, io->close_text[0] && io->closed ? io->close_text : "the connection failed");
         return false;
     }
-    if (gd_grpc_client_write(io->client, atomic_load(&io->agent->socket), &err) < 0) {
+    if (gd_grpc_client_write(io->client, atomic_load(&io->agent->socket), &err) != GD_OK) {
         lost(io, err.text);
         return false;
     }

@@ -254,7 +254,8 @@ gradb *gradb_open(const gradb_options *options)
     POKE(a->socket, -1);
     POKE(a->due, UINT64_MAX);
     if (!start_locks(a) || !a->log || !a->scalars || !a->times ||
-        !copy_options(a, options ? options : &none) || agent_io_create(a) < 0 || !start_thread(a)) {
+        !copy_options(a, options ? options : &none) || agent_io_create(a) != GD_OK ||
+        !start_thread(a)) {
         agent_free(a);
         return NULL;
     }

@@ -102,7 +102,7 @@ static int take_tensor(const gradb_tensor *tensor, struct gd_tensor *ret, bool w
     if (!wrong) {
         ret->dtype = (enum gd_dtype)dtype;
         ret->shape.rank = tensor->rank;
-        if (gd_shape_bytes(&ret->shape, ret->dtype, &bytes, NULL) < 0) {
+        if (gd_shape_bytes(&ret->shape, ret->dtype, &bytes, NULL) != GD_OK) {
             wrong = "a shape that cannot be";
         } else if (with_data && bytes > 0 && !tensor->data) {
             wrong = "no address";

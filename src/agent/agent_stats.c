@@ -88,10 +88,10 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     o.threads = bytes >= THREADS_FROM ? a->threads : 1;
     o.go_on = NULL;
     prev = prev && same_form(&cur->tensor, prev) ? prev : NULL;
-    int status = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
+    int rc = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
     ret->code = -1;
-    if (status < 0) {
-        ret->code = code_of(status);
+    if (rc != GD_OK) {
+        ret->code = code_of(rc);
         snprintf(ret->text, sizeof(ret->text), "%.*s", (int)sizeof(ret->text) - 1, err.text);
     }
 }
@@ -219,10 +219,10 @@ void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions 
             ret->stats.difference = &ret->difference;
         }
         if (options && options->histogram) {
-            int status = histogram(look, options->histogram, ret, &err);
-            look->code = status < 0 ? code_of(status) : -1;
+            int rc = histogram(look, options->histogram, ret, &err);
+            look->code = rc != GD_OK ? code_of(rc) : -1;
             snprintf(look->text, sizeof(look->text), "%.*s", (int)sizeof(look->text) - 1,
-                     status < 0 ? err.text : "");
+                     rc != GD_OK ? err.text : "");
         }
     }
     if (look->code != -1) {

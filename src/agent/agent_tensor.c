@@ -197,10 +197,10 @@ int agent_cut(struct agent_value *value, size_t count, Gradb__V1__SliceItem *con
     }
     struct gd_err err;
     struct gd_slice_view view;
-    int code = gd_slice_apply(&slice, &value->tensor.shape, value->tensor.stride, &view, &err);
-    if (code < 0) {
+    int rc = gd_slice_apply(&slice, &value->tensor.shape, value->tensor.stride, &view, &err);
+    if (rc != GD_OK) {
         snprintf(text, TEXT, "%.*s", TEXT - 1, err.text);
-        return code == GD_ENOMEM ? CODE(NO_MEMORY) : CODE(INVALID);
+        return rc == GD_ENOMEM ? CODE(NO_MEMORY) : CODE(INVALID);
     }
     value->tensor.shape = view.shape;
     memcpy(value->tensor.stride, view.stride, sizeof(view.stride));
@@ -265,7 +265,7 @@ void agent_copy_free(struct agent_copy *copy)
 bool agent_copy_take(struct agent_copy **slot, const struct agent_value *value)
 {
     size_t bytes = 0;
-    if (gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) < 0) {
+    if (gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) != GD_OK) {
         return false;
     }
     if (!*slot) {

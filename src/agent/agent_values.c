@@ -67,10 +67,10 @@ static int send_piece(struct agent_io *io)
     unsigned char head[HEAD_SIZE];
     size_t head_len = data_head(head, t->request, (uint64_t)t->done * item, len);
     struct gd_grpc_piece piece = {data, len};
-    int code = gd_grpc_client_send_pieces(io->call, head, head_len, &piece, 1, release_piece, data);
-    if (code < 0) {
+    int rc = gd_grpc_client_send_pieces(io->call, head, head_len, &piece, 1, release_piece, data);
+    if (rc != GD_OK) {
         free(data);
-        return code;
+        return rc;
     }
     t->done += count;
     t->active = t->done < t->count;
@@ -108,12 +108,12 @@ static int send_value(struct agent_io *io, const Gradb__V1__Fetch *fetch, struct
             return send_begin(io, fetch->request, value, bytes, &place);
         }
     }
-    int code = send_begin(io, fetch->request, value, bytes, NULL);
-    if (code == GD_OK && count > 0) {
+    int rc = send_begin(io, fetch->request, value, bytes, NULL);
+    if (rc == GD_OK && count > 0) {
         io->transfer = (struct agent_transfer){
             .active = true, .request = fetch->request, .value = *value, .count = count};
     }
-    return code;
+    return rc;
 }
 
 /* `error` and `text` say why there is no value, -1 that there is; `cut`: it is the slice already.
@@ -126,7 +126,7 @@ static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch, int 
     }
     size_t bytes = 0;
     if (error == -1 &&
-        gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) < 0) {
+        gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) != GD_OK) {
         error = CODE(INVALID);
         snprintf(text, 160, "its shape is not valid");
     }
@@ -148,7 +148,7 @@ static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *requ
 {
     struct agent_stats_message m;
     agent_stats_message(look, request->options, &m);
-    int code;
+    int rc;
     if (look->code == -1) {
         m.value.node = request->node;
         m.value.slot = request->slot;
@@ -158,12 +158,12 @@ static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *requ
         agent_from from = GRADB__V1__FROM_TRAINER__INIT;
         from.msg_case = GRADB__V1__FROM_TRAINER__MSG_STATS;
         from.stats = &reply;
-        code = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &from);
     } else {
-        code = agent_values_refuse(io, request->request, look->code, look->text);
+        rc = agent_values_refuse(io, request->request, look->code, look->text);
     }
     agent_stats_message_free(&m);
-    return code;
+    return rc;
 }
 
 static int answer_command(struct agent_io *io, uint64_t request, struct agent_ask *ask)
@@ -209,18 +209,18 @@ static int answer(struct agent_io *io, const agent_to *m)
 static int answer_asked(struct agent_io *io, struct agent_ask *ask)
 {
     const agent_to *m = ask->message;
-    int code;
+    int rc;
     if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH) {
-        code = answer_fetch(io, m->fetch, ask->code, &ask->value, ask->cut, ask->text);
+        rc = answer_fetch(io, m->fetch, ask->code, &ask->value, ask->cut, ask->text);
     } else if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_STATS) {
-        code = answer_stats(io, m->stats, &ask->look);
+        rc = answer_stats(io, m->stats, &ask->look);
     } else {
-        code = answer_command(io, agent_request_id(m), ask);
+        rc = answer_command(io, agent_request_id(m), ask);
     }
     if (!io->transfer.active) {
         agent_ask_end(io->agent);
     }
-    return code;
+    return rc;
 }
 
 /* NULL: there is none. The caller frees it. */

@@ -19,18 +19,18 @@ static void look_at_units(struct agent_watch_item *item, struct agent_look *look
 {
     struct gd_units **units = item->leader ? &item->leader->units : &item->units;
     struct gd_err err = {0};
-    int status = GD_OK;
+    int rc = GD_OK;
     if (!*units) {
-        status = gd_units_create(units, &err);
+        rc = gd_units_create(units, &err);
     }
-    if (status == GD_OK) {
-        status = gd_units_look(*units, &look->value.tensor, &err);
+    if (rc == GD_OK) {
+        rc = gd_units_look(*units, &look->value.tensor, &err);
     }
-    if (status == GD_OK) {
+    if (rc == GD_OK) {
         gd_units_count(*units, agent_item_dead_steps(item), &look->stats.units,
                        &look->stats.dead_units);
     } else {
-        look->code = status == GD_ENOMEM ? CODE(NO_MEMORY) : CODE(UNSUPPORTED);
+        look->code = rc == GD_ENOMEM ? CODE(NO_MEMORY) : CODE(UNSUPPORTED);
         snprintf(look->text, sizeof(look->text), "%.*s", (int)sizeof(look->text) - 1, err.text);
     }
 }

@@ -26,9 +26,9 @@ int agent_wire_send(struct agent_io *io, const agent_from *from)
         return GD_ENOMEM;
     }
     gradb__v1__from_trainer__pack(from, data);
-    int code = gd_grpc_client_send(io->call, data, len);
+    int rc = gd_grpc_client_send(io->call, data, len);
     free(data);
-    return code;
+    return rc;
 }
 
 /* ---- what we say --------------------------------------------------------------------- */
@@ -133,10 +133,10 @@ int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, c
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_GOODBYE;
     from.goodbye = &m;
-    int code = agent_wire_send(io, &from);
+    int rc = agent_wire_send(io, &from);
     io->leaving = true;
     io->goodbye_at = agent_now();
-    return code < 0 ? code : gd_grpc_client_half_close(io->call);
+    return rc != GD_OK ? rc : gd_grpc_client_half_close(io->call);
 }
 
 static int send_running(struct agent_io *io)
@@ -209,7 +209,7 @@ static int send_scalars(struct agent_io *io, size_t count)
     struct agent *a = io->agent;
     Gradb__V1__Scalar *values = calloc(count, sizeof(*values));
     Gradb__V1__Scalar **list = calloc(count, sizeof(Gradb__V1__Scalar *));
-    int code = GD_ENOMEM;
+    int rc = GD_ENOMEM;
     if (values && list) {
         for (size_t i = 0; i < count; i++) {
             gradb__v1__scalar__init(&values[i]);
@@ -224,30 +224,30 @@ static int send_scalars(struct agent_io *io, size_t count)
         agent_from from = GRADB__V1__FROM_TRAINER__INIT;
         from.msg_case = GRADB__V1__FROM_TRAINER__MSG_SCALARS;
         from.scalars = &m;
-        code = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &from);
         a->scalar_count -= count;
         memmove(a->scalars, a->scalars + count, a->scalar_count * sizeof(*a->scalars));
     }
     free(list);
     free(values);
-    return code;
+    return rc;
 }
 
 /* All of them. With the lock. */
 static int send_times(struct agent_io *io)
 {
     struct agent *a = io->agent;
-    int code = GD_OK;
-    for (size_t i = 0; code == GD_OK && i < a->times_count; i++) {
+    int rc = GD_OK;
+    for (size_t i = 0; rc == GD_OK && i < a->times_count; i++) {
         Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
         agent_fill_timing(&m, &a->times[i]);
         agent_from from = GRADB__V1__FROM_TRAINER__INIT;
         from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
         from.timing = &m;
-        code = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &from);
     }
     a->times_count = 0;
-    return code;
+    return rc;
 }
 
 /* With the lock. */
@@ -261,13 +261,13 @@ static int send_log(struct agent_io *io)
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_LOG;
     from.log = &m;
-    int code = agent_wire_send(io, &from);
+    int rc = agent_wire_send(io, &from);
     for (size_t i = 0; i < a->log_count; i++) {
         free(a->log[i]);
     }
     a->log_count = 0;
     a->log_dropped = 0;
-    return code;
+    return rc;
 }
 
 /* With the lock. Scalars of many short steps go together, but never later than a stop or a report
@@ -279,18 +279,18 @@ static int pump_small(struct agent_io *io)
     if (!now && agent_now() - io->last_small < SMALL_SECONDS) {
         return GD_OK;
     }
-    int code = GD_OK;
+    int rc = GD_OK;
     if (a->scalar_count > 0) {
-        code = send_scalars(io, a->scalar_count);
+        rc = send_scalars(io, a->scalar_count);
     }
-    if (code == GD_OK && a->times_count > 0) {
-        code = send_times(io);
+    if (rc == GD_OK && a->times_count > 0) {
+        rc = send_times(io);
     }
-    if (code == GD_OK && a->log_count > 0) {
-        code = send_log(io);
+    if (rc == GD_OK && a->log_count > 0) {
+        rc = send_log(io);
     }
     io->last_small = agent_now();
-    return code;
+    return rc;
 }
 
 /* With the lock: graph, reports, small things, and then the stop that they belong to. */
@@ -300,32 +300,32 @@ static int pump_shared(struct agent_io *io, bool *more)
     while (gd_grpc_client_queued(io->call) < AGENT_QUEUE) {
         unsigned char *data = NULL;
         size_t len = 0;
-        int code = agent_graph_chunk(a, &io->graph, &data, &len);
-        if (code == GD_OK && data) {
-            code = gd_grpc_client_send(io->call, data, len);
+        int rc = agent_graph_chunk(a, &io->graph, &data, &len);
+        if (rc == GD_OK && data) {
+            rc = gd_grpc_client_send(io->call, data, len);
             free(data);
-        } else if (code == GD_OK && a->reports && scalars_up_to(a, a->reports->step) > 0) {
+        } else if (rc == GD_OK && a->reports && scalars_up_to(a, a->reports->step) > 0) {
             /* what judges the report may want them, and no later ones */
-            code = send_scalars(io, scalars_up_to(a, a->reports->step));
-        } else if (code == GD_OK && a->reports) {
+            rc = send_scalars(io, scalars_up_to(a, a->reports->step));
+        } else if (rc == GD_OK && a->reports) {
             struct agent_packet *packet = a->reports;
-            code = gd_grpc_client_send(io->call, packet->data, packet->len);
+            rc = gd_grpc_client_send(io->call, packet->data, packet->len);
             a->reports = packet->next;
             a->reports_bytes -= packet->len;
             if (!a->reports) {
                 a->reports_end = &a->reports;
             }
             free(packet);
-        } else if (code == GD_OK) {
-            code = pump_small(io);
-            if (code == GD_OK && a->stopped && !a->stop_sent) {
+        } else if (rc == GD_OK) {
+            rc = pump_small(io);
+            if (rc == GD_OK && a->stopped && !a->stop_sent) {
                 a->stop_sent = true;
-                code = send_stopped(io);
+                rc = send_stopped(io);
             }
-            return code;
+            return rc;
         }
-        if (code < 0) {
-            return code;
+        if (rc != GD_OK) {
+            return rc;
         }
     }
     *more = true;
@@ -352,14 +352,14 @@ int agent_wire_pump(struct agent_io *io, bool *more)
     if (up) {
         agent_tell_late(a);
     }
-    int code = up ? pump_shared(io, more) : GD_OK;
+    int rc = up ? pump_shared(io, more) : GD_OK;
     bool stands = up && a->stopped && a->stop_sent;
     bool bye = up && a->closing && !*more;
     char why[sizeof(a->close_text)];
     memcpy(why, a->close_text, sizeof(why));
     pthread_mutex_unlock(&a->lock);
-    if (!up || code < 0) {
-        return code;
+    if (!up || rc != GD_OK) {
+        return rc;
     }
     if (bye) {
         return agent_wire_goodbye(
@@ -367,14 +367,14 @@ int agent_wire_pump(struct agent_io *io, bool *more)
             why);
     }
     if (is_beat_due(io)) {
-        code = send_heartbeat(io);
+        rc = send_heartbeat(io);
     }
-    while (stands && code == GD_OK) {
+    while (stands && rc == GD_OK) {
         if (gd_grpc_client_queued(io->call) >= AGENT_QUEUE) {
             *more = true;
             break;
         }
-        if (!agent_values_pump(io, &code)) {
+        if (!agent_values_pump(io, &rc)) {
             break;
         }
         if (io->digest.active) { /* what is heard and the heartbeats have their turn */
@@ -382,7 +382,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
             break;
         }
     }
-    return code < 0 ? code : send_forgotten(io);
+    return rc != GD_OK ? rc : send_forgotten(io);
 }
 
 /* ---- what we hear -------------------------------------------------------------------- */
@@ -632,15 +632,15 @@ static int on_cost_request(struct agent_io *io, uint64_t request)
         return agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
                                    "out of memory in the trainer");
     }
-    int code;
+    int rc;
     if (gradb__v1__from_trainer__get_packed_size(&from) > MAX_COSTS) {
-        code = agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
-                                   "the costs of so many items do not go into one message");
+        rc = agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
+                                 "the costs of so many items do not go into one message");
     } else {
-        code = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &from);
     }
     agent_watch_costs_free(&m);
-    return code;
+    return rc;
 }
 
 static void on_stop_training(struct agent_io *io)

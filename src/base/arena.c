@@ -44,15 +44,19 @@ static struct gd_arena_block *add_block(struct gd_arena *arena, size_t need)
                                                 : LARGEST_STEP;
     struct gd_arena_block *block;
 
-    if (need > SIZE_MAX - head || need + head > room)
+    if (need > SIZE_MAX - head || need + head > room) {
         return NULL;
-    if (size < need + head)
+    }
+    if (size < need + head) {
         size = need + head;
-    if (size > room)
+    }
+    if (size > room) {
         size = room;
+    }
     block = malloc(size);
-    if (!block)
+    if (!block) {
         return NULL;
+    }
     block->size = size - head;
     block->used = 0;
     arena->total += size;
@@ -72,12 +76,14 @@ static void *take(struct gd_arena *arena, size_t size, size_t align)
     struct gd_arena_block *block = arena->head;
     size_t start = 0;
 
-    if (block)
+    if (block) {
         start = (block->used + align - 1) & ~(align - 1);
+    }
     if (!block || start > block->size || size > block->size - start) {
         block = add_block(arena, size);
-        if (!block)
+        if (!block) {
             return NULL;
+        }
         start = 0;
     }
     block->used = start + size;
@@ -94,8 +100,9 @@ void *gd_arena_zalloc(struct gd_arena *arena, size_t size)
 {
     void *bytes = gd_arena_alloc(arena, size);
 
-    if (bytes)
+    if (bytes) {
         memset(bytes, 0, size);
+    }
     return bytes;
 }
 
@@ -103,10 +110,12 @@ char *gd_arena_strndup(struct gd_arena *arena, const char *text, size_t len)
 {
     char *copy = len < SIZE_MAX ? take(arena, len + 1, 1) : NULL;
 
-    if (!copy)
+    if (!copy) {
         return NULL;
-    if (len)
+    }
+    if (len) {
         memcpy(copy, text, len);
+    }
     copy[len] = '\0';
     return copy;
 }

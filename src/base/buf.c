@@ -26,8 +26,9 @@ void gd_buf_clear(struct gd_buf *buf)
 {
     buf->len = 0;
     buf->failed = false;
-    if (buf->data)
+    if (buf->data) {
         buf->data[0] = '\0';
+    }
 }
 
 int gd_buf_reserve(struct gd_buf *buf, size_t more)
@@ -41,20 +42,24 @@ int gd_buf_reserve(struct gd_buf *buf, size_t more)
         return GD_ELIMIT;
     }
     need = buf->len + more + 1;
-    if (need <= buf->cap)
+    if (need <= buf->cap) {
         return GD_OK;
+    }
     cap = buf->cap < FIRST_CAP / 2 ? FIRST_CAP : buf->cap;
-    while (cap < need)
+    while (cap < need) {
         cap = cap > SIZE_MAX / 2 ? need : cap * 2;
-    if (cap - 1 > buf->max)
+    }
+    if (cap - 1 > buf->max) {
         cap = buf->max + 1;
+    }
     data = realloc(buf->data, cap);
     if (!data) {
         buf->failed = true;
         return GD_ENOMEM;
     }
-    if (!buf->data)
+    if (!buf->data) {
         data[0] = '\0';
+    }
     buf->data = data;
     buf->cap = cap;
     return GD_OK;
@@ -64,10 +69,12 @@ int gd_buf_add(struct gd_buf *buf, const void *bytes, size_t len)
 {
     int rc = gd_buf_reserve(buf, len);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (len)
+    }
+    if (len) {
         memcpy(buf->data + buf->len, bytes, len);
+    }
     buf->len += len;
     buf->data[buf->len] = '\0';
     return GD_OK;
@@ -87,8 +94,9 @@ int gd_buf_fill(struct gd_buf *buf, char c, size_t times)
 {
     int rc = gd_buf_reserve(buf, times);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     memset(buf->data + buf->len, c, times);
     buf->len += times;
     buf->data[buf->len] = '\0';
@@ -119,8 +127,9 @@ int gd_buf_vprintf(struct gd_buf *buf, const char *format, va_list args)
         buf->len += (size_t)need;
     }
     va_end(again);
-    if (rc)
+    if (rc != GD_OK) {
         buf->failed = true;
+    }
     return rc;
 }
 

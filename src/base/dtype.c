@@ -89,20 +89,25 @@ static bool is_descr(const char *name, const char *descr)
 
 enum gd_dtype gd_dtype_from_name(const char *name)
 {
-    if (!name)
+    if (!name) {
         return GD_DT_NONE;
+    }
     for (int i = 1; i < GD_DT_COUNT; i++) {
-        if (!table[i].name)
+        if (!table[i].name) {
             continue;
-        if (strcmp(name, table[i].name) == 0)
+        }
+        if (strcmp(name, table[i].name) == 0) {
             return (enum gd_dtype)i;
+        }
         /* bfloat16 only borrows uint16's descriptor. */
-        if (table[i].descr && i != GD_BFLOAT16 && is_descr(name, table[i].descr))
+        if (table[i].descr && i != GD_BFLOAT16 && is_descr(name, table[i].descr)) {
             return (enum gd_dtype)i;
+        }
     }
     for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-        if (strcmp(name, aliases[i].name) == 0)
+        if (strcmp(name, aliases[i].name) == 0) {
             return aliases[i].dtype;
+        }
     }
     return GD_DT_NONE;
 }
@@ -178,10 +183,12 @@ uint16_t gd_float_to_half(float value)
     uint32_t sign = (bits >> 16) & 0x8000;
     uint32_t mag = bits & UINT32_C(0x7fffffff);
 
-    if (mag > UINT32_C(0x7f800000)) /* NaN: quiet, with what fits of the payload */
+    if (mag > UINT32_C(0x7f800000)) { /* NaN: quiet, with what fits of the payload */
         return (uint16_t)(sign | 0x7e00 | ((mag >> 13) & 0x3ff));
-    if (mag >= UINT32_C(0x477ff000)) /* 65520 and more round to infinity */
+    }
+    if (mag >= UINT32_C(0x477ff000)) { /* 65520 and more round to infinity */
         return (uint16_t)(sign | 0x7c00);
+    }
     if (mag < UINT32_C(0x38800000)) {
         /* Below 2^-14: added to 0.5, the last place is 2^-24, a half's denormal step, so the
          * addition itself rounds to nearest even. */
@@ -197,7 +204,8 @@ uint16_t gd_float_to_bfloat16(float value)
 {
     uint32_t bits = gd_float_bits(value);
 
-    if ((bits & UINT32_C(0x7fffffff)) > UINT32_C(0x7f800000))
+    if ((bits & UINT32_C(0x7fffffff)) > UINT32_C(0x7f800000)) {
         return (uint16_t)((bits >> 16) | 0x40);
+    }
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }

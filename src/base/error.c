@@ -10,8 +10,9 @@
 static void one_line(char *text)
 {
     for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
             *text = ' ';
+        }
     }
 }
 
@@ -24,8 +25,9 @@ static void fill(struct gd_err *err, int code, int saved_errno, const char *form
     char text[GD_ERR_TEXT_MAX];
     int written = vsnprintf(text, sizeof(text), format, args);
 
-    if (written < 0)
+    if (written < 0) {
         text[0] = '\0';
+    }
     one_line(text);
     err->code = code;
     err->saved_errno = saved_errno;
@@ -76,7 +78,8 @@ const char *gd_status_name(int code)
         "lost",  "timeout",     "interrupted", "no_data",   "usage",
     };
 
-    if (code > 0 || code <= -(int)(sizeof(names) / sizeof(names[0])))
+    if (code > 0 || code <= -(int)(sizeof(names) / sizeof(names[0]))) {
         return "unknown";
+    }
     return names[-code];
 }

@@ -65,11 +65,11 @@ static bool find_owner(const char *table, const char *local, const char *remote,
     unsigned long user, inode;
     FILE *f = fopen(table, "re");
 
-    if (f == NULL) {
+    if (!f) {
         return false;
     }
-    while (*uid < 0 && fgets(line, sizeof(line), f) != NULL) {
-        if (strstr(line, local) != NULL &&
+    while (*uid < 0 && fgets(line, sizeof(line), f)) {
+        if (strstr(line, local) &&
             sscanf(line, " %*[^:]: %63s %63s %*s %*s %*s %*s %lu %*s %lu", from, to, &user,
                    &inode) == 4 &&
             strcmp(from, local) == 0 && strcmp(to, remote) == 0 && inode != 0) {
@@ -157,7 +157,7 @@ struct gd_peer_owner gd_owner_of_peer(int fd)
 const char *gd_unix_path(const char *address)
 {
     size_t len = strlen(GD_UNIX_PREFIX);
-    return address != NULL && strncmp(address, GD_UNIX_PREFIX, len) == 0 ? address + len : NULL;
+    return address && strncmp(address, GD_UNIX_PREFIX, len) == 0 ? address + len : NULL;
 }
 
 static bool is_our_directory(const char *path)
@@ -173,7 +173,7 @@ int gd_own_directory(char *path, size_t size, struct gd_err *err)
     int len;
 
     snprintf(user, sizeof(user), "/run/user/%ld", (long)geteuid());
-    if (runtime != NULL && runtime[0] == '/' && strlen(runtime) + 6 < MAX_DIRECTORY &&
+    if (runtime && runtime[0] == '/' && strlen(runtime) + 6 < MAX_DIRECTORY &&
         is_our_directory(runtime)) {
         len = snprintf(path, size, "%s/gradb", runtime);
     } else if (is_our_directory(user)) {
@@ -211,7 +211,7 @@ int gd_own_parent_check(const char *path, bool make, struct gd_err *err)
         return gd_fail(err, GD_EINVAL, "%.200s is too long for a socket: at most %d bytes", path,
                        GD_SOCKET_PATH - 1);
     }
-    if (slash == NULL || slash[1] == '\0') {
+    if (!slash || slash[1] == '\0') {
         return gd_fail(err, GD_EINVAL, "\"%.200s\" is not the path of a socket: unix:/DIR/NAME",
                        path);
     }

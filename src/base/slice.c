@@ -13,16 +13,18 @@ struct reader {
 static int fault(struct reader *in, size_t at, const char *what)
 {
     gd_fail(in->err, GD_EINVAL, "%s at character %zu of the slice", what, at + 1);
-    if (in->err)
+    if (in->err) {
         in->err->offset = at;
+    }
     return GD_EINVAL;
 }
 
 /* The next character after spaces, or NUL at the end. */
 static char peek(struct reader *in)
 {
-    while (in->at < in->len && (in->text[in->at] == ' ' || in->text[in->at] == '\t'))
+    while (in->at < in->len && (in->text[in->at] == ' ' || in->text[in->at] == '\t')) {
         in->at++;
+    }
     return in->at < in->len ? in->text[in->at] : '\0';
 }
 
@@ -31,8 +33,9 @@ static bool accept(struct reader *in, const char *word)
     size_t len = strlen(word);
 
     peek(in);
-    if (in->len - in->at < len || memcmp(in->text + in->at, word, len) != 0)
+    if (in->len - in->at < len || memcmp(in->text + in->at, word, len) != 0) {
         return false;
+    }
     in->at += len;
     return true;
 }
@@ -43,8 +46,9 @@ static bool accept_name(struct reader *in, const char *word)
     size_t keep = in->at;
     char c;
 
-    if (!accept(in, word))
+    if (!accept(in, word)) {
         return false;
+    }
     c = in->at < in->len ? in->text[in->at] : '\0';
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_') {
         in->at = keep;
@@ -71,14 +75,16 @@ static int read_integer(struct reader *in, int64_t *ret)
         in->at++;
         c = peek(in);
     }
-    if (!is_digit(c))
+    if (!is_digit(c)) {
         return fault(in, in->at, "expected an integer");
+    }
     while (in->at < in->len && is_digit(in->text[in->at])) {
         int digit = in->text[in->at++] - '0';
 
         if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, digit, &value))
+            __builtin_add_overflow(value, digit, &value)) {
             value = INT64_MAX;
+        }
     }
     *ret = negative ? -value : value;
     return GD_OK;
@@ -93,10 +99,12 @@ static bool starts_integer(char c)
 static int read_part(struct reader *in, bool *has, int64_t *ret)
 {
     *has = false;
-    if (accept_name(in, "None"))
+    if (accept_name(in, "None")) {
         return GD_OK;
-    if (!starts_integer(peek(in)))
+    }
+    if (!starts_integer(peek(in))) {
         return GD_OK;
+    }
     *has = true;
     return read_integer(in, ret);
 }
@@ -111,16 +119,19 @@ static int read_range(struct reader *in, struct gd_slice_item *item)
     item->step = 1;
     in->at++;
     rc = read_part(in, &item->has_stop, &item->stop);
-    if (rc || peek(in) != ':')
+    if (rc != GD_OK || peek(in) != ':') {
         return rc;
+    }
     in->at++;
     peek(in);
     step_at = in->at;
     rc = read_part(in, &item->has_step, &item->step);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (item->step == 0)
+    }
+    if (item->step == 0) {
         return fault(in, step_at, "the step of a range cannot be zero, found it");
+    }
     return GD_OK;
 }
 
@@ -143,11 +154,13 @@ static int read_item(struct reader *in, struct gd_slice_item *item)
     peek(in);
     start_at = in->at;
     rc = read_part(in, &item->has_start, &item->start);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     none = !item->has_start && in->at != start_at;
-    if (peek(in) == ':')
+    if (peek(in) == ':') {
         return read_range(in, item);
+    }
     if (item->has_start) {
         item->kind = GD_SLICE_INDEX;
         item->has_start = false;
@@ -168,22 +181,28 @@ int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *
     int rc;
 
     slice.count = 0;
-    if (!accept(&in, "["))
+    if (!accept(&in, "[")) {
         return fault(&in, in.at, "expected [");
+    }
     do {
-        if (slice.count && peek(&in) == ']')
+        if (slice.count && peek(&in) == ']') {
             break; /* [1,] is [1] */
-        if (slice.count == GD_MAX_SLICE_ITEMS)
+        }
+        if (slice.count == GD_MAX_SLICE_ITEMS) {
             return fault(&in, in.at, "more parts than any tensor has axes");
+        }
         rc = read_item(&in, &slice.item[slice.count]);
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
+        }
         slice.count++;
     } while (accept(&in, ","));
-    if (!accept(&in, "]"))
+    if (!accept(&in, "]")) {
         return fault(&in, in.at, "expected , or ]");
-    if (used)
+    }
+    if (used) {
         *used = in.at;
+    }
     /* Only what was read: the rest of the table holds nothing. */
     ret->count = slice.count;
     memcpy(ret->item, slice.item, (size_t)slice.count * sizeof(slice.item[0]));
@@ -209,8 +228,9 @@ static int64_t range_adjust(const struct gd_slice_item *item, int64_t dim, int64
         stop = stop < low ? low : stop > high ? high : stop;
     }
     *first = start;
-    if (step < 0)
+    if (step < 0) {
         return stop < start ? (start - stop - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1 : 0;
+    }
     return start < stop ? (stop - start - 1) / step + 1 : 0;
 }
 
@@ -226,8 +246,9 @@ static int add_axis(struct cutter *cut, int64_t dim, int64_t stride)
 {
     struct gd_slice_view *view = cut->view;
 
-    if (view->shape.rank == GD_MAX_RANK)
+    if (view->shape.rank == GD_MAX_RANK) {
         return gd_fail(cut->err, GD_EINVAL, "the slice would have more than %d axes", GD_MAX_RANK);
+    }
     view->shape.dim[view->shape.rank] = dim;
     view->stride[view->shape.rank] = stride;
     view->shape.rank++;
@@ -239,8 +260,9 @@ static int move(struct cutter *cut, int64_t index, int64_t stride)
     int64_t bytes;
 
     if (__builtin_mul_overflow(index, stride, &bytes) ||
-        __builtin_add_overflow(cut->view->offset, bytes, &cut->view->offset))
+        __builtin_add_overflow(cut->view->offset, bytes, &cut->view->offset)) {
         return gd_fail(cut->err, GD_EINVAL, "the slice reaches further than 64 bits can count");
+    }
     return GD_OK;
 }
 
@@ -248,10 +270,11 @@ static int cut_index(struct cutter *cut, int64_t index)
 {
     int64_t dim = cut->shape->dim[cut->axis];
 
-    if (index < -dim || index >= dim)
+    if (index < -dim || index >= dim) {
         return gd_fail(cut->err, GD_EINVAL,
                        "index %lld is out of bounds for axis %d with size %lld", (long long)index,
                        cut->axis, (long long)dim);
+    }
     return move(cut, index < 0 ? index + dim : index, cut->stride[cut->axis]);
 }
 
@@ -262,11 +285,13 @@ static int cut_range(struct cutter *cut, const struct gd_slice_item *item)
     int64_t count = range_adjust(item, cut->shape->dim[cut->axis], &first);
     int rc = count ? move(cut, first, stride) : GD_OK;
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     /* With fewer than two elements the step is never taken, and may be absurd. */
-    if (count > 1 && __builtin_mul_overflow(stride, item->step, &stride))
+    if (count > 1 && __builtin_mul_overflow(stride, item->step, &stride)) {
         return gd_fail(cut->err, GD_EINVAL, "the slice reaches further than 64 bits can count");
+    }
     return add_axis(cut, count, stride);
 }
 
@@ -275,8 +300,9 @@ static int cut_whole(struct cutter *cut, int axes)
     for (int i = 0; i < axes; i++, cut->axis++) {
         int rc = add_axis(cut, cut->shape->dim[cut->axis], cut->stride[cut->axis]);
 
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
+        }
     }
     return GD_OK;
 }
@@ -307,28 +333,35 @@ int gd_slice_apply(const struct gd_slice *slice, const struct gd_shape *shape,
     struct cutter cut = {.shape = shape, .stride = stride, .view = &view, .err = err};
     int named = 0, ellipses = 0, rc = GD_OK;
 
-    if (gd_shape_count(shape) < 0 || slice->count < 0 || slice->count > GD_MAX_SLICE_ITEMS)
+    if (gd_shape_count(shape) < 0 || slice->count < 0 || slice->count > GD_MAX_SLICE_ITEMS) {
         return gd_fail(err, GD_EINVAL, "not a shape or a slice");
+    }
     for (int i = 0; i < slice->count; i++) {
         const struct gd_slice_item *item = &slice->item[i];
 
         named += item->kind == GD_SLICE_INDEX || item->kind == GD_SLICE_RANGE;
         ellipses += item->kind == GD_SLICE_ELLIPSIS;
-        if (item->kind == GD_SLICE_RANGE && item->step == 0)
+        if (item->kind == GD_SLICE_RANGE && item->step == 0) {
             return gd_fail(err, GD_EINVAL, "the step of a range cannot be zero");
+        }
     }
-    if (ellipses > 1)
+    if (ellipses > 1) {
         return gd_fail(err, GD_EINVAL, "a slice can only have a single ellipsis (...)");
-    if (named > shape->rank)
+    }
+    if (named > shape->rank) {
         return gd_fail(err, GD_EINVAL,
                        "too many indices: the tensor is %d-dimensional, but %d were indexed",
                        shape->rank, named);
-    for (int i = 0; i < slice->count && rc == GD_OK; i++)
+    }
+    for (int i = 0; i < slice->count && rc == GD_OK; i++) {
         rc = cut_item(&cut, &slice->item[i], shape->rank - named);
-    if (rc == GD_OK)
+    }
+    if (rc == GD_OK) {
         rc = cut_whole(&cut, shape->rank - cut.axis);
-    if (rc)
+    }
+    if (rc != GD_OK) {
         return rc;
+    }
     *ret = view;
     return GD_OK;
 }
@@ -339,8 +372,9 @@ int gd_tensor_slice(const struct gd_tensor *tensor, const struct gd_slice *slice
     struct gd_slice_view view;
     int rc = gd_slice_apply(slice, &tensor->shape, tensor->stride, &view, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     return gd_tensor_view(tensor, &view.shape, view.stride, view.offset, ret, err);
 }
 
@@ -349,13 +383,16 @@ static void item_text(const struct gd_slice_item *item, struct gd_buf *out)
     switch (item->kind) {
     case GD_SLICE_INDEX: gd_buf_printf(out, "%lld", (long long)item->start); break;
     case GD_SLICE_RANGE:
-        if (item->has_start)
+        if (item->has_start) {
             gd_buf_printf(out, "%lld", (long long)item->start);
+        }
         gd_buf_putc(out, ':');
-        if (item->has_stop)
+        if (item->has_stop) {
             gd_buf_printf(out, "%lld", (long long)item->stop);
-        if (item->has_step)
+        }
+        if (item->has_step) {
             gd_buf_printf(out, ":%lld", (long long)item->step);
+        }
         break;
     case GD_SLICE_ELLIPSIS: gd_buf_puts(out, "..."); break;
     case GD_SLICE_NEWAXIS: gd_buf_puts(out, "None"); break;
@@ -364,12 +401,14 @@ static void item_text(const struct gd_slice_item *item, struct gd_buf *out)
 
 int gd_slice_text(const struct gd_slice *slice, struct gd_buf *out)
 {
-    if (slice->count == 0)
+    if (slice->count == 0) {
         return GD_OK;
+    }
     gd_buf_putc(out, '[');
     for (int i = 0; i < slice->count; i++) {
-        if (i)
+        if (i) {
             gd_buf_puts(out, ", ");
+        }
         item_text(&slice->item[i], out);
     }
     gd_buf_putc(out, ']');

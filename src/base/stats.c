@@ -34,12 +34,14 @@ struct compute {
 static int check_asked(enum gd_dtype dtype, const struct gd_stats_options *options,
                        struct gd_err *err)
 {
-    if (!gd_stats_kind(dtype))
+    if (!gd_stats_kind(dtype)) {
         return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
                        gd_dtype_name(dtype));
-    if (options && (options->range_count < 0 || options->range_count > GD_MAX_RANGES))
+    }
+    if (options && (options->range_count < 0 || options->range_count > GD_MAX_RANGES)) {
         return gd_fail(err, GD_EINVAL, "%d ranges: there can be 0 to %d", options->range_count,
                        GD_MAX_RANGES);
+    }
     return GD_OK;
 }
 
@@ -48,10 +50,11 @@ static int check(const struct gd_tensor *cur, const struct gd_tensor *prev,
 {
     char a[64], b[64];
 
-    if (prev && (prev->dtype != cur->dtype || !gd_shape_equal(&prev->shape, &cur->shape)))
+    if (prev && (prev->dtype != cur->dtype || !gd_shape_equal(&prev->shape, &cur->shape))) {
         return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must agree",
                        gd_dtype_name(cur->dtype), gd_shape_text(&cur->shape, a, sizeof(a)),
                        gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, b, sizeof(b)));
+    }
     return check_asked(cur->dtype, options, err);
 }
 
@@ -84,17 +87,20 @@ static bool is_outer(const struct gd_tensor *tensor, int a, int b)
 static void arrange(struct gd_tensor *cur, struct gd_tensor *prev)
 {
     for (int i = 0; i < cur->shape.rank; i++) {
-        if (cur->stride[i] >= 0)
+        if (cur->stride[i] >= 0) {
             continue;
+        }
         flip(cur, i);
-        if (prev)
+        if (prev) {
             flip(prev, i);
+        }
     }
     for (int i = 1; i < cur->shape.rank; i++) {
         for (int j = i; j > 0 && is_outer(cur, j, j - 1); j--) {
             swap(cur, j, j - 1);
-            if (prev)
+            if (prev) {
                 swap(prev, j, j - 1);
+            }
         }
     }
 }
@@ -117,10 +123,11 @@ static void do_piece(struct compute *c, size_t i)
     int64_t count = left < c->per_piece ? left : c->per_piece;
     struct gd_err err;
 
-    if (!c->job.reader)
+    if (!c->job.reader) {
         gd_stats_piece(&c->job, first, count, &c->parts[i]);
-    else if (gd_stats_piece_read(&c->job, first, count, &c->parts[i], &err))
+    } else if (gd_stats_piece_read(&c->job, first, count, &c->parts[i], &err) != GD_OK) {
         keep_failure(c, first, &err);
+    }
 }
 
 /* In a worker, whose floating-point environment is that of the thread that made it. */
@@ -138,8 +145,9 @@ static bool goes_on(const struct compute *c)
 {
     const struct gd_stats_options *options = c->job.options;
 
-    if (c->rc)
+    if (c->rc != GD_OK) {
         return false;
+    }
     return !options->go_on || c->from >= c->count ||
            options->go_on(options->go_on_ctx, (uint64_t)c->from);
 }
@@ -177,8 +185,9 @@ static bool do_together(struct compute *c, int threads, struct gd_stats_part *to
         size_t now = left < WINDOW ? (size_t)left : WINDOW;
 
         gd_workers_run(threads, now, work, c);
-        for (size_t i = 0; i < now; i++)
+        for (size_t i = 0; i < now; i++) {
             gd_stats_part_merge(total, &c->parts[i]);
+        }
         c->from += (int64_t)now * c->per_piece;
         wanted = goes_on(c);
     }
@@ -191,12 +200,14 @@ static __attribute__((noinline)) bool compute(struct compute *c, int threads, st
     struct gd_stats_part total;
     bool whole;
 
-    if (threads > 1 && c->count > c->per_piece)
+    if (threads > 1 && c->count > c->per_piece) {
         c->parts = malloc(WINDOW * sizeof(*c->parts));
-    if (c->parts)
+    }
+    if (c->parts) {
         whole = do_together(c, threads, &total);
-    else
+    } else {
         whole = do_in_turn(c, &total);
+    }
     free(c->parts);
     gd_stats_part_finish(&total, ret);
     return whole;
@@ -213,13 +224,15 @@ static int run(struct compute *c, struct gd_stats *ret, struct gd_err *err)
     environment = gd_float_env_enter();
     whole = compute(c, c->job.options->threads, ret);
     gd_float_env_leave(environment);
-    if (c->rc) {
-        if (err)
+    if (c->rc != GD_OK) {
+        if (err) {
             *err = c->err;
+        }
         return c->rc;
     }
-    if (!whole)
+    if (!whole) {
         return gd_fail(err, GD_EINTR, "stopped in the middle of the statistics");
+    }
     return GD_OK;
 }
 
@@ -233,8 +246,9 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
     struct gd_tensor arranged, prev_arranged;
     int rc = check(cur, prev, options, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     /* Not as a whole: the room for an error is the larger part, and only a reader makes any. */
     c.job = (struct gd_stats_job){.cur = cur,
                                   .prev = prev,
@@ -247,8 +261,9 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
     c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(cur->dtype);
     if (c.count > 0 && !gd_tensor_is_contiguous(cur)) {
         arranged = *cur;
-        if (prev)
+        if (prev) {
             prev_arranged = *prev;
+        }
         arrange(&arranged, prev ? &prev_arranged : NULL);
         c.job.cur = &arranged;
         c.job.prev = prev ? &prev_arranged : NULL;
@@ -269,8 +284,9 @@ int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_st
                         .count = count};
     int rc = check_asked(dtype, options, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(dtype);
     pthread_mutex_init(&c.mutex, NULL);
     rc = run(&c, ret, err);
@@ -325,22 +341,29 @@ bool gd_stats_all_finite(const struct gd_tensor *tensor)
     struct gd_walk walk;
     struct form form;
 
-    if (!kind || kind->part)
+    if (!kind || kind->part) {
         return false;
-    if (!form_of(tensor->dtype, &form))
+    }
+    if (!form_of(tensor->dtype, &form)) {
         return true; /* integers */
-    if (gd_tensor_count(tensor) > 0 && !gd_tensor_is_contiguous(tensor))
+    }
+    if (gd_tensor_count(tensor) > 0 && !gd_tensor_is_contiguous(tensor)) {
         arrange(&arranged, NULL);
-    if (!gd_walk_init(&walk, &arranged.shape, arranged.stride, item))
+    }
+    if (!gd_walk_init(&walk, &arranged.shape, arranged.stride, item)) {
         return gd_tensor_count(tensor) == 0;
+    }
     bytes = (size_t)walk.run * item;
-    if (walk.run < gd_tensor_count(tensor) && bytes < SHORT_RUN)
+    if (walk.run < gd_tensor_count(tensor) && bytes < SHORT_RUN) {
         return false;
-    if (walk.run > 1 && walk.run_stride != (int64_t)item)
+    }
+    if (walk.run > 1 && walk.run_stride != (int64_t)item) {
         return false;
+    }
     do {
-        if (!run_is_finite(&form, arranged.data + walk.offset, bytes))
+        if (!run_is_finite(&form, arranged.data + walk.offset, bytes)) {
             return false;
+        }
     } while (gd_walk_next(&walk));
     return true;
 }

@@ -71,8 +71,9 @@ static void count_signs(const struct block *b, const struct gd_block_sums *sums,
 {
     struct gd_block_small small = {0, 0, 0};
 
-    if (sums->least < tiny || sums->least == 0)
+    if (sums->least < tiny || sums->least == 0) {
         b->kernel->small(b->x, b->n, tiny, &small);
+    }
     part->zero += small.zero;
     part->neg_zero += small.neg_zero;
     part->negative += sums->signs - small.neg_zero;
@@ -86,8 +87,9 @@ static double spread_of(const struct block *b, const struct gd_block_sums *sums)
     double mean = sums->sum / (double)sums->finite;
     double m2 = sums->sq - sums->sum * mean;
 
-    if (sums->sq <= DBL_MAX && m2 >= sums->sq / 64)
+    if (sums->sq <= DBL_MAX && m2 >= sums->sq / 64) {
         return m2;
+    }
     return isfinite(mean) ? b->kernel->spread(b->x, b->n, mean, sums->finite == b->n) : INFINITY;
 }
 
@@ -96,21 +98,25 @@ static size_t take_sums(const struct gd_stats_job *job, const struct block *b,
 {
     struct gd_block_sums sums;
 
-    if (!part->odd)
+    if (!part->odd) {
         b->kernel->sums(b->x, b->n, &sums);
+    }
     if (part->odd || !(sums.abs <= DBL_MAX)) {
         b->kernel->sums_finite(b->x, b->n, &sums);
         count_not_finite(b, b->n - sums.finite, part);
         part->odd = sums.finite < b->n;
-        if (!(sums.abs <= DBL_MAX))
+        if (!(sums.abs <= DBL_MAX)) {
             sum_of_huge(b, &sums);
+        }
     }
     part->count += b->n;
     count_signs(b, &sums, gd_stats_kind(job->dtype)->tiny, part);
-    for (int i = 0; i < job->options->range_count; i++)
+    for (int i = 0; i < job->options->range_count; i++) {
         part->in_range[i] += b->kernel->within(b->x, b->n, job->options->range[i]);
-    if (sums.finite)
+    }
+    if (sums.finite) {
         gd_stats_part_sums(part, &sums, spread_of(b, &sums));
+    }
     return sums.finite;
 }
 
@@ -149,8 +155,9 @@ static void pair_slowly(const struct gd_stats_job *job, const struct block *b,
 
         gd_stats_widen(b->dtype, b->x + at * item, n, x, NULL);
         gd_stats_widen(b->dtype, b->p + at * item, n, p, NULL);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             pair_add(job->options, x[i], p[i], fabs(x[i] - p[i]), x[i] * p[i], &pair, &pairs);
+        }
         gd_stats_part_pair(part, &pair, pairs, n - pairs);
     }
 }
@@ -160,8 +167,9 @@ static double complex_distance(const double x[2], const double p[2])
 {
     double apart = gd_stats_magnitude(x[0] - p[0], x[1] - p[1]);
 
-    if (isnan(apart))
+    if (isnan(apart)) {
         return x[0] == p[0] && x[1] == p[1] ? 0 : INFINITY;
+    }
     return apart;
 }
 
@@ -189,8 +197,9 @@ static void take(const struct gd_stats_job *job, const struct block *b, struct g
     size_t finite = take_sums(job, b, part);
     struct gd_block_pair pair;
 
-    if (!b->p)
+    if (!b->p) {
         return;
+    }
     if (finite == b->n) {
         b->kernel->pair(b->x, b->p, b->n, job->options->rtol, job->options->atol, &pair);
         if (pair.abs_prev <= DBL_MAX) {
@@ -213,14 +222,17 @@ static void take_doubles(const struct gd_stats_job *job, const double *x, const 
                       .p = (const unsigned char *)p,
                       .n = whole};
 
-    if (whole)
+    if (whole) {
         take(job, &b, part);
-    if (whole == n)
+    }
+    if (whole == n) {
         return;
+    }
     b.kernel = &gd_stats_portable.float64;
     b.x += whole * sizeof(*x);
-    if (p)
+    if (p) {
         b.p += whole * sizeof(*p);
+    }
     b.n = n - whole;
     take(job, &b, part);
 }
@@ -236,12 +248,14 @@ static void take_widened(const struct gd_stats_job *job, const struct block *b,
         size_t n = b->n - at < WIDE ? b->n - at : WIDE;
 
         gd_stats_widen(b->dtype, b->x + at * item, n, x, p);
-        if (b->p && !is_complex)
+        if (b->p && !is_complex) {
             gd_stats_widen(b->dtype, b->p + at * item, n, p, NULL);
+        }
         take_doubles(job, x, b->p && !is_complex ? p : NULL, n, part);
     }
-    if (b->p && is_complex)
+    if (b->p && is_complex) {
         pair_complex(job, b, part);
+    }
 }
 
 static void take_block(const struct gd_stats_job *job, struct block *b, struct gd_stats_part *part)
@@ -253,12 +267,14 @@ static void take_block(const struct gd_stats_job *job, struct block *b, struct g
         b->n = whole;
         take(job, b, part);
     }
-    if (whole == n)
+    if (whole == n) {
         return;
+    }
     b->n = n - whole;
     b->x += whole * item;
-    if (b->p)
+    if (b->p) {
         b->p += whole * item;
+    }
     take_widened(job, b, part);
 }
 
@@ -273,8 +289,9 @@ static void take_blocks(const struct gd_stats_job *job, int64_t count, struct gd
 
         b.x = gd_stats_source_take(cur, n);
         b.p = prev ? gd_stats_source_take(prev, n) : NULL;
-        if (prev && prev->rc)
+        if (prev && prev->rc != GD_OK) {
             break;
+        }
         take_block(job, &b, part);
     }
 }
@@ -287,12 +304,14 @@ void gd_stats_piece(const struct gd_stats_job *job, int64_t first, int64_t count
     struct gd_stats_job typed = *job;
 
     gd_stats_part_init(ret);
-    if (count == 0)
+    if (count == 0) {
         return;
+    }
     typed.dtype = job->cur->dtype;
     gd_stats_source_init(&cur, job->cur, first, scratch);
-    if (job->prev)
+    if (job->prev) {
         gd_stats_source_init(&prev, job->prev, first, prev_scratch);
+    }
     take_blocks(&typed, count, &cur, job->prev ? &prev : NULL, ret);
 }
 
@@ -304,9 +323,10 @@ int gd_stats_piece_read(const struct gd_stats_job *job, int64_t first, int64_t c
 
     gd_stats_part_init(ret);
     gd_stats_source_init_read(&cur, job->reader, job->dtype, first, first + count, room, err);
-    if (job->prev_reader)
+    if (job->prev_reader) {
         gd_stats_source_init_read(&prev, job->prev_reader, job->dtype, first, first + count,
                                   prev_room, err);
+    }
     take_blocks(job, count, &cur, job->prev_reader ? &prev : NULL, ret);
-    return cur.rc ? cur.rc : prev.rc;
+    return cur.rc != GD_OK ? cur.rc : prev.rc;
 }

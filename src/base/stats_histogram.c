@@ -18,10 +18,12 @@ struct bins {
 /* Edges, and the corrections for rounding at them, are those of numpy.histogram. */
 static int64_t correct(const struct bins *bins, double x, int64_t bin)
 {
-    if (bin > 0 && x < bins->lo + bins->step * (double)bin)
+    if (bin > 0 && x < bins->lo + bins->step * (double)bin) {
         return bin - 1;
-    if (bin + 1 < bins->count && x >= bins->lo + bins->step * (double)(bin + 1))
+    }
+    if (bin + 1 < bins->count && x >= bins->lo + bins->step * (double)(bin + 1)) {
         return bin + 1;
+    }
     return bin;
 }
 
@@ -35,8 +37,9 @@ static void find_bins(const double *x, size_t n, const struct bins *bins, int64_
         double from_edge = place - (double)bin;
 
         bin = bin < bins->count ? bin : bins->count - 1;
-        if (!(from_edge > bins->doubt && from_edge < 1 - bins->doubt))
+        if (!(from_edge > bins->doubt && from_edge < 1 - bins->doubt)) {
             bin = correct(bins, x[i], bin);
+        }
         ret[i] = inside ? bin : bins->count;
     }
 }
@@ -44,15 +47,17 @@ static void find_bins(const double *x, size_t n, const struct bins *bins, int64_
 /* A range of one point: all of it is the end of the last bin. */
 static void find_point(const double *x, size_t n, const struct bins *bins, int64_t *ret)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         ret[i] = x[i] == bins->lo ? bins->count - 1 : bins->count;
+    }
 }
 
 /* Equal elements in a row would wait for each other: the tables take turns. */
 static void count_in_tables(const int64_t *bin, size_t n, uint64_t table[TABLES][NARROW + 1])
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         table[i % TABLES][bin[i]]++;
+    }
 }
 
 static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const struct bins *bins,
@@ -64,32 +69,37 @@ static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const
     double x[WIDE], im[WIDE];
     struct gd_stats_source source;
 
-    if (count <= 0)
+    if (count <= 0) {
         return;
+    }
     memset(table, 0, sizeof(table));
     gd_stats_source_init(&source, tensor, 0, scratch);
     for (int64_t at = 0; at < count; at += WIDE) {
         size_t n = (size_t)(count - at < WIDE ? count - at : WIDE);
 
         gd_stats_widen(tensor->dtype, gd_stats_source_take(&source, n), n, x, im);
-        for (size_t i = 0; i < n && scale != 1; i++)
+        for (size_t i = 0; i < n && scale != 1; i++) {
             x[i] *= scale;
-        if (bins->lo < bins->hi)
+        }
+        if (bins->lo < bins->hi) {
             find_bins(x, n, bins, bin);
-        else
+        } else {
             find_point(x, n, bins, bin);
+        }
         if (bins->count <= NARROW) {
             count_in_tables(bin, n, table);
             continue;
         }
         for (size_t i = 0; i < n; i++) {
-            if (bin[i] < bins->count)
+            if (bin[i] < bins->count) {
                 ret[bin[i]]++;
+            }
         }
     }
     for (int64_t b = 0; b < bins->count && bins->count <= NARROW; b++) {
-        for (size_t t = 0; t < TABLES; t++)
+        for (size_t t = 0; t < TABLES; t++) {
             ret[b] += table[t][b];
+        }
     }
 }
 
@@ -114,11 +124,13 @@ int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, siz
 {
     gd_float_env environment;
 
-    if (!gd_stats_kind(tensor->dtype))
+    if (!gd_stats_kind(tensor->dtype)) {
         return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
                        gd_dtype_name(tensor->dtype));
-    if (bins == 0 || !isfinite(lo) || !isfinite(hi) || lo > hi)
+    }
+    if (bins == 0 || !isfinite(lo) || !isfinite(hi) || lo > hi) {
         return gd_fail(err, GD_EINVAL, "a histogram needs bins and finite ends in order");
+    }
     memset(ret, 0, bins * sizeof(*ret));
     environment = gd_float_env_enter();
     fill_bins(tensor, lo, hi, bins, ret);

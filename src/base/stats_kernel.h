@@ -89,8 +89,9 @@ INLINE double total64(f64v v)
 {
     double total = 0;
 
-    for (size_t i = 0; i < LANES; i++)
+    for (size_t i = 0; i < LANES; i++) {
         total += v[i];
+    }
     return total;
 }
 
@@ -98,8 +99,9 @@ INLINE uint64_t count64(i64v v)
 {
     uint64_t total = 0;
 
-    for (size_t i = 0; i < LANES; i++)
+    for (size_t i = 0; i < LANES; i++) {
         total += (uint64_t)v[i];
+    }
     return total;
 }
 
@@ -107,8 +109,9 @@ INLINE uint64_t count32(i32v v)
 {
     uint64_t total = 0;
 
-    for (size_t i = 0; i < 2 * LANES; i++)
+    for (size_t i = 0; i < 2 * LANES; i++) {
         total += (uint32_t)v[i];
+    }
     return total;
 }
 
@@ -116,8 +119,9 @@ INLINE double least64(f64v v)
 {
     double least = v[0];
 
-    for (size_t i = 1; i < LANES; i++)
+    for (size_t i = 1; i < LANES; i++) {
         least = v[i] < least ? v[i] : least;
+    }
     return least;
 }
 
@@ -125,8 +129,9 @@ INLINE double least32(f32v v)
 {
     float least = v[0];
 
-    for (size_t i = 1; i < 2 * LANES; i++)
+    for (size_t i = 1; i < 2 * LANES; i++) {
         least = v[i] < least ? v[i] : least;
+    }
     return (double)least;
 }
 
@@ -284,8 +289,9 @@ INLINE void put_ends32(const struct ends32 *e, struct gd_block_sums *ret)
  * beyond the end of the tensor does no harm. */
 INLINE void ahead(const unsigned char *p, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += 64)
+    for (size_t i = 0; i < bytes; i += 64) {
         __builtin_prefetch(p + 4096 + i);
+    }
 }
 
 INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
@@ -407,8 +413,9 @@ INLINE f64v square_from(f64v x, f64v mean, bool all, f64v sum)
 {
     f64v d = x - mean;
 
-    if (!all)
+    if (!all) {
         d = (f64v)((i64v)d & (abs64(x) <= DBL_MAX));
+    }
     return fma64(d, d, sum);
 }
 
@@ -703,8 +710,9 @@ static uint64_t united(const unsigned char *p, size_t bytes, uint64_t mask, uint
         b |= ((u64v)load64(p + VECTOR) & mask) + add;
     }
     a |= b;
-    for (size_t i = 0; i < LANES; i++)
+    for (size_t i = 0; i < LANES; i++) {
         all |= a[i];
+    }
     return all;
 }
 

@@ -20,12 +20,14 @@ const struct gd_stats_level *gd_stats_level(void)
 {
     const struct gd_stats_level *level = atomic_load(&in_use);
 
-    if (level)
+    if (level) {
         return level;
+    }
     for (size_t i = 0; gd_stats_levels[i]; i++) {
         level = gd_stats_levels[i];
-        if (level->runs_here())
+        if (level->runs_here()) {
             break;
+        }
     }
     atomic_store(&in_use, level);
     return level;

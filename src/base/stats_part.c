@@ -58,8 +58,9 @@ static void ends_join(struct gd_stats_part *part, double min, double max)
 
 void gd_stats_part_sums(struct gd_stats_part *part, const struct gd_block_sums *sums, double m2)
 {
-    if (sums->finite == 0)
+    if (sums->finite == 0) {
         return;
+    }
     sum_add(&part->sum, sums->sum);
     sum_add(&part->abs, sums->abs);
     sum_add(&part->sq, sums->sq);
@@ -95,8 +96,9 @@ static void counts_join(struct gd_stats_part *part, const struct gd_stats_part *
     part->negative += next->negative;
     part->denormal += next->denormal;
     part->mismatch += next->mismatch;
-    for (size_t i = 0; i < GD_MAX_RANGES; i++)
+    for (size_t i = 0; i < GD_MAX_RANGES; i++) {
         part->in_range[i] += next->in_range[i];
+    }
 }
 
 void gd_stats_part_merge(struct gd_stats_part *part, const struct gd_stats_part *next)
@@ -157,7 +159,8 @@ void gd_stats_part_finish(const struct gd_stats_part *part, struct gd_stats *ret
         ret->abs_mean = sum_get(&part->abs) / n;
         ret->std = sqrt(sum_get(&part->m2) / n);
     }
-    for (size_t i = 0; i < GD_MAX_RANGES; i++)
+    for (size_t i = 0; i < GD_MAX_RANGES; i++) {
         ret->in_range[i] = part->in_range[i];
+    }
     finish_pairs(part, ret);
 }

@@ -29,8 +29,9 @@ static void float64_sums_finite(const unsigned char *x, size_t n, struct gd_bloc
     for (size_t i = 0; i < n; i++) {
         double v = load(x, i), size = fabs(v);
 
-        if (!(size <= DBL_MAX))
+        if (!(size <= DBL_MAX)) {
             continue;
+        }
         s.sum += v;
         s.abs += size;
         s.sq += v * v;
@@ -46,8 +47,9 @@ static void float64_sums_finite(const unsigned char *x, size_t n, struct gd_bloc
 static void float64_sums(const unsigned char *x, size_t n, struct gd_block_sums *ret)
 {
     float64_sums_finite(x, n, ret);
-    if (ret->finite < n)
+    if (ret->finite < n) {
         ret->abs = INFINITY;
+    }
 }
 
 static double float64_spread(const unsigned char *x, size_t n, double mean, bool all)

@@ -74,11 +74,13 @@ void gd_stats_widen(enum gd_dtype dtype, const unsigned char *x, size_t n, doubl
     size_t item = gd_dtype_size(dtype);
 
     kind->widen(x, item, n, re);
-    if (kind->part == 0)
+    if (kind->part == 0) {
         return;
+    }
     kind->widen(x + kind->part, item, n, im);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         re[i] = gd_stats_magnitude(re[i], im[i]);
+    }
 }
 
 void gd_stats_source_init(struct gd_stats_source *source, const struct gd_tensor *tensor,
@@ -117,11 +119,13 @@ static const unsigned char *take_read(struct gd_stats_source *source, size_t n)
         int64_t most = (int64_t)(GD_READ_BYTES / source->item), left = source->end - source->next;
         int64_t count = left < most ? left : most;
 
-        if (source->rc == GD_OK)
+        if (source->rc == GD_OK) {
             source->rc = source->reader->read(source->reader->ctx, source->next, count,
                                               source->scratch, source->err);
-        if (source->rc)
+        }
+        if (source->rc != GD_OK) {
             memset(source->scratch, 0, GD_READ_BYTES);
+        }
         source->next += count;
         source->held = (size_t)count;
         source->used = 0;
@@ -136,8 +140,9 @@ const unsigned char *gd_stats_source_take(struct gd_stats_source *source, size_t
     struct gd_walk *walk = &source->walk;
     size_t taken = 0;
 
-    if (source->reader)
+    if (source->reader) {
         return take_read(source, n);
+    }
     for (;;) {
         const unsigned char *x = source->data + walk->offset + source->at * walk->run_stride;
         size_t left = (size_t)(walk->run - source->at);
@@ -149,12 +154,14 @@ const unsigned char *gd_stats_source_take(struct gd_stats_source *source, size_t
             source->at = 0;
             gd_walk_next(walk);
         }
-        if (take == n && walk->run_stride == (int64_t)source->item)
+        if (take == n && walk->run_stride == (int64_t)source->item) {
             return x;
+        }
         gd_copy_run(source->scratch + taken * source->item, x, (int64_t)take, walk->run_stride,
                     source->item);
         taken += take;
-        if (taken == n)
+        if (taken == n) {
             return source->scratch;
+        }
     }
 }

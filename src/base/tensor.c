@@ -23,18 +23,21 @@ int64_t gd_shape_count(const struct gd_shape *shape)
     int64_t count = 1;
     bool empty = false;
 
-    if (shape->rank < 0 || shape->rank > GD_MAX_RANK)
+    if (shape->rank < 0 || shape->rank > GD_MAX_RANK) {
         return -1;
+    }
     for (int i = 0; i < shape->rank; i++) {
         int64_t dim = shape->dim[i];
 
-        if (dim < 0)
+        if (dim < 0) {
             return -1;
+        }
         /* A dimension of 0 must not hide that the strides of the others would overflow. */
-        if (dim == 0)
+        if (dim == 0) {
             empty = true;
-        else if (__builtin_mul_overflow(count, dim, &count))
+        } else if (__builtin_mul_overflow(count, dim, &count)) {
             return -1;
+        }
     }
     return empty ? 0 : count;
 }
@@ -46,36 +49,43 @@ int gd_shape_bytes(const struct gd_shape *shape, enum gd_dtype dtype, size_t *re
     int64_t span = 1;
     bool empty = false;
 
-    if (item == 0)
+    if (item == 0) {
         return gd_fail(err, GD_EINVAL, "%s tensors have no elements of a fixed size",
                        gd_dtype_name(dtype));
-    if (shape->rank < 0 || shape->rank > GD_MAX_RANK)
+    }
+    if (shape->rank < 0 || shape->rank > GD_MAX_RANK) {
         return gd_fail(err, GD_EINVAL, "a tensor of rank %d: the rank must be 0 to %d", shape->rank,
                        GD_MAX_RANK);
+    }
     for (int i = 0; i < shape->rank; i++) {
         int64_t dim = shape->dim[i];
 
-        if (dim < 0)
+        if (dim < 0) {
             return gd_fail(err, GD_EINVAL, "dimension %d of the shape is negative (%lld)", i,
                            (long long)dim);
+        }
         empty = empty || dim == 0;
-        if (dim > 0 && __builtin_mul_overflow(span, dim, &span))
+        if (dim > 0 && __builtin_mul_overflow(span, dim, &span)) {
             return gd_fail(err, GD_ELIMIT, "the shape has more elements than 64 bits can count");
+        }
     }
-    if (span > (int64_t)(INT64_MAX / (int64_t)item) || (uint64_t)span > SIZE_MAX / item)
+    if (span > (int64_t)(INT64_MAX / (int64_t)item) || (uint64_t)span > SIZE_MAX / item) {
         return gd_fail(err, GD_ELIMIT, "%lld elements of %zu bytes do not fit in memory",
                        (long long)span, item);
+    }
     *ret = empty ? 0 : (size_t)span * item;
     return GD_OK;
 }
 
 bool gd_shape_equal(const struct gd_shape *a, const struct gd_shape *b)
 {
-    if (a->rank != b->rank)
+    if (a->rank != b->rank) {
         return false;
+    }
     for (int i = 0; i < a->rank; i++) {
-        if (a->dim[i] != b->dim[i])
+        if (a->dim[i] != b->dim[i]) {
             return false;
+        }
     }
     return true;
 }
@@ -87,8 +97,9 @@ void gd_shape_strides(const struct gd_shape *shape, size_t item, int64_t stride[
     for (int i = shape->rank - 1; i >= 0; i--) {
         stride[i] = step;
         /* Only a shape without elements can overflow here, and its strides are never followed. */
-        if (shape->dim[i] > 0 && __builtin_mul_overflow(step, shape->dim[i], &step))
+        if (shape->dim[i] > 0 && __builtin_mul_overflow(step, shape->dim[i], &step)) {
             step = 0;
+        }
     }
 }
 
@@ -96,14 +107,17 @@ char *gd_shape_text(const struct gd_shape *shape, char *out, size_t size)
 {
     size_t used = 0;
 
-    if (size == 0)
+    if (size == 0) {
         return out;
+    }
     used += (size_t)snprintf(out, size, "(");
-    for (int i = 0; i < shape->rank && used < size; i++)
+    for (int i = 0; i < shape->rank && used < size; i++) {
         used += (size_t)snprintf(out + used, size - used, i ? ", %lld" : "%lld",
                                  (long long)shape->dim[i]);
-    if (used < size)
+    }
+    if (used < size) {
         snprintf(out + used, size - used, shape->rank == 1 ? ",)" : ")");
+    }
     return out;
 }
 
@@ -134,13 +148,16 @@ static void *map_block(size_t bytes)
 
     start =
         mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED)
+    if (start == MAP_FAILED) {
         return NULL;
+    }
     lead = (HUGE_PAGE - ((uintptr_t)start & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
-    if (lead)
+    if (lead) {
         munmap(start, lead);
-    if (lead < HUGE_PAGE)
+    }
+    if (lead < HUGE_PAGE) {
         munmap(start + lead + size, HUGE_PAGE - lead);
+    }
     /* Where huge pages are switched off this is refused, and small ones do as well. */
     madvise(start + lead, size, MADV_HUGEPAGE);
     return start + lead;
@@ -151,8 +168,9 @@ static struct gd_tensor_memory *memory_create(void *data, size_t bytes, gd_tenso
 {
     struct gd_tensor_memory *memory = calloc(1, sizeof(*memory));
 
-    if (!memory)
+    if (!memory) {
         return NULL;
+    }
     memory->refs = 1;
     memory->data = data;
     memory->bytes = bytes;
@@ -163,10 +181,12 @@ static struct gd_tensor_memory *memory_create(void *data, size_t bytes, gd_tenso
 
 static void memory_unref(struct gd_tensor_memory *memory)
 {
-    if (!memory || __atomic_sub_fetch(&memory->refs, 1, __ATOMIC_ACQ_REL) != 0)
+    if (!memory || __atomic_sub_fetch(&memory->refs, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
-    if (memory->free_fn)
+    }
+    if (memory->free_fn) {
         memory->free_fn(memory->data, memory->bytes, memory->ctx);
+    }
     free(memory);
 }
 
@@ -174,13 +194,15 @@ static struct gd_tensor *tensor_new(enum gd_dtype dtype, const struct gd_shape *
 {
     struct gd_tensor *tensor = calloc(1, sizeof(*tensor));
 
-    if (!tensor)
+    if (!tensor) {
         return NULL;
+    }
     tensor->refs = 1;
     tensor->dtype = dtype;
     tensor->shape.rank = shape->rank;
-    for (int i = 0; i < shape->rank; i++)
+    for (int i = 0; i < shape->rank; i++) {
         tensor->shape.dim[i] = shape->dim[i];
+    }
     gd_shape_strides(&tensor->shape, gd_dtype_size(dtype), tensor->stride);
     return tensor;
 }
@@ -194,27 +216,33 @@ int gd_tensor_create(enum gd_dtype dtype, const struct gd_shape *shape, size_t m
     void *block = NULL;
     int rc = gd_shape_bytes(shape, dtype, &bytes, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (max_bytes && bytes > max_bytes)
+    }
+    if (max_bytes && bytes > max_bytes) {
         return gd_fail(err, GD_ELIMIT, "a tensor of %zu bytes is over the limit of %zu", bytes,
                        max_bytes);
-    if (bytes > SIZE_MAX - 2 * HUGE_PAGE)
+    }
+    if (bytes > SIZE_MAX - 2 * HUGE_PAGE) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a tensor of %zu bytes", bytes);
+    }
     tensor = tensor_new(dtype, shape);
-    if (!tensor)
+    if (!tensor) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
     if (bytes == 0) {
         *ret = tensor;
         return GD_OK;
     }
     huge = bytes >= HUGE_PAGE;
     block = huge ? map_block(bytes) : malloc(bytes);
-    if (block)
+    if (block) {
         tensor->memory = memory_create(block, bytes, huge ? unmap_block : free_block, NULL);
+    }
     if (!tensor->memory) {
-        if (block)
+        if (block) {
             (huge ? unmap_block : free_block)(block, bytes, NULL);
+        }
         free(tensor);
         return gd_fail(err, GD_ENOMEM, "out of memory for a tensor of %zu bytes", bytes);
     }
@@ -234,12 +262,14 @@ int gd_tensor_wrap(enum gd_dtype dtype, const struct gd_shape *shape, const void
     char text[128];
     int rc = gd_shape_bytes(shape, dtype, &need, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (bytes != need || (need && !data))
+    }
+    if (bytes != need || (need && !data)) {
         return gd_fail(err, GD_EPROTO,
                        "%zu bytes of data for a %s tensor of shape %s, which takes %zu", bytes,
                        gd_dtype_name(dtype), gd_shape_text(shape, text, sizeof(text)), need);
+    }
     tensor = tensor_new(dtype, shape);
     /* The free function takes a plain pointer: it ends the memory, whoever may write to it. */
     memory = memory_create((void *)(uintptr_t)data, bytes, free_fn, ctx);
@@ -260,18 +290,21 @@ static bool view_fits(const struct gd_tensor *base, const struct gd_shape *shape
 {
     int64_t low, high, at;
 
-    if (!base->memory || !base->data)
+    if (!base->memory || !base->data) {
         return false;
+    }
     at = (int64_t)(base->data - (const unsigned char *)base->memory->data);
-    if (__builtin_add_overflow(at, offset, &low))
+    if (__builtin_add_overflow(at, offset, &low)) {
         return false;
+    }
     high = low;
     for (int i = 0; i < shape->rank; i++) {
         int64_t reach;
 
         if (__builtin_mul_overflow(stride[i], shape->dim[i] - 1, &reach) ||
-            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
             return false;
+        }
     }
     return low >= 0 && high >= 0 && (uint64_t)high <= base->memory->bytes &&
            base->memory->bytes - (uint64_t)high >= gd_dtype_size(base->dtype);
@@ -285,15 +318,19 @@ int gd_tensor_view(const struct gd_tensor *base, const struct gd_shape *shape,
     size_t bytes;
     int rc = gd_shape_bytes(shape, base->dtype, &bytes, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (bytes && !view_fits(base, shape, stride, offset))
+    }
+    if (bytes && !view_fits(base, shape, stride, offset)) {
         return gd_fail(err, GD_EINVAL, "a view reaches outside its tensor's memory");
+    }
     tensor = tensor_new(base->dtype, shape);
-    if (!tensor)
+    if (!tensor) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
-    for (int i = 0; i < shape->rank; i++)
+    }
+    for (int i = 0; i < shape->rank; i++) {
         tensor->stride[i] = stride[i];
+    }
     if (bytes) {
         __atomic_add_fetch(&base->memory->refs, 1, __ATOMIC_RELAXED);
         tensor->memory = base->memory;
@@ -305,15 +342,17 @@ int gd_tensor_view(const struct gd_tensor *base, const struct gd_shape *shape,
 
 struct gd_tensor *gd_tensor_ref(struct gd_tensor *tensor)
 {
-    if (tensor)
+    if (tensor) {
         __atomic_add_fetch(&tensor->refs, 1, __ATOMIC_RELAXED);
+    }
     return tensor;
 }
 
 void gd_tensor_unref(struct gd_tensor *tensor)
 {
-    if (!tensor || __atomic_sub_fetch(&tensor->refs, 1, __ATOMIC_ACQ_REL) != 0)
+    if (!tensor || __atomic_sub_fetch(&tensor->refs, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
+    }
     memory_unref(tensor->memory);
     free(tensor);
 }
@@ -337,11 +376,13 @@ bool gd_tensor_is_contiguous(const struct gd_tensor *tensor)
 {
     int64_t step = (int64_t)gd_dtype_size(tensor->dtype);
 
-    if (gd_tensor_count(tensor) == 0)
+    if (gd_tensor_count(tensor) == 0) {
         return true;
+    }
     for (int i = tensor->shape.rank - 1; i >= 0; i--) {
-        if (tensor->shape.dim[i] != 1 && tensor->stride[i] != step)
+        if (tensor->shape.dim[i] != 1 && tensor->stride[i] != step) {
             return false;
+        }
         step *= tensor->shape.dim[i];
     }
     return true;
@@ -357,8 +398,9 @@ int gd_tensor_contiguous(struct gd_tensor *tensor, struct gd_tensor **ret, struc
         return GD_OK;
     }
     rc = gd_tensor_create(tensor->dtype, &tensor->shape, 0, &copy, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     gd_strided_copy(gd_tensor_bytes_mut(copy), tensor->data, &tensor->shape, tensor->stride,
                     gd_dtype_size(tensor->dtype));
     *ret = copy;
@@ -371,34 +413,40 @@ static void copy_apart(unsigned char *out, const unsigned char *in, int64_t coun
 {
     switch (item) {
     case 1:
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
             out[i] = in[i * stride];
+        }
         break;
     case 2:
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
             memcpy(out + i * 2, in + i * stride, 2);
+        }
         break;
     case 4:
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
             memcpy(out + i * 4, in + i * stride, 4);
+        }
         break;
     case 8:
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
             memcpy(out + i * 8, in + i * stride, 8);
+        }
         break;
     default:
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
             memcpy(out + (size_t)i * item, in + i * stride, item);
+        }
         break;
     }
 }
 
 void gd_copy_run(void *out, const void *in, int64_t count, int64_t stride, size_t item)
 {
-    if (stride == (int64_t)item)
+    if (stride == (int64_t)item) {
         memcpy(out, in, (size_t)count * item);
-    else
+    } else {
         copy_apart(out, in, count, stride, item);
+    }
 }
 
 void gd_strided_copy(void *out, const void *data, const struct gd_shape *shape,
@@ -407,8 +455,9 @@ void gd_strided_copy(void *out, const void *data, const struct gd_shape *shape,
     struct gd_walk walk;
     unsigned char *to = out;
 
-    if (!gd_walk_init(&walk, shape, stride, item))
+    if (!gd_walk_init(&walk, shape, stride, item)) {
         return;
+    }
     do {
         gd_copy_run(to, (const unsigned char *)data + walk.offset, walk.run, walk.run_stride, item);
         to += (size_t)walk.run * item;
@@ -423,12 +472,14 @@ bool gd_walk_init(struct gd_walk *walk, const struct gd_shape *shape,
     /* Not as a whole: most of it is room for axes that are not there. */
     walk->run = walk->run_stride = walk->offset = 0;
     walk->axes = 0;
-    if (gd_shape_count(shape) <= 0)
+    if (gd_shape_count(shape) <= 0) {
         return false;
+    }
     /* Axes of 1 say nothing; an axis whose step is a whole row of the next one joins it. */
     for (int i = 0; i < shape->rank; i++) {
-        if (shape->dim[i] == 1)
+        if (shape->dim[i] == 1) {
             continue;
+        }
         if (axes && walk->stride[axes - 1] == stride[i] * shape->dim[i]) {
             walk->dim[axes - 1] *= shape->dim[i];
             walk->stride[axes - 1] = stride[i];
@@ -449,8 +500,9 @@ bool gd_walk_next(struct gd_walk *walk)
 {
     for (int i = walk->axes - 1; i >= 0; i--) {
         walk->offset += walk->stride[i];
-        if (++walk->index[i] < walk->dim[i])
+        if (++walk->index[i] < walk->dim[i]) {
             return true;
+        }
         walk->offset -= walk->stride[i] * walk->dim[i];
         walk->index[i] = 0;
     }
@@ -474,8 +526,9 @@ int64_t gd_tensor_offset(const struct gd_tensor *tensor, int64_t flat)
     for (int i = tensor->shape.rank - 1; i >= 0; i--) {
         int64_t dim = tensor->shape.dim[i];
 
-        if (dim <= 1)
+        if (dim <= 1) {
             continue;
+        }
         offset += flat % dim * tensor->stride[i];
         flat /= dim;
     }

@@ -19,16 +19,18 @@ int gd_units_create(struct gd_units **ret, struct gd_err *err)
 {
     struct gd_units *units = calloc(1, sizeof(*units));
 
-    if (!units)
+    if (!units) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
     *ret = units;
     return GD_OK;
 }
 
 void gd_units_destroy(struct gd_units *units)
 {
-    if (!units)
+    if (!units) {
         return;
+    }
     free(units->streak);
     free(units);
 }
@@ -37,8 +39,9 @@ static int start_anew(struct gd_units *units, enum gd_dtype dtype, size_t total,
 {
     uint32_t *streak = calloc(total ? total : 1, sizeof(*streak));
 
-    if (!streak)
+    if (!streak) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the %zu units of a tensor", total);
+    }
     free(units->streak);
     units->streak = streak;
     units->dtype = dtype;
@@ -61,8 +64,9 @@ static void or_bytes(unsigned char *into, const unsigned char *from, size_t byte
         a[3] |= b[3];
         memcpy(into + i, a, sizeof(a));
     }
-    for (; i < bytes; i++)
+    for (; i < bytes; i++) {
         into[i] |= from[i];
+    }
 }
 
 static void or_elements(unsigned char *into, const unsigned char *from, size_t n, int64_t stride,
@@ -73,8 +77,9 @@ static void or_elements(unsigned char *into, const unsigned char *from, size_t n
         return;
     }
     for (size_t i = 0; i < n; i++, into += item, from += stride) {
-        for (size_t b = 0; b < item; b++)
+        for (size_t b = 0; b < item; b++) {
             into[b] |= from[b];
+        }
     }
 }
 
@@ -84,8 +89,9 @@ static bool or_rows(const struct gd_tensor *tensor, size_t total, unsigned char 
     size_t item = gd_dtype_size(tensor->dtype), unit = 0;
     struct gd_walk walk;
 
-    if (!gd_walk_init(&walk, &tensor->shape, tensor->stride, item))
+    if (!gd_walk_init(&walk, &tensor->shape, tensor->stride, item)) {
         return false;
+    }
     do { /* a run may end within a row, and may hold several */
         const unsigned char *p = tensor->data + walk.offset;
         size_t left = (size_t)walk.run;
@@ -148,20 +154,26 @@ int gd_units_look(struct gd_units *units, const struct gd_tensor *tensor, struct
     unsigned char *row;
     int rc = GD_OK;
 
-    if (item == 0)
+    if (item == 0) {
         return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
                        gd_dtype_name(tensor->dtype));
-    if (gd_shape_count(shape) <= 0) /* no row to look at */
+    }
+    if (gd_shape_count(shape) <= 0) { /* no row to look at */
         total = 0;
-    if (tensor->dtype != units->dtype || total != units->total)
+    }
+    if (tensor->dtype != units->dtype || total != units->total) {
         rc = start_anew(units, tensor->dtype, total, err);
-    if (rc || total == 0)
+    }
+    if (rc != GD_OK || total == 0) {
         return rc;
+    }
     row = calloc(total, item);
-    if (!row)
+    if (!row) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the %zu units of a tensor", total);
-    if (or_rows(tensor, total, row))
+    }
+    if (or_rows(tensor, total, row)) {
         count_look(units, row);
+    }
     free(row);
     return GD_OK;
 }
@@ -172,6 +184,7 @@ void gd_units_count(const struct gd_units *units, uint32_t steps, uint64_t *tota
 
     *total = units->total;
     *dead = 0;
-    for (size_t i = 0; i < units->total; i++)
+    for (size_t i = 0; i < units->total; i++) {
         *dead += units->streak[i] >= needed;
+    }
 }

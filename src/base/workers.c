@@ -37,17 +37,20 @@ static struct pool *pool_get(void)
     struct pool *old = atomic_load(&current), *pool;
     pid_t pid = getpid();
 
-    if (old && old->pid == pid)
+    if (old && old->pid == pid) {
         return old;
+    }
     pool = calloc(1, sizeof(*pool));
-    if (!pool)
+    if (!pool) {
         return NULL;
+    }
     pool->pid = pid;
     pool->before_fork = old;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
-    if (atomic_compare_exchange_strong(&current, &old, pool))
+    if (atomic_compare_exchange_strong(&current, &old, pool)) {
         return pool;
+    }
     /* Another thread was faster. */
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->mutex);
@@ -59,15 +62,17 @@ static void do_parts(struct call *call)
 {
     size_t part;
 
-    while ((part = atomic_fetch_add(&call->next, 1)) < call->count)
+    while ((part = atomic_fetch_add(&call->next, 1)) < call->count) {
         call->work(call->ctx, part);
+    }
 }
 
 static struct call *find_call(struct pool *pool)
 {
     for (struct call *call = pool->calls; call; call = call->behind) {
-        if (call->wanted > 0)
+        if (call->wanted > 0) {
             return call;
+        }
     }
     return NULL;
 }
@@ -79,15 +84,17 @@ static void *help(void *arg)
 
     pthread_mutex_lock(&pool->mutex);
     for (;;) {
-        while ((call = find_call(pool)) == NULL)
+        while (!(call = find_call(pool))) {
             pthread_cond_wait(&pool->wake, &pool->mutex);
+        }
         call->wanted--;
         call->helpers++;
         pthread_mutex_unlock(&pool->mutex);
         do_parts(call);
         pthread_mutex_lock(&pool->mutex);
-        if (--call->helpers == 0)
+        if (--call->helpers == 0) {
             pthread_cond_signal(&call->left);
+        }
     }
     return NULL;
 }
@@ -99,13 +106,15 @@ static void make_threads(struct pool *pool, int wanted)
     sigset_t all, before;
     pthread_t thread;
 
-    if (pool->threads >= wanted || pthread_attr_init(&attr))
+    if (pool->threads >= wanted || pthread_attr_init(&attr)) {
         return;
+    }
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (pool->threads < wanted && pthread_create(&thread, &attr, help, pool) == 0)
+    while (pool->threads < wanted && pthread_create(&thread, &attr, help, pool) == 0) {
         pool->threads++;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
 }
@@ -114,8 +123,9 @@ static void remove_call(struct pool *pool, struct call *call)
 {
     struct call **link = &pool->calls;
 
-    while (*link != call)
+    while (*link != call) {
         link = &(*link)->behind;
+    }
     *link = call->behind;
 }
 
@@ -129,8 +139,9 @@ void gd_workers_run(int threads, size_t count, gd_work_fn work, void *ctx)
         return;
     }
     call.wanted = (threads < GD_MAX_WORKERS ? threads : GD_MAX_WORKERS) - 1;
-    if ((size_t)call.wanted > count - 1)
+    if ((size_t)call.wanted > count - 1) {
         call.wanted = (int)(count - 1);
+    }
     pthread_cond_init(&call.left, NULL);
     pthread_mutex_lock(&pool->mutex);
     make_threads(pool, call.wanted);
@@ -141,8 +152,9 @@ void gd_workers_run(int threads, size_t count, gd_work_fn work, void *ctx)
     do_parts(&call);
     pthread_mutex_lock(&pool->mutex);
     remove_call(pool, &call);
-    while (call.helpers > 0)
+    while (call.helpers > 0) {
         pthread_cond_wait(&call.left, &pool->mutex);
+    }
     pthread_mutex_unlock(&pool->mutex);
     pthread_cond_destroy(&call.left);
 }

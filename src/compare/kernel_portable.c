@@ -34,7 +34,7 @@ const struct gd_pair_level *gd_pair_level(void)
 {
     const struct gd_pair_level *level = atomic_load(&in_use);
 
-    for (size_t i = 0; level == NULL; i++) {
+    for (size_t i = 0; !level; i++) {
         if (gd_pair_levels[i]->runs_here()) {
             level = gd_pair_levels[i];
         }

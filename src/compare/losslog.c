@@ -45,7 +45,7 @@ static bool number_at(const char *at, double *ret)
 /* The first time that a number comes after the word: "loss_scale" is not the loss. */
 static bool number_behind(const char *line, const char *word, double *ret)
 {
-    for (const char *at = line; (at = strcasestr(at, word)) != NULL && *word != '\0';) {
+    for (const char *at = line; (at = strcasestr(at, word)) && *word != '\0';) {
         at += strlen(word);
         if (number_at(value_of(at), ret)) {
             return true;

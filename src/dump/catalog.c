@@ -109,8 +109,9 @@ static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape
     }
     catalog->shapes = grow(catalog->shapes, catalog->shape_count, &catalog->shape_cap,
                            sizeof(*catalog->shapes), MAX_VALUES, &rc, NULL);
-    if (rc || !keep_bytes(&catalog->arena, &copy, sizeof(**shape)) ||
-        gd_lookup_add(&catalog->shape_lookup, hash, (uint32_t)catalog->shape_count, NULL)) {
+    if (rc != GD_OK || !keep_bytes(&catalog->arena, &copy, sizeof(**shape)) ||
+        gd_lookup_add(&catalog->shape_lookup, hash, (uint32_t)catalog->shape_count, NULL) !=
+            GD_OK) {
         return false;
     }
     *shape = copy;
@@ -216,10 +217,10 @@ static int catalog_create(const struct gd_dump *dump, int rank, const char *wher
     if (!catalog || !catalog->where) {
         rc = no_memory(err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gd_graph_create(max > SIZE_MAX ? SIZE_MAX : (size_t)max, &catalog->graph, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         catalog_free(catalog);
         return rc;
     }
@@ -240,14 +241,14 @@ int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd
     }
     dump->catalogs = grow(dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
                           MAX_CATALOGS, &rc, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = catalog_create(dump, rank, key.where, &catalog, err);
     }
-    if (!rc && !tsearch(catalog, &dump->by_place, order_places)) {
+    if (rc == GD_OK && !tsearch(catalog, &dump->by_place, order_places)) {
         catalog_free(catalog);
         rc = no_memory(err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         dump->catalogs[dump->count++] = catalog;
         *ret = catalog;
     }
@@ -281,7 +282,7 @@ int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *va
 
     catalog->values = grow(catalog->values, catalog->value_count, &catalog->value_cap,
                            sizeof(*catalog->values), MAX_VALUES, &rc, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!keep_bytes(&catalog->arena, &stats, sizeof(*value->stats)) ||
@@ -309,7 +310,7 @@ int gd_catalog_add_step(struct gd_catalog *catalog, int64_t step, struct gd_err 
     }
     catalog->steps = grow(catalog->steps, catalog->step_count, &catalog->step_cap,
                           sizeof(*catalog->steps), MAX_STEPS, &rc, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         catalog->steps[catalog->step_count++] = (struct gd_catalog_step){.step = step};
     }
     return rc;
@@ -323,7 +324,7 @@ int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const cha
 
     catalog->reasons = grow(catalog->reasons, catalog->reason_count, &catalog->reason_cap,
                             sizeof(*catalog->reasons), MAX_VALUES, &rc, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     last = catalog->reason_count ? &catalog->reasons[catalog->reason_count - 1] : NULL;
@@ -343,7 +344,7 @@ int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *
 
     catalog->scalars = grow(catalog->scalars, catalog->scalar_count, &catalog->scalar_cap,
                             sizeof(*catalog->scalars), MAX_VALUES, &rc, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!keep_text(&catalog->arena, &name)) {
@@ -361,7 +362,7 @@ int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id no
 
     catalog->events = grow(catalog->events, catalog->event_count, &catalog->event_cap,
                            sizeof(*catalog->events), MAX_VALUES, &rc, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!keep_text(&catalog->arena, &kind) || !keep_text(&catalog->arena, &text)) {
@@ -382,7 +383,7 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
     }
     catalog->facts = grow(catalog->facts, catalog->fact_count, &catalog->fact_cap,
                           sizeof(*catalog->facts), MAX_FACTS, &rc, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!keep_text(&catalog->arena, &name) || !keep_text(&catalog->arena, &value)) {
@@ -421,7 +422,7 @@ int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, st
     }
     dump->left = grow(dump->left, dump->left_count, &dump->left_cap, sizeof(*dump->left), MAX_LEFT,
                       &rc, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!keep_text(&dump->arena, &path) || !keep_text(&dump->arena, &why)) {
@@ -469,10 +470,10 @@ int gd_dump_finish(struct gd_dump *dump, struct gd_err *err)
     size_t kept = 0;
     int rc = GD_OK;
 
-    for (size_t i = 0; !rc && i < dump->count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < dump->count; i++) {
         rc = gd_catalog_sort(dump->catalogs[i], err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     forget_places(dump);

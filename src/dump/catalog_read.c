@@ -81,10 +81,10 @@ static int collect_steps(struct gd_catalog *catalog, struct gd_err *err)
     size_t kept = 0, at = 0;
     int rc = GD_OK;
 
-    for (size_t i = 0; !rc && i < catalog->value_count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < catalog->value_count; i++) {
         rc = gd_catalog_add_step(catalog, catalog->values[i].of.step, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     sort(catalog->steps, catalog->step_count, sizeof(*catalog->steps), compare_steps);
@@ -163,7 +163,7 @@ int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
 {
     int rc = gd_graph_commit(catalog->graph, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     for (size_t i = 0; i < catalog->value_count; i++) {
@@ -174,7 +174,7 @@ int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
     sort(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
     sort(catalog->events, catalog->event_count, sizeof(*catalog->events), compare_events);
     rc = collect_steps(catalog, err);
-    return rc ? rc : collect_graph_steps(catalog, err);
+    return rc != GD_OK ? rc : collect_graph_steps(catalog, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -352,7 +352,7 @@ int gd_catalog_each(const struct gd_catalog *catalog, int64_t step,
     int rc = 0;
 
     for (size_t i = lower_bound(catalog, &key);
-         !rc && i < catalog->value_count && catalog->values[i].of.step == step; i++) {
+         rc == GD_OK && i < catalog->value_count && catalog->values[i].of.step == step; i++) {
         rc = fn(ctx, &catalog->values[i].of);
     }
     return rc;

@@ -99,7 +99,7 @@ static int find_all(struct looking *look, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    for (size_t i = 0; !rc && gd_dump_formats[i]; i++) {
+    for (size_t i = 0; rc == GD_OK && gd_dump_formats[i]; i++) {
         const struct gd_dump_format *format = gd_dump_formats[i];
 
         if (is_wanted(look, format)) {
@@ -145,7 +145,7 @@ static int tell_by_products(struct looking *look, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    for (uint32_t i = 1; !rc && i < look->listing->count; i++) {
+    for (uint32_t i = 1; rc == GD_OK && i < look->listing->count; i++) {
         const struct gd_listing_entry *entry = &look->listing->entry[i];
         char path[4096];
 
@@ -164,17 +164,17 @@ static int read_all(struct looking *look, struct gd_err *err)
 {
     int rc = gd_dump_create(look->options->max_graph, &look->dump, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         gd_dump_set_options(look->dump, look->options->open);
     }
-    for (size_t i = 0; !rc && i < look->findings.count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < look->findings.count; i++) {
         rc = read_one(look, &look->findings.item[i], err);
     }
     if (look->dump) {
         gd_dump_set_options(look->dump, NULL);
     }
-    rc = rc ? rc : tell_by_products(look, err);
-    return rc ? rc : gd_dump_finish(look->dump, err);
+    rc = rc != GD_OK ? rc : tell_by_products(look, err);
+    return rc != GD_OK ? rc : gd_dump_finish(look->dump, err);
 }
 
 /* Of the root itself, also where it is given as "." or with a slash behind. */
@@ -236,13 +236,13 @@ static int look_through(struct looking *look, const char *path, struct gd_err *e
 {
     int rc = find_all(look, err);
 
-    if (!rc && look->findings.count == 0) {
+    if (rc == GD_OK && look->findings.count == 0) {
         rc = none_found(look, path, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = read_all(look, err);
     }
-    if (!rc && gd_dump_count(look->dump) == 0) {
+    if (rc == GD_OK && gd_dump_count(look->dump) == 0) {
         rc = nothing_read(look, path, err);
     }
     return rc;
@@ -260,11 +260,11 @@ int gd_detect(const char *path, const struct gd_detect_options *options, struct 
                        options->format);
     }
     rc = gd_listing_read(path, MAX_ENTRIES, options->go_on, options->ctx, &look.listing, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = look_through(&look, path, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_dump_destroy(look.dump);
         gd_findings_clear(&look.findings);
         gd_listing_free(look.listing);

@@ -51,5 +51,5 @@ int gd_dump_open(struct gd_debugger *debugger, const char *path,
         return gd_recorder_open(debugger, path, ret, err);
     }
     rc = gd_detect(path, &look, &dump, err);
-    return rc ? rc : gd_dump_sessions(debugger, dump, path, ret, err);
+    return rc != GD_OK ? rc : gd_dump_sessions(debugger, dump, path, ret, err);
 }

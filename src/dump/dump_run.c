@@ -371,7 +371,7 @@ int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, st
         return GD_OK;
     }
     rc = copy_plan(plan, &made, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (at == target->plan_count) {
@@ -464,7 +464,7 @@ static void evaluate(struct dump_target *target, const struct dump_plan *plan,
                                    .slot = item->slot,
                                    .dtype = figures->dtype,
                                    .value_step = step};
-    if (rc) {
+    if (rc != GD_OK) {
         out->error = rc == GD_EUNSUPPORTED ? GD_HIT_NOT_NUMBERS : GD_HIT_NO_VALUE;
     }
 }

@@ -116,7 +116,7 @@ static int fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
     struct gd_tensor *tensor;
     int rc = find_value(target, ref, &value, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!value->source) {
@@ -129,7 +129,7 @@ static int fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
     }
     rc =
         gd_source_read(value->source, slice, max > SIZE_MAX ? SIZE_MAX : (size_t)max, &tensor, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!slice || slice->count == 0) {
@@ -159,8 +159,9 @@ struct gd_source *dump_before(const struct dump_target *target,
     struct gd_source_info now, then;
 
     if (!found || found->step == GD_EVERY_STEP || !found->source || !value->source ||
-        gd_source_info(value->source, &now, NULL) || gd_source_info(found->source, &then, NULL) ||
-        now.dtype != then.dtype || !gd_shape_equal(&now.shape, &then.shape)) {
+        gd_source_info(value->source, &now, NULL) != GD_OK ||
+        gd_source_info(found->source, &then, NULL) != GD_OK || now.dtype != then.dtype ||
+        !gd_shape_equal(&now.shape, &then.shape)) {
         return NULL;
     }
     return found->source;
@@ -184,7 +185,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
         return GD_OK;
     }
     rc = gd_source_info(value->source, &info, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     ret->dtype = info.dtype;
@@ -230,10 +231,10 @@ static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref,
     struct dump_figures figures;
     int rc = find_value(target, ref, &value, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = stats_while_waiting(target, value, &figures, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     fn(ctx, figures.dtype, &figures.shape, &figures.stats,
@@ -447,7 +448,7 @@ static int fill_peers(const struct dump_group *group, struct gd_err *err)
     const char *slash = strrchr(group->path, '/');
     int rc = fill_worlds(group, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     dumps++;
@@ -516,10 +517,10 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
     if (!group || !group->path || !group->member) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for a dump");
     }
-    rc = rc ? rc : fill_peers(group, err);
-    for (size_t i = 0; !rc && i < group->count; i++) {
+    rc = rc != GD_OK ? rc : fill_peers(group, err);
+    for (size_t i = 0; rc == GD_OK && i < group->count; i++) {
         rc = make_session(debugger, group, i, &session, err);
-        first = first || rc ? first : session;
+        first = first || rc != GD_OK ? first : session;
     }
     if (group && --group->users > 0) {
         if (first) { /* those that could be made stay: err says what ended it */

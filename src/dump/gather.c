@@ -141,7 +141,7 @@ static int look(struct gather *g, uint64_t at, uint64_t size, const unsigned cha
     }
     w->size = 0;
     rc = gd_bytes_read(g->in->bytes, at, w->data, (size_t)want, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     w->at = at;
@@ -293,7 +293,7 @@ static int take_run(struct gather *g, const struct axis *axis, int64_t from, uns
         low = (uint64_t)first * g->bits / 8;
         high = ((uint64_t)(first + (n - 1) * axis->from + 1) * g->bits + 7) / 8;
         rc = look(g, low, high - low, &p, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         first -= (int64_t)(low * 8 / g->bits);
@@ -317,7 +317,7 @@ static int take_all(struct gather *g, struct gd_err *err)
     for (;;) {
         int rc = take_run(g, inner, from, g->out + to * (int64_t)g->item, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         for (i = outer - 1; i >= 0; i--) {
@@ -402,7 +402,7 @@ int gd_gather_run(const struct gd_stored_elements *elements, const struct gd_lay
         int64_t taken = box_at(layout, first, count, &box);
         int rc = gd_gather(elements, &box, to, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         first += taken;

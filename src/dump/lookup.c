@@ -92,7 +92,7 @@ int gd_lookup_add(struct gd_lookup *lookup, uint64_t hash, uint32_t number, stru
     if (lookup->used + 1 > lookup->cap - lookup->cap / 4) {
         int rc = grow(lookup, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }

@@ -84,10 +84,10 @@ static int add_nodes(struct gd_graph *graph, struct part *parts, uint32_t count,
     if (group_count) {
         qsort(groups, group_count, sizeof(*groups), by_place);
     }
-    for (uint32_t i = 0; !rc && i < group_count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < group_count; i++) {
         rc = add_node(graph, &groups[i], err);
     }
-    return rc ? rc : gd_graph_commit(graph, err);
+    return rc != GD_OK ? rc : gd_graph_commit(graph, err);
 }
 
 static int make_graph(const struct gd_history *history, uint64_t max_bytes, struct gd_graph **ret,
@@ -105,16 +105,16 @@ static int make_graph(const struct gd_history *history, uint64_t max_bytes, stru
     groups = calloc((size_t)head.tensors + 1, sizeof(*groups));
     rc = parts && groups ? gd_graph_create((size_t)max_bytes, &graph, err)
                          : gd_fail(err, GD_ENOMEM, "out of memory for the nodes of the record");
-    for (uint32_t i = 0; !rc && gd_history_tensor(history, i, &parts[count].tensor); i++) {
+    for (uint32_t i = 0; rc == GD_OK && gd_history_tensor(history, i, &parts[count].tensor); i++) {
         parts[count].at = i;
         count += parts[count].tensor.is_scalar ? 0 : 1;
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = add_nodes(graph, parts, count, groups, err);
     }
     free(parts);
     free(groups);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_graph_destroy(graph);
         return rc;
     }
@@ -275,7 +275,7 @@ static int make_session(struct gd_debugger *debugger, struct gd_history *history
     target->capabilities = GD_CAN_STATS | GD_CAN_PREVIOUS;
     gd_history_head(history, &head);
     rc = make_graph(history, debugger->settings.max_graph_memory, &record.graph, err);
-    if (rc) {
+    if (rc != GD_OK) {
         free(target);
         return rc;
     }
@@ -289,7 +289,7 @@ static int make_session(struct gd_debugger *debugger, struct gd_history *history
     record.stop.step = head.last_step < 0 ? 0 : head.last_step;
     record.stop.at_step_end = head.last_step >= 0;
     rc = gd_session_create_record(debugger, target, &record, ret, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_graph_destroy(record.graph);
     }
     return rc;
@@ -301,11 +301,11 @@ int gd_recorder_open(struct gd_debugger *debugger, const char *path, struct gd_s
     struct gd_history *history;
     int rc = gd_history_open(path, &history, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = make_session(debugger, history, ret, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_history_close(history);
         return rc;
     }

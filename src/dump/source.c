@@ -76,7 +76,7 @@ static int make_layout(const struct gd_source_desc *desc, struct gd_layout *ret,
     size_t bytes;
     int rc = gd_shape_bytes(&desc->shape, gd_stored_dtype(desc->stored), &bytes, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     *ret = (struct gd_layout){.shape = copy_shape(&desc->shape), .offset = desc->offset};
@@ -99,12 +99,12 @@ int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, 
         return gd_fail(err, GD_EINVAL, "elements of an unknown type");
     }
     rc = make_layout(desc, &layout, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     source = source_new();
-    if (!source || (source->layout = malloc(sizeof(layout))) == NULL ||
-        (desc->note && (source->note = strdup(desc->note)) == NULL)) {
+    if (!source || !(source->layout = malloc(sizeof(layout))) ||
+        (desc->note && !(source->note = strdup(desc->note)))) {
         gd_source_unref(source);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
@@ -152,13 +152,13 @@ int gd_source_of_tensor(struct gd_tensor *tensor, struct gd_source **ret, struct
     struct gd_tensor *whole;
     int rc = gd_tensor_contiguous(tensor, &whole, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     desc.shape = copy_shape(&tensor->shape);
     rc = gd_bytes_of_memory(whole->data, gd_tensor_bytes(whole), release_tensor, whole, &desc.bytes,
                             err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_source_create(&desc, ret, err);
@@ -190,21 +190,21 @@ static int join_bytes(struct gd_source *const *part, size_t count, struct gd_sou
     size_t done = 0;
     int rc = bytes ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 
-    for (int64_t rows = 0; !rc && done < count; desc->shape.dim[0] = rows) {
+    for (int64_t rows = 0; rc == GD_OK && done < count; desc->shape.dim[0] = rows) {
         one = NULL;
         rc = gd_source_resolve(part[done], &one, err);
-        if (!rc && !first) {
+        if (rc == GD_OK && !first) {
             first = one;
             desc->shape = copy_shape(&one->info.shape);
         }
-        rc = rc ? rc : bytes_of_part(first, one, &bytes[done], err);
+        rc = rc != GD_OK ? rc : bytes_of_part(first, one, &bytes[done], err);
         rows += rc == GD_OK && one->info.shape.rank > 0 ? one->info.shape.dim[0] : 0;
         if (done > 0) {
             gd_source_unref(one);
         }
         done += rc == GD_OK;
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         desc->stored = first->elements.stored;
         desc->swap = first->elements.swap;
         desc->conjugate = first->elements.conjugate;
@@ -225,7 +225,7 @@ int gd_source_join(struct gd_source *const *part, size_t count, struct gd_source
     struct gd_source_desc desc = {.stored = GD_STORED_NONE};
     int rc = join_bytes(part, count, &desc, err);
 
-    rc = rc ? rc : gd_source_create(&desc, ret, err);
+    rc = rc != GD_OK ? rc : gd_source_create(&desc, ret, err);
     gd_bytes_unref(desc.bytes);
     return rc;
 }
@@ -263,7 +263,7 @@ static int load_all(void *ctx, void *ret, size_t size, struct gd_err *err)
     struct gd_tensor *tensor;
     int rc = source->ops.load(source->ctx, &tensor, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (tensor->dtype != source->info.dtype || gd_tensor_bytes(tensor) != size ||
@@ -291,19 +291,19 @@ static int make_loading(struct gd_source *source, struct gd_source **ret, struct
     size_t size;
     int rc = source->ops.info(source->ctx, &info, err);
 
-    rc = rc ? rc : gd_shape_bytes(&info.shape, info.dtype, &size, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : gd_shape_bytes(&info.shape, info.dtype, &size, err);
+    if (rc != GD_OK) {
         return rc;
     }
     desc = (struct gd_source_desc){.stored = gd_stored_of_dtype(info.dtype),
                                    .shape = copy_shape(&info.shape)};
     rc = gd_bytes_of_load(load_all, keep, source, size, &desc.bytes, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_source_create(&desc, ret, err);
     gd_bytes_unref(desc.bytes);
-    if (!rc && !source->is_known) {
+    if (rc == GD_OK && !source->is_known) {
         source->info = info;
         source->info.note = info.note ? info.note : "";
     }
@@ -317,7 +317,7 @@ static int note_info(struct gd_source *source, struct gd_source *inner, struct g
     struct gd_source_info info;
     int rc = gd_source_info(inner, &info, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (source->is_known) {
@@ -343,8 +343,8 @@ static int open_inner(struct gd_source *source, struct gd_err *err)
         rc = make_loading(source, &inner, err);
     } else {
         rc = source->ops.open(source->ctx, &inner, err);
-        rc = rc ? rc : note_info(source, inner, err);
-        if (rc) {
+        rc = rc != GD_OK ? rc : note_info(source, inner, err);
+        if (rc != GD_OK) {
             gd_source_unref(inner);
         }
     }
@@ -368,11 +368,11 @@ int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct g
         } else {
             pthread_mutex_lock(&source->mutex);
             rc = source->inner ? GD_OK : open_inner(source, err);
-            inner = rc ? NULL : gd_source_ref(source->inner);
+            inner = rc != GD_OK ? NULL : gd_source_ref(source->inner);
             pthread_mutex_unlock(&source->mutex);
         }
         gd_source_unref(source);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         source = inner;
@@ -433,7 +433,7 @@ static int slice_layout(const struct gd_layout *whole, const struct gd_slice *sl
         return GD_OK;
     }
     rc = gd_slice_apply(slice, &whole->shape, whole->stride, &view, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     ret->shape = view.shape;
@@ -449,7 +449,7 @@ int gd_source_read(struct gd_source *source, const struct gd_slice *slice, size_
     struct gd_layout layout;
     int rc = gd_source_resolve(source, &source, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = slice_layout(source->layout, slice, &layout, err);
@@ -460,7 +460,7 @@ int gd_source_read(struct gd_source *source, const struct gd_slice *slice, size_
         rc = gd_gather(&source->elements, &layout, gd_tensor_bytes_mut(tensor), err);
     }
     gd_source_unref(source);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_tensor_unref(tensor);
         return rc;
     }

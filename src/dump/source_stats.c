@@ -115,14 +115,14 @@ int gd_source_stats(struct gd_source *source, struct gd_source *prev,
     struct gd_source *before = NULL;
     int rc = gd_source_resolve(source, &source, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (prev) {
         rc = gd_source_resolve(prev, &before, err);
-        rc = rc ? rc : check_pair(source, before, err);
+        rc = rc != GD_OK ? rc : check_pair(source, before, err);
     }
-    rc = rc ? rc : stats_of(source, before, options, ret, err);
+    rc = rc != GD_OK ? rc : stats_of(source, before, options, ret, err);
     gd_source_unref(before);
     gd_source_unref(source);
     return rc;

@@ -88,7 +88,7 @@ static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoin
     if (rc == GD_EAMBIGUOUS) {
         warn_ambiguous(session, breakpoint, &why);
     }
-    if (rc || count == 0) {
+    if (rc != GD_OK || count == 0) {
         return GD_OK; /* pending: its node may come with the next part of the graph */
     }
     for (size_t i = 0; ok && i < count; i++) {
@@ -104,7 +104,7 @@ static int resolve_sites(struct gd_session *session)
     int rc = GD_OK;
 
     impl->site_count = 0;
-    for (struct gd_breakpoint *b = session->debugger->breakpoints; !rc && b; b = b->next) {
+    for (struct gd_breakpoint *b = session->debugger->breakpoints; rc == GD_OK && b; b = b->next) {
         if (b->enabled) {
             rc = add_sites(session, b);
         }
@@ -112,7 +112,7 @@ static int resolve_sites(struct gd_session *session)
     if (impl->site_count > 1) {
         qsort(impl->sites, impl->site_count, sizeof(*impl->sites), compare_sites);
     }
-    impl->sites_limit = rc ? 0 : gd_graph_node_limit(session->graph);
+    impl->sites_limit = rc != GD_OK ? 0 : gd_graph_node_limit(session->graph);
     impl->sites_changes = gd_graph_changes(session->graph);
     return rc;
 }
@@ -134,7 +134,7 @@ static int push_nodes(struct gd_session *session, gd_node_id *nodes, size_t coun
     if (gd_session_is_live(session)) {
         rc = send(session->target, nodes, count, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         free(nodes);
         return rc;
     }
@@ -155,11 +155,11 @@ static void push_sites(struct gd_session *session, int rc)
     if (!gd_session_is_live(session)) {
         return;
     }
-    if (!rc && impl->site_count) {
+    if (rc == GD_OK && impl->site_count) {
         nodes = malloc(impl->site_count * sizeof(*nodes));
         rc = nodes ? GD_OK : GD_ENOMEM;
     }
-    if (rc) {
+    if (rc != GD_OK) {
         gd_fail(&err, rc, "out of memory for breakpoints: they may not stop the run");
         warn(session, &impl->warned_breakpoints, &err);
         return;
@@ -170,7 +170,7 @@ static void push_sites(struct gd_session *session, int rc)
         }
     }
     if (push_nodes(session, nodes, count, &impl->pushed, &impl->pushed_count,
-                   gd_target_set_breakpoints, &err)) {
+                   gd_target_set_breakpoints, &err) != GD_OK) {
         warn(session, &impl->warned_breakpoints, &err);
     }
     gd_expected_push(session);
@@ -222,11 +222,11 @@ void breakpoints_grow(struct gd_session *session)
         breakpoints_push(session);
         return;
     }
-    for (gd_node_id node = first; !rc && node < limit; node++) {
+    for (gd_node_id node = first; rc == GD_OK && node < limit; node++) {
         rc = add_new_sites(session, node);
     }
-    impl->sites_limit = rc ? 0 : limit;
-    if (rc || impl->site_count != before) {
+    impl->sites_limit = rc != GD_OK ? 0 : limit;
+    if (rc != GD_OK || impl->site_count != before) {
         push_sites(session, rc);
     } else {
         gd_expected_push(session);
@@ -347,8 +347,8 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
         return gd_fail(err, GD_ENOMEM, "out of memory for a breakpoint");
     }
     rc = gd_selector_parse(where, &breakpoint->selector, err);
-    rc = rc ? rc : check_names(debugger, breakpoint->selector, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : check_names(debugger, breakpoint->selector, err);
+    if (rc != GD_OK) {
         free_breakpoint(breakpoint);
         return rc;
     }
@@ -444,8 +444,8 @@ static void push_kept(struct gd_session *session, gd_node_id *nodes, size_t coun
     int rc = push_nodes(session, nodes, count, &impl->kept, &impl->kept_count,
                         gd_target_keep_previous, &failed);
 
-    impl->kept_limit = rc ? 0 : gd_graph_node_limit(session->graph);
-    if (rc) {
+    impl->kept_limit = rc != GD_OK ? 0 : gd_graph_node_limit(session->graph);
+    if (rc != GD_OK) {
         warn(session, &impl->warned_keep, &failed);
     }
 }
@@ -461,11 +461,11 @@ int keep_previous_push(struct gd_session *session, struct gd_err *err)
 
     if (setting[0]) {
         rc = gd_selector_parse(setting, &selector, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         /* A name that this graph lacks (yet) keeps nothing. */
-        if (gd_selector_resolve(selector, session->graph, &nodes, &count, NULL)) {
+        if (gd_selector_resolve(selector, session->graph, &nodes, &count, NULL) != GD_OK) {
             nodes = NULL;
             count = 0;
         }
@@ -526,7 +526,7 @@ int gd_debugger_apply_keep_previous(struct gd_debugger *debugger, struct gd_err 
 
     if (debugger->settings.keep_previous[0]) {
         rc = gd_selector_parse(debugger->settings.keep_previous, &selector, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         gd_selector_destroy(selector);

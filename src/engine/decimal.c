@@ -28,27 +28,32 @@ static void big_multiply(struct big *a, uint32_t by)
         a->word[i] = (uint32_t)carry;
         carry >>= 32;
     }
-    if (carry && a->len < WORDS)
+    if (carry && a->len < WORDS) {
         a->word[a->len++] = (uint32_t)carry;
+    }
 }
 
 static void big_multiply_pow10(struct big *a, int power)
 {
-    for (; power >= 9; power -= 9)
+    for (; power >= 9; power -= 9) {
         big_multiply(a, 1000000000);
-    for (; power > 0; power--)
+    }
+    for (; power > 0; power--) {
         big_multiply(a, 10);
+    }
 }
 
 static void big_shift(struct big *a, int bits)
 {
     int words = bits / 32;
 
-    if (a->len == 0)
+    if (a->len == 0) {
         return;
+    }
     big_multiply(a, UINT32_C(1) << bits % 32);
-    if (words == 0 || a->len + words > WORDS)
+    if (words == 0 || a->len + words > WORDS) {
         return;
+    }
     memmove(a->word + words, a->word, (size_t)a->len * sizeof(a->word[0]));
     memset(a->word, 0, (size_t)words * sizeof(a->word[0]));
     a->len += words;
@@ -56,11 +61,13 @@ static void big_shift(struct big *a, int bits)
 
 static int big_compare(const struct big *a, const struct big *b)
 {
-    if (a->len != b->len)
+    if (a->len != b->len) {
         return a->len < b->len ? -1 : 1;
+    }
     for (int i = a->len - 1; i >= 0; i--) {
-        if (a->word[i] != b->word[i])
+        if (a->word[i] != b->word[i]) {
             return a->word[i] < b->word[i] ? -1 : 1;
+        }
     }
     return 0;
 }
@@ -76,8 +83,9 @@ static void big_add(const struct big *a, const struct big *b, struct big *sum)
         sum->word[i] = (uint32_t)carry;
         carry >>= 32;
     }
-    if (carry && len < WORDS)
+    if (carry && len < WORDS) {
         sum->word[len++] = (uint32_t)carry;
+    }
     sum->len = len;
 }
 
@@ -92,8 +100,9 @@ static void big_subtract(struct big *a, const struct big *b)
         borrow = a->word[i] < less;
         a->word[i] = (uint32_t)(a->word[i] - less);
     }
-    while (a->len && a->word[a->len - 1] == 0)
+    while (a->len && a->word[a->len - 1] == 0) {
         a->len--;
+    }
 }
 
 static const struct layout {
@@ -124,16 +133,18 @@ enum gd_float_class gd_float_take_apart(enum gd_dtype dtype, const void *p,
     int bias;
 
     memset(ret, 0, sizeof(*ret));
-    if (layout->bytes == 0)
+    if (layout->bytes == 0) {
         return GD_FLOAT_NAN;
+    }
     bits = load_bits(p, layout->bytes);
     exponent_max = (UINT64_C(1) << layout->exponent_bits) - 1;
     fraction = bits & ((UINT64_C(1) << layout->fraction_bits) - 1);
     exponent = (bits >> layout->fraction_bits) & exponent_max;
     bias = (int)(exponent_max >> 1) + layout->fraction_bits;
     ret->negative = (bits >> (layout->fraction_bits + layout->exponent_bits)) & 1;
-    if (exponent == exponent_max)
+    if (exponent == exponent_max) {
         return fraction ? GD_FLOAT_NAN : GD_FLOAT_INF;
+    }
     ret->mantissa = exponent ? fraction | UINT64_C(1) << layout->fraction_bits : fraction;
     ret->exponent = (exponent ? (int)exponent : 1) - bias;
     ret->narrow_below = exponent > 1 && fraction == 0;
@@ -163,8 +174,9 @@ static void state_init(struct state *s, const struct gd_float_parts *value)
         big_shift(&s->scale, -value->exponent);
     }
     s->above = s->below;
-    if (value->narrow_below)
+    if (value->narrow_below) {
         big_shift(&s->above, 1);
+    }
     s->even = (value->mantissa & 1) == 0;
 }
 
@@ -180,18 +192,20 @@ static int state_scale(struct state *s, const struct gd_float_parts *value)
 {
     int first = (int)floor(log10((double)value->mantissa) + value->exponent * 0.30102999566398120);
 
-    if (first >= 0)
+    if (first >= 0) {
         big_multiply_pow10(&s->scale, first);
-    else
+    } else {
         state_times_pow10(s, -first);
+    }
     /* The estimate is one off at most. */
     if (big_compare(&s->rest, &s->scale) < 0) {
         state_times_pow10(s, 1);
         return first - 1;
     }
     big_multiply(&s->scale, 10);
-    if (big_compare(&s->rest, &s->scale) >= 0)
+    if (big_compare(&s->rest, &s->scale) >= 0) {
         return first + 1;
+    }
     /* Undone by bringing the rest up instead: the scale stays ten times as large. */
     state_times_pow10(s, 1);
     return first;
@@ -211,8 +225,9 @@ static unsigned char next_digit(struct state *s)
 /* One up in the last place; all nines become a one that stands one place higher. */
 static void round_up(struct gd_decimal *out)
 {
-    while (out->count && out->digit[out->count - 1] == 9)
+    while (out->count && out->digit[out->count - 1] == 9) {
         out->count--;
+    }
     if (out->count) {
         out->digit[out->count - 1]++;
         return;
@@ -242,8 +257,9 @@ static void generate(struct state *s, int first, int last, int at_least, struct 
         high = s->even ? compared >= 0 : compared > 0;
         out->digit[out->count++] = digit;
         if (((low || high) && position <= at_least) || position <= last ||
-            out->count == GD_DECIMAL_DIGITS)
+            out->count == GD_DECIMAL_DIGITS) {
             break;
+        }
         state_times_pow10(s, 1);
     }
     down = low;
@@ -254,8 +270,9 @@ static void generate(struct state *s, int first, int last, int at_least, struct 
         half = big_compare(&s->rest, &s->scale);
         down = half < 0 || (half == 0 && digit % 2 == 0);
     }
-    if (!down)
+    if (!down) {
         round_up(out);
+    }
 }
 
 static void decimal_zero(struct gd_decimal *ret)
@@ -287,8 +304,9 @@ void gd_decimal_at(const struct gd_float_parts *value, int last, int at_least,
         first = last;
     }
     generate(&s, first, last, at_least, ret);
-    if (ret->count == 1 && ret->digit[0] == 0)
+    if (ret->count == 1 && ret->digit[0] == 0) {
         decimal_zero(ret);
+    }
 }
 
 void gd_decimal_digits(const struct gd_float_parts *value, int max, int min, struct gd_decimal *ret)

@@ -50,8 +50,9 @@ struct printer {
 
 static void copy_text(char *out, size_t *len, const char *text, size_t text_len)
 {
-    if (text_len > WORD_MAX - 1 - *len)
+    if (text_len > WORD_MAX - 1 - *len) {
         text_len = WORD_MAX - 1 - *len;
+    }
     memcpy(out + *len, text, text_len);
     *len += text_len;
     out[*len] = '\0';
@@ -59,31 +60,36 @@ static void copy_text(char *out, size_t *len, const char *text, size_t text_len)
 
 static void fill_text(char *out, size_t *len, char c, int times)
 {
-    for (; times > 0 && *len < WORD_MAX - 1; times--)
+    for (; times > 0 && *len < WORD_MAX - 1; times--) {
         out[(*len)++] = c;
+    }
     out[*len] = '\0';
 }
 
 static void add_sign(char *out, size_t *len, bool negative, bool plus)
 {
-    if (negative || plus)
+    if (negative || plus) {
         fill_text(out, len, negative ? '-' : '+', 1);
+    }
 }
 
 /* Digits [from, to) counted from the first one on; what is not there is 0. */
 static void add_digits(char *out, size_t *len, const struct gd_decimal *d, int from, int to)
 {
-    for (int i = from; i < to; i++)
+    for (int i = from; i < to; i++) {
         fill_text(out, len, (char)('0' + (i >= 0 && i < d->count ? d->digit[i] : 0)), 1);
+    }
 }
 
 /* How many of `have` digits after the point stay. */
 static int trimmed(const struct gd_decimal *d, int point, int have, enum trim trim)
 {
-    if (trim == TRIM_NONE)
+    if (trim == TRIM_NONE) {
         return have;
-    while (have > 0 && (point + have - 1 >= d->count || d->digit[point + have - 1] == 0))
+    }
+    while (have > 0 && (point + have - 1 >= d->count || d->digit[point + have - 1] == 0)) {
         have--;
+    }
     return have == 0 && trim == TRIM_ONE_ZERO ? 1 : have;
 }
 
@@ -99,19 +105,22 @@ static void positional_text(const struct gd_float_parts *value, int precision, e
     point = d.exponent + 1;
     have = d.count > point ? d.count - point : 0;
     add_sign(out, &len, value->negative, plus);
-    if (point <= 0)
+    if (point <= 0) {
         fill_text(out, &len, '0', 1);
+    }
     add_digits(out, &len, &d, 0, point);
     /* Before the first digit, `point` is negative and counts the zeros after the point. */
     have = point < 0 ? d.count - point : have;
     if (point < 0) {
-        while (have > -point && d.digit[have + point - 1] == 0)
+        while (have > -point && d.digit[have + point - 1] == 0) {
             have--;
+        }
     } else {
         have = trimmed(&d, point, have, trim);
     }
-    if (have > 0 || trim != TRIM_ALL)
+    if (have > 0 || trim != TRIM_ALL) {
         fill_text(out, &len, '.', 1);
+    }
     add_digits(out, &len, &d, point, point + have);
 }
 
@@ -128,8 +137,9 @@ static void exponential_text(const struct gd_float_parts *value, int precision, 
     have = trim == TRIM_NONE ? precision : trimmed(&d, 1, d.count - 1, trim);
     add_sign(out, &len, value->negative, plus);
     add_digits(out, &len, &d, 0, 1);
-    if (have > 0 || trim != TRIM_ALL)
+    if (have > 0 || trim != TRIM_ALL) {
         fill_text(out, &len, '.', 1);
+    }
     add_digits(out, &len, &d, 1, 1 + have);
     snprintf(exponent, sizeof(exponent), "e%c%0*d", d.exponent < 0 ? '-' : '+', exponent_digits,
              d.exponent < 0 ? -d.exponent : d.exponent);
@@ -138,8 +148,9 @@ static void exponential_text(const struct gd_float_parts *value, int precision, 
 
 static const char *special_text(enum gd_float_class class, bool negative, bool plus)
 {
-    if (class == GD_FLOAT_NAN)
+    if (class == GD_FLOAT_NAN) {
         return plus ? "+nan" : "nan";
+    }
     return negative ? "-inf" : plus ? "+inf" : "inf";
 }
 
@@ -163,8 +174,9 @@ static void look_at_range(struct float_style *style, enum gd_dtype dtype, const 
     }
     style->any_finite = true;
     magnitude = fabs(gd_dtype_load(dtype, p));
-    if (magnitude == 0)
+    if (magnitude == 0) {
         return;
+    }
     style->min = magnitude < style->min ? magnitude : style->min;
     style->max = magnitude > style->max ? magnitude : style->max;
 }
@@ -183,8 +195,9 @@ static double ratio(enum gd_dtype dtype, double max, double min)
 
 static void choose_notation(struct float_style *style, enum gd_dtype dtype, bool suppress)
 {
-    if (style->max == 0)
+    if (style->max == 0) {
         return;
+    }
     style->exponential =
         style->max >= 1e8 ||
         (!suppress && (style->min < 0.0001 || ratio(dtype, style->max, style->min) > 1000.0));
@@ -198,16 +211,18 @@ static void look_at_width(struct float_style *style, int precision, enum gd_dtyp
     char word[WORD_MAX];
     int left, right;
 
-    if (gd_float_take_apart(dtype, p, &parts) != GD_FLOAT_FINITE)
+    if (gd_float_take_apart(dtype, p, &parts) != GD_FLOAT_FINITE) {
         return;
+    }
     if (style->exponential) {
         char *e;
 
         exponential_text(&parts, precision, TRIM_POINT, 2, style->plus, word);
         e = strchr(word, 'e');
         *e = '\0';
-        if ((int)strlen(e + 2) > style->exponent_digits)
+        if ((int)strlen(e + 2) > style->exponent_digits) {
             style->exponent_digits = (int)strlen(e + 2);
+        }
     } else {
         positional_text(&parts, precision, TRIM_POINT, false, style->plus, word);
     }
@@ -220,8 +235,9 @@ static void look_at_width(struct float_style *style, int precision, enum gd_dtyp
 static void finish_style(struct float_style *style, int precision)
 {
     style->precision = precision;
-    if (!style->any_finite)
+    if (!style->any_finite) {
         style->exponential = false;
+    }
     if (style->exponential) {
         style->precision = style->right;
         style->right += style->exponent_digits + 2;
@@ -230,10 +246,12 @@ static void finish_style(struct float_style *style, int precision)
         bool neg_inf = style->plus || style->any_neg_inf;
         int room = style->right + 1;
 
-        if (style->left < 3 - room)
+        if (style->left < 3 - room) {
             style->left = 3 - room;
-        if (style->left < 3 + neg_inf - room)
+        }
+        if (style->left < 3 + neg_inf - room) {
             style->left = 3 + neg_inf - room;
+        }
     }
 }
 
@@ -256,17 +274,19 @@ static void float_word(const struct float_style *style, enum gd_dtype dtype, con
         copy_text(out, &len, text, strlen(text));
         return;
     }
-    if (style->exponential)
+    if (style->exponential) {
         exponential_text(&parts, style->precision, TRIM_NONE, style->exponent_digits, style->plus,
                          word);
-    else
+    } else {
         positional_text(&parts, style->precision, TRIM_POINT, true, style->plus, word);
+    }
     left = point_at(word);
     right = (int)strlen(word) - left - 1;
     fill_text(out, &len, ' ', style->left - left);
     copy_text(out, &len, word, strlen(word));
-    if (!style->exponential)
+    if (!style->exponential) {
         fill_text(out, &len, ' ', style->right - right);
+    }
 }
 
 static size_t part_size(enum gd_dtype dtype)
@@ -285,8 +305,9 @@ static void complex_word(const struct printer *printer, const unsigned char *ele
     float_word(&printer->imag, dtype, element + part_size(dtype), imag);
     len = strlen(out);
     digits = strlen(imag);
-    while (digits && imag[digits - 1] == ' ')
+    while (digits && imag[digits - 1] == ' ') {
         digits--;
+    }
     copy_text(out, &len, imag, digits);
     copy_text(out, &len, "j", 1);
     copy_text(out, &len, imag + digits, strlen(imag + digits));
@@ -296,8 +317,9 @@ static int64_t load_signed(enum gd_dtype dtype, const unsigned char *p)
 {
     int64_t eight;
 
-    if (gd_dtype_size(dtype) < 8)
+    if (gd_dtype_size(dtype) < 8) {
         return (int64_t)gd_dtype_load(dtype, p);
+    }
     memcpy(&eight, p, sizeof(eight));
     return eight;
 }
@@ -306,10 +328,11 @@ static void integer_text(enum gd_dtype dtype, const unsigned char *p, char *out)
 {
     int64_t value = load_signed(dtype, p);
 
-    if (gd_dtype_is_unsigned(dtype))
+    if (gd_dtype_is_unsigned(dtype)) {
         snprintf(out, WORD_MAX, "%" PRIu64, (uint64_t)value);
-    else
+    } else {
         snprintf(out, WORD_MAX, "%" PRId64, value);
+    }
 }
 
 /* --- Letters: one form for every value, not numpy's choice -------------------------------------
@@ -346,18 +369,20 @@ static void letter_part(enum gd_dtype dtype, const struct gd_format *format, siz
         hex_text(p, size, out);
         return;
     }
-    if (gd_dtype_is_int(dtype))
+    if (gd_dtype_is_int(dtype)) {
         wide = gd_dtype_is_unsigned(dtype) ? (long double)(uint64_t)load_signed(dtype, p)
                                            : (long double)load_signed(dtype, p);
-    if (!isfinite(value))
+    }
+    if (!isfinite(value)) {
         snprintf(out, WORD_MAX, "%s",
                  special_text(isnan(value) ? GD_FLOAT_NAN : GD_FLOAT_INF, value < 0, plus));
-    else if (format->letter == 'd')
+    } else if (format->letter == 'd') {
         snprintf(out, WORD_MAX, plus ? "%+.0Lf" : "%.0Lf", truncl(wide) + 0.0L);
-    else if (format->letter == 'e')
+    } else if (format->letter == 'e') {
         snprintf(out, WORD_MAX, plus ? "%+.*Le" : "%.*Le", precision, wide);
-    else
+    } else {
         snprintf(out, WORD_MAX, plus ? "%+.*Lf" : "%.*Lf", precision, wide);
+    }
 }
 
 static void letter_text(enum gd_dtype dtype, const struct gd_format *format,
@@ -374,8 +399,9 @@ static void letter_text(enum gd_dtype dtype, const struct gd_format *format,
     letter_part(dtype, format, size / 2, false, element, out);
     letter_part(dtype, format, size / 2, true, element + size / 2, imag);
     len = strlen(out);
-    if (hex)
+    if (hex) {
         copy_text(out, &len, "+", 1);
+    }
     copy_text(out, &len, imag, strlen(imag));
     copy_text(out, &len, "j", 1);
 }
@@ -389,12 +415,13 @@ static void scalar_part(enum gd_dtype dtype, const unsigned char *p, enum trim t
     enum gd_float_class class = gd_float_take_apart(dtype, p, &parts);
     double magnitude = fabs(gd_dtype_load(dtype, p));
 
-    if (class != GD_FLOAT_FINITE)
+    if (class != GD_FLOAT_FINITE) {
         snprintf(out, WORD_MAX, "%s", special_text(class, parts.negative, plus));
-    else if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16))
+    } else if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16)) {
         positional_text(&parts, -1, trim, false, plus, out);
-    else
+    } else {
         exponential_text(&parts, -1, TRIM_ALL, 2, plus, out);
+    }
 }
 
 static int complex_scalar(enum gd_dtype dtype, const unsigned char *p, struct gd_buf *out)
@@ -415,16 +442,20 @@ int gd_format_scalar(enum gd_dtype dtype, const void *element, struct gd_buf *ou
 {
     char word[WORD_MAX];
 
-    if (gd_dtype_size(dtype) == 0)
+    if (gd_dtype_size(dtype) == 0) {
         return GD_EUNSUPPORTED;
-    if (dtype == GD_BOOL)
+    }
+    if (dtype == GD_BOOL) {
         return gd_buf_puts(out, *(const unsigned char *)element ? "True" : "False");
-    if (gd_dtype_is_complex(dtype))
+    }
+    if (gd_dtype_is_complex(dtype)) {
         return complex_scalar(dtype, element, out);
-    if (gd_dtype_is_float(dtype))
+    }
+    if (gd_dtype_is_float(dtype)) {
         scalar_part(dtype, element, TRIM_ONE_ZERO, false, word);
-    else
+    } else {
         integer_text(dtype, element, word);
+    }
     return gd_buf_puts(out, word);
 }
 
@@ -445,12 +476,13 @@ static void element_word(const struct printer *printer, const unsigned char *ele
         float_word(&printer->real, dtype, element, out);
         return;
     }
-    if (printer->format->letter)
+    if (printer->format->letter) {
         letter_text(dtype, printer->format, element, word);
-    else if (dtype == GD_BOOL)
+    } else if (dtype == GD_BOOL) {
         snprintf(word, sizeof(word), "%s", *element ? " True" : "False");
-    else
+    } else {
         integer_text(dtype, element, word);
+    }
     out[0] = '\0';
     fill_text(out, &len, ' ', (int)printer->width - (int)strlen(word));
     copy_text(out, &len, word, strlen(word));
@@ -463,8 +495,9 @@ static void visit_width(struct printer *printer, const unsigned char *element)
 
     element_word(printer, element, word);
     len = strlen(word);
-    if (len > printer->width)
+    if (len > printer->width) {
         printer->width = len;
+    }
 }
 
 static void visit_range(struct printer *printer, const unsigned char *element)
@@ -472,8 +505,9 @@ static void visit_range(struct printer *printer, const unsigned char *element)
     enum gd_dtype dtype = printer->tensor->dtype;
 
     look_at_range(&printer->real, dtype, element);
-    if (gd_dtype_is_complex(dtype))
+    if (gd_dtype_is_complex(dtype)) {
         look_at_range(&printer->imag, dtype, element + part_size(dtype));
+    }
 }
 
 static void visit_parts(struct printer *printer, const unsigned char *element)
@@ -482,8 +516,9 @@ static void visit_parts(struct printer *printer, const unsigned char *element)
     int precision = printer->format->precision;
 
     look_at_width(&printer->real, precision, dtype, element);
-    if (gd_dtype_is_complex(dtype))
+    if (gd_dtype_is_complex(dtype)) {
         look_at_width(&printer->imag, precision, dtype, element + part_size(dtype));
+    }
 }
 
 static void new_line(struct printer *printer, int times, int indent)
@@ -501,11 +536,13 @@ static void put_word(struct printer *printer, int axis, const char *word)
     /* One is kept for the closing bracket of each axis. */
     int64_t room = (int64_t)printer->format->line_width - axis - 1;
 
-    if (out->failed)
+    if (out->failed) {
         return;
+    }
     if ((int64_t)(column + strlen(word)) > room && column > indent) {
-        while (out->len > printer->line_start && out->data[out->len - 1] == ' ')
+        while (out->len > printer->line_start && out->data[out->len - 1] == ' ') {
             out->data[--out->len] = '\0';
+        }
         new_line(printer, 1, axis + 1);
     }
     gd_buf_puts(out, word);
@@ -523,10 +560,11 @@ static void put_between(struct printer *printer, int axis)
 {
     int left = printer->tensor->shape.rank - axis;
 
-    if (left == 1)
+    if (left == 1) {
         gd_buf_putc(printer->out, ' ');
-    else
+    } else {
         new_line(printer, left - 1, axis + 1);
+    }
 }
 
 static void look(struct printer *printer)
@@ -534,7 +572,7 @@ static void look(struct printer *printer)
     const struct gd_format *format = printer->format;
 
     printer->visited++;
-    if (printer->visited % LOOK_EVERY == 0 && format->look != NULL) {
+    if (printer->visited % LOOK_EVERY == 0 && format->look) {
         double done = (double)printer->visited / (double)printer->visits;
         printer->stopped = !format->look(format->look_ctx, done);
     }
@@ -555,25 +593,29 @@ static void walk(struct printer *printer, int axis, const unsigned char *at)
     dim = tensor->shape.dim[axis];
     stride = tensor->stride[axis];
     cut = printer->abbreviated && dim > 2 * (int64_t)printer->edge;
-    if (!printer->scanning)
+    if (!printer->scanning) {
         gd_buf_putc(printer->out, '[');
+    }
     for (int64_t i = 0; i < dim && !printer->out->failed && !printer->stopped; i++) {
-        if (!printer->scanning && i > 0)
+        if (!printer->scanning && i > 0) {
             put_between(printer, axis);
+        }
         if (cut && i == printer->edge) {
             if (!printer->scanning) {
-                if (axis == tensor->shape.rank - 1)
+                if (axis == tensor->shape.rank - 1) {
                     put_word(printer, axis, "...");
-                else
+                } else {
                     gd_buf_puts(printer->out, "...");
+                }
                 put_between(printer, axis);
             }
             i = dim - printer->edge;
         }
         walk(printer, axis + 1, at + i * stride);
     }
-    if (!printer->scanning)
+    if (!printer->scanning) {
         gd_buf_putc(printer->out, ']');
+    }
 }
 
 static void scan(struct printer *printer,
@@ -628,13 +670,16 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
     int64_t count = gd_tensor_count(tensor);
     char word[WORD_MAX];
 
-    if (checked.precision < 0)
+    if (checked.precision < 0) {
         checked.precision = 0;
-    if (checked.precision > MAX_UNIQUE)
+    }
+    if (checked.precision > MAX_UNIQUE) {
         checked.precision = MAX_UNIQUE;
-    if (gd_dtype_size(tensor->dtype) == 0)
+    }
+    if (gd_dtype_size(tensor->dtype) == 0) {
         return gd_fail(err, GD_EUNSUPPORTED, "values of type %s cannot be printed",
                        gd_dtype_name(tensor->dtype));
+    }
     if (count == 0) {
         gd_buf_puts(out, "[]");
     } else if (tensor->shape.rank == 0 && !format->letter) {
@@ -648,18 +693,21 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
         printer.line_start = out->len;
         /* Each takes two characters at least; without this check, a huge tensor would be worked
          * through before the buffer refuses. */
-        if ((uint64_t)shown(&printer) > (out->max - out->len) / 2)
+        if ((uint64_t)shown(&printer) > (out->max - out->len) / 2) {
             return gd_fail(err, GD_ELIMIT,
                            "%lld values are more than fit in %zu bytes of text: print a slice",
                            (long long)shown(&printer), out->max);
+        }
         find_layout(&printer);
         printer.visit = visit_print;
         walk(&printer, 0, tensor->data);
     }
-    if (printer.stopped)
+    if (printer.stopped) {
         return gd_fail(err, GD_EINTR, "interrupted");
-    if (out->failed)
+    }
+    if (out->failed) {
         return gd_fail(err, GD_ELIMIT, "the values take more than %zu bytes of text: print a slice",
                        out->max);
+    }
     return GD_OK;
 }

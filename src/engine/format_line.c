@@ -18,20 +18,22 @@ char *gd_format_bytes(uint64_t bytes, char *out, size_t size)
         value /= 1024;
         unit++;
     }
-    if (unit == 0 || value == floor(value))
+    if (unit == 0 || value == floor(value)) {
         snprintf(out, size, "%.0f %s", value, units[unit]);
-    else
+    } else {
         snprintf(out, size, "%.*f %s", value < 99.95 ? 1 : 0, value, units[unit]);
+    }
     return out;
 }
 
 /* Integers in full as far as a double has them, other numbers with four digits. */
 static void put_number(enum gd_dtype dtype, const char *name, double value, struct gd_buf *out)
 {
-    if (gd_dtype_is_int(dtype) && fabs(value) < 0x1p53 && value == floor(value))
+    if (gd_dtype_is_int(dtype) && fabs(value) < 0x1p53 && value == floor(value)) {
         gd_buf_printf(out, " %s=%.0f", name, value);
-    else
+    } else {
         gd_buf_printf(out, " %s=%.4g", name, value);
+    }
 }
 
 /* Digits that tell neighbours of the type apart. */
@@ -61,11 +63,14 @@ static void put_known(bool is_complex, const struct gd_stats *stats, struct gd_b
     };
     bool nothing = !(stats->unknown & (GD_UNKNOWN_MIN | GD_UNKNOWN_MAX)) && stats->max < stats->min;
 
-    for (size_t i = 0; !nothing && i < sizeof(figures) / sizeof(figures[0]); i++)
-        if (!(stats->unknown & figures[i].bit))
+    for (size_t i = 0; !nothing && i < sizeof(figures) / sizeof(figures[0]); i++) {
+        if (!(stats->unknown & figures[i].bit)) {
             gd_buf_printf(out, " %s=%.6g", figures[i].name, figures[i].value);
-    if (!(stats->unknown & (GD_UNKNOWN_ZERO | GD_UNKNOWN_COUNT)) && stats->zero)
+        }
+    }
+    if (!(stats->unknown & (GD_UNKNOWN_ZERO | GD_UNKNOWN_COUNT)) && stats->zero) {
         gd_buf_printf(out, " zeros=%" PRIu64, stats->zero);
+    }
     gd_buf_puts(out, " (dumped)");
 }
 
@@ -78,8 +83,9 @@ static void put_moments(enum gd_dtype dtype, const struct gd_stats *stats, struc
         put_known(is_complex, stats, out);
         return;
     }
-    if (!finite)
+    if (!finite) {
         return;
+    }
     if (stats->zero == stats->count) {
         gd_buf_puts(out, " all zero");
         return;
@@ -108,19 +114,22 @@ void gd_format_histogram(const uint64_t *hist, size_t bins, bool utf8, struct gd
     static const char ramp[] = " .:-=+*%#";
     uint64_t most = 0;
 
-    for (size_t i = 0; i < bins; i++)
+    for (size_t i = 0; i < bins; i++) {
         most = hist[i] > most ? hist[i] : most;
-    if (most == 0)
+    }
+    if (most == 0) {
         return;
+    }
     gd_buf_puts(out, " |");
     for (size_t i = 0; i < bins; i++) {
         /* A bin that holds anything shows something. */
         size_t level = (size_t)ceil((double)hist[i] / (double)most * 8);
 
-        if (utf8)
+        if (utf8) {
             gd_buf_puts(out, blocks[level]);
-        else
+        } else {
             gd_buf_putc(out, ramp[level]);
+        }
     }
     gd_buf_puts(out, "|");
 }
@@ -133,8 +142,9 @@ bool gd_format_is_bound(const struct gd_stats *stats)
 
 static void put_count(const char *name, uint64_t count, bool bound, struct gd_buf *out)
 {
-    if (count)
+    if (count) {
         gd_buf_printf(out, " %s!%s%" PRIu64, name, bound ? ">=" : "", count);
+    }
 }
 
 int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
@@ -146,20 +156,23 @@ int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
 
     gd_shape_bytes(shape, dtype, &size, NULL);
     gd_buf_printf(out, "%s %s", gd_dtype_name(dtype), gd_shape_text(shape, text, sizeof(text)));
-    if (stats->count != 1 && !(stats->unknown & GD_UNKNOWN_COUNT))
+    if (stats->count != 1 && !(stats->unknown & GD_UNKNOWN_COUNT)) {
         gd_buf_printf(out, " n=%" PRIu64, stats->count);
+    }
     gd_buf_printf(out, " %s", gd_format_bytes(size, bytes, sizeof(bytes)));
-    if (stats->count == 0 && !(stats->unknown & GD_UNKNOWN_COUNT))
+    if (stats->count == 0 && !(stats->unknown & GD_UNKNOWN_COUNT)) {
         gd_buf_puts(out, " empty");
-    else if (dtype == GD_BOOL && !stats->unknown)
+    } else if (dtype == GD_BOOL && !stats->unknown) {
         gd_buf_printf(out, " true=%" PRIu64 " false=%" PRIu64, stats->positive, stats->zero);
-    else
+    } else {
         put_moments(dtype, stats, out);
+    }
     put_count("NaN", stats->nan, (stats->unknown & GD_UNKNOWN_NAN) != 0, out);
     put_count("+Inf", stats->pos_inf, (stats->unknown & GD_UNKNOWN_INF) != 0, out);
     put_count("-Inf", stats->neg_inf, (stats->unknown & GD_UNKNOWN_INF) != 0, out);
-    if (hist && dtype != GD_BOOL && stats->count > 1 && stats->min < stats->max)
+    if (hist && dtype != GD_BOOL && stats->count > 1 && stats->min < stats->max) {
         gd_format_histogram(hist, bins, utf8, out);
+    }
     return out->failed ? GD_ELIMIT : GD_OK;
 }
 
@@ -171,11 +184,13 @@ int gd_npy_header(enum gd_dtype dtype, const struct gd_shape *shape, struct gd_b
     size_t fixed = 10, len, total;
     int written;
 
-    if (!descr)
+    if (!descr) {
         return gd_fail(err, GD_EUNSUPPORTED, "a .npy file cannot hold type %s",
                        gd_dtype_name(dtype));
-    if (gd_shape_count(shape) < 0)
+    }
+    if (gd_shape_count(shape) < 0) {
         return gd_fail(err, GD_EINVAL, "a .npy file needs a shape whose elements can be counted");
+    }
     written = snprintf(dict, sizeof(dict), "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
                        descr, gd_shape_text(shape, text, sizeof(text)));
     len = (size_t)written;
@@ -187,7 +202,8 @@ int gd_npy_header(enum gd_dtype dtype, const struct gd_shape *shape, struct gd_b
     gd_buf_add(out, dict, len);
     gd_buf_fill(out, ' ', total - fixed - len - 1);
     gd_buf_putc(out, '\n');
-    if (out->failed)
+    if (out->failed) {
         return gd_fail(err, GD_ELIMIT, "no room for the .npy header");
+    }
     return GD_OK;
 }

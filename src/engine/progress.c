@@ -25,7 +25,7 @@ struct gd_progress *gd_progress_begin(struct gd_debugger *debugger, const char *
 {
     struct gd_progress *progress = calloc(1, sizeof(*progress));
 
-    if (progress == NULL) {
+    if (!progress) {
         return NULL;
     }
     progress->debugger = debugger;
@@ -34,7 +34,7 @@ struct gd_progress *gd_progress_begin(struct gd_debugger *debugger, const char *
     snprintf(progress->what, sizeof(progress->what), "%s", what);
     snprintf(progress->unit, sizeof(progress->unit), "%s", unit);
     struct gd_progress **end = &debugger->impl->progress;
-    while (*end != NULL) {
+    while (*end) {
         end = &(*end)->next;
     }
     *end = progress;
@@ -43,21 +43,21 @@ struct gd_progress *gd_progress_begin(struct gd_debugger *debugger, const char *
 
 void gd_progress_at(struct gd_progress *progress, uint64_t done)
 {
-    if (progress != NULL) {
+    if (progress) {
         progress->done = done;
     }
 }
 
 void gd_progress_of(struct gd_progress *progress, uint64_t total)
 {
-    if (progress != NULL) {
+    if (progress) {
         progress->total = total;
     }
 }
 
 void gd_progress_end(struct gd_progress *progress)
 {
-    if (progress == NULL) {
+    if (!progress) {
         return;
     }
     struct gd_progress **link = &progress->debugger->impl->progress;
@@ -70,12 +70,12 @@ void gd_progress_end(struct gd_progress *progress)
 
 bool gd_progress_is_stopped(const struct gd_progress *progress)
 {
-    return progress != NULL && progress->stopped;
+    return progress && progress->stopped;
 }
 
 void gd_progress_stop_all(struct gd_debugger *debugger)
 {
-    for (struct gd_progress *at = debugger->impl->progress; at != NULL; at = at->next) {
+    for (struct gd_progress *at = debugger->impl->progress; at; at = at->next) {
         at->stopped = true;
     }
 }
@@ -84,10 +84,10 @@ bool gd_progress_current(const struct gd_debugger *debugger, struct gd_progress_
 {
     const struct gd_progress *oldest = debugger->impl->progress;
 
-    while (oldest != NULL && oldest->stopped) { /* who works may look much later */
+    while (oldest && oldest->stopped) { /* who works may look much later */
         oldest = oldest->next;
     }
-    if (oldest == NULL) {
+    if (!oldest) {
         return false;
     }
     double seconds = debugger_now(debugger) - oldest->since;

@@ -68,7 +68,7 @@ static bool has_ended(const struct gd_session *session)
 
 bool gd_session_is_live(const struct gd_session *session)
 {
-    return session->target != NULL && !has_ended(session);
+    return session->target && !has_ended(session);
 }
 
 int64_t gd_session_step(const struct gd_session *session)
@@ -157,10 +157,10 @@ static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd
         return gd_fail(err, GD_ENOMEM, "out of memory for a new session");
     }
     rc = gd_graph_create(max_graph > SIZE_MAX ? SIZE_MAX : (size_t)max_graph, &session->graph, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gd_cache_create(debugger->settings.max_cache, &session->cache, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         session_destroy(session);
         return rc;
     }
@@ -175,7 +175,7 @@ static int create(struct gd_debugger *debugger, struct gd_target *target,
     struct gd_session *session = NULL;
     int rc = make(debugger, &session, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         debugger_bury(debugger, target);
         return rc;
     }
@@ -191,7 +191,7 @@ static int create(struct gd_debugger *debugger, struct gd_target *target,
         session->peer = *peer;
     }
     rc = debugger_add_session(debugger, session, err);
-    if (rc) {
+    if (rc != GD_OK) {
         session_destroy(session);
         debugger_bury(debugger, target);
         return rc;
@@ -209,7 +209,7 @@ int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
     struct gd_session *session;
     int rc = create(debugger, target, peer, &session, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     *ret = session;
@@ -229,7 +229,7 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
     uint64_t sequence;
     int rc = create(debugger, target, record->peer, &session, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     gd_graph_destroy(session->graph);

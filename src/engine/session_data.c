@@ -132,7 +132,7 @@ static void answer_stats(struct session_request *request, struct gd_tensor *tens
     struct gd_stats stats;
     struct gd_err err;
 
-    if (compute(session, &request->ref, tensor, &stats, &err)) {
+    if (compute(session, &request->ref, tensor, &stats, &err) != GD_OK) {
         answer_error(request, &err);
         return;
     }
@@ -243,7 +243,7 @@ static int answer_from(struct gd_tensor *whole, const struct gd_slice *slice, in
         part = gd_tensor_ref(whole);
     } else {
         rc = gd_tensor_slice(whole, slice, &part, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -276,7 +276,7 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
     request->whole = !slice || slice->count == 0;
     request->tensor_fn = fn;
     rc = gd_target_fetch(session->target, ref, slice, tensor_came, request, err);
-    if (rc) {
+    if (rc != GD_OK) {
         free_request(request);
     }
     return rc;
@@ -337,7 +337,7 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
     if (rc == GD_EUNSUPPORTED) {
         rc = fetch_for_stats(request, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         free_request(request);
     }
     return rc;

@@ -161,12 +161,12 @@ static int parse_line(struct span span, struct gd_arena *arena, struct gd_frame 
         trim(&span);
         if (find_location(&span, &at)) {
             frame->line = at.line;
-            if (set_text(arena, span.text, at.path_len, &frame->file)) {
+            if (set_text(arena, span.text, at.path_len, &frame->file) != GD_OK) {
                 return GD_ENOMEM;
             }
             skip(&span, at.code_at);
             cut_function(&span, &function);
-            if (set_text(arena, function.text, function.len, &frame->function)) {
+            if (set_text(arena, function.text, function.len, &frame->function) != GD_OK) {
                 return GD_ENOMEM;
             }
             if (span.len && span.text[span.len - 1] == '/') {
@@ -218,7 +218,7 @@ int gd_stack_parse(const char *text, size_t len, struct gd_arena *arena, struct 
     }
     rest = whole;
     while (done < lines && next_line(&rest, &line)) {
-        if (parse_line(line, arena, &frames[done])) {
+        if (parse_line(line, arena, &frames[done]) != GD_OK) {
             return GD_ENOMEM;
         }
         done++;

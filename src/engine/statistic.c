@@ -171,8 +171,9 @@ static double of_mean_ratio(const struct gd_observation *seen)
 {
     const struct gd_series *past = seen->series;
 
-    if (past->mean <= 0)
+    if (past->mean <= 0) {
         return NAN; /* a ratio to it would say nothing of a loss */
+    }
     return bounded(seen->stats->mean / fmax(past->mean, mean_deviation(past)));
 }
 
@@ -183,8 +184,9 @@ static bool is_better(double mean, double best)
 
 static double of_stall(const struct gd_observation *seen)
 {
-    if (is_better(seen->stats->mean, seen->series->best_mean))
+    if (is_better(seen->stats->mean, seen->series->best_mean)) {
         return 0;
+    }
     return fmax(0, (double)(seen->step - seen->series->best_step));
 }
 
@@ -195,8 +197,9 @@ static double of_rise(const struct gd_observation *seen)
     const struct gd_series *past = seen->series;
     double least = seen->stats->mean;
 
-    for (uint32_t back = 1; back < GD_RISE_VALUES; back++)
+    for (uint32_t back = 1; back < GD_RISE_VALUES; back++) {
         least = fmin(least, past->recent[(past->seen - back) % GD_SERIES_RECENT]);
+    }
     return bounded(least / past->height);
 }
 
@@ -338,14 +341,19 @@ enum gd_statistic gd_statistic_find(const char *name, const char *of)
 {
     bool now = !of || !*of || strcmp(of, "cur") == 0;
 
-    if (now)
+    if (now) {
         of = "";
-    for (size_t i = 0; now && i < sizeof aliases / sizeof *aliases; i++)
-        if (strcmp(aliases[i].name, name) == 0)
+    }
+    for (size_t i = 0; now && i < sizeof(aliases) / sizeof(*aliases); i++) {
+        if (strcmp(aliases[i].name, name) == 0) {
             return aliases[i].statistic;
-    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++)
-        if (strcmp(table[i].name, name) == 0 && strcmp(table[i].of, of) == 0)
+        }
+    }
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
+        if (strcmp(table[i].name, name) == 0 && strcmp(table[i].of, of) == 0) {
             return (enum gd_statistic)i;
+        }
+    }
     return GD_STAT_NONE;
 }
 
@@ -398,10 +406,12 @@ static unsigned wants(enum gd_statistic statistic)
 
 unsigned gd_statistic_errors(const struct gd_observation *seen)
 {
-    if (!seen->stats && !has_numbers(seen->dtype))
+    if (!seen->stats && !has_numbers(seen->dtype)) {
         return seen->error | GD_HIT_NOT_NUMBERS;
-    if (!seen->stats)
+    }
+    if (!seen->stats) {
         return seen->error ? seen->error : GD_HIT_NO_VALUE;
+    }
     return (seen->stats->nan ? GD_HIT_NAN : 0U) |
            (seen->stats->pos_inf || seen->stats->neg_inf ? GD_HIT_INF : 0U) |
            (seen->stats->count ? 0U : GD_HIT_EMPTY);
@@ -425,17 +435,22 @@ static unsigned missing(enum gd_statistic statistic, unsigned needs, unsigned bl
     const struct gd_stats *stats = seen->stats;
     unsigned error = 0;
 
-    if ((needs & GD_NEED_PREVIOUS) && !stats->has_prev)
+    if ((needs & GD_NEED_PREVIOUS) && !stats->has_prev) {
         error |= GD_HIT_NO_PREVIOUS | seen->error;
-    if ((needs & GD_NEED_PREVIOUS) && blocks && was_not_finite(stats))
+    }
+    if ((needs & GD_NEED_PREVIOUS) && blocks && was_not_finite(stats)) {
         error |= GD_HIT_PREVIOUS_NOT_FINITE;
+    }
     if ((needs & GD_NEED_RANGE) &&
-        (seen->range < 0 || seen->range >= stats->range_count || seen->range >= GD_MAX_RANGES))
+        (seen->range < 0 || seen->range >= stats->range_count || seen->range >= GD_MAX_RANGES)) {
         error |= GD_HIT_NO_FIGURE;
-    if ((needs & GD_NEED_UNITS) && !stats->units)
+    }
+    if ((needs & GD_NEED_UNITS) && !stats->units) {
         error |= stats->count ? GD_HIT_NO_HISTORY : GD_HIT_EMPTY;
-    if ((needs & GD_NEED_SERIES) && (!seen->series || seen->series->seen < least_seen(statistic)))
+    }
+    if ((needs & GD_NEED_SERIES) && (!seen->series || seen->series->seen < least_seen(statistic))) {
         error |= GD_HIT_NO_HISTORY;
+    }
     return error;
 }
 
@@ -444,8 +459,9 @@ bool gd_statistic_at_least(enum gd_statistic statistic, const struct gd_observat
 {
     bool counts = statistic >= GD_STAT_NAN && statistic <= GD_STAT_NONFINITE;
 
-    if (!counts || !seen->stats || !(seen->stats->unknown & wants(statistic)))
+    if (!counts || !seen->stats || !(seen->stats->unknown & wants(statistic))) {
         return false;
+    }
     *ret = table[statistic].value(seen);
     return *ret > 0;
 }
@@ -456,8 +472,9 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
     const struct entry *entry = entry_of(statistic);
 
     *error = 0;
-    if (entry && statistic == GD_STAT_AGE)
+    if (entry && statistic == GD_STAT_AGE) {
         return age_of(seen, ret, error);
+    }
     if (!entry) {
         *error = GD_HIT_NO_FIGURE;
     } else if (!seen->stats) {
@@ -465,11 +482,13 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
     } else {
         *error = (gd_statistic_errors(seen) & entry->blocks) |
                  missing(statistic, entry->needs, entry->blocks, seen);
-        if (seen->stats->unknown & wants(statistic))
+        if (seen->stats->unknown & wants(statistic)) {
             *error |= GD_HIT_NO_FIGURE;
+        }
     }
-    if (*error)
+    if (*error) {
         return false;
+    }
     double value = entry->value(seen);
     if (isnan(value)) {
         *error = GD_HIT_NO_FIGURE;
@@ -487,8 +506,9 @@ static void take_in(double value, double share, bool warm, double *middle, doubl
 {
     double reach = GD_SERIES_REACH * deviation(*variance, *middle);
 
-    if (warm && reach > 0)
+    if (warm && reach > 0) {
         value = fmax(*middle - reach, fmin(*middle + reach, value));
+    }
     double away = value - *middle;
     *middle += share * away;
     *variance = fmin((1 - share) * (*variance + share * away * away), DBL_MAX);
@@ -496,8 +516,9 @@ static void take_in(double value, double share, bool warm, double *middle, doubl
 
 static void take_in_norm(struct gd_series *series, double norm, double share, bool warm)
 {
-    if (warm && series->norm > 0)
+    if (warm && series->norm > 0) {
         norm = fmin(norm, GD_SERIES_REACH * series->norm);
+    }
     series->norm += share * (norm - series->norm);
 }
 
@@ -505,12 +526,14 @@ static void take_in_recent(struct gd_series *series, double mean)
 {
     double *place = &series->recent[series->seen % GD_SERIES_RECENT];
 
-    if (!series->seen)
+    if (!series->seen) {
         series->height = mean;
-    else if (series->seen >= GD_SERIES_RECENT)
+    } else if (series->seen >= GD_SERIES_RECENT) {
         series->height = fmax(series->height, *place);
-    if (!(mean > 0))
+    }
+    if (!(mean > 0)) {
         series->height = INFINITY; /* nothing is above it */
+    }
     *place = mean;
 }
 
@@ -519,10 +542,11 @@ static void take_in_crest(struct gd_series *series, double mean, bool warm)
 {
     double reach = series->mean + GD_SERIES_REACH * mean_deviation(series);
 
-    if (!series->seen)
+    if (!series->seen) {
         series->crest = mean;
-    else if (warm && reach > series->mean)
+    } else if (warm && reach > series->mean) {
         mean = fmin(mean, reach);
+    }
     series->crest -= (series->crest - series->mean) / GD_SERIES_SINKS * (series->seen > 0);
     series->crest = fmax(series->crest, mean);
 }
@@ -531,12 +555,15 @@ void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64
 {
     double norm = sqrt(stats->sum_sq);
 
-    if (!stats->count || stats->nan || stats->pos_inf || stats->neg_inf)
+    if (!stats->count || stats->nan || stats->pos_inf || stats->neg_inf) {
         return;
-    if (!isfinite(norm) || !isfinite(stats->abs_mean) || !isfinite(stats->mean))
+    }
+    if (!isfinite(norm) || !isfinite(stats->abs_mean) || !isfinite(stats->mean)) {
         return;
-    if (series->seen && step == series->last_step)
+    }
+    if (series->seen && step == series->last_step) {
         return;
+    }
     if (!series->seen || is_better(stats->mean, series->best_mean)) {
         series->best_mean = stats->mean;
         series->best_step = step;
@@ -548,7 +575,8 @@ void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64
     take_in(stats->mean, share, warm, &series->mean, &series->mean_var);
     take_in_norm(series, norm, share, warm);
     take_in_recent(series, stats->mean);
-    if (series->seen < UINT32_MAX)
+    if (series->seen < UINT32_MAX) {
         series->seen++;
+    }
     series->last_step = step;
 }

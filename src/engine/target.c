@@ -77,7 +77,7 @@ int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct 
         return unsupported(target, "run: there is nothing to step", err);
     }
     rc = check_run(target, run, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (session) {
@@ -102,7 +102,7 @@ int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
         return unsupported(target, "be interrupted", err);
     }
     rc = need_live(target, "interrupt", err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (session && session->state == GD_STOPPED) {
@@ -128,7 +128,7 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
                        (long long)step);
     }
     rc = need_live(target, "interrupt", err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = target->ops->interrupt_at(target, step, err);
@@ -149,7 +149,8 @@ int gd_target_command(struct gd_target *target, const char *name, const char *ar
                        target->ops->kind, name);
     }
     rc = need_stop(target, name, err);
-    return rc ? rc : target->ops->command(target, name, args ? args : "", node, fn, ctx, err);
+    return rc != GD_OK ? rc
+                       : target->ops->command(target, name, args ? args : "", node, fn, ctx, err);
 }
 
 int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
@@ -158,7 +159,7 @@ int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes,
     if (!target->ops->set_breakpoints) {
         return unsupported(target, "stop at breakpoints", err);
     }
-    return need_live(target, "set breakpoints", err)
+    return need_live(target, "set breakpoints", err) != GD_OK
                ? GD_ESTATE
                : target->ops->set_breakpoints(target, nodes, count, err);
 }
@@ -175,7 +176,7 @@ int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
         return unsupported(target, "show values of the previous step", err);
     }
     rc = need_values(target, "fetch a tensor", err);
-    return rc ? rc : target->ops->fetch(target, ref, slice, fn, ctx, err);
+    return rc != GD_OK ? rc : target->ops->fetch(target, ref, slice, fn, ctx, err);
 }
 
 int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
@@ -187,7 +188,7 @@ int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, g
         return unsupported(target, "compute statistics by itself", err);
     }
     rc = need_values(target, "compute statistics", err);
-    return rc ? rc : target->ops->stats(target, ref, fn, ctx, err);
+    return rc != GD_OK ? rc : target->ops->stats(target, ref, fn, ctx, err);
 }
 
 int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
@@ -196,7 +197,7 @@ int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, s
     if (!target->ops->keep_previous) {
         return unsupported(target, "keep values of the previous step", err);
     }
-    return need_live(target, "keep previous values", err)
+    return need_live(target, "keep previous values", err) != GD_OK
                ? GD_ESTATE
                : target->ops->keep_previous(target, nodes, count, err);
 }
@@ -207,8 +208,9 @@ int gd_target_capture(struct gd_target *target, const struct gd_capture *capture
     if (!target->ops->capture || !(target->capabilities & GD_CAN_CAPTURE)) {
         return unsupported(target, "copy values as they are made", err);
     }
-    return need_live(target, "copy values", err) ? GD_ESTATE
-                                                 : target->ops->capture(target, capture, err);
+    return need_live(target, "copy values", err) != GD_OK
+               ? GD_ESTATE
+               : target->ops->capture(target, capture, err);
 }
 
 int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watch,
@@ -217,8 +219,9 @@ int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watc
     if (!target->ops->watch) {
         return unsupported(target, "evaluate watchpoints by itself", err);
     }
-    return need_live(target, "set a watchpoint", err) ? GD_ESTATE
-                                                      : target->ops->watch(target, watch, err);
+    return need_live(target, "set a watchpoint", err) != GD_OK
+               ? GD_ESTATE
+               : target->ops->watch(target, watch, err);
 }
 
 int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
@@ -226,8 +229,9 @@ int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
     if (!target->ops->unwatch) {
         return unsupported(target, "evaluate watchpoints by itself", err);
     }
-    return need_live(target, "delete a watchpoint", err) ? GD_ESTATE
-                                                         : target->ops->unwatch(target, id, err);
+    return need_live(target, "delete a watchpoint", err) != GD_OK
+               ? GD_ESTATE
+               : target->ops->unwatch(target, id, err);
 }
 
 int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
@@ -236,8 +240,9 @@ int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *p
     if (!target->ops->watch_plan) {
         return unsupported(target, "watch values", err);
     }
-    return need_live(target, "watch values", err) ? GD_ESTATE
-                                                  : target->ops->watch_plan(target, plan, err);
+    return need_live(target, "watch values", err) != GD_OK
+               ? GD_ESTATE
+               : target->ops->watch_plan(target, plan, err);
 }
 
 int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
@@ -246,8 +251,9 @@ int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *
     if (!target->ops->watch_costs) {
         return unsupported(target, "tell what watching costs", err);
     }
-    return need_live(target, "ask for costs", err) ? GD_ESTATE
-                                                   : target->ops->watch_costs(target, fn, ctx, err);
+    return need_live(target, "ask for costs", err) != GD_OK
+               ? GD_ESTATE
+               : target->ops->watch_costs(target, fn, ctx, err);
 }
 
 int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
@@ -255,8 +261,9 @@ int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
     if (!target->ops->checkpoint) {
         return unsupported(target, "be asked for a checkpoint", err);
     }
-    return need_live(target, "ask for a checkpoint", err) ? GD_ESTATE
-                                                          : target->ops->checkpoint(target, err);
+    return need_live(target, "ask for a checkpoint", err) != GD_OK
+               ? GD_ESTATE
+               : target->ops->checkpoint(target, err);
 }
 
 int gd_target_take_graphs(struct gd_target *target, struct gd_err *err)
@@ -264,8 +271,9 @@ int gd_target_take_graphs(struct gd_target *target, struct gd_err *err)
     if (!target->ops->take_graphs) {
         return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
     }
-    return need_live(target, "take in a graph", err) ? GD_ESTATE
-                                                     : target->ops->take_graphs(target, err);
+    return need_live(target, "take in a graph", err) != GD_OK
+               ? GD_ESTATE
+               : target->ops->take_graphs(target, err);
 }
 
 int gd_target_detach(struct gd_target *target, struct gd_err *err)
@@ -273,7 +281,7 @@ int gd_target_detach(struct gd_target *target, struct gd_err *err)
     if (!target->ops->detach) {
         return unsupported(target, "go on without the debugger", err);
     }
-    return need_live(target, "detach", err) ? GD_ESTATE : target->ops->detach(target, err);
+    return need_live(target, "detach", err) != GD_OK ? GD_ESTATE : target->ops->detach(target, err);
 }
 
 int gd_target_kill(struct gd_target *target, struct gd_err *err)
@@ -281,5 +289,6 @@ int gd_target_kill(struct gd_target *target, struct gd_err *err)
     if (!target->ops->kill) {
         return unsupported(target, "be ended from here", err);
     }
-    return need_live(target, "end the training", err) ? GD_ESTATE : target->ops->kill(target, err);
+    return need_live(target, "end the training", err) != GD_OK ? GD_ESTATE
+                                                               : target->ops->kill(target, err);
 }

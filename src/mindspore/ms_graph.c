@@ -25,10 +25,11 @@ static bool split_node(const struct ms_item *item, struct node_parts *ret)
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (field.wire != GD_PB_BYTES)
+        if (field.wire != GD_PB_BYTES) {
             continue;
+        }
         struct ms_span span = {field.data, field.len};
         switch (field.number) {
         case 2: ret->name = span; break;
@@ -59,13 +60,15 @@ static bool ends_in_bracket_tag(const struct ms_span *name)
     static const char *const tags[] = {"[:image]",           "[:scalar]",    "[:graph]",
                                        "[:optimized_graph]", "[:histogram]", "[:tensor]",
                                        "[:loss_landscape]"};
-    if (!name->len || name->data[name->len - 1] != ']')
+    if (!name->len || name->data[name->len - 1] != ']') {
         return false;
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+    }
+    for (size_t i = 0; i < sizeof(tags) / sizeof(*tags); i++) {
         size_t len = strlen(tags[i]);
         if (name->len >= len &&
-            strncasecmp((const char *)name->data + name->len - len, tags[i], len) == 0)
+            strncasecmp((const char *)name->data + name->len - len, tags[i], len) == 0) {
             return true;
+        }
     }
     return false;
 }
@@ -77,8 +80,9 @@ static size_t keep_shown_name(struct gd_ms_graph_load *load, const struct node_p
     static const struct ms_span load_type = {(const uint8_t *)"Load", 4};
     bool shared = parts->type.len == load_type.len &&
                   memcmp(parts->type.data, load_type.data, load_type.len) == 0;
-    if (parts->full_name.len && !shared && !ends_in_bracket_tag(&parts->full_name))
+    if (parts->full_name.len && !shared && !ends_in_bracket_tag(&parts->full_name)) {
         return keep(load, &parts->full_name);
+    }
 
     struct ms_span id = parts->name;
     for (size_t i = id.len; i > 0; i--) {
@@ -108,15 +112,17 @@ static bool keep_attribute(struct gd_ms_graph_load *load, const struct gd_pb_fie
     struct gd_pb_field field;
     struct ms_span name = {NULL, 0}, value = {NULL, 0};
     while (gd_pb_next(&reader, &field)) {
-        if (field.number == 1 && field.wire == GD_PB_BYTES)
+        if (field.number == 1 && field.wire == GD_PB_BYTES) {
             name = (struct ms_span){field.data, field.len};
-        else if (field.number == 2 && field.wire == GD_PB_BYTES)
+        } else if (field.number == 2 && field.wire == GD_PB_BYTES) {
             value = (struct ms_span){field.data, field.len};
+        }
     }
     struct gd_buf text = GD_BUF_INIT(GD_MS_MAX_ATTRIBUTE);
     bool good = !reader.bad && gd_ms_value_text(value.data, value.len, &text);
-    if (!good)
+    if (!good) {
         load->info.broken++;
+    }
     good = good && !text.failed && name.len && name.len <= GD_MS_MAX_ATTRIBUTE;
     if (good) {
         at[0] = keep(load, &name);
@@ -129,20 +135,25 @@ static bool keep_attribute(struct gd_ms_graph_load *load, const struct gd_pb_fie
 
 static int reserve_attrs(struct gd_ms_graph_load *load, uint32_t count, struct gd_err *err)
 {
-    if (count <= load->attr_cap)
+    if (count <= load->attr_cap) {
         return GD_OK;
+    }
     int rc = ms_graph_spend(load, count - load->attr_cap,
-                            2 * sizeof *load->attr_at + sizeof *load->attrs, err);
-    if (rc)
+                            2 * sizeof(*load->attr_at) + sizeof(*load->attrs), err);
+    if (rc != GD_OK) {
         return rc;
-    size_t *at = realloc(load->attr_at, count * 2 * sizeof *at);
-    if (at)
+    }
+    size_t *at = realloc(load->attr_at, count * 2 * sizeof(*at));
+    if (at) {
         load->attr_at = at;
-    struct gd_attr *attrs = realloc(load->attrs, count * sizeof *attrs);
-    if (attrs)
+    }
+    struct gd_attr *attrs = realloc(load->attrs, count * sizeof(*attrs));
+    if (attrs) {
         load->attrs = attrs;
-    if (!at || !attrs)
+    }
+    if (!at || !attrs) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %u attributes", count);
+    }
     load->attr_cap = count;
     return GD_OK;
 }
@@ -154,8 +165,9 @@ static uint32_t keep_attributes(struct gd_ms_graph_load *load, const struct ms_i
     uint32_t count = 0;
     while (gd_pb_next(&reader, &field)) {
         if (field.number == 5 && field.wire == GD_PB_BYTES &&
-            keep_attribute(load, &field, &load->attr_at[count * 2]))
+            keep_attribute(load, &field, &load->attr_at[count * 2])) {
             count++;
+        }
     }
     return count;
 }
@@ -169,14 +181,16 @@ static int read_outputs(struct gd_ms_graph_load *load, const struct ms_span *typ
                 load->info.broken++;
                 *ret = 1;
             }
-            if (*ret < load->output_cap || load->output_cap == MAX_SLOTS)
+            if (*ret < load->output_cap || load->output_cap == MAX_SLOTS) {
                 return GD_OK;
+            }
         }
         uint32_t cap = load->output_cap ? load->output_cap * 8 : 64;
         cap = cap > MAX_SLOTS ? MAX_SLOTS : cap;
-        struct gd_output *outputs = realloc(load->outputs, cap * sizeof *outputs);
-        if (!outputs)
+        struct gd_output *outputs = realloc(load->outputs, cap * sizeof(*outputs));
+        if (!outputs) {
             return gd_fail(err, GD_ENOMEM, "out of memory for %u outputs of a node", cap);
+        }
         load->outputs = outputs;
         load->output_cap = cap;
     }
@@ -192,27 +206,33 @@ static int add_node(struct gd_ms_graph_load *load, struct gd_node_desc *desc, gd
     if (rc == GD_EINVAL && *name) {
         char *other = NULL;
         load->info.renamed++;
-        if (asprintf(&other, "%s(%u)", name, load->info.renamed + 1) < 0)
+        if (asprintf(&other, "%s(%u)", name, load->info.renamed + 1) < 0) {
             return gd_fail(err, GD_ENOMEM, "out of memory for a node's name");
+        }
         desc->name = other;
-        if (!desc->wire_name)
+        if (!desc->wire_name) {
             desc->wire_name = name;
+        }
         rc = gd_graph_add(load->graph, desc, ret, &local);
         free(other);
     }
-    if (rc && err)
+    if (rc != GD_OK && err) {
         *err = local;
+    }
     return rc;
 }
 
 static bool is_backward(const struct ms_span *scope)
 {
     static const char word[] = "optimizer-";
-    if (scope->len >= 9 && strncasecmp((const char *)scope->data, "gradients", 9) == 0)
+    if (scope->len >= 9 && strncasecmp((const char *)scope->data, "gradients", 9) == 0) {
         return true;
-    for (size_t i = 0; i + sizeof word - 1 <= scope->len; i++)
-        if (strncasecmp((const char *)scope->data + i, word, sizeof word - 1) == 0)
+    }
+    for (size_t i = 0; i + sizeof(word) - 1 <= scope->len; i++) {
+        if (strncasecmp((const char *)scope->data + i, word, sizeof(word) - 1) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -220,12 +240,14 @@ static int push_input(struct gd_ms_graph_load *load, uint32_t found, struct gd_e
 {
     if (load->input_count == load->input_cap) {
         size_t cap = load->input_cap ? load->input_cap * 2 : 4096;
-        int rc = ms_graph_spend(load, cap - load->input_cap, sizeof *load->inputs, err);
-        if (rc)
+        int rc = ms_graph_spend(load, cap - load->input_cap, sizeof(*load->inputs), err);
+        if (rc != GD_OK) {
             return rc;
-        uint32_t *inputs = realloc(load->inputs, cap * sizeof *inputs);
-        if (!inputs)
+        }
+        uint32_t *inputs = realloc(load->inputs, cap * sizeof(*inputs));
+        if (!inputs) {
             return gd_fail(err, GD_ENOMEM, "out of memory for %zu edges", cap);
+        }
         load->inputs = inputs;
         load->input_cap = cap;
     }
@@ -241,24 +263,28 @@ static int resolve_inputs(struct gd_ms_graph_load *load, const struct ms_item *i
     struct gd_pb_field field;
     struct ms_use here = {{NULL, 0}, false};
     while (gd_pb_next(&reader, &field)) {
-        if (field.number != 1 || field.wire != GD_PB_BYTES)
+        if (field.number != 1 || field.wire != GD_PB_BYTES) {
             continue;
+        }
         bool bad = false;
         struct ms_span name = ms_string_field(field.data, field.len, 1, &bad);
         load->info.broken += bad;
         uint32_t found = bad ? MS_NO_ITEM : ms_graph_find_item(load, &name);
         int rc = push_input(load, found, err);
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
-        if (found == MS_NO_ITEM || found < load->info.nodes)
+        }
+        if (found == MS_NO_ITEM || found < load->info.nodes) {
             continue;
+        }
         if (!here.scope.data) {
             here.scope = scope->data ? *scope : (struct ms_span){(const uint8_t *)"", 0};
             here.backward = is_backward(scope);
         }
         struct ms_use *first = &load->first_use[found - load->info.nodes];
-        if (!first->scope.data || (first->backward && !here.backward))
+        if (!first->scope.data || (first->backward && !here.backward)) {
             *first = here;
+        }
     }
     return GD_OK;
 }
@@ -267,16 +293,20 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
 {
     struct node_parts parts;
     uint32_t output_count = 0;
-    if (!split_node(item, &parts))
+    if (!split_node(item, &parts)) {
         return gd_fail(err, GD_EPROTO, "the graph's bytes are broken in a node");
+    }
     gd_buf_clear(&load->text);
     int rc = resolve_inputs(load, item, &parts.scope, err);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = reserve_attrs(load, parts.attr_count, err);
-    if (!rc)
+    }
+    if (rc == GD_OK) {
         rc = read_outputs(load, &parts.output_type, &output_count, err);
-    if (rc)
+    }
+    if (rc != GD_OK) {
         return rc;
+    }
     if (!parts.name.len || (!parts.full_name.len && !parts.type.len)) {
         load->info.skipped++;
         return GD_OK;
@@ -286,12 +316,14 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
     size_t type = keep(load, &parts.type);
     size_t source = keep(load, &parts.source);
     uint32_t attr_count = keep_attributes(load, item);
-    if (load->text.failed)
+    if (load->text.failed) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the strings of a node");
+    }
     const char *text = gd_buf_text(&load->text);
-    for (uint32_t i = 0; i < attr_count; i++)
+    for (uint32_t i = 0; i < attr_count; i++) {
         load->attrs[i] =
             (struct gd_attr){text + load->attr_at[i * 2], text + load->attr_at[i * 2 + 1]};
+    }
     struct gd_node_desc desc = {
         .name = text + name,
         .wire_name = text[wire] && strcmp(text + name, text + wire) != 0 ? text + wire : NULL,
@@ -313,11 +345,13 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
 static size_t keep_stored_name(struct gd_ms_graph_load *load, const struct ms_span *name)
 {
     size_t at = load->text.len;
-    for (size_t i = 0; i < name->len; i++)
-        if (name->data[i] == '/')
+    for (size_t i = 0; i < name->len; i++) {
+        if (name->data[i] == '/') {
             gd_buf_puts(&load->text, "--");
-        else
+        } else {
             gd_buf_putc(&load->text, (char)name->data[i]);
+        }
+    }
     gd_buf_putc(&load->text, '\0');
     return at;
 }
@@ -329,10 +363,12 @@ static size_t keep_placed_name(struct gd_ms_graph_load *load, uint32_t number, s
     size_t at = load->text.len;
     gd_buf_reserve(&load->text, scope->len + len + 2);
     gd_buf_add(&load->text, scope->data, scope->len);
-    if (scope->len)
+    if (scope->len) {
         gd_buf_putc(&load->text, '/');
-    if (!load->text.failed)
+    }
+    if (!load->text.failed) {
         gd_buf_add(&load->text, load->text.data + stored, len);
+    }
     gd_buf_putc(&load->text, '\0');
     return at;
 }
@@ -342,8 +378,9 @@ static int add_placed(struct gd_ms_graph_load *load, uint32_t number, size_t sto
 {
     struct ms_item *item = &load->items[number];
     size_t placed = keep_placed_name(load, number, stored);
-    if (load->text.failed)
+    if (load->text.failed) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the strings of a node");
+    }
     const char *text = gd_buf_text(&load->text);
     struct gd_attr attr = {"value", text + value};
     desc->name = text + placed;
@@ -369,8 +406,9 @@ static int add_parameter(struct gd_ms_graph_load *load, uint32_t number, struct 
     struct ms_span type = ms_string_field(item->data, item->len, 2, &bad);
     uint32_t outputs = 0;
     int rc = read_outputs(load, &type, &outputs, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     gd_buf_clear(&load->text);
     size_t stored = keep_stored_name(load, &name);
     /* One that no operator uses would be taken for a weight by its name alone. */
@@ -390,8 +428,9 @@ static int add_constant(struct gd_ms_graph_load *load, uint32_t number, struct g
     struct ms_span full_name = ms_string_field(item->data, item->len, 3, &bad);
     uint32_t outputs;
     int rc = read_outputs(load, &(struct ms_span){NULL, 0}, &outputs, err); /* makes room for one */
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     bool good = gd_ms_value_output(value.data, value.len, &load->outputs[0], &is_int, &integer);
     item->is_slot = good && is_int && integer >= 0 && integer <= UINT16_MAX;
     item->slot = item->is_slot ? (uint16_t)integer : 0;
@@ -423,11 +462,13 @@ static bool has_type(const struct gd_node_info *node, const char *type)
 static void give_slot(const struct gd_ms_graph_load *load, const uint32_t *found,
                       struct gd_edge *edges)
 {
-    if (found[1] == MS_NO_ITEM || load->items[found[1]].kind != MS_ITEM_CONSTANT)
+    if (found[1] == MS_NO_ITEM || load->items[found[1]].kind != MS_ITEM_CONSTANT) {
         return;
+    }
     const struct ms_item *item = &load->items[found[1]];
-    if (item->is_slot)
+    if (item->is_slot) {
         edges[0].slot = item->slot;
+    }
 }
 
 static uint32_t read_edges(const struct gd_ms_graph_load *load, const struct ms_item *item,
@@ -437,18 +478,20 @@ static uint32_t read_edges(const struct gd_ms_graph_load *load, const struct ms_
     struct gd_pb_field field;
     uint32_t count = 0;
     while (gd_pb_next(&reader, &field)) {
-        if (field.number != 1 || field.wire != GD_PB_BYTES)
+        if (field.number != 1 || field.wire != GD_PB_BYTES) {
             continue;
+        }
         struct gd_pb input = gd_pb_init(field.data, field.len);
         struct gd_pb_field part;
         bool control = false;
         uint16_t slot = 0;
         while (gd_pb_next(&input, &part)) {
-            if (part.number == 2 && part.wire == GD_PB_VARINT)
+            if (part.number == 2 && part.wire == GD_PB_VARINT) {
                 control = part.value == 1;
-            else if (part.number == GD_MS_INPUT_SLOT && part.wire == GD_PB_VARINT &&
-                     part.value <= UINT16_MAX)
+            } else if (part.number == GD_MS_INPUT_SLOT && part.wire == GD_PB_VARINT &&
+                       part.value <= UINT16_MAX) {
                 slot = (uint16_t)part.value;
+            }
         }
         gd_node_id node = found[count] == MS_NO_ITEM ? GD_NO_NODE : load->items[found[count]].node;
         edges[count++] = (struct gd_edge){node, slot, control};
@@ -461,21 +504,25 @@ static uint32_t count_inputs(const struct ms_item *item)
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
     uint32_t count = 0;
-    while (gd_pb_next(&reader, &field))
+    while (gd_pb_next(&reader, &field)) {
         count += field.number == 1 && field.wire == GD_PB_BYTES;
+    }
     return count;
 }
 
 static int reserve_edges(struct gd_ms_graph_load *load, uint32_t count, struct gd_err *err)
 {
-    if (count <= load->edge_cap)
+    if (count <= load->edge_cap) {
         return GD_OK;
-    int rc = ms_graph_spend(load, count - load->edge_cap, sizeof *load->edges, err);
-    if (rc)
+    }
+    int rc = ms_graph_spend(load, count - load->edge_cap, sizeof(*load->edges), err);
+    if (rc != GD_OK) {
         return rc;
-    struct gd_edge *more = realloc(load->edges, count * sizeof *more);
-    if (!more)
+    }
+    struct gd_edge *more = realloc(load->edges, count * sizeof(*more));
+    if (!more) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %u edges of a node", count);
+    }
     load->edges = more;
     load->edge_cap = count;
     return GD_OK;
@@ -487,12 +534,13 @@ static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item 
     uint32_t count = count_inputs(item);
     struct gd_node_info info;
     int rc = reserve_edges(load, count, err);
-    if (!rc && count && gd_graph_node(load->graph, item->node, &info)) {
+    if (rc == GD_OK && count && gd_graph_node(load->graph, item->node, &info)) {
         const uint32_t *found =
             load->inputs + load->next_input; /* none at all: there is no table */
         read_edges(load, item, found, load->edges);
-        if (count >= 2 && has_type(&info, "TupleGetItem"))
+        if (count >= 2 && has_type(&info, "TupleGetItem")) {
             give_slot(load, found, load->edges);
+        }
         rc = gd_graph_connect(load->graph, item->node, load->edges, count, err);
     }
     load->next_input += count;
@@ -504,8 +552,9 @@ static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item 
 static void copy_text(char *out, size_t size, const struct ms_span *span)
 {
     size_t len = span->len < size ? span->len : size - 1;
-    if (len)
+    if (len) {
         memcpy(out, span->data, len);
+    }
     out[len] = '\0';
 }
 
@@ -528,29 +577,32 @@ static int collect(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *
     uint32_t before = load->count;
     int rc = ms_graph_collect(load, field[kind], (enum ms_item_kind)kind, most, &more, err);
     *count[kind] += load->count - before;
-    return rc || more ? rc : next_phase(load);
+    return rc != GD_OK || more ? rc : next_phase(load);
 }
 
 /* All that arrived is good as far as it was looked at: now the graph is touched. */
 static int open_subgraph(struct gd_ms_graph_load *load, struct gd_err *err)
 {
     size_t count = (size_t)load->info.parameters + load->info.constants + 1;
-    int rc = ms_graph_spend(load, count, sizeof *load->first_use, err);
-    if (rc)
+    int rc = ms_graph_spend(load, count, sizeof(*load->first_use), err);
+    if (rc != GD_OK) {
         return rc;
-    load->first_use = calloc(count, sizeof *load->first_use);
-    if (!load->first_use)
+    }
+    load->first_use = calloc(count, sizeof(*load->first_use));
+    if (!load->first_use) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %u parameters", load->info.parameters);
+    }
     rc = ms_graph_build_table(load, err);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = gd_graph_subgraph(load->graph, load->info.name, true, &load->info.subgraph, err);
-    return rc ? rc : next_phase(load);
+    }
+    return rc != GD_OK ? rc : next_phase(load);
 }
 
 static int add_some(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *err)
 {
     int rc = GD_OK;
-    for (; most && load->next < load->count && !rc; most--, load->next++) {
+    for (; most && load->next < load->count && rc == GD_OK; most--, load->next++) {
         uint32_t i = load->next;
         switch ((enum ms_item_kind)load->items[i].kind) {
         case MS_ITEM_NODE: rc = add_operator(load, &load->items[i], err); break;
@@ -558,21 +610,22 @@ static int add_some(struct gd_ms_graph_load *load, uint32_t most, struct gd_err 
         case MS_ITEM_CONSTANT: rc = add_constant(load, i, err); break;
         }
     }
-    return rc || load->next < load->count ? rc : next_phase(load);
+    return rc != GD_OK || load->next < load->count ? rc : next_phase(load);
 }
 
 static int connect_some(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *err)
 {
     int rc = GD_OK;
-    for (; most && load->next < load->info.nodes && !rc; most--, load->next++)
+    for (; most && load->next < load->info.nodes && rc == GD_OK; most--, load->next++) {
         rc = connect_operator(load, &load->items[load->next], err);
-    return rc || load->next < load->info.nodes ? rc : next_phase(load);
+    }
+    return rc != GD_OK || load->next < load->info.nodes ? rc : next_phase(load);
 }
 
 static int commit(struct gd_ms_graph_load *load, struct gd_err *err)
 {
     int rc = gd_graph_commit(load->graph, err);
-    return rc ? rc : next_phase(load);
+    return rc != GD_OK ? rc : next_phase(load);
 }
 
 bool gd_ms_graph_is_whole(const uint8_t *data, size_t len)
@@ -581,10 +634,12 @@ bool gd_ms_graph_is_whole(const uint8_t *data, size_t len)
     struct gd_pb_field field;
     while (gd_pb_next(&reader, &field)) {
         bool bad = false;
-        if (field.number == 1 && field.wire == GD_PB_BYTES)
+        if (field.number == 1 && field.wire == GD_PB_BYTES) {
             ms_string_field(field.data, field.len, 2, &bad);
-        if (bad)
+        }
+        if (bad) {
             return false;
+        }
     }
     return !reader.bad;
 }
@@ -592,19 +647,21 @@ bool gd_ms_graph_is_whole(const uint8_t *data, size_t len)
 int gd_ms_graph_begin(struct gd_graph *graph, const uint8_t *data, size_t len,
                       struct gd_ms_graph_load **ret, struct gd_err *err)
 {
-    struct gd_ms_graph_load *load = calloc(1, sizeof *load);
+    struct gd_ms_graph_load *load = calloc(1, sizeof(*load));
     bool bad = false;
-    if (!load)
+    if (!load) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a graph");
+    }
     *load = (struct gd_ms_graph_load){.graph = graph, .data = data, .len = len, .dense = true};
     load->budget = BUDGET_BASE + BUDGET_FACTOR * len;
     gd_buf_init(&load->text, len + (1u << 20));
-    if (getrandom(&load->seed, sizeof load->seed, GRND_NONBLOCK) < 0)
+    if (getrandom(&load->seed, sizeof(load->seed), GRND_NONBLOCK) < 0) {
         load->seed = 1;
+    }
     struct ms_span name = ms_string_field(data, len, 2, &bad);
     struct ms_span root = ms_string_field(data, len, 6, &bad);
-    copy_text(load->info.name, sizeof load->info.name, &name);
-    copy_text(load->info.root_name, sizeof load->info.root_name, &root);
+    copy_text(load->info.name, sizeof(load->info.name), &name);
+    copy_text(load->info.root_name, sizeof(load->info.root_name), &root);
     load->reader = gd_pb_init(data, len);
     *ret = load;
     return GD_OK;
@@ -623,18 +680,20 @@ int gd_ms_graph_step(struct gd_ms_graph_load *load, uint32_t most, bool *done, s
     case COMMIT: rc = commit(load, err); break;
     case DONE: break;
     }
-    if (rc && load->phase > OPEN && load->phase < COMMIT)
+    if (rc != GD_OK && load->phase > OPEN && load->phase < COMMIT) {
         gd_graph_commit(load->graph, NULL); /* what was added stays */
+    }
     *done = load->phase == DONE;
     return rc;
 }
 
 int gd_ms_graph_drop(struct gd_ms_graph_load *load, struct gd_err *err)
 {
-    if (load->phase <= OPEN)
+    if (load->phase <= OPEN) {
         return GD_OK;
+    }
     int rc = gd_graph_subgraph(load->graph, load->info.name, true, NULL, err);
-    return rc ? rc : gd_graph_commit(load->graph, err);
+    return rc != GD_OK ? rc : gd_graph_commit(load->graph, err);
 }
 
 const struct gd_ms_graph_info *gd_ms_graph_info(const struct gd_ms_graph_load *load)
@@ -646,18 +705,20 @@ const struct gd_ms_graph_info *gd_ms_graph_info(const struct gd_ms_graph_load *l
 void gd_ms_graph_at(const struct gd_ms_graph_load *load, uint64_t *done, uint64_t *total)
 {
     uint64_t half = 0;
-    if (load->phase == ADD)
+    if (load->phase == ADD) {
         half = load->next < load->info.nodes ? load->next : load->info.nodes;
-    else if (load->phase > ADD)
+    } else if (load->phase > ADD) {
         half = load->info.nodes + (load->phase == CONNECT ? load->next : load->info.nodes);
+    }
     *done = half / 2;
     *total = load->phase > NODES ? load->info.nodes : 0;
 }
 
 void gd_ms_graph_end(struct gd_ms_graph_load *load)
 {
-    if (!load)
+    if (!load) {
         return;
+    }
     free(load->items);
     free(load->table);
     free(load->inputs);
@@ -673,11 +734,13 @@ void gd_ms_graph_end(struct gd_ms_graph_load *load)
 static void take_other_name(struct gd_ms_graph_load *load, const char *other)
 {
     char *name = load->info.name;
-    if (!gd_graph_has_subgraph(load->graph, name))
+    if (!gd_graph_has_subgraph(load->graph, name)) {
         return;
-    snprintf(name, sizeof load->info.name, "%s", other);
-    for (unsigned i = 2; gd_graph_has_subgraph(load->graph, name); i++)
-        snprintf(name, sizeof load->info.name, "%.200s_%u", other, i);
+    }
+    snprintf(name, sizeof(load->info.name), "%s", other);
+    for (unsigned i = 2; gd_graph_has_subgraph(load->graph, name); i++) {
+        snprintf(name, sizeof(load->info.name), "%.200s_%u", other, i);
+    }
 }
 
 int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len, const char *other,
@@ -686,14 +749,18 @@ int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len, co
     struct gd_ms_graph_load *load;
     bool done = false;
     int rc = gd_ms_graph_begin(graph, data, len, &load, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (other)
+    }
+    if (other) {
         take_other_name(load, other);
-    while (!rc && !done)
+    }
+    while (rc == GD_OK && !done) {
         rc = gd_ms_graph_step(load, UINT32_MAX, &done, err);
-    if (!rc)
+    }
+    if (rc == GD_OK) {
         *ret = load->info;
+    }
     gd_ms_graph_end(load);
     return rc;
 }

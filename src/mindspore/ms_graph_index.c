@@ -9,11 +9,14 @@ struct ms_span ms_string_field(const uint8_t *data, size_t len, uint32_t number,
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     struct ms_span found = {NULL, 0};
-    while (gd_pb_next(&reader, &field))
-        if (field.number == number && field.wire == GD_PB_BYTES)
+    while (gd_pb_next(&reader, &field)) {
+        if (field.number == number && field.wire == GD_PB_BYTES) {
             found = (struct ms_span){field.data, field.len};
-    if (reader.bad)
+        }
+    }
+    if (reader.bad) {
         *bad = true;
+    }
     return found;
 }
 
@@ -45,8 +48,9 @@ static bool is_number(const struct ms_span *name, uint32_t number)
 
 int ms_graph_spend(struct gd_ms_graph_load *load, size_t count, size_t size, struct gd_err *err)
 {
-    if (count > load->budget / size)
+    if (count > load->budget / size) {
         return gd_fail(err, GD_ELIMIT, "it has too many elements for its %zu bytes", load->len);
+    }
     load->budget -= count * size;
     return GD_OK;
 }
@@ -54,18 +58,22 @@ int ms_graph_spend(struct gd_ms_graph_load *load, size_t count, size_t size, str
 static int add_item(struct gd_ms_graph_load *load, const struct gd_pb_field *field,
                     enum ms_item_kind kind, struct gd_err *err)
 {
-    if (load->count == GD_MS_MAX_NODES)
+    if (load->count == GD_MS_MAX_NODES) {
         return gd_fail(err, GD_ELIMIT, "the graph has more than %u nodes", GD_MS_MAX_NODES);
-    if (field->len > UINT32_MAX)
+    }
+    if (field->len > UINT32_MAX) {
         return gd_fail(err, GD_ELIMIT, "one node of the graph is larger than 4 GiB");
+    }
     if (load->count == load->cap) {
         uint32_t cap = load->cap ? load->cap * 2 : 1024;
         int rc = ms_graph_spend(load, cap - load->cap, sizeof(struct ms_item), err);
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
-        struct ms_item *items = realloc(load->items, cap * sizeof *items);
-        if (!items)
+        }
+        struct ms_item *items = realloc(load->items, cap * sizeof(*items));
+        if (!items) {
             return gd_fail(err, GD_ENOMEM, "out of memory for the graph's %u nodes", cap);
+        }
         load->items = items;
         load->cap = cap;
     }
@@ -83,31 +91,37 @@ int ms_graph_collect(struct gd_ms_graph_load *load, uint32_t number, enum ms_ite
     uint32_t seen = 0;
     while (seen < most && gd_pb_next(&load->reader, &field)) {
         seen++;
-        if (field.number != number || field.wire != GD_PB_BYTES)
+        if (field.number != number || field.wire != GD_PB_BYTES) {
             continue;
+        }
         int rc = add_item(load, &field, kind, err);
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
+        }
         struct ms_item *item = &load->items[load->count - 1];
-        if (!find_name(item))
+        if (!find_name(item)) {
             return gd_fail(err, GD_EPROTO, "the graph's bytes are broken in node number %u",
                            load->count);
+        }
         struct ms_span name = item_name(item);
-        if (kind == MS_ITEM_NODE && load->dense && !is_number(&name, load->count))
+        if (kind == MS_ITEM_NODE && load->dense && !is_number(&name, load->count)) {
             load->dense = false;
+        }
     }
     *more = seen == most;
-    if (load->reader.bad)
+    if (load->reader.bad) {
         return gd_fail(err, GD_EPROTO, "the bytes are no graph: broken at byte %zu of %zu",
                        (size_t)(load->reader.at - load->data), load->len);
+    }
     return GD_OK;
 }
 
 static uint32_t hash_name(const struct gd_ms_graph_load *load, const struct ms_span *name)
 {
     uint64_t hash = load->seed ^ 0x9e3779b97f4a7c15ull;
-    for (size_t i = 0; i < name->len; i++)
+    for (size_t i = 0; i < name->len; i++) {
         hash = (hash ^ name->data[i]) * 0x100000001b3ull;
+    }
     hash ^= hash >> 32;
     return (uint32_t)(hash * 0xd6e8feb86659fd93ull >> 32);
 }
@@ -118,11 +132,13 @@ static uint32_t *table_slot(const struct gd_ms_graph_load *load, const struct ms
     for (uint32_t at = hash_name(load, name) & load->table_mask;;
          at = (at + 1) & load->table_mask) {
         uint32_t *slot = &load->table[at];
-        if (!*slot)
+        if (!*slot) {
             return slot;
+        }
         struct ms_span other = item_name(&load->items[*slot - 1]);
-        if (other.len == name->len && memcmp(other.data, name->data, name->len) == 0)
+        if (other.len == name->len && memcmp(other.data, name->data, name->len) == 0) {
             return slot;
+        }
     }
 }
 
@@ -130,22 +146,27 @@ int ms_graph_build_table(struct gd_ms_graph_load *load, struct gd_err *err)
 {
     uint32_t first = load->dense ? load->info.nodes : 0;
     uint32_t size = 64;
-    while (size / 2 < load->count - first)
+    while (size / 2 < load->count - first) {
         size *= 2;
-    int rc = ms_graph_spend(load, size, sizeof *load->table, err);
-    if (rc)
+    }
+    int rc = ms_graph_spend(load, size, sizeof(*load->table), err);
+    if (rc != GD_OK) {
         return rc;
-    load->table = calloc(size, sizeof *load->table);
-    if (!load->table)
+    }
+    load->table = calloc(size, sizeof(*load->table));
+    if (!load->table) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the names of %u nodes", load->count);
+    }
     load->table_mask = size - 1;
     for (uint32_t i = first; i < load->count; i++) {
         struct ms_span name = item_name(&load->items[i]);
-        if (!name.len)
+        if (!name.len) {
             continue;
+        }
         uint32_t *slot = table_slot(load, &name);
-        if (!*slot) /* the first of two with one name wins */
+        if (!*slot) { /* the first of two with one name wins */
             *slot = i + 1;
+        }
     }
     return GD_OK;
 }
@@ -155,13 +176,16 @@ uint32_t ms_graph_find_item(const struct gd_ms_graph_load *load, const struct ms
     if (load->dense && name->len && name->len <= 9 && name->data[0] != '0') {
         uint32_t number = 0;
         size_t i = 0;
-        for (; i < name->len && name->data[i] >= '0' && name->data[i] <= '9'; i++)
+        for (; i < name->len && name->data[i] >= '0' && name->data[i] <= '9'; i++) {
             number = number * 10 + (uint32_t)(name->data[i] - '0');
-        if (i == name->len && number && number <= load->info.nodes)
+        }
+        if (i == name->len && number && number <= load->info.nodes) {
             return number - 1;
+        }
     }
-    if (!name->len)
+    if (!name->len) {
         return MS_NO_ITEM;
+    }
     uint32_t found = *table_slot(load, name);
     return found ? found - 1 : MS_NO_ITEM;
 }

@@ -20,8 +20,9 @@ enum { /* numbers of DataType that matter here */
 
 enum gd_dtype gd_ms_dtype(int64_t wire)
 {
-    if (wire >= MS_BOOL && wire <= MS_STRING)
+    if (wire >= MS_BOOL && wire <= MS_STRING) {
         return (enum gd_dtype)wire; /* the engine numbers them alike */
+    }
     return wire == MS_BFLOAT16 ? GD_BFLOAT16 : GD_DT_NONE;
 }
 
@@ -30,14 +31,16 @@ static void put_real(struct gd_buf *out, double value, bool single)
 {
     char text[40];
     for (int digits = single ? 6 : 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+        if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) {
             break;
+        }
     }
-    if (isnan(value))
+    if (isnan(value)) {
         gd_buf_puts(out, "nan");
-    else
+    } else {
         gd_buf_puts(out, text);
+    }
 }
 
 /* dims (4) and data_type (5) of a TensorProto. */
@@ -45,16 +48,18 @@ static bool read_tensor(const uint8_t *data, size_t len, struct gd_output *ret)
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     int rank = 0;
     while (gd_pb_next(&reader, &field)) {
         int64_t dim;
         if (field.number == 4) {
             for (size_t at = 0; gd_pb_integers(&reader, &field, &at, &dim);) {
-                if (rank < GD_MAX_RANK)
+                if (rank < GD_MAX_RANK) {
                     ret->shape.dim[rank] = dim < -1 ? -1 : dim;
-                if (rank <= GD_MAX_RANK)
+                }
+                if (rank <= GD_MAX_RANK) {
                     rank++;
+                }
             }
         } else if (field.number == 5) {
             ret->dtype = gd_ms_dtype((int64_t)field.value);
@@ -71,11 +76,12 @@ static bool read_tensor(const uint8_t *data, size_t len, struct gd_output *ret)
 static bool put_tensor(const uint8_t *data, size_t len, struct gd_buf *out)
 {
     struct gd_output output;
-    if (!read_tensor(data, len, &output))
+    if (!read_tensor(data, len, &output)) {
         return false;
+    }
     char shape[256];
     gd_buf_printf(out, "Tensor(%s, %s)", gd_dtype_name(output.dtype),
-                  gd_shape_text(&output.shape, shape, sizeof shape));
+                  gd_shape_text(&output.shape, shape, sizeof(shape)));
     return true;
 }
 
@@ -83,8 +89,9 @@ static bool put_type(const uint8_t *data, size_t len, struct gd_buf *out)
 {
     struct gd_output output;
     uint32_t count;
-    if (!gd_ms_type_outputs(data, len, &output, 1, &count))
+    if (!gd_ms_type_outputs(data, len, &output, 1, &count)) {
         return false;
+    }
     gd_buf_puts(out, gd_dtype_name(output.dtype));
     return true;
 }
@@ -100,8 +107,9 @@ static bool put_pair(const uint8_t *data, size_t len, struct gd_buf *out, int de
             gd_buf_add(out, field.data, field.len);
             gd_buf_puts(out, ": ");
         } else if (field.number == 2 && field.wire == GD_PB_BYTES) {
-            if (!put_value(field.data, field.len, out, depth))
+            if (!put_value(field.data, field.len, out, depth)) {
                 return false;
+            }
         }
     }
     return !reader.bad;
@@ -124,14 +132,16 @@ static void put_numbers(struct gd_pb *reader, const struct gd_pb_field *field, s
     int64_t value;
     for (bool first = true; gd_pb_integers(reader, field, &at, &value); first = false) {
         gd_buf_puts(out, first ? "" : ", ");
-        if (field->number == 10)
+        if (field->number == 10) {
             gd_buf_puts(out, value ? "True" : "False");
-        else if (field->number == 12)
+        } else if (field->number == 12) {
             gd_buf_printf(out, "%" PRIu64, (uint64_t)value);
-        else
+        } else {
             gd_buf_printf(out, "%" PRId64, value);
-        if (out->failed)
+        }
+        if (out->failed) {
             return;
+        }
     }
 }
 
@@ -176,12 +186,13 @@ static bool wire_fits(const struct gd_pb_field *field)
 
 static void put_bracket(struct gd_buf *out, int64_t dtype, bool pairs, bool open)
 {
-    if (pairs)
+    if (pairs) {
         gd_buf_putc(out, open ? '{' : '}');
-    else if (dtype == MS_TUPLE)
+    } else if (dtype == MS_TUPLE) {
         gd_buf_putc(out, open ? '(' : ')');
-    else
+    } else {
         gd_buf_putc(out, open ? '[' : ']');
+    }
 }
 
 static bool put_value(const uint8_t *data, size_t len, struct gd_buf *out, int depth)
@@ -200,25 +211,30 @@ static bool put_value(const uint8_t *data, size_t len, struct gd_buf *out, int d
             dtype = (int64_t)field.value;
             continue;
         }
-        if (!wire_fits(&field))
+        if (!wire_fits(&field)) {
             continue;
+        }
         bool repeated = field.number >= 10 && field.number <= 19;
         if (repeated && !many) {
             many = true;
             pairs = field.number == 19;
             put_bracket(out, dtype, pairs, true);
         }
-        if (count++)
+        if (count++) {
             gd_buf_puts(out, ", ");
-        if (!put_single(&reader, &field, out, depth + 1))
+        }
+        if (!put_single(&reader, &field, out, depth + 1)) {
             return false;
-        if (out->failed) /* too long to be shown: the rest does not matter */
+        }
+        if (out->failed) { /* too long to be shown: the rest does not matter */
             return true;
+        }
     }
-    if (many)
+    if (many) {
         put_bracket(out, dtype, pairs, false);
-    else if (!count && dtype >= 16 && dtype <= 32)
+    } else if (!count && dtype >= 16 && dtype <= 32) {
         gd_buf_puts(out, dtype == MS_TUPLE ? "()" : "[]"); /* an empty list */
+    }
     return !reader.bad;
 }
 
@@ -232,7 +248,7 @@ bool gd_ms_value_output(const uint8_t *data, size_t len, struct gd_output *ret, 
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     *is_int = false;
     bool tensor = false;
     while (gd_pb_next(&reader, &field)) {
@@ -243,8 +259,9 @@ bool gd_ms_value_output(const uint8_t *data, size_t len, struct gd_output *ret, 
             *integer = (int64_t)field.value;
         } else if (field.number == 8 && field.wire == GD_PB_BYTES) {
             tensor = true;
-            if (!read_tensor(field.data, field.len, ret))
+            if (!read_tensor(field.data, field.len, ret)) {
                 return false;
+            }
         }
     }
     return !reader.bad;
@@ -258,20 +275,26 @@ static bool read_shape(const uint8_t *data, size_t len, struct gd_shape *ret)
     struct gd_pb_field field;
     int rank = 0;
     while (gd_pb_next(&reader, &field)) {
-        if (field.number != 1 || field.wire != GD_PB_BYTES)
+        if (field.number != 1 || field.wire != GD_PB_BYTES) {
             continue;
+        }
         struct gd_pb dim = gd_pb_init(field.data, field.len);
         struct gd_pb_field part;
         int64_t size = 0;
-        while (gd_pb_next(&dim, &part))
-            if (part.number == 1 && part.wire == GD_PB_VARINT)
+        while (gd_pb_next(&dim, &part)) {
+            if (part.number == 1 && part.wire == GD_PB_VARINT) {
                 size = (int64_t)part.value;
-        if (dim.bad)
+            }
+        }
+        if (dim.bad) {
             return false;
-        if (rank < GD_MAX_RANK)
+        }
+        if (rank < GD_MAX_RANK) {
             ret->dim[rank] = size < -1 ? -1 : size;
-        if (rank <= GD_MAX_RANK)
+        }
+        if (rank <= GD_MAX_RANK) {
             rank++;
+        }
     }
     ret->rank = rank;
     if (rank > GD_MAX_RANK) {
@@ -286,11 +309,12 @@ static bool read_tensor_type(const uint8_t *data, size_t len, struct gd_output *
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     while (gd_pb_next(&reader, &field)) {
-        if (field.number == 1)
+        if (field.number == 1) {
             ret->dtype = gd_ms_dtype((int64_t)field.value);
-        else if (field.number == 2 && field.wire == GD_PB_BYTES &&
-                 !read_shape(field.data, field.len, &ret->shape))
+        } else if (field.number == 2 && field.wire == GD_PB_BYTES &&
+                   !read_shape(field.data, field.len, &ret->shape)) {
             return false;
+        }
     }
     return !reader.bad;
 }
@@ -302,8 +326,9 @@ struct slots {
 
 static void add_slot(struct slots *slots, const struct gd_output *output)
 {
-    if (slots->count < slots->max)
+    if (slots->count < slots->max) {
         slots->outputs[slots->count++] = *output;
+    }
 }
 
 static bool read_type(const uint8_t *data, size_t len, struct slots *slots, int depth);
@@ -312,10 +337,12 @@ static bool read_sequence(const uint8_t *data, size_t len, struct slots *slots, 
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    while (gd_pb_next(&reader, &field))
+    while (gd_pb_next(&reader, &field)) {
         if (field.number == 1 && field.wire == GD_PB_BYTES && depth < MAX_TYPE_DEPTH &&
-            !read_type(field.data, field.len, slots, depth + 1))
+            !read_type(field.data, field.len, slots, depth + 1)) {
             return false;
+        }
+    }
     return !reader.bad;
 }
 
@@ -324,7 +351,7 @@ static bool read_type(const uint8_t *data, size_t len, struct slots *slots, int 
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     struct gd_output output;
-    memset(&output, 0, sizeof output);
+    memset(&output, 0, sizeof(output));
     bool sequence = false;
     while (gd_pb_next(&reader, &field)) {
         if (field.number == 1) {
@@ -332,16 +359,19 @@ static bool read_type(const uint8_t *data, size_t len, struct slots *slots, int 
             /* An empty tuple carries no sequence_type from some releases. */
             sequence = sequence || field.value == 31 || field.value == 32;
         } else if (field.number == 2 && field.wire == GD_PB_BYTES) {
-            if (!read_tensor_type(field.data, field.len, &output))
+            if (!read_tensor_type(field.data, field.len, &output)) {
                 return false;
+            }
         } else if (field.number == 3 && field.wire == GD_PB_BYTES) {
             sequence = true;
-            if (!read_sequence(field.data, field.len, slots, depth))
+            if (!read_sequence(field.data, field.len, slots, depth)) {
                 return false;
+            }
         }
     }
-    if (!sequence)
+    if (!sequence) {
         add_slot(slots, &output);
+    }
     return !reader.bad;
 }
 
@@ -349,10 +379,12 @@ bool gd_ms_type_outputs(const uint8_t *data, size_t len, struct gd_output *outpu
                         uint32_t *ret)
 {
     struct slots slots = {outputs, max, 0};
-    if (max > 0)
-        memset(outputs, 0, sizeof *outputs);
-    if (!read_type(data, len, &slots, 0))
+    if (max > 0) {
+        memset(outputs, 0, sizeof(*outputs));
+    }
+    if (!read_type(data, len, &slots, 0)) {
         return false;
+    }
     *ret = slots.count;
     return true;
 }

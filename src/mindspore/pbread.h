@@ -67,8 +67,9 @@ static inline bool gd_pb_take(struct gd_pb *reader, size_t len, const uint8_t **
 static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
 {
     uint64_t key;
-    if (reader->bad || reader->at == reader->end || !gd_pb_varint(reader, &key))
+    if (reader->bad || reader->at == reader->end || !gd_pb_varint(reader, &key)) {
         return false;
+    }
     ret->number = (uint32_t)(key >> 3);
     ret->wire = (enum gd_pb_wire)(key & 7);
     ret->value = 0;
@@ -82,8 +83,9 @@ static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
     switch (key & 7) {
     case GD_PB_VARINT: return gd_pb_varint(reader, &ret->value);
     case GD_PB_BYTES:
-        if (!gd_pb_varint(reader, &len))
+        if (!gd_pb_varint(reader, &len)) {
             return false;
+        }
         if (len > (uint64_t)(reader->end - reader->at)) {
             reader->bad = true;
             return false;
@@ -93,8 +95,9 @@ static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
     case GD_PB_FIXED32:
     case GD_PB_FIXED64:
         ret->len = (key & 7) == GD_PB_FIXED32 ? 4 : 8;
-        if (!gd_pb_take(reader, ret->len, &ret->data))
+        if (!gd_pb_take(reader, ret->len, &ret->data)) {
             return false;
+        }
         memcpy(&ret->value, ret->data, ret->len); /* little-endian hosts only, as tensors are */
         return true;
     default: /* groups were never used */ reader->bad = true; return false;
@@ -104,7 +107,7 @@ static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
 static inline double gd_pb_double(const struct gd_pb_field *field)
 {
     double value;
-    memcpy(&value, &field->value, sizeof value);
+    memcpy(&value, &field->value, sizeof(value));
     return value;
 }
 
@@ -112,7 +115,7 @@ static inline float gd_pb_float(const struct gd_pb_field *field)
 {
     float value;
     uint32_t bits = (uint32_t)field->value;
-    memcpy(&value, &bits, sizeof value);
+    memcpy(&value, &bits, sizeof(value));
     return value;
 }
 
@@ -126,8 +129,9 @@ static inline bool gd_pb_integers(struct gd_pb *reader, const struct gd_pb_field
         *ret = (int64_t)field->value;
         return (*at)++ == 0;
     }
-    if (field->wire != GD_PB_BYTES || *at >= field->len)
+    if (field->wire != GD_PB_BYTES || *at >= field->len) {
         return false;
+    }
     struct gd_pb packed = gd_pb_init(field->data + *at, field->len - *at);
     uint64_t value;
     if (!gd_pb_varint(&packed, &value)) {

@@ -58,16 +58,19 @@ static void on_log(void *ctx, const char *line)
 int gd_server_create(struct ev_loop *loop, struct gd_debugger *debugger, struct gd_server **ret,
                      struct gd_err *err)
 {
-    struct gd_server *server = calloc(1, sizeof *server);
-    if (!server)
+    struct gd_server *server = calloc(1, sizeof(*server));
+    if (!server) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the server");
+    }
     server->debugger = debugger;
     int rc = gd_grpc_server_create(loop, &debugger->settings, &server->grpc, err);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = gd_ms_service_create(loop, debugger, server->grpc, &server->ms, err);
-    if (!rc)
+    }
+    if (rc == GD_OK) {
         rc = gd_v1_service_create(loop, debugger, server->grpc, &server->v1, err);
-    if (rc) {
+    }
+    if (rc != GD_OK) {
         gd_server_destroy(server);
         return rc;
     }
@@ -80,8 +83,9 @@ int gd_server_create(struct ev_loop *loop, struct gd_debugger *debugger, struct 
 
 void gd_server_destroy(struct gd_server *server)
 {
-    if (!server)
+    if (!server) {
         return;
+    }
     gd_grpc_server_destroy(server->grpc);
     gd_v1_service_destroy(server->v1);
     gd_ms_service_destroy(server->ms);

@@ -205,7 +205,7 @@ static void keep_text(struct resident *resident, const char *text, size_t len)
     if (kept->len + len > KEPT_TEXT) {
         const char *half = gd_buf_text(kept) + kept->len - KEPT_TEXT / 2;
         const char *end = memchr(half, '\n', KEPT_TEXT / 2);
-        size_t drop = end != NULL ? (size_t)(end + 1 - gd_buf_text(kept)) : kept->len;
+        size_t drop = end ? (size_t)(end + 1 - gd_buf_text(kept)) : kept->len;
         memmove(kept->data, kept->data + drop, kept->len - drop);
         kept->len -= drop;
     }
@@ -232,7 +232,7 @@ static const char *last_rows(const char *text, size_t len, int rows, int cols)
 
     for (int used = 0; begin > text;) {
         const char *line = memrchr(text, '\n', (size_t)(begin - 1 - text));
-        line = line != NULL ? line + 1 : text;
+        line = line ? line + 1 : text;
         used += 1 + (int)(end - line) / cols;
         if (used > rows) {
             return begin;
@@ -248,7 +248,7 @@ void resident_replay(struct resident *resident, bool color)
     struct winsize size = {.ws_row = 0};
     struct gd_buf shown = GD_BUF_INIT(2 * KEPT_TEXT);
 
-    if (resident == NULL || !resident->fresh) {
+    if (!resident || !resident->fresh) {
         return;
     }
     const char *text = gd_buf_text(&resident->text);
@@ -261,7 +261,7 @@ void resident_replay(struct resident *resident, bool color)
     while (text < stop) {
         if (!color && *text == '\x1b') { /* the printers' colours: ESC [ ... m */
             const char *end = memchr(text, 'm', (size_t)(stop - text));
-            text = end != NULL ? end + 1 : stop;
+            text = end ? end + 1 : stop;
         } else {
             gd_buf_putc(&shown, *text++);
         }
@@ -295,14 +295,13 @@ static void send_facts(struct peer *peer)
     cJSON_AddStringToObject(facts, "name", resident->name);
     cJSON_AddNumberToObject(facts, "pid", (double)getpid());
     cJSON_AddNumberToObject(facts, "since", resident->since);
-    cJSON_AddStringToObject(facts, "program", session != NULL ? session->peer.program : "");
-    cJSON_AddStringToObject(facts, "state",
-                            session != NULL ? gd_state_name(session->state) : "waiting");
-    cJSON_AddNumberToObject(facts, "step", session != NULL ? (double)gd_session_step(session) : 0);
+    cJSON_AddStringToObject(facts, "program", session ? session->peer.program : "");
+    cJSON_AddStringToObject(facts, "state", session ? gd_state_name(session->state) : "waiting");
+    cJSON_AddNumberToObject(facts, "step", session ? (double)gd_session_step(session) : 0);
     cJSON_AddStringToObject(facts, "terminal", resident->terminal);
     cJSON_AddNumberToObject(facts, "viewers", count_viewers(resident));
     char *text = cJSON_PrintUnformatted(facts);
-    if (text != NULL) {
+    if (text) {
         tell(peer, RESIDENT_FACTS, text, strlen(text));
     }
     free(text);
@@ -327,7 +326,7 @@ static void to_nowhere(void)
 static void say_why(const struct resident *resident, char *text, size_t size)
 {
     text[0] = '\0';
-    if (resident->next_owner != NULL) {
+    if (resident->next_owner) {
         snprintf(text, size,
                  "[taken over by %s, process %ld: gradb attach --take %s takes it back]",
                  resident->next_hello.terminal, resident->next_owner->pid, resident->name);
@@ -341,7 +340,7 @@ static void terminal_away(struct resident *resident)
     char text[256];
 
     say_why(resident, text, sizeof(text));
-    if (resident->owner != NULL) {
+    if (resident->owner) {
         tell(resident->owner, RESIDENT_LET_GO, text, strlen(text));
         drop_peer(resident->owner);
     } else if (text[0] != '\0') {
@@ -390,9 +389,9 @@ static void set_or_unset(const char *name, const char *value)
 /* A locale that this machine does not know is read for what its letters are. */
 static void take_locale(const char *name)
 {
-    if (setlocale(LC_CTYPE, name) == NULL) {
-        bool utf8 = strstr(name, "UTF-8") != NULL || strstr(name, "utf8") != NULL;
-        name = utf8 && setlocale(LC_CTYPE, "C.UTF-8") != NULL ? "C.UTF-8" : "C";
+    if (!setlocale(LC_CTYPE, name)) {
+        bool utf8 = strstr(name, "UTF-8") || strstr(name, "utf8");
+        name = utf8 && setlocale(LC_CTYPE, "C.UTF-8") ? "C.UTF-8" : "C";
         setlocale(LC_CTYPE, name);
     }
     setenv("LC_ALL", name, 1);
@@ -428,7 +427,7 @@ static void take_next(struct peer *peer, const struct resident_hello *hello,
 {
     struct resident *resident = peer->resident;
 
-    if (resident->next_owner != NULL) { /* two at once: the later one wins */
+    if (resident->next_owner) { /* two at once: the later one wins */
         struct peer *before = resident->next_owner;
         tell(before, RESIDENT_ERROR, "another terminal came at the same time", 38);
         drop_peer(before);
@@ -530,7 +529,7 @@ static struct peer *free_peer(struct resident *resident)
         }
         silent = resident->peers[i].role == PEER_NEW ? &resident->peers[i] : silent;
     }
-    if (silent != NULL) {
+    if (silent) {
         drop_peer(silent);
     }
     return silent;
@@ -547,7 +546,7 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
         return;
     }
     struct peer *peer = resident_peer_is_ours(fd, &pid) ? free_peer(resident) : NULL;
-    if (peer == NULL) {
+    if (!peer) {
         close(fd);
         return;
     }
@@ -566,19 +565,19 @@ static void serve(struct resident *resident)
     bool paused = resident->suspended;
     double patience = 0; /* at first: signals of the terminal that went are still to come */
 
-    while (!repl_wants_quit(resident->repl) && (patience == 0 || resident->next_owner == NULL)) {
+    while (!repl_wants_quit(resident->repl) && (patience == 0 || !resident->next_owner)) {
         debugger->pump(debugger->pump_ctx, patience);
         gd_debugger_reap(debugger);
         patience = -1;
-        if (paused && resident->owner != NULL && !resident->suspended) {
+        if (paused && resident->owner && !resident->suspended) {
             return;
         }
-        if (paused && resident->owner == NULL) {
+        if (paused && !resident->owner) {
             paused = false;
             terminal_away(resident);
             repl_hang_up(resident->repl);
         }
-        if (!paused && !resident->asked && resident->next_owner == NULL &&
+        if (!paused && !resident->asked && !resident->next_owner &&
             !repl_has_reason_to_stay(resident->repl)) {
             repl_quit(resident->repl, 0);
         }
@@ -595,13 +594,13 @@ bool resident_wait(struct resident *resident)
         terminal_away(resident);
     }
     ev_ref(resident->loop); /* the socket alone is reason enough to sleep */
-    if (!resident->suspended && resident->next_owner == NULL && !resident->asked) {
+    if (!resident->suspended && !resident->next_owner && !resident->asked) {
         repl_hang_up(resident->repl);
     }
     serve(resident);
     ev_unref(resident->loop);
-    if (!repl_wants_quit(resident->repl) && resident->next_owner != NULL) {
-        if (resident->owner != NULL) {
+    if (!repl_wants_quit(resident->repl) && resident->next_owner) {
+        if (resident->owner) {
             terminal_away(resident);
         }
         take_terminal(resident);
@@ -638,7 +637,7 @@ static struct resident *make(struct ev_loop *loop, struct repl *repl, const char
     const char *terminal = ttyname(STDIN_FILENO);
     struct resident *resident = calloc(1, sizeof(*resident));
 
-    if (resident == NULL) {
+    if (!resident) {
         return NULL;
     }
     *resident = (struct resident){.loop = loop, .repl = repl, .fd = -1, .next = {-1, -1, -1}};
@@ -647,12 +646,12 @@ static struct resident *make(struct ev_loop *loop, struct repl *repl, const char
     for (int i = 0; i < MAX_PEERS; i++) {
         resident->peers[i] = (struct peer){.resident = resident, .fd = -1};
     }
-    snprintf(resident->name, sizeof(resident->name), "%s", name != NULL ? name : "gradb");
-    if (name == NULL) {
+    snprintf(resident->name, sizeof(resident->name), "%s", name ? name : "gradb");
+    if (!name) {
         snprintf(resident->name, sizeof(resident->name), "gradb-%ld", (long)getpid());
     }
     snprintf(resident->terminal, sizeof(resident->terminal), "%.63s",
-             terminal != NULL ? terminal : "a terminal");
+             terminal ? terminal : "a terminal");
     resident->since = ev_time();
     return resident;
 }
@@ -670,7 +669,7 @@ int resident_create(struct ev_loop *loop, struct repl *repl, const char *name,
     int rc = resident_directory(directory, sizeof(directory), err);
     struct resident *resident = rc == GD_OK ? make(loop, repl, name) : NULL;
 
-    if (resident == NULL) {
+    if (!resident) {
         return rc != GD_OK ? rc : gd_fail(err, GD_ENOMEM, "out of memory");
     }
     snprintf(resident->path, sizeof(resident->path), "%s/%.20s.sock", directory, resident->name);
@@ -690,7 +689,7 @@ int resident_create(struct ev_loop *loop, struct repl *repl, const char *name,
 
 void resident_destroy(struct resident *resident)
 {
-    if (resident == NULL) {
+    if (!resident) {
         return;
     }
     repl_set_residence(resident->repl, NULL, NULL);

@@ -45,7 +45,7 @@ static void send_news(const struct attached *attached, enum resident_news news)
 {
     char byte = (char)news;
 
-    if (attached->view == NULL) {
+    if (!attached->view) {
         send(attached->fd, &byte, 1, MSG_NOSIGNAL);
     }
 }
@@ -71,15 +71,15 @@ static void forward(struct attached *attached)
 {
     if (take_signal(SIGWINCH)) {
         send_news(attached, RESIDENT_RESIZED);
-        if (attached->view != NULL) {
+        if (attached->view) {
             resident_view_resize(attached->view);
         }
     }
-    if (attached->view == NULL && take_signal(SIGINT)) {
+    if (!attached->view && take_signal(SIGINT)) {
         send_news(attached, RESIDENT_INTERRUPTED);
     }
     if (take_signal(SIGTSTP)) {
-        if (attached->view != NULL) {
+        if (attached->view) {
             resident_view_leave(attached->view);
             stop_here(attached);
             resident_view_take(attached->view, RESIDENT_SHOW, "", 0);
@@ -95,7 +95,7 @@ static int died(const struct attached *attached, struct gd_err *err)
 {
     char restore[256];
 
-    if (attached->view == NULL) {
+    if (!attached->view) {
         draw_restore_foreign(restore, sizeof(restore));
         fputs(restore, stdout);
         fflush(stdout);
@@ -115,7 +115,7 @@ static bool on_message(struct attached *attached, int *rc, struct gd_err *err)
     }
     switch (text[0]) {
     case RESIDENT_LET_GO:
-        if (attached->view != NULL) {
+        if (attached->view) {
             resident_view_leave(attached->view);
         }
         restore_modes(attached);
@@ -130,7 +130,7 @@ static bool on_message(struct attached *attached, int *rc, struct gd_err *err)
         }
         return false;
     default:
-        if (attached->view != NULL) {
+        if (attached->view) {
             resident_view_take(attached->view, text[0], text + 1, got - 1);
         }
         return false;
@@ -139,14 +139,14 @@ static bool on_message(struct attached *attached, int *rc, struct gd_err *err)
 
 static bool is_to_end(const struct attached *attached)
 {
-    return signalled[SIGTERM] || signalled[SIGHUP] || (attached->view != NULL && signalled[SIGINT]);
+    return signalled[SIGTERM] || signalled[SIGHUP] || (attached->view && signalled[SIGINT]);
 }
 
 /* Until the session lets go. Signals are let in only while it waits. */
 static int stay(struct attached *attached, struct gd_err *err)
 {
     const struct timespec patience = {.tv_sec = RESIDENT_PATIENCE_MS / 1000};
-    bool typed = attached->view != NULL && isatty(STDIN_FILENO);
+    bool typed = attached->view && isatty(STDIN_FILENO);
     int rc = GD_OK;
 
     while (!is_to_end(attached)) {
@@ -173,7 +173,7 @@ static int stay(struct attached *attached, struct gd_err *err)
 static void copy_env(char *out, size_t size, const char *name)
 {
     const char *value = getenv(name);
-    snprintf(out, size, "%s", value != NULL ? value : "");
+    snprintf(out, size, "%s", value ? value : "");
 }
 
 static void fill_hello(struct resident_hello *hello, bool read_only, bool take)
@@ -193,7 +193,7 @@ static void fill_hello(struct resident_hello *hello, bool read_only, bool take)
     copy_env(hello->term, sizeof(hello->term), "TERM");
     copy_env(hello->colorterm, sizeof(hello->colorterm), "COLORTERM");
     copy_env(hello->no_color, sizeof(hello->no_color), "NO_COLOR");
-    snprintf(hello->terminal, sizeof(hello->terminal), "%s", terminal != NULL ? terminal : "");
+    snprintf(hello->terminal, sizeof(hello->terminal), "%s", terminal ? terminal : "");
 }
 
 /* They are held back until stay waits for them. */
@@ -244,7 +244,7 @@ static int attach_at(const char *path, bool read_only, bool take, struct gd_err 
     if (read_only) {
         setlocale(LC_CTYPE, "");
         attached.view = resident_view_new();
-        if (attached.view == NULL) {
+        if (!attached.view) {
             close(attached.fd);
             return gd_fail(err, GD_ENOMEM, "out of memory");
         }
@@ -270,7 +270,7 @@ static int choose(const char *name, struct resident_found *all, size_t count,
     size_t fits = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (name == NULL || strcmp(resident_found_text(&all[i], "name"), name) == 0) {
+        if (!name || strcmp(resident_found_text(&all[i], "name"), name) == 0) {
             *ret = &all[i];
             fits++;
         }
@@ -281,7 +281,7 @@ static int choose(const char *name, struct resident_found *all, size_t count,
         }
         return gd_fail(err, GD_EAMBIGUOUS, "there are %zu sessions: gradb attach NAME", fits);
     }
-    if (fits == 0 && name != NULL) {
+    if (fits == 0 && name) {
         return gd_fail(err, GD_ENOTFOUND,
                        "no session has the name \"%.80s\": gradb sessions lists them", name);
     }
@@ -296,7 +296,7 @@ static bool says_yes(const char *terminal)
 
     printf("The session is on %s: take it over? (y or n) ", terminal);
     fflush(stdout);
-    return fgets(line, sizeof(line), stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
+    return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
 int resident_attach(const char *name, bool read_only, bool take, struct gd_err *err)

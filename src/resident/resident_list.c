@@ -102,11 +102,11 @@ int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err 
 
     *count = 0;
     *ret = all;
-    if (all == NULL) {
+    if (!all) {
         return rc != GD_OK ? rc : gd_fail(err, GD_ENOMEM, "out of memory");
     }
     DIR *dir = opendir(directory);
-    for (struct dirent *e = dir != NULL ? readdir(dir) : NULL; e != NULL && *count < MAX_SESSIONS;
+    for (struct dirent *e = dir ? readdir(dir) : NULL; e && *count < MAX_SESSIONS;
          e = readdir(dir)) {
         struct resident_found *found = &all[*count];
         int used = snprintf(found->path, sizeof(found->path), "%s/%.200s", directory, e->d_name);
@@ -116,7 +116,7 @@ int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err 
         found->facts = facts_of(found->path, &removed);
         *count += found->facts != NULL;
     }
-    if (dir != NULL) {
+    if (dir) {
         closedir(dir);
     }
     if (removed > 0) {
@@ -137,7 +137,7 @@ void resident_forget_all(struct resident_found *all, size_t count)
 const char *resident_found_text(const struct resident_found *found, const char *name)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(found->facts, name));
-    return text != NULL ? text : "";
+    return text ? text : "";
 }
 
 static double number_of(const struct resident_found *found, const char *name)
@@ -166,7 +166,7 @@ static void print_json(const cJSON *record)
     char *text = cJSON_PrintUnformatted(record);
     struct gd_buf line = GD_BUF_INIT(1 << 20);
 
-    if (text != NULL) {
+    if (text) {
         gd_utf8_add_json(&line, text);
         puts(gd_buf_text(&line));
     }
@@ -180,7 +180,7 @@ void resident_print_found(FILE *out, const struct resident_found *found)
     struct tm when;
     char text[32] = "";
 
-    if (localtime_r(&since, &when) != NULL) {
+    if (localtime_r(&since, &when)) {
         strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &when);
     }
     const char *terminal = resident_found_text(found, "terminal");

@@ -22,7 +22,7 @@ struct resident_view *resident_view_new(void)
 {
     struct resident_view *view = calloc(1, sizeof(*view));
 
-    if (view != NULL) {
+    if (view) {
         gd_buf_init(&view->picture, TAPE_MAX);
         view->no_panes = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
     }
@@ -37,7 +37,7 @@ void resident_view_leave(struct resident_view *view)
 
 void resident_view_free(struct resident_view *view)
 {
-    if (view != NULL) {
+    if (view) {
         resident_view_leave(view);
         gd_buf_deinit(&view->picture);
         free(view);
@@ -47,21 +47,21 @@ void resident_view_free(struct resident_view *view)
 static void show(struct resident_view *view)
 {
     const char *no_color = getenv("NO_COLOR");
-    bool plain = no_color != NULL && no_color[0] != '\0';
+    bool plain = no_color && no_color[0] != '\0';
     struct gd_err err;
 
     if (view->picture.len == 0) {
         resident_view_leave(view);
         return;
     }
-    if (view->draw == NULL && !view->no_panes) {
+    if (!view->draw && !view->no_panes) {
         bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
         view->no_panes = draw_open(utf8, true, &view->draw, &err) != GD_OK;
-        if (view->draw != NULL) { /* the theme comes with the picture */
+        if (view->draw) { /* the theme comes with the picture */
             draw_set_theme(view->draw, DRAW_THEME_DARK, plain ? 0 : 256);
         }
     }
-    if (view->draw != NULL) {
+    if (view->draw) {
         draw_begin(view->draw);
         tape_play(view->draw, gd_buf_text(&view->picture), view->picture.len);
         draw_end(view->draw);
@@ -78,7 +78,7 @@ void resident_view_take(struct resident_view *view, char kind, const char *bytes
         show(view);
         break;
     case RESIDENT_LINES:
-        if (view->draw == NULL) {
+        if (!view->draw) {
             fwrite(bytes, 1, len, stdout);
             fflush(stdout);
         }
@@ -89,7 +89,7 @@ void resident_view_take(struct resident_view *view, char kind, const char *bytes
 
 void resident_view_resize(struct resident_view *view)
 {
-    if (view->draw != NULL) {
+    if (view->draw) {
         draw_resize(view->draw);
         draw_forget(view->draw);
         show(view);
@@ -100,7 +100,7 @@ bool resident_view_keys(struct resident_view *view)
 {
     bool enough = false;
 
-    if (view->draw == NULL) {
+    if (!view->draw) {
         char bytes[256];
         ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
         return got > 0 && bytes[0] == 'q';

@@ -45,8 +45,7 @@ static int take_fds(struct msghdr *message, int fds[MOST_FDS])
 {
     int count = 0;
 
-    for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head != NULL;
-         head = CMSG_NXTHDR(message, head)) {
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
         if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
             continue;
         }
@@ -117,7 +116,7 @@ int resident_read_hello(int fd, struct resident_hello *hello, int fds[RESIDENT_F
         return gd_fail(err, GD_ELOST, "it hung up");
     }
     const char *fault = fault_of(hello, len, message.msg_flags, all, count);
-    if (fault != NULL) {
+    if (fault) {
         close_all(all, count);
         *hello = (struct resident_hello){.version = 0};
         return gd_fail(err, GD_EPROTO, "%s", fault);

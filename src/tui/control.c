@@ -27,7 +27,7 @@ static int control_layout(void *ctx, const char *name, struct gd_err *err)
         return rc;
     }
     wish.layout = layout;
-    if (tui != NULL) {
+    if (tui) {
         tui_set_layout(tui, layout);
     }
     return GD_OK;
@@ -36,7 +36,7 @@ static int control_layout(void *ctx, const char *name, struct gd_err *err)
 static const char *control_layout_name(void *ctx)
 {
     const struct tui *tui = ctx;
-    return layout_name(tui != NULL ? tui->layout : wish.layout);
+    return layout_name(tui ? tui->layout : wish.layout);
 }
 
 static int control_focus(void *ctx, const char *name, struct gd_err *err)
@@ -46,7 +46,7 @@ static int control_focus(void *ctx, const char *name, struct gd_err *err)
     bool next = strcmp(name, "next") == 0;
 
     if (next || strcmp(name, "prev") == 0) {
-        if (tui != NULL) {
+        if (tui) {
             tui_show(tui, tui_next_pane(tui, next ? 1 : -1));
         }
         return GD_OK;
@@ -55,11 +55,11 @@ static int control_focus(void *ctx, const char *name, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    if (tui_panes[pane] == NULL) {
+    if (!tui_panes[pane]) {
         return gd_fail(err, GD_EUNSUPPORTED, "the pane %s is not there in this gradb", name);
     }
     wish.focus = pane;
-    if (tui != NULL) {
+    if (tui) {
         tui_show(tui, pane);
     }
     return GD_OK;
@@ -71,7 +71,7 @@ static int control_height(void *ctx, int rows, struct gd_err *err)
 
     (void)err;
     wish.console_rows = rows;
-    if (tui != NULL) {
+    if (tui) {
         tui->console_rows = rows;
         tui->dirty_now = true;
         tui_changed(tui);
@@ -87,14 +87,14 @@ static int control_height_now(void *ctx)
     if (wish.console_rows > 0) {
         return wish.console_rows;
     }
-    return tui != NULL && tui->console.rows > 0 ? tui->console.rows : 10;
+    return tui && tui->console.rows > 0 ? tui->console.rows : 10;
 }
 
 static void control_refresh(void *ctx)
 {
     struct tui *tui = ctx;
 
-    if (tui != NULL) {
+    if (tui) {
         draw_forget(tui->draw);
         tui->dirty_now = true;
         tui_changed(tui);
@@ -107,7 +107,7 @@ static int control_bind(void *ctx, const char *pane_name, const char *key, const
     enum tui_pane_id pane = TUI_PANE_COUNT;
 
     (void)ctx;
-    int rc = pane_name != NULL ? tui_pane_find(pane_name, &pane, err) : GD_OK;
+    int rc = pane_name ? tui_pane_find(pane_name, &pane, err) : GD_OK;
     return rc == GD_OK ? tui_key_bind(key, pane, command, err) : rc;
 }
 
@@ -128,7 +128,7 @@ static void tell_key(void *ctx, const char *group, const struct tui_key *key, co
                             .group = group,
                             .help = help,
                             .panes = panes,
-                            .command = key->command != NULL ? key->command : "",
+                            .command = key->command ? key->command : "",
                             .same = same,
                             .bound = tui_key_is_bound(key),
                         });
@@ -145,15 +145,15 @@ static void control_keys(void *ctx, void (*fn)(void *fn_ctx, const struct repl_k
 
 static int control_tensor(void *ctx, const char *text, const char *mode, struct gd_err *err)
 {
-    return ctx != NULL ? tui_tensor_open(ctx, text, mode, err)
-                       : gd_fail(err, GD_ESTATE, "the panes are not open");
+    return ctx ? tui_tensor_open(ctx, text, mode, err)
+               : gd_fail(err, GD_ESTATE, "the panes are not open");
 }
 
 static int control_tensor_act(void *ctx, const char *action, const char *argument,
                               struct gd_err *err)
 {
-    return ctx != NULL ? tui_tensor_act(ctx, action, argument, err)
-                       : gd_fail(err, GD_ESTATE, "the panes are not open");
+    return ctx ? tui_tensor_act(ctx, action, argument, err)
+               : gd_fail(err, GD_ESTATE, "the panes are not open");
 }
 
 static const struct repl_screen_ops control_ops = {
@@ -178,7 +178,7 @@ void tui_control_start(struct tui *tui)
 {
     tui->layout = wish.layout;
     tui->focus = TUI_CONSOLE;
-    tui->shown = tui->next = tui_panes[wish.focus] != NULL ? wish.focus : TUI_CONSOLE;
+    tui->shown = tui->next = tui_panes[wish.focus] ? wish.focus : TUI_CONSOLE;
     tui->console_rows = wish.console_rows;
     repl_set_screen(tui->repl, &control_ops, tui);
 }

@@ -70,10 +70,10 @@ static void restore_add(struct draw *draw, const char *text)
 {
     size_t len = strlen(draw->restore);
 
-    while (text != NULL && *text != '\0' && len + 1 < sizeof(draw->restore)) {
+    while (text && *text != '\0' && len + 1 < sizeof(draw->restore)) {
         if (text[0] == '$' && text[1] == '<') {
             const char *end = strchr(text, '>');
-            if (end != NULL) {
+            if (end) {
                 text = end + 1;
                 continue;
             }
@@ -88,7 +88,7 @@ static const char *mouse_mode(bool on)
 {
     char *mode = (char *)capability("XM"); /* tparm takes it so, and leaves it alone */
 
-    if (mode != NULL) {
+    if (mode) {
         return tparm(mode, on ? 1L : 0L);
     }
     return on ? "\033[?1000h" : "\033[?1000l";
@@ -213,7 +213,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
 {
     struct draw *draw = calloc(1, sizeof(*draw));
 
-    if (draw == NULL) {
+    if (!draw) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     draw->utf8 = utf8;
@@ -226,7 +226,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
     draw->has_before = tcgetattr(STDIN_FILENO, &draw->before) == 0;
     tty_flow_take(STDIN_FILENO); /* C-s is a key, here as at the prompt */
     draw->screen = newterm(NULL, draw_out_file(draw->out), stdin);
-    if (draw->screen == NULL) {
+    if (!draw->screen) {
         restore_modes(draw);
         draw_out_close(draw->out);
         free(draw);
@@ -291,7 +291,7 @@ static void leave(struct draw *draw, int most_ms)
 
 void draw_close(struct draw *draw)
 {
-    if (draw == NULL) {
+    if (!draw) {
         return;
     }
     leave(draw, TTY_STUCK_MS);
@@ -519,8 +519,8 @@ int draw_key(struct draw *draw)
 bool draw_set_mouse(struct draw *draw, bool on)
 {
     const char *begins = capability("kmous");
-    bool known = begins != NULL && (strcmp(begins, MOUSE_NUMBERS_BEGIN) == 0 ||
-                                    strcmp(begins, MOUSE_BYTES_BEGIN) == 0);
+    bool known = begins && (strcmp(begins, MOUSE_NUMBERS_BEGIN) == 0 ||
+                            strcmp(begins, MOUSE_BYTES_BEGIN) == 0);
 
     if (known && on != draw->mouse) {
         draw->mouse = on;

@@ -30,12 +30,12 @@ static void close_fd(int fd)
 int draw_out_open(struct draw_out **ret, struct gd_err *err)
 {
     struct draw_out *out = calloc(1, sizeof(*out));
-    int fd = out != NULL ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+    int fd = out ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
 
     if (fd >= 0) {
         out->file = fdopen(fd, "w");
     }
-    if (out == NULL || out->file == NULL) {
+    if (!out || !out->file) {
         int rc = gd_fail_errno(err, GD_EIO, "cannot take the terminal");
         close_fd(fd);
         free(out);
@@ -49,7 +49,7 @@ int draw_out_open(struct draw_out **ret, struct gd_err *err)
 
 void draw_out_close(struct draw_out *out)
 {
-    if (out == NULL) {
+    if (!out) {
         return;
     }
     fclose(out->file);
@@ -82,7 +82,7 @@ static void collect(struct draw_out *out)
     if (out->len + (size_t)written > out->room) {
         size_t room = (out->len + (size_t)written) * 2;
         char *more = realloc(out->waiting, room);
-        if (more == NULL) {
+        if (!more) {
             return; /* it stays where it is */
         }
         out->waiting = more;

@@ -31,7 +31,7 @@ int tui_form_open(struct tui *tui, const struct form_ops *ops, void *ctx, struct
 {
     struct tui_form *form = calloc(1, sizeof(*form));
 
-    if (form == NULL) {
+    if (!form) {
         ops->destroy(ctx);
         return gd_fail(err, GD_ENOMEM, "out of memory for a form");
     }
@@ -51,7 +51,7 @@ int tui_form_open(struct tui *tui, const struct form_ops *ops, void *ctx, struct
 
 void tui_form_close(struct tui *tui)
 {
-    if (tui->form != NULL) {
+    if (tui->form) {
         tui->form->ops->destroy(tui->form->ctx);
         free(tui->form);
         tui->form = NULL;
@@ -96,7 +96,7 @@ static void draw_choice(struct tui *tui, const struct form_field *field, int row
     int count = 0, at = 0;
     char text[300];
 
-    while (field->choices[count] != NULL) {
+    while (field->choices[count]) {
         at = strcmp(field->choices[count], field->text) == 0 ? count : at;
         count++;
     }
@@ -126,7 +126,7 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
         draw_text(tui->draw, row, col + label - 1, 1, DRAW_ERROR, "!");
     }
     int at = col + label;
-    if (field->choices != NULL && !field->open) {
+    if (field->choices && !field->open) {
         draw_choice(tui, field, row, at, room, here);
         return;
     }
@@ -135,7 +135,7 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     int used = draw_text(tui->draw, row, at, room, DRAW_PLAIN, field->text);
     if (field->text[0] == '\0') { /* what may be given is seen without going there */
         draw_text(tui->draw, row, at, 1, DRAW_DIM, here ? " " : "-");
-        if (room > 2 && field->help != NULL) {
+        if (room > 2 && field->help) {
             size_t fits = tui_text_wrap(field->help, room - 2, tui->utf8);
             draw_text_len(tui->draw, row, at + 2, room - 2, DRAW_DIM, field->help, fits);
         }
@@ -153,11 +153,11 @@ static void draw_foot(struct tui *tui, int row, int col, int cols)
 
     if (form->fault[0] != '\0') {
         draw_text(tui->draw, row, col, cols, DRAW_ERROR, form->fault);
-    } else if (field->help != NULL) {
+    } else if (field->help) {
         draw_text(tui->draw, row, col, cols, DRAW_DIM, field->help);
     }
     draw_text(tui->draw, row + 1, col, cols, DRAW_DIM,
-              field->choices != NULL ? KEYS_TEXT "; Left, Right: choices" : KEYS_TEXT);
+              field->choices ? KEYS_TEXT "; Left, Right: choices" : KEYS_TEXT);
 }
 
 struct form_place { /* on the screen */
@@ -218,7 +218,7 @@ static void check(struct tui_form *form)
     struct gd_err err = {.code = GD_OK};
     size_t field = form->cursor;
 
-    if (form->ops->check != NULL && form->ops->check(form->ctx, form, &field, &err) != GD_OK &&
+    if (form->ops->check && form->ops->check(form->ctx, form, &field, &err) != GD_OK &&
         field < form->count &&
         form->field[field].text[strspn(form->field[field].text, " \t")] != '\0') {
         snprintf(form->fault, sizeof(form->fault), "%.255s", err.text);
@@ -243,7 +243,7 @@ static void choose(struct tui_form *form, int by)
     struct form_field *field = &form->field[form->cursor];
     int count = 0, at = 0;
 
-    while (field->choices[count] != NULL) {
+    while (field->choices[count]) {
         at = strcmp(field->choices[count], field->text) == 0 ? count : at;
         count++;
     }
@@ -259,7 +259,7 @@ static void choose_letter(struct tui_form *form, int key)
     struct form_field *field = &form->field[form->cursor];
     int count = 0, at = 0;
 
-    while (field->choices[count] != NULL) {
+    while (field->choices[count]) {
         at = strcmp(field->choices[count], field->text) == 0 ? count : at;
         count++;
     }
@@ -288,7 +288,7 @@ static void type_key(struct tui_form *form, int key)
     struct form_field *field = &form->field[form->cursor];
     size_t len = strlen(field->text);
 
-    if (field->choices != NULL && !field->open) {
+    if (field->choices && !field->open) {
         if (key == ' ') {
             choose(form, 1);
         } else if (key > ' ' && key < 0x7f) {
@@ -331,7 +331,7 @@ bool tui_form_key(struct tui *tui, int key)
 {
     struct tui_form *form = tui->form;
 
-    if (form == NULL) {
+    if (!form) {
         return false;
     }
     bool choice = form->field[form->cursor].choices != NULL;
@@ -360,7 +360,7 @@ static void click_field(struct tui *tui, int index)
 
     if (form->cursor != (size_t)index) {
         form->cursor = (size_t)index;
-    } else if (form->field[index].choices != NULL) {
+    } else if (form->field[index].choices) {
         choose(form, 1);
     }
 }

@@ -60,8 +60,8 @@ static void on_key(void *ctx, const char *group, const struct tui_key *key, cons
         return;
     }
     flush(list);
-    if (list->group == NULL || strcmp(list->group, group) != 0) {
-        if (list->group != NULL) {
+    if (!list->group || strcmp(list->group, group) != 0) {
+        if (list->group) {
             put(list, DRAW_PLAIN, "");
         }
         put(list, DRAW_BOLD, group);
@@ -71,7 +71,7 @@ static void on_key(void *ctx, const char *group, const struct tui_key *key, cons
     list->any = true;
     list->row.help = help;
     snprintf(list->row.names, sizeof(list->row.names), "%s", key->name);
-    bool named = key->command != NULL && !tui_key_is_bound(key);
+    bool named = key->command && !tui_key_is_bound(key);
     snprintf(list->row.right, sizeof(list->row.right), "%-*s %s", named ? COMMAND_WIDTH : 0,
              named ? key->command : "", panes);
 }

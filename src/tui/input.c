@@ -22,7 +22,7 @@ static bool fill_command(struct tui *tui, const char *pattern, struct gd_buf *ou
             continue;
         }
         p++;
-        if (pane->word != NULL ? !pane->word(tui, *p, out) : !tui_common_word(tui, *p, out)) {
+        if (pane->word ? !pane->word(tui, *p, out) : !tui_common_word(tui, *p, out)) {
             return false;
         }
     }
@@ -32,8 +32,7 @@ static bool fill_command(struct tui *tui, const char *pattern, struct gd_buf *ou
 bool tui_key_works(struct tui *tui, const struct tui_key *key)
 {
     struct gd_buf line = GD_BUF_INIT(65536);
-    bool works =
-        key->command == NULL || (!tui->executing && fill_command(tui, key->command, &line));
+    bool works = !key->command || (!tui->executing && fill_command(tui, key->command, &line));
 
     gd_buf_deinit(&line);
     return works;
@@ -53,7 +52,7 @@ static void run_key_command(struct tui *tui, const struct tui_key *key)
 
 static void pane_request(struct tui *tui, enum tui_request request)
 {
-    if (tui_panes[tui->focus]->request != NULL) {
+    if (tui_panes[tui->focus]->request) {
         tui_panes[tui->focus]->request(tui, request);
     }
 }
@@ -89,7 +88,7 @@ static bool is_printable(int key)
 static void note_taken(struct tui *tui, const struct tui_key *by, int key)
 {
     mbstate_t state = {0};
-    bool moves = by != NULL && (by->request == TUI_UP || by->request == TUI_DOWN);
+    bool moves = by && (by->request == TUI_UP || by->request == TUI_DOWN);
 
     if (!is_printable(key) || tui->single_key || (moves && tui->taken_len == 0) ||
         tui->taken_len + MB_LEN_MAX >= sizeof(tui->taken)) {
@@ -113,7 +112,7 @@ static void type_at_prompt(struct tui *tui, int key)
 static void on_help_key(struct tui *tui, int key)
 {
     const struct tui_key *found = tui_key_find(0, key, TUI_NODE, false);
-    bool scrolls = found != NULL && found->request >= TUI_UP && found->request <= TUI_BOTTOM;
+    bool scrolls = found && found->request >= TUI_UP && found->request <= TUI_BOTTOM;
 
     if (scrolls || key == ' ') {
         tui_help_scroll(tui, scrolls ? found->request : TUI_PAGE_DOWN);
@@ -122,7 +121,7 @@ static void on_help_key(struct tui *tui, int key)
     }
     tui->help = false;
     bool known = key == 'q' || key == '?' || tui->single_key ||
-                 (tui->focus != TUI_CONSOLE && tui_key_find(0, key, tui->focus, false) != NULL);
+                 (tui->focus != TUI_CONSOLE && tui_key_find(0, key, tui->focus, false));
     if (is_printable(key) && !known) {
         type_at_prompt(tui, key);
     } else {
@@ -158,7 +157,7 @@ static void on_table_key(struct tui *tui, int key)
         return;
     }
     const struct tui_key *found = tui_key_find(prefix, key, tui->focus, tui->single_key);
-    if (found != NULL) {
+    if (found) {
         if (typed) {
             note_taken(tui, found, key);
         }
@@ -187,7 +186,7 @@ void tui_key(struct tui *tui, int key)
         tui_mouse(tui);
         return;
     }
-    if (tui->question != NULL && tui->answer == 0) {
+    if (tui->question && tui->answer == 0) {
         on_answer_key(tui, key);
         return;
     }
@@ -195,12 +194,12 @@ void tui_key(struct tui *tui, int key)
         on_help_key(tui, key);
         return;
     }
-    if (tui->form != NULL) {
+    if (tui->form) {
         tui_form_key(tui, key);
         return;
     }
     pane = tui_panes[tui->focus];
-    if (tui->prefix == 0 && pane->key != NULL && pane->key(tui, key)) {
+    if (tui->prefix == 0 && pane->key && pane->key(tui, key)) {
         tui->taken_len = 0;
         return;
     }

@@ -222,7 +222,7 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
     }
     bool typed = new.key.prefix == 0 && new.key.key < DRAW_KEY_F1; /* the prompt takes it */
     new.key.panes = pane != TUI_PANE_COUNT ? BIT(pane) : typed ? LISTS : ALL;
-    if (bound_count == MAX_BOUND && same_bound(&new.key) == NULL) {
+    if (bound_count == MAX_BOUND && !same_bound(&new.key)) {
         return gd_fail(err, GD_ELIMIT, "%d keys are bound already: no more fit", MAX_BOUND);
     }
     if (pane == TUI_CONSOLE && new.key.prefix == 0 && new.key.key >= ' ' &&
@@ -231,14 +231,14 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
                        name, name);
     }
     new.key.single = new.key.prefix == 0 && new.key.key >= ' ' &&
-                     new.key.key < DRAW_KEY_UP &&command != NULL && !tui_key_only_shows(command);
-    new.key.request = command != NULL ? TUI_COMMAND : TUI_NOTHING;
-    new.command = command != NULL ? strdup(command) : NULL;
-    if (command != NULL && new.command == NULL) {
+                     new.key.key < DRAW_KEY_UP &&command && !tui_key_only_shows(command);
+    new.key.request = command ? TUI_COMMAND : TUI_NOTHING;
+    new.command = command ? strdup(command) : NULL;
+    if (command && !new.command) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a key");
     }
     struct bound *at = same_bound(&new.key);
-    if (at == NULL) {
+    if (!at) {
         at = &bound[bound_count++];
     }
     free(at->command);
@@ -253,7 +253,7 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
 
 static const struct tui_key *find_listed(int prefix, int key, enum tui_pane_id pane, bool single)
 {
-    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
+    for (const struct tui_key *k = tui_keys; k->name; k++) {
         if (k->prefix == prefix && k->key == key && k->single == single &&
             (k->panes & BIT(pane)) != 0) {
             return k;
@@ -266,10 +266,10 @@ const struct tui_key *tui_key_find(int prefix, int key, enum tui_pane_id pane, b
 {
     const struct tui_key *found = single ? find_listed(prefix, key, pane, true) : NULL;
 
-    if (found == NULL) {
+    if (!found) {
         found = find_bound(prefix, key, pane, single);
     }
-    return found != NULL ? found : find_listed(prefix, key, pane, false);
+    return found ? found : find_listed(prefix, key, pane, false);
 }
 
 bool tui_key_is_prefix(int key)
@@ -414,7 +414,7 @@ void tui_keys_each(tui_key_fn fn, void *ctx)
 {
     for (int group = 0; group < GROUP_COUNT; group++) {
         const char *help = "";
-        for (const struct tui_key *key = tui_keys; key->name != NULL; key++) {
+        for (const struct tui_key *key = tui_keys; key->name; key++) {
             bool same = key->help[0] == '\0';
             help = same ? help : key->help;
             if ((int)group_of(key) == group) {
@@ -424,7 +424,7 @@ void tui_keys_each(tui_key_fn fn, void *ctx)
     }
     for (int i = 0; i < bound_count; i++) {
         const char *command = bound[i].command;
-        fn(ctx, "Bound by hand", &bound[i].key, command != NULL ? command : "nothing", false);
+        fn(ctx, "Bound by hand", &bound[i].key, command ? command : "nothing", false);
     }
 }
 

@@ -65,7 +65,7 @@ static bool matches(const struct tui_list *list, const struct tui_list_ops *ops,
     struct gd_buf text = GD_BUF_INIT(1 << 16);
 
     ops->text(ctx, index, &text);
-    bool found = text.len > 0 && strcasestr(gd_buf_text(&text), list->pattern) != NULL;
+    bool found = text.len > 0 && strcasestr(gd_buf_text(&text), list->pattern);
     gd_buf_deinit(&text);
     return found;
 }
@@ -74,7 +74,7 @@ static bool matches(const struct tui_list *list, const struct tui_list_ops *ops,
 static bool search(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, size_t from,
                    bool back)
 {
-    if (list->pattern[0] == '\0' || ops->text == NULL) {
+    if (list->pattern[0] == '\0' || !ops->text) {
         return false;
     }
     for (size_t i = 0; i < list->count; i++) {

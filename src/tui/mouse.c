@@ -27,7 +27,7 @@ void tui_mouse_follow(struct tui *tui)
     tui->mouse = wanted;
     if (!draw_set_mouse(tui->draw, wanted)) {
         snprintf(text, sizeof(text), "the terminal's type %.60s has no mouse that is known here",
-                 type != NULL ? type : "");
+                 type ? type : "");
         tui_console_add(tui, DRAW_ERROR, text, strlen(text));
     }
     tui_guard_arm(draw_restore_text(tui->draw)); /* a fault must switch it off, too */
@@ -56,7 +56,7 @@ static void click(struct tui *tui, const struct layout_place *place, const struc
     bool had_focus = tui->focus == place->pane;
 
     tui_focus(tui, place->pane);
-    if (pane->click == NULL || row < 0) {
+    if (!pane->click || row < 0) {
         return;
     }
     if (pane->click(tui, row, mouse->col - place->rect.col) && had_focus) {
@@ -70,7 +70,7 @@ static void wheel(struct tui *tui, enum tui_pane_id id, bool up)
     const struct tui_pane_ops *pane = tui_panes[id];
     bool pages = id == TUI_CONSOLE; /* it has no lines to go to */
 
-    for (int i = 0; pane->request != NULL && i < (pages ? 1 : WHEEL_LINES); i++) {
+    for (int i = 0; pane->request && i < (pages ? 1 : WHEEL_LINES); i++) {
         if (pages) {
             pane->request(tui, up ? TUI_PAGE_UP : TUI_PAGE_DOWN);
         } else {
@@ -91,7 +91,7 @@ static void on_panes(struct tui *tui, const struct draw_mouse *mouse)
         tui->clicked = (struct tui_click){.row = mouse->row, .col = mouse->col, .at = ev_time()};
     }
     for (int i = 0; i < count; i++) {
-        if (!holds(&place[i].rect, mouse->row, mouse->col) || tui_panes[place[i].pane] == NULL) {
+        if (!holds(&place[i].rect, mouse->row, mouse->col) || !tui_panes[place[i].pane]) {
             continue;
         }
         if (mouse->button == DRAW_MOUSE_CLICK) {
@@ -119,10 +119,10 @@ void tui_mouse(struct tui *tui)
     struct draw_mouse mouse;
 
     draw_mouse(tui->draw, &mouse);
-    if (tui->question != NULL || tui->small) { /* a question wants a key */
+    if (tui->question || tui->small) { /* a question wants a key */
         return;
     }
-    if (tui->form != NULL && !tui->help) {
+    if (tui->form && !tui->help) {
         tui_form_mouse(tui, &mouse);
     } else if (tui->help) {
         tui_help_scroll(tui, mouse.button == DRAW_MOUSE_UP     ? TUI_UP

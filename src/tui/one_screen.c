@@ -12,7 +12,7 @@ static void make_empty(const char *capability)
 {
     char *text = tigetstr(capability);
 
-    if (text != NULL && text != (char *)-1) {
+    if (text && text != (char *)-1) {
         text[0] = '\0';
     }
 }
@@ -22,7 +22,7 @@ void one_screen_start(int rows)
     curs_set(0); /* with this goes out what newterm said, the way to the second screen too */
     curs_set(1);
     const char *back = tigetstr("rmcup");
-    if (back != NULL && back != (char *)-1) {
+    if (back && back != (char *)-1) {
         putp(back);
     }
     for (int i = 0; i < rows; i++) { /* the first picture would wipe out what stands here */

@@ -51,10 +51,10 @@ static void paste(struct tui *tui)
 {
     const char *text = gd_buf_text(&tui->pasted);
 
-    if (tui->question != NULL || tui->help) {
+    if (tui->question || tui->help) {
         return; /* neither is answered by a paste */
     }
-    if (tui->form != NULL) {
+    if (tui->form) {
         into_form(tui, text);
     } else {
         tui_to_prompt(tui);

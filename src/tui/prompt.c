@@ -52,7 +52,7 @@ static void deprepare_nothing(void)
 
 static void on_line(char *text)
 {
-    if (text == NULL) {
+    if (!text) {
         if (active->executing) {
             return;
         }
@@ -60,7 +60,7 @@ static void on_line(char *text)
         return;
     }
     char *rest = text; /* several lines may have been pasted */
-    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
         /* An empty line repeats the command before: one that is typed ahead does not know it yet.
          */
         bool ahead = active->executing || active->queue_count > 0;
@@ -90,7 +90,7 @@ static void show_matches(char **matches, int count, int longest)
 static char **complete_word(const char *text, int start, int end)
 {
     (void)text;
-    return active != NULL ? line_complete(active->repl, start, end) : NULL;
+    return active ? line_complete(active->repl, start, end) : NULL;
 }
 
 static int leave_key(int count, int key)
@@ -184,7 +184,7 @@ void tui_prompt_key(struct tui *tui, int key)
 {
     const char *sequence = sequence_of(key);
 
-    if (sequence != NULL) {
+    if (sequence) {
         tui->typed_len = strlen(sequence);
         memcpy(tui->typed, sequence, tui->typed_len);
     } else if (key >= DRAW_KEY_UP) {
@@ -237,14 +237,14 @@ void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused)
 {
     const char *prompt = repl_prompt(tui->repl);
 
-    if (tui->question != NULL) {
+    if (tui->question) {
         int used = draw_text(tui->draw, row, col, cols, DRAW_BOLD, "(y or n) ");
         draw_cursor(tui->draw, row, col + (used < cols ? used : cols - 1));
         return;
     }
     if (tui->executing) {
         prompt = repl_is_waiting(tui->repl) ? "(running, C-c stops) " : "(running) ";
-    } else if (rl_display_prompt != NULL && rl_display_prompt[0] != '\0') {
+    } else if (rl_display_prompt && rl_display_prompt[0] != '\0') {
         prompt = rl_display_prompt; /* searching the history */
     }
     int used = draw_text(tui->draw, row, col, cols, focused ? DRAW_BOLD : DRAW_DIM, prompt);

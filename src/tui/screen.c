@@ -73,10 +73,10 @@ static void draw_panes(struct tui *tui)
 
     for (int i = 0; i < count; i++) {
         const struct draw_rect *rect = &place[i].rect;
-        if (tui_panes[place[i].pane] == NULL) {
+        if (!tui_panes[place[i].pane]) {
             continue;
         }
-        if (tui_panes[place[i].pane]->update != NULL) {
+        if (tui_panes[place[i].pane]->update) {
             tui_panes[place[i].pane]->update(tui);
         }
         draw_pane(tui, place[i].pane, rect->row, rect->col, rect->rows, rect->cols);
@@ -128,7 +128,7 @@ static void draw_usual(struct tui *tui, int rows, int cols)
     if (tui->offers > 0 && !tui->help) {
         draw_offer(tui, rows, cols);
     }
-    if (tui->form != NULL) {
+    if (tui->form) {
         tui_form_draw(tui);
     }
     if (!tui_progress_draw(tui, rows - 1, cols)) {

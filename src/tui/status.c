@@ -49,8 +49,8 @@ void tui_status_update(struct tui *tui)
     struct tui_rate *rate = &tui->rate;
     double now = ev_time();
 
-    tui->shown_step = session != NULL ? gd_session_step(session) : 0;
-    if (session == NULL || session->state != GD_RUNNING) {
+    tui->shown_step = session ? gd_session_step(session) : 0;
+    if (!session || session->state != GD_RUNNING) {
         *rate = (struct tui_rate){.session = 0};
         return;
     }
@@ -68,7 +68,7 @@ bool tui_status_moves(const struct tui *tui)
 {
     const struct gd_session *session = tui->debugger->current;
 
-    return session != NULL && gd_session_step(session) != tui->shown_step;
+    return session && gd_session_step(session) != tui->shown_step;
 }
 
 /* ---- the parts ---- */
@@ -76,14 +76,14 @@ bool tui_status_moves(const struct tui *tui)
 static void add_address(struct tui *tui, const struct gd_session *session, struct status *status)
 {
     const struct gd_server_ops *server = tui->debugger->server;
-    const char *address = server != NULL ? server->address(tui->debugger->server_ctx) : NULL;
+    const char *address = server ? server->address(tui->debugger->server_ctx) : NULL;
 
-    if (session == NULL && address != NULL) {
+    if (!session && address) {
         add(status, 8, "gradb listening on %s", address);
         return;
     }
     add(status, 7, "gradb");
-    if (session != NULL && session->peer.address[0] != '\0') {
+    if (session && session->peer.address[0] != '\0') {
         add(status, 5, "%s", session->peer.address);
     }
 }
@@ -115,7 +115,7 @@ static void add_rate(struct tui *tui, const struct gd_session *session, struct s
 {
     const struct gd_timing *timing = &session->timing;
 
-    if (gd_catalog_of(session) != NULL) {
+    if (gd_catalog_of(session)) {
         return; /* nothing trains */
     }
     if (session->state == GD_RUNNING && tui->rate.steps_per_second > 0) {
@@ -132,7 +132,7 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
 
     add(status, 9, "step %lld", (long long)gd_session_step(session));
     if (session->state != GD_RUNNING && session->stop.node_name[0] != '\0') {
-        add(status, 8, "%.60s", slash != NULL ? slash + 1 : session->stop.node_name);
+        add(status, 8, "%.60s", slash ? slash + 1 : session->stop.node_name);
     }
     add(status, 10, "%s", gd_state_name(session->state));
     add_rate(tui, session, status);
@@ -167,9 +167,9 @@ static bool is_valid(struct tui *tui, const struct tui_key *key)
     const struct gd_session *session = tui->debugger->current;
 
     if (key->request == TUI_NEXT_MATCH) {
-        return pane->search != NULL && pane->search(tui) == TUI_SEARCHED;
+        return pane->search && pane->search(tui) == TUI_SEARCHED;
     }
-    if (key->request == TUI_COMMAND && session == NULL) {
+    if (key->request == TUI_COMMAND && !session) {
         return false;
     }
     return tui_key_works(tui, key);
@@ -179,7 +179,7 @@ static bool is_valid(struct tui *tui, const struct tui_key *key)
  * single-key mode. */
 static void hint_table(struct tui *tui, bool single, struct hints *hints)
 {
-    for (const struct tui_key *key = tui_keys; key->name != NULL; key++) {
+    for (const struct tui_key *key = tui_keys; key->name; key++) {
         if (key->prefix == tui->prefix && key->single == single && key->brief[0] != '\0' &&
             tui_key_find(key->prefix, key->key, tui->focus, tui->single_key) == key &&
             is_valid(tui, key)) {
@@ -191,17 +191,17 @@ static void hint_table(struct tui *tui, bool single, struct hints *hints)
 static void make_hints(struct tui *tui, struct hints *hints)
 {
     const struct tui_pane_ops *pane = tui_panes[tui->focus];
-    bool typing = pane->search != NULL && pane->search(tui) == TUI_TYPING;
+    bool typing = pane->search && pane->search(tui) == TUI_TYPING;
 
     if (tui->prefix != 0) {
         hint_table(tui, false, hints);
-    } else if (tui->question != NULL) {
+    } else if (tui->question) {
         hint(hints, "y", "yes");
         hint(hints, "n", "no");
     } else if (tui->help) {
         hint(hints, "Space", "page");
         hint(hints, "q", "back");
-    } else if (tui->form != NULL) {
+    } else if (tui->form) {
         hint(hints, "Enter", "runs it");
         hint(hints, "Esc", "leaves");
     } else if (typing) {
@@ -304,7 +304,7 @@ void tui_status_draw(struct tui *tui, int row, int cols)
     int least = tui->focus == TUI_CONSOLE && !tui->single_key ? TYPING_LEAST : PANE_LEAST;
 
     add_address(tui, session, &status);
-    if (session != NULL) {
+    if (session) {
         add_peer(session, &status);
         add_where(tui, session, &status);
     } else {

@@ -27,7 +27,7 @@ void tape_listen(void (*fn)(void *ctx, const char *bytes, size_t len), void *ctx
 {
     tape.fn = fn;
     tape.ctx = ctx;
-    if (fn == NULL) {
+    if (!fn) {
         gd_buf_deinit(&tape.picture);
         tape.recording = false;
     }
@@ -71,7 +71,7 @@ void tape_add(enum tape_what what, int row, int col, int cells, enum draw_style 
 
 void tape_end(void)
 {
-    if (tape.recording && tape.fn != NULL && !tape.picture.failed) {
+    if (tape.recording && tape.fn && !tape.picture.failed) {
         tape.fn(tape.ctx, gd_buf_text(&tape.picture), tape.picture.len);
     }
     tape.recording = false;
@@ -79,7 +79,7 @@ void tape_end(void)
 
 void tape_close(void)
 {
-    if (tape.fn != NULL) {
+    if (tape.fn) {
         tape.fn(tape.ctx, "", 0);
     }
 }

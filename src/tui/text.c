@@ -74,7 +74,7 @@ static size_t bars_at(const char *text)
     size_t len = 1;
 
     while (text[0] == '|' && text[len] != '\0' &&
-           ((unsigned char)text[len] >= 0x80 || strchr(" .:-=+*%#", text[len]) != NULL)) {
+           ((unsigned char)text[len] >= 0x80 || strchr(" .:-=+*%#", text[len]))) {
         len++;
     }
     return len > BARS_LEAST && text[len] == '|' ? len + 1 : 0;
@@ -115,7 +115,7 @@ const char *tui_text_fit_name(const char *name, int columns, bool utf8, char *ro
     while (*tail != '\0' && tui_text_width(tail, strlen(tail), utf8) > left) {
         struct tui_glyph glyph;
         const char *slash = strchr(tail + 1, '/');
-        tail = slash != NULL ? slash : tail + tui_glyph(tail, utf8, &glyph);
+        tail = slash ? slash : tail + tui_glyph(tail, utf8, &glyph);
     }
     snprintf(room, size, "%s%s", dots, tail);
     return room;

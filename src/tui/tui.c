@@ -45,7 +45,7 @@ void tui_run_due(struct tui *tui, const struct tui_line_due *due)
     struct tui_line_due *more = tui->queue_count < MAX_QUEUE
                                     ? realloc(tui->queue, (tui->queue_count + 1) * sizeof(*more))
                                     : NULL;
-    if (more == NULL) {
+    if (!more) {
         return;
     }
     tui->queue = more;
@@ -93,7 +93,7 @@ static void run_queue(struct tui *tui)
         struct tui_line_due due = tui->queue[0];
         tui->queue_count--;
         memmove(tui->queue, tui->queue + 1, tui->queue_count * sizeof(*tui->queue));
-        if (due.question == NULL || ask(tui, due.question)) {
+        if (!due.question || ask(tui, due.question)) {
             execute(tui, &due);
         }
         free(due.text);
@@ -129,7 +129,7 @@ void tui_add_name(struct gd_buf *out, const char *name)
 gd_node_id tui_node(struct tui *tui, struct gd_session **session)
 {
     *session = tui->debugger->current;
-    return *session != NULL ? (*session)->current : GD_NO_NODE;
+    return *session ? (*session)->current : GD_NO_NODE;
 }
 
 bool tui_common_word(struct tui *tui, char which, struct gd_buf *out)
@@ -142,7 +142,7 @@ bool tui_common_word(struct tui *tui, char which, struct gd_buf *out)
     }
     if (which == 'b') {
         const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
-        if (at != NULL) {
+        if (at) {
             gd_buf_printf(out, "%d", at->number);
         }
         return at != NULL;
@@ -283,7 +283,7 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
     (void)loop;
     (void)events;
     tui_paste_stop(tui);
-    if (tui->question != NULL) {
+    if (tui->question) {
         tui->answer = 'n';
     } else if (!tui->executing) { /* a command that waits is interrupted by who owns the signal */
         tui_prompt_clear(tui);
@@ -320,7 +320,7 @@ static void on_event(void *ctx, const struct gd_event *event)
         tui_tree_update(ctx); /* the session before it may be gone when the next picture is drawn */
     }
     for (int i = 0; i < TUI_PANE_COUNT; i++) {
-        if (tui_panes[i] != NULL && tui_panes[i]->event != NULL) {
+        if (tui_panes[i] && tui_panes[i]->event) {
             tui_panes[i]->event(ctx, event);
         }
     }
@@ -465,7 +465,7 @@ static void greet(struct tui *tui)
     const struct gd_session *session = tui->debugger->current;
     struct gd_buf line = GD_BUF_INIT(2048);
 
-    if (session != NULL) {
+    if (session) {
         gd_buf_printf(&line, "Training process %d: %s, %s", session->number, session->peer.program,
                       gd_state_name(session->state));
         if (session->state == GD_STOPPED && gd_stop_is_before_first(&session->stop)) {
@@ -487,7 +487,7 @@ static const char *no_panes(char *why, size_t why_size)
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
         return "this is no terminal";
     }
-    if (term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0) {
+    if (!term || term[0] == '\0' || strcmp(term, "dumb") == 0) {
         return "this terminal cannot show them";
     }
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
@@ -508,7 +508,7 @@ static bool wants_utf8(const struct gd_debugger *debugger)
 static void panes_destroy(struct tui *tui)
 {
     for (int i = 0; i < TUI_PANE_COUNT; i++) {
-        if (tui->state[i] != NULL && tui_panes[i]->destroy != NULL) {
+        if (tui->state[i] && tui_panes[i]->destroy) {
             tui_panes[i]->destroy(tui, tui->state[i]);
         }
         tui->state[i] = NULL;
@@ -518,11 +518,11 @@ static void panes_destroy(struct tui *tui)
 static int panes_create(struct tui *tui, struct gd_err *err)
 {
     for (int i = 0; i < TUI_PANE_COUNT; i++) {
-        if (tui_panes[i] == NULL || tui_panes[i]->create == NULL) {
+        if (!tui_panes[i] || !tui_panes[i]->create) {
             continue;
         }
         tui->state[i] = tui_panes[i]->create(tui);
-        if (tui->state[i] == NULL) {
+        if (!tui->state[i]) {
             panes_destroy(tui);
             return gd_fail(err, GD_ENOMEM, "out of memory for the panes");
         }
@@ -590,7 +590,7 @@ static struct tui *tui_create(struct ev_loop *loop, struct repl *repl, struct gd
 {
     struct tui *tui = calloc(1, sizeof(*tui));
 
-    if (tui == NULL) {
+    if (!tui) {
         gd_fail(err, GD_ENOMEM, "out of memory");
         return NULL;
     }
@@ -623,7 +623,7 @@ static void keep(struct tui *tui)
 
 void tui_forget(void)
 {
-    if (kept != NULL) {
+    if (kept) {
         repl_set_writer(kept->repl, NULL, NULL);
         tui_destroy(kept);
         kept = NULL;
@@ -636,11 +636,11 @@ static int run_panes(struct ev_loop *loop, struct repl *repl, struct gd_err *err
     char text[120];
     const char *why = no_panes(text, sizeof(text));
 
-    if (why != NULL) {
+    if (why) {
         return gd_fail(err, GD_EUNSUPPORTED, "%s", why);
     }
-    struct tui *tui = kept != NULL ? kept : tui_create(loop, repl, err);
-    if (tui == NULL) {
+    struct tui *tui = kept ? kept : tui_create(loop, repl, err);
+    if (!tui) {
         return GD_ENOMEM;
     }
     kept = NULL;

@@ -93,8 +93,7 @@ bool tui_waiting_covers(const struct tui *tui)
 {
     enum tui_pane_id pane = tui_shown(tui);
 
-    return tui->debugger->current == NULL &&
-           (pane == TUI_CONSOLE || pane == TUI_TREE || pane == TUI_NODE);
+    return !tui->debugger->current && (pane == TUI_CONSOLE || pane == TUI_TREE || pane == TUI_NODE);
 }
 
 enum tui_pane_id tui_waiting_pane(struct tui *tui, int row)

@@ -68,7 +68,7 @@ static void set_watch(struct both *b, const char *condition, const char *where)
     struct gd_watch_spec spec = {.where = where, .when = GD_WHEN_EXACT};
     struct gd_err err = {0};
     assert_int_equal(gd_condition_find(condition, &spec.condition, NULL), GD_OK);
-    if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) < 0) {
+    if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
 }

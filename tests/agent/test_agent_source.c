@@ -63,7 +63,7 @@ static void expect_values(struct both *b, const char *node, enum gd_iter iter, i
     struct gd_tensor *tensor = NULL;
     struct gd_err err = {0};
     int64_t step = -2;
-    if (world_fetch(&b->w, node, iter, NULL, &tensor, &step, &err) < 0) {
+    if (world_fetch(&b->w, node, iter, NULL, &tensor, &step, &err) != GD_OK) {
         fail_msg("%s: %s", node, err.text);
     }
     assert_int_equal(tensor->dtype, GD_FLOAT32);
@@ -201,7 +201,7 @@ static void set_action(struct both *b, const char *condition, const char *where,
     struct gd_watch_spec spec = {.where = where, .when = when, .action = action};
     struct gd_err err = {0};
     assert_int_equal(gd_condition_find(condition, &spec.condition, NULL), GD_OK);
-    if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) < 0) {
+    if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
 }

@@ -60,7 +60,7 @@ static void check_value(struct both *b, const char *name, enum toy_node node, en
     struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
     int64_t got_step = 0;
-    if (world_fetch(&b->w, name, iter, NULL, &tensor, &got_step, &err) < 0) {
+    if (world_fetch(&b->w, name, iter, NULL, &tensor, &got_step, &err) != GD_OK) {
         fail_msg("%s: %s", name, err.text);
     }
     assert_int_equal(got_step, step);
@@ -143,7 +143,7 @@ static void expect_slice(struct both *b, const char *slice, int rank, const int6
 {
     struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
-    if (world_fetch(&b->w, "net/MatMul-op1", GD_CURRENT, slice, &tensor, NULL, &err) < 0) {
+    if (world_fetch(&b->w, "net/MatMul-op1", GD_CURRENT, slice, &tensor, NULL, &err) != GD_OK) {
         fail_msg("%s: %s", slice, err.text);
     }
     assert_int_equal(tensor->shape.rank, rank);

@@ -49,7 +49,7 @@ void world_open(struct world *w, int port)
     assert_int_equal(gd_v1_service_create(w->loop, w->debugger, w->server, &w->service, &err),
                      GD_OK);
     snprintf(w->address, sizeof(w->address), "127.0.0.1:%d", port);
-    if (gd_grpc_server_listen(w->server, w->address, &err) < 0) {
+    if (gd_grpc_server_listen(w->server, w->address, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
     snprintf(w->address, sizeof(w->address), "%s", gd_grpc_server_address(w->server));
@@ -126,7 +126,7 @@ void world_resume(struct world *w, enum gd_run_kind kind, int64_t count, const c
     if (node) {
         run.node = world_node(w, node);
     }
-    if (gd_target_resume(world_session(w)->target, &run, &err) < 0) {
+    if (gd_target_resume(world_session(w)->target, &run, &err) != GD_OK) {
         fail_msg("resume: %s", err.text);
     }
 }
@@ -177,9 +177,9 @@ int world_fetch(struct world *w, const char *node, enum gd_iter iter, const char
         assert_int_equal(gd_slice_parse(text, strlen(text), &used, &slice, err), GD_OK);
     }
     /* The target is asked, not the session: its cache must not answer. */
-    int code = gd_target_fetch(world_session(w)->target, &ref, &slice, on_tensor, NULL, err);
-    if (code < 0) {
-        return code;
+    int rc = gd_target_fetch(world_session(w)->target, &ref, &slice, on_tensor, NULL, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     world_until(w, "a tensor", is_answered);
     *tensor = answer.tensor;

@@ -19,12 +19,13 @@ static long double decode(uint64_t bits, int exponent, int mantissa)
     bool negative = bits >> (mantissa + exponent) & 1;
     long double value;
 
-    if (e == (1 << exponent) - 1)
+    if (e == (1 << exponent) - 1) {
         value = fraction ? (long double)NAN : (long double)INFINITY;
-    else if (e == 0)
+    } else if (e == 0) {
         value = ldexpl((long double)fraction, 1 - bias - mantissa);
-    else
+    } else {
         value = ldexpl((long double)(fraction | UINT64_C(1) << mantissa), e - bias - mantissa);
+    }
     return negative ? -value : value;
 }
 
@@ -32,8 +33,9 @@ static uint64_t read_bits(const unsigned char *p, size_t size)
 {
     uint64_t bits = 0;
 
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         bits |= (uint64_t)p[i] << (8 * i);
+    }
     return bits;
 }
 
@@ -55,8 +57,9 @@ long double reference_value(enum gd_dtype dtype, const unsigned char *p)
     case GD_FLOAT64: return decode(bits, 11, 52);
     default: break;
     }
-    if (is_signed(dtype) && bits & sign)
+    if (is_signed(dtype) && bits & sign) {
         return -(long double)(sign - (bits & (sign - 1)));
+    }
     /* Integers count as the doubles next to them. */
     return (long double)(double)bits;
 }
@@ -99,9 +102,10 @@ static void about_one(enum gd_dtype dtype, const unsigned char *cur, size_t coun
         long double x = reference_value(dtype, cur + i * item);
 
         count_one(x, smallest_normal(dtype), s);
-        for (int r = 0; r < s->range_count; r++)
+        for (int r = 0; r < s->range_count; r++) {
             s->in_range[r] +=
                 x >= (long double)options->range[r].lo && x <= (long double)options->range[r].hi;
+        }
         if (isfinite(x)) {
             sum += x;
             abs += fabsl(x);
@@ -109,8 +113,9 @@ static void about_one(enum gd_dtype dtype, const unsigned char *cur, size_t coun
         }
     }
     finite = (long double)(s->count - s->nan - s->pos_inf - s->neg_inf);
-    if (finite == 0)
+    if (finite == 0) {
         return;
+    }
     for (size_t i = 0; i < count; i++) {
         long double x = reference_value(dtype, cur + i * item);
 
@@ -167,15 +172,17 @@ void reference_stats(enum gd_dtype dtype, const unsigned char *cur, const unsign
                              .has_prev = prev != NULL,
                              .range_count = options ? options->range_count : 0};
     about_one(dtype, cur, count, options, ret);
-    if (prev)
+    if (prev) {
         about_both(dtype, cur, prev, count, options, ret);
+    }
 }
 
 static void same_count(uint64_t got, uint64_t want, const char *name, const char *what)
 {
-    if (got != want)
+    if (got != want) {
         fail_msg("%s: %s is %llu, not %llu", what, name, (unsigned long long)got,
                  (unsigned long long)want);
+    }
 }
 
 static void same_number(double got, double want, double scale, const char *name, const char *what)
@@ -183,8 +190,9 @@ static void same_number(double got, double want, double scale, const char *name,
     /* Thousands of denormals may each be rounded, whatever that is relative to them. */
     bool near = fabs(got - want) <= 1e-12 * scale + 1e5 * DBL_TRUE_MIN;
 
-    if (got != want && !near)
+    if (got != want && !near) {
         fail_msg("%s: %s is %.17g, not %.17g", what, name, got, want);
+    }
 }
 
 static void compare_counts(const struct gd_stats *got, const struct gd_stats *want,
@@ -202,8 +210,9 @@ static void compare_counts(const struct gd_stats *got, const struct gd_stats *wa
     same_count(got->mismatch, want->mismatch, "mismatch", what);
     same_count(got->unpaired, want->unpaired, "unpaired", what);
     same_count((uint64_t)got->range_count, (uint64_t)want->range_count, "range_count", what);
-    for (int i = 0; i < want->range_count; i++)
+    for (int i = 0; i < want->range_count; i++) {
         same_count(got->in_range[i], want->in_range[i], "in_range", what);
+    }
 }
 
 void reference_compare(const struct gd_stats *got, const struct gd_stats *want, const char *what)

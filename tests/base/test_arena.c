@@ -23,8 +23,9 @@ static void pieces_stay_where_they_are(void **state)
         memset(piece[i], (int)(i % 251), i % 97);
     }
     for (size_t i = 0; i < 2000; i++) {
-        for (size_t k = 0; k < i % 97; k++)
+        for (size_t k = 0; k < i % 97; k++) {
             assert_int_equal(piece[i][k], i % 251);
+        }
     }
     assert_true(arena.used <= arena.total);
     gd_arena_deinit(&arena);
@@ -55,8 +56,9 @@ static void total_never_passes_the_maximum(void **state)
     assert_null(gd_arena_alloc(&arena, 100000));
     assert_null(gd_arena_alloc(&arena, SIZE_MAX));
     assert_null(gd_arena_alloc(&arena, SIZE_MAX - 8));
-    while (gd_arena_alloc(&arena, 100))
+    while (gd_arena_alloc(&arena, 100)) {
         got += 100;
+    }
     assert_true(arena.total <= 100000);
     assert_true(got > 80000);
     gd_arena_deinit(&arena);
@@ -80,8 +82,9 @@ static void strings_are_copied_and_ended(void **state)
     assert_string_equal(a, "hello");
     assert_string_equal(b, "");
     assert_string_equal(c, "");
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         assert_int_equal(zero[i], 0);
+    }
     assert_null(gd_arena_strndup(&arena, "", SIZE_MAX));
     gd_arena_deinit(&arena);
 }

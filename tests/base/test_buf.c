@@ -59,10 +59,12 @@ static void no_limit_is_not_no_check(void **state)
     assert_int_equal(gd_buf_reserve(&buf, SIZE_MAX / 4), GD_ENOMEM);
     assert_true(buf.failed);
     gd_buf_clear(&buf);
-    for (int i = 0; i < 100000; i++)
+    for (int i = 0; i < 100000; i++) {
         assert_int_equal(gd_buf_putc(&buf, (char)('a' + i % 26)), GD_OK);
-    for (int i = 0; i < 100000; i++)
+    }
+    for (int i = 0; i < 100000; i++) {
         assert_int_equal(buf.data[i], 'a' + i % 26);
+    }
     gd_buf_deinit(&buf);
 }
 

@@ -178,8 +178,9 @@ static void bfloat16_rounds_to_even(void **state)
             continue;
         }
         assert_int_equal(gd_float_to_bfloat16(value), bits);
-        if ((bits & 0x7fff) >= 0x7f7f)
+        if ((bits & 0x7fff) >= 0x7f7f) {
             continue;
+        }
         middle = value + (gd_bfloat16_to_float((uint16_t)(bits + 1)) - value) / 2;
         assert_int_equal(gd_float_to_bfloat16(middle), bits % 2 ? bits + 1 : bits);
     }

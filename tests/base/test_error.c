@@ -79,8 +79,9 @@ static void every_code_has_a_name_of_its_own(void **state)
     (void)state;
     for (int a = GD_EUSAGE; a <= GD_OK; a++) {
         assert_string_not_equal(gd_status_name(a), "unknown");
-        for (int b = a + 1; b <= GD_OK; b++)
+        for (int b = a + 1; b <= GD_OK; b++) {
             assert_string_not_equal(gd_status_name(a), gd_status_name(b));
+        }
     }
     assert_string_equal(gd_status_name(GD_ENOTFOUND), "not_found");
     assert_string_equal(gd_status_name(GD_ESTATE), "state");

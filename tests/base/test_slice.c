@@ -93,8 +93,9 @@ static void too_many_parts(void **state)
     struct gd_err err;
 
     (void)state;
-    for (int i = 0; i <= GD_MAX_SLICE_ITEMS; i++)
+    for (int i = 0; i <= GD_MAX_SLICE_ITEMS; i++) {
         memcpy(text + 1 + 2 * i, "0,", 3);
+    }
     memcpy(text + 2 + 2 * GD_MAX_SLICE_ITEMS, "]", 2);
     assert_int_equal(gd_slice_parse(text, strlen(text), NULL, &slice, &err), GD_EINVAL);
     memcpy(text + 2 * GD_MAX_SLICE_ITEMS, "]", 2);
@@ -194,8 +195,9 @@ static void slices_of_tensors_share_memory(void **state)
     (void)state;
     assert_int_equal(gd_tensor_create(GD_INT32, &shape_4_5, 0, &tensor, NULL), GD_OK);
     values = (int32_t *)(void *)gd_tensor_bytes_mut(tensor);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         values[i] = i;
+    }
     assert_int_equal(gd_slice_parse("[1:, -1]", 8, NULL, &slice, NULL), GD_OK);
     assert_int_equal(gd_tensor_slice(tensor, &slice, &cut, NULL), GD_OK);
     assert_ptr_equal(cut->data, tensor->data + 36);

@@ -113,8 +113,9 @@ static void many_elements(void **state)
     struct gd_stats s;
 
     (void)state;
-    for (int i = 0; i < ROW; i++)
+    for (int i = 0; i < ROW; i++) {
         values[i] = i % 2 ? 0.1f : 1000.3f;
+    }
     row = make(GD_FLOAT32, values, ROW);
     assert_int_equal(gd_tensor_view(row, &shape, stride, 0, &tensor, NULL), GD_OK);
     assert_int_equal(gd_stats_compute(tensor, NULL, NULL, &s, NULL), GD_OK);
@@ -225,8 +226,9 @@ static void threads_in_the_trainers_environment(void **state)
     struct gd_stats s;
 
     (void)state;
-    for (int i = 0; i < ROW; i++)
+    for (int i = 0; i < ROW; i++) {
         values[i] = i % 2 ? FLT_MIN / 4 : i % 4 ? NAN : 1;
+    }
     tensor = tall(GD_FLOAT32, values, ROW, rows);
 #ifdef __SSE__
     _mm_setcsr(_mm_getcsr() | 0x8040);
@@ -302,8 +304,9 @@ static void strides_do_not_change_the_result(void **state)
 
         assert_int_equal(gd_tensor_create(GD_FLOAT32, &flat, 0, &memory, NULL), GD_OK);
         data = (float *)(void *)gd_tensor_bytes_mut(memory);
-        for (int64_t i = 0; i < layouts[l].room; i++)
+        for (int64_t i = 0; i < layouts[l].room; i++) {
             data[i] = NAN;
+        }
         for (int64_t i = 0; i < (int64_t)A * B * C; i++) {
             values[i] = (float)cos((double)i);
             data[layouts[l].offset + i / (B * C) * st[0] + i / C % B * st[1] + i % C * st[2]] =
@@ -316,8 +319,9 @@ static void strides_do_not_change_the_result(void **state)
                          GD_OK);
         assert_int_equal(gd_stats_compute(view, other, NULL, &s, NULL), GD_OK);
         assert_int_equal(s.nan, 0);
-        if (l == 0)
+        if (l == 0) {
             first = s;
+        }
         assert_near(&s, &first);
         assert_int_equal(gd_stats_compute(other, view, NULL, &s, NULL), GD_OK);
         assert_true(near(s.mean_delta, -first.mean_delta) && near(s.dot, first.dot));
@@ -337,8 +341,8 @@ static void histogram_of_denormals(void **state)
     uint64_t bins[4], many[300];
     (void)state;
     tensor.shape.rank = 1;
-    tensor.shape.dim[0] = sizeof values / sizeof *values;
-    tensor.stride[0] = sizeof *values;
+    tensor.shape.dim[0] = sizeof(values) / sizeof(*values);
+    tensor.stride[0] = sizeof(*values);
     assert_int_equal(gd_stats_histogram(&tensor, 0, 4 * tiny, 4, bins, NULL), GD_OK);
     assert_true(bins[0] == 1 && bins[1] == 1 && bins[2] == 0 && bins[3] == 2);
     assert_int_equal(gd_stats_histogram(&tensor, 0, tiny, 4, bins, NULL), GD_OK);

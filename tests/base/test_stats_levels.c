@@ -55,8 +55,9 @@ static void put(enum gd_dtype dtype, unsigned char *p, double value)
 
 static void fill(enum gd_dtype dtype, unsigned char *p, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         put(dtype, p + i * gd_dtype_size(dtype), random_number() * 4);
+    }
 }
 
 static void check(enum gd_dtype dtype, const unsigned char *cur, const unsigned char *prev,
@@ -69,12 +70,14 @@ static void check(enum gd_dtype dtype, const unsigned char *cur, const unsigned 
     char text[160];
 
     assert_int_equal(gd_tensor_wrap(dtype, &shape, cur, bytes, NULL, NULL, &a, NULL), GD_OK);
-    if (prev)
+    if (prev) {
         assert_int_equal(gd_tensor_wrap(dtype, &shape, prev, bytes, NULL, NULL, &b, NULL), GD_OK);
+    }
     reference_stats(dtype, cur, prev, n, options, &want);
     for (size_t i = 0; gd_stats_levels[i]; i++) {
-        if (!gd_stats_levels[i]->runs_here())
+        if (!gd_stats_levels[i]->runs_here()) {
             continue;
+        }
         gd_stats_use_level(gd_stats_levels[i]);
         snprintf(text, sizeof(text), "%s, %zu %s, %s", gd_stats_levels[i]->name, n,
                  gd_dtype_name(dtype), what);
@@ -104,8 +107,9 @@ static void check_size(enum gd_dtype dtype, size_t n, size_t misaligned)
 
     fill(dtype, cur, n);
     memcpy(prev, cur, n * gd_dtype_size(dtype));
-    for (size_t i = 0; i < n; i += 3)
+    for (size_t i = 0; i < n; i += 3) {
         put(dtype, prev + i * gd_dtype_size(dtype), random_number() * 4);
+    }
     check(dtype, cur, prev, n, &options, "size");
     free(cur_block);
     free(prev_block);
@@ -116,12 +120,15 @@ static void sizes_of(const enum gd_dtype *dtypes, size_t count)
     for (size_t d = 0; d < count; d++) {
         size_t block = GD_BLOCK_BYTES / gd_dtype_size(dtypes[d]);
 
-        for (size_t n = 0; n < 140; n++)
+        for (size_t n = 0; n < 140; n++) {
             check_size(dtypes[d], n, n % 8);
-        for (size_t n = 509; n < 516; n++)
+        }
+        for (size_t n = 509; n < 516; n++) {
             check_size(dtypes[d], n, 3);
-        for (size_t n = block - 1; n <= block + 33; n += n <= block ? 1 : 16)
+        }
+        for (size_t n = block - 1; n <= block + 33; n += n <= block ? 1 : 16) {
             check_size(dtypes[d], n, 1);
+        }
         check_size(dtypes[d], 3 * block + 77, 1);
     }
 }
@@ -177,11 +184,13 @@ static void nothing_but(void **state)
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         for (size_t s = 0; s < ARRAY_LEN(specials); s++) {
             fill(floats[d], prev, N);
-            for (size_t i = 0; i < N; i++)
+            for (size_t i = 0; i < N; i++) {
                 put(floats[d], cur + i * gd_dtype_size(floats[d]), specials[s]);
+            }
             check(floats[d], cur, NULL, N, NULL, "the same");
-            if (floats[d] != GD_FLOAT64 || fabs(specials[s]) < 1e100)
+            if (floats[d] != GD_FLOAT64 || fabs(specials[s]) < 1e100) {
                 check(floats[d], cur, prev, N, NULL, "the same against others");
+            }
         }
     }
 }
@@ -236,9 +245,10 @@ static void ranges(void **state)
 
     (void)state;
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
-        for (size_t i = 0; i < N; i++)
+        for (size_t i = 0; i < N; i++) {
             put(floats[d], cur + i * gd_dtype_size(floats[d]),
                 ends[random_bits() % (ARRAY_LEN(ends) - (floats[d] == GD_FLOAT64 ? 4 : 0))]);
+        }
         check(floats[d], cur, NULL, N, &options, "ranges");
     }
     for (size_t d = 0; d < ARRAY_LEN(integers); d++) {
@@ -278,17 +288,21 @@ static void hard_sums(void **state)
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         size_t item = gd_dtype_size(floats[d]);
 
-        for (size_t i = 0; i < N; i++) /* a large mean, a small deviation */
+        for (size_t i = 0; i < N; i++) { /* a large mean, a small deviation */
             put(floats[d], cur + i * item, 1000 + random_number());
+        }
         check(floats[d], cur, NULL, N, NULL, "far from zero");
-        for (size_t i = 0; i < N; i++) /* signs in turn */
+        for (size_t i = 0; i < N; i++) { /* signs in turn */
             put(floats[d], cur + i * item, (i % 2 ? 1 : -1) * (30000 + random_number()));
+        }
         check(floats[d], cur, NULL, N, NULL, "signs in turn");
-        for (size_t i = 0; i < N; i++) /* one large one, many that it swallows */
+        for (size_t i = 0; i < N; i++) { /* one large one, many that it swallows */
             put(floats[d], cur + i * item, i == 1000 ? 60000 : 1e-3);
+        }
         check(floats[d], cur, NULL, N, NULL, "one large one");
-        for (size_t i = 0; i < N; i++) /* the mean moves from block to block */
+        for (size_t i = 0; i < N; i++) { /* the mean moves from block to block */
             put(floats[d], cur + i * item, (double)(i / 4096) * 100 + random_number());
+        }
         check(floats[d], cur, NULL, N, NULL, "stairs");
     }
     free(cur);
@@ -302,21 +316,25 @@ static void check_huge(const double *values, double mean, double std, const char
     struct gd_tensor *tensor;
     struct gd_stats s;
 
-    for (size_t i = 0; i < N; i++)
+    for (size_t i = 0; i < N; i++) {
         x[i] = values[i % 4];
+    }
     assert_int_equal(gd_tensor_wrap(GD_FLOAT64, &shape, x, sizeof(x), NULL, NULL, &tensor, NULL),
                      GD_OK);
     for (size_t i = 0; gd_stats_levels[i]; i++) {
-        if (!gd_stats_levels[i]->runs_here())
+        if (!gd_stats_levels[i]->runs_here()) {
             continue;
+        }
         gd_stats_use_level(gd_stats_levels[i]);
         assert_int_equal(gd_stats_compute(tensor, NULL, NULL, &s, NULL), GD_OK);
         assert_int_equal(s.nan + s.pos_inf + s.neg_inf, 0);
         assert_true(s.sum_sq == INFINITY);
-        if (!(s.mean == mean || fabs(s.mean - mean) <= 1e-12 * fabs(mean)))
+        if (!(s.mean == mean || fabs(s.mean - mean) <= 1e-12 * fabs(mean))) {
             fail_msg("%s, %s: mean %g", gd_stats_levels[i]->name, what, s.mean);
-        if (!(s.std == std || fabs(s.std - std) <= 1e-12 * std))
+        }
+        if (!(s.std == std || fabs(s.std - std) <= 1e-12 * std)) {
             fail_msg("%s, %s: std %g", gd_stats_levels[i]->name, what, s.std);
+        }
     }
     gd_stats_use_level(NULL);
     gd_tensor_unref(tensor);
@@ -338,12 +356,14 @@ static void near_the_largest_double(void **state)
 static void check_all_finite(const struct gd_tensor *tensor, bool expected, const char *what)
 {
     for (size_t i = 0; gd_stats_levels[i]; i++) {
-        if (!gd_stats_levels[i]->runs_here())
+        if (!gd_stats_levels[i]->runs_here()) {
             continue;
+        }
         gd_stats_use_level(gd_stats_levels[i]);
-        if (gd_stats_all_finite(tensor) != expected)
+        if (gd_stats_all_finite(tensor) != expected) {
             fail_msg("%s, %s of %lld: not %d", gd_stats_levels[i]->name, what,
                      (long long)gd_tensor_count(tensor), expected);
+        }
     }
     gd_stats_use_level(NULL);
 }
@@ -362,8 +382,9 @@ static void finite_or_not_at_each_place(void **state)
         for (size_t n = 0; n <= 700; n = n < 40 ? n + 1 : n + 311) {
             const struct gd_shape shape = {.rank = 1, .dim = {(int64_t)n}};
             struct gd_tensor *tensor;
-            for (size_t j = 0; j < n; j++)
+            for (size_t j = 0; j < n; j++) {
                 put(dtype, x + j * item, j % 2 ? largest[i] : -largest[i]);
+            }
             assert_int_equal(gd_tensor_wrap(dtype, &shape, x, n * item, NULL, NULL, &tensor, NULL),
                              GD_OK);
             check_all_finite(tensor, true, gd_dtype_name(dtype));

@@ -16,8 +16,9 @@ static struct gd_tensor *zeros(enum gd_dtype dtype, int64_t rows, int64_t column
     struct gd_tensor *tensor;
 
     assert_int_equal(gd_tensor_create(dtype, &shape, 0, &tensor, NULL), GD_OK);
-    if (gd_tensor_bytes_mut(tensor))
+    if (gd_tensor_bytes_mut(tensor)) {
         memset(gd_tensor_bytes_mut(tensor), 0, gd_tensor_bytes(tensor));
+    }
     return tensor;
 }
 
@@ -49,8 +50,9 @@ static void every_dtype(void **state)
         bool is_complex = gd_dtype_is_complex((enum gd_dtype)dtype);
         bool has_sign = is_complex || gd_dtype_is_float((enum gd_dtype)dtype);
 
-        if (item == 0)
+        if (item == 0) {
             continue;
+        }
         for (int64_t columns = 1; columns < 70; columns += columns < 20 ? 1 : 7) {
             struct gd_tensor *tensor = zeros((enum gd_dtype)dtype, 3, columns);
             unsigned char *data = gd_tensor_bytes_mut(tensor);
@@ -63,8 +65,9 @@ static void every_dtype(void **state)
                 /* The last byte of a little-endian element holds its sign. */
                 data[(row * (size_t)columns + (size_t)c) * item] = 1;
                 dead--;
-                if (c + 1 < columns)
+                if (c + 1 < columns) {
                     data[((size_t)c + 2) * item - 1] = has_sign ? 0x80 : 0;
+                }
             }
             assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
             assert_int_equal(total_of(units), columns);
@@ -159,8 +162,9 @@ static void compare_with_get(const struct gd_tensor *tensor)
     for (int64_t c = 0; c < columns; c++) {
         bool zero = true;
 
-        for (int64_t flat = c; flat < count; flat += columns)
+        for (int64_t flat = c; flat < count; flat += columns) {
             zero &= gd_tensor_get(tensor, flat) == 0;
+        }
         dead += zero;
     }
     assert_int_equal(total_of(units), columns);
@@ -202,8 +206,9 @@ static void strided(void **state)
         for (size_t v = 0; v < sizeof(views) / sizeof(views[0]); v++) {
             int64_t stride[GD_MAX_RANK];
 
-            for (int i = 0; i < GD_MAX_RANK; i++)
+            for (int i = 0; i < GD_MAX_RANK; i++) {
                 stride[i] = views[v].stride[i] * item;
+            }
             assert_int_equal(
                 gd_tensor_view(base, &views[v].shape, stride, views[v].offset * item, &view, NULL),
                 GD_OK);

@@ -35,18 +35,21 @@ static void work(void *ctx, size_t part)
         pthread_sigmask(SIG_SETMASK, NULL, &blocked);
         atomic_fetch_add(&tally->elsewhere, 1);
         if (!sigismember(&blocked, SIGINT) || !sigismember(&blocked, SIGPROF) ||
-            !sigismember(&blocked, SIGTERM))
+            !sigismember(&blocked, SIGTERM)) {
             atomic_fetch_add(&tally->open_elsewhere, 1);
+        }
     }
-    if (part < tally->meeting)
+    if (part < tally->meeting) {
         pthread_barrier_wait(tally->meet);
+    }
 }
 
 static bool all_once(const struct tally *tally, size_t count)
 {
     for (size_t i = 0; i < PARTS; i++) {
-        if (atomic_load(&tally->done[i]) != (i < count ? 1 : 0))
+        if (atomic_load(&tally->done[i]) != (i < count ? 1 : 0)) {
             return false;
+        }
     }
     return true;
 }
@@ -62,8 +65,9 @@ static void each_part_once(void **state)
 
             gd_workers_run(threads, counts[i], work, &tally);
             assert_true(all_once(&tally, counts[i]));
-            if (threads <= 1)
+            if (threads <= 1) {
                 assert_int_equal(tally.elsewhere, 0);
+            }
         }
     }
 }
@@ -108,8 +112,9 @@ static void several_callers(void **state)
     bool good[4];
 
     (void)state;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, call_often, &good[i]), 0);
+    }
     for (int i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
         assert_true(good[i]);
@@ -168,8 +173,9 @@ static void a_fork_in_between(void **state)
 
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, run_until, &stop), 0);
-    for (int i = 0; i < 30; i++)
+    for (int i = 0; i < 30; i++) {
         assert_int_equal(in_a_fork(), 0);
+    }
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
 }

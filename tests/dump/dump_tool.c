@@ -89,7 +89,7 @@ static void add_entry(cJSON *to, const struct gd_archive_entry *entry)
     if (!entry->source) {
         return;
     }
-    if (gd_source_info(entry->source, &info, &err)) {
+    if (gd_source_info(entry->source, &info, &err) != GD_OK) {
         cJSON_AddStringToObject(item, "error", err.text);
         return;
     }
@@ -105,7 +105,7 @@ static int do_open(const cJSON *ask, cJSON *answer, struct gd_err *err)
     int rc = open_archive(ask, text_of(ask, "path"), &archive, err);
     cJSON *list;
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     cJSON_AddStringToObject(answer, "format", gd_archive_format(archive));
@@ -129,7 +129,7 @@ static int find_source(const cJSON *ask, const char *path, const char *name, str
     struct gd_archive *archive;
     int rc = open_archive(ask, path, &archive, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     entry = gd_archive_find(archive, name);
@@ -155,7 +155,7 @@ static int do_read(const cJSON *ask, cJSON *answer, struct gd_source *source, st
     if (rc == GD_OK) {
         rc = gd_source_read(source, &slice, (size_t)number_of(ask, "max", 0), &tensor, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     cJSON_AddStringToObject(answer, "dtype", gd_dtype_name(tensor->dtype));
@@ -173,7 +173,7 @@ static int do_run(const cJSON *ask, cJSON *answer, struct gd_source *source, str
     unsigned char *data;
     int rc = gd_source_info(source, &info, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     data = malloc((size_t)count * gd_dtype_size(info.dtype) + 1);
@@ -227,10 +227,10 @@ static int do_stats(const cJSON *ask, cJSON *answer, struct gd_source *source, s
         rc = find_source(ask, cJSON_GetStringValue(cJSON_GetArrayItem(other, 0)),
                          cJSON_GetStringValue(cJSON_GetArrayItem(other, 1)), &prev, err);
     }
-    rc = rc ? rc : gd_source_stats(source, prev, &options, &streamed, err);
-    rc = rc ? rc : gd_source_read(source, NULL, 0, &a, err);
-    rc = rc || !prev ? rc : gd_source_read(prev, NULL, 0, &b, err);
-    rc = rc ? rc : gd_stats_compute(a, b, &options, &whole, err);
+    rc = rc != GD_OK ? rc : gd_source_stats(source, prev, &options, &streamed, err);
+    rc = rc != GD_OK ? rc : gd_source_read(source, NULL, 0, &a, err);
+    rc = rc != GD_OK || !prev ? rc : gd_source_read(prev, NULL, 0, &b, err);
+    rc = rc != GD_OK ? rc : gd_stats_compute(a, b, &options, &whole, err);
     if (rc == GD_OK) {
         add_stats(cJSON_AddObjectToObject(answer, "streamed"), &streamed);
         add_stats(cJSON_AddObjectToObject(answer, "whole"), &whole);
@@ -248,7 +248,7 @@ static int do_json(const cJSON *ask, cJSON *answer, struct gd_err *err)
     cJSON *tree;
     int rc = gd_disk_open(AT_FDCWD, text_of(ask, "path"), true, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     options.unique = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(ask, "unique"));
@@ -266,7 +266,7 @@ static int do_source(const char *what, const cJSON *ask, cJSON *answer, struct g
     struct gd_source *source;
     int rc = find_source(ask, text_of(ask, "path"), name ? name : "", &source, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (strcmp(what, "read") == 0) {
@@ -297,7 +297,7 @@ static void answer_line(const char *line)
     } else {
         rc = do_source(what, ask, answer, &err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         cJSON_AddStringToObject(answer, "code", gd_status_name(rc));
         cJSON_AddStringToObject(answer, "error", err.text);
     }

@@ -41,8 +41,9 @@ static char *next(char **line)
 {
     char *start = *line, *end = start ? strchr(start, ' ') : NULL;
 
-    if (end)
+    if (end) {
         *end++ = '\0';
+    }
     *line = end;
     return start;
 }
@@ -50,12 +51,14 @@ static char *next(char **line)
 static bool parse_dims(const char *text, struct gd_shape *shape)
 {
     shape->rank = 0;
-    if (strcmp(text, "-") == 0)
+    if (strcmp(text, "-") == 0) {
         return true;
+    }
     for (char *end; shape->rank < GD_MAX_RANK; text = end + 1) {
         shape->dim[shape->rank++] = strtoll(text, &end, 10);
-        if (*end != ',')
+        if (*end != ',') {
             return *end == '\0';
+        }
     }
     return false;
 }
@@ -65,19 +68,23 @@ static bool read_bytes(const char *path, unsigned char *bytes, size_t size)
     FILE *file = fopen(path, "rb");
     bool whole = file && fread(bytes, 1, size, file) == size;
 
-    if (file)
+    if (file) {
         fclose(file);
+    }
     return whole;
 }
 
 static bool parse_data(const char *text, unsigned char *bytes, size_t size)
 {
-    if (text[0] == '@')
+    if (text[0] == '@') {
         return read_bytes(text + 1, bytes, size);
-    if (strcmp(text, "-") == 0)
+    }
+    if (strcmp(text, "-") == 0) {
         return size == 0;
-    if (strlen(text) != 2 * size)
+    }
+    if (strlen(text) != 2 * size) {
         return false;
+    }
     for (size_t i = 0; i < size; i++) {
         char pair[3] = {text[2 * i], text[2 * i + 1], '\0'};
         bytes[i] = (unsigned char)strtoul(pair, NULL, 16);
@@ -94,13 +101,16 @@ static int set_tensor(char *line, struct gd_tensor **ret, struct gd_err *err)
     gd_tensor_unref(*ret);
     *ret = NULL;
     now.computed = false;
-    if (!dtype)
+    if (!dtype) {
         return GD_OK;
-    if (!dims || !line || !parse_dims(dims, &shape))
+    }
+    if (!dims || !line || !parse_dims(dims, &shape)) {
         return gd_fail(err, GD_EINVAL, "fields are missing");
+    }
     int rc = gd_tensor_create(gd_dtype_from_name(dtype), &shape, 0, &tensor, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     if (!parse_data(line, gd_tensor_bytes_mut(tensor), gd_tensor_bytes(tensor))) {
         gd_tensor_unref(tensor);
         return gd_fail(err, GD_EINVAL, "the data do not fit the shape");
@@ -143,7 +153,7 @@ static int do_look(char *line, struct gd_err *err)
     }
     int rc = now.units ? GD_OK : gd_units_create(&now.units, err);
 
-    return rc ? rc : gd_units_look(now.units, now.cur, err);
+    return rc != GD_OK ? rc : gd_units_look(now.units, now.cur, err);
 }
 
 static int do_past(char *line, struct gd_err *err)
@@ -156,8 +166,9 @@ static int do_past(char *line, struct gd_err *err)
         return GD_OK;
     }
     int rc = gd_stats_compute(now.cur, NULL, NULL, &stats, err);
-    if (!rc)
+    if (rc == GD_OK) {
         gd_series_add(&now.series, &stats, strtoll(line, NULL, 10));
+    }
     now.has_series = true;
     return rc;
 }
@@ -173,8 +184,9 @@ static int do_scalar(char *line, struct gd_err *err)
 static bool scalar(void *ctx, const char *name, double *ret)
 {
     (void)ctx;
-    if (!now.has_scalar || strcmp(name, "loss") != 0)
+    if (!now.has_scalar || strcmp(name, "loss") != 0) {
         return false;
+    }
     *ret = now.scalar;
     return true;
 }
@@ -186,11 +198,12 @@ static bool compute(const struct gd_stats_options *options)
     bool alike = now.cur && now.prev && now.cur->dtype == now.prev->dtype &&
                  gd_shape_equal(&now.cur->shape, &now.prev->shape);
 
-    if (now.computed && memcmp(options, &now.options, sizeof(*options)) == 0)
+    if (now.computed && memcmp(options, &now.options, sizeof(*options)) == 0) {
         return true;
+    }
     now.options = *options;
-    now.computed =
-        now.cur && !gd_stats_compute(now.cur, alike ? now.prev : NULL, options, &now.stats, NULL);
+    now.computed = now.cur && gd_stats_compute(now.cur, alike ? now.prev : NULL, options,
+                                               &now.stats, NULL) == GD_OK;
     return now.computed;
 }
 
@@ -214,11 +227,13 @@ static void observe(const struct gd_condition_want *want, struct gd_observation 
         options.range[0] = want->range;
         ret->range = 0;
     }
-    if (!compute(&options))
+    if (!compute(&options)) {
         return;
+    }
     now.stats.units = now.stats.dead_units = 0;
-    if (now.units)
+    if (now.units) {
         gd_units_count(now.units, want->dead_steps, &now.stats.units, &now.stats.dead_units);
+    }
     ret->stats = &now.stats;
 }
 
@@ -248,19 +263,22 @@ static int do_judge(char *line, struct gd_err *err)
     size_t count = 0;
     int rc = gd_condition_find(next(&line), &condition, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     for (char *field; count < GD_MAX_CONDITION_PARAMS && (field = next(&line)); count++) {
         char *equals = strchr(field, '=');
-        if (!equals)
+        if (!equals) {
             return gd_fail(err, GD_EINVAL, "no = in %s", field);
+        }
         *equals = '\0';
         values[count] =
             (struct gd_condition_value){field, GD_PARAM_FLOAT, strtod(equals + 1, NULL)};
     }
     rc = gd_condition_check(condition, values, count, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     gd_condition_want(condition, values, count, &want);
     observe(&want, &seen);
     gd_condition_judge(condition, values, count, &seen, &verdict);
@@ -276,8 +294,9 @@ static int do_expr(char *line, struct gd_err *err)
     struct gd_expr *expr;
     int rc = gd_expr_parse(line, &expr, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     gd_condition_want_expr(expr, &want);
     observe(&want, &seen);
     gd_condition_judge_expr(expr, &seen, &verdict);
@@ -297,15 +316,17 @@ static int do_table(char *line, struct gd_err *err)
                gd_condition_selector(condition));
         for (int p = 0; p < condition->param_count; p++) {
             const struct gd_condition_param *param = &condition->param[p];
-            if (!param->hidden && param->has_default)
+            if (!param->hidden && param->has_default) {
                 printf(" %s=%g", param->name, param->value);
-            else if (!param->hidden)
+            } else if (!param->hidden) {
                 printf(" %s", param->name);
+            }
         }
         printf("\n");
     }
-    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++)
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
         printf("figure %s\n", gd_statistic_name((enum gd_statistic)i));
+    }
     return GD_OK;
 }
 
@@ -322,9 +343,11 @@ static int run(char *line, struct gd_err *err)
 {
     const char *name = next(&line);
 
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(name, commands[i].name) == 0)
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(name, commands[i].name) == 0) {
             return commands[i].run(line, err);
+        }
+    }
     return gd_fail(err, GD_EUSAGE, "no such command: %s", name);
 }
 
@@ -337,10 +360,12 @@ int main(void)
     while ((len = getline(&line, &cap, stdin)) > 0) {
         struct gd_err err;
 
-        if (line[len - 1] == '\n')
+        if (line[len - 1] == '\n') {
             line[len - 1] = '\0';
-        if (run(line, &err))
+        }
+        if (run(line, &err) != GD_OK) {
             printf("error %s\n", err.text);
+        }
     }
     free(line);
     gd_tensor_unref(now.cur);

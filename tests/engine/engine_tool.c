@@ -27,13 +27,16 @@ static char *next(char **line)
     /* A slice holds blanks: what starts with [ ends behind its ]. */
     char *start = *line, *end = start;
 
-    if (!start)
+    if (!start) {
         return NULL;
-    if (*start == '[')
+    }
+    if (*start == '[') {
         end = strchr(start, ']');
+    }
     end = end ? strchr(end, ' ') : NULL;
-    if (end)
+    if (end) {
         *end++ = '\0';
+    }
     *line = end;
     return start;
 }
@@ -41,12 +44,14 @@ static char *next(char **line)
 static bool parse_dims(const char *text, struct gd_shape *shape)
 {
     shape->rank = 0;
-    if (strcmp(text, "-") == 0)
+    if (strcmp(text, "-") == 0) {
         return true;
+    }
     for (char *end; shape->rank < GD_MAX_RANK; text = end + 1) {
         shape->dim[shape->rank++] = strtoll(text, &end, 10);
-        if (*end != ',')
+        if (*end != ',') {
             return *end == '\0';
+        }
     }
     return false;
 }
@@ -69,8 +74,9 @@ static void put_hex(const void *data, size_t size)
 {
     const unsigned char *bytes = data;
 
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         printf("%02x", bytes[i]);
+    }
     printf("\n");
 }
 
@@ -79,8 +85,9 @@ static int parse_slice(const char *text, struct gd_slice *slice, struct gd_err *
     size_t used, len = strlen(text);
     int rc = gd_slice_parse(text, len, &used, slice, err);
 
-    if (rc == GD_OK && used != len)
+    if (rc == GD_OK && used != len) {
         return gd_fail(err, GD_EINVAL, "text after the slice");
+    }
     return rc;
 }
 
@@ -102,18 +109,20 @@ static int parse_tensor(const char *dtype, const char *dims, const char *slice_t
     size_t size;
     int rc;
 
-    if (!dtype || !dims || !slice_text || !parse_dims(dims, &shape))
+    if (!dtype || !dims || !slice_text || !parse_dims(dims, &shape)) {
         return gd_fail(err, GD_EINVAL, "fields are missing");
+    }
     bytes = parse_hex(hex, &size);
     rc = gd_tensor_wrap(gd_dtype_from_name(dtype), &shape, bytes, size, free_bytes, NULL, &whole,
                         err);
-    if (rc) {
+    if (rc != GD_OK) {
         free(bytes);
         return rc;
     }
     rc = parse_slice(slice_text, &slice, err);
-    if (rc == GD_OK)
+    if (rc == GD_OK) {
         rc = gd_tensor_slice(whole, &slice, ret, err);
+    }
     gd_tensor_unref(whole);
     return rc;
 }
@@ -126,20 +135,25 @@ static int do_slice(char *line, struct gd_err *err)
     int64_t stride[GD_MAX_RANK];
     int rc;
 
-    if (!parse_dims(next(&line), &shape) || !line)
+    if (!parse_dims(next(&line), &shape) || !line) {
         return gd_fail(err, GD_EINVAL, "fields are missing");
+    }
     rc = parse_slice(line, &slice, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     gd_shape_strides(&shape, 4, stride);
     rc = gd_slice_apply(&slice, &shape, stride, &view, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    for (int i = 0; i < view.shape.rank; i++)
+    }
+    for (int i = 0; i < view.shape.rank; i++) {
         printf("%" PRId64 " ", view.shape.dim[i]);
+    }
     printf(":");
-    for (int i = 0; i < view.shape.rank; i++)
+    for (int i = 0; i < view.shape.rank; i++) {
         printf(" %" PRId64, view.stride[i]);
+    }
     printf(" : %" PRId64 "\n", view.offset);
     return GD_OK;
 }
@@ -150,8 +164,9 @@ static int do_take(char *line, struct gd_err *err)
     struct gd_tensor *tensor, *flat;
     int rc = parse_tensor(dtype, dims, slice, line, &tensor, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     rc = gd_tensor_contiguous(tensor, &flat, err);
     if (rc == GD_OK) {
         put_hex(flat->data, gd_tensor_bytes(flat));
@@ -169,8 +184,9 @@ static void parse_format(char *text, struct gd_format *format)
     for (int i = 0; i < 6; i++) {
         char *word = strtok_r(i ? NULL : text, ",", &save);
 
-        if (word)
+        if (word) {
             value[i] = strtol(word, NULL, 10);
+        }
     }
     format->precision = (int)value[0];
     format->threshold = value[1];
@@ -190,12 +206,14 @@ static int do_print(char *line, struct gd_err *err)
     struct gd_tensor *tensor;
     int rc = parse_tensor(dtype, dims, slice, line, &tensor, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     parse_format(options, &format);
     rc = gd_format_values(tensor, &format, &out, err);
-    if (rc == GD_OK)
+    if (rc == GD_OK) {
         printf("%s\n", gd_buf_text(&out));
+    }
     gd_buf_deinit(&out);
     gd_tensor_unref(tensor);
     return rc;
@@ -208,11 +226,13 @@ static int do_npy(char *line, struct gd_err *err)
     struct gd_shape shape;
     int rc;
 
-    if (!line || !parse_dims(line, &shape))
+    if (!line || !parse_dims(line, &shape)) {
         return gd_fail(err, GD_EINVAL, "fields are missing");
+    }
     rc = gd_npy_header(dtype, &shape, &out, err);
-    if (rc == GD_OK)
+    if (rc == GD_OK) {
         put_hex(out.data, out.len);
+    }
     gd_buf_deinit(&out);
     return rc;
 }
@@ -258,14 +278,18 @@ static int do_stats(char *line, struct gd_err *err)
     struct gd_stats stats;
     int rc = parse_tensor(dtype, dims, slice, hex, &cur, err);
 
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (line)
+    }
+    if (line) {
         rc = parse_tensor(dtype, dims, slice, line, &prev, err);
-    if (rc == GD_OK)
+    }
+    if (rc == GD_OK) {
         rc = gd_stats_compute(cur, prev, &options, &stats, err);
-    if (rc == GD_OK)
+    }
+    if (rc == GD_OK) {
         show_stats(&stats);
+    }
     gd_tensor_unref(cur);
     gd_tensor_unref(prev);
     return rc;
@@ -282,8 +306,9 @@ static int do_hist(char *line, struct gd_err *err)
 
     if (rc == GD_OK) {
         rc = gd_stats_histogram(tensor, lo, hi, bins, count, err);
-        for (size_t i = 0; rc == GD_OK && i < bins; i++)
+        for (size_t i = 0; rc == GD_OK && i < bins; i++) {
             printf("%" PRIu64 "\n", count[i]);
+        }
         gd_tensor_unref(tensor);
     }
     free(count);
@@ -302,13 +327,16 @@ static int do_line(char *line, struct gd_err *err)
 
     if (rc == GD_OK) {
         rc = gd_stats_compute(tensor, NULL, NULL, &stats, err);
-        if (rc == GD_OK && bins && stats.min <= stats.max)
+        if (rc == GD_OK && bins && stats.min <= stats.max) {
             rc = gd_stats_histogram(tensor, stats.min, stats.max, bins, count, err);
-        if (rc == GD_OK)
+        }
+        if (rc == GD_OK) {
             rc = gd_format_summary(tensor->dtype, &tensor->shape, &stats, bins ? count : NULL, bins,
                                    utf8[0] == '1', &out);
-        if (rc == GD_OK)
+        }
+        if (rc == GD_OK) {
             printf("%s\n", gd_buf_text(&out));
+        }
         gd_tensor_unref(tensor);
     }
     gd_buf_deinit(&out);
@@ -329,8 +357,9 @@ static int run(char *line, struct gd_err *err)
     const char *name = next(&line);
 
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (line && strcmp(name, commands[i].name) == 0)
+        if (line && strcmp(name, commands[i].name) == 0) {
             return commands[i].run(line, err);
+        }
     }
     return gd_fail(err, GD_EUSAGE, "no such command: %s", name);
 }
@@ -345,11 +374,13 @@ int main(void)
         struct gd_err err;
         int rc;
 
-        if (line[len - 1] == '\n')
+        if (line[len - 1] == '\n') {
             line[len - 1] = '\0';
+        }
         rc = run(line, &err);
-        if (rc)
+        if (rc != GD_OK) {
             printf("error %s: %s\n", gd_status_name(rc), err.text);
+        }
         printf(".\n");
         fflush(stdout);
     }

@@ -318,7 +318,7 @@ struct gd_tensor *fake_tensor(int count, float from)
     struct gd_tensor *tensor = NULL;
     float *values;
 
-    if (gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, NULL)) {
+    if (gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, NULL) != GD_OK) {
         return NULL;
     }
     values = (float *)(void *)gd_tensor_bytes_mut(tensor);

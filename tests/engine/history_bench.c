@@ -108,7 +108,7 @@ void hist_add(struct gd_history *history, const char *name, int64_t step, double
     struct gd_history_record record = hist_record(step, x);
     struct gd_err err = {0};
 
-    if (gd_history_add(history, &tensor, &record, &err)) {
+    if (gd_history_add(history, &tensor, &record, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
 }
@@ -126,7 +126,7 @@ struct gd_history *hist_create(uint64_t bytes)
     struct gd_history *history = NULL;
     struct gd_err err = {0};
 
-    if (gd_history_create(hist_path, bytes, &peer, &history, &err)) {
+    if (gd_history_create(hist_path, bytes, &peer, &history, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
     return history;
@@ -137,7 +137,7 @@ struct gd_history *hist_open_again(void)
     struct gd_history *history = NULL;
     struct gd_err err = {0};
 
-    if (gd_history_open(hist_path, &history, &err)) {
+    if (gd_history_open(hist_path, &history, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
     return history;

@@ -54,7 +54,7 @@ struct gd_session *connect_fake(struct gd_debugger *debugger, struct fake_target
     struct gd_session *session = NULL;
     struct gd_err err = {0};
 
-    if (gd_session_create(debugger, &fake->target, NULL, &session, &err)) {
+    if (gd_session_create(debugger, &fake->target, NULL, &session, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
     return session;

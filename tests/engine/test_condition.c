@@ -43,7 +43,7 @@ static void test_table(void **state)
         {"tensor_range", "TR", "all", 21, 6},
         {"activation_range", "AR", "activations", 21, 6},
     };
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         const struct gd_condition *condition = find(want[i].id);
         assert_ptr_equal(condition, find(want[i].abbr));
         assert_string_equal(gd_condition_selector(condition), want[i].selector);
@@ -51,8 +51,9 @@ static void test_table(void **state)
         assert_int_equal(condition->param_count, want[i].params);
         assert_true(condition->fires[0] && condition->look[0]);
     }
-    for (size_t i = 17; gd_condition_at(i); i++)
+    for (size_t i = 17; gd_condition_at(i); i++) {
         assert_int_equal(gd_condition_at(i)->wire, GD_WIRE_OWN);
+    }
     const struct gd_condition *condition;
     struct gd_err err;
     assert_ptr_equal(find("tl"), find("TL"));
@@ -135,8 +136,9 @@ static void test_encoding(void **state)
     assert_int_equal(gd_condition_encode(condition, VALUES(F("min_gt", 3)), 1, params), 4);
     assert_string_equal(params[0].name, "abs_mean_gt");
     assert_string_equal(params[3].name, "mean_gt");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         assert_int_equal(params[i].disabled, i != 2);
+    }
     assert_true(params[2].value == 3 && params[0].value == 0);
     assert_int_equal(gd_condition_encode(find("WNC"), VALUES(F("rtol", 0.5)), 1, params), 3);
     assert_true(!params[0].disabled && params[0].value == 0.5);
@@ -157,11 +159,12 @@ static unsigned evaluate(const char *condition, const struct gd_condition_value 
     struct gd_stats stats;
     struct gd_tensor *a, *b = NULL;
     struct gd_shape shape = {.rank = 1, .dim = {elements}};
-    size_t bytes = (size_t)elements * sizeof *cur;
+    size_t bytes = (size_t)elements * sizeof(*cur);
     assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, cur, bytes, NULL, NULL, &a, NULL), GD_OK);
-    if (prev)
+    if (prev) {
         assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, prev, bytes, NULL, NULL, &b, NULL),
                          GD_OK);
+    }
     gd_condition_want(found, values, count, &want);
     const struct gd_stats_options options = {
         .rtol = want.rtol, .atol = want.atol, .range_count = 1, .range = {want.range}};
@@ -170,7 +173,7 @@ static unsigned evaluate(const char *condition, const struct gd_condition_value 
     gd_tensor_unref(b);
     const struct gd_observation seen = {.stats = &stats, .value_step = -1};
     gd_condition_judge(found, values, count, &seen, &verdict);
-    memcpy(hits, verdict.param, sizeof verdict.param);
+    memcpy(hits, verdict.param, sizeof(verdict.param));
     *fired = verdict.outcome == GD_IS_HIT;
     return verdict.error;
 }
@@ -239,8 +242,9 @@ static void test_changes(void **state)
 static int sentences(const char *text)
 {
     int count = 0;
-    for (const char *p = text; *p; p++)
+    for (const char *p = text; *p; p++) {
         count += (*p == '.' || *p == ':' || *p == ';') && (p[1] == ' ' || p[1] == '\0');
+    }
     return count;
 }
 
@@ -253,22 +257,26 @@ static void test_entries(void **state)
         assert_true(condition->look[0] && sentences(condition->advice) >= 2);
         assert_true(condition->param_count <= GD_MAX_CONDITION_PARAMS);
         assert_true(condition->param_count <= GD_MAX_HIT_PARAMS);
-        for (size_t j = 0; (other = gd_condition_at(j)) && j < i; j++)
+        for (size_t j = 0; (other = gd_condition_at(j)) && j < i; j++) {
             assert_true(strcasecmp(condition->id, other->id) != 0 &&
                         strcasecmp(condition->abbr, other->abbr) != 0);
+        }
         for (int p = 0; p < condition->param_count; p++) {
             const struct gd_condition_param *param = &condition->param[p];
             static const char *const ends[] = {"_gt", "_ge", "_lt", "_le"};
             const char *end = strrchr(param->name, '_');
             assert_true(strlen(param->name) < sizeof((struct gd_hit_param *)0)->name);
-            if (param->statistic)
+            if (param->statistic) {
                 assert_string_equal(end, ends[param->op]);
-            if (condition->wire == GD_WIRE_OWN) /* nothing has to be given */
+            }
+            if (condition->wire == GD_WIRE_OWN) { /* nothing has to be given */
                 assert_true(param->has_default && (param->statistic || param->support));
-            if (param->has_default && !param->hidden)
+            }
+            if (param->has_default && !param->hidden) {
                 assert_int_equal(
                     gd_condition_check(condition, VALUES(F(param->name, param->value)), 1, NULL),
                     GD_OK);
+            }
         }
     }
 }
@@ -297,14 +305,15 @@ static void test_finding(void **state)
          "so on and so on and so on and so on and so on and so on and so on and so on",
          GD_ENOTFOUND, "WCL"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct gd_condition *condition = NULL;
         struct gd_err err = {0};
         assert_int_equal(gd_condition_find(cases[i].name, &condition, &err), cases[i].rc);
-        if (cases[i].rc)
+        if (cases[i].rc != GD_OK) {
             assert_true(!condition && strstr(err.text, cases[i].says));
-        else
+        } else {
             assert_string_equal(condition->abbr, cases[i].says);
+        }
     }
 }
 
@@ -395,9 +404,10 @@ static void triggers_are(const char *condition, const struct gd_condition_value 
     struct gd_comparison_of got[8];
     size_t used = gd_condition_triggers(find(condition), values, count, got, 8);
     assert_int_equal(used, wanted);
-    for (size_t i = 0; i < used; i++)
+    for (size_t i = 0; i < used; i++) {
         assert_true(got[i].statistic == want[i].statistic && got[i].op == want[i].op &&
                     got[i].value == want[i].value);
+    }
 }
 
 #define TESTS(...)                                                                                 \
@@ -470,7 +480,7 @@ static void test_triggers_miss_nothing(void **state)
     };
     const struct gd_condition *condition;
     for (size_t c = 0; (condition = gd_condition_at(c)); c++) {
-        for (size_t i = 0; i < 2 * sizeof records / sizeof *records; i++) {
+        for (size_t i = 0; i < 2 * sizeof(records) / sizeof(*records); i++) {
             struct gd_stats stats = records[i / 2];
             stats.has_prev = i % 2;
             stats.range_count = 1;
@@ -491,9 +501,10 @@ static void test_triggers_miss_nothing(void **state)
             }
             gd_condition_judge(condition, NULL, 0, &seen, &verdict);
             /* of units that were not asked for nothing is known */
-            if (verdict.outcome != GD_NO_HIT && !sent && !(want.needs & GD_NEED_UNITS))
+            if (verdict.outcome != GD_NO_HIT && !sent && !(want.needs & GD_NEED_UNITS)) {
                 fail_msg("%s, record %zu: %d is not sent", condition->abbr, i / 2,
                          (int)verdict.outcome);
+            }
         }
     }
 }
@@ -533,14 +544,14 @@ static void test_error_text(void **state)
 {
     (void)state;
     char text[256];
-    gd_hit_error_text(0, text, sizeof text);
+    gd_hit_error_text(0, text, sizeof(text));
     assert_string_equal(text, "");
-    gd_hit_error_text(GD_HIT_NAN | GD_HIT_NO_PREVIOUS, text, sizeof text);
+    gd_hit_error_text(GD_HIT_NAN | GD_HIT_NO_PREVIOUS, text, sizeof(text));
     assert_string_equal(text, "NaN, no value of the step before");
-    gd_hit_error_text(~0U, text, sizeof text);
+    gd_hit_error_text(~0U, text, sizeof(text));
     assert_non_null(strstr(text, "the figure is not defined here"));
     for (size_t size = 1; size < 40; size++) {
-        memset(text, 'x', sizeof text);
+        memset(text, 'x', sizeof(text));
         gd_hit_error_text(~0U, text, size);
         assert_int_equal(strlen(text), size - 1);
         assert_int_equal(text[size], 'x');

@@ -15,8 +15,9 @@ static struct gd_expr *parse(const char *text)
 {
     struct gd_expr *expr = NULL;
     struct gd_err err = {0};
-    if (gd_expr_parse(text, &expr, &err))
+    if (gd_expr_parse(text, &expr, &err) != GD_OK) {
         fail_msg("%s: %s", text, err.text);
+    }
     return expr;
 }
 
@@ -100,11 +101,12 @@ static void test_logic(void **state)
     double number = 2.5;
     const struct gd_observation seen = {
         .step = 42, .value_step = -1, .range = -1, .scalar = loss, .scalar_ctx = &number};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         unsigned error = 77;
         enum gd_truth truth = evaluate(cases[i].text, &seen, &error);
-        if (truth != cases[i].want)
+        if (truth != cases[i].want) {
             fail_msg("%s is %d, not %d", cases[i].text, (int)truth, (int)cases[i].want);
+        }
         assert_int_equal(truth == GD_UNKNOWN, error != 0);
     }
 }
@@ -164,10 +166,11 @@ static void test_lower_bounds(void **state)
     const struct gd_stats stats = {.count = 8, .nan = 2, .unknown = GD_UNKNOWN_ALL};
     const struct gd_observation seen = {.stats = &stats, .dtype = GD_FLOAT32, .range = -1};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         unsigned error;
-        if (evaluate(cases[i].text, &seen, &error) != cases[i].want)
+        if (evaluate(cases[i].text, &seen, &error) != cases[i].want) {
             fail_msg("%s is not as wanted", cases[i].text);
+        }
     }
 }
 
@@ -241,13 +244,14 @@ static void test_faults(void **state)
         {"max > 1 # x", 8, "operator is missing"},
         {"max > \xc3\xa9", 6, "missing before"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gd_expr *expr = NULL;
         struct gd_err err = {0};
         assert_int_equal(gd_expr_parse(cases[i].text, &expr, &err), GD_EINVAL);
         assert_null(expr);
-        if (err.offset != cases[i].offset || !strstr(err.text, cases[i].says))
+        if (err.offset != cases[i].offset || !strstr(err.text, cases[i].says)) {
             fail_msg("%s: %zu %s", cases[i].text, err.offset, err.text);
+        }
         assert_int_equal(gd_expr_parse(cases[i].text, &expr, NULL), GD_EINVAL);
     }
 }
@@ -257,12 +261,14 @@ static char *repeated(const char *before, size_t times, const char *middle, cons
     size_t a = strlen(before), b = strlen(behind), m = strlen(middle);
     char *text = malloc(times * (a + b) + m + 1), *p = text;
     assert_non_null(text);
-    for (size_t i = 0; i < times; i++, p += a)
+    for (size_t i = 0; i < times; i++, p += a) {
         memcpy(p, before, a);
+    }
     memcpy(p, middle, m);
     p += m;
-    for (size_t i = 0; i < times; i++, p += b)
+    for (size_t i = 0; i < times; i++, p += b) {
         memcpy(p, behind, b);
+    }
     *p = '\0';
     return text;
 }
@@ -274,8 +280,9 @@ static void limit_is(const char *before, const char *middle, const char *behind,
         struct gd_expr *expr = NULL;
         struct gd_err err;
         assert_int_equal(gd_expr_parse(text, &expr, &err), times == most ? GD_OK : GD_EINVAL);
-        if (times > most)
+        if (times > most) {
             assert_non_null(strstr(err.text, "deeper than 256"));
+        }
         gd_expr_destroy(expr);
         free(text);
     }
@@ -379,18 +386,21 @@ static void test_simple(void **state)
         {"min(max, 3)", 0, {{0}}},
         {"step", 0, {{0}}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gd_comparison_of got[8];
         struct gd_expr *expr = parse(cases[i].text);
         size_t count = gd_expr_simple(expr, got, 8);
-        if (count != cases[i].count)
+        if (count != cases[i].count) {
             fail_msg("%s: %zu comparisons", cases[i].text, count);
-        for (size_t j = 0; j < count; j++)
+        }
+        for (size_t j = 0; j < count; j++) {
             assert_true(got[j].statistic == cases[i].of[j].statistic &&
                         got[j].op == cases[i].of[j].op && got[j].value == cases[i].of[j].value);
-        if (count > 1)
+        }
+        if (count > 1) {
             assert_int_equal(gd_expr_simple(expr, got, count - 1),
                              0); /* half of it would be wrong */
+        }
         gd_expr_destroy(expr);
     }
 }

@@ -59,8 +59,9 @@ static void byte_counts(void **state)
     char text[32];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_string_equal(gd_format_bytes(cases[i].bytes, text, sizeof(text)), cases[i].text);
+    }
 }
 
 /* A view of stride 0: more elements than any machine has memory for. */
@@ -153,8 +154,9 @@ static void digits_of_hard_numbers(void **state)
         gd_decimal_digits(&parts, 0, 0, &d);
         assert_int_equal(d.count, strlen(cases[i].digits));
         assert_int_equal(d.exponent, cases[i].exponent);
-        for (int k = 0; k < d.count; k++)
+        for (int k = 0; k < d.count; k++) {
             assert_int_equal(d.digit[k] + '0', cases[i].digits[k]);
+        }
     }
 }
 

@@ -34,7 +34,7 @@ static gd_node_id add(struct gd_graph *graph, const char *name, const char *type
     struct gd_err err = {0};
     int rc = gd_graph_add(graph, &desc, &id, &err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         fail_msg("%s: %s", name, err.text);
     }
     return id;
@@ -521,7 +521,7 @@ static void expect_find(const struct gd_graph *graph, const char *name, int code
     gd_node_id id;
 
     assert_int_equal(gd_graph_find(graph, name, &id, &err), code);
-    if (code) {
+    if (code != GD_OK) {
         assert_non_null(strstr(err.text, text));
     } else {
         assert_string_equal(gd_graph_name(graph, id), text);
@@ -609,7 +609,7 @@ static int build_small(struct gd_graph *graph)
     char name[64], wire[64];
     int rc = gd_graph_subgraph(graph, "g", true, NULL, &err);
 
-    for (int i = 0; !rc && i < 300; i++) {
+    for (int i = 0; rc == GD_OK && i < 300; i++) {
         struct gd_node_desc desc = {.name = name,
                                     .wire_name = i % 3 ? NULL : wire,
                                     .type = i % 2 ? "A" : "B",
@@ -624,14 +624,14 @@ static int build_small(struct gd_graph *graph)
         snprintf(name, sizeof(name), "scope%d/deeper%d/node%d", i % 5, i % 50, i);
         snprintf(wire, sizeof(wire), "wire%d", i);
         rc = gd_graph_add(graph, &desc, NULL, &err);
-        if (!rc) {
+        if (rc == GD_OK) {
             rc = gd_graph_connect(graph, (gd_node_id)i, &edge, 1, &err);
         }
-        if (!rc && i % 100 == 0) {
+        if (rc == GD_OK && i % 100 == 0) {
             rc = gd_graph_commit(graph, &err);
         }
     }
-    return rc ? rc : gd_graph_commit(graph, &err);
+    return rc != GD_OK ? rc : gd_graph_commit(graph, &err);
 }
 
 static void test_memory_limit(void **state)
@@ -649,7 +649,7 @@ static void test_memory_limit(void **state)
         int rc, found = 0;
 
         graph = NULL;
-        if (gd_graph_create(max, &graph, NULL)) {
+        if (gd_graph_create(max, &graph, NULL) != GD_OK) {
             assert_null(graph);
             continue;
         }

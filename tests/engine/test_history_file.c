@@ -269,7 +269,7 @@ static struct gd_history *create_in_state(const char *program)
     struct gd_err err = {0};
 
     snprintf(peer.program, sizeof(peer.program), "%s", program);
-    if (gd_history_create(NULL, 64 * KIB, &peer, &history, &err)) {
+    if (gd_history_create(NULL, 64 * KIB, &peer, &history, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
     return history;

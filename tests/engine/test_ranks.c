@@ -233,7 +233,7 @@ static void go(struct bench *bench, enum gd_run_kind kind, int64_t count)
     struct gd_run run = {.kind = kind, .count = count, .node = GD_NO_NODE};
     struct gd_err err = {0};
 
-    if (gd_ranks_resume(bench->debugger->current, &run, &err)) {
+    if (gd_ranks_resume(bench->debugger->current, &run, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
 }

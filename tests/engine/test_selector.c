@@ -157,13 +157,13 @@ static void test_cases(void **state)
         char have[NODES + 1];
         int rc = gd_selector_parse(cases[i].text, &selector, &err);
 
-        if (!rc) {
+        if (rc == GD_OK) {
             rc = gd_selector_resolve(selector, graph, &ids, &count, &err);
         }
         if (rc != cases[i].code) {
             fail_msg("%s: code %d, %s", cases[i].text, rc, err.text);
         }
-        if (rc) {
+        if (rc != GD_OK) {
             if (!strstr(err.text, cases[i].result)) {
                 fail_msg("%s: %s", cases[i].text, err.text);
             }

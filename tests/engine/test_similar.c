@@ -34,13 +34,15 @@ static size_t least(size_t a, size_t b)
 /* The definition. */
 static size_t by_recursion(const char *a, size_t n, const char *b, size_t m)
 {
-    if (n == 0 || m == 0)
+    if (n == 0 || m == 0) {
         return n + m;
+    }
     size_t best = by_recursion(a, n - 1, b, m - 1) + (a[n - 1] != b[m - 1]);
     best = least(best, by_recursion(a, n - 1, b, m) + 1);
     best = least(best, by_recursion(a, n, b, m - 1) + 1);
-    if (n > 1 && m > 1 && a[n - 1] == b[m - 2] && a[n - 2] == b[m - 1])
+    if (n > 1 && m > 1 && a[n - 1] == b[m - 2] && a[n - 2] == b[m - 1]) {
         best = least(best, by_recursion(a, n - 2, b, m - 2) + 1);
+    }
     return best;
 }
 
@@ -48,8 +50,9 @@ static size_t by_recursion(const char *a, size_t n, const char *b, size_t m)
 static size_t word(unsigned number, char *ret)
 {
     size_t len = 0;
-    for (; number; number = (number - 1) / 3)
+    for (; number; number = (number - 1) / 3) {
         ret[len++] = (char)('a' + (number - 1) % 3);
+    }
     ret[len] = '\0';
     return len;
 }
@@ -62,9 +65,10 @@ static void test_all_short_words(void **state)
         for (unsigned j = 0; j <= 120; j++) {
             size_t n = word(i, a), m = word(j, b), want = by_recursion(a, n, b, m);
             assert_int_equal(gd_similar_distance(a, b), want);
-            for (size_t limit = 0; limit < 5; limit++)
+            for (size_t limit = 0; limit < 5; limit++) {
                 assert_int_equal(gd_similar_within(a, n, b, m, limit),
                                  want > limit ? limit + 1 : want);
+            }
         }
     }
 }
@@ -73,8 +77,8 @@ static void test_long_names(void **state)
 {
     char a[GD_SIMILAR_LONGEST + 2], b[GD_SIMILAR_LONGEST + 2];
     (void)state;
-    memset(a, 'a', sizeof a);
-    memset(b, 'b', sizeof b);
+    memset(a, 'a', sizeof(a));
+    memset(b, 'b', sizeof(b));
     a[GD_SIMILAR_LONGEST] = b[GD_SIMILAR_LONGEST] = '\0';
     assert_int_equal(gd_similar_distance(a, b), GD_SIMILAR_LONGEST);
     assert_int_equal(gd_similar_within(a, GD_SIMILAR_LONGEST, b, GD_SIMILAR_LONGEST, 7), 8);

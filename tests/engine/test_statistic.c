@@ -112,7 +112,7 @@ static const struct {
     {GD_STAT_RISE, "rise", 0.25, ALL},
     {GD_STAT_AGE, "age", 3, 0, 0, 0},
 };
-#define FIGURES (sizeof figures / sizeof *figures)
+#define FIGURES (sizeof(figures) / sizeof(*figures))
 
 static void test_values(void **state)
 {
@@ -124,8 +124,9 @@ static void test_values(void **state)
         unsigned error = 77;
         assert_true(gd_statistic_value(figures[i].statistic, &seen, &value, &error));
         assert_int_equal(error, 0);
-        if (value != figures[i].want)
+        if (value != figures[i].want) {
             fail_msg("%s is %g", figures[i].name, value);
+        }
     }
 }
 
@@ -134,10 +135,12 @@ static void lacks(enum gd_statistic statistic, const struct gd_observation *seen
     unsigned error = 77;
     double value = -77;
     bool known = gd_statistic_value(statistic, seen, &value, &error);
-    if (known != (want == 0) || error != want)
+    if (known != (want == 0) || error != want) {
         fail_msg("%s: error %u, not %u", gd_statistic_name(statistic), error, want);
-    if (!known)
+    }
+    if (!known) {
         assert_true(value == -77);
+    }
     assert_false(known && isnan(value));
 }
 
@@ -199,10 +202,11 @@ static void test_what_is_missing(void **state)
               needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS | GD_HIT_NO_MEMORY : 0);
         seen = observe(&stats);
         stats.has_prev = true;
-        for (seen.range = -1; seen.range < 20; seen.range++)
+        for (seen.range = -1; seen.range < 20; seen.range++) {
             lacks(figures[i].statistic, &seen,
                   (needs & GD_NEED_RANGE) && (seen.range < 0 || seen.range > 1) ? GD_HIT_NO_FIGURE
                                                                                 : 0);
+        }
         seen.range = 1;
         seen.series = NULL;
         lacks(figures[i].statistic, &seen, needs & GD_NEED_SERIES ? GD_HIT_NO_HISTORY : 0);
@@ -232,8 +236,9 @@ static void test_no_value(void **state)
         seen.error = 0;
         lacks(figures[i].statistic, &seen, GD_HIT_NO_VALUE);
         seen.dtype = GD_STRING;
-        if (!age)
+        if (!age) {
             lacks(figures[i].statistic, &seen, GD_HIT_NOT_NUMBERS);
+        }
     }
     lacks(GD_STAT_NONE, &seen, GD_HIT_NO_FIGURE);
     lacks(GD_STAT_TOTAL, &seen, GD_HIT_NO_FIGURE);
@@ -270,7 +275,7 @@ static void test_names(void **state)
         enum gd_statistic statistic = figures[i].statistic;
         assert_string_equal(gd_statistic_name(statistic), figures[i].name);
         assert_true(gd_statistic_text(statistic)[0] != '\0');
-        assert_true(strlen(figures[i].name) < sizeof name);
+        assert_true(strlen(figures[i].name) < sizeof(name));
         memcpy(name, figures[i].name, strlen(figures[i].name) + 1);
         char *of = strchr(name, '(');
         if (of) {
@@ -305,8 +310,9 @@ static void test_series(void **state)
 {
     (void)state;
     struct gd_series series = {0};
-    for (int i = 1; i <= 10; i++)
+    for (int i = 1; i <= 10; i++) {
         add(&series, i, i);
+    }
     assert_int_equal(series.seen, 10);
     assert_true(fabs(series.abs_mean - 5.5) < 1e-12 && fabs(series.norm - 5.5) < 1e-12);
     assert_true(fabs(series.abs_mean_var - 8.25) < 1e-12);
@@ -344,8 +350,9 @@ static void test_rise(void **state)
     assert_true(rise_after(&series, 100) == 1); /* one value alone is no rise */
     add(&series, 30, 3);
     assert_true(rise_after(&series, 50) == 7.5);
-    for (int i = 4; i < 13; i++)
+    for (int i = 4; i < 13; i++) {
         add(&series, 50 + i, i);
+    }
     assert_true(rise_after(&series, 90) == 61.0 / 40);
     add(&sunk, -1, 1);
     add(&sunk, 40, 2);
@@ -378,8 +385,9 @@ static void test_a_loss_that_has_come_down(void **state)
     assert_true(after(GD_STAT_MEAN_Z_SCORE, &jumps, 0.02) < 6);
     assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.5) > 3);
     assert_true(after(GD_STAT_MEAN_Z_SCORE, &smooth, 0.5) > 6);
-    for (int i = 101; i <= 1500; i++)
+    for (int i = 101; i <= 1500; i++) {
         add(&smooth, 1e-3 + 1e-5 * (i % 7), i);
+    }
     assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.05) > 3); /* where it was is long ago */
 }
 
@@ -395,9 +403,10 @@ static void test_series_leaves_out(void **state)
         {.count = 2, .mean = 1, .abs_mean = 1, .sum_sq = INFINITY},
         {.count = 2, .mean = INFINITY, .abs_mean = INFINITY, .sum_sq = 1},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         gd_series_add(&series, &bad[i], (int64_t)i);
-    assert_memory_equal(&series, &empty, sizeof series);
+    }
+    assert_memory_equal(&series, &empty, sizeof(series));
     for (int i = 0; i < 200; i++) { /* whatever comes, what is kept stays finite */
         double sizes[] = {1e-300, 1e150, 0, 1e-320, 1e153};
         add(&series, sizes[i % 5], i);

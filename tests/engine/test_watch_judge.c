@@ -19,7 +19,7 @@ static bool report_value(struct watch_bench *bench, gd_node_id node, bool exact,
     struct gd_stats stats = bench_stats(4, value);
     char why[200];
     return bench_report(bench, bench_plan(bench, node, 0, exact, NULL), node, 0, step, &stats, 0,
-                        why, sizeof why);
+                        why, sizeof(why));
 }
 
 static void test_hit(void **state)
@@ -33,7 +33,7 @@ static void test_hit(void **state)
     assert_false(report_value(bench, N_LOG, true, 1, 2.5));
     assert_int_equal(bench->hit_count, 0);
     const struct fake_plan *plan = bench_plan(bench, N_LOG, 0, true, NULL);
-    assert_true(bench_report(bench, plan, N_LOG, 1, 3, &stats, 0, why, sizeof why));
+    assert_true(bench_report(bench, plan, N_LOG, 1, 3, &stats, 0, why, sizeof(why)));
     assert_string_equal(why, "watchpoint 1 (TO) on net/Log-op3:1");
     assert_int_equal(bench->hit_count, 1);
     const struct gd_hit *hit = &bench->hits[0];
@@ -51,10 +51,10 @@ static void test_hit(void **state)
     assert_int_equal(watch->hits, 1);
     assert_int_equal(watch->checks, 2);
     /* Once a step, however often it is reported. */
-    assert_false(bench_report(bench, plan, N_LOG, 1, 3, &stats, 0, why, sizeof why));
+    assert_false(bench_report(bench, plan, N_LOG, 1, 3, &stats, 0, why, sizeof(why)));
     assert_string_equal(why, "");
     assert_int_equal(bench->hit_count, 1);
-    assert_true(bench_report(bench, plan, N_LOG, 1, 4, &stats, 0, why, sizeof why));
+    assert_true(bench_report(bench, plan, N_LOG, 1, 4, &stats, 0, why, sizeof(why)));
     assert_int_equal(watch->hits, 2);
     bench_free(bench);
 }
@@ -102,7 +102,7 @@ static void test_ranges(void **state)
     stats.in_range[0] = 9;
     stats.in_range[1] = 1;
     assert_true(bench_report(bench, bench_plan(bench, N_RELU, 0, false, NULL), N_RELU, 0, 1, &stats,
-                             0, why, sizeof why));
+                             0, why, sizeof(why)));
     assert_int_equal(bench->hit_count, 1);
     assert_int_equal(bench->hits[0].watchpoint, 2);
     assert_true(bench->hits[0].param[2].actual_value == 10);
@@ -115,8 +115,9 @@ static void test_not_checked(void **state)
     (void)state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
     const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
-    for (int step = 1; step <= 3; step++)
+    for (int step = 1; step <= 3; step++) {
         assert_false(report_value(bench, N_RELU, false, step, NAN));
+    }
     assert_int_equal(bench->hit_count, 1); /* told once */
     assert_int_equal(bench->hits[0].error, GD_HIT_NAN);
     assert_int_equal(watch->unclear, 3);
@@ -129,7 +130,7 @@ static void test_not_checked(void **state)
     assert_int_equal(bench->hit_count, 3);
     char why[8];
     assert_false(bench_report(bench, bench_plan(bench, N_RELU, 0, false, NULL), N_RELU, 0, 7, NULL,
-                              GD_HIT_NOT_CAPTURED, why, sizeof why));
+                              GD_HIT_NOT_CAPTURED, why, sizeof(why)));
     assert_int_equal(bench->hits[3].error, GD_HIT_NOT_CAPTURED);
     bench_free(bench);
 }
@@ -192,7 +193,7 @@ static void test_previous_not_finite(void **state)
     for (int excluded = 0; excluded < 2; excluded++) {
         const struct fake_plan *plan = bench_plan(bench, N_WEIGHT, 0, false, NULL);
         assert_int_equal(
-            bench_report(bench, plan, N_WEIGHT, 0, 5 + excluded, &stats, 0, why, sizeof why),
+            bench_report(bench, plan, N_WEIGHT, 0, 5 + excluded, &stats, 0, why, sizeof(why)),
             excluded);
         assert_int_equal(bench->hit_count, excluded + 1);
         assert_int_equal(bench->hits[excluded].error, excluded ? 0 : GD_HIT_PREVIOUS_NOT_FINITE);
@@ -215,7 +216,7 @@ static void test_temporary(void **state)
         {.plan = plan, .node = N_CONV, .shape = &shape, .stats = &stats, .value_step = 1}};
     struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE};
     char why[200];
-    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof why));
+    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof(why)));
     assert_int_equal(bench->hit_count, 1); /* the first in execution order, and no more */
     assert_int_equal(bench->hits[0].node, N_CONV);
     assert_non_null(gd_watchpoint_at(bench->debugger, number));
@@ -223,7 +224,7 @@ static void test_temporary(void **state)
     assert_null(gd_watchpoint_at(bench->debugger, number));
     assert_int_equal(bench->fake->plan_count, 0);
     /* A second report that was on its way: nobody is left to judge it. */
-    assert_false(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof why));
+    assert_false(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof(why)));
     bench_free(bench);
 }
 
@@ -256,11 +257,11 @@ static void test_excluded(void **state)
     assert_int_equal(gd_exclude_add(bench->debugger, "Log-op3", NULL), GD_OK);
     const struct fake_plan *plan = bench_plan(bench, N_LOG, 0, false, NULL);
     stats.nan = 1;
-    assert_false(bench_report(bench, plan, N_LOG, 0, 1, &stats, 0, why, sizeof why));
+    assert_false(bench_report(bench, plan, N_LOG, 0, 1, &stats, 0, why, sizeof(why)));
     assert_false(report_value(bench, N_LOG, false, 2, NAN));
     assert_int_equal(bench->hit_count, 0);
     stats.max = 6;
-    assert_true(bench_report(bench, plan, N_LOG, 0, 3, &stats, 0, why, sizeof why));
+    assert_true(bench_report(bench, plan, N_LOG, 0, 3, &stats, 0, why, sizeof(why)));
     assert_int_equal(bench->hit_count, 1);
     assert_int_equal(bench->hits[0].watchpoint, 2);
     bench_free(bench);
@@ -282,8 +283,9 @@ static gd_node_id add_operator(struct gd_session *session, const char *name, uin
     gd_node_id node;
     struct gd_edge edge = {.node = input};
     assert_int_equal(gd_graph_add(session->graph, &desc, &node, NULL), GD_OK);
-    if (input != GD_NO_NODE)
+    if (input != GD_NO_NODE) {
         assert_int_equal(gd_graph_connect(session->graph, node, &edge, 1, NULL), GD_OK);
+    }
     return node;
 }
 
@@ -311,11 +313,11 @@ static void test_intended(void **state)
         {log, &masked, true}, {mask, &masked, false}, {sum, &masked, false}, {sum, &nan, true},
         {sum, &large, true},  {mask, &nan, true},     {sum, &loss, true},
     };
-    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
         char why[200];
         const struct fake_plan *plan = bench_plan(bench, reports[i].node, 0, true, NULL);
         assert_int_equal(bench_report(bench, plan, reports[i].node, 0, (int64_t)i + 1,
-                                      reports[i].stats, 0, why, sizeof why),
+                                      reports[i].stats, 0, why, sizeof(why)),
                          reports[i].fires);
     }
     const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
@@ -339,12 +341,12 @@ static void test_steps_in_a_row(void **state)
     assert_int_equal(gd_condition_find("TZ", &spec.condition, &err), GD_OK);
     assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, &err), GD_OK);
     bench_run(bench);
-    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
         char why[200];
         struct gd_stats stats = bench_stats(4, reports[i].zero ? 0 : 1);
         const struct fake_plan *plan = bench_plan(bench, N_RELU, 0, false, NULL);
         assert_int_equal(
-            bench_report(bench, plan, N_RELU, 0, reports[i].step, &stats, 0, why, sizeof why),
+            bench_report(bench, plan, N_RELU, 0, reports[i].step, &stats, 0, why, sizeof(why)),
             reports[i].fires);
     }
     bench_free(bench);
@@ -364,14 +366,16 @@ static void test_order(void **state)
     struct gd_watch_value values[6];
     struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE};
     char why[200];
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         values[i] = (struct gd_watch_value){
             .plan = plan, .node = nodes[i], .shape = &shape, .stats = &stats, .value_step = 1};
-    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 6, why, sizeof why));
+    }
+    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 6, why, sizeof(why)));
     assert_string_equal(why, "watchpoint 1 (TO) on w1.weight:0");
     assert_int_equal(bench->hit_count, 6);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         assert_int_equal(bench->hits[i].node, want[i]);
+    }
     bench_free(bench);
 }
 
@@ -400,11 +404,13 @@ static void test_series(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     (void)state;
     bench_must_watch(bench, "SC on ReLU-op2");
-    for (int step = 1; step <= 15; step++)
+    for (int step = 1; step <= 15; step++) {
         assert_false(report_value(bench, N_RELU, false, step, step % 2 ? 1 : 1.1));
+    }
     int told = bench->hit_count;
-    for (int i = 0; i < told; i++)
+    for (int i = 0; i < told; i++) {
         assert_int_equal(bench->hits[i].error, GD_HIT_NO_HISTORY);
+    }
     assert_int_equal(told, 1);
     bench_must_watch(bench, "TO on Conv-op1"); /* what was learned outlives a change of the list */
     gd_session_on_graph(bench->session);
@@ -460,7 +466,7 @@ static void test_series_where_nan_is_normal(void **state)
         stats.count = 5;
         stats.nan = 1;
         const struct fake_plan *plan = bench_plan(bench, N_RELU, 0, false, NULL);
-        assert_int_equal(bench_report(bench, plan, N_RELU, 0, step, &stats, 0, why, sizeof why),
+        assert_int_equal(bench_report(bench, plan, N_RELU, 0, step, &stats, 0, why, sizeof(why)),
                          last);
     }
     assert_int_equal(bench->hits[0].error, GD_HIT_NO_HISTORY);
@@ -489,7 +495,7 @@ static void test_scalar_in_plan(void **state)
     bench_run(bench);
     gd_session_on_scalar(bench->session, "loss", NAN, 2); /* the plan is what counts */
     assert_int_equal(bench->hit_count, 0);
-    assert_true(gd_session_on_watch_values(bench->session, &moment, &value, 1, why, sizeof why));
+    assert_true(gd_session_on_watch_values(bench->session, &moment, &value, 1, why, sizeof(why)));
     assert_string_equal(why, "watchpoint 1 (LN) on loss");
     assert_true(bench->hits[0].is_scalar);
     assert_string_equal(bench->hits[0].node_name, "loss");
@@ -522,8 +528,9 @@ static void test_scalar_event(void **state)
 static void delete_it(void *ctx, const struct gd_event *event)
 {
     struct watch_bench *bench = ctx;
-    if (event->type == GD_EV_HIT)
+    if (event->type == GD_EV_HIT) {
         gd_watchpoint_delete(bench->debugger, event->hit->watchpoint, NULL);
+    }
 }
 
 static void test_deleted_meanwhile(void **state)

@@ -25,10 +25,12 @@ static bool failed;
 
 static bool fails(void)
 {
-    if (countdown < 0)
+    if (countdown < 0) {
         return false;
-    if (countdown-- > 0)
+    }
+    if (countdown-- > 0) {
         return false;
+    }
     failed = true;
     return true;
 }
@@ -94,7 +96,7 @@ static void report_all(struct watch_bench *bench)
     for (size_t i = 0; i < bench->fake->plan_count; i++) {
         const struct fake_plan *plan = &bench->fake->plans[i];
         size_t count = plan->count < 32 ? plan->count : 32;
-        for (size_t k = 0; k < count; k++)
+        for (size_t k = 0; k < count; k++) {
             values[k] = (struct gd_watch_value){.plan = plan->id,
                                                 .node = plan->items[k].node,
                                                 .slot = plan->items[k].slot,
@@ -102,6 +104,7 @@ static void report_all(struct watch_bench *bench)
                                                 .dtype = GD_FLOAT32,
                                                 .shape = &shape,
                                                 .stats = &stats};
+        }
         gd_session_on_watch_values(bench->session, &moment, values, count, NULL, 0);
     }
 }
@@ -131,11 +134,13 @@ static void answer(struct fake_target *fake, const struct gd_tensor_ref *ref, gd
 
 static void check_works(struct watch_bench *bench)
 {
-    while (bench->debugger->watchpoints)
+    while (bench->debugger->watchpoints) {
         gd_watchpoint_delete(bench->debugger, bench->debugger->watchpoints->number, NULL);
+    }
     assert_int_equal(bench->fake->plan_count, 0);
-    while (gd_exclude_at(bench->debugger, 0))
+    while (gd_exclude_at(bench->debugger, 0)) {
         gd_exclude_delete(bench->debugger, gd_exclude_at(bench->debugger, 0), NULL);
+    }
     bench->hit_count = 0;
     struct gd_watch_spec spec = spec_of("TO", "all");
     assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL), GD_OK);
@@ -160,8 +165,9 @@ static void test_each_allocation(void **state)
         wanted += gd_watch_recheck(bench->session, done, &answers, NULL) == GD_OK;
         report_all(bench);
         wanted += gd_watch_costs(bench->debugger, take_total, &answers, NULL) == GD_OK;
-        if (bench->fake->costs_fn)
+        if (bench->fake->costs_fn) {
             bench->fake->costs_fn(bench->fake->costs_ctx, NULL, 0, NULL);
+        }
         countdown = -1;
         assert_int_equal(answers, wanted);
         check_works(bench);

@@ -17,10 +17,12 @@
 static bool has_trigger(const struct gd_watch_item *item, enum gd_statistic statistic,
                         enum gd_comparison op, double value)
 {
-    for (size_t i = 0; i < item->trigger_count; i++)
+    for (size_t i = 0; i < item->trigger_count; i++) {
         if (item->triggers[i].test.statistic == statistic && item->triggers[i].test.op == op &&
-            item->triggers[i].test.value == value)
+            item->triggers[i].test.value == value) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -80,9 +82,10 @@ static void test_merged(void **state)
     assert_true(has_trigger(item, GD_STAT_RANGE_PERCENTAGE, GD_CMP_LT, 10));
     for (size_t i = 0; i < item->trigger_count; i++) {
         const struct gd_watch_trigger *trigger = &item->triggers[i];
-        if (trigger->test.statistic == GD_STAT_RANGE_PERCENTAGE)
+        if (trigger->test.statistic == GD_STAT_RANGE_PERCENTAGE) {
             assert_true(item->options->range[trigger->range].lo ==
                         (trigger->test.op == GD_CMP_LT ? 0 : -1));
+        }
     }
     /* One that looks for NaN takes the others along: the tensor is read once. */
     bench_must_watch(bench, "TO on ReLU-op2");
@@ -160,10 +163,11 @@ static void test_options_that_do_not_agree(void **state)
     bench_must_watch(bench, "WNC rtol=0.2 on w1.weight");
     bench_must_watch(bench, "WCL on w1.weight"); /* has no tolerance: joins the first */
     assert_int_equal(bench_items(bench, N_WEIGHT, 0), 2);
-    for (size_t i = 0; i < bench->fake->plan_count; i++)
+    for (size_t i = 0; i < bench->fake->plan_count; i++) {
         assert_int_equal(bench->fake->plans[i].count, 1); /* a plan has a tensor once */
+    }
     for (int i = 0; i < 18; i++) {
-        snprintf(line, sizeof line,
+        snprintf(line, sizeof(line),
                  "TR range_start_inclusive=%d range_end_inclusive=100 range_percentage_lt=1 on "
                  "ReLU-op2",
                  i % 17);
@@ -297,15 +301,18 @@ static void note_watched(const struct watch_bench *bench, uint32_t limit, char *
                                bench_plan(bench, node, 0, true, NULL) != NULL,
                                bench_plan(bench, node, 0, false, NULL) != NULL,
                                bench_items(bench, node, 0), bench_items(bench, node, 1));
-        for (uint32_t i = 0; i < watching_covers_of(w, node, &sites) && at < size; i++)
+        for (uint32_t i = 0; i < watching_covers_of(w, node, &sites) && at < size; i++) {
             at += (size_t)snprintf(text + at, size - at, "+%u", sites[i]);
+        }
     }
-    for (size_t i = 0; i < w->cover_count && at < size; i++)
+    for (size_t i = 0; i < w->cover_count && at < size; i++) {
         at += (size_t)snprintf(text + at, size - at, " %zu %zu", w->covers[i].node_count,
                                w->covers[i].sum.expected);
-    for (size_t i = 0; i < w->tensor_count && at < size; i++)
+    }
+    for (size_t i = 0; i < w->tensor_count && at < size; i++) {
         at += (size_t)snprintf(text + at, size - at, " %u.%u", w->tensors[i].node,
                                w->tensors[i].slot);
+    }
     assert_true(at < size);
 }
 
@@ -439,7 +446,7 @@ static void test_pending(void **state)
     struct gd_session *other = bench_connect(bench, BENCH_PLANS, &fake);
     for (int part = 0; part < 3; part++) {
         char name[32];
-        snprintf(name, sizeof name, "part/op%d", part);
+        snprintf(name, sizeof(name), "part/op%d", part);
         bench_add(other, name, "X", (uint32_t)part, GD_FLOAT32, 1);
         gd_graph_commit(other->graph, NULL);
         gd_session_on_graph(other);
@@ -535,7 +542,7 @@ static void test_no_capability(void **state)
     bench_free(bench);
     bench = bench_make(BENCH_PLANS);
     assert_int_equal(bench_watch(bench, "OO on all", &err), GD_EUNSUPPORTED);
-    snprintf(bench->session->peer.device, sizeof bench->session->peer.device, "Ascend910");
+    snprintf(bench->session->peer.device, sizeof(bench->session->peer.device), "Ascend910");
     assert_int_equal(bench_watch(bench, "OO on all", &err), GD_EUNSUPPORTED); /* needs a flag */
     bench->debugger->settings.evaluate = GD_EVALUATE_REMOTE;
     assert_int_equal(bench_watch(bench, "TO on all", &err), GD_EUNSUPPORTED);
@@ -550,7 +557,7 @@ static void test_big(void **state)
     char name[64];
     (void)state;
     for (uint32_t i = 0; i < 100000; i++) {
-        snprintf(name, sizeof name, "big/block%u/%s-op%u", i / 100, i % 10 ? "Add" : "Mul", i);
+        snprintf(name, sizeof(name), "big/block%u/%s-op%u", i / 100, i % 10 ? "Add" : "Mul", i);
         bench_add(bench->session, name, i % 10 ? "Add" : "Mul", 10 + i, GD_FLOAT32, 1);
     }
     assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);

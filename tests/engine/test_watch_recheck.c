@@ -38,10 +38,11 @@ static void answer_stats(struct fake_target *fake, const struct gd_tensor_ref *r
     struct gd_err err;
     (void)fake;
     gd_fail(&err, GD_ENODATA, "not computed in this step");
-    if (ref->node == N_UNKNOWN)
+    if (ref->node == N_UNKNOWN) {
         fn(ctx, GD_DT_NONE, NULL, NULL, -1, &err);
-    else
+    } else {
         fn(ctx, GD_FLOAT32, &shape, &stats, 1, NULL);
+    }
 }
 
 /* 10, 11, 12, 13, and 10, 11, 12, 13.1 in the step before. */
@@ -50,8 +51,9 @@ static void answer_fetch(struct fake_target *fake, const struct gd_tensor_ref *r
 {
     struct gd_tensor *tensor = fake_tensor(4, 10);
     (void)fake;
-    if (ref->iter == GD_PREVIOUS)
+    if (ref->iter == GD_PREVIOUS) {
         ((float *)(void *)gd_tensor_bytes_mut(tensor))[3] = 13.1F;
+    }
     fn(ctx, tensor, ref->iter == GD_PREVIOUS ? 4 : 5, NULL);
     gd_tensor_unref(tensor);
 }
@@ -290,14 +292,15 @@ static void test_initial_late(void **state)
     struct gd_stats stats = bench_stats(4, 0);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
     (void)state;
-    memset(&held, 0, sizeof held);
+    memset(&held, 0, sizeof(held));
     bench->fake->on_stats = hold_stats;
     bench_stop(bench, GD_STOP_CONNECTED, 0);
     bench_must_watch(bench, "WI");
     assert_int_equal(held.count, 2);
     bench_run(bench);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         held.fn[i](held.ctx[i], GD_FLOAT32, &shape, &stats, 0, NULL);
+    }
     assert_int_equal(bench->hit_count, 2);
     assert_int_equal(bench->hits[0].stop_sequence, 1);
     assert_int_equal(bench->hits[0].step, 0);

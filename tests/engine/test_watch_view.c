@@ -87,8 +87,9 @@ static void test_costs(void **state)
                                          .wait_ns = 5,
                                          .reports = 2,
                                          .report_bytes = 1001};
-        for (size_t k = 0; k < costs[i].item_count; k++)
+        for (size_t k = 0; k < costs[i].item_count; k++) {
             compute += ns[k];
+        }
     }
     assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
     assert_int_equal(total.tensors, 0); /* not answered yet */
@@ -189,7 +190,7 @@ static void test_commands(void **state)
     };
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     (void)state;
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         struct gd_buf first = GD_BUF_INIT(4096), second = GD_BUF_INIT(4096);
         int number = bench_must_watch(bench, lines[i][0]);
         gd_watchpoint_command(gd_watchpoint_at(bench->debugger, number), &first);
@@ -220,7 +221,7 @@ static void test_refused(void **state)
     };
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gd_err err = {0};
         assert_int_equal(bench_watch(bench, cases[i].line, &err), cases[i].code);
         assert_true(err.text[0] != '\0');
@@ -260,12 +261,12 @@ static void test_recommended(void **state)
     struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
     struct gd_recommendation it;
     (void)state;
-    snprintf(bench->session->peer.device, sizeof bench->session->peer.device, "Ascend");
+    snprintf(bench->session->peer.device, sizeof(bench->session->peer.device), "Ascend");
     bench_add(bench->session, "net/Tanh-op8", "Tanh", 8, GD_FLOAT32, 1);
     bench_add(bench->session, "net/Sigmoid-op9", "sigmoid", 9, GD_FLOAT32, 1);
     assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
     gd_session_on_graph(bench->session);
-    size_t count = sizeof want / sizeof *want;
+    size_t count = sizeof(want) / sizeof(*want);
     for (size_t i = 0; i < count; i++) {
         assert_true(gd_recommendation_at(bench->session, i, &it));
         assert_string_equal(it.name, want[i].name);
@@ -312,7 +313,7 @@ static void test_recommended_own(void **state)
                 {"GV", "loss != 0", 10}, {"TZ", "loss != 0", 10}, {"LS", NULL, 0}};
     struct watch_bench *bench = bench_make(BENCH_PLANS);
     struct gd_recommendation it;
-    size_t count = sizeof want / sizeof *want;
+    size_t count = sizeof(want) / sizeof(*want);
     (void)state;
     for (size_t i = 0; i < count; i++) {
         assert_true(gd_recommendation_at(bench->session, i, &it));

@@ -17,11 +17,12 @@
 static void observe(void *ctx, const struct gd_event *event)
 {
     struct watch_bench *bench = ctx;
-    if (event->type == GD_EV_HIT && bench->hit_count < BENCH_HITS)
+    if (event->type == GD_EV_HIT && bench->hit_count < BENCH_HITS) {
         bench->hits[bench->hit_count++] = *event->hit;
+    }
     if (event->type == GD_EV_WARNING) {
         bench->warnings++;
-        snprintf(bench->warning, sizeof bench->warning, "%s", event->text);
+        snprintf(bench->warning, sizeof(bench->warning), "%s", event->text);
     }
 }
 
@@ -67,7 +68,7 @@ struct gd_session *bench_connect(struct watch_bench *bench, unsigned capabilitie
 
 struct watch_bench *bench_make(unsigned capabilities)
 {
-    struct watch_bench *bench = calloc(1, sizeof *bench);
+    struct watch_bench *bench = calloc(1, sizeof(*bench));
     assert_non_null(bench);
     assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
     bench->debugger->settings.history_bytes = 0;
@@ -105,13 +106,15 @@ struct words {
 static char *next_word(struct words *words)
 {
     char *at = words->next + strspn(words->next, " ");
-    if (!*at)
+    if (!*at) {
         return NULL;
+    }
     char quote = *at == '\'' ? '\'' : ' ';
     at += quote == '\'';
     words->next = at + strcspn(at, quote == '\'' ? "'" : " ");
-    if (*words->next)
+    if (*words->next) {
         *words->next++ = '\0';
+    }
     return at;
 }
 
@@ -136,7 +139,7 @@ int bench_watch(struct watch_bench *bench, const char *line, struct gd_err *err)
     struct words words;
     struct gd_watchpoint *watch = NULL;
     char *word, *guard, *where;
-    snprintf(words.text, sizeof words.text, "%s", line);
+    snprintf(words.text, sizeof(words.text), "%s", line);
     words.next = words.text;
     bool expression = strchr(line, '\'') != NULL;
     char *tail = expression ? strrchr(words.text, '\'') : words.text;
@@ -149,10 +152,11 @@ int bench_watch(struct watch_bench *bench, const char *line, struct gd_err *err)
         spec.where = where + 4;
     }
     take_options(&words, &spec, &word);
-    if (expression)
+    if (expression) {
         spec.expression = word;
-    else if (gd_condition_find(word, &spec.condition, err))
+    } else if (gd_condition_find(word, &spec.condition, err) != GD_OK) {
         return GD_ENOTFOUND;
+    }
     spec.values = values;
     while ((word = next_word(&words))) {
         char *equals = strchr(word, '=');
@@ -162,15 +166,16 @@ int bench_watch(struct watch_bench *bench, const char *line, struct gd_err *err)
             (struct gd_condition_value){word, GD_PARAM_FLOAT, strtod(equals + 1, NULL)};
     }
     int rc = gd_watchpoint_add(bench->debugger, &spec, &watch, err);
-    return rc ? rc : watch->number;
+    return rc != GD_OK ? rc : watch->number;
 }
 
 int bench_must_watch(struct watch_bench *bench, const char *line)
 {
     struct gd_err err = {0};
     int rc = bench_watch(bench, line, &err);
-    if (rc < 1)
+    if (rc < 1) {
         fail_msg("%s: %s", line, err.text);
+    }
     return rc;
 }
 
@@ -182,10 +187,13 @@ const struct fake_plan *bench_plan(const struct watch_bench *bench, gd_node_id n
     for (size_t i = 0; i < bench->fake->plan_count; i++) {
         const struct fake_plan *plan = &bench->fake->plans[i];
         for (size_t k = 0; plan->exact == exact && k < plan->count; k++) {
-            if (plan->items[k].scalar || plan->items[k].node != node || plan->items[k].slot != slot)
+            if (plan->items[k].scalar || plan->items[k].node != node ||
+                plan->items[k].slot != slot) {
                 continue;
-            if (item)
+            }
+            if (item) {
                 *item = &plan->items[k];
+            }
             return plan;
         }
     }
@@ -198,10 +206,12 @@ const struct fake_plan *bench_scalar_plan(const struct watch_bench *bench, const
     for (size_t i = 0; i < bench->fake->plan_count; i++) {
         const struct fake_plan *plan = &bench->fake->plans[i];
         for (size_t k = 0; k < plan->count; k++) {
-            if (!plan->items[k].scalar || strcmp(plan->items[k].scalar, name) != 0)
+            if (!plan->items[k].scalar || strcmp(plan->items[k].scalar, name) != 0) {
                 continue;
-            if (item)
+            }
+            if (item) {
                 *item = &plan->items[k];
+            }
             return plan;
         }
     }
@@ -211,23 +221,27 @@ const struct fake_plan *bench_scalar_plan(const struct watch_bench *bench, const
 int bench_items(const struct watch_bench *bench, gd_node_id node, uint32_t slot)
 {
     int count = 0;
-    for (size_t i = 0; i < bench->fake->plan_count; i++)
-        for (size_t k = 0; k < bench->fake->plans[i].count; k++)
+    for (size_t i = 0; i < bench->fake->plan_count; i++) {
+        for (size_t k = 0; k < bench->fake->plans[i].count; k++) {
             count += !bench->fake->plans[i].items[k].scalar &&
                      bench->fake->plans[i].items[k].node == node &&
                      bench->fake->plans[i].items[k].slot == slot;
+        }
+    }
     return count;
 }
 
 struct gd_stats bench_stats(uint64_t count, double value)
 {
     struct gd_stats stats = {.count = count, .min = INFINITY, .max = -INFINITY};
-    if (isnan(value))
+    if (isnan(value)) {
         stats.nan = count;
-    else if (isinf(value))
+    } else if (isinf(value)) {
         *(value > 0 ? &stats.pos_inf : &stats.neg_inf) = count;
-    if (!isfinite(value) || !count)
+    }
+    if (!isfinite(value) || !count) {
         return stats;
+    }
     stats.zero = value == 0 ? count : 0;
     stats.positive = value > 0 ? count : 0;
     stats.negative = value < 0 ? count : 0;

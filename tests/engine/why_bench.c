@@ -89,7 +89,8 @@ struct bench *bench_make(void)
     bench->target = calloc(1, sizeof(*bench->target));
     bench->target->target.ops = &ops;
     bench->target->target.capabilities = ~(unsigned)GD_CAN_GOTO; /* a trainer goes forward */
-    if (gd_session_create(bench->debugger, &bench->target->target, NULL, &bench->session, &err)) {
+    if (gd_session_create(bench->debugger, &bench->target->target, NULL, &bench->session, &err) !=
+        GD_OK) {
         fail_msg("%s", err.text);
     }
     return bench;
@@ -244,7 +245,7 @@ void bench_ask(struct bench *bench, gd_node_id node, enum gd_bad bad)
 
     bench->answers = 0;
     memset(&bench->why, 0, sizeof(bench->why));
-    if (gd_why_ask(bench->session, node, 0, bad, &bench->facts, came, bench, &err)) {
+    if (gd_why_ask(bench->session, node, 0, bad, &bench->facts, came, bench, &err) != GD_OK) {
         fail_msg("%s", err.text);
     }
     if (!bench->target->late) {

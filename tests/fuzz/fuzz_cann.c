@@ -42,7 +42,7 @@ static void read_source(struct gd_source *source)
     if (gd_source_info(source, &info, NULL) != GD_OK) {
         return;
     }
-    FUZZ_CHECK(gd_shape_count(&info.shape) >= 0 && info.note != NULL);
+    FUZZ_CHECK(gd_shape_count(&info.shape) >= 0 && info.note);
     if (gd_source_read(source, NULL, MAX_BYTES, &tensor, NULL) == GD_OK) {
         FUZZ_CHECK(tensor->dtype == info.dtype && gd_shape_equal(&tensor->shape, &info.shape));
         gd_tensor_unref(tensor);

@@ -37,8 +37,8 @@ static void complete_prefixes(struct repl *repl, const char *line, size_t len)
     for (size_t point = 0; point <= len && point <= 64; point++) {
         size_t start = 0;
         char **words = repl_complete(repl, line, point, &start);
-        FUZZ_CHECK(words == NULL || (start <= point && words[0] != NULL));
-        for (char **w = words; w != NULL && *w != NULL; w++) {
+        FUZZ_CHECK(!words || (start <= point && words[0]));
+        for (char **w = words; w && *w; w++) {
             free(*w);
         }
         free(words);
@@ -51,10 +51,10 @@ static void run_lines(struct repl *repl, struct seen *seen, const char *text, si
 
     while (text < end && !repl_wants_quit(repl)) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
-        size_t len = (size_t)((stop != NULL ? stop : end) - text);
+        size_t len = (size_t)((stop ? stop : end) - text);
         char *line = strndup(text, len);
-        FUZZ_CHECK(line != NULL);
-        if (stop == NULL) {
+        FUZZ_CHECK(line);
+        if (!stop) {
             complete_prefixes(repl, line, strlen(line));
         }
         seen->errors = 0;
@@ -73,10 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct repl *repl = NULL;
     struct seen seen = {.errors = 0};
 
-    if (loop == NULL) {
+    if (!loop) {
         loop = ev_loop_new(EVFLAG_AUTO);
     }
-    FUZZ_CHECK(loop != NULL);
+    FUZZ_CHECK(loop);
     FUZZ_CHECK(gd_debugger_create(&debugger, NULL) == GD_OK);
     FUZZ_CHECK(repl_create(loop, debugger, &options, &repl, NULL) == GD_OK);
     repl_set_writer(repl, on_write, &seen);

@@ -12,13 +12,13 @@ static int take(void *ctx, const char *name, const cJSON *value, struct gd_err *
     uint32_t number;
     int rc = api_call_get(load, name, &call, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     number = (uint32_t)(call - load->call);
     call->parent = api_keep(load, name);
     rc = api_frames(load, value, &call->frames, &call->frame_count, err);
-    return rc ? rc : api_elements(load, number, value, &place, err);
+    return rc != GD_OK ? rc : api_elements(load, number, value, &place, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -36,13 +36,15 @@ static void check_simple(const struct gd_expr *expr, const struct gd_observation
     for (size_t i = 0; i < count; i++) {
         unsigned error;
         double actual;
-        if (!gd_statistic_value(test[i].statistic, seen, &actual, &error))
+        if (!gd_statistic_value(test[i].statistic, seen, &actual, &error)) {
             unknown = true;
-        else
+        } else {
             any |= gd_compare(actual, test[i].op, test[i].value);
+        }
     }
-    if (count)
+    if (count) {
         FUZZ_CHECK(evaluate(expr, seen) == (any ? GD_TRUE : unknown ? GD_UNKNOWN : GD_FALSE));
+    }
 }
 
 static void check_all(const struct gd_expr *expr, const struct gd_expr *again)
@@ -86,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(text);
     memcpy(text, data, size);
     text[size] = '\0';
-    if (gd_expr_parse(text, &expr, &err)) {
+    if (gd_expr_parse(text, &expr, &err) != GD_OK) {
         FUZZ_CHECK(err.offset <= strlen(text) && err.text[0] != '\0');
     } else {
         FUZZ_CHECK(gd_expr_parse(gd_expr_text(expr), &again, NULL) == GD_OK);

@@ -58,7 +58,8 @@ static void drain(struct gd_grpc_client *client)
 static bool feed(struct gd_grpc_client *client, const uint8_t *data, size_t size, size_t step)
 {
     for (size_t i = 0; i < size; i += step) {
-        if (gd_grpc_client_feed(client, data + i, size - i < step ? size - i : step, NULL)) {
+        if (gd_grpc_client_feed(client, data + i, size - i < step ? size - i : step, NULL) !=
+            GD_OK) {
             return false;
         }
         drain(client);

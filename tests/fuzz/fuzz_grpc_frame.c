@@ -19,8 +19,9 @@ struct sum {
 
 static void add(struct sum *sum, const uint8_t *data, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         sum->hash = (sum->hash ^ data[i]) * 1099511628211u;
+    }
 }
 
 static int on_message(void *ctx, const uint8_t *data, size_t len)
@@ -56,8 +57,9 @@ static struct sum feed(unsigned options, const uint8_t *data, size_t size, size_
     gd_grpc_deframer_init(&d, (enum gd_grpc_encoding)(options % 3), LIMIT,
                           options & 4 ? &chunks : &whole, &sum);
     *rc = GD_OK;
-    for (size_t i = 0; i < size && *rc == GD_OK; i += step)
+    for (size_t i = 0; i < size && *rc == GD_OK; i += step) {
         *rc = gd_grpc_deframer_feed(&d, data + i, size - i < step ? size - i : step, &err);
+    }
     FUZZ_CHECK(*rc != GD_OK || sum.messages == d.messages);
     FUZZ_CHECK(d.body.len <= LIMIT);
     gd_grpc_deframer_deinit(&d);
@@ -72,18 +74,21 @@ static void check_texts(const uint8_t *data, size_t size)
     struct gd_err err;
     double seconds;
 
-    FUZZ_CHECK(text != NULL);
+    FUZZ_CHECK(text);
     memcpy(text, data, size);
     text[size] = '\0';
     FUZZ_CHECK(gd_grpc_percent_encode(text, &coded) == GD_OK);
     FUZZ_CHECK(gd_grpc_percent_decode(gd_buf_text(&coded), coded.len, &plain) == GD_OK);
     FUZZ_CHECK(plain.len == strlen(text));
-    for (size_t i = 0; i < coded.len; i++)
+    for (size_t i = 0; i < coded.len; i++) {
         FUZZ_CHECK(coded.data[i] >= 0x20 && coded.data[i] < 0x7f);
-    if (gd_grpc_timeout_parse(text, &seconds) == GD_OK)
+    }
+    if (gd_grpc_timeout_parse(text, &seconds) == GD_OK) {
         FUZZ_CHECK(seconds >= 0 && seconds < 4e11);
-    if (gd_grpc_address_parse(text, &address, &err) == GD_OK)
+    }
+    if (gd_grpc_address_parse(text, &address, &err) == GD_OK) {
         FUZZ_CHECK(strlen(address.host) < sizeof(address.host) && address.port[0] != '\0');
+    }
     gd_buf_deinit(&coded);
     gd_buf_deinit(&plain);
     free(text);
@@ -93,8 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int rc, again;
 
-    if (size < 1)
+    if (size < 1) {
         return 0;
+    }
     struct sum whole = feed(data[0], data + 1, size - 1, size, &rc);
     struct sum split = feed(data[0], data + 1, size - 1, 1 + (data[0] >> 3), &again);
     FUZZ_CHECK(rc == again && whole.messages == split.messages);

@@ -40,10 +40,12 @@ static void echo(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 static void chat(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     gd_grpc_send(call, data, len);
-    if (len > 0 && data[0] == 'q')
+    if (len > 0 && data[0] == 'q') {
         gd_grpc_finish(call, GD_GRPC_CANCELLED, "quit");
-    if (len > 0 && data[0] == 'c')
+    }
+    if (len > 0 && data[0] == 'c') {
         gd_grpc_conn_close(gd_grpc_call_conn(call), data[len - 1] == 'n');
+    }
 }
 
 static void chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
@@ -51,8 +53,9 @@ static void chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, si
 {
     (void)data;
     FUZZ_CHECK(offset <= total && len <= total - offset);
-    if (total == 13)
+    if (total == 13) {
         gd_grpc_finish(call, GD_GRPC_INTERNAL, "unlucky");
+    }
 }
 
 static void half_close(struct gd_grpc_call *call)
@@ -75,11 +78,13 @@ static void feed(struct ev_loop *loop, int fd, const void *data, size_t size, si
     char sink[65536];
 
     for (size_t i = 0; i < size; i += step) {
-        if (send(fd, p + i, size - i < step ? size - i : step, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        if (send(fd, p + i, size - i < step ? size - i : step, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
             break;
+        }
         ev_run(loop, EVRUN_NOWAIT);
-        while (recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+        while (recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0) {
             continue;
+        }
     }
 }
 
@@ -110,8 +115,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(gd_grpc_server_adopt(server, pair[0], NULL) == GD_OK);
     if (size > 0) {
         size_t step = data[0] & 1 ? size : 1u + (data[0] >> 2);
-        if (data[0] & 2)
+        if (data[0] & 2) {
             feed(loop, pair[1], start, sizeof(start) - 1, sizeof(start));
+        }
         feed(loop, pair[1], data + 1, size - 1, step);
     }
     close(pair[1]);

@@ -210,7 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_history(history);
         gd_history_close(history);
     } else {
-        FUZZ_CHECK(history == NULL && err.text[0]);
+        FUZZ_CHECK(!history && err.text[0]);
     }
     check_session(path);
     close(fd);

@@ -15,16 +15,20 @@ static void check_node(struct gd_graph *graph, gd_node_id node)
     struct gd_output output;
     uint32_t frames;
 
-    if (!gd_graph_node(graph, node, &info))
+    if (!gd_graph_node(graph, node, &info)) {
         return;
+    }
     FUZZ_CHECK(info.name[0] && info.wire_name[0]);
-    for (uint32_t i = 0; i < info.input_count; i++)
+    for (uint32_t i = 0; i < info.input_count; i++) {
         FUZZ_CHECK(info.inputs[i].node == GD_NO_NODE ||
                    info.inputs[i].node < gd_graph_node_limit(graph));
-    for (uint32_t i = 0; i < info.output_count; i++)
+    }
+    for (uint32_t i = 0; i < info.output_count; i++) {
         FUZZ_CHECK(gd_graph_output(graph, node, i, &output) && output.shape.rank <= GD_MAX_RANK);
-    for (uint32_t i = 0; i < info.attr_count; i++)
+    }
+    for (uint32_t i = 0; i < info.attr_count; i++) {
         FUZZ_CHECK(strlen(info.attrs[i].value) <= GD_MS_MAX_ATTRIBUTE);
+    }
     FUZZ_CHECK(gd_graph_lookup(graph, info.name, strlen(info.name)) != GD_NO_NODE);
     gd_graph_stack(graph, node, &frames);
 }
@@ -41,8 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(gd_ms_graph_is_whole(data, size));
         gd_graph_counts(graph, &once);
         FUZZ_CHECK(once.nodes <= info.nodes + info.parameters + info.constants);
-        for (gd_node_id node = 0; node < gd_graph_node_limit(graph); node++)
+        for (gd_node_id node = 0; node < gd_graph_node_limit(graph); node++) {
             check_node(graph, node);
+        }
         FUZZ_CHECK(gd_ms_graph_load(graph, data, size, NULL, &info, NULL) == GD_OK);
         gd_graph_counts(graph, &twice);
         FUZZ_CHECK(once.nodes == twice.nodes && once.edges == twice.edges);

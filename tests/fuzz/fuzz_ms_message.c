@@ -44,13 +44,15 @@ static void act(struct gd_session *session, uint8_t what, int *waits)
     struct gd_remote_watch watch = {
         .id = 1 + what % 3, .condition = 13, .nodes = &node, .node_count = 1};
 
-    if (!session->target)
+    if (!session->target) {
         return;
+    }
     switch (what >> 5) {
     case 0: gd_target_resume(session->target, &run, NULL); break;
     case 1:
-        if (gd_target_fetch(session->target, &ref, NULL, on_tensor, waits, NULL) == GD_OK)
+        if (gd_target_fetch(session->target, &ref, NULL, on_tensor, waits, NULL) == GD_OK) {
             ++*waits;
+        }
         break;
     case 2: gd_target_watch(session->target, &watch, NULL); break;
     case 3: gd_target_unwatch(session->target, 1 + what % 3, NULL); break;
@@ -73,32 +75,39 @@ static void tell(struct gd_ms_target *target, uint8_t kind, const uint8_t *data,
 
     switch (kind & 7) {
     case 0:
-        if (gd_ms_read_metadata(data, len, &metadata))
+        if (gd_ms_read_metadata(data, len, &metadata)) {
             gd_ms_target_on_wait(target, &waiting, &metadata);
+        }
         break;
     case 1:
-        if (gd_ms_read_metadata(data, len, &metadata))
+        if (gd_ms_read_metadata(data, len, &metadata)) {
             gd_ms_target_on_metadata(target, &metadata);
+        }
         break;
     case 2:
-        if (gd_ms_read_heartbeat(data, len, &heartbeat))
+        if (gd_ms_read_heartbeat(data, len, &heartbeat)) {
             gd_ms_target_on_heartbeat(target, heartbeat.period);
+        }
         break;
     case 3:
-        if (gd_ms_read_base(data, len, &base))
+        if (gd_ms_read_base(data, len, &base)) {
             gd_ms_target_on_base(target, &base);
+        }
         break;
     case 4:
-        if (gd_ms_read_summary(data, len, &summary))
+        if (gd_ms_read_summary(data, len, &summary)) {
             gd_ms_target_on_summary(target, &summary);
+        }
         break;
     case 5:
-        if (gd_ms_read_hit(data, len, &hit))
+        if (gd_ms_read_hit(data, len, &hit)) {
             gd_ms_target_on_hit(target, &hit);
+        }
         break;
     case 6:
-        if (gd_ms_read_chunk(data, len, &piece, &piece_len, &finished))
+        if (gd_ms_read_chunk(data, len, &piece, &piece_len, &finished)) {
             gd_ms_target_on_graph(target, piece, piece_len);
+        }
         break;
     default: gd_ms_target_on_wait_closed(target, &waiting); break;
     }
@@ -111,10 +120,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gd_ms_metadata first = {.device_name = "0:1"};
     int waits = 0;
 
-    if (size < 1)
+    if (size < 1) {
         return 0;
-    snprintf(first.backend, sizeof first.backend, "%s", data[0] & 1 ? "GPU" : "Ascend");
-    snprintf(first.ms_version, sizeof first.ms_version, "1.%d.1", data[0] >> 1 & 15);
+    }
+    snprintf(first.backend, sizeof(first.backend), "%s", data[0] & 1 ? "GPU" : "Ascend");
+    snprintf(first.ms_version, sizeof(first.ms_version), "1.%d.1", data[0] >> 1 & 15);
     FUZZ_CHECK(gd_debugger_create(&debugger, NULL) == GD_OK);
     debugger->settings.max_tensor = 4096;
     FUZZ_CHECK(gd_ms_target_create(debugger, &io, &waiting, "peer", &first, &target, NULL) ==
@@ -125,10 +135,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (size >= 2) {
         size_t len = data[1] < size - 2 ? data[1] : size - 2;
 
-        if (data[0] & 0x80)
+        if (data[0] & 0x80) {
             act(session, (uint8_t)(data[0] << 1 | (data[1] & 1)), &waits);
-        else
+        } else {
             tell(target, data[0], data + 2, len);
+        }
         data += 2 + len;
         size -= 2 + len;
     }

@@ -21,8 +21,9 @@ static void mix(struct seen *seen, const void *data, size_t len)
 {
     const uint8_t *bytes = data;
 
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         seen->hash = (seen->hash ^ bytes[i]) * 0x100000001b3u;
+    }
 }
 
 static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd_tensor *tensor,
@@ -35,11 +36,12 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
     mix(seen, head->node_name, strlen(head->node_name));
     mix(seen, head->slot, strlen(head->slot));
     mix(seen, err ? err->text : "", err ? strlen(err->text) : 0);
-    if (!tensor)
+    if (!tensor) {
         return;
+    }
     FUZZ_CHECK(gd_tensor_bytes(tensor) <= MAX_TENSOR);
     FUZZ_CHECK(gd_tensor_count(tensor) >= 0);
-    mix(seen, &tensor->shape.rank, sizeof tensor->shape.rank);
+    mix(seen, &tensor->shape.rank, sizeof(tensor->shape.rank));
     mix(seen, tensor->data, gd_tensor_bytes(tensor));
 }
 
@@ -52,8 +54,9 @@ static int feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data, size_
         size_t part = len - at < step ? len - at : step;
         uint8_t *copy = malloc(part + 1); /* of that size: a sanitizer sees a read behind it */
 
-        if (part)
+        if (part) {
             memcpy(copy, data + at, part);
+        }
         rc = gd_ms_tensor_feed(decoder, copy, part, at, len, NULL);
         free(copy);
         at += part;
@@ -74,8 +77,9 @@ static struct seen play(const uint8_t *data, size_t size, size_t step, size_t ex
         data += 2;
         size -= 2;
         len = len < size ? len : size;
-        if (feed(decoder, data, len, step))
+        if (feed(decoder, data, len, step) != GD_OK) {
             break;
+        }
         data += len;
         size -= len;
     }
@@ -86,8 +90,9 @@ static struct seen play(const uint8_t *data, size_t size, size_t step, size_t ex
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 1)
+    if (size < 1) {
         return 0;
+    }
     struct seen whole = play(data + 1, size - 1, SIZE_MAX, 0);
     struct seen pieces = play(data + 1, size - 1, (size_t)(data[0] & 15) + 1, 0);
     struct seen expected = play(data + 1, size - 1, SIZE_MAX, data[0]);

@@ -35,7 +35,7 @@ static void check_resolve(const struct gd_selector *selector)
     size_t count = 0;
     struct gd_err err = {0};
 
-    if (gd_selector_resolve(selector, graph, &nodes, &count, &err)) {
+    if (gd_selector_resolve(selector, graph, &nodes, &count, &err) != GD_OK) {
         FUZZ_CHECK(err.text[0] != '\0');
     } else {
         for (size_t i = 0; i < count; i++) {
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(text);
     memcpy(text, data, size);
     text[size] = '\0';
-    if (gd_selector_parse(text, &selector, &err)) {
+    if (gd_selector_parse(text, &selector, &err) != GD_OK) {
         FUZZ_CHECK(err.offset <= strlen(text) && err.text[0] != '\0');
     } else {
         check_resolve(selector);

@@ -21,7 +21,7 @@ static int drop(void *ctx, const void *data, size_t len)
 static void finish(void *ctx, enum gd_grpc_code code, const char *text)
 {
     (void)code;
-    FUZZ_CHECK(text != NULL && strchr(text, '\n') == NULL);
+    FUZZ_CHECK(text && !strchr(text, '\n'));
     *(bool *)ctx = true;
 }
 
@@ -73,8 +73,9 @@ static void ask(struct gd_debugger *debugger, unsigned *asked, unsigned *answers
     struct gd_session *session = debugger->session_count ? debugger->sessions[0] : NULL;
     struct gd_tensor_ref ref = {.node = *asked % 3};
 
-    if (!session || !session->target || session->state != GD_STOPPED)
+    if (!session || !session->target || session->state != GD_STOPPED) {
         return;
+    }
     *asked += gd_target_fetch(session->target, &ref, NULL, on_tensor, answers, NULL) == GD_OK;
     *asked += gd_target_stats(session->target, &ref, on_stats, answers, NULL) == GD_OK;
 }
@@ -92,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     debugger->settings.max_graph_memory = 64 << 20;
     FUZZ_CHECK(v1_service_create(loop, debugger, &service, NULL) == GD_OK);
     struct v1_conn *conn = v1_conn_open(service, &wire, &ended, "127.0.0.1:1", true);
-    FUZZ_CHECK(conn != NULL);
+    FUZZ_CHECK(conn);
     say_hello(conn);
     FUZZ_CHECK(!ended && debugger->session_count == 1);
     while (size >= 2 && !ended) {

@@ -58,8 +58,9 @@ static void *must_alloc(size_t size)
 {
     void *p = malloc(size ? size : 1);
 
-    if (!p)
+    if (!p) {
         give_up("out of memory for", "an input");
+    }
     return p;
 }
 
@@ -78,8 +79,9 @@ static void show_input(void)
         text[len++] = digits[playing[i] & 15];
     }
     text[len++] = '\n';
-    if (write(2, head, sizeof(head) - 1) < 0 || write(2, text, len) < 0)
+    if (write(2, head, sizeof(head) - 1) < 0 || write(2, text, len) < 0) {
         _exit(1);
+    }
 }
 
 static void on_signal(int sig)
@@ -94,8 +96,9 @@ static void play(const uint8_t *data, size_t size)
 {
     uint8_t *copy = must_alloc(size);
 
-    if (size)
+    if (size) {
         memcpy(copy, data, size);
+    }
     playing = copy;
     playing_size = size;
     LLVMFuzzerTestOneInput(copy, size);
@@ -108,8 +111,9 @@ static void read_seed(const char *path, const char *name, size_t max_len)
     struct seed *seed = &seeds[seed_count];
     FILE *file = fopen(path, "rb");
 
-    if (!file || seed_count == MAX_SEEDS)
+    if (!file || seed_count == MAX_SEEDS) {
         give_up("cannot take the seed", path);
+    }
     seed->data = must_alloc(max_len);
     seed->size = fread(seed->data, 1, max_len, file);
     seed->name = strdup(name);
@@ -128,27 +132,31 @@ static void read_corpus(const char *dir_path, size_t max_len)
     struct dirent *entry;
     char path[4096];
 
-    if (!dir)
+    if (!dir) {
         give_up("cannot open the corpus", dir_path);
+    }
     while ((entry = readdir(dir))) {
-        if (entry->d_name[0] == '.')
+        if (entry->d_name[0] == '.') {
             continue;
+        }
         snprintf(path, sizeof(path), "%s/%s", dir_path, entry->d_name);
         read_seed(path, entry->d_name, max_len);
     }
     closedir(dir);
     /* The directory's own order differs between machines. */
     qsort(seeds, seed_count, sizeof(seeds[0]), by_name);
-    if (seed_count == 0)
+    if (seed_count == 0) {
         give_up("no seeds in", dir_path);
+    }
 }
 
 static size_t insert(uint8_t *data, size_t size, size_t max_len, const uint8_t *from, size_t len)
 {
     size_t at = random_below(size + 1);
 
-    if (len > max_len - size)
+    if (len > max_len - size) {
         len = max_len - size;
+    }
     memmove(data + at + len, data + at, size - at);
     memcpy(data + at, from, len);
     return size + len;
@@ -162,24 +170,28 @@ static size_t mutate_once(uint8_t *data, size_t size, size_t max_len)
 
     switch (random_below(8)) {
     case 0: /* one bit */
-        if (size)
+        if (size) {
             data[at] ^= (uint8_t)(1U << random_below(8));
+        }
         return size;
     case 1: /* one byte */
-        if (size)
+        if (size) {
             data[at] = (uint8_t)random_next();
+        }
         return size;
     case 2: /* one byte of the kind that matters */
-        if (size)
+        if (size) {
             data[at] = odd[random_below(sizeof(odd))];
+        }
         return size;
     case 3: /* cut a piece out */
         memmove(data + at, data + at + len, size - at - len);
         return size - len;
     case 4: /* cut the end off */ return at;
     case 5: /* random bytes */
-        for (size_t i = 0; i < sizeof(bytes); i++)
+        for (size_t i = 0; i < sizeof(bytes); i++) {
             bytes[i] = (uint8_t)random_next();
+        }
         return insert(data, size, max_len, bytes, 1 + random_below(sizeof(bytes)));
     case 6: { /* a piece of another seed */
         const struct seed *other = &seeds[random_below(seed_count)];
@@ -189,8 +201,9 @@ static size_t mutate_once(uint8_t *data, size_t size, size_t max_len)
                       random_below(other->size - start + 1));
     }
     default: /* a byte many times over, for lengths and depths */
-        for (size_t i = 0; i < len && size; i++)
+        for (size_t i = 0; i < len && size; i++) {
             data[at + i] = data[at];
+        }
         return size;
     }
 }
@@ -204,8 +217,9 @@ static void play_mutations(size_t max_len, size_t times)
         size_t size = seed->size, changes = 1 + random_below(5);
 
         memcpy(data, seed->data, size);
-        while (changes--)
+        while (changes--) {
             size = mutate_once(data, size, max_len);
+        }
         play(data, size);
     }
     free(data);
@@ -217,29 +231,34 @@ int main(int argc, char **argv)
     size_t max_len = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     size_t mutations = argc > 3 ? strtoul(argv[3], NULL, 10) : DEFAULT_MUTATIONS;
 
-    if (argc < 3 || max_len == 0)
+    if (argc < 3 || max_len == 0) {
         give_up("usage: CORPUS_DIR|FILE MAX_LEN [MUTATIONS], not", argc > 1 ? argv[1] : "nothing");
+    }
     signal(SIGABRT, on_signal);
-    if (__sanitizer_set_death_callback)
+    if (__sanitizer_set_death_callback) {
         __sanitizer_set_death_callback(show_input);
-    else
+    } else {
         signal(SIGSEGV, on_signal);
-    if (stat(argv[1], &info) == 0 && S_ISDIR(info.st_mode))
+    }
+    if (stat(argv[1], &info) == 0 && S_ISDIR(info.st_mode)) {
         read_corpus(argv[1], max_len);
-    else
+    } else {
         read_seed(argv[1], argv[1], max_len);
+    }
     printf("1..2\n");
     fflush(stdout);
     for (size_t i = 0; i < seed_count; i++) {
         size_t first = seeds[i].size <= SHORT_SEED ? 0 : seeds[i].size;
 
-        for (size_t size = first; size <= seeds[i].size; size++)
+        for (size_t size = first; size <= seeds[i].size; size++) {
             play(seeds[i].data, size);
+        }
     }
     printf("ok 1 - %zu seeds\n", seed_count);
     fflush(stdout);
-    if (S_ISDIR(info.st_mode))
+    if (S_ISDIR(info.st_mode)) {
         play_mutations(max_len, mutations);
+    }
     printf("ok 2 - %zu mutations\n", S_ISDIR(info.st_mode) ? mutations : 0);
     for (size_t i = 0; i < seed_count; i++) {
         free(seeds[i].name);

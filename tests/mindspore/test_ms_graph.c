@@ -34,16 +34,18 @@ static int load(struct gd_buf *bytes)
     int rc =
         gd_ms_graph_load(graph, (const uint8_t *)gd_buf_text(bytes), bytes->len, NULL, &info, &err);
     gd_buf_deinit(bytes);
-    if (rc)
+    if (rc != GD_OK) {
         assert_true(err.text[0]);
+    }
     return rc;
 }
 
 static gd_node_id node_of(const char *name, struct gd_node_info *ret)
 {
     gd_node_id node = gd_graph_lookup(graph, name, strlen(name));
-    if (node == GD_NO_NODE)
+    if (node == GD_NO_NODE) {
         print_error("no node %s\n", name);
+    }
     assert_int_not_equal(node, GD_NO_NODE);
     assert_true(gd_graph_node(graph, node, ret));
     return node;
@@ -64,8 +66,9 @@ static struct gd_buf constant(const char *key, const char *full_name, int64_t va
     pb_int(&inner, 1, 5);
     pb_int(&inner, 3, (uint64_t)value);
     pb_message(&out, 2, &inner);
-    if (full_name)
+    if (full_name) {
         pb_text(&out, 3, full_name);
+    }
     return out;
 }
 
@@ -319,8 +322,9 @@ static void test_absurd_shapes(void **state)
 {
     (void)state;
     int64_t dims[GD_MAX_RANK + 8];
-    for (int i = 0; i < GD_MAX_RANK + 8; i++)
+    for (int i = 0; i < GD_MAX_RANK + 8; i++) {
         dims[i] = INT64_MAX;
+    }
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_buf a = pb_node("1", "A", "Default", "Default/a", NULL),
                   b = pb_node("2", "B", "Default", "Default/b", NULL),
@@ -423,8 +427,9 @@ static void test_values(void **state)
     expect_text(&value, "()");
     pb_bytes(&value, 11, "\x01\x02\x03", 3); /* packed */
     expect_text(&value, "[1, 2, 3]");
-    for (int i = 0; i < 5000; i++)
+    for (int i = 0; i < 5000; i++) {
         pb_int(&value, 11, 12345678);
+    }
     struct gd_buf out = GD_BUF_INIT(1024);
     assert_true(gd_ms_value_text((const uint8_t *)value.data, value.len, &out));
     assert_true(out.failed); /* too long: the caller leaves it out */
@@ -438,8 +443,8 @@ static void test_long_attributes_are_left_out(void **state)
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_buf node = pb_node("1", "A", "Default", "Default/a", NULL);
     char text[2000];
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
     for (int i = 0; i < 2; i++) {
         struct gd_buf attr = GD_BUF_INIT(4096), value = GD_BUF_INIT(4096);
         pb_text(&value, 7, i ? "short" : text);
@@ -473,16 +478,17 @@ static void test_large_items_are_read_once(void **state)
         pb_int(&weight, 15, 0);
         pb_int(&chosen, 15, 0);
     }
-    for (int i = 0; i < USES; i++)
+    for (int i = 0; i < USES; i++) {
         gd_buf_add(&node, "\x0a\x03\x0a\x01w", 5);
+    }
     pb_text(&node, 2, "1");
     pb_text(&node, 3, "AddN");
     pb_text(&node, 8, "Default/AddN-op1");
     pb_message(&bytes, 1, &node);
     for (int i = 2; i < 40000; i++) {
         char name[16], full_name[48];
-        snprintf(name, sizeof name, "%d", i);
-        snprintf(full_name, sizeof full_name, "Default/TupleGetItem-op%d", i);
+        snprintf(name, sizeof(name), "%d", i);
+        snprintf(full_name, sizeof(full_name), "Default/TupleGetItem-op%d", i);
         add(&bytes, pb_node(name, "TupleGetItem", "Default", full_name, INPUTS("1", "i")));
     }
     pb_message(&bytes, 3, &weight);
@@ -503,8 +509,9 @@ static void test_a_long_scope_is_looked_at_once(void **state)
     assert_non_null(scope);
     memset(scope, 'o', LONG);
     scope[LONG] = '\0';
-    for (int i = 0; i < USES; i++)
+    for (int i = 0; i < USES; i++) {
         gd_buf_add(&node, "\x0a\x03\x0a\x01w", 5);
+    }
     pb_text(&node, 2, "1");
     pb_text(&node, 3, "AddN");
     pb_text(&node, 4, scope);

@@ -47,13 +47,13 @@ static inline void pb_message(struct gd_buf *out, unsigned field, struct gd_buf 
 static inline void pb_double(struct gd_buf *out, unsigned field, double value)
 {
     pb_varint(out, field << 3 | 1);
-    gd_buf_add(out, &value, sizeof value);
+    gd_buf_add(out, &value, sizeof(value));
 }
 
 static inline void pb_float(struct gd_buf *out, unsigned field, float value)
 {
     pb_varint(out, field << 3 | 5);
-    gd_buf_add(out, &value, sizeof value);
+    gd_buf_add(out, &value, sizeof(value));
 }
 
 /* ---- pieces of GraphProto ------------------------------------------------------------------ */

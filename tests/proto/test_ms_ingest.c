@@ -48,8 +48,9 @@ static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
 static void on_event(void *ctx, const struct gd_event *event)
 {
     (void)ctx;
-    if (event->type == GD_EV_WARNING)
-        snprintf(world.warning, sizeof world.warning, "%s", event->text);
+    if (event->type == GD_EV_WARNING) {
+        snprintf(world.warning, sizeof(world.warning), "%s", event->text);
+    }
     world.graphs += event->type == GD_EV_GRAPH;
 }
 
@@ -63,12 +64,14 @@ static int setup(void **state)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .graph_num = 1};
     (void)state;
-    memset(&world, 0, sizeof world);
+    memset(&world, 0, sizeof(world));
     world.loop = ev_loop_new(EVFLAG_AUTO);
-    if (!world.loop || gd_debugger_create(&world.debugger, NULL) ||
-        gd_debugger_observe(world.debugger, on_event, NULL) ||
-        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL))
+    if (!world.loop || gd_debugger_create(&world.debugger, NULL) != GD_OK ||
+        gd_debugger_observe(world.debugger, on_event, NULL) != GD_OK ||
+        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target,
+                            NULL) != GD_OK) {
         return -1;
+    }
     world.session = gd_ms_target_session(world.target);
     world.ingest = ms_ingest_create(world.loop, world.debugger, world.target, on_idle, NULL);
     return world.ingest ? 0 : -1;
@@ -88,9 +91,9 @@ static void add(const char *name, unsigned nodes, bool unwanted)
     struct gd_buf bytes = GD_BUF_INIT(1u << 28);
     for (unsigned i = 1; i <= nodes; i++) {
         char id[16], before[16], full[64];
-        snprintf(id, sizeof id, "%u", i);
-        snprintf(before, sizeof before, "%u", i - 1);
-        snprintf(full, sizeof full, "%s/layer%u/ReLU-op%u", name, i / 100, i);
+        snprintf(id, sizeof(id), "%u", i);
+        snprintf(before, sizeof(before), "%u", i - 1);
+        snprintf(full, sizeof(full), "%s/layer%u/ReLU-op%u", name, i / 100, i);
         struct gd_buf one =
             pb_node(id, "ReLU", name, full, (const char *[]){i > 1 ? before : NULL, NULL});
         pb_message(&bytes, 1, &one);
@@ -110,8 +113,9 @@ static struct gd_graph_counts counts(void)
 
 static void until_idle(void)
 {
-    while (ms_ingest_is_busy(world.ingest))
+    while (ms_ingest_is_busy(world.ingest)) {
         ev_run(world.loop, EVRUN_ONCE);
+    }
 }
 
 /* Until some nodes are in, and not all. */

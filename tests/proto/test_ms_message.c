@@ -18,8 +18,9 @@ static size_t unhex(const char *hex, uint8_t *out)
 {
     size_t len = 0;
     for (; *hex; hex++) {
-        if (*hex == ' ')
+        if (*hex == ' ') {
             continue;
+        }
         char pair[3] = {hex[0], hex[1], 0};
         out[len++] = (uint8_t)strtoul(pair, NULL, 16);
         hex++;
@@ -96,11 +97,12 @@ static void test_set_too_large_is_refused(void **state)
 {
     (void)state;
     size_t count = 60000;
-    struct gd_ms_watch_node *nodes = calloc(count, sizeof *nodes);
-    for (size_t i = 0; i < count; i++)
+    struct gd_ms_watch_node *nodes = calloc(count, sizeof(*nodes));
+    for (size_t i = 0; i < count; i++) {
         nodes[i] = (struct gd_ms_watch_node){"Default/network-WithLossCell/_backbone-LeNet5/"
                                              "conv1-Conv2d/some-long-name/conv1.weight",
                                              "Parameter"};
+    }
     assert_int_equal(gd_ms_write_set(&reply, 1, 13, NULL, 0, nodes, count), GD_ELIMIT);
     assert_int_equal(reply.len, 0);
     gd_buf_deinit(&reply);
@@ -127,8 +129,9 @@ static void test_metadata(void **state)
     assert_true(gd_ms_read_metadata(bytes, len, &metadata));
     assert_int_equal(metadata.cur_step, 3);
     assert_string_equal(metadata.cur_node, "Default/network/ReLU-op12");
-    for (size_t cut = 1; cut < 5; cut++) /* inside the first field */
+    for (size_t cut = 1; cut < 5; cut++) { /* inside the first field */
         assert_false(gd_ms_read_metadata(bytes, cut, &metadata));
+    }
     assert_false(gd_ms_read_metadata((const uint8_t *)"\x0a\xff\xff\xff\xff\x0f", 6, &metadata));
 }
 
@@ -212,9 +215,10 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
     assert_null(err);
     seen->calls++;
     seen->absent = !tensor;
-    snprintf(seen->name, sizeof seen->name, "%.63s", head->node_name);
-    if (tensor)
-        memcpy(seen->value, tensor->data, sizeof seen->value);
+    snprintf(seen->name, sizeof(seen->name), "%.63s", head->node_name);
+    if (tensor) {
+        memcpy(seen->value, tensor->data, sizeof(seen->value));
+    }
 }
 
 static void test_tensor(void **state)

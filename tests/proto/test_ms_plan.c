@@ -44,12 +44,14 @@ static void on_reply(void *held, const void *data, size_t len)
     assert_ptr_equal(held, &call);
     assert_true(world.held);
     world.held = false;
-    if (world.reply)
+    if (world.reply) {
         debugger__event_reply__free_unpacked(world.reply, NULL);
+    }
     world.reply = len ? debugger__event_reply__unpack(NULL, len, data) : NULL;
     assert_true(!len || world.reply);
-    if (world.reply && world.reply->cmd_case == DEBUGGER__EVENT_REPLY__CMD_SET_CMD)
+    if (world.reply && world.reply->cmd_case == DEBUGGER__EVENT_REPLY__CMD_SET_CMD) {
         world.commands++;
+    }
 }
 
 static void on_gone(void *owner, bool detached, int32_t last_id)
@@ -62,10 +64,12 @@ static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
 static void on_event(void *ctx, const struct gd_event *event)
 {
     (void)ctx;
-    if (event->type == GD_EV_WARNING)
-        snprintf(world.warning, sizeof world.warning, "%s", event->text);
-    if (event->type == GD_EV_STOPPED)
+    if (event->type == GD_EV_WARNING) {
+        snprintf(world.warning, sizeof(world.warning), "%s", event->text);
+    }
+    if (event->type == GD_EV_STOPPED) {
         world.stops++;
+    }
     if (event->type == GD_EV_HIT) {
         world.hits++;
         world.hit = *event->hit;
@@ -75,9 +79,10 @@ static void on_event(void *ctx, const struct gd_event *event)
 static int setup(void **state)
 {
     (void)state;
-    memset(&world, 0, sizeof world);
-    if (gd_debugger_create(&world.debugger, NULL))
+    memset(&world, 0, sizeof(world));
+    if (gd_debugger_create(&world.debugger, NULL) != GD_OK) {
         return -1;
+    }
     world.debugger->settings.evaluate = GD_EVALUATE_LOCAL;
     world.debugger->settings.history_bytes = 0;
     return gd_debugger_observe(world.debugger, on_event, NULL);
@@ -87,16 +92,17 @@ static int teardown(void **state)
 {
     (void)state;
     gd_debugger_destroy(world.debugger);
-    if (world.reply)
+    if (world.reply) {
         debugger__event_reply__free_unpacked(world.reply, NULL);
+    }
     return 0;
 }
 
 static void wait_at(int32_t cur_step, const char *cur_node)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .cur_step = cur_step};
-    snprintf(metadata.backend, sizeof metadata.backend, "%s", world.gpu ? "GPU" : "Ascend");
-    snprintf(metadata.cur_node, sizeof metadata.cur_node, "%s", cur_node);
+    snprintf(metadata.backend, sizeof(metadata.backend), "%s", world.gpu ? "GPU" : "Ascend");
+    snprintf(metadata.cur_node, sizeof(metadata.cur_node), "%s", cur_node);
     world.held = true;
     gd_ms_target_on_wait(world.target, &call, &metadata);
 }
@@ -107,8 +113,8 @@ static void send_graph(void)
                   weight = pb_parameter("w.weight", 11, (int64_t[]){2}, 1);
     for (int i = 0; i < NODES; i++) {
         char number[16], name[64];
-        snprintf(number, sizeof number, "%d", i + 1);
-        snprintf(name, sizeof name, "Default/a/Op-op%d", i);
+        snprintf(number, sizeof(number), "%d", i + 1);
+        snprintf(name, sizeof(name), "Default/a/Op-op%d", i);
         struct gd_buf one =
             pb_node(number, "Add", "Default/a", name, (const char *[]){"w.weight", NULL});
         struct gd_buf type = pb_tensor_type(11, (int64_t[]){i == 7 ? 100000 : 2}, 1);
@@ -125,8 +131,8 @@ static void connect(const char *version, bool gpu)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .graph_num = 1};
     world.gpu = gpu;
-    snprintf(metadata.backend, sizeof metadata.backend, "%s", gpu ? "GPU" : "Ascend");
-    snprintf(metadata.ms_version, sizeof metadata.ms_version, "%s", version);
+    snprintf(metadata.backend, sizeof(metadata.backend), "%s", gpu ? "GPU" : "Ascend");
+    snprintf(metadata.ms_version, sizeof(metadata.ms_version), "%s", version);
     assert_int_equal(
         gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL),
         GD_OK);
@@ -203,10 +209,10 @@ static void give_value(const char *name, const char *iter, float value)
 {
     struct gd_shape shape = {.rank = 1, .dim = {2}};
     struct gd_tensor *tensor;
-    float *content = calloc(2, sizeof *content);
+    float *content = calloc(2, sizeof(*content));
     assert_non_null(content);
     content[0] = value;
-    assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, content, 2 * sizeof *content, free_content,
+    assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, content, 2 * sizeof(*content), free_content,
                                     NULL, &tensor, NULL),
                      GD_OK);
     gd_ms_target_on_tensor(world.target, name, "0", iter, tensor, NULL);
@@ -266,15 +272,17 @@ static void test_small_ones_go_together_and_large_ones_alone(void **state)
         enum gd_ms_level level = (enum gd_ms_level)asked->level;
         char names[200][64];
         assert_in_range(count, 1, 200);
-        for (size_t i = 0; i < count; i++)
-            snprintf(names[i], sizeof names[i], "%s", asked->tensors[i]->node_name);
+        for (size_t i = 0; i < count; i++) {
+            snprintf(names[i], sizeof(names[i]), "%s", asked->tensors[i]->node_name);
+        }
         for (size_t i = 0; i < count; i++) {
             bool large = strcmp(names[i], "Default/a/Op-op7") == 0;
             bytes += large ? 400000 : 8;
-            if (level == GD_MS_BASE)
+            if (level == GD_MS_BASE) {
                 give_base(large ? 100000 : 2);
-            else
+            } else {
                 give_value(names[i], "", 1);
+            }
         }
         told += level == GD_MS_VALUE ? count : 0;
         assert_true(level == GD_MS_BASE || bytes < 300000 || count == 1);
@@ -296,8 +304,9 @@ static void test_once_a_step_and_not_at_nodes(void **state)
     assert_int_equal(set->watch_condition->condition, GD_WIRE_INITIALIZATION);
     assert_int_equal(set->n_watch_nodes, 1);
     assert_string_equal(set->watch_nodes[0]->node_name, "Default/a/Op-op3");
-    for (size_t i = 0; i < set->watch_condition->n_params; i++)
+    for (size_t i = 0; i < set->watch_condition->n_params; i++) {
         assert_true(set->watch_condition->params[i]->disabled);
+    }
     wait_at(0, "");
     assert_true(is_run());
     wait_at(0, "Default/a/Op-op0");
@@ -532,8 +541,9 @@ static void test_ends_in_the_middle(void **state)
         watch("TL", "mean_gt", 5, "all");
         resume(GD_RUN_CONTINUE);
         wait_at(0, "");
-        for (size_t i = world.reply->view_cmd->n_tensors; i > 0; i--)
+        for (size_t i = world.reply->view_cmd->n_tensors; i > 0; i--) {
             give_base(2);
+        }
         wait_at(0, "");
         give_value(world.reply->view_cmd->tensors[0]->node_name, "", 1);
         switch (how) {
@@ -569,8 +579,9 @@ static void count_costs(void *ctx, const struct gd_plan_cost *costs, size_t coun
         total->item_count += costs[i].item_count;
         total->reports += costs[i].reports;
         total->report_bytes += costs[i].report_bytes;
-        for (size_t k = 0; k < costs[i].item_count; k++)
+        for (size_t k = 0; k < costs[i].item_count; k++) {
             total->wait_ns += costs[i].item_runs[k];
+        }
     }
 }
 

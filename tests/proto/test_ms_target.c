@@ -50,24 +50,25 @@ static void name_reply(const uint8_t *bytes, size_t len)
 {
     static const char step[] = "\x1a\x08\x0a\x04step\x10\x01",
                       recheck[] = "\x1a\x09\x0a\x07recheck";
-    if (!len)
-        snprintf(world.reply, sizeof world.reply, "nothing");
-    else if (len == sizeof step - 1 && memcmp(bytes, step, len) == 0)
-        snprintf(world.reply, sizeof world.reply, "step");
-    else if (len == sizeof recheck - 1 && memcmp(bytes, recheck, len) == 0)
-        snprintf(world.reply, sizeof world.reply, "recheck");
-    else if (len > 8 && memcmp(bytes + 2, "\x0a\x04node\x1a", 7) == 0)
-        snprintf(world.reply, sizeof world.reply, "node %.*s", (int)bytes[9],
+    if (!len) {
+        snprintf(world.reply, sizeof(world.reply), "nothing");
+    } else if (len == sizeof(step) - 1 && memcmp(bytes, step, len) == 0) {
+        snprintf(world.reply, sizeof(world.reply), "step");
+    } else if (len == sizeof(recheck) - 1 && memcmp(bytes, recheck, len) == 0) {
+        snprintf(world.reply, sizeof(world.reply), "recheck");
+    } else if (len > 8 && memcmp(bytes + 2, "\x0a\x04node\x1a", 7) == 0) {
+        snprintf(world.reply, sizeof(world.reply), "node %.*s", (int)bytes[9],
                  (const char *)bytes + 10);
-    else if (bytes[0] == 0x10)
-        snprintf(world.reply, sizeof world.reply, "exit");
-    else if (bytes[0] == 0x22)
-        snprintf(world.reply, sizeof world.reply, "%s", len == 6 ? "delete" : "set");
-    else if (bytes[0] == 0x2a)
-        snprintf(world.reply, sizeof world.reply, "view %d",
+    } else if (bytes[0] == 0x10) {
+        snprintf(world.reply, sizeof(world.reply), "exit");
+    } else if (bytes[0] == 0x22) {
+        snprintf(world.reply, sizeof(world.reply), "%s", len == 6 ? "delete" : "set");
+    } else if (bytes[0] == 0x2a) {
+        snprintf(world.reply, sizeof(world.reply), "view %d",
                  bytes[len - 2] == 0x10 ? bytes[len - 1] : 0);
-    else
-        snprintf(world.reply, sizeof world.reply, "something else");
+    } else {
+        snprintf(world.reply, sizeof(world.reply), "something else");
+    }
 }
 
 static void on_reply(void *held, const void *data, size_t len)
@@ -90,8 +91,9 @@ static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
 static void on_event(void *ctx, const struct gd_event *event)
 {
     (void)ctx;
-    if (event->type == GD_EV_WARNING)
-        snprintf(world.warning, sizeof world.warning, "%s", event->text);
+    if (event->type == GD_EV_WARNING) {
+        snprintf(world.warning, sizeof(world.warning), "%s", event->text);
+    }
     if (event->type == GD_EV_HIT) {
         world.hits++;
         world.hit = *event->hit;
@@ -101,10 +103,11 @@ static void on_event(void *ctx, const struct gd_event *event)
 static int setup(void **state)
 {
     (void)state;
-    memset(&world, 0, sizeof world);
+    memset(&world, 0, sizeof(world));
     world.now = 1000;
-    if (gd_debugger_create(&world.debugger, NULL))
+    if (gd_debugger_create(&world.debugger, NULL) != GD_OK) {
         return -1;
+    }
     world.debugger->now = clock_now;
     world.debugger->now_ctx = &world;
     return gd_debugger_observe(world.debugger, on_event, NULL);
@@ -120,9 +123,9 @@ static int teardown(void **state)
 static void wait_at(int32_t cur_step, const char *cur_node)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .cur_step = cur_step};
-    snprintf(metadata.backend, sizeof metadata.backend, "%s",
+    snprintf(metadata.backend, sizeof(metadata.backend), "%s",
              strncmp(world.session->peer.device, "GPU", 3) ? "Ascend" : "GPU");
-    snprintf(metadata.cur_node, sizeof metadata.cur_node, "%s", cur_node);
+    snprintf(metadata.cur_node, sizeof(metadata.cur_node), "%s", cur_node);
     world.reply[0] = '\0';
     gd_ms_target_on_wait(world.target, &call, &metadata);
 }
@@ -145,8 +148,8 @@ static void connect(const char *version, const char *backend)
     struct gd_buf one = pb_node("1", "Conv2D", "Default/a", CONV,
                                 (const char *[]){"conv1.weight", NULL}),
                   two = pb_node("2", "ReLU", "Default/a", RELU, (const char *[]){"1", NULL});
-    snprintf(metadata.backend, sizeof metadata.backend, "%s", backend);
-    snprintf(metadata.ms_version, sizeof metadata.ms_version, "%s", version);
+    snprintf(metadata.backend, sizeof(metadata.backend), "%s", backend);
+    snprintf(metadata.ms_version, sizeof(metadata.ms_version), "%s", version);
     assert_int_equal(
         gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL),
         GD_OK);
@@ -189,7 +192,7 @@ static void expect_stop(enum gd_stop_reason reason, int64_t step, bool at_end)
 static void hit_on(const char *name, int32_t id, int condition, int32_t error)
 {
     struct gd_ms_hit hit = {.id = id, .condition = condition, .error_code = error, .slot = "0"};
-    snprintf(hit.node_name, sizeof hit.node_name, "%s", name);
+    snprintf(hit.node_name, sizeof(hit.node_name), "%s", name);
     gd_ms_target_on_hit(world.target, &hit);
     gd_ms_target_on_hits_end(world.target);
 }
@@ -202,7 +205,7 @@ static int watch(const char *condition, const char *where)
     assert_int_equal(gd_condition_find(condition, &found, NULL), GD_OK);
     int rc = gd_watchpoint_add(
         world.debugger, &(struct gd_watch_spec){.condition = found, .where = where}, &made, &err);
-    return rc ? rc : made->number;
+    return rc != GD_OK ? rc : made->number;
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */
@@ -234,7 +237,7 @@ static void test_a_new_graph_is_no_step(void **state)
                  {"1.6.0", "GPU", 1, 1, 2}, /* without the actor runtime */
                  {"1.4.0", "Ascend", 1, 1, 2},
                  {"1.2.0", "GPU", 1, 1, 2}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         connect(cases[i].version, cases[i].backend);
         assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
         wait_at(cases[i].first_end, RELU);
@@ -502,7 +505,7 @@ static void on_fetched(void *ctx, struct gd_tensor *tensor, int64_t step, const 
     (void)step;
     world.fetched++;
     world.fetch_code = err ? err->code : GD_OK;
-    snprintf(world.fetch_text, sizeof world.fetch_text, "%s", err ? err->text : "");
+    snprintf(world.fetch_text, sizeof(world.fetch_text), "%s", err ? err->text : "");
     assert_true((tensor != NULL) != (err != NULL));
 }
 
@@ -706,24 +709,25 @@ static void test_versions(void **state)
     gd_ms_version_parse("2.0.0rc1", &version);
     assert_true(version.known && version.major == 2 && version.patch == 0);
     static const char *const odd[] = {"", ".", "1", "1.", "x.y", "-1.2", "99999999999.1"};
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
         gd_ms_version_parse(odd[i], &version);
         assert_false(version.known);
         assert_false(version.has_levels);
-        assert_int_equal(gd_ms_version_match(&version, odd[i], false, text, sizeof text),
+        assert_int_equal(gd_ms_version_match(&version, odd[i], false, text, sizeof(text)),
                          GD_MS_MATCH_WARN);
-        assert_int_equal(gd_ms_version_match(&version, odd[i], true, text, sizeof text),
+        assert_int_equal(gd_ms_version_match(&version, odd[i], true, text, sizeof(text)),
                          GD_MS_MISMATCH);
     }
     gd_ms_version_parse("1.9.0", &version);
-    assert_int_equal(gd_ms_version_match(&version, "1.9.0", false, text, sizeof text), GD_MS_MATCH);
-    assert_int_equal(gd_ms_version_match(&version, "1.9.0", true, text, sizeof text),
+    assert_int_equal(gd_ms_version_match(&version, "1.9.0", false, text, sizeof(text)),
+                     GD_MS_MATCH);
+    assert_int_equal(gd_ms_version_match(&version, "1.9.0", true, text, sizeof(text)),
                      GD_MS_MISMATCH);
     gd_ms_version_parse("2.2.14", &version);
-    assert_int_equal(gd_ms_version_match(&version, "2.2.14", true, text, sizeof text),
+    assert_int_equal(gd_ms_version_match(&version, "2.2.14", true, text, sizeof(text)),
                      GD_MS_MATCH_WARN);
     gd_ms_version_parse("2.4.0", &version);
-    assert_int_equal(gd_ms_version_match(&version, "2.4.0", false, text, sizeof text),
+    assert_int_equal(gd_ms_version_match(&version, "2.4.0", false, text, sizeof(text)),
                      GD_MS_MATCH_WARN);
 }
 

@@ -41,7 +41,7 @@ static struct world world;
 static int setup(void **state)
 {
     (void)state;
-    memset(&world, 0, sizeof world);
+    memset(&world, 0, sizeof(world));
     return gd_ms_tensor_decoder_create(1u << 26, on_tensor, &world, &world.decoder, NULL);
 }
 
@@ -59,14 +59,18 @@ static struct gd_buf message(const void *content, size_t len, const int64_t *dim
     struct gd_buf out = GD_BUF_INIT(1u << 27);
     pb_text(&out, 1, "Default/x");
     pb_text(&out, 2, "0");
-    if (len)
+    if (len) {
         pb_bytes(&out, 3, content, len);
-    for (int i = 0; i < rank; i++)
+    }
+    for (int i = 0; i < rank; i++) {
         pb_int(&out, 4, (uint64_t)dims[i]);
-    if (type)
+    }
+    if (type) {
         pb_int(&out, 5, (uint64_t)type);
-    if (finished)
+    }
+    if (finished) {
         pb_int(&out, 6, 1);
+    }
     pb_text(&out, 7, "");
     pb_int(&out, 8, 0);
     return out;
@@ -77,9 +81,10 @@ static int feed(struct gd_buf *bytes, size_t step)
 {
     int rc = GD_OK;
     const uint8_t *data = (const uint8_t *)gd_buf_text(bytes);
-    if (!bytes->len)
+    if (!bytes->len) {
         rc = gd_ms_tensor_feed(world.decoder, data, 0, 0, 0, NULL);
-    for (size_t at = 0; at < bytes->len && !rc; at += step) {
+    }
+    for (size_t at = 0; at < bytes->len && rc == GD_OK; at += step) {
         size_t len = bytes->len - at < step ? bytes->len - at : step;
         rc = gd_ms_tensor_feed(world.decoder, data + at, len, at, bytes->len, NULL);
     }
@@ -93,20 +98,21 @@ static void test_every_boundary(void **state)
     int64_t dims[] = {2, 3};
     float content[6] = {1, 2, 3, 4, 5, 6};
     for (size_t step = 1; step <= 64; step++) {
-        struct gd_buf bytes = message(content, sizeof content, dims, 2, 11, true);
+        struct gd_buf bytes = message(content, sizeof(content), dims, 2, 11, true);
         assert_int_equal(feed(&bytes, step), GD_OK);
         assert_int_equal(world.good, (int)step);
         assert_int_equal(world.last->dtype, GD_FLOAT32);
         assert_int_equal(world.last->shape.rank, 2);
         assert_int_equal(world.last->shape.dim[1], 3);
-        assert_memory_equal(world.last->data, content, sizeof content);
+        assert_memory_equal(world.last->data, content, sizeof(content));
     }
 }
 
 static void fill(unsigned char *data, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         data[i] = (unsigned char)(i * 131 + (i >> 8));
+    }
 }
 
 static void check_pieces(size_t total, size_t piece, size_t expect)
@@ -115,8 +121,9 @@ static void check_pieces(size_t total, size_t piece, size_t expect)
     int64_t dims[] = {(int64_t)total};
     fill(content, total);
     int good = world.good;
-    if (expect)
+    if (expect) {
         gd_ms_tensor_expect(world.decoder, expect);
+    }
     for (size_t at = 0; at < total; at += piece) {
         size_t len = total - at < piece ? total - at : piece;
         struct gd_buf bytes = message(content + at, len, dims, 1, 6, at + len == total);
@@ -154,7 +161,7 @@ static void test_order_does_not_matter(void **state)
     pb_float(&bytes, 98, 2.5f);
     pb_text(&bytes, 97, "later");
     pb_int(&bytes, 96, 1u << 30);
-    pb_bytes(&bytes, 3, content, sizeof content);
+    pb_bytes(&bytes, 3, content, sizeof(content));
     pb_text(&bytes, 2, "3");
     pb_text(&bytes, 1, "a");
     pb_text(&bytes, 7, "prev");
@@ -163,7 +170,7 @@ static void test_order_does_not_matter(void **state)
     assert_int_equal(world.last->shape.rank, 2);
     assert_string_equal(world.head.slot, "3");
     assert_string_equal(world.head.iter, "prev");
-    assert_memory_equal(world.last->data, content, sizeof content);
+    assert_memory_equal(world.last->data, content, sizeof(content));
 }
 
 static void test_scalars_and_empty(void **state)
@@ -209,8 +216,9 @@ static void test_what_does_not_fit(void **state)
     expect_bad(message(content, 16, huge, 2, 11, true), "");
     expect_bad(message(content, 16, large, 1, 11, true), "max-tensor");
     int64_t many[GD_MAX_RANK + 5];
-    for (size_t i = 0; i < GD_MAX_RANK + 5; i++)
+    for (size_t i = 0; i < GD_MAX_RANK + 5; i++) {
         many[i] = 1;
+    }
     expect_bad(message(content, 4, many, GD_MAX_RANK + 5, 11, true), "dimensions");
     /* and the next one is taken again */
     struct gd_buf bytes = message(content, 16, four, 1, 11, true);
@@ -264,12 +272,13 @@ static void test_garbage(void **state)
         "\x25\x01\x02",                                 /* cut in a fixed field */
         "\x22\x02\x80\x80",                             /* packed dims cut in a varint */
     };
-    for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++)
+    for (size_t i = 0; i < sizeof(garbage) / sizeof(*garbage); i++) {
         for (size_t step = 1; step < 4; step++) {
             struct gd_buf bytes = GD_BUF_INIT(64);
             gd_buf_add(&bytes, garbage[i], i == 2 ? 1 : strlen(garbage[i]));
             assert_int_equal(feed(&bytes, step), GD_EPROTO);
         }
+    }
     assert_int_equal(world.good + world.bad + world.absent, 0);
 }
 
@@ -277,8 +286,8 @@ static void test_long_names_are_cut(void **state)
 {
     (void)state;
     char name[3000];
-    memset(name, 'n', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
+    memset(name, 'n', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
     struct gd_buf bytes = GD_BUF_INIT(16384);
     pb_text(&bytes, 1, name);
     pb_text(&bytes, 2, name);
@@ -287,7 +296,7 @@ static void test_long_names_are_cut(void **state)
     assert_int_equal(feed(&bytes, 100), GD_OK);
     assert_int_equal(world.absent, 1);
     assert_int_equal(strlen(world.head.node_name), GD_MS_MAX_NAME - 1);
-    assert_int_equal(strlen(world.head.slot), sizeof world.head.slot - 1);
+    assert_int_equal(strlen(world.head.slot), sizeof(world.head.slot) - 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -49,7 +49,7 @@ static void every_name_finds_its_command(void **state)
     int count = 0;
 
     (void)state;
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         assert_ptr_equal(find(c->name), c);
         count++;
     }
@@ -59,8 +59,8 @@ static void every_name_finds_its_command(void **state)
 static void aliases_belong_to_one_command(void **state)
 {
     (void)state;
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
-        for (const char *p = c->aliases; p != NULL && *p != '\0';) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
+        for (const char *p = c->aliases; p && *p != '\0';) {
             char word[64];
             size_t len = strcspn(p, " ");
             assert_true(len > 0 &&
@@ -100,9 +100,9 @@ static void check_texts(const struct command *c, bool is_sub)
 static void every_command_explains_itself(void **state)
 {
     (void)state;
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         check_texts(c, false);
-        for (const struct command *s = c->sub; s != NULL && s->name != NULL; s++) {
+        for (const struct command *s = c->sub; s && s->name; s++) {
             check_texts(s, true);
         }
     }

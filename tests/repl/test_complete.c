@@ -35,7 +35,7 @@ static void completes_to(const char *line, size_t expected_start, const char *ex
     size_t start = 0;
     char **words = repl_complete(net.fake.repl, line, strlen(line), &start);
 
-    for (char **w = words; w != NULL && *w != NULL; w++) {
+    for (char **w = words; w && *w; w++) {
         gd_buf_printf(&text, "%s%s", w == words ? "" : " ", *w);
         free(*w);
     }

@@ -288,7 +288,7 @@ static cJSON *compare(struct net *net, const char *line)
     const char *text = fake_run(&net->fake, line, &rc);
     cJSON *record_of = cJSON_Parse(text);
 
-    if (rc || !record_of) {
+    if (rc != GD_OK || !record_of) {
         fail_msg("%s: %s", line, text);
     }
     return record_of;

@@ -44,7 +44,7 @@ static void printed_is(const char *name, const char *expected)
 static void every_setting_reads_back_what_it_prints(void **state)
 {
     (void)state;
-    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+    for (const struct setting *s = settings_table; s->name; s++) {
         struct gd_buf text = GD_BUF_INIT(4096);
         struct gd_settings copy;
         memset(&copy, 0x5a, sizeof(copy));
@@ -61,7 +61,7 @@ static void every_setting_reads_back_what_it_prints(void **state)
 static void names_are_in_order_and_differ(void **state)
 {
     (void)state;
-    for (const struct setting *s = settings_table; s[1].name != NULL; s++) {
+    for (const struct setting *s = settings_table; s[1].name; s++) {
         assert_true(strcmp(s->name, s[1].name) < 0);
     }
 }

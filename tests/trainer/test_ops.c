@@ -17,7 +17,7 @@
 
 static float *random_values(struct rng *rng, size_t count)
 {
-    float *values = calloc(count, sizeof *values);
+    float *values = calloc(count, sizeof(*values));
     assert_non_null(values);
     for (size_t i = 0; i < count; i++) {
         values[i] = rng_normal(rng);
@@ -53,7 +53,7 @@ static void gemm_all_layouts(void **state)
                                       {97, 290, 5}, {64, 64, 512}, {128, 3, 9}, {2, 257, 257}};
     struct rng rng = {3};
     struct pool *pool = pool_create(3);
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
         size_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
         float *a = random_values(&rng, m * k);
         float *b = random_values(&rng, k * n);
@@ -170,7 +170,7 @@ static void heads_go_there_and_back(void **state)
     /* batch 1, time 2, second part, head 1, element 3 */
     assert_true(k[((1 * 2 + 1) * 3 + 2) * 4 + 3] == x[(1 * 3 + 2) * 24 + 8 + 4 + 3]);
     ops_merge_heads(back, (const float *[]){q, k, v}, &shape, 3);
-    assert_memory_equal(x, back, sizeof x);
+    assert_memory_equal(x, back, sizeof(x));
 }
 
 static void adamw_first_step(void **state)

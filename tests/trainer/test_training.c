@@ -124,7 +124,7 @@ static void runs_repeat(void **state)
     (void)state;
     struct train *a = after(FAULT_NONE, 10);
     struct train *b = after(FAULT_NONE, 10);
-    assert_memory_equal(&a->loss, &b->loss, sizeof a->loss);
+    assert_memory_equal(&a->loss, &b->loss, sizeof(a->loss));
     for (size_t i = 0; i < a->model->param_count; i++) {
         const struct tensor *x = a->model->params[i].value;
         assert_memory_equal(x->f, b->model->params[i].value->f, x->count * sizeof(float));
@@ -289,7 +289,7 @@ static void names_look_like_a_framework(void **state)
     for (size_t i = 0; i < t->graph->op_count; i++) {
         const struct op *op = t->graph->ops[i];
         char ending[80];
-        snprintf(ending, sizeof ending, "%s-op%zu", op->type, i + 1);
+        snprintf(ending, sizeof(ending), "%s-op%zu", op->type, i + 1);
         const char *slash = strrchr(op->name, '/');
         assert_non_null(slash);
         assert_string_equal(slash + 1, ending);

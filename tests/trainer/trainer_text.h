@@ -39,7 +39,7 @@ static inline struct train *text_train(const struct train_options *wanted)
     options.data = path;
     struct train *train;
     char why[1200];
-    int rc = train_create(&options, &train, why, sizeof why);
+    int rc = train_create(&options, &train, why, sizeof(why));
     unlink(path);
     if (rc != 0) {
         fprintf(stderr, "%s\n", why);

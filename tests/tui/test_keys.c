@@ -14,7 +14,7 @@
 static void keys_are_found(void **state)
 {
     (void)state;
-    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
+    for (const struct tui_key *k = tui_keys; k->name; k++) {
         assert_int_not_equal(k->panes, 0);
         for (unsigned pane = 0; pane < TUI_PANE_COUNT; pane++) {
             const struct tui_key *found =
@@ -31,7 +31,7 @@ static void keys_are_explained(void **state)
 {
     (void)state;
     const struct tui_key *before = NULL;
-    for (const struct tui_key *k = tui_keys; k->name != NULL; before = k++) {
+    for (const struct tui_key *k = tui_keys; k->name; before = k++) {
         if (k->help[0] != '\0') {
             continue;
         }
@@ -43,8 +43,8 @@ static void keys_are_explained(void **state)
 static void commands_exist(void **state)
 {
     (void)state;
-    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
-        if (k->command == NULL) {
+    for (const struct tui_key *k = tui_keys; k->name; k++) {
+        if (!k->command) {
             assert_int_not_equal(k->request, TUI_COMMAND);
             continue;
         }
@@ -61,8 +61,8 @@ static void characters_only_show(void **state)
 {
     (void)state;
     struct gd_err err;
-    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
-        if (k->command != NULL && k->prefix == 0 && !k->single && !tui_key_only_shows(k->command)) {
+    for (const struct tui_key *k = tui_keys; k->name; k++) {
+        if (k->command && k->prefix == 0 && !k->single && !tui_key_only_shows(k->command)) {
             fail_msg("%s runs \"%s\"", k->name, k->command);
         }
         if (!k->single) {

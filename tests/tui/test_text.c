@@ -101,7 +101,7 @@ int main(void)
         cmocka_unit_test(fitting),
         cmocka_unit_test(wrapping),
     };
-    if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) {
         return 77;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

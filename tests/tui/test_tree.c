@@ -29,7 +29,7 @@ static struct gd_graph *graph_of(const char *const *names)
     uint32_t subgraph;
     assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
     assert_int_equal(gd_graph_subgraph(graph, "main", false, &subgraph, NULL), GD_OK);
-    for (; *names != NULL; names++) {
+    for (; *names; names++) {
         add(graph, *names, "MatMul");
     }
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);

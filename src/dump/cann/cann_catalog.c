@@ -63,7 +63,7 @@ static int add_values(struct cann_load *load, const struct cann_file *file)
             .note = value->note};
 
         rc = gd_catalog_add(load->catalog, &as, load->err);
-        rc = rc ? rc : add_original(load, op, value, &as);
+        rc = rc != GD_OK ? rc : add_original(load, op, value, &as);
     }
     return rc;
 }
@@ -193,7 +193,7 @@ static int add_facts(struct cann_load *load)
         }
     }
     snprintf(number, sizeof(number), "%zu", load->file_count);
-    return rc ? rc : gd_catalog_add_fact(load->catalog, "dump files", number, load->err);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(load->catalog, "dump files", number, load->err);
 }
 
 int cann_fill(struct cann_load *load)
@@ -207,6 +207,6 @@ int cann_fill(struct cann_load *load)
             rc = add_values(load, &load->file[i]);
         }
     }
-    rc = rc ? rc : add_events(load);
-    return rc || load->joins ? rc : add_facts(load);
+    rc = rc != GD_OK ? rc : add_events(load);
+    return rc != GD_OK || load->joins ? rc : add_facts(load);
 }

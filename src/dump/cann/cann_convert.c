@@ -165,7 +165,7 @@ static int write_elements(struct convert *convert, struct gd_source *source,
         if (rc == GD_OK && widen) {
             widen_block(block, now);
         }
-        rc = rc ? rc : gd_folder_write(out, block, (size_t)now * item, convert->err);
+        rc = rc != GD_OK ? rc : gd_folder_write(out, block, (size_t)now * item, convert->err);
     }
     free(block);
     return rc;
@@ -178,7 +178,7 @@ static int write_header(struct convert *convert, const struct gd_source_info *in
     int rc = gd_npy_header(info->dtype == GD_BFLOAT16 ? GD_FLOAT32 : info->dtype, &info->shape,
                            &header, convert->err);
 
-    rc = rc ? rc : gd_folder_write(out, gd_buf_text(&header), header.len, convert->err);
+    rc = rc != GD_OK ? rc : gd_folder_write(out, gd_buf_text(&header), header.len, convert->err);
     gd_buf_deinit(&header);
     return rc;
 }
@@ -197,9 +197,9 @@ static int write_source(struct convert *convert, const char *name, struct gd_sou
         return rc;
     }
     rc = is_npy ? write_header(convert, info, out) : GD_OK;
-    rc = rc ? rc : write_elements(convert, source, info, out);
+    rc = rc != GD_OK ? rc : write_elements(convert, source, info, out);
     end = gd_folder_end(out, rc == GD_OK, convert->err);
-    return rc ? rc : end;
+    return rc != GD_OK ? rc : end;
 }
 
 /* In the format that is wanted, or as stored; *converted tells which. */
@@ -271,13 +271,13 @@ static int write_bytes(struct convert *convert, const struct gd_cann_tensor *ten
              tensor->io == GD_CANN_BUFFER ? kind : "",
              tensor->io == GD_CANN_BUFFER ? "buffer" : "space", tensor->index);
     rc = gd_source_info(source, &info, convert->err);
-    rc = rc ? rc
-            : gd_folder_begin(convert->folder, short_name(convert, name, ".bin", room), &out,
-                              convert->err);
+    rc = rc != GD_OK ? rc
+                     : gd_folder_begin(convert->folder, short_name(convert, name, ".bin", room),
+                                       &out, convert->err);
     if (rc == GD_OK) {
         rc = write_elements(convert, source, &info, out);
         end = gd_folder_end(out, rc == GD_OK, convert->err);
-        rc = rc ? rc : end;
+        rc = rc != GD_OK ? rc : end;
     }
     gd_source_unref(source);
     convert->done->buffers += rc == GD_OK;
@@ -358,8 +358,8 @@ static int convert_file(struct convert *convert, uint32_t entry, const char *bas
     int rc = gd_listing_path(convert->listing, entry, path, sizeof(path), &why);
 
     convert->disk = NULL;
-    rc = rc ? rc : gd_disk_open(AT_FDCWD, path, false, &convert->disk, &why);
-    rc = rc ? rc : gd_cann_read(convert->disk, &file, &why);
+    rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, &convert->disk, &why);
+    rc = rc != GD_OK ? rc : gd_cann_read(convert->disk, &file, &why);
     if (rc != GD_OK) {
         gd_disk_unref(convert->disk);
         leave_out(convert, path, why.text);
@@ -394,9 +394,9 @@ static int write_mapping(struct convert *convert)
     if (rc == GD_OK && (all.failed || convert->mapping.failed)) {
         rc = gd_fail(convert->err, GD_ELIMIT, "mapping.csv would be too large");
     }
-    rc = rc ? rc
-            : gd_folder_put(convert->folder, "mapping.csv", gd_buf_text(&all), all.len,
-                            convert->err);
+    rc = rc != GD_OK ? rc
+                     : gd_folder_put(convert->folder, "mapping.csv", gd_buf_text(&all), all.len,
+                                     convert->err);
     gd_buf_deinit(&all);
     gd_buf_clear(&convert->mapping);
     return rc;
@@ -447,7 +447,7 @@ static int convert_directory(struct convert *convert, struct gd_folder *top,
     int rc = gd_mapping_read(convert->listing, dir->entry, &mapping, convert->err);
     uint32_t at = is_directory ? entry[dir->entry].first_child : dir->entry;
 
-    rc = rc ? rc : enter(convert, top, is_directory ? dir->entry : 0);
+    rc = rc != GD_OK ? rc : enter(convert, top, is_directory ? dir->entry : 0);
     for (; rc == GD_OK && at != GD_NO_ENTRY; at = is_directory ? entry[at].next : GD_NO_ENTRY) {
         struct gd_cann_name name;
         const char *text;
@@ -467,7 +467,7 @@ static int convert_directory(struct convert *convert, struct gd_folder *top,
     if (convert->folder) { /* also of what was written before an error */
         int end = write_mapping(convert);
 
-        rc = rc ? rc : end;
+        rc = rc != GD_OK ? rc : end;
     }
     if (convert->folder != top) {
         gd_folder_close(convert->folder);

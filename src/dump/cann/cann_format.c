@@ -193,9 +193,9 @@ static int read_files(struct cann_load *load, bool graphs)
     if (!load->joins) {
         name_peer(load, peer, graphs);
     }
-    rc = rc ? rc : cann_open_all(load);
-    rc = rc ? rc : cann_load_ops(load);
-    return rc ? rc : cann_fill(load);
+    rc = rc != GD_OK ? rc : cann_open_all(load);
+    rc = rc != GD_OK ? rc : cann_load_ops(load);
+    return rc != GD_OK ? rc : cann_fill(load);
 }
 
 static int read_rank(struct reading *reading, int rank, struct gd_err *err)
@@ -219,8 +219,8 @@ static int read_rank(struct reading *reading, int rank, struct gd_err *err)
         load.joins = load.catalog != NULL;
         rc = load.joins ? GD_OK : gd_dump_catalog(reading->dump, rank, where, &load.catalog, err);
     }
-    rc = rc ? rc : load_dirs(reading, &load);
-    rc = rc ? rc : read_files(&load, reading->graphs);
+    rc = rc != GD_OK ? rc : load_dirs(reading, &load);
+    rc = rc != GD_OK ? rc : read_files(&load, reading->graphs);
     reading->done = load.done;
     cann_load_free(&load);
     return rc;
@@ -249,7 +249,7 @@ static int read_ranks(struct reading *reading, struct gd_err *err)
         rank = next;
         rc = read_rank(reading, rank, err);
     }
-    return rc || any || !reading->graphs ? rc : read_rank(reading, 0, err);
+    return rc != GD_OK || any || !reading->graphs ? rc : read_rank(reading, 0, err);
 }
 
 static int read(const struct gd_listing *listing, const struct gd_finding *finding,

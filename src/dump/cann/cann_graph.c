@@ -37,7 +37,7 @@ static int open_entry(struct cann_load *load, uint32_t entry, struct gd_disk **r
     char path[PATH_MAX];
     int rc = gd_listing_path(load->listing, entry, path, sizeof(path), err);
 
-    return rc ? rc : gd_disk_open(AT_FDCWD, path, false, ret, err);
+    return rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, ret, err);
 }
 
 static bool read_candidate(struct cann_load *load, uint32_t entry, struct candidate *ret)
@@ -298,7 +298,7 @@ static int graph_alone(struct cann_load *load, const struct candidate *all, size
             return rc;
         }
     }
-    return rc || !last || model->ge ? rc : take_graph(load, model, last->entry);
+    return rc != GD_OK || !last || model->ge ? rc : take_graph(load, model, last->entry);
 }
 
 int cann_graph_find(struct cann_load *load)
@@ -325,7 +325,7 @@ int cann_graph_find(struct cann_load *load)
         }
     } else if (rc == GD_OK) {
         rc = by_model_name(load, all, count);
-        rc = rc ? rc : by_operators(load, all, count);
+        rc = rc != GD_OK ? rc : by_operators(load, all, count);
     }
     free(all);
     return rc;

@@ -229,7 +229,8 @@ static int add_merged(struct nodes *nodes, const struct cann_model *model,
         desc.outputs = nodes->output;
         rc = gd_graph_add(nodes->graph, &desc, &node, nodes->load->err);
         snprintf(why, sizeof(why), "the compiler merged it into %.500s", op->name);
-        rc = rc ? rc : gd_catalog_not_dumped(nodes->load->catalog, node, why, nodes->load->err);
+        rc = rc != GD_OK ? rc
+                         : gd_catalog_not_dumped(nodes->load->catalog, node, why, nodes->load->err);
     }
     return rc;
 }
@@ -260,8 +261,8 @@ static int finish_known(struct nodes *nodes, const struct cann_model *model,
         return GD_OK;
     }
     rc = connect(nodes, model, known);
-    rc = rc ? rc : add_merged(nodes, model, known);
-    return rc || known->first != CANN_NO_OP ? rc : why_not(nodes, known);
+    rc = rc != GD_OK ? rc : add_merged(nodes, model, known);
+    return rc != GD_OK || known->first != CANN_NO_OP ? rc : why_not(nodes, known);
 }
 
 static int add_graph(struct nodes *nodes, struct cann_model *model, uint32_t graph,
@@ -395,7 +396,7 @@ static int add_others(struct nodes *nodes)
             rc = gd_graph_subgraph(nodes->graph, of->name[0] ? of->name : "operators", false, NULL,
                                    load->err);
         }
-        rc = rc ? rc : add_node(nodes, NULL, op, &op->node, &op->node_outputs);
+        rc = rc != GD_OK ? rc : add_node(nodes, NULL, op, &op->node, &op->node_outputs);
         if (rc ==
             GD_EINVAL) { /* a name like that of another's repetition: its files are left out */
             op->node = GD_NO_NODE;
@@ -422,7 +423,7 @@ int cann_add_nodes(struct cann_load *load)
     for (uint32_t i = 0; i < load->model_count && rc == GD_OK; i++) {
         rc = load->model[i].ge ? add_model(&nodes, &load->model[i]) : add_mindspore(&nodes, i);
     }
-    rc = rc ? rc : add_others(&nodes);
+    rc = rc != GD_OK ? rc : add_others(&nodes);
     free(nodes.output);
     free(nodes.edge);
     return rc;

@@ -149,7 +149,7 @@ static int take_record(struct cann_load *load, struct cann_file *file, struct gd
         rc = gd_fail(load->err, GD_EPROTO, "%.300s: a record of a unit that nobody knows",
                      gd_disk_path(disk));
     }
-    return rc ? rc : keep_record(load, file, &record);
+    return rc != GD_OK ? rc : keep_record(load, file, &record);
 }
 
 /* The first line is enough to find it again. */
@@ -342,18 +342,18 @@ int cann_open_all(struct cann_load *load)
         }
         load->err = &why;
         rc = gd_listing_path(load->listing, load->file[i].entry, path, sizeof(path), &why);
-        rc = rc ? rc : open_one(load, &load->file[i], path);
+        rc = rc != GD_OK ? rc : open_one(load, &load->file[i], path);
         load->err = err;
         if (rc == GD_ENOMEM) {
             return gd_fail(err, rc, "%s", why.text);
         }
-        rc = rc ? leave_out(load, &load->file[i], path, &why) : GD_OK;
+        rc = rc != GD_OK ? leave_out(load, &load->file[i], path, &why) : GD_OK;
     }
     for (size_t i = 0; i < load->file_count && rc == GD_OK; i++) {
         if (load->file[i].kind != CANN_FILE_NONE) {
             load->file[kept++] = load->file[i];
         }
     }
-    load->file_count = rc ? load->file_count : kept;
+    load->file_count = rc != GD_OK ? load->file_count : kept;
     return rc;
 }

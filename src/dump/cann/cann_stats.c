@@ -243,7 +243,7 @@ static int read_lines(struct table *table, char *text,
                                : gd_fail(err, GD_ENOMEM, "out of memory");
         } else if (strcmp(line, table->header) != 0) {
             rc = read_row(table, line, &row, err);
-            rc = rc ? rc : fn(ctx, &row);
+            rc = rc != GD_OK ? rc : fn(ctx, &row);
         }
     }
     if (rc == GD_OK && !table->header) {
@@ -270,7 +270,7 @@ int gd_cann_stats_read(struct gd_disk *disk,
     }
     text[size] = '\0';
     rc = size ? gd_disk_read(disk, 0, text, (size_t)size, err) : GD_OK;
-    rc = rc ? rc : read_lines(&table, text, fn, ctx, err);
+    rc = rc != GD_OK ? rc : read_lines(&table, text, fn, ctx, err);
     free(table.header);
     free(text);
     return rc;

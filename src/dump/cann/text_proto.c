@@ -145,7 +145,7 @@ static int read_escape(struct gd_text *text, struct gd_err *err)
     int c, rc = peek(text, &c, err);
 
     if (rc != GD_OK || c < 0) {
-        return rc ? rc : broken(text, "the text ends within a string", err);
+        return rc != GD_OK ? rc : broken(text, "the text ends within a string", err);
     }
     if (c >= '0' && c <= '7') {
         return read_code(text, 8, 3, err);
@@ -248,7 +248,7 @@ static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, st
     }
     if (c != '"' && c != '\'') {
         rc = read_word(text, err);
-        return rc ? rc : give(text, GD_TEXT_WORD, ret, err);
+        return rc != GD_OK ? rc : give(text, GD_TEXT_WORD, ret, err);
     }
     /* Strings that stand side by side are one. */
     do {
@@ -257,7 +257,7 @@ static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, st
             rc = skip_blank(text, &c, err);
         }
     } while (rc == GD_OK && (c == '"' || c == '\''));
-    return rc ? rc : give(text, GD_TEXT_STRING, ret, err);
+    return rc != GD_OK ? rc : give(text, GD_TEXT_STRING, ret, err);
 }
 
 static int read_name(struct gd_text *text, struct gd_err *err)

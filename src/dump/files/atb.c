@@ -79,7 +79,7 @@ static int read_head(struct gd_disk *disk, char **ret, uint64_t *data, struct gd
     int rc = head ? gd_disk_read(disk, 0, head, len, err)
                   : gd_fail(err, GD_ENOMEM, "out of memory for a tensor's head");
 
-    if (rc) {
+    if (rc != GD_OK) {
         free(head);
         return rc;
     }
@@ -141,7 +141,7 @@ static int make_source(struct gd_disk *disk, uint64_t data, struct gd_source_des
                        gd_disk_path(disk), (unsigned long long)left);
     }
     rc = gd_bytes_of_disk(disk, data, bytes, &desc->bytes, err);
-    rc = rc ? rc : gd_source_create(desc, ret, err);
+    rc = rc != GD_OK ? rc : gd_source_create(desc, ret, err);
     gd_bytes_unref(desc->bytes);
     return rc;
 }
@@ -156,10 +156,10 @@ static int read_atb(struct gd_archive *archive, struct gd_disk *disk,
     int rc = read_head(disk, &head, &data, err);
 
     (void)options;
-    rc = rc ? rc : describe(head, disk, &desc, err);
-    rc = rc ? rc : make_source(disk, data, &desc, &entry.source, err);
-    rc = rc ? rc : gd_archive_add(archive, &entry, err);
-    if (!rc && value_of(head, "format", format) && strcmp(format, "2") != 0) {
+    rc = rc != GD_OK ? rc : describe(head, disk, &desc, err);
+    rc = rc != GD_OK ? rc : make_source(disk, data, &desc, &entry.source, err);
+    rc = rc != GD_OK ? rc : gd_archive_add(archive, &entry, err);
+    if (rc == GD_OK && value_of(head, "format", format) && strcmp(format, "2") != 0) {
         gd_archive_add_note(archive, "stored in the layout number %.60s of the device", format);
     }
     gd_source_unref(entry.source);

@@ -119,7 +119,7 @@ static int read_shape(struct reader *in)
             return gd_fail(in->err, GD_ELIMIT, "a tensor of more than %d dimensions", GD_MAX_RANK);
         }
         rc = read_dimension(in, &shape->dim[shape->rank++]);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         /* A tuple of one has its comma. */
@@ -237,7 +237,7 @@ static int read_descr(struct reader *in)
                        in->text + in->at);
     }
     rc = read_string(in, npy->descr, sizeof(npy->descr));
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (isalpha((unsigned char)p[0]) &&
@@ -263,7 +263,7 @@ static int read_key(struct reader *in)
     int rc = read_string(in, key, sizeof(key));
     bool *has = NULL;
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     has = strcmp(key, "descr") == 0           ? &in->has_descr
@@ -295,7 +295,7 @@ static int read_dict(struct reader *in)
     while (!accept(in, "}")) {
         int rc = read_key(in);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         if (!accept(in, ",") && peek(in) != '}') {
@@ -335,7 +335,7 @@ static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struc
         rc = size < 12 ? gd_fail(err, GD_EPROTO, "no .npy header")
                        : gd_bytes_read(bytes, 10, head + 10, 2, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     *length = (size_t)head[8] | (size_t)head[9] << 8;
@@ -362,7 +362,7 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
     char *text;
     int rc = read_length(bytes, &at, &length, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     text = malloc(length + 1);
@@ -377,7 +377,7 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
         rc = read_dict(&in);
     }
     free(text);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     npy.data = at + length;
@@ -443,7 +443,7 @@ static int fit(struct gd_npy *npy, uint64_t left, bool partial, bool *cut, struc
     if (rc == GD_OK) {
         rc = gd_shape_bytes(&npy->shape, gd_stored_dtype(npy->stored), &need, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     need = bytes_of(npy);
@@ -469,7 +469,7 @@ int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *
     uint64_t left = gd_bytes_size(bytes) - npy->data;
     int rc = fit(&fitted, left, partial, &cut, &why);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return gd_fail(err, rc, "%.250s: %.240s", name, why.text);
     }
     snprintf(note, sizeof(note), "%s%s%s", npy->assumed ? npy->assumed : "",
@@ -480,7 +480,7 @@ int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *
     memcpy(desc.shape.dim, fitted.shape.dim, sizeof(desc.shape.dim[0]) * (size_t)fitted.shape.rank);
     strides_of(&fitted, &desc);
     rc = gd_bytes_of_part(bytes, npy->data, bytes_of(&fitted), &desc.bytes, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_source_create(&desc, ret, err);
@@ -520,11 +520,11 @@ static int open_source(struct gd_disk *disk, const struct gd_archive_options *op
     struct gd_err why;
     int rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &bytes, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_npy_read_header(bytes, options->dtype, &npy, &why);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_fail(err, rc, "%.250s: %.240s", gd_disk_path(disk), why.text);
     } else {
         rc = gd_npy_source(bytes, &npy, gd_disk_path(disk), options->partial, ret, trailing, err);
@@ -542,7 +542,7 @@ static int read_npy(struct gd_archive *archive, struct gd_disk *disk,
     char name[256];
     int rc = open_source(disk, options, &entry.source, &trailing, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     base_name(gd_disk_path(disk), name, sizeof(name));

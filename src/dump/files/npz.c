@@ -23,7 +23,7 @@ static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
     struct gd_zip *zip;
     bool all = true;
 
-    if (!gd_zip_is(start, size) || gd_zip_open(disk, &zip, NULL)) {
+    if (!gd_zip_is(start, size) || gd_zip_open(disk, &zip, NULL) != GD_OK) {
         return false;
     }
     for (size_t i = 0; i < gd_zip_count(zip) && all; i++) {
@@ -49,14 +49,15 @@ static int parse_head(const struct member *member, const unsigned char *head, si
     struct gd_err why;
     int rc = gd_bytes_of_memory(head, size, NULL, NULL, &bytes, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_npy_read_header(bytes, member->dtype, ret, &why);
     gd_bytes_unref(bytes);
-    return rc ? gd_fail(err, rc, "%.180s: %.100s: %.220s", gd_disk_path(gd_zip_disk(member->zip)),
-                        member->entry->name, why.text)
-              : GD_OK;
+    return rc != GD_OK
+               ? gd_fail(err, rc, "%.180s: %.100s: %.220s", gd_disk_path(gd_zip_disk(member->zip)),
+                         member->entry->name, why.text)
+               : GD_OK;
 }
 
 static int header_of(const struct member *member, size_t most, struct gd_npy *ret,
@@ -88,7 +89,7 @@ static int open_member(void *ctx, struct gd_source **ret, struct gd_err *err)
     if (rc == GD_OK) {
         rc = gd_zip_bytes(member->zip, member->entry, true, &bytes, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(name, sizeof(name), "%.180s: %.100s", gd_disk_path(gd_zip_disk(member->zip)),
@@ -138,7 +139,7 @@ static int add_member(struct gd_archive *archive, struct gd_zip *zip,
     size_t len = strlen(member->name);
     int rc = make_source(zip, member, options, &entry.source, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     len -= ends_in_npy(member->name) ? 4 : 0;
@@ -156,7 +157,7 @@ static int read_npz(struct gd_archive *archive, struct gd_disk *disk,
     struct gd_zip *zip;
     int rc = gd_zip_open(disk, &zip, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     for (size_t i = 0; rc == GD_OK && i < gd_zip_count(zip); i++) {

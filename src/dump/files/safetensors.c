@@ -84,7 +84,7 @@ static int read_type(struct reading *in, struct tensor *tensor)
     struct gd_json_token token;
     int rc = next(in, &token);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     for (size_t i = 0; token.kind == GD_JSON_STRING && i < sizeof(types) / sizeof(types[0]); i++) {
@@ -109,7 +109,7 @@ static int read_numbers(struct reading *in, uint64_t *ret, int max, int *count)
     }
     while (rc == GD_OK) {
         rc = next(in, &token);
-        if (rc || token.kind == GD_JSON_ARRAY_END) {
+        if (rc != GD_OK || token.kind == GD_JSON_ARRAY_END) {
             break;
         }
         if (*count == max) {
@@ -219,7 +219,7 @@ static int make_source(struct reading *in, const struct tensor *tensor, struct g
     int rc = gd_bytes_of_disk(in->disk, in->data + tensor->range.begin,
                               tensor->range.end - tensor->range.begin, &desc.bytes, in->err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     desc.shape.rank = tensor->shape.rank;
@@ -277,7 +277,7 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
     }
     if (rc == GD_OK && tensor.range.end - tensor.range.begin > all - in->taken) {
         rc = add_range(in, tensor.range);
-        return rc ? rc : overlap(in); /* not after half a million more of them */
+        return rc != GD_OK ? rc : overlap(in); /* not after half a million more of them */
     }
     if (rc == GD_OK && gd_archive_find(in->archive, name) && name[0]) {
         rc = fault(in, at, "a tensor that is there twice");
@@ -378,7 +378,7 @@ static int read_header(struct reading *in)
     if (rc == GD_OK) {
         rc = next(in, &token); /* the end of the text */
     }
-    return rc ? rc : check_ranges(in);
+    return rc != GD_OK ? rc : check_ranges(in);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -409,7 +409,7 @@ static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
     int rc = gd_disk_read(disk, 0, start, sizeof(start), err);
 
     (void)options;
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     length = header_length(start);

@@ -78,7 +78,7 @@ static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
     bool found;
 
     if (!begins_object(start, size) || gd_disk_size(disk) > MAX_INDEX ||
-        read_index(disk, &root, NULL)) {
+        read_index(disk, &root, NULL) != GD_OK) {
         return false;
     }
     found = find_map(root) != NULL;
@@ -103,7 +103,7 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
                        name);
     }
     rc = gd_disk_open(shards->dir, name, false, &disk, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     size = gd_disk_size(disk) < sizeof(start) ? (size_t)gd_disk_size(disk) : sizeof(start);
@@ -159,7 +159,7 @@ static int add_shard(struct shards *shards, const char *name, struct shard **ret
         shards->room = room;
     }
     rc = gd_lookup_add(&shards->by_name, hash, (uint32_t)shards->count, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     shard = &shards->shard[shards->count++];
@@ -168,7 +168,7 @@ static int add_shard(struct shards *shards, const char *name, struct shard **ret
     if (rc == GD_ENOMEM || rc == GD_EINTR) {
         return gd_fail(err, rc, "%s", why.text);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         memcpy(shard->problem, why.text, sizeof(shard->problem));
         gd_archive_add_note(shards->archive, "%s", why.text);
     }
@@ -184,7 +184,7 @@ static int add_tensor(struct shards *shards, const char *name, const char *file,
     char problem[400];
     int rc = add_shard(shards, file, &shard, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (shard->archive && name[0]) {
@@ -234,7 +234,7 @@ static int add_tensors(struct shards *shards, const cJSON *map, struct gd_err *e
                            gd_archive_path(shards->archive), item->string);
         }
         rc = add_tensor(shards, item->string, item->valuestring, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -266,7 +266,7 @@ static int read_sharded(struct gd_archive *archive, struct gd_disk *disk,
     cJSON *root;
     int rc = read_index(disk, &root, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     map = find_map(root);

@@ -350,7 +350,9 @@ static int node_of(struct gd_graph *graph, const struct gd_archive *archive,
     *ret = find_wire(graph, wire);
     if (*ret == GD_NO_NODE) {
         rc = free_name(graph, wire, &name, err);
-        rc = rc ? rc : add_node(graph, archive, entry, info, gd_buf_text(&name), wire, ret, err);
+        rc = rc != GD_OK
+                 ? rc
+                 : add_node(graph, archive, entry, info, gd_buf_text(&name), wire, ret, err);
     }
     gd_buf_deinit(&name);
     return rc;
@@ -421,14 +423,14 @@ static int add_entry(struct reading *in, const struct place *place,
     if (entry->name[0] && (strcmp(gd_archive_format(place->archive), "npy") != 0 || !wire.len)) {
         gd_buf_printf(&wire, "%s%s", wire.len ? "/" : "", entry->name);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         const char *problem = entry->problem ? entry->problem : why.text;
 
         rc = node_of(graph, place->archive, entry, NULL, gd_buf_text(&wire), &node, in->err);
-        rc = rc ? rc : gd_catalog_not_dumped(place->catalog, node, problem, in->err);
+        rc = rc != GD_OK ? rc : gd_catalog_not_dumped(place->catalog, node, problem, in->err);
     } else {
         rc = node_of(graph, place->archive, entry, &info, gd_buf_text(&wire), &node, in->err);
-        rc = rc ? rc : add_value(in, place, node, entry, &info);
+        rc = rc != GD_OK ? rc : add_value(in, place, node, entry, &info);
     }
     gd_buf_deinit(&wire);
     return rc;
@@ -473,8 +475,8 @@ static int read_file(struct reading *in, const struct file *file)
     char path[4096];
     int rc = gd_listing_path(in->listing, file->entry, path, sizeof(path), in->err);
 
-    rc = rc ? rc : open_file(in, path, &archive, &why);
-    if (rc) {
+    rc = rc != GD_OK ? rc : open_file(in, path, &archive, &why);
+    if (rc != GD_OK) {
         size_t len = strlen(path);
         bool repeats = strncmp(why.text, path, len) == 0 && strncmp(why.text + len, ": ", 2) == 0;
 
@@ -493,7 +495,7 @@ static int read_file(struct reading *in, const struct file *file)
     if (rc == GD_OK && file->facts.has_step) {
         rc = gd_catalog_add_step(place.catalog, place.step, in->err);
     }
-    rc = rc ? rc : tell_about(in, &place);
+    rc = rc != GD_OK ? rc : tell_about(in, &place);
     for (size_t i = 0; rc == GD_OK && i < gd_archive_count(archive); i++) {
         rc = add_entry(in, &place, gd_archive_entry(archive, i));
     }

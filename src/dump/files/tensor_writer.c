@@ -177,7 +177,7 @@ static int finish_zip(struct gd_tensor_writer *w, struct gd_err *err)
     add32(&end, cap32(size));
     add32(&end, cap32(start));
     add16(&end, 0);
-    rc = rc ? rc : put(w, gd_buf_text(&end), end.len, err);
+    rc = rc != GD_OK ? rc : put(w, gd_buf_text(&end), end.len, err);
     gd_buf_deinit(&end);
     return rc;
 }
@@ -271,7 +271,7 @@ static int finish_safetensors(struct gd_tensor_writer *w, struct gd_err *err)
     add64(&head, w->header);
     rc = put_at(w, 0, gd_buf_text(&head), head.len, err);
     gd_buf_deinit(&head);
-    return rc ? rc : put_at(w, 8, gd_buf_text(&w->directory), w->directory.len, err);
+    return rc != GD_OK ? rc : put_at(w, 8, gd_buf_text(&w->directory), w->directory.len, err);
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ int gd_tensor_writer_create(enum gd_tensor_file kind, FILE *file, const struct g
     if (kind == GD_FILE_SAFETENSORS) {
         rc = leave_room(w, plan, count, format, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         gd_tensor_writer_destroy(w);
         return rc;
     }
@@ -357,7 +357,7 @@ int gd_tensor_writer_begin(struct gd_tensor_writer *w, const char *name, enum gd
     size_t bytes;
     int rc = gd_shape_bytes(shape, dtype, &bytes, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!gd_tensor_file_holds(w->kind, dtype)) {

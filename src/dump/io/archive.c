@@ -110,7 +110,7 @@ static bool is_trace(struct gd_disk *disk)
         return false;
     }
     start[len] = '\0';
-    return start[strspn(start, " \t\r\n")] == '{' && strstr(start, "\"traceEvents\"") != NULL;
+    return start[strspn(start, " \t\r\n")] == '{' && strstr(start, "\"traceEvents\"");
 }
 
 static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
@@ -168,7 +168,7 @@ int gd_archive_open_disk(struct gd_disk *disk, const struct gd_archive_options *
     struct gd_archive *archive;
     int rc = gd_disk_read(disk, 0, start, size, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     options = options ? options : &none;
@@ -184,7 +184,7 @@ int gd_archive_open_disk(struct gd_disk *disk, const struct gd_archive_options *
     archive->format = format;
     archive->disk = gd_disk_ref(disk);
     rc = format->read(archive, disk, options, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_archive_close(archive);
         return rc;
     }
@@ -201,7 +201,7 @@ int gd_archive_open(const char *path, const struct gd_archive_options *options,
     struct gd_disk *disk;
     int rc = gd_disk_open(AT_FDCWD, path, true, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_archive_open_disk(disk, options, ret, err);
@@ -320,7 +320,7 @@ int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *en
     struct gd_err line;
     int rc = make_room(archive, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (copy.problem) { /* one line, whatever came from the file */
@@ -334,7 +334,7 @@ int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *en
                        gd_disk_path(archive->disk));
     }
     rc = index_name(archive, copy.name, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (copy.source) {

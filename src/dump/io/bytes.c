@@ -327,7 +327,7 @@ static int load(struct gd_bytes *bytes, struct block **ret, struct gd_err *err)
                        (unsigned long long)bytes->size);
     }
     rc = bytes->load(bytes->ctx, block->data, (size_t)bytes->size, err);
-    if (rc) {
+    if (rc != GD_OK) {
         block_unref(block);
         return rc;
     }
@@ -358,7 +358,7 @@ static int read_loaded(struct gd_bytes *bytes, uint64_t at, void *ret, size_t si
         rc = load(bytes, &block, err);
     }
     pthread_mutex_unlock(&bytes->mutex);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     memcpy(ret, block->data + at, size);
@@ -377,7 +377,7 @@ static int read_row(struct gd_bytes *bytes, uint64_t at, unsigned char *ret, siz
 
         *(bytes->row[middle].at <= at ? &low : &high) = middle;
     }
-    for (; !rc && size; low++) {
+    for (; rc == GD_OK && size; low++) {
         struct row_part *part = &bytes->row[low];
         uint64_t inside = at - part->at, left = part->bytes->size - inside;
         size_t some = size < left ? size : (size_t)left;
@@ -399,8 +399,8 @@ static int read_piece(struct gd_bytes *bytes, uint64_t at, void *ret, size_t siz
     if (bytes->locate && !__atomic_load_n(&bytes->located, __ATOMIC_ACQUIRE)) {
         rc = find_place(bytes, err);
     }
-    rc = rc ? rc : gd_disk_read(bytes->disk, bytes->at + at, ret, size, err);
-    return rc || !bytes->seen ? rc : bytes->seen(bytes->ctx, at, ret, size, err);
+    rc = rc != GD_OK ? rc : gd_disk_read(bytes->disk, bytes->at + at, ret, size, err);
+    return rc != GD_OK || !bytes->seen ? rc : bytes->seen(bytes->ctx, at, ret, size, err);
 }
 
 int gd_bytes_read(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size, struct gd_err *err)

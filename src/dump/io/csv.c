@@ -26,7 +26,7 @@ static int fill(struct gd_csv *csv, struct gd_err *err)
         return GD_OK;
     }
     rc = gd_disk_read(csv->disk, csv->at, csv->buffer, wanted, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     csv->at += wanted;
@@ -40,7 +40,7 @@ static int next_byte(struct gd_csv *csv, int *ret, struct gd_err *err)
     if (csv->from == csv->have) {
         int rc = fill(csv, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -122,8 +122,8 @@ static int read_row(struct gd_csv *csv, struct row *row, int *last, struct gd_er
     while (!row->over) {
         int rc = next_byte(csv, last, err);
 
-        rc = rc ? rc : take(csv, row, *last, err);
-        if (rc) {
+        rc = rc != GD_OK ? rc : take(csv, row, *last, err);
+        if (rc != GD_OK) {
             return rc;
         }
         if (csv->text.failed) {
@@ -141,7 +141,7 @@ int gd_csv_next(struct gd_csv *csv, const char *const **ret, size_t *count, stru
     if (!csv->buffer) {
         int rc = fill(csv, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -149,7 +149,7 @@ int gd_csv_next(struct gd_csv *csv, const char *const **ret, size_t *count, stru
         csv->line = csv->next_line;
         int rc = read_row(csv, &row, &last, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     } while (last != OVER && row.count == 1 && csv->text.len == 1);

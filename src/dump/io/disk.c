@@ -224,7 +224,7 @@ int gd_disk_open(int dir_fd, const char *path, bool follow, struct gd_disk **ret
     } else {
         rc = disk_create(fd, &st, dir_fd, path, flags, ret, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         close(fd);
     }
     return rc;
@@ -241,7 +241,7 @@ int gd_disk_part(struct gd_disk *whole, uint64_t at, uint64_t size, struct gd_di
                        (unsigned long long)at);
     }
     disk = calloc(1, sizeof(*disk));
-    if (!disk || (disk->path = strdup(whole->path)) == NULL) {
+    if (!disk || !(disk->path = strdup(whole->path))) {
         free(disk);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
@@ -333,7 +333,7 @@ int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, stru
         return gd_disk_read(disk->whole, disk->at + at, ret, size, err);
     }
     rc = acquire(disk, &fd, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = read_all(disk, fd, at, ret, size, err);

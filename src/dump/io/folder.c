@@ -200,7 +200,7 @@ int gd_folder_put(struct gd_folder *folder, const char *name, const void *data, 
     }
     rc = gd_folder_write(file, data, size, err);
     end = gd_folder_end(file, rc == GD_OK, err);
-    return rc ? rc : end;
+    return rc != GD_OK ? rc : end;
 }
 
 int gd_folder_append(struct gd_folder *folder, const char *name, const void *data, size_t size,
@@ -244,8 +244,8 @@ int gd_folder_get(struct gd_folder *folder, const char *name, size_t max, struct
     size = (size_t)gd_disk_size(disk);
     if (size > 0) {
         rc = gd_buf_reserve(ret, size);
-        rc = rc ? gd_fail(err, rc, "out of memory for %.300s/%.100s", folder->path, name)
-                : gd_disk_read(disk, 0, ret->data + ret->len, size, err);
+        rc = rc != GD_OK ? gd_fail(err, rc, "out of memory for %.300s/%.100s", folder->path, name)
+                         : gd_disk_read(disk, 0, ret->data + ret->len, size, err);
     }
     if (rc == GD_OK && size > 0) {
         ret->len += size;

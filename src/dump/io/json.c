@@ -92,7 +92,7 @@ static int read_code(struct gd_json *json, struct gd_err *err)
     uint32_t code, low;
     int rc = hex4(json, &code, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (code == 0) {
@@ -100,7 +100,7 @@ static int read_code(struct gd_json *json, struct gd_err *err)
     }
     if (code >= 0xd800 && code < 0xdc00 && accept(json, "\\u")) {
         rc = hex4(json, &low, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         if (low >= 0xdc00 && low < 0xe000) {
@@ -171,7 +171,7 @@ static int read_string(struct gd_json *json, struct gd_json_token *ret, struct g
         rc = accept(json, "\\") ? read_escape(json, err)
                                 : fault(json, "a control character in a string", err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (json->string.failed) {
@@ -391,7 +391,7 @@ int gd_json_skip(struct gd_json *json, const struct gd_json_token *token, struct
     while (json->depth >= depth) {
         int rc = gd_json_next(json, &next, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }

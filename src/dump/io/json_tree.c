@@ -200,7 +200,7 @@ int gd_json_parse(const char *text, size_t size, const struct gd_json_options *o
     }
     cJSON_free(b.key);
     gd_json_deinit(&b.json);
-    if (rc) {
+    if (rc != GD_OK) {
         cJSON_Delete(b.root);
         return rc;
     }

@@ -193,7 +193,7 @@ static int read_directory(struct reading *in, uint32_t index)
         in->listing->too_deep++;
         return GD_OK;
     }
-    if (gd_listing_path(in->listing, index, path, sizeof(path), NULL)) {
+    if (gd_listing_path(in->listing, index, path, sizeof(path), NULL) != GD_OK) {
         in->listing->unreadable++;
         return GD_OK;
     }
@@ -262,7 +262,7 @@ int gd_listing_read(const char *path, uint32_t max_entries,
             rc = read_directory(&in, i);
         }
     }
-    if (rc) {
+    if (rc != GD_OK) {
         gd_listing_free(listing);
         return rc;
     }

@@ -135,7 +135,7 @@ int gd_mapping_read(const struct gd_listing *listing, uint32_t place, struct gd_
     int rc = find_path(listing, place, path, sizeof(path), &why);
 
     *ret = NULL;
-    rc = rc ? rc : gd_mapping_read_file(path, ret, &why);
+    rc = rc != GD_OK ? rc : gd_mapping_read_file(path, ret, &why);
     if (rc == GD_OK || rc == GD_ENOTFOUND) {
         return GD_OK;
     }

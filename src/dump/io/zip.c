@@ -73,7 +73,7 @@ static int read_end64(struct gd_zip *zip, uint64_t at, struct ends *ends, struct
     uint64_t place;
     int rc = gd_disk_read(zip->disk, at, locator, sizeof(locator), err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     place = u64(locator + 8);
@@ -81,7 +81,7 @@ static int read_end64(struct gd_zip *zip, uint64_t at, struct ends *ends, struct
         return broken(zip, at, "a zip64 locator that points nowhere", err);
     }
     rc = gd_disk_read(zip->disk, place, end, sizeof(end), err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (u32(end) != 0x06064b50 || u64(end + 4) != at - place - 12) {
@@ -105,7 +105,7 @@ static int read_end(struct gd_zip *zip, const unsigned char *end, uint64_t at, s
 
     if (at >= LOCATOR_SIZE) {
         rc = gd_disk_read(zip->disk, at - LOCATOR_SIZE, locator, sizeof(locator), err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         if (u32(locator) == 0x07064b50) {
@@ -147,11 +147,11 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
         }
     }
     free(end);
-    return rc ? rc
-              : gd_fail(err, GD_EPROTO,
-                        "%.300s is a zip file that was cut short: it has no end "
-                        "record",
-                        gd_disk_path(zip->disk));
+    return rc != GD_OK ? rc
+                       : gd_fail(err, GD_EPROTO,
+                                 "%.300s is a zip file that was cut short: it has no end "
+                                 "record",
+                                 gd_disk_path(zip->disk));
 }
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ static int read_directory(struct gd_zip *zip, const struct ends *ends, struct gd
         const struct gd_zip_entry *entry = &zip->entry[zip->count];
         int rc = read_entry(zip, p, left, &names, &used, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         inflated += entry->method == GD_ZIP_DEFLATED ? entry->size : 0;
@@ -358,7 +358,7 @@ static int read_all(struct gd_zip *zip, struct gd_err *err)
     struct ends ends = {0, 0, 0, 0};
     int rc = find_end(zip, &ends, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (ends.count > GD_ZIP_MAX_ENTRIES || ends.size > MAX_DIRECTORY) {
@@ -382,7 +382,7 @@ static int read_all(struct gd_zip *zip, struct gd_err *err)
     }
     free(zip->directory);
     zip->directory = NULL;
-    return rc ? rc : check_all(zip, err);
+    return rc != GD_OK ? rc : check_all(zip, err);
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */
@@ -403,7 +403,7 @@ int gd_zip_open(struct gd_disk *disk, struct gd_zip **ret, struct gd_err *err)
     zip->refs = 1;
     zip->disk = gd_disk_ref(disk);
     rc = read_all(zip, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_zip_unref(zip);
         return rc;
     }
@@ -489,7 +489,7 @@ int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t
     size_t name = strlen(entry->name);
     int rc = gd_disk_read(zip->disk, at, head, LOCAL_SIZE + name, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (u32(head) != 0x04034b50 || u16(head + 26) != name ||
@@ -536,7 +536,7 @@ static int locate_stored(void *ctx, uint64_t *ret, struct gd_err *err)
     unsigned char *data;
     int rc = gd_zip_locate(member->zip, member->entry, ret, err);
 
-    if (rc || !member->check || size > GD_ZIP_CHECKED) {
+    if (rc != GD_OK || !member->check || size > GD_ZIP_CHECKED) {
         return rc;
     }
     data = malloc((size_t)size + 1);
@@ -557,8 +557,9 @@ static enum zip_verdict tell_head(const struct member *member, uint64_t size)
     unsigned char head[GD_ZIP_MAX_HEAD];
     uint64_t at;
 
-    if (size == 0 || size > sizeof(head) || gd_zip_locate(member->zip, member->entry, &at, NULL) ||
-        gd_disk_read(member->zip->disk, at, head, (size_t)size, NULL)) {
+    if (size == 0 || size > sizeof(head) ||
+        gd_zip_locate(member->zip, member->entry, &at, NULL) != GD_OK ||
+        gd_disk_read(member->zip->disk, at, head, (size_t)size, NULL) != GD_OK) {
         return ZIP_UNKNOWN;
     }
     return zip_check_piece(member->large, 0, head, (size_t)size);
@@ -616,7 +617,7 @@ static int inflate_all(const struct member *member, z_stream *stream, unsigned c
 
         if (stream->avail_in == 0) {
             rc = feed(member, stream, &at, &left, in, STEP, err);
-            if (rc) {
+            if (rc != GD_OK) {
                 return rc;
             }
         }
@@ -682,7 +683,7 @@ static int inflate_head(const struct member *member, unsigned char *in, unsigned
     z_stream stream;
     int rc = gd_zip_locate(member->zip, member->entry, &at, err), got = Z_OK;
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     memset(&stream, 0, sizeof(stream));
@@ -716,7 +717,7 @@ int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret,
     *got = size;
     if (entry->method == GD_ZIP_STORED || size == 0) {
         rc = gd_zip_locate(zip, entry, &at, err);
-        return rc ? rc : gd_disk_read(zip->disk, at, ret, size, err);
+        return rc != GD_OK ? rc : gd_disk_read(zip->disk, at, ret, size, err);
     }
     in = malloc(HEAD_STEP);
     if (!in) {
@@ -749,7 +750,7 @@ int gd_zip_bytes(struct gd_zip *zip, const struct gd_zip_entry *entry, bool chec
     bool large = entry->method == GD_ZIP_STORED && check && entry->size > GD_ZIP_CHECKED;
     int rc;
 
-    if (!member || (large && (member->large = zip_check_new(entry->size, entry->crc)) == NULL)) {
+    if (!member || (large && !(member->large = zip_check_new(entry->size, entry->crc)))) {
         free(member);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }

@@ -271,7 +271,7 @@ static int check_end(struct zip_stream *s, int got, struct gd_err *err)
 
     while (got != Z_STREAM_END) {
         int rc = s->z.avail_in == 0 ? feed(s, err) : GD_OK;
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         s->z.next_out = &beyond;
@@ -301,7 +301,7 @@ static int inflate_more(struct zip_stream *s, struct gd_err *err)
     size_t room = rest < STEP ? (size_t)rest : STEP;
     int rc = s->z.avail_in == 0 ? feed(s, err) : GD_OK;
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     s->z.next_out = s->window + s->fill;
@@ -342,7 +342,7 @@ static int read_window(struct zip_stream *s, uint64_t at, unsigned char *out, si
             rc = inflate_more(s, err);
         }
     }
-    if (rc && rc != GD_ENODATA) {
+    if (rc != GD_OK && rc != GD_ENODATA) {
         s->begun = false; /* the next reader finds the same */
     }
     return rc;

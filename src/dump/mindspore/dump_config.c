@@ -402,7 +402,7 @@ static int take_list(struct reading *r, int k, const struct gd_json_token *first
             take_item(r, k, &token);
             rc = gd_json_skip(&r->json, &token, r->err);
         }
-        if (rc) {
+        if (rc != GD_OK) {
             break;
         }
     }
@@ -414,7 +414,7 @@ static int take_value(struct reading *r, int k)
     struct gd_json_token token;
     int rc = gd_json_next(&r->json, &token, r->err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     r->has[k] = true;
@@ -444,7 +444,7 @@ static int skip_value(struct reading *r)
     struct gd_json_token token;
     int rc = gd_json_next(&r->json, &token, r->err);
 
-    return rc ? rc : gd_json_skip(&r->json, &token, r->err);
+    return rc != GD_OK ? rc : gd_json_skip(&r->json, &token, r->err);
 }
 
 static int find_key(enum section section, const char *name)
@@ -524,7 +524,7 @@ static int take_root(struct reading *r)
                 token.text);
         rc = skip_value(r);
     }
-    return rc ? rc : gd_json_next(&r->json, &token, r->err); /* nothing may follow */
+    return rc != GD_OK ? rc : gd_json_next(&r->json, &token, r->err); /* nothing may follow */
 }
 
 /* ---- what goes together ---------------------------------------------------------------------- */
@@ -636,7 +636,7 @@ static int parse(struct reading *r, const char *what)
     int rc = take_root(r);
 
     gd_json_deinit(&r->json);
-    rc = rc ? rc : r->err->code;
+    rc = rc != GD_OK ? rc : r->err->code;
     if (rc == GD_OK) {
         conclude(r);
     }
@@ -679,7 +679,7 @@ int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, s
 
     *ret = NULL;
     *bad = 0;
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     uint64_t size = gd_disk_size(disk);
@@ -691,7 +691,7 @@ int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, s
         rc = size > 0 ? gd_disk_read(disk, 0, text, (size_t)size, err) : GD_OK;
     }
     gd_disk_unref(disk);
-    rc = rc ? rc : gd_dump_config_parse(text, (size_t)size, path, fn, ctx, bad, ret, err);
+    rc = rc != GD_OK ? rc : gd_dump_config_parse(text, (size_t)size, path, fn, ctx, bad, ret, err);
     free(text);
     return rc;
 }

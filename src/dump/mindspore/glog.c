@@ -178,7 +178,7 @@ static int take_line(struct reading *in, struct gd_err *err)
     rc = close_event(in, err);
     gd_glog_step(line.message, &in->step);
     in->count[line.level]++;
-    if (rc || line.level < GD_GLOG_WARNING) {
+    if (rc != GD_OK || line.level < GD_GLOG_WARNING) {
         return rc;
     }
     if (in->events >= MAX_EVENTS) {
@@ -203,7 +203,7 @@ static int take_chunk(struct reading *in, const char *data, size_t size, struct 
 {
     int rc = GD_OK;
 
-    while (!rc && size > 0) {
+    while (rc == GD_OK && size > 0) {
         const char *end = memchr(data, '\n', size);
         size_t len = end ? (size_t)(end - data) : size;
         size_t room = MAX_LINE - in->line.len;
@@ -226,16 +226,16 @@ static int take_text(struct reading *in, struct gd_disk *disk, struct gd_err *er
     char *chunk = malloc(CHUNK);
     int rc = chunk ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 
-    for (uint64_t at = 0; !rc && at < size;) {
+    for (uint64_t at = 0; rc == GD_OK && at < size;) {
         size_t len = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
 
         rc = gd_disk_read(disk, at, chunk, len, err);
-        rc = rc ? rc : take_chunk(in, chunk, len, err);
+        rc = rc != GD_OK ? rc : take_chunk(in, chunk, len, err);
         at += len;
     }
     free(chunk);
-    rc = rc || !in->line.len ? rc : take_line(in, err);
-    return rc ? rc : close_event(in, err);
+    rc = rc != GD_OK || !in->line.len ? rc : take_line(in, err);
+    return rc != GD_OK ? rc : close_event(in, err);
 }
 
 static int tell_counts(const struct reading *in, const char *path, struct gd_err *err)
@@ -315,7 +315,7 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
 {
     int rc = GD_OK;
 
-    for (uint32_t i = 0; !rc && i < listing->count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
         struct gd_finding finding = {.format = format,
                                      .root = i,
                                      .rule = "mindspore.*log*, or lines \"[LEVEL] MODULE(PID\"",
@@ -355,15 +355,15 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     char path[PATH_MAX];
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
-    if (!rc && is_repeated(listing, finding->root)) {
+    if (rc == GD_OK && is_repeated(listing, finding->root)) {
         return gd_dump_left_out(dump, path, "the log of a lower level has the same lines", err);
     }
-    if (!rc && go_on && !go_on(ctx, 0)) {
+    if (rc == GD_OK && go_on && !go_on(ctx, 0)) {
         rc = gd_fail(err, GD_EINTR, "interrupted");
     }
-    rc = rc ? rc : catalog_for(dump, path, &in.catalog, err);
-    rc = rc ? rc : gd_disk_open(AT_FDCWD, path, false, &disk, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : catalog_for(dump, path, &in.catalog, err);
+    rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, &disk, err);
+    if (rc != GD_OK) {
         return rc;
     }
     if (!gd_catalog_peer(in.catalog)->framework[0]) {
@@ -371,7 +371,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
                  sizeof(gd_catalog_peer(in.catalog)->framework), "MindSpore");
     }
     rc = take_text(&in, disk, err);
-    rc = rc ? rc : tell_counts(&in, base_of(path), err);
+    rc = rc != GD_OK ? rc : tell_counts(&in, base_of(path), err);
     gd_buf_deinit(&in.line);
     gd_buf_deinit(&in.event);
     gd_disk_unref(disk);

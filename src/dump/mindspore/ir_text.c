@@ -185,7 +185,7 @@ static int add_parameter(struct reading *in, const char *name, size_t len, const
         output[0] = (struct gd_output){.dtype = GD_DT_NONE};
     }
     rc = add_node(in, &desc, &node);
-    if (!rc) {
+    if (rc == GD_OK) {
         in->facts->parameters++;
         rc = add_variable(in, name, len, node);
     }
@@ -277,9 +277,10 @@ static int close_node(struct reading *in)
     desc.order = (*in->order)++;
     rc = name_pending(in, &name);
     desc.name = gd_buf_text(&name);
-    rc = rc ? rc : add_node(in, &desc, &node);
-    rc = rc || !at->variable ? rc : add_variable(in, at->variable, strlen(at->variable), node);
-    rc = rc ? rc : add_link(in, node, at->operands);
+    rc = rc != GD_OK ? rc : add_node(in, &desc, &node);
+    rc = rc != GD_OK || !at->variable ? rc
+                                      : add_variable(in, at->variable, strlen(at->variable), node);
+    rc = rc != GD_OK ? rc : add_link(in, node, at->operands);
     in->facts->nodes++;
     if (at->failed) {
         in->facts->failed = node;
@@ -307,7 +308,7 @@ static int open_node(struct reading *in, const char *line)
     int rc = close_node(in);
     size_t len;
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     at->variable = at->debug = at->full_name = at->scope = at->attrs = NULL;
@@ -466,7 +467,7 @@ static int open_graph(struct reading *in, const char *text)
     if (!in->scope_name) {
         return no_memory(in);
     }
-    while (!rc && at && (at = strstr(at, "%para"))) {
+    while (rc == GD_OK && at && (at = strstr(at, "%para"))) {
         size_t size = strcspn(at, " :,){");
 
         if (find_variable(in, at, size, in->scope) == GD_NO_NODE) {
@@ -535,7 +536,7 @@ static int connect_all(struct reading *in)
     struct gd_edge *edges = malloc(MAX_OPERANDS * sizeof(*edges));
     int rc = edges ? GD_OK : no_memory(in);
 
-    for (size_t i = 0; !rc && i < in->links; i++) {
+    for (size_t i = 0; rc == GD_OK && i < in->links; i++) {
         rc = connect(in, &in->link[i], edges);
     }
     free(edges);
@@ -547,7 +548,7 @@ static int read_lines(struct reading *in, const char *text, size_t size)
     struct gd_buf line = GD_BUF_INIT(MAX_LINE);
     int rc = GD_OK;
 
-    for (size_t at = 0; !rc && at < size;) {
+    for (size_t at = 0; rc == GD_OK && at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t len = end ? (size_t)(end - text) - at : size - at;
 
@@ -557,7 +558,7 @@ static int read_lines(struct reading *in, const char *text, size_t size)
         at += len + 1;
     }
     gd_buf_deinit(&line);
-    return rc ? rc : close_node(in);
+    return rc != GD_OK ? rc : close_node(in);
 }
 
 int gd_ir_read(const char *text, size_t size, struct gd_graph *graph, uint32_t *next_order,
@@ -570,9 +571,9 @@ int gd_ir_read(const char *text, size_t size, struct gd_graph *graph, uint32_t *
     *ret = (struct gd_ir_facts){.failed = GD_NO_NODE};
     gd_arena_init(&in.arena, (size_t)4 << 30);
     rc = gd_graph_subgraph(graph, "", false, &subgraph, err);
-    rc = rc ? rc : read_lines(&in, text, size);
-    rc = rc ? rc : connect_all(&in);
-    if (!rc && ret->nodes + ret->parameters == 0) {
+    rc = rc != GD_OK ? rc : read_lines(&in, text, size);
+    rc = rc != GD_OK ? rc : connect_all(&in);
+    if (rc == GD_OK && ret->nodes + ret->parameters == 0) {
         rc = gd_fail(err, GD_EPROTO, "there is no node of a graph in it");
     }
     free(in.variable);

@@ -350,7 +350,7 @@ int gd_kernel_choice_parse(const char *text, struct gd_kernel_choice **ret, stru
     } else {
         choice->kind = !strchr(text, '/') && !strstr(text, "-op") ? A_TYPE : A_NAME;
     }
-    if (rc) {
+    if (rc != GD_OK) {
         gd_kernel_choice_free(choice);
         return rc;
     }

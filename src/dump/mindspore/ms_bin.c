@@ -64,14 +64,14 @@ static int bin_open(void *ctx, struct gd_source **ret, struct gd_err *err)
     struct gd_disk *disk;
     int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = true_shape(file, gd_disk_size(disk), &desc.shape, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &desc.bytes, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gd_source_create(&desc, ret, err);
     }
     gd_bytes_unref(desc.bytes);
@@ -147,15 +147,15 @@ static int take_bin(struct ms_reading *reading, const struct ms_dir *dir, const 
                              .note = plain ? NULL : note};
     int rc = node_name(name, op, sizeof(op), err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(note, sizeof(note), "in the layout %.*s, as the device has it",
              (int)(name->format_len % 64), name->format);
     type_of(op, type, sizeof(type));
     rc = ms_nodes_get(&reading->nodes, type, op, &value.node, err);
-    rc = rc ? rc : bin_source(path, name, &value.source, err);
-    return rc ? rc : ms_values_add(&reading->values, &value, err);
+    rc = rc != GD_OK ? rc : bin_source(path, name, &value.source, err);
+    return rc != GD_OK ? rc : ms_values_add(&reading->values, &value, err);
 }
 
 static int take_file(struct ms_reading *reading, const struct ms_dir *dir, uint32_t entry,
@@ -171,8 +171,8 @@ static int take_file(struct ms_reading *reading, const struct ms_dir *dir, uint3
         return GD_OK; /* another format's */
     }
     rc = gd_listing_path(reading->listing, entry, path, sizeof(path), &why);
-    rc = rc ? rc : take_bin(reading, dir, path, &parsed, &why);
-    return rc ? gd_dump_leave_out(reading->dump, path, &why, err) : GD_OK;
+    rc = rc != GD_OK ? rc : take_bin(reading, dir, path, &parsed, &why);
+    return rc != GD_OK ? gd_dump_leave_out(reading->dump, path, &why, err) : GD_OK;
 }
 
 static int take_dir(struct ms_reading *reading, const struct ms_dir *dir, struct gd_err *err)
@@ -180,12 +180,12 @@ static int take_dir(struct ms_reading *reading, const struct ms_dir *dir, struct
     const struct gd_listing *listing = reading->listing;
     int rc = GD_OK;
 
-    for (uint32_t i = listing->entry[dir->entry].first_child; !rc && i != GD_NO_ENTRY;
+    for (uint32_t i = listing->entry[dir->entry].first_child; rc == GD_OK && i != GD_NO_ENTRY;
          i = listing->entry[i].next) {
         if (!listing->entry[i].is_directory) {
             rc = take_file(reading, dir, i, err);
         }
-        rc = rc ? rc : ms_reading_count(reading, err);
+        rc = rc != GD_OK ? rc : ms_reading_count(reading, err);
     }
     return rc;
 }
@@ -195,7 +195,7 @@ static int begin(struct ms_reading *reading, const struct ms_dir *dir, struct gd
     struct gd_peer *peer;
     int rc = ms_reading_begin(reading, dir, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     peer = gd_catalog_peer(reading->catalog);
@@ -208,16 +208,17 @@ static int read_root(struct ms_reading *reading, const struct ms_tree *tree, uin
 {
     int rc = GD_OK;
 
-    for (size_t i = 0; !rc && i < tree->count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < tree->count; i++) {
         if (tree->dir[i].root != root) {
             continue;
         }
         rc = reading->catalog ? GD_OK : begin(reading, &tree->dir[i], err);
-        rc = rc ? rc : take_dir(reading, &tree->dir[i], err);
+        rc = rc != GD_OK ? rc : take_dir(reading, &tree->dir[i], err);
     }
     ms_nodes_end(&reading->nodes);
-    return rc || !reading->catalog ? rc
-                                   : ms_values_finish(&reading->values, reading->catalog, 0, err);
+    return rc != GD_OK || !reading->catalog
+               ? rc
+               : ms_values_finish(&reading->values, reading->catalog, 0, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */

@@ -189,7 +189,7 @@ static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *
     made->at = ckpt->begin;
     made->name = strdup(name);
     rc = made->name ? make_room(ckpt, err) : no_memory(err);
-    if (rc) {
+    if (rc != GD_OK) {
         free_parameter(made);
         return rc;
     }
@@ -244,12 +244,12 @@ static int make_text(const struct chunks *chunks, struct gd_bytes *bytes, struct
     int rc = gd_bytes_read(bytes, 0, letters, (size_t)size, err);
 
     gd_buf_putc(&out, '\'');
-    for (uint64_t i = 0; !rc && i + 4 <= size; i += 4) {
+    for (uint64_t i = 0; rc == GD_OK && i + 4 <= size; i += 4) {
         put_letter(&out, little_32(letters + i));
     }
     gd_buf_puts(&out, chunks->size > size ? "'..." : "'");
     made->text = gd_buf_take(&out);
-    return rc ? rc : made->text ? GD_OK : no_memory(err);
+    return rc != GD_OK ? rc : made->text ? GD_OK : no_memory(err);
 }
 
 /* The type and the shape, as far as the size of the content says which they are. */
@@ -300,7 +300,7 @@ static int make_tensor(const struct ckpt *ckpt, const struct chunks *chunks, str
             gd_shape_text(&desc.shape, shape, sizeof(shape)), chunks->first.type);
     } else {
         rc = gd_source_create(&desc, &made->source, &why);
-        if (rc) {
+        if (rc != GD_OK) {
             made->problem = strdup(why.text);
         }
     }
@@ -325,13 +325,13 @@ static int end_chunks(struct ckpt *ckpt, struct chunks *chunks, const char *name
     struct gd_bytes *bytes = NULL;
     int rc = gd_bytes_of_row(chunks->part, chunks->count, &bytes, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = strcmp(chunks->first.type, "str") == 0 ? make_text(chunks, bytes, &made, err)
                                                     : make_tensor(ckpt, chunks, bytes, &made, err);
     }
     gd_bytes_unref(bytes);
     drop_chunks(chunks);
-    if (rc) {
+    if (rc != GD_OK) {
         free(made.text);
         return rc;
     }
@@ -345,7 +345,7 @@ static int end_parameter(struct ckpt *ckpt, struct gd_err *err)
     char name[MS_MAX_TAG + 16];
     int rc = GD_OK;
 
-    for (int i = 0; ckpt->name && !rc && i < MS_MAP_TENSORS; i++) {
+    for (int i = 0; ckpt->name && rc == GD_OK && i < MS_MAP_TENSORS; i++) {
         if (!ckpt->chunks[i].count) {
             continue;
         }
@@ -387,7 +387,7 @@ static int add_chunk(struct ckpt *ckpt, struct chunks *chunks, const struct ms_t
     }
     ckpt->has_odd_chunk |= strcmp(chunks->first.type, tensor->type) != 0;
     rc = gd_bytes_of_disk(ckpt->disk, tensor->at, tensor->size, &chunks->part[chunks->count], err);
-    if (!rc) {
+    if (rc == GD_OK) {
         chunks->size += tensor->size; /* no more than the file has */
         chunks->count++;
     }
@@ -414,17 +414,17 @@ static int take_record(struct ckpt *ckpt, struct gd_err *err)
     }
     if (!ckpt->name || strcmp(ckpt->name, record->tag) != 0 || ckpt->is_map != record->has_map) {
         rc = end_parameter(ckpt, err);
-        ckpt->name = rc ? NULL : strdup(record->tag);
-        if (!rc && !ckpt->name) {
+        ckpt->name = rc != GD_OK ? NULL : strdup(record->tag);
+        if (rc == GD_OK && !ckpt->name) {
             rc = no_memory(err);
         }
         ckpt->begin = record->begin;
         ckpt->is_map = record->has_map;
     }
-    if (!rc && record->has_tensor) {
+    if (rc == GD_OK && record->has_tensor) {
         return add_chunk(ckpt, &ckpt->chunks[0], &record->tensor, err);
     }
-    for (int i = 0; !rc && i < record->map_count; i++) {
+    for (int i = 0; rc == GD_OK && i < record->map_count; i++) {
         rc = add_chunk(ckpt, &ckpt->chunks[i], &record->map[i], err);
     }
     return rc;
@@ -458,7 +458,7 @@ static int take_print(struct ckpt *ckpt, struct gd_err *err)
         free(ckpt->name);
         ckpt->name = NULL;
         rc = add_chunk(ckpt, &ckpt->chunks[0], &record->tensor, err);
-        return rc ? rc : end_chunks(ckpt, &ckpt->chunks[0], name, err);
+        return rc != GD_OK ? rc : end_chunks(ckpt, &ckpt->chunks[0], name, err);
     }
     free(ckpt->name);
     ckpt->name = NULL;
@@ -492,7 +492,7 @@ static int check_sum(struct ckpt *ckpt, const unsigned char *sum, struct gd_err 
         return no_memory(err);
     }
     rc = gd_disk_read(ckpt->disk, 0, piece, (size_t)size, err);
-    if (!rc && crc32(actual, piece, (uInt)size) != expected) {
+    if (rc == GD_OK && crc32(actual, piece, (uInt)size) != expected) {
         gd_archive_add_note(ckpt->archive, "CORRUPT: the CRC-32 of the file is not the one at its "
                                            "end; values may be wrong");
     }
@@ -511,7 +511,7 @@ static int is_sum(struct ckpt *ckpt, uint64_t at, bool *ret, struct gd_err *err)
         return GD_OK;
     }
     rc = gd_disk_read(ckpt->disk, at, sum, SUM_BYTES, err);
-    if (!rc && memcmp(sum, "crc_num", 7) == 0) {
+    if (rc == GD_OK && memcmp(sum, "crc_num", 7) == 0) {
         *ret = true;
         rc = check_sum(ckpt, sum, err);
     }
@@ -526,26 +526,26 @@ static int read_records(struct ckpt *ckpt, struct gd_err *err)
 
     while (at < size) {
         rc = is_sum(ckpt, at, &sum, err);
-        if (rc || sum) {
+        if (rc != GD_OK || sum) {
             break;
         }
         rc = ms_read_record(&ckpt->reader, at, &ckpt->record, &cut, err);
-        if (rc && cut && ckpt->options->partial) {
+        if (rc != GD_OK && cut && ckpt->options->partial) {
             gd_archive_add_note(ckpt->archive, "the file is cut off after byte %llu",
                                 (unsigned long long)at);
             rc = GD_OK;
             break;
         }
-        if (!rc && at == 0) {
+        if (rc == GD_OK && at == 0) {
             ckpt->is_print = looks_like_print(&ckpt->record);
         }
-        rc = rc ? rc : ckpt->is_print ? take_print(ckpt, err) : take_record(ckpt, err);
-        if (rc) {
+        rc = rc != GD_OK ? rc : ckpt->is_print ? take_print(ckpt, err) : take_record(ckpt, err);
+        if (rc != GD_OK) {
             break;
         }
         at = ckpt->record.end;
     }
-    return rc || ckpt->is_print ? rc : end_parameter(ckpt, err);
+    return rc != GD_OK || ckpt->is_print ? rc : end_parameter(ckpt, err);
 }
 
 /* ---- what parameters are for ----------------------------------------------------------------- */
@@ -613,7 +613,7 @@ static int add_entries(struct ckpt *ckpt, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    for (uint32_t i = 0; !rc && i < ckpt->count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < ckpt->count; i++) {
         const struct parameter *parameter = &ckpt->parameter[i];
         struct gd_archive_entry entry = {.name = parameter->name,
                                          .kind = GD_ENTRY_VALUE,
@@ -637,13 +637,13 @@ static int refuse_others(struct gd_disk *disk, struct gd_err *err)
     unsigned char start[4] = {0};
     int rc = gd_disk_read(disk, 0, start, size, err);
 
-    if (!rc && cipher_of(start, size)) {
+    if (rc == GD_OK && cipher_of(start, size)) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "%.300s is encrypted (%s): save it without enc_key, or load and save it "
                        "again in MindSpore",
                        gd_disk_path(disk), cipher_of(start, size));
     }
-    if (!rc && is_strategy(start, size, disk)) {
+    if (rc == GD_OK && is_strategy(start, size, disk)) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "%.300s says how parameters are split over devices (a strategy file); it "
                        "has no weights",
@@ -658,7 +658,7 @@ static int ckpt_read(struct gd_archive *archive, struct gd_disk *disk,
     struct ckpt *ckpt;
     int rc = refuse_others(disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     ckpt = calloc(1, sizeof(*ckpt));
@@ -674,7 +674,7 @@ static int ckpt_read(struct gd_archive *archive, struct gd_disk *disk,
                                      "it is complete");
     }
     rc = read_records(ckpt, err);
-    rc = rc ? rc : add_entries(ckpt, err);
+    rc = rc != GD_OK ? rc : add_entries(ckpt, err);
     for (int i = 0; i < MS_MAP_TENSORS; i++) {
         drop_chunks(&ckpt->chunks[i]);
     }

@@ -56,7 +56,7 @@ static int read_all(struct gd_disk *disk, uint64_t max, char **ret, size_t *len,
         return gd_fail(err, GD_ENOMEM, "out of memory for %.300s", gd_disk_path(disk));
     }
     rc = size ? gd_disk_read(disk, 0, data, (size_t)size, err) : GD_OK;
-    if (rc) {
+    if (rc != GD_OK) {
         free(data);
         return rc;
     }
@@ -75,7 +75,7 @@ int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, const char 
     char *data;
     int rc = read_all(disk, MAX_GRAPH, &data, &len, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!find_graph((const uint8_t *)data, len, &part, &part_len) ||
@@ -106,8 +106,8 @@ static struct gd_disk *open_file(const struct gd_listing *listing, uint32_t rank
     err->code = GD_OK;
     entry = entry == GD_NO_ENTRY ? entry : gd_listing_child(listing, entry, file);
     if (entry == GD_NO_ENTRY || listing->entry[entry].is_directory ||
-        gd_listing_path(listing, entry, path, sizeof(path), err) ||
-        gd_disk_open(AT_FDCWD, path, false, &disk, err)) {
+        gd_listing_path(listing, entry, path, sizeof(path), err) != GD_OK ||
+        gd_disk_open(AT_FDCWD, path, false, &disk, err) != GD_OK) {
         return NULL;
     }
     return disk;
@@ -119,7 +119,7 @@ static int take_nodes(struct gd_graph *graph, uint32_t subgraph, struct ms_nodes
     uint32_t limit = gd_graph_node_limit(graph);
     int rc = ms_nodes_begin(graph, gd_graph_subgraph_name(graph, subgraph), nodes, err);
 
-    for (gd_node_id node = 0; !rc && node < limit; node++) {
+    for (gd_node_id node = 0; rc == GD_OK && node < limit; node++) {
         struct gd_node_info info;
 
         if (gd_graph_node(graph, node, &info) && info.subgraph == subgraph) {
@@ -151,7 +151,7 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
         }
         rc = gd_dump_leave_out(dump, gd_disk_path(disk), &why, err);
         gd_disk_unref(disk);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -206,7 +206,7 @@ static int take_order_line(struct ms_nodes *nodes, const char *line, uint32_t or
 
     type_of_line(line, type, sizeof(type));
     rc = ms_nodes_get(nodes, type, line, &node, err);
-    if (!rc && gd_graph_node(nodes->graph, node, &info) && info.order == GD_NO_ORDER) {
+    if (rc == GD_OK && gd_graph_node(nodes->graph, node, &info) && info.order == GD_NO_ORDER) {
         gd_graph_set_order(nodes->graph, node, order);
     }
     return rc;
@@ -228,14 +228,14 @@ static int take_order(const struct gd_listing *listing, uint32_t rank_dir, const
         return GD_OK;
     }
     rc = read_all(disk, MAX_ORDER, &lines.data, &lines.len, &why);
-    line = rc ? NULL : next_line(&lines);
+    line = rc != GD_OK ? NULL : next_line(&lines);
     if (line && strcmp(line, "NodeExecutionOrder-FullNameWithScope") == 0) {
         line = next_line(&lines);
     }
-    for (; !rc && line && *next_order < GD_NO_ORDER - 1; line = next_line(&lines)) {
+    for (; rc == GD_OK && line && *next_order < GD_NO_ORDER - 1; line = next_line(&lines)) {
         rc = take_order_line(nodes, line, (*next_order)++, &why);
     }
-    rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+    rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
     free(lines.data);
     gd_disk_unref(disk);
     return rc;
@@ -247,7 +247,7 @@ int ms_graph_take(const struct gd_listing *listing, uint32_t rank_dir, const cha
 {
     int rc = begin_nodes(listing, rank_dir, id, catalog, dump, nodes, err);
 
-    return rc ? rc : take_order(listing, rank_dir, id, dump, nodes, next_order, err);
+    return rc != GD_OK ? rc : take_order(listing, rank_dir, id, dump, nodes, next_order, err);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static int take_config(struct gd_disk *disk, struct gd_catalog *catalog, struct 
     cJSON *root;
     int rc = gd_json_read(disk, &options, &root, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(peer->device, sizeof(peer->device), "%s", text_of(root, "device_target"));
@@ -283,14 +283,14 @@ static int take_iterations(struct gd_disk *disk, struct gd_catalog *catalog, str
     char text[96], *line;
     int rc = read_all(disk, MAX_ORDER, &lines.data, &lines.len, err);
 
-    while (!rc && (line = next_line(&lines)) != NULL) {
+    while (rc == GD_OK && (line = next_line(&lines))) {
         if (gd_ms_number(line, strlen(line), INT64_MAX, &number)) {
             first = count == 0 || number < first ? number : first;
             last = number > last ? number : last;
             count++;
         }
     }
-    if (!rc && count > 0) {
+    if (rc == GD_OK && count > 0) {
         snprintf(text, sizeof(text), "%llu, from %llu to %llu", (unsigned long long)count,
                  (unsigned long long)first, (unsigned long long)last);
         rc = gd_catalog_add_fact(catalog, "iterations that ran", text, err);
@@ -306,7 +306,7 @@ static int take_stood_at(struct gd_disk *disk, struct gd_catalog *catalog, struc
     char name[64], *line;
     int rc = read_all(disk, MAX_METADATA, &lines.data, &lines.len, err);
 
-    while (!rc && (line = next_line(&lines)) != NULL) {
+    while (rc == GD_OK && (line = next_line(&lines))) {
         size_t len = strcspn(line, ",");
         uint64_t step;
         if (line[len] == ',' && gd_ms_number(line, len, INT64_MAX, &step)) {
@@ -350,19 +350,20 @@ int ms_metadata_take(const struct gd_listing *listing, uint32_t rank_dir,
     disk = open_file(listing, rank_dir, ".dump_metadata", "config.json", &why);
     if (disk) {
         rc = take_config(disk, catalog, &why);
-        rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
         gd_disk_unref(disk);
     }
-    disk = rc ? NULL : open_iterations(listing, rank_dir, &why);
+    disk = rc != GD_OK ? NULL : open_iterations(listing, rank_dir, &why);
     if (disk) {
         rc = take_iterations(disk, catalog, &why);
-        rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
         gd_disk_unref(disk);
     }
-    disk = rc ? NULL : open_file(listing, rank_dir, ".dump_metadata", "stood_at.csv", &why);
+    disk =
+        rc != GD_OK ? NULL : open_file(listing, rank_dir, ".dump_metadata", "stood_at.csv", &why);
     if (disk) {
         rc = take_stood_at(disk, catalog, &why);
-        rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
         gd_disk_unref(disk);
     }
     return rc;

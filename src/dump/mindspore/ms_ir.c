@@ -102,12 +102,12 @@ static int read_pb(const char *path, struct gd_catalog *catalog, struct gd_err *
     uint32_t subgraph;
     int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = ms_graph_file_read(disk, gd_catalog_graph(catalog), NULL, &subgraph, err);
     gd_disk_unref(disk);
-    return rc ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
 }
 
 static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_err *err)
@@ -123,17 +123,17 @@ static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_er
         return read_pb(path, catalog, err);
     }
     rc = api_text_read(path, MAX_FILE, &text, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_ir_read(text.data, text.size, gd_catalog_graph(catalog), &order, &facts, err);
     free(text.data);
     snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
-    rc = rc ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
-    if (!rc && facts.entry[0]) {
+    rc = rc != GD_OK ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
+    if (rc == GD_OK && facts.entry[0]) {
         rc = gd_catalog_add_fact(catalog, "entry", facts.entry, err);
     }
-    if (!rc && facts.failed != GD_NO_NODE) {
+    if (rc == GD_OK && facts.failed != GD_NO_NODE) {
         rc = gd_catalog_add_event(catalog, GD_EVERY_STEP, facts.failed, "compile",
                                   "the compiler gave up at this node", err);
     }
@@ -167,18 +167,18 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
                        "there is no graph in .ir or .pb files beside the other files");
     }
     rc = gd_listing_path(listing, best, path, sizeof(path), err);
-    rank = rc ? 0 : api_rank_of(path);
-    if (!rc && has_rank(dump, rank)) {
+    rank = rc != GD_OK ? 0 : api_rank_of(path);
+    if (rc == GD_OK && has_rank(dump, rank)) {
         return gd_fail(err, GD_EINVAL,
                        "a dump of that rank has its own graph: open this one alone");
     }
-    rc = rc ? rc : gd_dump_catalog(dump, rank, "graphs", &catalog, err);
-    rc = rc ? rc : read_graph(path, catalog, err);
-    if (!rc && count > 1) {
+    rc = rc != GD_OK ? rc : gd_dump_catalog(dump, rank, "graphs", &catalog, err);
+    rc = rc != GD_OK ? rc : read_graph(path, catalog, err);
+    if (rc == GD_OK && count > 1) {
         snprintf(fact, sizeof(fact), "%u: open a file to see another", count);
         rc = gd_catalog_add_fact(catalog, "graphs of stages", fact, err);
     }
-    return rc || !rdr ? rc : ms_rdr_take(listing, finding->root, catalog, dump, err);
+    return rc != GD_OK || !rdr ? rc : ms_rdr_take(listing, finding->root, catalog, dump, err);
 }
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
     bool rdr = format == &gd_rdr_format;
     int rc = GD_OK;
 
-    for (uint32_t i = 0; !rc && i < listing->count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
         const char *name = base_of(listing->entry[i].name);
         struct gd_finding finding = {.format = format,
                                      .root = api_up(listing, i, 1),

@@ -87,14 +87,14 @@ int ms_nodes_add(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err)
     if (!gd_graph_node(nodes->graph, node, &info)) {
         return GD_OK;
     }
-    for (int how = 0; !rc && how < SPELLINGS; how++) {
+    for (int how = 0; rc == GD_OK && how < SPELLINGS; how++) {
         const char *name = spell(&info, (enum spelling)how, buffer);
         size_t stem = has_scope((enum spelling)how) ? without_number(name) : 0;
 
         if (name[0]) {
             rc = add_name(&nodes->lookup, name, strlen(name), node, err);
         }
-        if (!rc && stem > 0) {
+        if (rc == GD_OK && stem > 0) {
             rc = add_name(&nodes->without, name, stem, node, err);
         }
     }
@@ -186,10 +186,10 @@ int ms_nodes_get(struct ms_nodes *nodes, const char *type, const char *name, gd_
         desc.name = other;
         rc = gd_graph_add(nodes->graph, &desc, &node, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = ms_nodes_add(nodes, node, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         *ret = node;
     }
     return rc;
@@ -315,7 +315,7 @@ static int find_late(struct ms_nodes *nodes, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    for (uint32_t i = 0; !rc && i < nodes->wanted_count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < nodes->wanted_count; i++) {
         struct ms_wanted *wanted = &nodes->wanted[i];
 
         wanted->node = ms_nodes_find(nodes, wanted->type, wanted->name);
@@ -360,10 +360,10 @@ int ms_nodes_settle(struct ms_nodes *nodes, struct gd_err *err)
 {
     int rc = find_late(nodes, err);
 
-    if (!rc && nodes->wanted_count) {
+    if (rc == GD_OK && nodes->wanted_count) {
         rc = join(nodes, err);
     }
-    for (uint32_t i = 0; !rc && i < nodes->wanted_count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < nodes->wanted_count; i++) {
         struct ms_wanted *wanted = &nodes->wanted[i];
 
         if (wanted->node == GD_NO_NODE) {

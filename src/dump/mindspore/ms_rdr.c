@@ -150,8 +150,8 @@ static int take_streams(struct reading *in, const cJSON *array, struct gd_err *e
             cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "node_name"));
 
         in->node = name ? node_named(in->graph, name, strlen(name)) : GD_NO_NODE;
-        for (size_t i = 0; !rc && in->node != GD_NO_NODE && i < sizeof(keys) / sizeof(keys[0]);
-             i++) {
+        for (size_t i = 0;
+             rc == GD_OK && in->node != GD_NO_NODE && i < sizeof(keys) / sizeof(keys[0]); i++) {
             const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, keys[i]);
 
             if (cJSON_IsNumber(value) || cJSON_IsString(value)) {
@@ -169,7 +169,7 @@ static int take_stream_file(struct reading *in, struct gd_err *err)
     size_t at = 0;
     int rc = GD_OK;
 
-    while (!rc && at < in->text->size) {
+    while (rc == GD_OK && at < in->text->size) {
         struct gd_json json = {.text = in->text->data + at,
                                .size = in->text->size - at,
                                .max_depth = 16,
@@ -181,12 +181,12 @@ static int take_stream_file(struct reading *in, struct gd_err *err)
             break;
         }
         rc = gd_json_next(&json, &token, err);
-        if (!rc && token.kind != GD_JSON_ARRAY) {
+        if (rc == GD_OK && token.kind != GD_JSON_ARRAY) {
             rc = gd_json_fail(&json, token.at, GD_EPROTO, err, "an array was expected");
         }
-        rc = rc ? rc : gd_json_skip(&json, &token, err);
-        rc = rc ? rc : gd_json_parse(json.text, json.at, NULL, &tree, err);
-        rc = rc ? rc : take_streams(in, tree, err);
+        rc = rc != GD_OK ? rc : gd_json_skip(&json, &token, err);
+        rc = rc != GD_OK ? rc : gd_json_parse(json.text, json.at, NULL, &tree, err);
+        rc = rc != GD_OK ? rc : take_streams(in, tree, err);
         at += json.at ? json.at : 1;
         cJSON_Delete(tree);
         gd_json_deinit(&json);
@@ -205,14 +205,14 @@ static int take_tasks(struct reading *in, struct gd_err *err)
     int rc = GD_OK;
 
     in->node = GD_NO_NODE;
-    while (!rc && next_line(in->text, &at, &line, &len)) {
+    while (rc == GD_OK && next_line(in->text, &at, &line, &len)) {
         if (begins(line, len, "op_name:")) {
             in->node = node_named(in->graph, line + 8, len - 8);
             in->known += in->node != GD_NO_NODE;
         } else if (begins(line, len, "task_index:")) {
             rc = tell(in, "task", line, len, err);
         }
-        for (size_t i = 0; !rc && i < 3; i++) {
+        for (size_t i = 0; rc == GD_OK && i < 3; i++) {
             if (begins(line, len, parts[i])) {
                 rc = tell(in, names[i], line + strlen(parts[i]), len - strlen(parts[i]), err);
             }
@@ -251,7 +251,7 @@ static int take_addresses(struct reading *in, struct gd_err *err)
             in->node = node_named(in->graph, line, len);
             in->known += in->node != GD_NO_NODE;
         }
-    } while (more && !rc);
+    } while (more && rc == GD_OK);
     gd_buf_deinit(&list);
     return rc;
 }
@@ -286,16 +286,16 @@ static int take_file(const char *path, size_t kind, struct gd_catalog *catalog,
                                 err);
     }
     rc = api_text_read(path, MAX_FILE, &text, &why);
-    if (!rc) {
+    if (rc == GD_OK) {
         in.text = &text;
         rc = kinds[kind].take(&in, &why);
         free(text.data);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         rc = api_leave_out(dump, path, &why, err);
     }
     snprintf(fact, sizeof(fact), "%u nodes", in.known);
-    return rc ? rc : gd_catalog_add_fact(catalog, kinds[kind].fact, fact, err);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(catalog, kinds[kind].fact, fact, err);
 }
 
 int ms_rdr_take(const struct gd_listing *listing, uint32_t directory, struct gd_catalog *catalog,
@@ -303,16 +303,16 @@ int ms_rdr_take(const struct gd_listing *listing, uint32_t directory, struct gd_
 {
     int rc = GD_OK;
 
-    for (uint32_t i = listing->entry[directory].first_child; !rc && i != GD_NO_ENTRY;
+    for (uint32_t i = listing->entry[directory].first_child; rc == GD_OK && i != GD_NO_ENTRY;
          i = listing->entry[i].next) {
         const char *name = listing->entry[i].name;
         char path[PATH_MAX];
 
         if (!ms_rdr_is_name(name) || listing->entry[i].is_directory ||
-            gd_listing_path(listing, i, path, sizeof(path), NULL)) {
+            gd_listing_path(listing, i, path, sizeof(path), NULL) != GD_OK) {
             continue;
         }
-        for (size_t kind = 0; !rc && kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+        for (size_t kind = 0; rc == GD_OK && kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
             if (strstr(name, kinds[kind].part)) {
                 rc = take_file(path, kind, catalog, dump, err);
                 break;

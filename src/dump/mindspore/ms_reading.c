@@ -14,7 +14,7 @@ int ms_reading_begin(struct ms_reading *reading, const struct ms_dir *dir, struc
 
     gd_listing_path(reading->listing, dir->root, path, sizeof(path), NULL);
     rc = gd_dump_catalog(reading->dump, dir->rank, path, &reading->catalog, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     peer = gd_catalog_peer(reading->catalog);
@@ -43,7 +43,7 @@ int ms_reading_run(const struct gd_listing *listing, const struct gd_finding *fi
     struct ms_tree tree;
     int rc = ms_tree_read(listing, finding->root, rule->is_bin, &tree, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = rule->read(&reading, &tree, finding->root, err);

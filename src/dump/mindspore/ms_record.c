@@ -42,7 +42,7 @@ static int look(struct ms_reader *reader, uint64_t at, size_t size, const unsign
 
         reader->have = 0;
         rc = gd_disk_read(reader->disk, at, reader->window, want, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         reader->at = at;
@@ -65,7 +65,7 @@ static int read_varint(struct ms_reader *reader, uint64_t *at, uint64_t end, uin
             return broken(reader, begin, "a number is cut off", err);
         }
         rc = look(reader, *at, 1, &byte, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         ++*at;
@@ -88,7 +88,7 @@ static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, stru
     uint64_t key, begin = *at;
     int rc = read_varint(reader, at, end, &key, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (key >> 3 == 0 || key >> 3 > 0x1fffffff) {
@@ -101,7 +101,7 @@ static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, stru
     case WIRE_32: ret->size = 4; break;
     case WIRE_BYTES:
         rc = read_varint(reader, at, end, &ret->size, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         break;
@@ -139,9 +139,9 @@ static int read_dims(struct ms_reader *reader, const struct field *field, struct
     if (field->wire == WIRE_VARINT) {
         return add_dim(reader, field->at, field->value, shape, err);
     }
-    while (!rc && at < field->at + field->size) { /* packed */
+    while (rc == GD_OK && at < field->at + field->size) { /* packed */
         rc = read_varint(reader, &at, field->at + field->size, &dim, err);
-        rc = rc ? rc : add_dim(reader, field->at, dim, shape, err);
+        rc = rc != GD_OK ? rc : add_dim(reader, field->at, dim, shape, err);
     }
     return rc;
 }
@@ -154,11 +154,11 @@ static int read_text(struct ms_reader *reader, const struct field *field, char *
     int rc = GD_OK;
 
     out[size] = '\0';
-    for (size_t done = 0; !rc && done < size;) {
+    for (size_t done = 0; rc == GD_OK && done < size;) {
         size_t some = size - done < MS_WINDOW ? size - done : MS_WINDOW;
 
         rc = look(reader, field->at + done, some, &bytes, err);
-        if (!rc) {
+        if (rc == GD_OK) {
             memcpy(out + done, bytes, some);
             done += some;
         }
@@ -196,13 +196,13 @@ static int read_tensor(struct ms_reader *reader, const struct field *message, st
     int rc = GD_OK;
 
     memset(ret, 0, sizeof(*ret));
-    while (!rc && at < end) {
+    while (rc == GD_OK && at < end) {
         struct field field;
 
         rc = next_field(reader, &at, end, &field, err);
-        rc = rc ? rc : read_tensor_field(reader, &field, ret, err);
+        rc = rc != GD_OK ? rc : read_tensor_field(reader, &field, ret, err);
     }
-    if (!rc && (!ret->has_type || !ret->has_content)) {
+    if (rc == GD_OK && (!ret->has_type || !ret->has_content)) {
         rc = broken(reader, message->at,
                     ret->has_type ? "a tensor has no content" : "a tensor has no type", err);
     }
@@ -215,11 +215,11 @@ static int read_map(struct ms_reader *reader, const struct field *message, struc
     uint64_t at = message->at, end = message->at + message->size;
     int rc = GD_OK;
 
-    while (!rc && at < end) {
+    while (rc == GD_OK && at < end) {
         struct field field;
 
         rc = next_field(reader, &at, end, &field, err);
-        if (rc || field.number != 1) {
+        if (rc != GD_OK || field.number != 1) {
             continue;
         }
         if (field.wire != WIRE_BYTES || ret->map_count == MS_MAP_TENSORS) {
@@ -264,16 +264,16 @@ static int find_record(struct ms_reader *reader, uint64_t *at, struct ms_record 
     uint64_t begin = *at, key, size;
     int rc = read_varint(reader, at, reader->size, &key, err);
 
-    *cut = rc && *at >= reader->size;
-    if (rc) {
+    *cut = rc != GD_OK && *at >= reader->size;
+    if (rc != GD_OK) {
         return rc;
     }
     if (key != (1 << 3 | WIRE_BYTES)) {
         return broken(reader, begin, "there should be a record of a checkpoint", err);
     }
     rc = read_varint(reader, at, reader->size, &size, err);
-    *cut = rc && *at >= reader->size;
-    if (rc) {
+    *cut = rc != GD_OK && *at >= reader->size;
+    if (rc != GD_OK) {
         return rc;
     }
     if (size > reader->size - *at) {
@@ -298,11 +298,11 @@ int ms_read_record(struct ms_reader *reader, uint64_t at, struct ms_record *ret,
     ret->map_count = 0;
     ret->tag_len = 0;
     ret->tag[0] = '\0';
-    while (!rc && at < ret->end) {
+    while (rc == GD_OK && at < ret->end) {
         struct field field;
 
         rc = next_field(reader, &at, ret->end, &field, err);
-        rc = rc ? rc : read_record_field(reader, &field, ret, err);
+        rc = rc != GD_OK ? rc : read_record_field(reader, &field, ret, err);
     }
     return rc;
 }

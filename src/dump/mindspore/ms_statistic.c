@@ -261,15 +261,15 @@ int ms_statistic_read(struct gd_disk *disk,
     char digest[128], why[160];
     int rc = gd_csv_next(&csv, &table.field, &table.count, err);
 
-    if (!rc && (table.count == 0 || !read_header(&table))) {
+    if (rc == GD_OK && (table.count == 0 || !read_header(&table))) {
         rc = gd_fail(err, GD_EPROTO, "%.300s does not begin as MindSpore's statistics do",
                      gd_disk_path(disk));
     }
-    while (!rc) {
+    while (rc == GD_OK) {
         const char *problem;
 
         rc = gd_csv_next(&csv, &table.field, &table.count, err);
-        if (rc || table.count == 0) {
+        if (rc != GD_OK || table.count == 0) {
             break;
         }
         if (is_title(text_of(&table, IO), IO)) {

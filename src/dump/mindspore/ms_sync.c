@@ -64,10 +64,10 @@ static int take_npy(struct sync *in, const char *path, const struct gd_ms_name *
                              .note = layout_note(name, note, sizeof(note))};
     int rc = cut(name->type, name->type_len, type, sizeof(type), err);
 
-    rc = rc ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
-    rc = rc ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
-    rc = rc ? rc : ms_npy_source(path, bf16 ? "bfloat16" : NULL, &value.source, err);
-    return rc ? rc : ms_values_add(&in->reading->values, &value, err);
+    rc = rc != GD_OK ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
+    rc = rc != GD_OK ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
+    rc = rc != GD_OK ? rc : ms_npy_source(path, bf16 ? "bfloat16" : NULL, &value.source, err);
+    return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
 }
 
 /* Elements alone, as msprobe saves those of whole graphs: their table tells the shape. */
@@ -86,10 +86,10 @@ static int take_raw(struct sync *in, const char *path, const struct gd_ms_name *
     if (name->stored == GD_STORED_NONE) {
         return gd_fail(err, GD_EUNSUPPORTED, "elements alone, without .npy, of no known type");
     }
-    rc = rc ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
-    rc = rc ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
-    rc = rc ? rc : ms_raw_source(path, name->stored, NULL, &value.source, err);
-    return rc ? rc : ms_values_add(&in->reading->values, &value, err);
+    rc = rc != GD_OK ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
+    rc = rc != GD_OK ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
+    rc = rc != GD_OK ? rc : ms_raw_source(path, name->stored, NULL, &value.source, err);
+    return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
 }
 
 static int take_row(void *ctx, const struct ms_statistic *row, struct gd_err *err)
@@ -106,7 +106,7 @@ static int take_row(void *ctx, const struct ms_statistic *row, struct gd_err *er
                              .note = row->note};
     int rc = ms_nodes_want(&in->reading->nodes, row->type, row->name, &value.node, err);
 
-    return rc ? rc : ms_values_add(&in->reading->values, &value, err);
+    return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
 }
 
 static void bad_row(void *ctx, const char *why)
@@ -121,7 +121,7 @@ static int take_statistic(struct sync *in, const char *path, struct gd_err *err)
     struct gd_disk *disk;
     int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     in->path = path;
@@ -148,21 +148,22 @@ static int take_file(struct sync *in, uint32_t entry, const struct gd_mapping *m
     struct gd_ms_name parsed;
     int rc = gd_listing_path(in->reading->listing, entry, path, sizeof(path), &why);
 
-    if (!rc && strcmp(name, "statistic.csv") == 0) {
+    if (rc == GD_OK && strcmp(name, "statistic.csv") == 0) {
         rc = take_statistic(in, path, &why);
-    } else if (!rc && gd_ends_with(name, ".npy")) {
+    } else if (rc == GD_OK && gd_ends_with(name, ".npy")) {
         rc = gd_ms_name_parse(original, &parsed)
                  ? take_npy(in, path, &parsed, &why)
                  : gd_fail(&why, GD_EPROTO,
                            ms_is_renamed(original)
                                ? "a name that was too long, and no mapping.csv that tells it"
                                : "its name is not TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy");
-    } else if (!rc && !gd_ends_with(original, ".json") && gd_ms_name_parse(original, &parsed)) {
+    } else if (rc == GD_OK && !gd_ends_with(original, ".json") &&
+               gd_ms_name_parse(original, &parsed)) {
         rc = take_raw(in, path, &parsed, &why);
-    } else if (!rc && is_arguments(original)) {
+    } else if (rc == GD_OK && is_arguments(original)) {
         rc = gd_fail(&why, GD_EUNSUPPORTED, "arguments of a kernel: no tensor, read it as it is");
     }
-    if (rc) {
+    if (rc != GD_OK) {
         const char *told = rc == GD_ELIMIT && !path[0] ? name : path;
 
         return gd_dump_leave_out(in->reading->dump, told, &why, err);
@@ -176,13 +177,13 @@ static int take_dir(struct sync *in, struct gd_err *err)
     struct gd_mapping *mapping = NULL;
     int rc = gd_mapping_read(listing, in->dir->entry, &mapping, err);
 
-    for (uint32_t i = listing->entry[in->dir->entry].first_child; !rc && i != GD_NO_ENTRY;
+    for (uint32_t i = listing->entry[in->dir->entry].first_child; rc == GD_OK && i != GD_NO_ENTRY;
          i = listing->entry[i].next) {
         if (listing->entry[i].is_directory) {
             continue;
         }
         rc = take_file(in, i, mapping, err);
-        rc = rc ? rc : ms_reading_count(in->reading, err);
+        rc = rc != GD_OK ? rc : ms_reading_count(in->reading, err);
     }
     gd_mapping_free(mapping);
     return rc;
@@ -201,8 +202,8 @@ static int settle(struct sync *in, size_t first, struct gd_err *err)
     for (uint32_t i = 0; i < nodes->wanted_count; i++) {
         joined += nodes->wanted[i].joined;
     }
-    rc = rc ? rc : ms_values_settle(&in->reading->values, first, nodes, err);
-    if (rc || joined == 0) {
+    rc = rc != GD_OK ? rc : ms_values_settle(&in->reading->values, first, nodes, err);
+    if (rc != GD_OK || joined == 0) {
         return rc;
     }
     snprintf(text, sizeof(text), "%u by type and scope: the graph has other numbers", joined);
@@ -217,13 +218,13 @@ static int take_graph(struct sync *in, const struct ms_tree *tree, size_t *at, s
     int rc = ms_graph_take(in->reading->listing, of->rank_dir, of->graph, in->reading->catalog,
                            in->reading->dump, &in->reading->nodes, &in->next_order, err);
 
-    for (; !rc && *at < tree->count && tree->dir[*at].root == of->root &&
+    for (; rc == GD_OK && *at < tree->count && tree->dir[*at].root == of->root &&
            strcmp(tree->dir[*at].graph, of->graph) == 0;
          ++*at) {
         in->dir = &tree->dir[*at];
         rc = take_dir(in, err);
     }
-    rc = rc ? rc : settle(in, first, err);
+    rc = rc != GD_OK ? rc : settle(in, first, err);
     ms_nodes_end(&in->reading->nodes);
     return rc;
 }
@@ -242,13 +243,14 @@ static int read_root(struct ms_reading *reading, const struct ms_tree *tree, uin
         return GD_OK;
     }
     rc = ms_reading_begin(reading, &tree->dir[at], err);
-    rc = rc ? rc
-            : ms_metadata_take(reading->listing, tree->dir[at].rank_dir, reading->catalog,
-                               reading->dump, err);
-    while (!rc && at < tree->count && tree->dir[at].root == root) {
+    rc = rc != GD_OK ? rc
+                     : ms_metadata_take(reading->listing, tree->dir[at].rank_dir, reading->catalog,
+                                        reading->dump, err);
+    while (rc == GD_OK && at < tree->count && tree->dir[at].root == root) {
         rc = take_graph(&in, tree, &at, err);
     }
-    return rc ? rc : ms_values_finish(&reading->values, reading->catalog, in.next_order, err);
+    return rc != GD_OK ? rc
+                       : ms_values_finish(&reading->values, reading->catalog, in.next_order, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */

@@ -30,7 +30,7 @@ static int parts_above(const struct gd_listing *listing, struct ms_tree *tree, s
     if (!realpath(listing->entry[0].name, path)) {
         snprintf(path, sizeof(path), "%s", listing->entry[0].name);
     }
-    while ((at = strrchr(path, '/')) != NULL && ret->count < MAX_PARTS / 2) {
+    while ((at = strrchr(path, '/')) && ret->count < MAX_PARTS / 2) {
         const char *name = gd_arena_strdup(&tree->arena, at + 1);
 
         if (!name) {
@@ -178,8 +178,8 @@ static bool is_statistic(const struct gd_listing *listing, uint32_t entry)
     struct gd_disk *disk;
     bool is = false;
 
-    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) ||
-        gd_disk_open(AT_FDCWD, path, false, &disk, NULL)) {
+    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
+        gd_disk_open(AT_FDCWD, path, false, &disk, NULL) != GD_OK) {
         return false;
     }
     if (gd_disk_size(disk) >= sizeof(start) &&
@@ -269,7 +269,7 @@ int ms_tree_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
     *ret = (struct ms_tree){.dir = NULL};
     gd_arena_init(&ret->arena, 0);
     rc = parts_above(listing, ret, &above, err);
-    for (uint32_t i = root; !rc && i != GD_NO_ENTRY; i = next_below(listing, i, root)) {
+    for (uint32_t i = root; rc == GD_OK && i != GD_NO_ENTRY; i = next_below(listing, i, root)) {
         struct ms_dir dir = {.entry = i};
 
         if (!listing->entry[i].is_directory) {
@@ -282,7 +282,7 @@ int ms_tree_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
             rc = add_dir(ret, &dir, err);
         }
     }
-    if (rc) {
+    if (rc != GD_OK) {
         ms_tree_clear(ret);
     } else if (ret->count > 1) {
         qsort(ret->dir, ret->count, sizeof(*ret->dir), compare_dirs);
@@ -303,7 +303,7 @@ static int add_roots(const struct ms_tree *tree, const struct gd_dump_format *fo
     const struct ms_tree_rule *rule = format->detail;
     int rc = GD_OK;
 
-    for (size_t i = 0, end; !rc && i < tree->count; i = end) {
+    for (size_t i = 0, end; rc == GD_OK && i < tree->count; i = end) {
         struct gd_finding finding = {
             .format = format, .root = tree->dir[i].root, .rule = rule->text};
 
@@ -322,7 +322,7 @@ int ms_tree_find(const struct gd_dump_format *format, const struct gd_listing *l
     struct ms_tree tree;
     int rc = ms_tree_read(listing, 0, rule->is_bin, &tree, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = add_roots(&tree, format, findings, err);

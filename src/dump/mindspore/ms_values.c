@@ -71,7 +71,7 @@ int ms_values_settle(struct ms_values *values, size_t first, const struct ms_nod
 {
     int rc = GD_OK;
 
-    for (size_t i = first; !rc && i < values->count; i++) {
+    for (size_t i = first; rc == GD_OK && i < values->count; i++) {
         struct ms_value *value = &values->item[i];
 
         if (value->node & MS_WANTED) {
@@ -124,7 +124,7 @@ static int set_slots(struct gd_graph *graph, const struct slots *slots, uint32_t
 {
     int rc = GD_OK;
 
-    for (gd_node_id node = 0; !rc && node < limit; node++) {
+    for (gd_node_id node = 0; rc == GD_OK && node < limit; node++) {
         if (slots[node].outputs || slots[node].inputs) {
             rc = gd_graph_set_slots(graph, node, slots[node].outputs, slots[node].inputs, err);
         }
@@ -244,7 +244,7 @@ static int give(struct gd_catalog *catalog, const struct ms_value *file, const s
     }
     if (file && file->raw) { /* now its shape is known */
         rc = ms_raw_source(file->raw, file->stored, row ? row->shape : NULL, &shaped, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         value.source = shaped;
@@ -269,7 +269,7 @@ static int give_place(struct gd_catalog *catalog, const struct ms_value *item, s
     while (files < count && item[files].source) {
         files++;
     }
-    for (size_t i = 0; !rc && (i < files || i < count - files); i++) {
+    for (size_t i = 0; rc == GD_OK && (i < files || i < count - files); i++) {
         rc = give(catalog, i < files ? &item[i] : NULL, i < count - files ? &item[files + i] : NULL,
                   learned, err);
     }
@@ -289,14 +289,14 @@ int ms_values_finish(struct ms_values *values, struct gd_catalog *catalog, uint3
         return gd_fail(err, GD_ENOMEM, "out of memory for the slots of %u nodes", limit);
     }
     rc = set_slots(graph, slots, limit, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         order_by_time(graph, slots, limit, next_order);
     }
     free(slots);
-    if (!rc && values->count > 1) {
+    if (rc == GD_OK && values->count > 1) {
         qsort(values->item, values->count, sizeof(*values->item), compare);
     }
-    for (size_t i = 0, end; !rc && i < values->count; i = end) {
+    for (size_t i = 0, end; rc == GD_OK && i < values->count; i = end) {
         end = i + 1;
         while (end < values->count && same_place(&values->item[i], &values->item[end])) {
             end++;
@@ -333,15 +333,15 @@ static int npy_open(void *ctx, struct gd_source **ret, struct gd_err *err)
     struct gd_err why;
     int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &bytes, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gd_npy_read_header(bytes, file->dtype, &npy, &why);
-        rc = rc ? gd_fail(err, rc, "%.250s: %.250s", file->path, why.text) : GD_OK;
+        rc = rc != GD_OK ? gd_fail(err, rc, "%.250s: %.250s", file->path, why.text) : GD_OK;
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gd_npy_source(bytes, &npy, file->path, true, ret, NULL, err);
     }
     gd_bytes_unref(bytes);
@@ -388,7 +388,7 @@ static int raw_open(void *ctx, struct gd_source **ret, struct gd_err *err)
     struct gd_disk *disk;
     int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     size = gd_disk_size(disk);
@@ -403,7 +403,7 @@ static int raw_open(void *ctx, struct gd_source **ret, struct gd_err *err)
                 : "the file has fewer elements than its table tells: they are shown in a row";
     }
     rc = gd_bytes_of_disk(disk, 0, size, &desc.bytes, err);
-    rc = rc ? rc : gd_source_create(&desc, ret, err);
+    rc = rc != GD_OK ? rc : gd_source_create(&desc, ret, err);
     gd_bytes_unref(desc.bytes);
     gd_disk_unref(disk);
     return rc;

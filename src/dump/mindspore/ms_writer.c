@@ -55,9 +55,10 @@ static int put_metadata(struct gd_ms_writer *w, const struct gd_ms_writer_option
 
     snprintf(text, sizeof(text), "{\"device_target\": \"%.100s\", \"ms_version\": \"%.100s\"}\n",
              options->device, options->version);
-    rc = rc ? rc : put(w, w->metadata, "config.json", text, strlen(text), err);
-    return rc ? rc
-              : put(w, w->metadata, "data_dump.json", options->config, options->config_size, err);
+    rc = rc != GD_OK ? rc : put(w, w->metadata, "config.json", text, strlen(text), err);
+    return rc != GD_OK
+               ? rc
+               : put(w, w->metadata, "data_dump.json", options->config, options->config_size, err);
 }
 
 int gd_ms_writer_open(const struct gd_ms_writer_options *options, struct gd_ms_writer **ret,
@@ -72,13 +73,13 @@ int gd_ms_writer_open(const struct gd_ms_writer_options *options, struct gd_ms_w
     }
     snprintf(name, sizeof(name), "rank_%d", options->rank);
     int rc = gd_folder_open(options->root, &root, err);
-    rc = rc ? rc : gd_folder_child(root, name, &w->rank, err);
-    rc = rc ? rc : gd_folder_child(w->rank, options->net, &w->net, err);
-    rc = rc ? rc : gd_folder_child(w->rank, "execution_order", &w->order, err);
-    rc = rc ? rc : gd_folder_child(w->rank, "graphs", &w->graphs, err);
-    rc = rc ? rc : put_metadata(w, options, err);
+    rc = rc != GD_OK ? rc : gd_folder_child(root, name, &w->rank, err);
+    rc = rc != GD_OK ? rc : gd_folder_child(w->rank, options->net, &w->net, err);
+    rc = rc != GD_OK ? rc : gd_folder_child(w->rank, "execution_order", &w->order, err);
+    rc = rc != GD_OK ? rc : gd_folder_child(w->rank, "graphs", &w->graphs, err);
+    rc = rc != GD_OK ? rc : put_metadata(w, options, err);
     gd_folder_close(root);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_ms_writer_close(w);
         return rc;
     }
@@ -205,7 +206,7 @@ int gd_ms_writer_graph(struct gd_ms_writer *w, struct gd_graph *graph, struct gd
     gd_graph_counts(graph, &counts);
     for (uint32_t i = 0; rc == GD_OK && i < counts.subgraphs && i < MAX_ALIKE; i++) {
         rc = put_graph(w, graph, i, err);
-        rc = rc ? rc : put_order(w, graph, i, err);
+        rc = rc != GD_OK ? rc : put_order(w, graph, i, err);
     }
     return rc;
 }
@@ -390,21 +391,21 @@ int gd_ms_writer_tensor(struct gd_ms_writer *w, const struct gd_ms_item *item,
                        gd_dtype_name(tensor->dtype));
     }
     int rc = dir_of(w, item->node->subgraph, &dir, err);
-    rc = rc ? rc
-            : (is_constant(item->node) ? constants_folder(dir, &folder, err)
-                                       : step_folder(w, dir, &folder, err));
-    if (rc || !folder) {
+    rc = rc != GD_OK ? rc
+                     : (is_constant(item->node) ? constants_folder(dir, &folder, err)
+                                                : step_folder(w, dir, &folder, err));
+    if (rc != GD_OK || !folder) {
         return rc;
     }
     rc = name_file(w, folder, item, tensor->dtype, name, err);
-    rc = rc ? rc : gd_folder_begin(folder, name, &file, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : gd_folder_begin(folder, name, &file, err);
+    if (rc != GD_OK) {
         return rc;
     }
     rc = gd_folder_write(file, header, npy_header(dtype, &tensor->shape, header), err);
-    rc = rc ? rc : put_elements(file, tensor, go_on, ctx, err);
+    rc = rc != GD_OK ? rc : put_elements(file, tensor, go_on, ctx, err);
     int end = gd_folder_end(file, rc == GD_OK, rc == GD_OK ? err : NULL);
-    rc = rc ? rc : end;
+    rc = rc != GD_OK ? rc : end;
     w->bytes += rc == GD_OK ? gd_ms_writer_size(tensor->dtype, &tensor->shape) : 0;
     return rc;
 }
@@ -504,8 +505,8 @@ int gd_ms_writer_row(struct gd_ms_writer *w, const struct gd_ms_item *item, enum
     size_t bytes = 0;
     int rc = dir_of(w, item->node->subgraph, &dir, err);
 
-    rc = rc ? rc : step_folder(w, dir, &folder, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : step_folder(w, dir, &folder, err);
+    if (rc != GD_OK) {
         return rc;
     }
     if (dir->rows.len == 0) {
@@ -561,7 +562,7 @@ static int end_dir(struct gd_ms_writer *w, uint32_t subgraph, bool whole, struct
     }
     gd_folder_close(dir->step);
     dir->step = NULL;
-    dir->constants_done = dir->constants_done || (whole && dir->constants != NULL);
+    dir->constants_done = dir->constants_done || (whole && dir->constants);
     return rc;
 }
 
@@ -571,7 +572,7 @@ int gd_ms_writer_end(struct gd_ms_writer *w, bool whole, struct gd_err *err)
 
     for (uint32_t i = 0; i < w->dirs; i++) {
         int one = end_dir(w, i, whole && rc == GD_OK, rc == GD_OK ? err : NULL);
-        rc = rc ? rc : one;
+        rc = rc != GD_OK ? rc : one;
     }
     return rc;
 }

@@ -23,7 +23,7 @@ static int open_archive(void *ctx, struct gd_source **ret, struct gd_err *err)
     struct gd_archive *archive;
     int rc = gd_archive_open(ctx, NULL, &archive, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     entry = gd_archive_find(archive, "");
@@ -185,7 +185,7 @@ static bool is_tensor(const cJSON *element)
 {
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "type"));
 
-    return type && cJSON_GetObjectItemCaseSensitive(element, "value") == NULL &&
+    return type && !cJSON_GetObjectItemCaseSensitive(element, "value") &&
            (cJSON_GetObjectItemCaseSensitive(element, "dtype") ||
             cJSON_GetObjectItemCaseSensitive(element, "datapath"));
 }
@@ -226,7 +226,7 @@ static int find_values(struct api_load *load, const cJSON *element, const char *
         return GD_OK;
     }
     rc = api_source(folder, name, &value->source, &why);
-    if (rc) {
+    if (rc != GD_OK) {
         return gd_dump_leave_out(load->dump, name, &why, err);
     }
     if (value->dtype == GD_BFLOAT16 && gd_ends_with(name, ".npy")) {
@@ -272,7 +272,7 @@ static int add_value(struct api_load *load, uint32_t call, const cJSON *element,
     struct gd_buf note = GD_BUF_INIT(2048);
     int rc = find_values(load, element, folder, value, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         tell_layout(element, &note);
         if (note.len && value->note) {
             gd_buf_printf(&note, "; %s", value->note);

@@ -16,7 +16,7 @@ int api_text_read(const char *path, uint64_t max, struct api_text *ret, struct g
     uint64_t size;
     int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     size = gd_disk_size(disk);
@@ -30,7 +30,7 @@ int api_text_read(const char *path, uint64_t max, struct api_text *ret, struct g
         rc = size ? gd_disk_read(disk, 0, ret->data, (size_t)size, err) : GD_OK;
     }
     gd_disk_unref(disk);
-    if (rc) {
+    if (rc != GD_OK) {
         free(size <= max ? ret->data : NULL);
         return rc;
     }
@@ -49,7 +49,8 @@ static int value_tree(struct gd_json *json, const struct gd_json_token *token, c
     size_t begin = token->at;
     int rc = gd_json_skip(json, token, err);
 
-    return rc ? rc : gd_json_parse(json->text + begin, json->at - begin, &options, ret, err);
+    return rc != GD_OK ? rc
+                       : gd_json_parse(json->text + begin, json->at - begin, &options, ret, err);
 }
 
 /* All members of the object whose beginning was the last token. */
@@ -63,7 +64,7 @@ static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct
         char *name;
 
         rc = gd_json_next(json, &token, err);
-        if (rc || token.kind == GD_JSON_OBJECT_END) {
+        if (rc != GD_OK || token.kind == GD_JSON_OBJECT_END) {
             return rc;
         }
         name = strdup(token.text);
@@ -71,11 +72,11 @@ static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct
             return gd_fail(err, GD_ENOMEM, "out of memory");
         }
         rc = gd_json_next(json, &token, err);
-        rc = rc ? rc : value_tree(json, &token, &tree, err);
-        rc = rc ? rc : fn(ctx, name, tree, err);
+        rc = rc != GD_OK ? rc : value_tree(json, &token, &tree, err);
+        rc = rc != GD_OK ? rc : fn(ctx, name, tree, err);
         cJSON_Delete(tree);
         free(name);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -87,26 +88,26 @@ static int find_member(struct gd_json *json, const char *member, api_member_fn f
     struct gd_json_token token;
     int rc = gd_json_next(json, &token, err);
 
-    if (!rc && token.kind != GD_JSON_OBJECT) {
+    if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
         return gd_json_fail(json, token.at, GD_EPROTO, err, "an object was expected");
     }
-    if (!rc && !member[0]) {
+    if (rc == GD_OK && !member[0]) {
         return each_member(json, fn, ctx, err);
     }
-    while (!rc) {
+    while (rc == GD_OK) {
         bool wanted;
 
         rc = gd_json_next(json, &token, err);
-        if (rc || token.kind == GD_JSON_OBJECT_END) {
+        if (rc != GD_OK || token.kind == GD_JSON_OBJECT_END) {
             return rc;
         }
         wanted = strcmp(token.text, member) == 0;
         rc = gd_json_next(json, &token, err);
-        if (!rc && wanted && token.kind == GD_JSON_OBJECT) {
+        if (rc == GD_OK && wanted && token.kind == GD_JSON_OBJECT) {
             rc = each_member(json, fn, ctx, err);
-        } else if (!rc && wanted) {
+        } else if (rc == GD_OK && wanted) {
             rc = gd_json_fail(json, token.at, GD_EPROTO, err, "\"%s\" is no object", member);
-        } else if (!rc) {
+        } else if (rc == GD_OK) {
             rc = gd_json_skip(json, &token, err);
         }
     }

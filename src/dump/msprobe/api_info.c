@@ -55,7 +55,7 @@ static int take_api(void *ctx, const char *name, const cJSON *value, struct gd_e
     uint32_t number;
     int rc = api_call_get(in->load, name, &call, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     number = (uint32_t)(call - in->load->call);
@@ -65,7 +65,7 @@ static int take_api(void *ctx, const char *name, const cJSON *value, struct gd_e
     rc = api_elements(in->load, number, cJSON_GetObjectItemCaseSensitive(value, "args"), &place,
                       err);
     place.label = "kwargs";
-    return rc ? rc : api_elements(in->load, number, kwargs, &place, err);
+    return rc != GD_OK ? rc : api_elements(in->load, number, kwargs, &place, err);
 }
 
 static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
@@ -89,11 +89,11 @@ static int take_file(struct reading *in, const char *path, api_member_fn fn, boo
     if (rc == GD_ENOTFOUND && !must) {
         return GD_OK;
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = api_members(&text, path, "", fn, in, &why);
         free(text.data);
     }
-    return rc ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
+    return rc != GD_OK ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
 }
 
 static int take(struct api_load *load, const char *path, const struct api_where *where,
@@ -112,7 +112,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     snprintf(gd_catalog_peer(load->catalog)->framework,
              sizeof(gd_catalog_peer(load->catalog)->framework), "PyTorch");
     rc = take_file(&in, path, take_api, true, err);
-    return rc ? rc : take_file(&in, stack, take_stack, false, err);
+    return rc != GD_OK ? rc : take_file(&in, stack, take_stack, false, err);
 }
 
 static const struct api_walk_ops ops = {

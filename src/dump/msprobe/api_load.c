@@ -272,7 +272,7 @@ static int keep_value(struct api_load *load, struct api_call *call, const struct
         return GD_OK;
     }
     rc = give_slot(load, call, item, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         call->values = item;
     }
     return rc;
@@ -289,7 +289,7 @@ int api_value_add(struct api_load *load, struct api_call *call, const struct api
                        (unsigned long long)load->done);
     }
     rc = keep_value(load, call, value, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_source_unref(value->source);
     }
     return rc;
@@ -553,7 +553,7 @@ static int add_node(struct api_load *load, const struct api_call *call, uint32_t
     }
     desc.name = gd_buf_text(name);
     rc = name->failed ? no_memory(err) : gd_graph_add(graph, &desc, ret, err);
-    return rc ? rc : gd_graph_set_slots(graph, *ret, outputs, inputs, err);
+    return rc != GD_OK ? rc : gd_graph_set_slots(graph, *ret, outputs, inputs, err);
 }
 
 static int add_values(struct api_load *load, struct api_call *call, gd_node_id node,
@@ -561,7 +561,7 @@ static int add_values(struct api_load *load, struct api_call *call, gd_node_id n
 {
     int rc = GD_OK;
 
-    for (struct api_item *item = call->values; !rc && item; item = item->next) {
+    for (struct api_item *item = call->values; rc == GD_OK && item; item = item->next) {
         struct gd_catalog_value value = {.node = node,
                                          .slot = slot_of(call, item),
                                          .step = item->of.step,
@@ -580,7 +580,7 @@ static int add_values(struct api_load *load, struct api_call *call, gd_node_id n
         }
         rc = gd_catalog_add(load->catalog, &value, err);
     }
-    for (const struct api_event *event = call->events; !rc && event; event = event->next) {
+    for (const struct api_event *event = call->events; rc == GD_OK && event; event = event->next) {
         rc = gd_catalog_add_event(load->catalog, event->step, node, event->kind, event->text, err);
     }
     return rc;
@@ -596,11 +596,11 @@ int api_load_finish(struct api_load *load, struct gd_err *err)
         rc = gd_graph_subgraph(gd_catalog_graph(load->catalog), "", false, &subgraph, err);
     }
     number_calls(load);
-    for (size_t i = 0; !rc && i < load->count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < load->count; i++) {
         gd_node_id node = GD_NO_NODE;
 
         rc = add_node(load, &load->call[i], load->call[i].order, &name, &node, err);
-        rc = rc ? rc : add_values(load, &load->call[i], node, err);
+        rc = rc != GD_OK ? rc : add_values(load, &load->call[i], node, err);
     }
     gd_buf_deinit(&name);
     return rc;

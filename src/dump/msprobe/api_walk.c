@@ -36,15 +36,15 @@ int api_take_rows(struct api_load *load, struct table *table, const char *path,
     bool more = true;
     int rc = GD_OK;
 
-    while (!rc) {
+    while (rc == GD_OK) {
         struct gd_err why = {.code = GD_OK}, told;
 
         rc = table_next(table, &more, err);
-        if (rc || !more) {
+        if (rc != GD_OK || !more) {
             break;
         }
         rc = take(ctx, &why);
-        if (rc && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
+        if (rc != GD_OK && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
             gd_fail(&told, rc, "line %llu: %.300s", (unsigned long long)table_line(table),
                     why.text);
             rc = api_leave_out(load->dump, path, &told, err);
@@ -61,12 +61,12 @@ size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, siz
     char path[PATH_MAX];
     size_t len;
 
-    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) ||
-        gd_disk_open(AT_FDCWD, path, false, &disk, NULL)) {
+    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
+        gd_disk_open(AT_FDCWD, path, false, &disk, NULL) != GD_OK) {
         return 0;
     }
     len = gd_disk_size(disk) < size - 1 ? (size_t)gd_disk_size(disk) : size - 1;
-    if (len && gd_disk_read(disk, 0, out, len, NULL)) {
+    if (len && gd_disk_read(disk, 0, out, len, NULL) != GD_OK) {
         len = 0;
     }
     gd_disk_unref(disk);
@@ -89,13 +89,13 @@ int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *
     const struct api_walk_ops *ops = format->detail;
     int rc = GD_OK;
 
-    for (uint32_t i = 0; !rc && i < listing->count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
         struct gd_finding finding = {.format = format, .rule = ops->rule, .files = 1};
         struct api_where where;
         char path[PATH_MAX];
 
         if (listing->entry[i].is_directory || !ops->wants(listing, i) ||
-            gd_listing_path(listing, i, path, sizeof(path), NULL)) {
+            gd_listing_path(listing, i, path, sizeof(path), NULL) != GD_OK) {
             continue;
         }
         place_of(ops, path, &where);
@@ -129,7 +129,7 @@ static int take_files(const struct api_walk_ops *ops, struct api_load *load,
 {
     int rc = gd_dump_catalog(load->dump, file->where.rank, file->where.root, &load->catalog, err);
 
-    for (size_t i = 0; !rc && i < count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
         struct gd_err why = {.code = GD_OK};
 
         if (load->go_on && !load->go_on(load->ctx, load->done)) {
@@ -137,15 +137,15 @@ static int take_files(const struct api_walk_ops *ops, struct api_load *load,
                            (unsigned long long)load->done);
         }
         rc = ops->take(load, file[i].path, &file[i].where, &why);
-        rc = rc ? api_leave_out(load->dump, file[i].path, &why, err) : GD_OK;
-        if (!rc && load->count > 0 && !ops->steps_inside) {
+        rc = rc != GD_OK ? api_leave_out(load->dump, file[i].path, &why, err) : GD_OK;
+        if (rc == GD_OK && load->count > 0 && !ops->steps_inside) {
             rc = gd_catalog_add_step(load->catalog, file[i].where.step, err);
         }
     }
-    if (!rc && ops->finish) {
+    if (rc == GD_OK && ops->finish) {
         rc = ops->finish(load, &file[count - 1].where, err);
     }
-    return rc ? rc : api_load_finish(load, err);
+    return rc != GD_OK ? rc : api_load_finish(load, err);
 }
 
 static int collect(const struct api_walk_ops *ops, const struct gd_listing *listing, uint32_t root,
@@ -158,7 +158,7 @@ static int collect(const struct api_walk_ops *ops, const struct gd_listing *list
         char path[PATH_MAX];
 
         if (listing->entry[i].is_directory || !ops->wants(listing, i) ||
-            gd_listing_path(listing, i, path, sizeof(path), NULL)) {
+            gd_listing_path(listing, i, path, sizeof(path), NULL) != GD_OK) {
             continue;
         }
         place_of(ops, path, &file.where);
@@ -195,7 +195,7 @@ int api_walk_read(const struct gd_listing *listing, const struct gd_finding *fin
     if (count > 1) {
         qsort(file, count, sizeof(*file), compare_files);
     }
-    while (!rc && begin < count) {
+    while (rc == GD_OK && begin < count) {
         struct api_load load = {.dump = dump, .go_on = go_on, .ctx = ctx};
         size_t end = begin + 1;
 

@@ -65,7 +65,7 @@ static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
              strncmp(device, in->device, 60) == 0 ? "" : device,
              strncmp(device, in->device, 60) == 0 ? "" : "/", cell(in, "Op Name"));
     rc = api_call_get(in->load, name, &call, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     *ret = (uint32_t)(call - in->load->call);
@@ -74,7 +74,7 @@ static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
         call->kind = GD_NODE_ACTIVATION;
         rc = call->type ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    if (!rc && cell(in, "Op Id")[0]) {
+    if (rc == GD_OK && cell(in, "Op Id")[0]) {
         rc = api_attr_add(in->load, &in->load->call[*ret], "id", cell(in, "Op Id"), err);
     }
     return rc;
@@ -106,8 +106,8 @@ static int take_row(void *ctx, struct gd_err *err)
         return gd_fail(err, GD_EPROTO, "the row has no name or no execution count");
     }
     rc = call_of(in, &call, err);
-    rc = rc ? rc : gd_catalog_add_step(in->load->catalog, value.step, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : gd_catalog_add_step(in->load->catalog, value.step, err);
+    if (rc != GD_OK) {
         return rc;
     }
     value.is_input = strncasecmp(cell(in, "Input/Output"), "in", 2) == 0;
@@ -119,7 +119,7 @@ static int take_row(void *ctx, struct gd_err *err)
     of.has_norm = table_number(cell(in, "Norm"), &of.norm);
     value.stats = api_stats_of(&of, value.shape, false, &stats) ? &stats : NULL;
     rc = find_values(in, cell(in, "Tensor Path"), &value.source, err);
-    return rc ? rc : api_value_add(in->load, &in->load->call[call], &value, err);
+    return rc != GD_OK ? rc : api_value_add(in->load, &in->load->call[call], &value, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -146,7 +146,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     int rc = table_open(path, &in.table, err);
 
     (void)where;
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");

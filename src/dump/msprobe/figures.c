@@ -65,7 +65,7 @@ static int node_of(struct reading *in, const char *name, const char *suffix, uin
         snprintf(wire, sizeof(wire), "%.3000s%s", name, has ? "" : tail);
     }
     rc = api_call_get(in->load, wire, &call, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     *ret = (uint32_t)(call - in->load->call);
@@ -165,7 +165,7 @@ static int take_scalars(struct reading *in, const char *name, int64_t step, stru
 {
     int rc = GD_OK;
 
-    for (size_t i = 0; !rc && i < in->table.columns; i++) {
+    for (size_t i = 0; rc == GD_OK && i < in->table.columns; i++) {
         const char *column = in->table.column[i];
         char scalar[512];
         double number;
@@ -236,11 +236,11 @@ static int take_direction(struct reading *in, const char *name, int64_t step, st
 
     snprintf(file, sizeof(file), "%.250s.npy", name);
     rc = api_source(in->folder, file, &value.source, NULL);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc == GD_ENOMEM ? gd_fail(err, rc, "out of memory") : GD_OK;
     }
     rc = node_of(in, name, "grad_direction", &node, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_source_unref(value.source);
         return rc;
     }
@@ -281,10 +281,10 @@ static int take_row(void *ctx, struct gd_err *err)
         return gd_fail(err, GD_EPROTO, "the row has no step");
     }
     rc = gd_catalog_add_step(in->load->catalog, step, err);
-    rc = rc ? rc : node_of(in, name, suffix_of(in), &node, err);
-    rc = rc ? rc : add_value(in, node, step, err);
-    rc = rc ? rc : take_scalars(in, name, step, err);
-    return rc || !in->folder ? rc : take_direction(in, name, step, err);
+    rc = rc != GD_OK ? rc : node_of(in, name, suffix_of(in), &node, err);
+    rc = rc != GD_OK ? rc : add_value(in, node, step, err);
+    rc = rc != GD_OK ? rc : take_scalars(in, name, step, err);
+    return rc != GD_OK || !in->folder ? rc : take_direction(in, name, step, err);
 }
 
 static void name_framework(struct api_load *load)
@@ -334,7 +334,7 @@ static int take_grad(struct api_load *load, const char *path, const struct api_w
     snprintf(folder, sizeof(folder), "%.*sstep%lld", (int)(base - path), path, (long long)in.step);
     in.folder = folder;
     rc = table_open(path, &in.table, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);
@@ -450,11 +450,11 @@ static int finish_monitor(struct api_load *load, const struct api_where *where, 
     if (rc == GD_ENOTFOUND) {
         return GD_OK;
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = api_members(&text, path, "", take_alarm, &in, &why);
         free(text.data);
     }
-    return rc ? api_leave_out(load->dump, path, &why, err) : GD_OK;
+    return rc != GD_OK ? api_leave_out(load->dump, path, &why, err) : GD_OK;
 }
 
 static int take_monitor(struct api_load *load, const char *path, const struct api_where *where,
@@ -465,7 +465,7 @@ static int take_monitor(struct api_load *load, const char *path, const struct ap
     char suffix[256];
     int rc = table_open(path, &in.table, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     name_framework(load);

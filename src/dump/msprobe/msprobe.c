@@ -68,7 +68,7 @@ static int take_parameter(struct reading *in, const char *of, const cJSON *eleme
     }
     snprintf(name, sizeof(name), "%.*s.%.1000s%s", (int)path, of, leaf, is_grad ? ".grad" : "");
     rc = api_call_get(in->load, name, &call, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!call->parent) {
@@ -96,7 +96,7 @@ static int take_parameters(struct reading *in, const char *of, const cJSON *obje
 
     cJSON_ArrayForEach(element, object)
     {
-        if (!rc && element->string) {
+        if (rc == GD_OK && element->string) {
             rc = take_parameter(in, of, element, is_grad, err);
         }
     }
@@ -148,7 +148,7 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
         return take_parameters(in, name, value, true, err);
     }
     rc = api_call_get(in->load, name, &call, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (strcmp(in->task, "overflow_check") == 0) {
@@ -156,7 +156,7 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
                            "msprobe found an overflow in its results", err);
     }
     number = (uint32_t)(call - in->load->call);
-    if (!rc && is_debug(name)) { /* the tensor itself, or what it is nested in */
+    if (rc == GD_OK && is_debug(name)) { /* the tensor itself, or what it is nested in */
         struct api_place place = {.label = "",
                                   .step = in->where->step,
                                   .folder = in->folder,
@@ -166,7 +166,7 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
     }
     cJSON_ArrayForEach(part, value)
     {
-        rc = rc ? rc : take_part(in, number, part, err);
+        rc = rc != GD_OK ? rc : take_part(in, number, part, err);
     }
     return rc;
 }
@@ -202,7 +202,7 @@ static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd
         struct api_call *call =
             cJSON_IsString(item) ? api_call_find(in->load, item->valuestring) : NULL;
 
-        if (!rc && call && !call->frames) {
+        if (rc == GD_OK && call && !call->frames) {
             call->frames = shared;
             call->frame_count = count;
         }
@@ -217,7 +217,7 @@ static int take_parent(void *ctx, const char *name, const cJSON *value, struct g
     const cJSON *parent = cJSON_IsArray(value) ? value->child : value; /* [parent, micro step] */
 
     if (call && cJSON_IsArray(value) && parent && cJSON_IsNumber(parent->next) &&
-        api_attr_add(in->load, call, "micro step", parent->next->valuestring, err)) {
+        api_attr_add(in->load, call, "micro step", parent->next->valuestring, err) != GD_OK) {
         return GD_ENOMEM;
     }
     if (call && !call->parent && cJSON_IsString(parent) && parent->valuestring[0] &&
@@ -245,11 +245,11 @@ static int take_beside(struct reading *in, const char *path, const char *name, a
     if (rc == GD_ENOTFOUND) {
         return GD_OK;
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = api_members(&text, beside, "", fn, in, &why);
         free(text.data);
     }
-    return rc ? api_leave_out(in->load->dump, beside, &why, err) : GD_OK;
+    return rc != GD_OK ? api_leave_out(in->load->dump, beside, &why, err) : GD_OK;
 }
 
 /* ---- a file ---------------------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ static void read_root(struct reading *in, const struct api_text *text)
             char key[40];
 
             snprintf(key, sizeof(key), "%s", token.text);
-            if (strcmp(key, "data") == 0 || gd_json_next(&json, &token, NULL)) {
+            if (strcmp(key, "data") == 0 || gd_json_next(&json, &token, NULL) != GD_OK) {
                 break;
             }
             if (token.kind == GD_JSON_STRING && strcmp(key, "framework") == 0) {
@@ -274,7 +274,7 @@ static void read_root(struct reading *in, const struct api_text *text)
                 snprintf(in->task, sizeof(in->task), "%.39s", token.text);
             } else if (token.kind == GD_JSON_STRING && strcmp(key, "level") == 0) {
                 snprintf(in->level, sizeof(in->level), "%.39s", token.text);
-            } else if (gd_json_skip(&json, &token, NULL)) {
+            } else if (gd_json_skip(&json, &token, NULL) != GD_OK) {
                 break;
             }
         }
@@ -298,7 +298,7 @@ static int tell_facts(struct reading *in, struct gd_err *err)
     if (in->task[0]) {
         rc = gd_catalog_add_fact(in->load->catalog, "msprobe task", in->task, err);
     }
-    if (!rc && in->level[0]) {
+    if (rc == GD_OK && in->level[0]) {
         rc = gd_catalog_add_fact(in->load->catalog, "msprobe level", in->level, err);
     }
     return rc;
@@ -314,7 +314,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     struct gd_err why;
     int rc = api_text_read(path, MAX_FILE, &text, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(folder, sizeof(folder), "%.*sdump_tensor_data", slash ? (int)(slash - path) + 1 : 0,
@@ -324,11 +324,12 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     read_root(&in, &text);
     rc = api_members(&text, path, "data", take_entry, &in, &why);
     free(text.data);
-    rc = rc ? api_leave_out(load->dump, path, &why, err) : GD_OK; /* what came before it counts */
-    rc = rc ? rc : tell_facts(&in, err);
-    rc = rc ? rc : take_beside(&in, path, "stack.json", take_stack, err);
-    rc = rc ? rc : take_beside(&in, path, "construct.json", take_parent, err);
-    return rc ? rc : msprobe_events(load, path, where, err);
+    rc = rc != GD_OK ? api_leave_out(load->dump, path, &why, err)
+                     : GD_OK; /* what came before it counts */
+    rc = rc != GD_OK ? rc : tell_facts(&in, err);
+    rc = rc != GD_OK ? rc : take_beside(&in, path, "stack.json", take_stack, err);
+    rc = rc != GD_OK ? rc : take_beside(&in, path, "construct.json", take_parent, err);
+    return rc != GD_OK ? rc : msprobe_events(load, path, where, err);
 }
 
 static const struct api_walk_ops ops = {

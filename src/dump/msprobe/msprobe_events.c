@@ -33,7 +33,7 @@ static int take_rank(void *ctx, const char *name, const cJSON *value, struct gd_
         const char *op = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "op_name"));
         struct api_call *call = op ? api_call_find(in->load, op) : NULL;
 
-        if (!rc && call) {
+        if (rc == GD_OK && call) {
             rc = api_event_add(in->load, call, in->where->step, "anomaly",
                                "msprobe's analysis: what is not finite begins here", err);
         }
@@ -47,11 +47,11 @@ static int take_analysis(struct reading *in, const char *path, struct gd_err *er
     struct gd_err why;
     int rc = api_text_read(path, MAX_FILE, &text, &why);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = api_members(&text, path, "", take_rank, in, &why);
         free(text.data);
     }
-    return rc ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
+    return rc != GD_OK ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
 }
 
 static bool is_analysis(const char *name)
@@ -68,7 +68,7 @@ static int look_into(struct reading *in, const char *folder, struct gd_err *err)
     const struct dirent *entry;
     int rc = GD_OK;
 
-    while (dir && !rc && (entry = readdir(dir))) {
+    while (dir && rc == GD_OK && (entry = readdir(dir))) {
         char path[PATH_MAX];
 
         if (is_analysis(entry->d_name) &&
@@ -91,7 +91,7 @@ static int tell_errors(struct api_load *load, const char *folder, struct gd_err 
     size_t lines = 0;
 
     if (snprintf(path, sizeof(path), "%s/dump_error_info.log", folder) >= (int)sizeof(path) ||
-        api_text_read(path, MAX_FILE, &text, NULL)) {
+        api_text_read(path, MAX_FILE, &text, NULL) != GD_OK) {
         return GD_OK;
     }
     for (size_t i = 0; i < text.size; i++) {
@@ -113,7 +113,7 @@ int msprobe_events(struct api_load *load, const char *path, const struct api_whe
 
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
     rc = tell_errors(load, folder, err);
-    for (uint32_t up = 0; !rc && up < where->above && up < 2; up++) {
+    for (uint32_t up = 0; rc == GD_OK && up < where->above && up < 2; up++) {
         char *end = strrchr(folder, '/');
 
         rc = look_into(&in, folder, err);

@@ -24,7 +24,7 @@ static bool wants(const struct gd_listing *listing, uint32_t entry)
 
     return strcmp(base ? base + 1 : name, "overflow.json") == 0 &&
            api_peek(listing, entry, start, sizeof(start)) > 0 &&
-           strstr(start, "\"gradb.overflow\"") != NULL;
+           strstr(start, "\"gradb.overflow\"");
 }
 
 /* "[rank1.]step4.2.fc.relu": the folder of a call, in the one with all of them. */
@@ -84,12 +84,12 @@ static int find_call(struct reading *in, const cJSON *about, struct gd_err *err)
 
     snprintf(name, sizeof(name), "%.4000s", node[0] ? node : api[0] ? api : "call");
     rc = api_call_get(in->load, name, &call, err);
-    if (!rc && has_event(call, in->step)) {
+    if (rc == GD_OK && has_event(call, in->step)) {
         size_t len = strlen(name);
         snprintf(name + len, sizeof(name) - len, "#%lld", (long long)count_of(about, "number"));
         rc = api_call_get(in->load, name, &call, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     in->call = (uint32_t)(call - in->load->call);
@@ -97,7 +97,7 @@ static int find_call(struct reading *in, const cJSON *about, struct gd_err *err)
              (long long)count_of(about, "number"), text_of(about, "phase"), text_of(about, "line"));
     call->type = api_keep(in->load, text_of(about, "function"));
     rc = api_attr_add(in->load, call, "phase", text_of(about, "phase"), err);
-    return rc ? rc : api_event_add(in->load, call, in->step, "overflow", text, err);
+    return rc != GD_OK ? rc : api_event_add(in->load, call, in->step, "overflow", text, err);
 }
 
 static int take_values(struct reading *in, const cJSON *values, bool is_input, const char *label,
@@ -119,9 +119,9 @@ static int take_arguments(void *ctx, const char *name, const cJSON *value, struc
         return take_values(in, value, true, "grad", err);
     }
     rc = take_values(in, cJSON_GetObjectItemCaseSensitive(value, "args"), true, "", err);
-    return rc ? rc
-              : take_values(in, cJSON_GetObjectItemCaseSensitive(value, "kwargs"), true, "kwargs",
-                            err);
+    return rc != GD_OK ? rc
+                       : take_values(in, cJSON_GetObjectItemCaseSensitive(value, "kwargs"), true,
+                                     "kwargs", err);
 }
 
 static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
@@ -144,7 +144,7 @@ static int take_file(struct reading *in, const char *name, api_member_fn fn, str
 
     snprintf(path, sizeof(path), "%.3900s/%s", in->folder, name);
     rc = api_text_read(path, MAX_FILE, &text, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc == GD_ENOTFOUND ? GD_OK : rc;
     }
     rc = api_members(&text, path, "", fn, in, err);
@@ -156,11 +156,12 @@ static int take_all(struct reading *in, const cJSON *about, struct gd_err *err)
 {
     int rc = find_call(in, about, err);
 
-    rc = rc ? rc : take_file(in, "forward_info.json", take_arguments, err);
-    rc = rc ? rc : take_file(in, "backward_info.json", take_arguments, err);
-    rc = rc ? rc
-            : take_values(in, cJSON_GetObjectItemCaseSensitive(about, "outputs"), false, "", err);
-    return rc ? rc : take_file(in, "stack_info.json", take_stack, err);
+    rc = rc != GD_OK ? rc : take_file(in, "forward_info.json", take_arguments, err);
+    rc = rc != GD_OK ? rc : take_file(in, "backward_info.json", take_arguments, err);
+    rc = rc != GD_OK
+             ? rc
+             : take_values(in, cJSON_GetObjectItemCaseSensitive(about, "outputs"), false, "", err);
+    return rc != GD_OK ? rc : take_file(in, "stack_info.json", take_stack, err);
 }
 
 static int take(struct api_load *load, const char *path, const struct api_where *where,
@@ -175,12 +176,12 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     int rc = api_text_read(path, MAX_FILE, &text, err);
 
     (void)where;
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
     rc = gd_json_parse(text.data, text.size, &options, &about, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         struct gd_peer *peer = gd_catalog_peer(load->catalog);
         in.step = count_of(about, "step");
         snprintf(peer->framework, sizeof(peer->framework), "PyTorch");

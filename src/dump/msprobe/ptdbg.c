@@ -70,7 +70,7 @@ static int take_stack(struct reading *in, const char *name, const cJSON *frames,
 
     len -= len > 0 && (name[len - 1] == '_' || name[len - 1] == '.');
     rc = call_of(in, name, len, &call, err);
-    return rc || call->frames
+    return rc != GD_OK || call->frames
                ? rc
                : api_frames(in->load, frames, &call->frames, &call->frame_count, err);
 }
@@ -84,7 +84,7 @@ static int find_file(struct reading *in, const char *name, struct api_value *val
 
     snprintf(file, sizeof(file), "%.*s.npy", API_MAX_NAME, name);
     rc = api_source(in->folder, file, &value->source, &why);
-    if (!rc && value->dtype == GD_BFLOAT16) {
+    if (rc == GD_OK && value->dtype == GD_BFLOAT16) {
         value->dtype = GD_FLOAT32;
         value->note = "bfloat16 that was saved as float32";
     }
@@ -131,12 +131,12 @@ static int take_tensor(struct reading *in, const char *name, const cJSON *mark, 
         value.digest = crc;
     }
     rc = call_of(in, name, parsed.api, &call, err);
-    rc = rc ? rc : find_file(in, name, &value, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : find_file(in, name, &value, err);
+    if (rc != GD_OK) {
         return rc;
     }
     rc = api_value_add(in->load, call, &value, err);
-    if (!rc && cJSON_IsNumber(mark) && mark->valuedouble == MARK_OVERFLOW) {
+    if (rc == GD_OK && cJSON_IsNumber(mark) && mark->valuedouble == MARK_OVERFLOW) {
         rc = api_event_add(in->load, call, in->where->step, "overflow",
                            "ptdbg_ascend found an overflow here", err);
     }
@@ -149,7 +149,7 @@ static int take_line(struct reading *in, const char *line, size_t len, struct gd
     cJSON *tree;
     int rc = gd_json_parse(line, len, NULL, &tree, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     name = cJSON_IsArray(tree) ? cJSON_GetStringValue(tree->child) : NULL;
@@ -170,7 +170,7 @@ static int take_lines(struct reading *in, const struct api_text *text, const cha
     size_t at = 0, number = 0, bad = 0;
     int rc = GD_OK;
 
-    while (!rc && at < text->size) {
+    while (rc == GD_OK && at < text->size) {
         const char *end = memchr(text->data + at, '\n', text->size - at);
         size_t len = end ? (size_t)(end - text->data) - at : text->size - at;
         struct gd_err why = {.code = GD_OK}, told = {.code = GD_OK};
@@ -179,7 +179,7 @@ static int take_lines(struct reading *in, const struct api_text *text, const cha
         if (strspn(text->data + at, " \t\r") < len) {
             rc = take_line(in, text->data + at, len, &why);
         }
-        if (rc && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
+        if (rc != GD_OK && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
             gd_fail(&told, rc, "line %zu: %.300s", number, why.text);
             rc = api_leave_out(in->load->dump, path, &told, err);
         } else {
@@ -198,7 +198,7 @@ static int take_files(struct reading *in, struct gd_err *err)
     const struct dirent *entry;
     int rc = GD_OK;
 
-    while (dir && !rc && (entry = readdir(dir))) {
+    while (dir && rc == GD_OK && (entry = readdir(dir))) {
         size_t len = strlen(entry->d_name);
         struct api_value value = {.step = in->where->step};
         struct api_call *call;
@@ -213,8 +213,8 @@ static int take_files(struct reading *in, struct gd_err *err)
             value.is_input = parsed.is_input;
             value.label = parsed.label;
             rc = call_of(in, name, parsed.api, &call, err);
-            rc = rc ? rc : find_file(in, name, &value, err);
-            rc = rc || !value.source ? rc : api_value_add(in->load, call, &value, err);
+            rc = rc != GD_OK ? rc : find_file(in, name, &value, err);
+            rc = rc != GD_OK || !value.source ? rc : api_value_add(in->load, call, &value, err);
         }
     }
     if (dir) {
@@ -249,7 +249,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     struct api_text text;
     int rc = api_text_read(path, MAX_FILE, &text, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(folder, sizeof(folder), "%.*s", (int)strlen(path) - 4, path);
@@ -258,7 +258,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     api_step(load, where->step);
     rc = take_lines(&in, &text, path, err);
     free(text.data);
-    return rc ? rc : take_files(&in, err);
+    return rc != GD_OK ? rc : take_files(&in, err);
 }
 
 static const struct api_walk_ops ops = {

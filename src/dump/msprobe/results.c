@@ -67,7 +67,7 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
 {
     int rc = GD_OK;
 
-    for (uint32_t i = 0; !rc && i < listing->count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
         const struct kind *kind = kind_of(base_of(listing->entry[i].name));
         struct gd_finding finding = {.format = format, .root = i, .files = 1};
 
@@ -192,12 +192,12 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
     bool more = true;
     int rc = table_open(path, &in->table, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
-    while (!rc) {
+    while (rc == GD_OK) {
         rc = table_next(&in->table, &more, err);
-        if (rc || !more) {
+        if (rc != GD_OK || !more) {
             break;
         }
         rc = take_row(in, err);
@@ -207,7 +207,7 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
              (unsigned long long)in->rows, (unsigned long long)in->bad,
              in->bad > MAX_EVENTS ? ": the first 5000 are events" : "");
     gd_catalog_keep(in->catalog);
-    return rc ? rc : gd_catalog_add_fact(in->catalog, base_of(path), fact, err);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(in->catalog, base_of(path), fact, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -247,17 +247,17 @@ static int read_file(const struct gd_listing *listing, const struct gd_finding *
     char path[PATH_MAX];
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
-    if (!rc && go_on && !go_on(ctx, 0)) {
+    if (rc == GD_OK && go_on && !go_on(ctx, 0)) {
         rc = gd_fail(err, GD_EINTR, "interrupted");
     }
-    if (rc || !in.kind) {
+    if (rc != GD_OK || !in.kind) {
         return rc;
     }
     if (!in.kind->event) {
         return gd_dump_left_out(dump, path, in.kind->what, err);
     }
     rc = catalog_for(dump, rank_of(path), &in.catalog, err);
-    return rc ? rc : take_file(&in, path, err);
+    return rc != GD_OK ? rc : take_file(&in, path, err);
 }
 
 const struct gd_dump_format gd_results_format = {

@@ -14,13 +14,13 @@ int table_open(const char *path, struct table *ret, struct gd_err *err)
 
     *ret = (struct table){.columns = 0};
     rc = gd_disk_open(AT_FDCWD, path, false, &ret->disk, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     gd_arena_init(&ret->arena, (size_t)16 << 20);
     ret->csv.disk = ret->disk;
     rc = table_next(ret, &more, err);
-    for (size_t i = 0; !rc && i < ret->fields; i++) {
+    for (size_t i = 0; rc == GD_OK && i < ret->fields; i++) {
         const char *name = ret->row[i];
 
         name += i == 0 && strncmp(name, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
@@ -30,10 +30,10 @@ int table_open(const char *path, struct table *ret, struct gd_err *err)
         }
     }
     ret->columns = ret->fields;
-    if (!rc && !more) {
+    if (rc == GD_OK && !more) {
         rc = gd_fail(err, GD_EPROTO, "the table is empty");
     }
-    if (rc) {
+    if (rc != GD_OK) {
         table_close(ret);
     }
     return rc;
@@ -51,7 +51,7 @@ int table_next(struct table *table, bool *more, struct gd_err *err)
 {
     int rc = gd_csv_next(&table->csv, &table->row, &table->fields, err);
 
-    *more = !rc && table->fields > 0;
+    *more = rc == GD_OK && table->fields > 0;
     return rc;
 }
 

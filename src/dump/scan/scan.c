@@ -278,7 +278,7 @@ static int judge(struct scan *scan, const struct opened *open, struct gd_err *er
     size_t count = 0;
     int rc = values ? collect(scan, open, values, &count, err) : no_memory(err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         tell_numbers(open->unit);
         gd_session_on_watch_values(open->unit->target->base.session, &moment, values, count, NULL,
                                    0);
@@ -292,10 +292,10 @@ static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    while (!rc && (scan->head.shards == 1 || scan->part) && scan->judged < scan->open_count &&
-           scan->open[scan->judged].todo_end <= end) {
+    while (rc == GD_OK && (scan->head.shards == 1 || scan->part) &&
+           scan->judged < scan->open_count && scan->open[scan->judged].todo_end <= end) {
         rc = judge(scan, &scan->open[scan->judged++], err);
-        if (!rc && !go_on(scan, 0)) {
+        if (rc == GD_OK && !go_on(scan, 0)) {
             rc = gd_fail(err, GD_EINTR, "interrupted");
         }
     }
@@ -312,7 +312,7 @@ static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_er
     scan->slice = from;
     gd_workers_run(scan->threads, to - from, look_alone, scan);
     rc = remember(scan, from, to, err);
-    for (size_t i = from; !rc && i < to; i++) {
+    for (size_t i = from; rc == GD_OK && i < to; i++) {
         rc = !found_of(&scan->todo[i])->done && found_of(&scan->todo[i])->rc == GD_ENOMEM
                  ? no_memory(err)
                  : GD_OK;
@@ -329,23 +329,23 @@ static int look_at_all(struct scan *scan, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    for (size_t at = 0; !rc && at < scan->todo_count; at += SLICE_ITEMS) {
+    for (size_t at = 0; rc == GD_OK && at < scan->todo_count; at += SLICE_ITEMS) {
         size_t end = scan->todo_count - at > SLICE_ITEMS ? at + SLICE_ITEMS : scan->todo_count;
 
         rc = look_at_small(scan, at, end, err);
-        for (size_t i = at; !rc && !stopped(scan, err) && i < end; i++) {
+        for (size_t i = at; rc == GD_OK && stopped(scan, err) == GD_OK && i < end; i++) {
             struct scan_found *found = found_of(&scan->todo[i]);
 
             if (found->big) { /* of one thread two are said to be there: it is not left again */
                 look(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
                 rc = found->rc == GD_ENOMEM ? no_memory(err) : remember(scan, i, i + 1, err);
-                rc = rc || !found->done ? rc : judge_until(scan, i + 1, err);
+                rc = rc != GD_OK || !found->done ? rc : judge_until(scan, i + 1, err);
             }
         }
-        rc = rc ? rc : stopped(scan, err);
-        rc = rc ? rc : judge_until(scan, end, err);
+        rc = rc != GD_OK ? rc : stopped(scan, err);
+        rc = rc != GD_OK ? rc : judge_until(scan, end, err);
     }
-    return rc ? rc : judge_until(scan, scan->todo_count, err);
+    return rc != GD_OK ? rc : judge_until(scan, scan->todo_count, err);
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -403,9 +403,9 @@ static int open_unit(struct scan *scan, const struct scan_unit *unit, struct gd_
     *open = (struct opened){.unit = unit};
     rc = scan_unit_works(&scan->list, unit, &open->work, &open->about, err);
     open->found = calloc((size_t)unit->items + 1, sizeof(*open->found));
-    rc = rc || open->found ? rc : no_memory(err);
-    rc = rc ? rc : find_there(scan, open, err);
-    for (uint32_t i = 0; !rc && !scan->part && i < unit->items; i++) {
+    rc = rc != GD_OK || open->found ? rc : no_memory(err);
+    rc = rc != GD_OK ? rc : find_there(scan, open, err);
+    for (uint32_t i = 0; rc == GD_OK && !scan->part && i < unit->items; i++) {
         rc = add_todo(scan, open, i, err);
     }
     return rc;
@@ -462,10 +462,10 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
 
     scan->open = calloc(count + 1, sizeof(*scan->open));
     rc = scan->open ? GD_OK : no_memory(err);
-    for (size_t i = 0; !rc && i < count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
         rc = open_unit(scan, &scan->list.unit[*at + i], err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         put_in_order(scan);
         rc = look_at_all(scan, err);
     }
@@ -553,7 +553,7 @@ int scan_run(struct scan *scan, struct gd_err *err)
     scan->kept = scan_kept_new();
     forget_all(scan);
     rc = scan->kept ? keep_numbers(scan, err) : no_memory(err);
-    for (size_t at = 0; !rc && at < scan->list.count;) {
+    for (size_t at = 0; rc == GD_OK && at < scan->list.count;) {
         rc = do_window(scan, &at, err);
     }
     since = gd_watch_tally_since(debugger, &before);
@@ -583,14 +583,14 @@ int scan_prepare(struct scan *scan, struct gd_err *err)
 {
     int rc = scan_list_make(scan->group, &scan->head, &scan->list, err);
 
-    if (!rc && scan->list.items == 0 &&
+    if (rc == GD_OK && scan->list.items == 0 &&
         (scan->list.count == 0 || !watches_numbers(scan->session->debugger))) {
         rc = gd_fail(err, GD_ESTATE,
                      "there is nothing to look at: no watchpoint covers a value of these steps and "
                      "ranks (info watchpoints, info steps)");
         scan_list_free(&scan->list);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         scan->summary->values = count_mine(scan);
         scan->summary->steps = scan->list.steps;
         scan->summary->ranks = scan->list.ranks;
@@ -626,17 +626,17 @@ int gd_scan(struct gd_session *session, const struct gd_scan_options *options,
     char *path;
     int rc = scan_start(&scan, session, options, ret, err), closed;
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     path = realpath(scan.group->path, NULL);
     rc = scan_prepare(&scan, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = scan_state_open(&scan.state, options, &scan.head, path ? path : scan.group->path,
                              ret->warning, sizeof(ret->warning), err);
-        rc = rc ? rc : scan_run(&scan, err);
-        closed = scan_state_close(&scan.state, rc == GD_OK, rc ? NULL : err);
-        rc = rc ? rc : closed;
+        rc = rc != GD_OK ? rc : scan_run(&scan, err);
+        closed = scan_state_close(&scan.state, rc == GD_OK, rc != GD_OK ? NULL : err);
+        rc = rc != GD_OK ? rc : closed;
         snprintf(ret->file, sizeof(ret->file), "%s", scan.state.path);
         scan_list_free(&scan.list);
     }

@@ -416,7 +416,7 @@ static int take_result(struct gd_scan_file *file, struct unit *unit, struct inpu
         rc = take_figures(file, in, (enum status)status);
         entry.figures = (uint32_t)file->figures_count;
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     list = grown(unit->entry, unit->count, &unit->cap, sizeof(*list));
@@ -472,7 +472,7 @@ static int take_records(struct gd_scan_file *file, const unsigned char *bytes, s
         if (rc == GD_ENOMEM) {
             return rc;
         }
-        if (rc) {
+        if (rc != GD_OK) {
             break;
         }
         file->good += HEAD_BYTES + len;
@@ -538,13 +538,13 @@ int gd_scan_file_read(const void *bytes, size_t size, struct gd_scan_file **ret,
     }
     file->good = MAGIC_BYTES;
     rc = take_records(file, bytes, size);
-    if (!rc && !file->head.watched) {
+    if (rc == GD_OK && !file->head.watched) {
         rc = gd_fail(err, GD_EPROTO, "the head of the file of a scan is broken");
     } else {
-        rc = rc ? rc : put_in_order(file);
-        rc = rc ? no_memory(err) : GD_OK;
+        rc = rc != GD_OK ? rc : put_in_order(file);
+        rc = rc != GD_OK ? no_memory(err) : GD_OK;
     }
-    if (rc) {
+    if (rc != GD_OK) {
         gd_scan_file_free(file);
         return rc;
     }
@@ -559,15 +559,15 @@ int gd_scan_file_open(const char *path, struct gd_scan_file **ret, struct gd_err
     void *bytes;
     int rc = gd_disk_open(AT_FDCWD, path, true, &disk, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     uint64_t size = gd_disk_size(disk);
     bytes = size <= MAX_FILE ? malloc((size_t)size + 1) : NULL;
     rc = bytes ? gd_disk_read(disk, 0, bytes, (size_t)size, err) : no_memory(err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gd_scan_file_read(bytes, (size_t)size, ret, &why);
-        rc = rc ? gd_fail(err, rc, "%.300s: %.150s", path, why.text) : GD_OK;
+        rc = rc != GD_OK ? gd_fail(err, rc, "%.300s: %.150s", path, why.text) : GD_OK;
     }
     free(bytes);
     gd_disk_unref(disk);

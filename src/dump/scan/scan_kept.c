@@ -118,7 +118,7 @@ static int read_value(struct scan_kept *kept, struct scan_kept_value *value, str
     rc = gd_source_read(value->source, NULL, value->bytes, &tensor, err);
     pthread_mutex_lock(&kept->mutex);
     value->tensor = tensor;
-    if (rc) { /* who waits for it tries it itself, and learns the reason */
+    if (rc != GD_OK) { /* who waits for it tries it itself, and learns the reason */
         drop(kept, value);
     }
     pthread_cond_broadcast(&kept->changed);
@@ -132,7 +132,7 @@ int scan_kept_get(struct scan_kept *kept, struct gd_source *source, size_t bytes
     int rc = GD_OK;
 
     pthread_mutex_lock(&kept->mutex);
-    while ((value = find(kept, source)) != NULL && !value->tensor) {
+    while ((value = find(kept, source)) && !value->tensor) {
         pthread_cond_wait(&kept->changed, &kept->mutex);
     }
     if (value) {
@@ -144,7 +144,7 @@ int scan_kept_get(struct scan_kept *kept, struct gd_source *source, size_t bytes
         rc = value ? read_value(kept, value, err) : GD_ELIMIT;
     }
     pthread_mutex_unlock(&kept->mutex);
-    *ret = rc ? NULL : value;
+    *ret = rc != GD_OK ? NULL : value;
     return rc;
 }
 

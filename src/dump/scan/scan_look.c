@@ -193,14 +193,14 @@ static int compute_kept(const struct scan_look *look, const struct scan_work *wo
     size_t bytes;
     int rc = gd_shape_bytes(&figures->shape, figures->dtype, &bytes, err);
 
-    rc = rc ? rc : scan_kept_get(look->kept, work->value->source, bytes, &cur, err);
-    if (!rc && asks_not_finite(work->item)) {
+    rc = rc != GD_OK ? rc : scan_kept_get(look->kept, work->value->source, bytes, &cur, err);
+    if (rc == GD_OK && asks_not_finite(work->item)) {
         ret->done = is_finite(scan_kept_tensor(cur));
     }
-    if (!rc && !ret->done && prev) {
+    if (rc == GD_OK && !ret->done && prev) {
         rc = scan_kept_get(look->kept, prev, bytes, &before, err);
     }
-    if (!rc && !ret->done) {
+    if (rc == GD_OK && !ret->done) {
         rc = gd_stats_compute(scan_kept_tensor(cur), scan_kept_tensor(before), options,
                               &figures->stats, err);
     }
@@ -255,9 +255,9 @@ static bool compute(const struct scan_look *look, const struct scan_work *work,
         ret->big = true;
         return false;
     }
-    rc = rc ? rc : compute_stats(look, work, &info, figures, ret, &err);
+    rc = rc != GD_OK ? rc : compute_stats(look, work, &info, figures, ret, &err);
     gd_source_close(work->value->source);
-    if (rc) {
+    if (rc != GD_OK) {
         failed(ret, rc, &err);
         figures->error = rc == GD_EUNSUPPORTED ? GD_HIT_NOT_NUMBERS : GD_HIT_NO_VALUE;
         return ret->done;

@@ -23,7 +23,7 @@ static int add_part(struct scan *scan, const char *path, struct gd_err *err)
         return gd_fail(err, GD_ELIMIT, "more than %d files of parts", MAX_PATHS);
     }
     rc = gd_scan_file_open(path, &grown[scan->part_count], err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     scan->part_count++;
@@ -58,7 +58,7 @@ static int add_path(struct scan *scan, const char *path, struct gd_err *err)
     }
     for (int i = 0; i < count; i++) {
         snprintf(file, sizeof(file), "%.4000s/%s", path, entry[i]->d_name);
-        rc = rc ? rc : add_part(scan, file, err);
+        rc = rc != GD_OK ? rc : add_part(scan, file, err);
         free(entry[i]);
     }
     free(entry);
@@ -72,7 +72,7 @@ static int check_parts(const struct scan *scan, struct gd_err *err)
     bool *seen = calloc((size_t)first->shards + 1, sizeof(*seen));
     int rc = seen ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a scan");
 
-    for (size_t i = 0; !rc && i < scan->part_count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < scan->part_count; i++) {
         const struct gd_scan_head *head = gd_scan_file_head(scan->part[i]);
 
         if (!gd_scan_head_equal(head, first) || head->shards != first->shards) {
@@ -86,12 +86,12 @@ static int check_parts(const struct scan *scan, struct gd_err *err)
             seen[head->shard] = true;
         }
     }
-    for (uint32_t i = 1; !rc && i <= first->shards; i++) {
+    for (uint32_t i = 1; rc == GD_OK && i <= first->shards; i++) {
         if (!seen[i]) {
             rc = gd_fail(err, GD_ESTATE, "part %u of %u is missing", i, first->shards);
         }
     }
-    if (!rc && strcmp(first->watched, scan->head.watched) != 0) {
+    if (rc == GD_OK && strcmp(first->watched, scan->head.watched) != 0) {
         rc = gd_fail(err, GD_ESTATE,
                      "the parts were made with other watchpoints than these: set the same ones, in "
                      "the same order (their first: %.*s)",
@@ -108,14 +108,14 @@ static int merge_parts(struct scan *scan, struct gd_err *err)
     char *watched = scan->head.watched;
     int rc = check_parts(scan, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     scan->head = *gd_scan_file_head(scan->part[0]);
     scan->head.shard = scan->head.shards = 1;
     scan->head.watched = watched;
     rc = scan_prepare(scan, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     scan->state.fd = -1;
@@ -132,13 +132,13 @@ int gd_scan_merge(struct gd_session *session, const char *const *paths, size_t c
     struct scan scan;
     int rc = scan_start(&scan, session, options, ret, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
-    for (size_t i = 0; !rc && i < count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
         rc = add_path(&scan, paths[i], err);
     }
-    rc = rc ? rc : merge_parts(&scan, err);
+    rc = rc != GD_OK ? rc : merge_parts(&scan, err);
     for (size_t i = 0; i < scan.part_count; i++) {
         gd_scan_file_free(scan.part[i]);
     }

@@ -196,12 +196,14 @@ static int go_on_with(struct scan_state *state, const struct gd_scan_head *head,
         return gd_fail(err, rc, "%s", why.text);
     }
     if (!fits && state->keeps) {
-        return rc ? gd_fail(err, GD_ESTATE, "%.400s, and is not overwritten: name another file",
-                            why.text)
-                  : gd_fail(err, GD_ESTATE,
-                            "%.300s holds a scan of other steps, ranks, parts or watchpoints: name "
-                            "another file, or remove it",
-                            state->path);
+        return rc != GD_OK
+                   ? gd_fail(err, GD_ESTATE, "%.400s, and is not overwritten: name another file",
+                             why.text)
+                   : gd_fail(
+                         err, GD_ESTATE,
+                         "%.300s holds a scan of other steps, ranks, parts or watchpoints: name "
+                         "another file, or remove it",
+                         state->path);
     }
     if (!fits) {
         return begin_anew(state, head, err);
@@ -257,8 +259,8 @@ int scan_state_open(struct scan_state *state, const struct gd_scan_options *opti
     }
     rc = options->out ? name_asked_for(state, head, options->out, &why)
                       : name_in_state(state, head, key, &why);
-    rc = rc ? rc : open_file(state, head, &why);
-    if (!rc) {
+    rc = rc != GD_OK ? rc : open_file(state, head, &why);
+    if (rc == GD_OK) {
         return GD_OK;
     }
     give_up(state);
@@ -285,7 +287,7 @@ int scan_state_add(struct scan_state *state, struct gd_buf *bytes, struct gd_err
         rc = gd_fail_errno(err, GD_EIO, "%.300s cannot be written", state->path);
     }
     state->written = true;
-    if (rc && !state->keeps) { /* it goes on without */
+    if (rc != GD_OK && !state->keeps) { /* it goes on without */
         close(state->fd);
         state->fd = -1;
         rc = GD_OK;
@@ -302,7 +304,7 @@ int scan_state_close(struct scan_state *state, bool complete, struct gd_err *err
     if (complete && state->keeps && !ended) {
         gd_scan_put_end(&end);
         rc = scan_state_add(state, &end, err);
-        if (!rc && state->fd >= 0 && fsync(state->fd) != 0 && errno != EINVAL) {
+        if (rc == GD_OK && state->fd >= 0 && fsync(state->fd) != 0 && errno != EINVAL) {
             rc = gd_fail_errno(err, GD_EIO, "%.300s cannot be written", state->path);
         }
     }

@@ -51,7 +51,7 @@ static int copy_plans(struct scan_plan *plan, const struct dump_target *target, 
     if (!plan->plans) {
         return no_memory(err);
     }
-    for (size_t i = 0; !rc && i < target->plan_count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < target->plan_count; i++) {
         rc = copy_plan(&target->plans[i], &plan->plans[plan->count++], err);
     }
     return rc;
@@ -68,7 +68,7 @@ int scan_watched(struct gd_debugger *debugger, char **ret, struct gd_err *err)
             gd_buf_putc(&out, '\n');
         }
     }
-    for (size_t i = 0; (excluded = gd_exclude_at(debugger, i)) != NULL; i++) {
+    for (size_t i = 0; (excluded = gd_exclude_at(debugger, i)); i++) {
         gd_buf_printf(&out, "exclude %s\n", excluded);
     }
     if (!out.failed && out.len == 0) {
@@ -224,18 +224,18 @@ int scan_list_make(const struct dump_group *group, const struct gd_scan_head *as
     if (!ret->unit || !ret->plan) {
         rc = no_memory(err);
     }
-    for (size_t i = 0; !rc && i < group->count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < group->count; i++) {
         struct dump_target *target = group->member[i];
 
         if (target && has_rank(asked, gd_catalog_rank(target->catalog))) {
             rc = copy_plans(&ret->plan[ret->plan_count++], target, err);
         }
-        if (!rc && target && has_rank(asked, gd_catalog_rank(target->catalog))) {
+        if (rc == GD_OK && target && has_rank(asked, gd_catalog_rank(target->catalog))) {
             add_units(ret, target, asked);
             ret->ranks++;
         }
     }
-    if (rc) {
+    if (rc != GD_OK) {
         scan_list_free(ret);
         return rc;
     }

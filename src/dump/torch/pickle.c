@@ -166,7 +166,7 @@ struct gd_pickle_value *pickle_new_global(struct pickle_machine *machine, const 
     }
     made.module = value ? copy_name(machine, module, module_len) : NULL;
     made.name = made.module ? copy_name(machine, name, name_len) : NULL;
-    if (!made.name || add_global(machine, &made, hash)) {
+    if (!made.name || add_global(machine, &made, hash) != GD_OK) {
         return NULL;
     }
     value->global = pickle->global[pickle->global_count - 1];
@@ -258,7 +258,7 @@ static int read_program(const struct pickle_input *input, uint64_t size, struct 
     rc = machine.stack ? pickle_run(&machine)
                        : gd_fail(err, GD_ENOMEM, "%s: out of memory", input->what);
     end_machine(&machine);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_pickle_free(pickle);
         return rc;
     }

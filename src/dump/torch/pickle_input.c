@@ -42,7 +42,7 @@ static int fill(struct pickle_input *input, uint64_t size, struct gd_err *err)
     }
     memcpy(piece, input->at, (size_t)have);
     rc = gd_disk_read(input->disk, input->offset + have, piece + have, (size_t)(want - have), err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     input->left -= want - have;
@@ -65,7 +65,7 @@ int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char *
                                (unsigned long long)size, (unsigned long long)(have + input->left));
         }
         rc = fill(input, size, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -103,7 +103,7 @@ int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len
         seen = have;
         rc =
             fill(input, have * 2 + 1 < have + input->left ? have * 2 + 1 : have + input->left, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }

@@ -83,7 +83,7 @@ static int op_proto(struct pickle_machine *m, unsigned how)
     int rc = pickle_take(&m->input, 1, &version, m->err);
 
     (void)how;
-    if (!rc && *version > 5) {
+    if (rc == GD_OK && *version > 5) {
         return pickle_fail(&m->input, m->err, GD_EUNSUPPORTED,
                            "pickle protocol %d; 0 to 5 are known", *version);
     }
@@ -95,7 +95,7 @@ static int op_frame(struct pickle_machine *m, unsigned how)
     const unsigned char *size;
     int rc = pickle_take(&m->input, how, &size, m->err);
 
-    if (!rc && little(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
+    if (rc == GD_OK && little(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
         return broken(m, "a frame goes beyond the end of the pickle");
     }
     return rc;
@@ -142,7 +142,7 @@ static int op_pop(struct pickle_machine *m, unsigned how)
         m->marks--;
         return GD_OK;
     }
-    if (need(m, 1)) {
+    if (need(m, 1) != GD_OK) {
         return m->err->code;
     }
     m->depth--;
@@ -161,7 +161,7 @@ static int op_pop_mark(struct pickle_machine *m, unsigned how)
 static int op_dup(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    return need(m, 1) ? m->err->code : pickle_push(m, top(m, 0));
+    return need(m, 1) != GD_OK ? m->err->code : pickle_push(m, top(m, 0));
 }
 
 static int op_refuse(struct pickle_machine *m, unsigned how)
@@ -194,7 +194,7 @@ static int op_int(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value *value;
     int rc = pickle_take(&m->input, how, &bytes, m->err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     value = pickle_new(m, GD_PICKLE_INT);
@@ -214,7 +214,7 @@ static int op_long(struct pickle_machine *m, unsigned how)
     uint64_t size, number;
     int rc = pickle_take(&m->input, how, &bytes, m->err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     size = little(bytes, how);
@@ -222,7 +222,7 @@ static int op_long(struct pickle_machine *m, unsigned how)
         return broken(m, "an integer has a negative length");
     }
     rc = pickle_take(&m->input, size, &bytes, m->err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     while (size > 8 && bytes[size - 1] == (bytes[size - 2] & 0x80 ? 0xff : 0)) {
@@ -249,7 +249,7 @@ static int op_float(struct pickle_machine *m, unsigned how)
     uint64_t bits = 0;
     int rc = pickle_take(&m->input, how, &bytes, m->err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     for (unsigned i = 0; i < how; i++) { /* the one number with its highest byte first */
@@ -272,7 +272,7 @@ static int op_string(struct pickle_machine *m, unsigned how)
     uint64_t size;
     int rc = pickle_take(&m->input, how & BYTES_LENGTH, &bytes, m->err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     size = little(bytes, how & BYTES_LENGTH);
@@ -280,7 +280,7 @@ static int op_string(struct pickle_machine *m, unsigned how)
         return broken(m, "a string has a negative length");
     }
     rc = pickle_take(&m->input, size, &bytes, m->err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     value = pickle_new(m, how & IS_BYTES ? GD_PICKLE_BYTES : GD_PICKLE_TEXT);
@@ -298,7 +298,7 @@ static int op_line(struct pickle_machine *m, unsigned how)
     uint32_t len;
     int rc = pickle_take_line(&m->input, &line, &len, m->err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (how == 'F') {
@@ -326,8 +326,8 @@ static int collect(struct pickle_machine *m, enum gd_pickle_kind kind,
 {
     struct gd_pickle_value *made = pickle_new(m, kind);
 
-    if (!made ||
-        (count && pickle_extend(m, made, value, kind == GD_PICKLE_DICT ? count / 2 : count))) {
+    if (!made || (count && pickle_extend(m, made, value,
+                                         kind == GD_PICKLE_DICT ? count / 2 : count) != GD_OK)) {
         return m->err->code;
     }
     return pickle_push(m, made);
@@ -338,7 +338,7 @@ static int op_collect(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value **value;
     uint32_t count;
 
-    if (take_marked(m, &value, &count)) {
+    if (take_marked(m, &value, &count) != GD_OK) {
         return m->err->code;
     }
     if (how == GD_PICKLE_DICT && count % 2) {
@@ -349,7 +349,7 @@ static int op_collect(struct pickle_machine *m, unsigned how)
 
 static int op_tuple(struct pickle_machine *m, unsigned how)
 {
-    if (need(m, how)) {
+    if (need(m, how) != GD_OK) {
         return m->err->code;
     }
     m->depth -= how;
@@ -386,7 +386,7 @@ static int op_put_one(struct pickle_machine *m, unsigned how)
     uint32_t count = how == GD_PICKLE_DICT ? 2 : 1;
     struct gd_pickle_value *container;
 
-    if (need(m, count + 1)) {
+    if (need(m, count + 1) != GD_OK) {
         return m->err->code;
     }
     container = inside(m, top(m, count), (enum gd_pickle_kind)how);
@@ -400,7 +400,7 @@ static int op_put_many(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value **value, *container;
     uint32_t count;
 
-    if (take_marked(m, &value, &count) || need(m, 1)) {
+    if (take_marked(m, &value, &count) != GD_OK || need(m, 1) != GD_OK) {
         return m->err->code;
     }
     if (how == GD_PICKLE_DICT && count % 2) {
@@ -451,14 +451,14 @@ static int remember(struct pickle_machine *m, uint64_t key)
     uint64_t hash = gd_lookup_hash(&m->memo_at, &key, sizeof(key));
     uint32_t number;
 
-    if (need(m, 1)) {
+    if (need(m, 1) != GD_OK) {
         return m->err->code;
     }
     if (find_memo(m, key, hash, &number)) {
         m->memo[number] = top(m, 0);
         return GD_OK;
     }
-    if (m->memo_count == m->memo_cap && grow_memo(m)) {
+    if (m->memo_count == m->memo_cap && grow_memo(m) != GD_OK) {
         return m->err->code;
     }
     m->memo_key[m->memo_count] = key;
@@ -488,12 +488,12 @@ static int memo_key(struct pickle_machine *m, unsigned how, uint64_t *ret)
 
     if (how) {
         rc = pickle_take(&m->input, how, &bytes, m->err);
-        *ret = rc ? 0 : little(bytes, how);
+        *ret = rc != GD_OK ? 0 : little(bytes, how);
         return rc;
     }
     rc = pickle_take_line(&m->input, &line, &len, m->err);
     *ret = 0;
-    for (uint32_t i = 0; !rc && i < len; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < len; i++) {
         if (line[i] < '0' || line[i] > '9' || len > 18) {
             return broken(m, "the number of a memo entry is none");
         }
@@ -506,14 +506,14 @@ static int op_put(struct pickle_machine *m, unsigned how)
 {
     uint64_t key;
 
-    return memo_key(m, how, &key) ? m->err->code : remember(m, key);
+    return memo_key(m, how, &key) != GD_OK ? m->err->code : remember(m, key);
 }
 
 static int op_get(struct pickle_machine *m, unsigned how)
 {
     uint64_t key;
 
-    return memo_key(m, how, &key) ? m->err->code : recall(m, key);
+    return memo_key(m, how, &key) != GD_OK ? m->err->code : recall(m, key);
 }
 
 static int op_memoize(struct pickle_machine *m, unsigned how)
@@ -530,8 +530,8 @@ static int op_global(struct pickle_machine *m, unsigned how)
     uint32_t module_len, name_len;
 
     (void)how;
-    if (pickle_take_line(&m->input, &module, &module_len, m->err) ||
-        pickle_take_line(&m->input, &name, &name_len, m->err)) {
+    if (pickle_take_line(&m->input, &module, &module_len, m->err) != GD_OK ||
+        pickle_take_line(&m->input, &name, &name_len, m->err) != GD_OK) {
         return m->err->code;
     }
     return pickle_push(m, pickle_new_global(m, module, module_len, name, name_len));
@@ -542,7 +542,7 @@ static int op_stack_global(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value *module, *name;
 
     (void)how;
-    if (need(m, 2)) {
+    if (need(m, 2) != GD_OK) {
         return m->err->code;
     }
     module = top(m, 1);
@@ -578,7 +578,7 @@ static int fill_dict(struct pickle_machine *m, struct gd_pickle_object *object)
         if (!object->dict) {
             object->dict = pickle_new(m, GD_PICKLE_DICT);
         }
-        if (!object->dict || pickle_extend(m, object->dict, pair->item, 1)) {
+        if (!object->dict || pickle_extend(m, object->dict, pair->item, 1) != GD_OK) {
             return m->err->code;
         }
     }
@@ -607,7 +607,7 @@ static int make_object(struct pickle_machine *m, struct gd_pickle_value *callee,
     made->object->callee = callee;
     made->object->args = args;
     made->object->keywords = keywords;
-    return fill_dict(m, made->object) ? m->err->code : pickle_push(m, made);
+    return fill_dict(m, made->object) != GD_OK ? m->err->code : pickle_push(m, made);
 }
 
 /* REDUCE, NEWOBJ: 2 values; NEWOBJ_EX: 3. */
@@ -615,7 +615,7 @@ static int op_call(struct pickle_machine *m, unsigned how)
 {
     struct gd_pickle_value **value;
 
-    if (need(m, how)) {
+    if (need(m, how) != GD_OK) {
         return m->err->code;
     }
     m->depth -= how;
@@ -628,7 +628,7 @@ static int op_build(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value *target;
 
     (void)how;
-    if (need(m, 2)) {
+    if (need(m, 2) != GD_OK) {
         return m->err->code;
     }
     target = top(m, 1);
@@ -643,7 +643,7 @@ static int op_build(struct pickle_machine *m, unsigned how)
 static int op_binpersid(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    if (need(m, 1)) {
+    if (need(m, 1) != GD_OK) {
         return m->err->code;
     }
     m->depth--;
@@ -657,7 +657,7 @@ static int op_persid(struct pickle_machine *m, unsigned how)
     uint32_t len;
 
     (void)how;
-    if (pickle_take_line(&m->input, &line, &len, m->err)) {
+    if (pickle_take_line(&m->input, &line, &len, m->err) != GD_OK) {
         return m->err->code;
     }
     id = pickle_new(m, GD_PICKLE_TEXT);
@@ -761,7 +761,7 @@ int pickle_run(struct pickle_machine *m)
                                (unsigned long long)MAX_OPCODES);
         }
         rc = pickle_take(&m->input, 1, &byte, m->err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         opcode = &opcodes[*byte];
@@ -770,7 +770,7 @@ int pickle_run(struct pickle_machine *m)
                                *byte);
         }
         rc = opcode->run(m, opcode->how);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }

@@ -91,7 +91,7 @@ static int open_piece(const struct pieces *pieces, size_t number, struct gd_sour
     int rc = gd_archive_open_disk(piece->disk, &options, &archive, err);
     bool fits;
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     entry = gd_archive_count(archive) == 1 ? gd_archive_entry(archive, 0) : NULL;
@@ -100,8 +100,8 @@ static int open_piece(const struct pieces *pieces, size_t number, struct gd_sour
                      gd_disk_path(piece->disk), number, pieces->name,
                      entry && entry->problem ? entry->problem : "");
     }
-    rc = rc ? rc : gd_source_info(entry->source, &info, err);
-    if (!rc) {
+    rc = rc != GD_OK ? rc : gd_source_info(entry->source, &info, err);
+    if (rc == GD_OK) {
         fits = info.stored == pieces->stored && info.shape.rank == pieces->shape.rank;
         for (int i = 0; fits && i < info.shape.rank; i++) {
             fits = info.shape.dim[i] == (i == 0 ? piece->rows : pieces->shape.dim[i]);
@@ -112,7 +112,7 @@ static int open_piece(const struct pieces *pieces, size_t number, struct gd_sour
                             ".metadata tells",
                             gd_disk_path(piece->disk), number, pieces->name);
     }
-    *ret = rc ? NULL : gd_source_ref(entry->source);
+    *ret = rc != GD_OK ? NULL : gd_source_ref(entry->source);
     gd_archive_close(archive);
     return rc;
 }
@@ -124,13 +124,13 @@ static int open_pieces(void *ctx, struct gd_source **ret, struct gd_err *err)
     size_t done = 0;
     int rc = part ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 
-    while (!rc && done < pieces->count) {
+    while (rc == GD_OK && done < pieces->count) {
         rc = open_piece(pieces, done, &part[done], err);
         done += rc == GD_OK;
     }
-    if (!rc && pieces->count == 1) {
+    if (rc == GD_OK && pieces->count == 1) {
         *ret = gd_source_ref(part[0]);
-    } else if (!rc) {
+    } else if (rc == GD_OK) {
         rc = gd_source_join(part, pieces->count, ret, err);
     }
     for (size_t i = 0; i < done; i++) {
@@ -155,7 +155,7 @@ static int open_file(struct dcp *dcp, const char *name, struct part_file *ret)
     } else {
         rc = gd_disk_open(dcp->dir, name, false, &ret->disk, &why);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         ret->problem = strdup(why.text);
         gd_archive_add_note(dcp->archive, "%s", why.text);
     }
@@ -183,10 +183,10 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
         return NULL;
     }
     dcp->file = grown;
-    if (gd_lookup_add(&dcp->by_name, hash, (uint32_t)dcp->count, err)) {
+    if (gd_lookup_add(&dcp->by_name, hash, (uint32_t)dcp->count, err) != GD_OK) {
         return NULL;
     }
-    if (open_file(dcp, name, &dcp->file[dcp->count++])) {
+    if (open_file(dcp, name, &dcp->file[dcp->count++]) != GD_OK) {
         gd_fail(err, GD_ENOMEM, "out of memory");
         return NULL;
     }
@@ -305,7 +305,8 @@ static struct gd_disk *open_window(struct dcp *dcp, const struct gd_pickle_value
         }
         return NULL;
     }
-    return gd_disk_part(file->disk, (uint64_t)at, (uint64_t)size, &window, err) ? NULL : window;
+    return gd_disk_part(file->disk, (uint64_t)at, (uint64_t)size, &window, err) != GD_OK ? NULL
+                                                                                         : window;
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -423,19 +424,19 @@ static int add_tensor(struct dcp *dcp, const struct gd_pickle_value *name,
     struct gd_err why;
     int rc;
 
-    if (!pieces || (pieces->name = strdup(entry->name)) == NULL) {
+    if (!pieces || !(pieces->name = strdup(entry->name))) {
         free(pieces);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = describe(dcp, name, tensor, pieces, &why);
-    if (rc) {
+    if (rc != GD_OK) {
         free_pieces(pieces);
         entry->problem = why.text;
         return rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text)
                                : gd_archive_add(dcp->archive, entry, err);
     }
     rc = gd_source_create_lazy(&ops, pieces, &entry->source, err);
-    rc = rc ? rc : gd_archive_add(dcp->archive, entry, err);
+    rc = rc != GD_OK ? rc : gd_archive_add(dcp->archive, entry, err);
     gd_source_unref(entry->source);
     return rc;
 }
@@ -536,7 +537,7 @@ static int dcp_read(struct gd_archive *archive, struct gd_disk *disk,
     int rc = gd_pickle_read_disk(disk, 0, gd_disk_size(disk), dcp.path, &pickle, &end, err);
 
     (void)options;
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     torch_note_globals(&file, pickle);

@@ -67,15 +67,15 @@ static int read_head(struct legacy *legacy, struct gd_err *err)
 
     legacy->at = sizeof(magic);
     rc = read_pickle(legacy, &pickle, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!gd_pickle_get_int(gd_pickle_root(pickle), &version) || version != VERSION) {
         rc = broken(legacy, err, "the version of the file is not 1001, the only one there was");
     }
     gd_pickle_free(pickle);
-    rc = rc ? rc : read_pickle(legacy, &pickle, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : read_pickle(legacy, &pickle, err);
+    if (rc != GD_OK) {
         return rc;
     }
     little = gd_pickle_get(gd_pickle_root(pickle), "little_endian");
@@ -96,7 +96,7 @@ static int index_uses(struct legacy *legacy, struct gd_err *err)
     size_t count = gd_pickle_persistent_count(legacy->object);
     int rc = GD_OK;
 
-    for (size_t i = 0; !rc && i < count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
         struct torch_storage_id id, other;
         uint32_t number;
         uint64_t hash;
@@ -159,7 +159,7 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
         return GD_OK;
     }
     rc = gd_disk_read(legacy->file.disk, legacy->at, count, sizeof(count), err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     /* The count is in the byte order of every machine there was: little-endian. */
@@ -220,7 +220,7 @@ static int read_places(struct legacy *legacy, struct gd_err *err)
     const struct gd_pickle_value *keys = gd_pickle_root(legacy->keys);
     int rc = index_uses(legacy, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (keys->kind != GD_PICKLE_LIST) {
@@ -231,11 +231,11 @@ static int read_places(struct legacy *legacy, struct gd_err *err)
     if (!legacy->place) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    for (uint32_t i = 0; !rc && i < keys->count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < keys->count; i++) {
         rc = read_place(legacy, keys->item[i], &legacy->place[i], err);
-        rc = rc ? rc : index_key(legacy, keys, i, err);
+        rc = rc != GD_OK ? rc : index_key(legacy, keys, i, err);
     }
-    if (!rc && legacy->at < gd_disk_size(legacy->file.disk)) {
+    if (rc == GD_OK && legacy->at < gd_disk_size(legacy->file.disk)) {
         gd_archive_add_note(legacy->file.archive, "%llu bytes follow the last storage",
                             (unsigned long long)(gd_disk_size(legacy->file.disk) - legacy->at));
     }
@@ -263,10 +263,10 @@ static int read_file(struct legacy *legacy, struct gd_err *err)
 {
     int rc = read_head(legacy, err);
 
-    rc = rc ? rc : read_pickle(legacy, &legacy->object, err);
-    rc = rc ? rc : read_pickle(legacy, &legacy->keys, err);
-    rc = rc ? rc : read_places(legacy, err);
-    return rc ? rc : torch_list(&legacy->file, legacy->object, legacy->options, err);
+    rc = rc != GD_OK ? rc : read_pickle(legacy, &legacy->object, err);
+    rc = rc != GD_OK ? rc : read_pickle(legacy, &legacy->keys, err);
+    rc = rc != GD_OK ? rc : read_places(legacy, err);
+    return rc != GD_OK ? rc : torch_list(&legacy->file, legacy->object, legacy->options, err);
 }
 
 static int legacy_read(struct gd_archive *archive, struct gd_disk *disk,
@@ -281,7 +281,7 @@ static int legacy_read(struct gd_archive *archive, struct gd_disk *disk,
 
     if (gd_disk_size(disk) >= sizeof(start)) {
         rc = gd_disk_read(disk, 0, start, sizeof(start), err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }

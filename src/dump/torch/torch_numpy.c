@@ -211,7 +211,7 @@ void torch_describe_array(const struct gd_pickle_value *value, struct torch_tens
     bytes = torch_take_bytes(array.data, &size);
     if (!bytes) {
         snprintf(ret->problem, sizeof(ret->problem), "the numpy array has no bytes");
-    } else if (gd_bytes_of_memory(bytes, size, free, bytes, &view->bytes, &err)) {
+    } else if (gd_bytes_of_memory(bytes, size, free, bytes, &view->bytes, &err) != GD_OK) {
         snprintf(ret->problem, sizeof(ret->problem), "%s", err.text);
     }
 }

@@ -24,7 +24,7 @@ static int pickle_read(struct gd_archive *archive, struct gd_disk *disk,
 
     snprintf(what, sizeof(what), "%.300s", file.path);
     rc = gd_pickle_read_disk(disk, 0, gd_disk_size(disk), what, &pickle, &end, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (end < gd_disk_size(disk)) {

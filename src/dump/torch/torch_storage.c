@@ -176,7 +176,7 @@ static struct torch_storage *add_storage(struct torch_file *file, const struct g
         }
     }
     if (!storage || file->storage_count == file->storage_cap ||
-        gd_lookup_add(&file->storages, hash, file->storage_count, NULL)) {
+        gd_lookup_add(&file->storages, hash, file->storage_count, NULL) != GD_OK) {
         free(storage);
         return NULL;
     }
@@ -202,7 +202,7 @@ static struct torch_storage *find_storage(struct torch_file *file,
         snprintf(name, sizeof(name), "%.*s", (int)key->count, key->text);
         if (!file->find) {
             storage->problem = strdup("its values are not in this file: a pickle alone has none");
-        } else if (file->find(file, name, &storage->bytes, &err)) {
+        } else if (file->find(file, name, &storage->bytes, &err) != GD_OK) {
             storage->problem = strdup(err.text);
         }
     }

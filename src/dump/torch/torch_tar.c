@@ -87,7 +87,7 @@ static int read_member(struct old *old, uint64_t *at, bool *last, struct gd_err 
     unsigned char block[BLOCK];
     int rc = gd_disk_read(old->file.disk, *at, block, BLOCK, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (block[0] == '\0') {
@@ -126,7 +126,7 @@ static int read_members(struct old *old, struct gd_err *err)
         int rc = count < MAX_MEMBERS ? read_member(old, &at, &last, err)
                                      : broken(old, at, "the tar has too many members", err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -162,7 +162,7 @@ static int read_numbers(struct old *old, struct part *part, int64_t *ret, size_t
             return broken(old, part->at, "the member of the tar ends in the middle", err);
         }
         rc = gd_disk_read(old->file.disk, part->at, bytes, sizeof(bytes), err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         for (int k = 7; k >= 0; k--) {
@@ -180,7 +180,7 @@ static int read_count(struct old *old, struct part *part, int64_t *ret, struct g
     struct gd_pickle *pickle;
     int rc = read_pickle(old, part, &pickle, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (!gd_pickle_get_int(gd_pickle_root(pickle), ret) || *ret < 0) {
@@ -237,7 +237,7 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
     uint64_t begin = part->at, bytes;
     int rc = read_pickle(old, part, &pickle, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     root = gd_pickle_root(pickle);
@@ -249,8 +249,8 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
         rc = broken(old, begin, "there should be a storage's number, place and class", err);
     }
     gd_pickle_free(pickle);
-    rc = rc ? rc : read_numbers(old, part, named.view.shape.dim, 1, err);
-    if (rc) {
+    rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.shape.dim, 1, err);
+    if (rc != GD_OK) {
         return rc;
     }
     if (named.view.shape.dim[0] < 0 ||
@@ -260,7 +260,7 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
         return broken(old, begin, "a storage goes beyond the end of its member of the tar", err);
     }
     rc = gd_bytes_of_disk(old->file.disk, part->at, bytes, &named.view.bytes, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         part->at += bytes;
         named.view.swap = old->file.swap;
         rc = add_named(old, &old->storages, begin, &named, err);
@@ -277,11 +277,11 @@ static int read_views(struct old *old, struct part *part, struct gd_err *err)
     struct gd_pickle *pickle;
     int rc = read_pickle(old, part, &pickle, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     root = gd_pickle_root(pickle);
-    for (size_t i = 0; !rc && (item = gd_pickle_item(root, i)) != NULL; i++) {
+    for (size_t i = 0; rc == GD_OK && (item = gd_pickle_item(root, i)); i++) {
         const struct named *whole;
         struct named named;
         int64_t key, first, end, numel;
@@ -317,7 +317,7 @@ static int read_tensor(struct old *old, struct part *part, struct gd_err *err)
     int64_t key, own = 0, rank = 0, first;
     int rc = read_pickle(old, part, &pickle, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (gd_pickle_get_int(gd_pickle_item(gd_pickle_root(pickle), 1), &key) &&
@@ -333,17 +333,17 @@ static int read_tensor(struct old *old, struct part *part, struct gd_err *err)
     named.key = own;
     rc = read_numbers(old, part, &rank, 1, err);
     rank = (int32_t)(uint32_t)(uint64_t)rank;
-    if (!rc && (rank < 0 || rank > GD_MAX_RANK)) {
+    if (rc == GD_OK && (rank < 0 || rank > GD_MAX_RANK)) {
         rc = broken(old, begin, "a tensor has too many dimensions", err);
     }
-    rc = rc ? rc : read_numbers(old, part, named.view.shape.dim, (size_t)rank, err);
-    rc = rc ? rc : read_numbers(old, part, named.view.stride, (size_t)rank, err);
-    rc = rc ? rc : read_numbers(old, part, &first, 1, err);
-    if (!rc &&
+    rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.shape.dim, (size_t)rank, err);
+    rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.stride, (size_t)rank, err);
+    rc = rc != GD_OK ? rc : read_numbers(old, part, &first, 1, err);
+    if (rc == GD_OK &&
         (first < 0 || __builtin_add_overflow(named.view.offset, first, &named.view.offset))) {
         rc = broken(old, begin, "the first element of a tensor is none", err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     named.view.shape.rank = (int)rank;
@@ -358,7 +358,7 @@ static int read_all(struct old *old, enum member member,
     int64_t count;
     int rc = read_count(old, &old->member[member], &count, err);
 
-    for (int64_t i = 0; !rc && i < count; i++) {
+    for (int64_t i = 0; rc == GD_OK && i < count; i++) {
         rc = read(old, &old->member[member], err);
     }
     return rc;
@@ -411,7 +411,7 @@ static int read_object(struct old *old, const struct gd_archive_options *options
     struct gd_pickle *pickle;
     int rc = read_pickle(old, &old->member[PICKLE], &pickle, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = torch_list(&old->file, pickle, options, err);
         gd_pickle_free(pickle);
     }
@@ -434,10 +434,10 @@ static int tar_read(struct gd_archive *archive, struct gd_disk *disk,
                                     .find_ctx = old,
                                     .tensor_of = tensor_of};
     rc = read_members(old, err);
-    rc = rc ? rc : read_all(old, STORAGES, read_storage, err);
-    rc = rc ? rc : read_views(old, &old->member[STORAGES], err);
-    rc = rc ? rc : read_all(old, TENSORS, read_tensor, err);
-    rc = rc ? rc : read_object(old, options, err);
+    rc = rc != GD_OK ? rc : read_all(old, STORAGES, read_storage, err);
+    rc = rc != GD_OK ? rc : read_views(old, &old->member[STORAGES], err);
+    rc = rc != GD_OK ? rc : read_all(old, TENSORS, read_tensor, err);
+    rc = rc != GD_OK ? rc : read_object(old, options, err);
     free_table(&old->tensors);
     free_table(&old->storages);
     torch_file_deinit(&old->file);

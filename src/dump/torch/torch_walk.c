@@ -166,9 +166,9 @@ static int add_dense(struct walk *walk, struct torch_tensor *tensor, struct gd_a
     if (rc == GD_ENOMEM) {
         return gd_fail(walk->err, rc, "%s", err.text);
     }
-    entry->problem = rc ? err.text : NULL;
+    entry->problem = rc != GD_OK ? err.text : NULL;
     entry->source = source;
-    if (!rc && tensor->storage) {
+    if (rc == GD_OK && tensor->storage) {
         write_view(tensor, view);
         hash = gd_lookup_hash(&walk->views, view, (size_t)view[0] * sizeof(view[0]));
         entry->same_as = find_same(walk, view, hash);
@@ -176,7 +176,7 @@ static int add_dense(struct walk *walk, struct torch_tensor *tensor, struct gd_a
     } else {
         rc = GD_OK;
     }
-    rc = rc ? rc : add_entry(walk, entry);
+    rc = rc != GD_OK ? rc : add_entry(walk, entry);
     gd_source_unref(source);
     return rc;
 }
@@ -189,7 +189,7 @@ static int add_parts(struct walk *walk, const struct torch_tensor *tensor, unsig
     size_t len = walk->name.len;
     int rc = GD_OK;
 
-    for (int i = 0; !rc && i < tensor->parts; i++) {
+    for (int i = 0; rc == GD_OK && i < tensor->parts; i++) {
         struct gd_archive_entry entry = {.kind = GD_ENTRY_TENSOR};
         struct torch_tensor part;
 
@@ -249,8 +249,8 @@ static int add_tensor(struct walk *walk, struct gd_pickle_value *value, unsigned
         rc = add_entry(walk, &entry);
     }
     gd_bytes_unref(tensor.view.bytes);
-    rc = rc ? rc : add_parts(walk, &tensor, flags);
-    return rc ? rc : add_state(walk, tensor.state, flags);
+    rc = rc != GD_OK ? rc : add_parts(walk, &tensor, flags);
+    return rc != GD_OK ? rc : add_state(walk, tensor.state, flags);
 }
 
 /* What only stands for its arguments: torch.Size((2, 3)), torch.device('cpu'), complex(1.0, 2.0).
@@ -384,7 +384,7 @@ static int visit_module(struct walk *walk, const struct gd_pickle_value *state)
     static const unsigned flags[] = {IN_MODULE, IN_MODULE | IS_BUFFERS, IN_MODULE};
     int rc = GD_OK;
 
-    for (int i = 0; !rc && i < 3; i++) {
+    for (int i = 0; rc == GD_OK && i < 3; i++) {
         /* Not const: a dict that is there, or the items of an object that is. */
         struct gd_pickle_value *dict =
             part[i] && part[i]->kind == GD_PICKLE_OBJECT ? part[i]->object->dict : part[i];
@@ -425,10 +425,10 @@ static int visit_object(struct walk *walk, struct gd_pickle_value *value, unsign
     if (object->list) {
         rc = go_into(walk, object->list, flags);
     }
-    if (!rc && !ordered && state && state->kind == GD_PICKLE_DICT) {
+    if (rc == GD_OK && !ordered && state && state->kind == GD_PICKLE_DICT) {
         rc = visit_dict(walk, value, state, flags);
     }
-    return !rc && object->dict ? visit_dict(walk, value, object->dict, flags) : rc;
+    return rc == GD_OK && object->dict ? visit_dict(walk, value, object->dict, flags) : rc;
 }
 
 static int visit(struct walk *walk, struct gd_pickle_value *value, unsigned flags)
@@ -497,7 +497,7 @@ static int run(struct walk *walk)
 {
     int rc = GD_OK;
 
-    while (!rc && walk->depth) {
+    while (rc == GD_OK && walk->depth) {
         struct level *level = &walk->level[walk->depth - 1];
         struct gd_pickle_value *value;
 
@@ -588,7 +588,7 @@ int torch_list(struct torch_file *file, const struct gd_pickle *pickle,
     gd_buf_init(&walk->text, SIZE_MAX);
     gd_arena_init(&walk->arena, 0);
     rc = visit(walk, root, 0);
-    rc = rc ? rc : run(walk);
+    rc = rc != GD_OK ? rc : run(walk);
     gd_buf_deinit(&walk->name);
     gd_buf_deinit(&walk->text);
     gd_arena_deinit(&walk->arena);

@@ -70,7 +70,7 @@ static bool torch_is(const unsigned char *start, size_t size, struct gd_disk *di
             return false;
         }
     }
-    if (gd_zip_open(disk, &zip, NULL)) {
+    if (gd_zip_open(disk, &zip, NULL) != GD_OK) {
         return false;
     }
     found = find_top(zip, top);
@@ -113,14 +113,14 @@ static int read_record(struct torch_file *file, const char *name, uint64_t most,
                        file->path, name, (unsigned long long)entry->size, (unsigned long long)most);
     }
     rc = gd_zip_bytes(zipped->zip, entry, false, &bytes, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     data = malloc((size_t)entry->size + 1);
     rc = data ? gd_bytes_read(bytes, 0, data, (size_t)entry->size, err)
               : gd_fail(err, GD_ENOMEM, "out of memory");
     gd_bytes_unref(bytes);
-    if (rc) {
+    if (rc != GD_OK) {
         free(data);
         return rc;
     }
@@ -143,7 +143,7 @@ static int read_byteorder(struct torch_file *file, struct gd_err *err)
         return GD_OK;
     }
     rc = read_record(file, "byteorder", 16, &text, &size, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (strcmp((char *)text, "big") == 0) {
@@ -169,12 +169,12 @@ static int read_pickle(struct torch_file *file, const struct gd_archive_options 
     size_t size;
     int rc = read_record(file, "data.pkl", GD_PICKLE_MAX_PROGRAM, &program, &size, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     snprintf(what, sizeof(what), "%.300s: data.pkl", file->path);
     rc = gd_pickle_read_memory(program, size, what, &pickle, &end, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         if (end < size) {
             gd_archive_add_note(file->archive, "%llu bytes follow the end of data.pkl's pickle",
                                 (unsigned long long)(size - end));
@@ -202,7 +202,7 @@ static int read_zip(struct torch_file *file, struct zipped *zipped,
                        file->path);
     }
     rc = read_byteorder(file, err);
-    return rc ? rc : read_pickle(file, options, err);
+    return rc != GD_OK ? rc : read_pickle(file, options, err);
 }
 
 /* Pieces of tensors in a row, which .metadata tells apart. */
@@ -232,7 +232,7 @@ static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
                      ".metadata beside it",
                      file.path);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = read_zip(&file, zipped, options, err);
         gd_zip_unref(zipped->zip);
     }

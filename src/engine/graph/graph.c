@@ -47,7 +47,7 @@ int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t 
         return gd_fail(err, GD_ELIMIT, "the graph has too many parts for 32-bit numbers");
     }
     rc = graph_take(graph, (size_t)(new_cap - *cap) * item, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     memcpy(&array, array_ptr, sizeof(array)); /* a pointer to any type, so no cast would do */
@@ -70,7 +70,7 @@ static struct graph_chunk *add_chunk(struct gd_graph *graph, struct graph_pool *
     if (!pool->head && size < 2048) {
         bytes = 4096; /* most graphs of a test or a small network are small */
     }
-    if (graph_take(graph, sizeof(*chunk) + bytes, err)) {
+    if (graph_take(graph, sizeof(*chunk) + bytes, err) != GD_OK) {
         return NULL;
     }
     chunk = malloc(sizeof(*chunk) + bytes);
@@ -139,7 +139,7 @@ static int make_root(struct gd_graph *graph, struct gd_err *err)
 {
     int rc = graph_grow(graph, &graph->scope, &graph->scope_cap, 1, sizeof(*graph->scope), err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     graph->scope[0] = (struct graph_scope){
@@ -174,7 +174,7 @@ int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
     gd_arena_init(&graph->frames, 0);
     graph->lazy = calloc(1, sizeof(*graph->lazy));
     rc = graph->lazy ? make_root(graph, err) : graph_out_of_memory(err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_graph_destroy(graph);
         return rc;
     }

@@ -20,11 +20,11 @@ static int add_name_chunk(struct gd_graph *graph, size_t need, struct gd_err *er
     }
     rc = graph_grow(graph, &graph->name_chunk, &graph->name_chunk_cap,
                     (uint64_t)graph->name_chunk_count + 1, sizeof(*chunk), err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rc = graph_take(graph, size, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     chunk = &graph->name_chunk[graph->name_chunk_count];
@@ -51,7 +51,7 @@ static int copy_name(struct gd_graph *graph, const char *name, size_t len, const
         graph->name_chunk[last - 1].size - graph->name_chunk[last - 1].used < len + 1) {
         int rc = add_name_chunk(graph, len + 1, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -170,7 +170,7 @@ static int add_subgraph(struct gd_graph *graph, const char *name, struct gd_err 
     }
     rc = graph_grow(graph, &graph->subgraph, &graph->subgraph_cap,
                     (uint64_t)graph->subgraph_count + 1, sizeof(*sub), err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     sub = &graph->subgraph[graph->subgraph_count];
@@ -202,7 +202,7 @@ int gd_graph_subgraph(struct gd_graph *graph, const char *name, bool replace, ui
     } else if (replace) {
         rc = empty_subgraph(graph, found, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     graph->current = found;
@@ -257,7 +257,7 @@ static int set_outputs(struct gd_graph *graph, struct graph_node *node,
     for (uint32_t i = 0; i < desc->output_count; i++) {
         int rc = graph_intern_shape(graph, &desc->outputs[i], &many[i], err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -282,7 +282,7 @@ static int copy_attrs(struct gd_graph *graph, struct graph_extra *extra,
         const char *name = desc->attrs[i].name ? desc->attrs[i].name : "";
         int rc = graph_intern_word(graph, name, &attrs[i].name, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         attrs[i].value = graph_text(graph, value, strlen(value), err);
@@ -315,12 +315,12 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
     *extra = (struct graph_extra){
         .stack = GRAPH_NONE, .input_slots = desc->input_slots, .same = GD_NO_NODE};
     rc = copy_attrs(graph, extra, desc, err);
-    if (!rc && desc->frame_count) {
+    if (rc == GD_OK && desc->frame_count) {
         rc = graph_intern_frames(graph, desc->frames, desc->frame_count, &extra->stack, err);
-    } else if (!rc && source) {
+    } else if (rc == GD_OK && source) {
         rc = graph_intern_source(graph, desc->source, &extra->stack, err);
     }
-    if (!rc && own_wire) {
+    if (rc == GD_OK && own_wire) {
         extra->wire_name = graph_text(graph, desc->wire_name, strlen(desc->wire_name), err);
         rc = extra->wire_name ? graph_table_reserve(graph, &graph->wire_names, err) : err->code;
     }
@@ -334,20 +334,20 @@ static int fill_node(struct gd_graph *graph, struct graph_node *node,
 {
     int rc = graph_intern_type(graph, desc->type ? desc->type : "", &node->type, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_intern_scope(graph, desc->name, node->name_len, &node->scope, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = set_outputs(graph, node, desc, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = copy_extra(graph, node, desc, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         node->name = desc->name;
         rc = graph_reserve_same(graph, node, hash, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = copy_name(graph, desc->name, node->name_len, &node->name, err);
     }
     return rc;
@@ -394,10 +394,10 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
 
     err = err ? err : &scratch;
     rc = check_desc(graph, desc, len, err);
-    if (!rc && graph->current == GRAPH_NONE) {
+    if (rc == GD_OK && graph->current == GRAPH_NONE) {
         rc = gd_graph_subgraph(graph, "main", false, NULL, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     hash = graph_hash(graph, desc->name, len);
@@ -409,13 +409,13 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
     node.subgraph = graph->current & 0x7fffffU;
     rc = graph_grow(graph, &graph->node, &graph->node_cap, (uint64_t)graph->node_count + 1,
                     sizeof(*graph->node), err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_table_reserve(graph, &graph->names, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = fill_node(graph, &node, desc, hash, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (desc->kind > GD_NODE_AUTO && desc->kind < GD_NODE_KIND_COUNT) {
@@ -465,7 +465,7 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
     if (node < graph->committed) {
         int rc = graph_note_reconnect(graph, node, run, kept, err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -514,7 +514,7 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
     desc.attrs = all;
     rc = copy_attrs(graph, extra, &desc, err);
     free(all);
-    if (!rc) {
+    if (rc == GD_OK) {
         graph->node[node].extra = extra;
     }
     return rc;
@@ -561,11 +561,11 @@ int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs
                        (unsigned long long)count, GRAPH_MAX_OUTPUTS);
     }
     rc = input_slots ? set_input_slots(graph, rec, input_slots, err) : GD_OK;
-    if (rc || count == had) {
+    if (rc != GD_OK || count == had) {
         return rc;
     }
     rc = blank_slot(graph, &blank, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     many = graph_pool_alloc(graph, &graph->data, (size_t)count * sizeof(*many), 8, err);
@@ -593,7 +593,7 @@ void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
     uint32_t shape, *at;
 
     if (!exists(graph, node) || slot >= graph->node[node].output_count ||
-        graph_intern_shape(graph, output, &shape, &err)) {
+        graph_intern_shape(graph, output, &shape, &err) != GD_OK) {
         return;
     }
     rec = &graph->node[node];

@@ -67,7 +67,7 @@ static int rebuild(struct gd_graph *graph, struct gd_err *err)
     count_consumers(graph, &total);
     bytes = (size_t)total * sizeof(*block);
     rc = graph_take(graph, bytes, err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     if (total) {
@@ -128,7 +128,7 @@ static int append_inputs(struct gd_graph *graph, gd_node_id node, uint32_t first
         }
         edge.node = node;
         rc = append_consumer(graph, producer, edge, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -143,10 +143,10 @@ static int append_new(struct gd_graph *graph, struct gd_err *err)
            (size_t)(graph->node_count - graph->run_count) * sizeof(*graph->run));
     graph->run_count = graph->node_count;
     graph->stale = true; /* until all is in: half an index is rebuilt at the next commit */
-    for (uint32_t i = 0; !rc && i < graph->pending_count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < graph->pending_count; i++) {
         rc = append_inputs(graph, graph->pending[i].node, graph->pending[i].first, err);
     }
-    for (uint32_t i = graph->committed; !rc && i < graph->node_count; i++) {
+    for (uint32_t i = graph->committed; rc == GD_OK && i < graph->node_count; i++) {
         rc = append_inputs(graph, i, 0, err);
     }
     graph->stale = rc != GD_OK;
@@ -181,7 +181,7 @@ int gd_graph_commit(struct gd_graph *graph, struct gd_err *err)
     }
     rc = graph_grow(graph, &graph->run, &graph->run_cap, graph->node_count, sizeof(*graph->run),
                     err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     /* Growth by a quarter pays for a rebuild; less is appended. */
@@ -190,7 +190,7 @@ int gd_graph_commit(struct gd_graph *graph, struct gd_err *err)
     } else {
         rc = append_new(graph, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     for (uint32_t i = 0; i < graph->pending_count; i++) {
@@ -228,7 +228,7 @@ int graph_note_reconnect(struct gd_graph *graph, gd_node_id node, const struct g
     }
     rc = graph_grow(graph, &graph->pending, &graph->pending_cap, (uint64_t)graph->pending_count + 1,
                     sizeof(*graph->pending), err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     rec->pending = 1;

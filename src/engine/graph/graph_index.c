@@ -54,7 +54,7 @@ int graph_table_reserve(struct gd_graph *graph, struct graph_table *table, struc
         return gd_fail(err, GD_ELIMIT, "the graph has too many names for 32-bit numbers");
     }
     rc = graph_take(graph, (size_t)new_cap * sizeof(*grown.slot), err);
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     grown.slot = malloc((size_t)new_cap * sizeof(*grown.slot));
@@ -291,7 +291,7 @@ int graph_reserve_same(struct gd_graph *graph, struct graph_node *node, uint64_t
         return GD_OK;
     }
     rc = qualify(graph, node, node->name, err);
-    return rc ? rc : qualify(graph, &graph->node[first], graph->node[first].name, err);
+    return rc != GD_OK ? rc : qualify(graph, &graph->node[first], graph->node[first].name, err);
 }
 
 void graph_enter_name(struct gd_graph *graph, gd_node_id id, uint64_t hash)
@@ -353,9 +353,9 @@ int graph_intern_type(struct gd_graph *graph, const char *type, uint32_t *ret, s
             return GD_OK;
         }
     }
-    if (graph_table_reserve(graph, &graph->types, err) ||
+    if (graph_table_reserve(graph, &graph->types, err) != GD_OK ||
         graph_grow(graph, &graph->type, &graph->type_cap, (uint64_t)graph->type_count + 1,
-                   sizeof(*graph->type), err)) {
+                   sizeof(*graph->type), err) != GD_OK) {
         return err->code;
     }
     copy = graph_text(graph, type, len, err);
@@ -382,11 +382,11 @@ static int add_shape(struct gd_graph *graph, const struct gd_output *output, uin
     struct graph_shape *shape;
     int rc = graph_table_reserve(graph, &graph->shapes, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_grow(graph, &graph->shape, &graph->shape_cap, (uint64_t)graph->shape_count + 1,
                         sizeof(*graph->shape), err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     shape = graph_pool_alloc(graph, &graph->data, sizeof(*shape) + bytes, 8, err);
@@ -445,11 +445,11 @@ int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret
         }
     }
     rc = graph_table_reserve(graph, &graph->words, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_grow(graph, &graph->word, &graph->word_cap, (uint64_t)graph->word_count + 1,
                         sizeof(*graph->word), err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     *ret = graph_text(graph, word, len, err);

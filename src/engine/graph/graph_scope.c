@@ -130,7 +130,7 @@ int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err
     int rc = graph_grow(graph, &graph->scope, &graph->scope_cap, (uint64_t)id + 1,
                         sizeof(*graph->scope), err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     graph->scope[id] = (struct graph_scope){
@@ -174,11 +174,11 @@ static int add_scope(struct gd_graph *graph, const char *path, size_t len, uint3
     size_t leaf = len;
     int rc = graph_table_reserve(graph, &graph->scopes, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_grow(graph, &graph->scope, &graph->scope_cap, (uint64_t)id + 1,
                         sizeof(*graph->scope), err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     qualified = scope_text(graph, subgraph, path, len, &name, err);
@@ -239,7 +239,7 @@ int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uin
             break;
         }
         rc = add_scope(graph, name, prefix[(left - 1) % GRAPH_MAX_DEPTH], scope, &scope, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }

@@ -145,7 +145,7 @@ static int search_chunk(const struct gd_graph *graph, uint32_t index, const stru
         if (!graph->node[node].gone) {
             rc = fn(ctx, node);
         }
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         at = graph->node[node].name + graph->node[node].name_len + 1;
@@ -221,7 +221,7 @@ static int search_qualified(const struct gd_graph *graph, const char *text, gd_n
     size_t len = strlen(text);
     int rc = 0;
 
-    for (gd_node_id i = 0; !rc && i < graph->node_count; i++) {
+    for (gd_node_id i = 0; rc == GD_OK && i < graph->node_count; i++) {
         const struct graph_node *node = &graph->node[i];
         const char *found;
 
@@ -245,7 +245,7 @@ int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node
         return 0; /* longer than any name */
     }
     if (needle.len == 0) {
-        for (gd_node_id i = 0; !rc && i < graph->node_count; i++) {
+        for (gd_node_id i = 0; rc == GD_OK && i < graph->node_count; i++) {
             rc = graph->node[i].gone ? 0 : fn(ctx, i);
         }
         return rc;
@@ -253,7 +253,7 @@ int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node
     if (gd_graph_is_qualified(graph) && may_hold_word(graph, text)) {
         return search_qualified(graph, text, fn, ctx);
     }
-    for (uint32_t i = 0; !rc && i < graph->name_chunk_count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < graph->name_chunk_count; i++) {
         rc = search_chunk(graph, i, &needle, fn, ctx);
     }
     return rc;
@@ -272,7 +272,7 @@ int gd_graph_search_type(const struct gd_graph *graph, const char *type, gd_node
         wanted[i] = graph->type[i].count && strcasecmp(graph->type[i].name, type) == 0;
         any = any || wanted[i];
     }
-    for (gd_node_id i = 0; any && !rc && i < graph->node_count; i++) {
+    for (gd_node_id i = 0; any && rc == GD_OK && i < graph->node_count; i++) {
         if (wanted[graph->node[i].type] && !graph->node[i].gone) {
             rc = fn(ctx, i);
         }
@@ -289,7 +289,7 @@ int gd_graph_search_kind(const struct gd_graph *graph, enum gd_node_kind kind, g
     if ((unsigned)kind >= GD_NODE_KIND_COUNT || graph->by_kind[kind] == 0) {
         return 0;
     }
-    for (gd_node_id i = 0; !rc && i < graph->node_count; i++) {
+    for (gd_node_id i = 0; rc == GD_OK && i < graph->node_count; i++) {
         if (graph->node[i].kind == (unsigned)kind && !graph->node[i].gone) {
             rc = fn(ctx, i);
         }

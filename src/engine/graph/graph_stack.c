@@ -13,11 +13,11 @@ static int add_stack(struct gd_graph *graph, const struct graph_stack *stack, ui
 {
     int rc = graph_table_reserve(graph, &graph->stacks, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_grow(graph, &graph->stack, &graph->stack_cap, (uint64_t)graph->stack_count + 1,
                         sizeof(*stack), err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     graph->stack[graph->stack_count] = *stack;
@@ -85,10 +85,10 @@ static int copy_frame(struct gd_graph *graph, struct gd_frame *out, const struct
 {
     int rc = graph_intern_word(graph, text_of(in->file), &out->file, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_intern_word(graph, text_of(in->function), &out->function, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = graph_intern_word(graph, text_of(in->code), &out->code, err);
     }
     out->line = in->line;
@@ -136,7 +136,7 @@ int graph_intern_frames(struct gd_graph *graph, const struct gd_frame *frames, u
     for (uint32_t i = 0; i < count; i++) {
         int rc = copy_frame(graph, &stack.frames[i], &frames[i], err);
 
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
     }
@@ -256,7 +256,7 @@ int gd_graph_search_source(struct gd_graph *graph, const char *file, uint32_t li
         wanted[i] = graph->stack[i].parsed && stack_matches(&graph->stack[i], file, len, line);
         any = any || wanted[i];
     }
-    for (gd_node_id i = 0; any && !rc && i < graph->node_count; i++) {
+    for (gd_node_id i = 0; any && rc == GD_OK && i < graph->node_count; i++) {
         const struct graph_node *node = &graph->node[i];
 
         if (!node->gone && node->extra && node->extra->stack != GRAPH_NONE &&

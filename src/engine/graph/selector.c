@@ -181,7 +181,7 @@ static int pick_type(struct picked *picked, const char *pattern)
     if (!gd_glob_is_pattern(pattern)) {
         return gd_graph_search_type(picked->graph, pattern, pick, picked);
     }
-    for (uint32_t i = 0; !rc && i < count; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < count; i++) {
         if (gd_glob_match(pattern, types[i].type, true)) {
             rc = gd_graph_search_type(picked->graph, types[i].type, pick, picked);
         }
@@ -209,7 +209,7 @@ static int pick_kinds(struct picked *picked, unsigned kinds)
 {
     int rc = 0;
 
-    for (unsigned kind = 0; !rc && kind < GD_NODE_KIND_COUNT; kind++) {
+    for (unsigned kind = 0; rc == GD_OK && kind < GD_NODE_KIND_COUNT; kind++) {
         if (kinds & (1U << kind)) {
             rc = gd_graph_search_kind(picked->graph, (enum gd_node_kind)kind, pick, picked);
         }
@@ -346,7 +346,7 @@ static int pick_term(struct picked *picked, const struct term *term, struct gd_e
         rc = gd_graph_search_source(picked->graph, term->text, term->line, pick, picked);
         break;
     }
-    return rc ? gd_fail(err, rc, "out of memory while searching the graph") : GD_OK;
+    return rc != GD_OK ? gd_fail(err, rc, "out of memory while searching the graph") : GD_OK;
 }
 
 static bool term_goes_by_node(const struct term *term, const struct gd_graph *graph)
@@ -483,10 +483,10 @@ int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *gra
     if (!picked.bits) {
         return gd_fail(err, GD_ENOMEM, "out of memory while searching the graph");
     }
-    for (const struct term *term = selector->terms; !rc && term; term = term->next) {
+    for (const struct term *term = selector->terms; rc == GD_OK && term; term = term->next) {
         rc = pick_term(&picked, term, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = gather(&picked, limit, ret, count, err);
     }
     free(picked.bits);

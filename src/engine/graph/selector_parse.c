@@ -184,13 +184,13 @@ static int parse_term(struct parser *parser, bool except, struct term **ret, str
     }
     term->except = except;
     rc = cut_term(parser, &start, &len, &term->kind, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         term->text = strndup(start, len);
         rc = term->text ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a selector");
     }
-    if (!rc && term->kind == TERM_REGEX) {
+    if (rc == GD_OK && term->kind == TERM_REGEX) {
         rc = compile_regex(parser, term, at, err);
-    } else if (!rc && term->kind == TERM_NAME) {
+    } else if (rc == GD_OK && term->kind == TERM_NAME) {
         classify_word(term);
         if (!term->text[0]) {
             parser->at = at;
@@ -201,7 +201,7 @@ static int parse_term(struct parser *parser, bool except, struct term **ret, str
                            : "at: wants FILE or FILE:LINE");
         }
     }
-    if (rc) {
+    if (rc != GD_OK) {
         free_term(term);
         return rc;
     }
@@ -228,7 +228,7 @@ static int parse_terms(struct parser *parser, struct term **end, struct gd_err *
 
         skip_blanks(parser);
         rc = parse_term(parser, except, end, err);
-        if (rc) {
+        if (rc != GD_OK) {
             return rc;
         }
         end = &(*end)->next;
@@ -259,7 +259,7 @@ int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err 
         return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
     }
     rc = parse_terms(&parser, &selector->terms, err);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_selector_destroy(selector);
         return rc;
     }

@@ -19,10 +19,12 @@ size_t gd_similar_within(const char *a, size_t a_len, const char *b, size_t b_le
 {
     size_t row[3][GD_SIMILAR_LONGEST + 1]; /* of the last three letters of a */
 
-    if (a_len > GD_SIMILAR_LONGEST || b_len > GD_SIMILAR_LONGEST)
+    if (a_len > GD_SIMILAR_LONGEST || b_len > GD_SIMILAR_LONGEST) {
         return SIZE_MAX;
-    for (size_t j = 0; j <= b_len; j++)
+    }
+    for (size_t j = 0; j <= b_len; j++) {
         row[0][j] = j;
+    }
     for (size_t i = 1; i <= a_len; i++) {
         size_t *now = row[i % 3], best = i;
         const size_t *before = row[(i + 2) % 3], *before2 = row[(i + 1) % 3];
@@ -30,13 +32,15 @@ size_t gd_similar_within(const char *a, size_t a_len, const char *b, size_t b_le
         for (size_t j = 1; j <= b_len; j++) {
             now[j] = before[j - 1] + !same(a[i - 1], b[j - 1]);
             now[j] = least(now[j], least(before[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
                 now[j] = least(now[j], before2[j - 2] + 1);
+            }
             best = least(best, now[j]);
         }
         /* The row before has limit or more, so a swap from there is no less, either. */
-        if (best > limit)
+        if (best > limit) {
             return limit + 1;
+        }
     }
     size_t distance = row[a_len % 3][b_len];
     return distance > limit ? limit + 1 : distance;

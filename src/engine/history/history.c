@@ -78,13 +78,13 @@ int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *pe
     }
     history->started = (double)time(NULL);
     rc = history_plan(bytes, &history->layout, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = history_reserve(history, history->layout.records, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = history_make_file(history, path, err);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         gd_history_close(history);
         return rc;
     }
@@ -274,7 +274,7 @@ static int write_tensor(struct gd_history *history, const struct gd_history_tens
         return gd_fail(err, GD_ENOMEM, "out of memory for the tensors of a history");
     }
     rc = history_add_tensor(history, &about, ret, err);
-    if (rc) {
+    if (rc != GD_OK) {
         memset(entry, 0, HISTORY_ENTRY);
         return rc;
     }
@@ -372,7 +372,7 @@ int gd_history_add(struct gd_history *history, const struct gd_history_tensor *t
         return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)record->step);
     }
     rc = history_enter(history, tensor, &index, err);
-    return rc ? rc : history_record(history, index, record, false, err);
+    return rc != GD_OK ? rc : history_record(history, index, record, false, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

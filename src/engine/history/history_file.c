@@ -159,7 +159,7 @@ static int open_in_state(struct gd_history *history, char *path, size_t size, st
     int rc = gd_state_directory(path, size, err), fd;
     size_t len = strlen(path);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     remove_old(path);
@@ -216,7 +216,7 @@ static int open_at(struct gd_history *history, const char *path, struct gd_err *
 {
     int rc = make_way(path, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     history->fd = open_new(path);
@@ -278,7 +278,7 @@ int history_make_file(struct gd_history *history, const char *path, struct gd_er
     }
     int rc = path ? open_at(history, path, err) : open_in_state(history, name, sizeof(name), err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     path = path ? path : name;
@@ -286,7 +286,7 @@ int history_make_file(struct gd_history *history, const char *path, struct gd_er
     history->path = strdup(path);
     rc = history->path ? take_blocks(history, path, err)
                        : gd_fail(err, GD_ENOMEM, "out of memory for a history");
-    if (rc) {
+    if (rc != GD_OK) {
         unlink(path);
         return rc;
     }

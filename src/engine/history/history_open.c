@@ -48,7 +48,7 @@ static int read_part(int fd, uint64_t offset, uint64_t len, unsigned char **ret,
         return gd_fail(err, GD_ENOMEM, "there is not enough memory to read it");
     }
     rc = read_at(fd, part, (size_t)len, offset, err);
-    if (rc) {
+    if (rc != GD_OK) {
         free(part);
         return rc;
     }
@@ -72,7 +72,7 @@ static int take_entries(struct gd_history *history, const unsigned char *table,
 {
     int rc = GD_OK;
 
-    for (uint32_t i = 0; !rc && i < history->layout.capacity; i++) {
+    for (uint32_t i = 0; rc == GD_OK && i < history->layout.capacity; i++) {
         const unsigned char *entry = table + (size_t)i * HISTORY_ENTRY;
         struct gd_history_tensor about;
 
@@ -96,10 +96,10 @@ static int read_table(struct gd_history *history, int fd, uint32_t *numbers, str
     unsigned char *table = NULL, *text = NULL;
     int rc = read_part(fd, l->table, (uint64_t)l->capacity * HISTORY_ENTRY, &table, err);
 
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = read_part(fd, l->text, l->text_bytes, &text, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = take_entries(history, table, text, numbers, err);
     }
     free(table);
@@ -161,12 +161,12 @@ static int scan_ring(struct gd_history *history, int fd, const uint32_t *numbers
     unsigned char *chunk = malloc((size_t)CHUNK * HISTORY_RECORD);
     int rc = chunk ? GD_OK : GD_ENOMEM;
 
-    for (uint32_t at = 0; !rc && at < l->records;) {
+    for (uint32_t at = 0; rc == GD_OK && at < l->records;) {
         uint32_t count = l->records - at < CHUNK ? l->records - at : CHUNK;
 
         rc = read_at(fd, chunk, (size_t)count * HISTORY_RECORD,
                      l->ring + (uint64_t)at * HISTORY_RECORD, err);
-        for (uint32_t i = 0; !rc && i < count; i++) {
+        for (uint32_t i = 0; rc == GD_OK && i < count; i++) {
             if (!take_record(history, numbers, at + i, chunk + (size_t)i * HISTORY_RECORD, good)) {
                 rc = GD_ENOMEM;
             }
@@ -186,12 +186,12 @@ static int order(struct gd_history *history, const uint32_t *numbers, struct goo
     uint32_t place = 0;
     int rc = history_reserve(history, good->count, err);
 
-    if (!rc && good->count) {
+    if (rc == GD_OK && good->count) {
         history->copy = malloc((size_t)good->count * HISTORY_RECORD);
         rc = history->copy ? GD_OK
                            : gd_fail(err, GD_ENOMEM, "there is not enough memory to read it");
     }
-    for (uint32_t i = 1; !rc && i <= good->count; i++) {
+    for (uint32_t i = 1; rc == GD_OK && i <= good->count; i++) {
         uint32_t at = (uint32_t)(((uint64_t)good->newest_at + i) % good->count);
         const unsigned char *p = good->bytes + (size_t)at * HISTORY_RECORD;
 
@@ -224,21 +224,21 @@ static int read_file(struct gd_history *history, int fd, uint64_t bytes, struct 
         return gd_fail(err, GD_EPROTO, "it is too short for one");
     }
     rc = read_part(fd, 0, HISTORY_HEADER, &head, err);
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = history_get_head(head, history, bytes, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         history_get_state(head, &history->left_out);
         numbers = malloc(((size_t)history->layout.capacity + 1) * sizeof(*numbers));
         rc = numbers ? GD_OK : gd_fail(err, GD_ENOMEM, "there is not enough memory to read it");
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = read_table(history, fd, numbers, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = scan_ring(history, fd, numbers, &good, err);
     }
-    if (!rc) {
+    if (rc == GD_OK) {
         rc = order(history, numbers, &good, err);
     }
     free(good.bytes);
@@ -271,7 +271,7 @@ int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *er
     uint64_t bytes = 0;
     int fd, rc = open_file(path, &fd, &bytes, err);
 
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     history = history_new();
@@ -281,7 +281,7 @@ int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *er
     rc = history && history->path ? read_file(history, fd, bytes, &why)
                                   : gd_fail(&why, GD_ENOMEM, "out of memory");
     close(fd);
-    if (rc) {
+    if (rc != GD_OK) {
         gd_history_close(history);
         return gd_fail(err, rc, "%s: %.300s: %s",
                        rc == GD_EPROTO ? "not a gradb history file" : "no history can be read",

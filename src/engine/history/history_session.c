@@ -57,7 +57,7 @@ static bool have_history(struct gd_session *session)
 /* What cannot be recorded is told once. */
 static bool took(struct gd_session *session, int rc, const struct gd_err *err)
 {
-    if (rc && rc != GD_EINVAL && !session->impl->history_warned) {
+    if (rc != GD_OK && rc != GD_EINVAL && !session->impl->history_warned) {
         session->impl->history_warned = true;
         warn(session, err);
     }
@@ -260,11 +260,11 @@ int gd_session_recall(struct gd_session *session, const struct gd_tensor_ref *re
     if (!session->history) {
         rc = gd_history_create("", RECALL_BYTES, &session->peer, &session->history, err);
     }
-    if (rc || is_recalled(session, ref)) {
+    if (rc != GD_OK || is_recalled(session, ref)) {
         return rc;
     }
     rc = session->target->ops->recall(session->target, ref, take_step, &recalling, err);
-    if (rc) {
+    if (rc != GD_OK) {
         forget(session, ref);
     }
     return rc;

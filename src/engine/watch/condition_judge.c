@@ -26,8 +26,9 @@ static void complete(const struct gd_condition *condition, const struct gd_condi
         ret->value[i] = param->value;
         ret->on[i] = param->hidden || (param->support && param->has_default);
         for (int j = 0; j < used; j++) {
-            if (all[j].name != param->name)
+            if (all[j].name != param->name) {
                 continue;
+            }
             ret->value[i] = all[j].value;
             ret->on[i] = true;
         }
@@ -41,9 +42,11 @@ static bool tests(const struct judged *judged, int i)
 
 static double value_of(const struct judged *judged, const char *name, double otherwise)
 {
-    for (int i = 0; i < judged->condition->param_count; i++)
-        if (judged->on[i] && strcmp(judged->condition->param[i].name, name) == 0)
+    for (int i = 0; i < judged->condition->param_count; i++) {
+        if (judged->on[i] && strcmp(judged->condition->param[i].name, name) == 0) {
             return judged->value[i];
+        }
+    }
     return otherwise;
 }
 
@@ -59,9 +62,11 @@ static unsigned needs_of(const struct judged *judged)
 {
     unsigned needs = gd_statistic_needs(judged->condition->always.statistic);
 
-    for (int i = 0; i < judged->condition->param_count; i++)
-        if (tests(judged, i))
+    for (int i = 0; i < judged->condition->param_count; i++) {
+        if (tests(judged, i)) {
             needs |= gd_statistic_needs(judged->condition->param[i].statistic);
+        }
+    }
     return needs;
 }
 
@@ -72,14 +77,15 @@ void gd_condition_want(const struct gd_condition *condition,
     struct judged judged;
 
     complete(condition, values, count, &judged);
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     ret->needs = needs_of(&judged);
     ret->rtol = value_of(&judged, "rtol", GD_RTOL);
     ret->atol = value_of(&judged, "atol", GD_ATOL);
     ret->equal_nan = value_of(&judged, "equal_nan", 0) != 0;
     ret->dead_steps = (uint32_t)value_of(&judged, "steps", GD_DEAD_STEPS);
-    if (ret->needs & GD_NEED_RANGE)
+    if (ret->needs & GD_NEED_RANGE) {
         ret->range = range_of(&judged);
+    }
 }
 
 void gd_condition_want_expr(const struct gd_expr *expr, struct gd_condition_want *ret)
@@ -95,10 +101,12 @@ void gd_condition_want_expr(const struct gd_expr *expr, struct gd_condition_want
 /* Not known of some tensors that nothing else marks, or not known where statistics are computed. */
 static bool tells_all(const struct gd_comparison_of *test, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (test[i].statistic == GD_STAT_COSINE ||
-            (gd_statistic_needs(test[i].statistic) & GD_NEED_SERIES))
+            (gd_statistic_needs(test[i].statistic) & GD_NEED_SERIES)) {
             return false;
+        }
+    }
     return count > 0;
 }
 
@@ -106,14 +114,16 @@ static bool tells_all(const struct gd_comparison_of *test, size_t count)
 static size_t add_unclear(unsigned needs, bool change, struct gd_comparison_of *ret, size_t count,
                           size_t max)
 {
-    if (count + 3 > max)
+    if (count + 3 > max) {
         return 0;
+    }
     if (needs & GD_NEED_FINITE) {
         ret[count++] = (struct gd_comparison_of){GD_STAT_NONFINITE, GD_CMP_GT, 0};
         ret[count++] = (struct gd_comparison_of){GD_STAT_COUNT, GD_CMP_LE, 0};
     }
-    if (change)
+    if (change) {
         ret[count++] = (struct gd_comparison_of){GD_STAT_UNPAIRED, GD_CMP_GT, 0};
+    }
     return count;
 }
 
@@ -133,17 +143,22 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
     complete(condition, values, count, &judged);
     unsigned needs = needs_of(&judged);
     bool change = has_change(needs);
-    if (condition->aggregate || max < 8)
+    if (condition->aggregate || max < 8) {
         return 0;
-    if (condition->always.statistic)
+    }
+    if (condition->always.statistic) {
         ret[used++] = condition->always;
-    for (int i = 0; i < condition->param_count; i++)
-        if (tests(&judged, i))
+    }
+    for (int i = 0; i < condition->param_count; i++) {
+        if (tests(&judged, i)) {
             ret[used++] = (struct gd_comparison_of){condition->param[i].statistic,
                                                     condition->param[i].op, judged.value[i]};
+        }
+    }
     /* Of the seventeen also "not changed", whose figure is a count, is not checked on those. */
-    if (condition->wire != GD_WIRE_OWN && condition->always.statistic != GD_STAT_NONFINITE)
+    if (condition->wire != GD_WIRE_OWN && condition->always.statistic != GD_STAT_NONFINITE) {
         needs |= GD_NEED_FINITE;
+    }
     return tells_all(ret, used) ? add_unclear(needs, change, ret, used, max) : 0;
 }
 
@@ -161,7 +176,7 @@ size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparis
 /* As snprintf, which would take most of the time that judging takes. */
 static void put_name(struct gd_hit_param *param, const char *name)
 {
-    size_t len = strnlen(name, sizeof param->name - 1);
+    size_t len = strnlen(name, sizeof(param->name) - 1);
 
     memcpy(param->name, name, len);
     param->name[len] = '\0';
@@ -182,13 +197,16 @@ static void list_params(const struct judged *judged, struct gd_verdict *ret)
 static unsigned forbidden(const struct gd_condition *condition, unsigned needs,
                           const struct gd_observation *seen)
 {
-    if (condition->wire == GD_WIRE_OWN || condition->always.statistic == GD_STAT_NONFINITE)
+    if (condition->wire == GD_WIRE_OWN || condition->always.statistic == GD_STAT_NONFINITE) {
         return 0;
-    if (condition->wire == GD_WIRE_OVERFLOW_FLAG)
+    }
+    if (condition->wire == GD_WIRE_OVERFLOW_FLAG) {
         return GD_HIT_NO_FIGURE;
+    }
     unsigned error = gd_statistic_errors(seen);
-    if ((needs & GD_NEED_PREVIOUS) && !seen->stats->has_prev)
+    if ((needs & GD_NEED_PREVIOUS) && !seen->stats->has_prev) {
         error |= GD_HIT_NO_PREVIOUS | seen->error;
+    }
     return error;
 }
 
@@ -222,18 +240,21 @@ static void test_all(const struct judged *judged, const struct gd_observation *s
     for (int i = 0; i < condition->param_count; i++) {
         const struct gd_condition_param *param = &condition->param[i];
         struct gd_comparison_of test = {param->statistic, param->op, judged->value[i]};
-        if (!tests(judged, i))
+        if (!tests(judged, i)) {
             continue;
+        }
         unsigned why = 0;
         ret->param[i].hit = holds(&test, param->two_sided, seen, &ret->param[i].actual_value, &why);
         hit |= ret->param[i].hit;
-        if (why)
+        if (why) {
             ret->param[i].actual_value = NAN;
+        }
         known |= !why;
         error |= why;
     }
-    if (known && error == GD_HIT_NO_FIGURE)
+    if (known && error == GD_HIT_NO_FIGURE) {
         error = 0;
+    }
     ret->outcome = hit ? GD_IS_HIT : error ? GD_NOT_CHECKED : GD_NO_HIT;
     ret->error = hit ? 0 : error;
 }
@@ -249,8 +270,9 @@ static void never_came(const struct judged *judged, const struct gd_observation 
 
     for (int i = 0; i < judged->condition->param_count; i++) {
         const struct gd_condition_param *param = &judged->condition->param[i];
-        if (!tests(judged, i))
+        if (!tests(judged, i)) {
             continue;
+        }
         ret->param[i].actual_value = age;
         ret->param[i].hit = gd_compare(age, param->op, judged->value[i]);
         hit |= ret->param[i].hit;
@@ -264,7 +286,7 @@ void gd_condition_judge(const struct gd_condition *condition,
 {
     struct judged judged;
 
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     complete(condition, values, count, &judged);
     list_params(&judged, ret);
     if (!seen->stats) {
@@ -280,14 +302,16 @@ void gd_condition_judge(const struct gd_condition *condition,
         ret->error = forbidden(condition, needs_of(&judged), seen);
     }
     ret->outcome = GD_NOT_CHECKED;
-    if (!ret->error)
+    if (!ret->error) {
         test_all(&judged, seen, ret);
+    }
 }
 
 static void add_param(struct gd_verdict *verdict, const char *name, double actual, double set)
 {
-    if (verdict->param_count == GD_MAX_HIT_PARAMS)
+    if (verdict->param_count == GD_MAX_HIT_PARAMS) {
         return;
+    }
     struct gd_hit_param *param = &verdict->param[verdict->param_count++];
     put_name(param, name);
     param->actual_value = actual;
@@ -309,28 +333,34 @@ static void list_figures(const struct gd_expr *expr, const struct gd_observation
 
     for (size_t i = 0; i < figures && i < GD_MAX_HIT_PARAMS; i++) {
         double set = NAN;
-        for (size_t j = 0; j < tested; j++)
-            if (test[j].statistic == figure[i] && isnan(set))
+        for (size_t j = 0; j < tested; j++) {
+            if (test[j].statistic == figure[i] && isnan(set)) {
                 set = test[j].value;
-        if (gd_statistic_value(figure[i], seen, &value, &error))
+            }
+        }
+        if (gd_statistic_value(figure[i], seen, &value, &error)) {
             add_param(ret, gd_statistic_name(figure[i]), value, set);
+        }
     }
-    for (size_t i = 0; i < names && i < GD_MAX_HIT_PARAMS; i++)
-        if (seen->scalar && seen->scalar(seen->scalar_ctx, name[i], &value))
+    for (size_t i = 0; i < names && i < GD_MAX_HIT_PARAMS; i++) {
+        if (seen->scalar && seen->scalar(seen->scalar_ctx, name[i], &value)) {
             add_param(ret, name[i], value, NAN);
+        }
+    }
 }
 
 void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observation *seen,
                              struct gd_verdict *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     switch (gd_expr_evaluate(expr, seen, &ret->error)) {
     case GD_TRUE: ret->outcome = GD_IS_HIT; break;
     case GD_FALSE: ret->outcome = GD_NO_HIT; break;
     case GD_UNKNOWN: ret->outcome = GD_NOT_CHECKED; break;
     }
-    if (ret->outcome != GD_NO_HIT) /* most often: then nobody looks */
+    if (ret->outcome != GD_NO_HIT) { /* most often: then nobody looks */
         list_figures(expr, seen, ret);
+    }
 }
 
 void gd_hit_error_text(unsigned error, char *ret, size_t size)
@@ -356,11 +386,13 @@ void gd_hit_error_text(unsigned error, char *ret, size_t size)
     };
     size_t len = 0;
 
-    if (size)
+    if (size) {
         ret[0] = '\0';
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (!(error & words[i].bit) || len >= size)
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        if (!(error & words[i].bit) || len >= size) {
             continue;
+        }
         int wrote = snprintf(ret + len, size - len, "%s%s", len ? ", " : "", words[i].text);
         len += wrote > 0 ? (size_t)wrote : 0;
     }

@@ -590,4 +590,4 @@ const struct gd_condition gd_condition_table[] = {
      PARAMS(plateau)},
 };
 
-const size_t gd_condition_total = sizeof gd_condition_table / sizeof *gd_condition_table;
+const size_t gd_condition_total = sizeof(gd_condition_table) / sizeof(*gd_condition_table);

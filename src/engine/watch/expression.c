@@ -39,13 +39,14 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct parser *pars
     va_list args;
 
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     gd_fail(parser->err, GD_EINVAL, "expression '%.*s%s', column %zu: %s",
             (int)(parser->end < 120 ? parser->end : 120), parser->text,
             parser->end > 120 ? "..." : "", at + 1, what);
-    if (parser->err)
+    if (parser->err) {
         parser->err->offset = at;
+    }
     return GD_EINVAL;
 }
 
@@ -53,8 +54,9 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct parser *pars
 
 static void skip_blanks(struct parser *parser)
 {
-    while (parser->at < parser->end && isspace((unsigned char)parser->text[parser->at]))
+    while (parser->at < parser->end && isspace((unsigned char)parser->text[parser->at])) {
         parser->at++;
+    }
 }
 
 /* The next character behind blanks; '\0' at the end. */
@@ -74,8 +76,9 @@ static size_t word_length(const struct parser *parser, size_t at)
 {
     size_t len = 0;
 
-    while (at + len < parser->end && is_word(parser->text[at + len], len == 0))
+    while (at + len < parser->end && is_word(parser->text[at + len], len == 0)) {
         len++;
+    }
     return len;
 }
 
@@ -84,10 +87,12 @@ static bool take(struct parser *parser, const char *sign)
     size_t len = strlen(sign);
 
     skip_blanks(parser);
-    if (parser->end - parser->at < len || memcmp(parser->text + parser->at, sign, len) != 0)
+    if (parser->end - parser->at < len || memcmp(parser->text + parser->at, sign, len) != 0) {
         return false;
-    if (is_word(sign[0], true) && word_length(parser, parser->at) != len)
+    }
+    if (is_word(sign[0], true) && word_length(parser, parser->at) != len) {
         return false; /* the beginning of a longer word */
+    }
     parser->at += len;
     return true;
 }
@@ -105,13 +110,15 @@ static int emit(struct parser *parser, struct op op)
         return GD_OK;
     }
     parser->waiting += 1 - operands;
-    if (parser->waiting > DEPTH_MAX)
+    if (parser->waiting > DEPTH_MAX) {
         return fault(parser, parser->at, "this is nested deeper than %d levels", DEPTH_MAX);
+    }
     if (expr->count == expr->cap) {
         size_t cap = expr->cap ? expr->cap * 2 : 16;
-        struct op *grown = realloc(expr->op, cap * sizeof *grown);
-        if (!grown)
+        struct op *grown = realloc(expr->op, cap * sizeof(*grown));
+        if (!grown) {
             return gd_fail(parser->err, GD_ENOMEM, "out of memory for an expression");
+        }
         expr->op = grown;
         expr->cap = cap;
     }
@@ -128,18 +135,20 @@ static int emit_code(struct parser *parser, enum code code)
 
 static int emit_name(struct parser *parser, const char *name, size_t len, bool previous)
 {
-    char text[NAME_LONGEST + sizeof PREVIOUS + 1];
+    char text[NAME_LONGEST + sizeof(PREVIOUS) + 1];
     char *copy;
     int rc;
 
-    snprintf(text, sizeof text, "%s%.*s%s", previous ? PREVIOUS : "", (int)len, name,
+    snprintf(text, sizeof(text), "%s%.*s%s", previous ? PREVIOUS : "", (int)len, name,
              previous ? ")" : "");
     copy = strdup(text);
-    if (!copy)
+    if (!copy) {
         return gd_fail(parser->err, GD_ENOMEM, "out of memory for an expression");
+    }
     rc = emit(parser, (struct op){.code = OP_NAMED, .name = copy});
-    if (rc)
+    if (rc != GD_OK) {
         free(copy);
+    }
     return rc;
 }
 
@@ -147,15 +156,17 @@ static int emit_name(struct parser *parser, const char *name, size_t len, bool p
 
 static int enter(struct parser *parser)
 {
-    if (++parser->level > DEPTH_MAX)
+    if (++parser->level > DEPTH_MAX) {
         return fault(parser, parser->at, "this is nested deeper than %d levels", DEPTH_MAX);
+    }
     return GD_OK;
 }
 
 static int close_paren(struct parser *parser, size_t open)
 {
-    if (take(parser, ")"))
+    if (take(parser, ")")) {
         return GD_OK;
+    }
     return fault(parser, open, "this \"(\" is not closed%s",
                  parser->at < parser->end ? " before what follows" : "");
 }
@@ -166,31 +177,40 @@ static int parse_number(struct parser *parser)
     size_t from = parser->at, at = from, digits = 0;
     char copy[64];
 
-    for (; at < parser->end && isdigit((unsigned char)text[at]); at++)
+    for (; at < parser->end && isdigit((unsigned char)text[at]); at++) {
         digits++;
-    if (at < parser->end && text[at] == '.')
-        for (at++; at < parser->end && isdigit((unsigned char)text[at]); at++)
+    }
+    if (at < parser->end && text[at] == '.') {
+        for (at++; at < parser->end && isdigit((unsigned char)text[at]); at++) {
             digits++;
+        }
+    }
     if (at < parser->end && (text[at] == 'e' || text[at] == 'E')) {
         size_t power = at + 1;
-        if (power < parser->end && (text[power] == '+' || text[power] == '-'))
+        if (power < parser->end && (text[power] == '+' || text[power] == '-')) {
             power++;
+        }
         size_t first = power;
-        while (power < parser->end && isdigit((unsigned char)text[power]))
+        while (power < parser->end && isdigit((unsigned char)text[power])) {
             power++;
-        if (power == first)
+        }
+        if (power == first) {
             return fault(parser, at, "an exponent wants digits, as in 1e-6");
+        }
         at = power;
     }
-    if (!digits || (at < parser->end && is_word(text[at], false)))
+    if (!digits || (at < parser->end && is_word(text[at], false))) {
         return fault(parser, from, "this is not a number");
-    if (at - from >= sizeof copy)
+    }
+    if (at - from >= sizeof(copy)) {
         return fault(parser, from, "this number has too many digits");
+    }
     memcpy(copy, text + from, at - from);
     copy[at - from] = '\0';
     double number = strtod(copy, NULL);
-    if (isinf(number))
+    if (isinf(number)) {
         return fault(parser, from, "this number is too large: infinite is \"infinity\"");
+    }
     parser->at = at;
     return emit(parser, (struct op){.code = OP_NUMBER, .number = number});
 }
@@ -200,18 +220,24 @@ static bool take_of(struct parser *parser, char of[16])
 {
     size_t at = parser->at, len = 0;
 
-    while (at < parser->end && isspace((unsigned char)parser->text[at]))
+    while (at < parser->end && isspace((unsigned char)parser->text[at])) {
         at++;
-    if (at == parser->end || parser->text[at] != '(')
+    }
+    if (at == parser->end || parser->text[at] != '(') {
         return false;
-    for (at++; at < parser->end && parser->text[at] != ')' && len < 15; at++)
-        if (!isspace((unsigned char)parser->text[at]))
+    }
+    for (at++; at < parser->end && parser->text[at] != ')' && len < 15; at++) {
+        if (!isspace((unsigned char)parser->text[at])) {
             of[len++] = parser->text[at];
+        }
+    }
     of[len] = '\0';
-    if (at == parser->end || parser->text[at] != ')')
+    if (at == parser->end || parser->text[at] != ')') {
         return false;
-    if (strcmp(of, "cur") != 0 && strcmp(of, "prev") != 0 && strcmp(of, "cur-prev") != 0)
+    }
+    if (strcmp(of, "cur") != 0 && strcmp(of, "prev") != 0 && strcmp(of, "cur-prev") != 0) {
         return false;
+    }
     parser->at = at + 1;
     return true;
 }
@@ -223,8 +249,9 @@ static int unknown_of(const struct parser *parser, size_t at, const char *name, 
 
     for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
         const char *known = gd_statistic_name((enum gd_statistic)i);
-        if (strchr(known, '(') && len < sizeof all)
-            len += (size_t)snprintf(all + len, sizeof all - len, " %s", known);
+        if (strchr(known, '(') && len < sizeof(all)) {
+            len += (size_t)snprintf(all + len, sizeof(all) - len, " %s", known);
+        }
     }
     return fault(parser, at, "there is no %s(%s); against the step before there are%s", name, of,
                  all);
@@ -232,10 +259,11 @@ static int unknown_of(const struct parser *parser, size_t at, const char *name, 
 
 static int emit_figure(struct parser *parser, size_t at, enum gd_statistic figure)
 {
-    if (gd_statistic_needs(figure) & GD_NEED_RANGE)
+    if (gd_statistic_needs(figure) & GD_NEED_RANGE) {
         return fault(parser, at,
                      "%s needs a range, which an expression has not: watch TR, AR or FC for it",
                      gd_statistic_name(figure));
+    }
     return emit(parser, (struct op){.code = OP_FIGURE, .figure = figure});
 }
 
@@ -243,11 +271,14 @@ static int unknown_word(const struct parser *parser, size_t at, const char *word
 {
     const char *nearest = NULL;
 
-    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL && !nearest; i++)
-        if (gd_similar_slip(word, gd_statistic_name((enum gd_statistic)i)))
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL && !nearest; i++) {
+        if (gd_similar_slip(word, gd_statistic_name((enum gd_statistic)i))) {
             nearest = gd_statistic_name((enum gd_statistic)i);
-    if (!nearest)
+        }
+    }
+    if (!nearest) {
         return GD_OK;
+    }
     return fault(parser, at,
                  "there is no figure \"%s\"; did you mean \"%s\"? A number of the training by that "
                  "name goes in double quotes",
@@ -259,18 +290,20 @@ static int parse_arguments(struct parser *parser, enum code code)
     size_t open = parser->at;
     int rc = enter(parser);
 
-    if (!rc && take(parser, "("))
+    if (rc == GD_OK && take(parser, "(")) {
         rc = parse_or(parser);
-    if (!rc && code >= OP_ADD) {
+    }
+    if (rc == GD_OK && code >= OP_ADD) {
         rc = take(parser, ",") ? parse_or(parser)
                                : fault(parser, parser->at,
                                        "min and max want two numbers: "
                                        "min(a, b)");
     }
-    if (!rc)
+    if (rc == GD_OK) {
         rc = close_paren(parser, open);
+    }
     parser->level--;
-    return rc ? rc : emit_code(parser, code);
+    return rc != GD_OK ? rc : emit_code(parser, code);
 }
 
 static bool find_function(const char *word, enum code *ret)
@@ -281,7 +314,7 @@ static bool find_function(const char *word, enum code *ret)
     } functions[] = {{"abs", OP_ABS}, {"sqrt", OP_SQRT}, {"log", OP_LOG}, {"log10", OP_LOG10},
                      {"exp", OP_EXP}, {"min", OP_MIN},   {"max", OP_MAX}};
 
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
         if (strcmp(functions[i].name, word) == 0) {
             *ret = functions[i].code;
             return true;
@@ -294,9 +327,11 @@ static bool is_keyword(const char *word)
 {
     static const char *const keywords[] = {"cur", "prev", "or", "and", "not"};
 
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (strcmp(keywords[i], word) == 0)
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++) {
+        if (strcmp(keywords[i], word) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -307,10 +342,12 @@ static int take_quoted(struct parser *parser, size_t *from, size_t *len)
     const char *end = memchr(parser->text + *from, '"', parser->end - *from);
     *len = end ? (size_t)(end - parser->text) - *from : 0;
 
-    if (!end)
+    if (!end) {
         return fault(parser, *from - 1, "a '\"' is not closed");
-    if (!*len || *len > NAME_LONGEST)
+    }
+    if (!*len || *len > NAME_LONGEST) {
         return fault(parser, *from - 1, "a name has 1 to %d letters", NAME_LONGEST);
+    }
     parser->at = *from + *len + 1;
     return GD_OK;
 }
@@ -324,17 +361,19 @@ static int parse_previous(struct parser *parser)
     take(parser, "(");
     if (look(parser) == '"') {
         rc = take_quoted(parser, &at, &len);
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
+        }
     } else {
         at = parser->at;
         len = word_length(parser, at);
-        if (!len || len > NAME_LONGEST)
+        if (!len || len > NAME_LONGEST) {
             return fault(parser, at, "prev wants the name of a number of the training: prev(lr)");
+        }
         parser->at += len;
     }
     rc = close_paren(parser, open);
-    return rc ? rc : emit_name(parser, parser->text + at, len, true);
+    return rc != GD_OK ? rc : emit_name(parser, parser->text + at, len, true);
 }
 
 static int parse_word(struct parser *parser)
@@ -343,8 +382,9 @@ static int parse_word(struct parser *parser)
     char word[NAME_LONGEST + 1], of[16] = "";
     enum code function;
 
-    if (len > NAME_LONGEST)
+    if (len > NAME_LONGEST) {
         return fault(parser, at, "this name is longer than %d letters", NAME_LONGEST);
+    }
     memcpy(word, parser->text + at, len);
     word[len] = '\0';
     parser->at += len;
@@ -352,29 +392,36 @@ static int parse_word(struct parser *parser)
         enum gd_statistic figure = gd_statistic_find(word, of);
         return figure ? emit_figure(parser, at, figure) : unknown_of(parser, at, word, of);
     }
-    if (find_function(word, &function) && look(parser) == '(')
+    if (find_function(word, &function) && look(parser) == '(') {
         return parse_arguments(parser, function);
-    if (strcmp(word, "prev") == 0 && look(parser) == '(')
+    }
+    if (strcmp(word, "prev") == 0 && look(parser) == '(') {
         return parse_previous(parser);
+    }
     enum gd_statistic figure = gd_statistic_find(word, "");
-    if (look(parser) == '(')
+    if (look(parser) == '(') {
         return fault(parser, parser->at,
                      figure ? "%s may be of cur, prev or cur-prev only" : "there is no function %s",
                      word);
-    if (figure)
+    }
+    if (figure) {
         return emit_figure(parser, at, figure);
-    if (strcmp(word, "infinity") == 0)
+    }
+    if (strcmp(word, "infinity") == 0) {
         return emit(parser, (struct op){.code = OP_NUMBER, .number = INFINITY});
-    if (strcmp(word, "step") == 0)
+    }
+    if (strcmp(word, "step") == 0) {
         return emit_code(parser, OP_STEP);
-    if (is_keyword(word))
+    }
+    if (is_keyword(word)) {
         return fault(parser, at,
                      *word == 'c' || *word == 'p'
                          ? "%s stands behind a figure, as in abs_mean(cur-prev)"
                          : "a figure or a number is missing before \"%s\"",
                      word);
+    }
     int rc = unknown_word(parser, at, word);
-    return rc ? rc : emit_name(parser, word, len, false);
+    return rc != GD_OK ? rc : emit_name(parser, word, len, false);
 }
 
 static int parse_atom(struct parser *parser)
@@ -382,24 +429,28 @@ static int parse_atom(struct parser *parser)
     char c = look(parser);
     size_t at = parser->at;
 
-    if (isdigit((unsigned char)c) || c == '.')
+    if (isdigit((unsigned char)c) || c == '.') {
         return parse_number(parser);
-    if (is_word(c, true))
+    }
+    if (is_word(c, true)) {
         return parse_word(parser);
+    }
     if (c == '"') {
         size_t len;
         int rc = take_quoted(parser, &at, &len);
-        return rc ? rc : emit_name(parser, parser->text + at, len, false);
+        return rc != GD_OK ? rc : emit_name(parser, parser->text + at, len, false);
     }
     if (take(parser, "(")) {
         int rc = enter(parser);
-        if (!rc)
+        if (rc == GD_OK) {
             rc = parse_or(parser);
+        }
         parser->level--;
-        return rc ? rc : close_paren(parser, at);
+        return rc != GD_OK ? rc : close_paren(parser, at);
     }
-    if (c == '\0')
+    if (c == '\0') {
         return fault(parser, at, "a figure or a number is missing at the end");
+    }
     return fault(parser, at, "a figure or a number is missing before '%c'",
                  isprint((unsigned char)c) ? c : '?');
 }
@@ -408,24 +459,27 @@ static int parse_atom(struct parser *parser)
 
 static int parse_unary(struct parser *parser)
 {
-    if (!take(parser, "-"))
+    if (!take(parser, "-")) {
         return parse_atom(parser);
+    }
     int rc = enter(parser);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = parse_unary(parser);
+    }
     parser->level--;
-    return rc ? rc : emit_code(parser, OP_NEGATE);
+    return rc != GD_OK ? rc : emit_code(parser, OP_NEGATE);
 }
 
 static int parse_product(struct parser *parser)
 {
     int rc = parse_unary(parser);
 
-    while (!rc && (look(parser) == '*' || look(parser) == '/')) {
+    while (rc == GD_OK && (look(parser) == '*' || look(parser) == '/')) {
         enum code code = parser->text[parser->at++] == '*' ? OP_MULTIPLY : OP_DIVIDE;
         rc = parse_unary(parser);
-        if (!rc)
+        if (rc == GD_OK) {
             rc = emit_code(parser, code);
+        }
     }
     return rc;
 }
@@ -434,11 +488,12 @@ static int parse_sum(struct parser *parser)
 {
     int rc = parse_product(parser);
 
-    while (!rc && (look(parser) == '+' || look(parser) == '-')) {
+    while (rc == GD_OK && (look(parser) == '+' || look(parser) == '-')) {
         enum code code = parser->text[parser->at++] == '+' ? OP_ADD : OP_SUBTRACT;
         rc = parse_product(parser);
-        if (!rc)
+        if (rc == GD_OK) {
             rc = emit_code(parser, code);
+        }
     }
     return rc;
 }
@@ -451,7 +506,7 @@ static bool take_comparison(struct parser *parser, enum gd_comparison *ret)
     } signs[] = {{">=", GD_CMP_GE}, {"<=", GD_CMP_LE}, {"==", GD_CMP_EQ},
                  {"!=", GD_CMP_NE}, {">", GD_CMP_GT},  {"<", GD_CMP_LT}};
 
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+    for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
         if (take(parser, signs[i].sign)) {
             *ret = signs[i].compare;
             return true;
@@ -465,43 +520,51 @@ static int parse_compare(struct parser *parser)
     enum gd_comparison compare;
     int rc = parse_sum(parser);
 
-    if (rc || !take_comparison(parser, &compare))
+    if (rc != GD_OK || !take_comparison(parser, &compare)) {
         return rc;
+    }
     rc = parse_sum(parser);
     size_t at = parser->at;
-    if (!rc)
+    if (rc == GD_OK) {
         rc = emit(parser, (struct op){.code = OP_COMPARE, .compare = compare});
-    if (!rc && take_comparison(parser, &compare))
+    }
+    if (rc == GD_OK && take_comparison(parser, &compare)) {
         return fault(parser, at, "comparisons do not chain: write a < b && b < c");
+    }
     return rc;
 }
 
 static bool take_not(struct parser *parser)
 {
-    if (look(parser) == '!' && parser->at + 1 < parser->end && parser->text[parser->at + 1] == '=')
+    if (look(parser) == '!' && parser->at + 1 < parser->end &&
+        parser->text[parser->at + 1] == '=') {
         return false;
+    }
     return take(parser, "!") || take(parser, "not");
 }
 
 static int parse_not(struct parser *parser)
 {
-    if (!take_not(parser))
+    if (!take_not(parser)) {
         return parse_compare(parser);
+    }
     int rc = enter(parser);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = parse_not(parser);
+    }
     parser->level--;
-    return rc ? rc : emit_code(parser, OP_NOT);
+    return rc != GD_OK ? rc : emit_code(parser, OP_NOT);
 }
 
 static int parse_and(struct parser *parser)
 {
     int rc = parse_not(parser);
 
-    while (!rc && (take(parser, "&&") || take(parser, "and"))) {
+    while (rc == GD_OK && (take(parser, "&&") || take(parser, "and"))) {
         rc = parse_not(parser);
-        if (!rc)
+        if (rc == GD_OK) {
             rc = emit_code(parser, OP_AND);
+        }
     }
     return rc;
 }
@@ -510,10 +573,11 @@ static int parse_or(struct parser *parser)
 {
     int rc = parse_and(parser);
 
-    while (!rc && (take(parser, "||") || take(parser, "or"))) {
+    while (rc == GD_OK && (take(parser, "||") || take(parser, "or"))) {
         rc = parse_and(parser);
-        if (!rc)
+        if (rc == GD_OK) {
             rc = emit_code(parser, OP_OR);
+        }
     }
     return rc;
 }
@@ -521,16 +585,20 @@ static int parse_or(struct parser *parser)
 static int parse_all(struct parser *parser)
 {
     int rc = parse_or(parser);
-    char c = rc ? '\0' : look(parser);
+    char c = rc != GD_OK ? '\0' : look(parser);
 
-    if (rc || c == '\0')
+    if (rc != GD_OK || c == '\0') {
         return rc;
-    if (c == '=')
+    }
+    if (c == '=') {
         return fault(parser, parser->at, "equal is ==");
-    if (c == '&' || c == '|')
+    }
+    if (c == '&' || c == '|') {
         return fault(parser, parser->at, "and is &&, or is ||");
-    if (c == ')')
+    }
+    if (c == ')') {
         return fault(parser, parser->at, "this \")\" closes nothing");
+    }
     return fault(parser, parser->at, "an operator is missing: && || < <= > >= == != + - * /");
 }
 
@@ -539,26 +607,30 @@ int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err)
     struct parser parser = {.text = text, .end = strlen(text), .err = err};
     int rc = GD_OK;
 
-    while (parser.end && isspace((unsigned char)text[parser.end - 1]))
+    while (parser.end && isspace((unsigned char)text[parser.end - 1])) {
         parser.end--;
+    }
     skip_blanks(&parser);
     if (parser.end - parser.at > TEXT_MAX) {
         gd_fail(err, GD_EINVAL, "an expression has at most %d characters, this one %zu", TEXT_MAX,
                 parser.end - parser.at);
-        if (err)
+        if (err) {
             err->offset = TEXT_MAX;
+        }
         return GD_EINVAL;
     }
-    struct gd_expr *expr = calloc(1, sizeof *expr);
-    if (expr)
+    struct gd_expr *expr = calloc(1, sizeof(*expr));
+    if (expr) {
         expr->text = strndup(text + parser.at, parser.end - parser.at);
-    if (!expr || !expr->text)
+    }
+    if (!expr || !expr->text) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for an expression");
-    if (!rc) {
+    }
+    if (rc == GD_OK) {
         parser.expr = expr;
         rc = parse_all(&parser);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         gd_expr_destroy(expr);
         return rc;
     }
@@ -568,11 +640,14 @@ int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err)
 
 void gd_expr_destroy(struct gd_expr *expr)
 {
-    if (!expr)
+    if (!expr) {
         return;
-    for (size_t i = 0; i < expr->count; i++)
-        if (expr->op[i].code == OP_NAMED)
+    }
+    for (size_t i = 0; i < expr->count; i++) {
+        if (expr->op[i].code == OP_NAMED) {
             free((char *)expr->op[i].name);
+        }
+    }
     free(expr->op);
     free(expr->text);
     free(expr);
@@ -589,9 +664,11 @@ unsigned gd_expr_needs(const struct gd_expr *expr)
 {
     unsigned needs = 0;
 
-    for (size_t i = 0; i < expr->count; i++)
-        if (expr->op[i].code == OP_FIGURE)
+    for (size_t i = 0; i < expr->count; i++) {
+        if (expr->op[i].code == OP_FIGURE) {
             needs |= gd_statistic_needs(expr->op[i].figure);
+        }
+    }
     return needs;
 }
 
@@ -606,11 +683,13 @@ size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_
     size_t count = 0;
 
     for (size_t i = 0; i < expr->count; i++) {
-        if (expr->op[i].code != OP_FIGURE || seen[expr->op[i].figure])
+        if (expr->op[i].code != OP_FIGURE || seen[expr->op[i].figure]) {
             continue;
+        }
         seen[expr->op[i].figure] = true;
-        if (count < max)
+        if (count < max) {
             ret[count] = expr->op[i].figure;
+        }
         count++;
     }
     return count;
@@ -622,12 +701,15 @@ size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max)
 
     for (size_t i = 0; i < expr->count; i++) {
         bool again = expr->op[i].code != OP_NAMED;
-        for (size_t j = 0; j < i && !again; j++)
+        for (size_t j = 0; j < i && !again; j++) {
             again = expr->op[j].code == OP_NAMED && strcmp(expr->op[j].name, expr->op[i].name) == 0;
-        if (again)
+        }
+        if (again) {
             continue;
-        if (count < max)
+        }
+        if (count < max) {
             ret[count] = expr->op[i].name;
+        }
         count++;
     }
     return count;
@@ -635,12 +717,14 @@ size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max)
 
 bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER])
 {
-    size_t len = strlen(name), before = sizeof PREVIOUS - 1;
+    size_t len = strlen(name), before = sizeof(PREVIOUS) - 1;
 
-    if (strncmp(name, PREVIOUS, before) != 0 || name[len - 1] != ')')
+    if (strncmp(name, PREVIOUS, before) != 0 || name[len - 1] != ')') {
         return false;
-    if (number)
+    }
+    if (number) {
         snprintf(number, GD_EXPR_NUMBER, "%.*s", (int)(len - before - 1), name + before);
+    }
     return true;
 }
 
@@ -687,11 +771,13 @@ size_t gd_expr_simple(const struct gd_expr *expr, struct gd_comparison_of *ret, 
     for (size_t i = 0, used; i < expr->count; i += used) {
         struct gd_comparison_of found;
         used = 1;
-        if (expr->op[i].code == OP_OR)
+        if (expr->op[i].code == OP_OR) {
             continue;
+        }
         used = comparison_at(expr, i, &found);
-        if (!used || count == max)
+        if (!used || count == max) {
             return 0;
+        }
         ret[count++] = found;
     }
     return count;

@@ -58,18 +58,19 @@ static struct value operand(const struct op *op, const struct gd_observation *se
 {
     struct value value = {0, 0, false};
 
-    if (op->code == OP_FIGURE)
+    if (op->code == OP_FIGURE) {
         value.at_least = !gd_statistic_value(op->figure, seen, &value.number, &value.error) &&
                          gd_statistic_at_least(op->figure, seen, &value.number);
-    else if (op->code == OP_STEP)
+    } else if (op->code == OP_STEP) {
         value.number = (double)seen->step;
-    else if (op->code == OP_NUMBER)
+    } else if (op->code == OP_NUMBER) {
         value.number = op->number;
-    else if (!seen->scalar || !seen->scalar(seen->scalar_ctx, op->name, &value.number))
+    } else if (!seen->scalar || !seen->scalar(seen->scalar_ctx, op->name, &value.number)) {
         value.error =
             gd_expr_previous(op->name, NULL) ? GD_HIT_NO_PREVIOUS : (unsigned)GD_HIT_NO_VALUE;
-    else if (isnan(value.number))
+    } else if (isnan(value.number)) {
         value.error = GD_HIT_NAN; /* a loss that is NaN */
+    }
     return value.error ? value : known(value.number);
 }
 
@@ -82,8 +83,9 @@ static struct value truth_of(struct value value)
 /* One operand that decides is enough: false for "and", true for "or". */
 static struct value logic(struct value a, struct value b, bool decides)
 {
-    if ((!a.error && (a.number != 0) == decides) || (!b.error && (b.number != 0) == decides))
+    if ((!a.error && (a.number != 0) == decides) || (!b.error && (b.number != 0) == decides)) {
         return known(decides);
+    }
     return a.error | b.error ? (struct value){0, a.error | b.error, false} : known(!decides);
 }
 
@@ -94,8 +96,9 @@ static bool compare_bounds(enum gd_comparison compare, struct value a, struct va
         [GD_CMP_GT] = GD_CMP_LT, [GD_CMP_GE] = GD_CMP_LE, [GD_CMP_LT] = GD_CMP_GT,
         [GD_CMP_LE] = GD_CMP_GE, [GD_CMP_EQ] = GD_CMP_EQ, [GD_CMP_NE] = GD_CMP_NE};
 
-    if (a.at_least && !b.error)
+    if (a.at_least && !b.error) {
         return gd_compare_at_least(a.number, compare, b.number, ret);
+    }
     return b.at_least && !a.error && gd_compare_at_least(b.number, turned[compare], a.number, ret);
 }
 
@@ -103,18 +106,24 @@ static struct value apply(const struct op *op, struct value a, struct value b)
 {
     bool truth;
 
-    if (op->code == OP_AND || op->code == OP_OR)
+    if (op->code == OP_AND || op->code == OP_OR) {
         return logic(truth_of(a), truth_of(b), op->code == OP_OR);
-    if (op->code == OP_COMPARE && compare_bounds(op->compare, a, b, &truth))
+    }
+    if (op->code == OP_COMPARE && compare_bounds(op->compare, a, b, &truth)) {
         return known(truth);
-    if (op->code == OP_NOT)
+    }
+    if (op->code == OP_NOT) {
         a = truth_of(a);
-    if (a.error | b.error)
+    }
+    if (a.error | b.error) {
         return (struct value){0, a.error | b.error, false};
-    if (op->code == OP_NOT)
+    }
+    if (op->code == OP_NOT) {
         return known(a.number == 0);
-    if (op->code == OP_COMPARE)
+    }
+    if (op->code == OP_COMPARE) {
         return known(gd_compare(a.number, op->compare, b.number));
+    }
     return known(calculate(op->code, a.number, b.number));
 }
 
@@ -137,7 +146,8 @@ enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_obser
     }
     stack[0] = truth_of(stack[0]);
     *error = stack[0].error;
-    if (stack[0].error)
+    if (stack[0].error) {
         return GD_UNKNOWN;
+    }
     return stack[0].number != 0 ? GD_TRUE : GD_FALSE;
 }

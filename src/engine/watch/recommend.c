@@ -140,9 +140,10 @@ static const struct entry own[] = {
 
 static const struct entry *entry_at(const struct gd_session *session, size_t index)
 {
-    if (session->target && (session->target->capabilities & GD_CAN_WATCH_REMOTE))
-        return index < sizeof mindinsight / sizeof *mindinsight ? &mindinsight[index] : NULL;
-    return index < sizeof own / sizeof *own ? &own[index] : NULL;
+    if (session->target && (session->target->capabilities & GD_CAN_WATCH_REMOTE)) {
+        return index < sizeof(mindinsight) / sizeof(*mindinsight) ? &mindinsight[index] : NULL;
+    }
+    return index < sizeof(own) / sizeof(*own) ? &own[index] : NULL;
 }
 
 bool gd_watch_can(struct gd_session *session, const struct gd_condition *condition)
@@ -161,12 +162,15 @@ static size_t count_nodes(struct gd_session *session, const char *where)
     struct gd_watchpoint watch = {.enabled = true};
     gd_node_id *nodes = NULL;
     size_t count = 0;
-    if (strcmp(where, LOSS) == 0)
+    if (strcmp(where, LOSS) == 0) {
         return 1;
-    if (gd_selector_parse(where, &watch.selector, NULL))
+    }
+    if (gd_selector_parse(where, &watch.selector, NULL) != GD_OK) {
         return 0;
-    if (gd_watchpoint_nodes(&watch, session, &nodes, &count, NULL))
+    }
+    if (gd_watchpoint_nodes(&watch, session, &nodes, &count, NULL) != GD_OK) {
         count = 0;
+    }
     free(nodes);
     gd_selector_destroy(watch.selector);
     return count;
@@ -189,13 +193,15 @@ bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_re
                                        .guard = entry->guard,
                                        .steps = entry->steps,
                                        .value_count = entry->value_count};
-        memcpy(it.values, entry->value, sizeof entry->value);
-        if (gd_condition_find(entry->condition, &it.condition, NULL) ||
-            !gd_watch_can(session, it.condition))
+        memcpy(it.values, entry->value, sizeof(entry->value));
+        if (gd_condition_find(entry->condition, &it.condition, NULL) != GD_OK ||
+            !gd_watch_can(session, it.condition)) {
             continue;
+        }
         it.nodes = count_nodes(session, it.where);
-        if ((!it.nodes && !is_to_come(session)) || index-- > 0)
+        if ((!it.nodes && !is_to_come(session)) || index-- > 0) {
             continue;
+        }
         *ret = it;
         return true;
     }

@@ -32,25 +32,28 @@ void excluded_free(struct gd_debugger *debugger)
 int gd_exclude_add(struct gd_debugger *debugger, const char *where, struct gd_err *err)
 {
     struct gd_exclude **end = &debugger->excludes;
-    for (; *end; end = &(*end)->next)
-        if (strcmp((*end)->where, where) == 0)
+    for (; *end; end = &(*end)->next) {
+        if (strcmp((*end)->where, where) == 0) {
             return GD_OK;
-    struct gd_exclude *exclude = calloc(1, sizeof *exclude);
+        }
+    }
+    struct gd_exclude *exclude = calloc(1, sizeof(*exclude));
     if (!exclude || !(exclude->where = strdup(where))) {
         free(exclude);
         return gd_fail(err, GD_ENOMEM, "out of memory for an excluded node");
     }
     int rc = gd_selector_parse(where, &exclude->selector, err);
     struct gd_session *current = debugger->current;
-    if (!rc && current && current->graph_generation && !gd_session_grows(current)) {
+    if (rc == GD_OK && current && current->graph_generation && !gd_session_grows(current)) {
         gd_node_id *nodes = NULL;
         size_t count = 0;
         rc = gd_selector_resolve(exclude->selector, current->graph, &nodes, &count, err);
-        if (!rc && !count)
+        if (rc == GD_OK && !count) {
             rc = gd_fail(err, GD_ENOTFOUND, "%.200s covers no node of the graph", where);
+        }
         free(nodes);
     }
-    if (rc) {
+    if (rc != GD_OK) {
         destroy(exclude);
         return rc;
     }
@@ -62,11 +65,13 @@ int gd_exclude_add(struct gd_debugger *debugger, const char *where, struct gd_er
 int gd_exclude_delete(struct gd_debugger *debugger, const char *where, struct gd_err *err)
 {
     struct gd_exclude **link = &debugger->excludes;
-    while (*link && strcmp((*link)->where, where) != 0)
+    while (*link && strcmp((*link)->where, where) != 0) {
         link = &(*link)->next;
+    }
     struct gd_exclude *exclude = *link;
-    if (!exclude)
+    if (!exclude) {
         return gd_fail(err, GD_ENOTFOUND, "'%.200s' is not excluded", where);
+    }
     *link = exclude->next;
     destroy(exclude);
     gd_watchpoints_apply(debugger);
@@ -76,8 +81,9 @@ int gd_exclude_delete(struct gd_debugger *debugger, const char *where, struct gd
 const char *gd_exclude_at(const struct gd_debugger *debugger, size_t index)
 {
     const struct gd_exclude *exclude = debugger->excludes;
-    while (exclude && index-- > 0)
+    while (exclude && index-- > 0) {
         exclude = exclude->next;
+    }
     return exclude ? exclude->where : NULL;
 }
 
@@ -86,11 +92,13 @@ int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigne
 {
     size_t size = (size_t)gd_graph_node_limit(graph) / 8 + 1;
     *ret = NULL;
-    if (!debugger->excludes)
+    if (!debugger->excludes) {
         return GD_OK;
+    }
     unsigned char *bits = calloc(size, 1);
-    if (!bits)
+    if (!bits) {
         return gd_fail(err, GD_ENOMEM, "out of memory for excluded nodes");
+    }
     for (const struct gd_exclude *e = debugger->excludes; e; e = e->next) {
         gd_node_id *nodes = NULL;
         size_t count = 0;
@@ -99,8 +107,10 @@ int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigne
             free(bits);
             return rc;
         }
-        for (size_t i = 0; !rc && i < count; i++) /* others may come with the next graph */
+        for (size_t i = 0; rc == GD_OK && i < count;
+             i++) { /* others may come with the next graph */
             bits[nodes[i] / 8] |= (unsigned char)(1U << (nodes[i] % 8));
+        }
         free(nodes);
     }
     *ret = bits;

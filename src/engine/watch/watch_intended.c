@@ -20,9 +20,11 @@ static const char *const hands_on[] = {
 
 static bool is_one_of(const char *type, const char *const *list, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcasecmp(type, list[i]) == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (strcasecmp(type, list[i]) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -51,15 +53,20 @@ static unsigned char signs_of(const struct gd_stats *stats)
 static bool was_filled(const struct gd_watching *w, gd_node_id node, int depth)
 {
     struct gd_node_info info;
-    if (depth > MOST_BEFORE || !gd_graph_node(w->session->graph, node, &info))
+    if (depth > MOST_BEFORE || !gd_graph_node(w->session->graph, node, &info)) {
         return false;
-    if (gd_node_attr(&info, "fill"))
+    }
+    if (gd_node_attr(&info, "fill")) {
         return true;
-    if (!is_one_of(info.type, hands_on, sizeof hands_on / sizeof *hands_on))
+    }
+    if (!is_one_of(info.type, hands_on, sizeof(hands_on) / sizeof(*hands_on))) {
         return false;
-    for (uint32_t i = 0; i < info.input_count; i++)
-        if (!info.inputs[i].control && was_filled(w, info.inputs[i].node, depth + 1))
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        if (!info.inputs[i].control && was_filled(w, info.inputs[i].node, depth + 1)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -70,18 +77,22 @@ static bool edge_is_intended(const struct gd_watching *w, const struct gd_node_i
 {
     struct gd_node_info from;
     size_t index = watching_tensor(w, edge->node, edge->slot, NULL);
-    if (edge->control || !gd_graph_node(w->session->graph, edge->node, &from))
+    if (edge->control || !gd_graph_node(w->session->graph, edge->node, &from)) {
         return false;
+    }
     if (index != SIZE_MAX && w->tensors[index].intended_step &&
         (!(signs & ~w->tensors[index].intended_signs) ||
-         is_one_of(to->type, turns, sizeof turns / sizeof *turns)))
+         is_one_of(to->type, turns, sizeof(turns) / sizeof(*turns)))) {
         return true;
+    }
     /* Values that last are judged when the step is over, after those that were made of them. */
-    bool hands = is_one_of(to->type, hands_on, sizeof hands_on / sizeof *hands_on);
-    if (strcasecmp(from.type, "Buffer") == 0)
+    bool hands = is_one_of(to->type, hands_on, sizeof(hands_on) / sizeof(*hands_on));
+    if (strcasecmp(from.type, "Buffer") == 0) {
         return hands;
-    if (index == SIZE_MAX && gd_node_attr(&from, "fill"))
+    }
+    if (index == SIZE_MAX && gd_node_attr(&from, "fill")) {
         return true;
+    }
     return hands && (index == SIZE_MAX || !w->tensors[index].intended_step) && !(signs & 1) &&
            was_filled(w, edge->node, 0);
 }
@@ -93,29 +104,37 @@ static bool is_intended(const struct gd_watching *w, const struct watch_tensor *
     struct gd_node_info info;
     if (stats->nan || !(stats->pos_inf || stats->neg_inf) || tensor->node == GD_NO_NODE ||
         !gd_graph_node(w->session->graph, tensor->node, &info) || info.kind == GD_NODE_GRADIENT ||
-        info.kind == GD_NODE_WEIGHT)
+        info.kind == GD_NODE_WEIGHT) {
         return false;
-    if (gd_node_attr(&info, "fill"))
+    }
+    if (gd_node_attr(&info, "fill")) {
         return true;
-    if (comes_from_outside(&info))
+    }
+    if (comes_from_outside(&info)) {
         return looks_like_mask(stats) || (!stats->pos_inf && strcasecmp(info.type, "Buffer") == 0);
-    if (stats->count < 2) /* a loss: a mask has done harm */
+    }
+    if (stats->count < 2) { /* a loss: a mask has done harm */
         return false;
-    for (uint32_t i = 0; i < info.input_count; i++)
-        if (edge_is_intended(w, &info, &info.inputs[i], signs_of(stats)))
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        if (edge_is_intended(w, &info, &info.inputs[i], signs_of(stats))) {
             return true;
+        }
+    }
     return false;
 }
 
 bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
                           const struct watch_part *part, const struct gd_observation *seen)
 {
-    if (!is_intended(w, tensor, seen))
+    if (!is_intended(w, tensor, seen)) {
         return false;
+    }
     for (uint32_t i = 0; i < part->serve_count; i++) {
         const struct watch_cover *cover = &w->covers[tensor->set->cover[part->serve[i].which]];
-        if (!cover->watch || !cover->wants.nonfinite)
+        if (!cover->watch || !cover->wants.nonfinite) {
             continue;
+        }
         cover->watch->intended += tensor->intended_step != seen->step;
         cover->watch->intended_tensors += tensor->intended_step == 0;
     }

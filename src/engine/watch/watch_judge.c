@@ -31,8 +31,9 @@ static bool number_of(void *ctx, const char *name, double *ret)
     bool previous = gd_expr_previous(name, number);
     for (int i = 0; i < numbers->session->scalar_count; i++) {
         const struct gd_scalar *scalar = &numbers->session->scalar[i];
-        if (strcmp(scalar->name, previous ? number : name) != 0)
+        if (strcmp(scalar->name, previous ? number : name) != 0) {
             continue;
+        }
         bool of_this_step = scalar->step >= numbers->step; /* else nothing came since */
         *ret = previous && of_this_step ? scalar->before : scalar->value;
         return !previous || !of_this_step || scalar->has_before;
@@ -42,19 +43,21 @@ static bool number_of(void *ctx, const char *name, double *ret)
 
 void watching_number_stats(double value, struct gd_stats *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     ret->count = 1;
     ret->min = INFINITY;
     ret->max = -INFINITY;
-    if (isnan(value))
+    if (isnan(value)) {
         ret->nan = 1;
+    }
     ret->pos_inf = isinf(value) && value > 0;
     ret->neg_inf = isinf(value) && value < 0;
     ret->zero = value == 0;
     ret->neg_zero = value == 0 && signbit(value);
     ret->denormal = fpclassify(value) == FP_SUBNORMAL;
-    if (!isfinite(value))
+    if (!isfinite(value)) {
         return;
+    }
     ret->positive = value > 0;
     ret->negative = value < 0;
     ret->min = ret->max = ret->mean = value;
@@ -67,10 +70,11 @@ void watching_number_stats(double value, struct gd_stats *ret)
 static void fill_params(struct gd_hit *hit, const struct gd_verdict *verdict)
 {
     int count = verdict->param_count;
-    if (count < 0 || count > GD_MAX_HIT_PARAMS)
+    if (count < 0 || count > GD_MAX_HIT_PARAMS) {
         count = 0;
+    }
     hit->param_count = count;
-    memcpy(hit->param, verdict->param, (size_t)count * sizeof *hit->param);
+    memcpy(hit->param, verdict->param, (size_t)count * sizeof(*hit->param));
 }
 
 static void fill_place(const struct watch_judging *judging, const struct watch_cover *cover,
@@ -85,23 +89,24 @@ static void fill_place(const struct watch_judging *judging, const struct watch_c
         name =
             place->scalar ? place->scalar : gd_graph_name(judging->w->session->graph, place->node);
     }
-    snprintf(hit->node_name, sizeof hit->node_name, "%s", name);
+    snprintf(hit->node_name, sizeof(hit->node_name), "%s", name);
 }
 
 static void say_why(struct watch_judging *judging, const struct gd_watchpoint *watch,
                     const struct gd_hit *hit)
 {
     char what[64];
-    if (!judging->why || !judging->size || judging->stop)
+    if (!judging->why || !judging->size || judging->stop) {
         return;
-    snprintf(what, sizeof what, "%.60s",
+    }
+    snprintf(what, sizeof(what), "%.60s",
              watch->event       ? watch->event
              : watch->condition ? watch->condition->abbr
                                 : gd_expr_text(watch->expr));
-    if (hit->node == GD_NO_NODE)
+    if (hit->node == GD_NO_NODE) {
         snprintf(judging->why, judging->size, "%s %d (%s) on %s",
                  watch->event ? "catchpoint" : "watchpoint", watch->number, what, hit->node_name);
-    else {
+    } else {
         char slot[16];
         gd_graph_slot_name(judging->w->session->graph, hit->node, hit->slot, slot);
         snprintf(judging->why, judging->size, "watchpoint %d (%s) on %s:%s", watch->number, what,
@@ -115,14 +120,16 @@ static void report(struct watch_judging *judging, struct watch_cover *cover,
     struct gd_session *session = judging->w->session;
     struct gd_watchpoint *watch = cover->watch;
     struct gd_hit hit;
-    memset(&hit, 0, sizeof hit);
+    memset(&hit, 0, sizeof(hit));
     hit.watchpoint = watch->number;
     hit.kind = watch->condition;
     hit.condition = watch->condition ? watch->condition->wire : GD_WIRE_OWN;
-    if (watch->expr)
-        snprintf(hit.expression, sizeof hit.expression, "%s", gd_expr_text(watch->expr));
-    if (watch->event)
-        snprintf(hit.event, sizeof hit.event, "%s", watch->event);
+    if (watch->expr) {
+        snprintf(hit.expression, sizeof(hit.expression), "%s", gd_expr_text(watch->expr));
+    }
+    if (watch->event) {
+        snprintf(hit.event, sizeof(hit.event), "%s", watch->event);
+    }
     hit.step = judging->step;
     hit.stop_sequence = judging->stop_sequence;
     hit.error = verdict->outcome == GD_NOT_CHECKED ? verdict->error : 0;
@@ -134,8 +141,9 @@ static void report(struct watch_judging *judging, struct watch_cover *cover,
     if (stops) {
         say_why(judging, watch, &hit);
         judging->stop = true;
-        if (watch->temporary)
+        if (watch->temporary) {
             watch->spent = true;
+        }
     }
     judging->hits += !hit.error;
     gd_session_on_hit(session, &hit);
@@ -148,8 +156,9 @@ static void report(struct watch_judging *judging, struct watch_cover *cover,
 static bool is_no_fault(const struct gd_watchpoint *watch, unsigned error)
 {
     bool named = watch->selector && gd_selector_has_name(watch->selector);
-    if (watch->label && error == GD_HIT_NO_HISTORY)
+    if (watch->label && error == GD_HIT_NO_HISTORY) {
         return true; /* nobody asked for it by name, and a first step has none */
+    }
     return error == GD_HIT_NOT_RUN || (error == GD_HIT_GONE && !named);
 }
 
@@ -165,8 +174,9 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
     }
     cover->watch->unclear++;
     cover->watch->unclear_errors |= verdict->error;
-    if (memory->told == verdict->error && !judging->recheck)
+    if (memory->told == verdict->error && !judging->recheck) {
         return;
+    }
     memory->told = verdict->error;
     report(judging, cover, place, verdict);
 }
@@ -176,10 +186,11 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
 static void judge_both(const struct gd_watchpoint *watch, const struct gd_observation *seen,
                        enum gd_truth allowed, struct gd_verdict *ret)
 {
-    if (watch->condition)
+    if (watch->condition) {
         gd_condition_judge(watch->condition, watch->values, watch->value_count, seen, ret);
-    else
+    } else {
         gd_condition_judge_expr(watch->expr, seen, ret);
+    }
     if (allowed == GD_UNKNOWN && ret->outcome == GD_IS_HIT) {
         ret->outcome = GD_NOT_CHECKED;
         ret->error = GD_HIT_GUARD_UNKNOWN;
@@ -192,8 +203,9 @@ static bool held_long_enough(const struct watch_judging *judging, const struct g
                              struct watch_memory *memory)
 {
     bool again = judging->recheck || (memory->held && memory->held_step == judging->step);
-    if (watch->steps <= 1)
+    if (watch->steps <= 1) {
         return true;
+    }
     if (!again) {
         bool follows = memory->held && memory->held_step == judging->step - 1;
         memory->held = follows ? memory->held + (memory->held < watch->steps) : 1;
@@ -208,15 +220,18 @@ void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cov
 {
     struct gd_watchpoint *watch = cover->watch;
     struct gd_verdict verdict;
-    memset(&verdict, 0, sizeof verdict);
+    memset(&verdict, 0, sizeof(verdict));
     enum gd_truth allowed = GD_TRUE;
     unsigned error = 0;
-    if (!watch || watch->spent)
+    if (!watch || watch->spent) {
         return;
-    if (watch->guard)
+    }
+    if (watch->guard) {
         allowed = gd_expr_evaluate(watch->guard, seen, &error);
-    if (allowed == GD_FALSE)
+    }
+    if (allowed == GD_FALSE) {
         return;
+    }
     watch->checks++;
     judge_both(watch, seen, allowed, &verdict);
     if (verdict.outcome == GD_NOT_CHECKED) {
@@ -225,8 +240,9 @@ void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cov
     }
     memory->told = 0;
     if (verdict.outcome != GD_IS_HIT || !held_long_enough(judging, watch, memory) ||
-        (memory->hit_step == judging->step && !judging->recheck))
+        (memory->hit_step == judging->step && !judging->recheck)) {
         return;
+    }
     memory->hit_step = judging->step;
     watch->hits++;
     if (watch->ignore) {
@@ -268,8 +284,9 @@ static void join_counts(struct gd_stats *sum, const struct gd_stats *more)
     sum->denormal += more->denormal;
     sum->units += more->units;
     sum->dead_units += more->dead_units;
-    for (int i = 0; i < GD_MAX_RANGES; i++)
+    for (int i = 0; i < GD_MAX_RANGES; i++) {
         sum->in_range[i] += more->in_range[i];
+    }
     sum->range_count = more->range_count;
 }
 
@@ -320,13 +337,14 @@ static void judge_sum(struct watch_judging *judging, struct watch_cover *cover)
     seen.scalar = number_of;
     seen.scalar_ctx = &numbers;
     watching_judge_cover(judging, cover, NULL, &cover->memory, &seen);
-    if (sum->with_stats && !judging->recheck)
+    if (sum->with_stats && !judging->recheck) {
         gd_series_add(&sum->series, &sum->stats, judging->step);
+    }
 }
 
 static void restart_sum(struct watch_sum *sum, int64_t step)
 {
-    memset(&sum->stats, 0, sizeof sum->stats);
+    memset(&sum->stats, 0, sizeof(sum->stats));
     sum->step = step;
     sum->seen = sum->with_stats = 0;
     sum->error = 0;
@@ -336,41 +354,49 @@ static void add_to_sum(struct watch_judging *judging, struct watch_cover *cover,
                        const struct gd_observation *seen)
 {
     struct watch_sum *sum = &cover->sum;
-    if (sum->step != judging->step)
+    if (sum->step != judging->step) {
         restart_sum(sum, judging->step);
+    }
     sum->seen++;
     if (seen->stats) {
         join_stats(&sum->stats, seen->stats);
         sum->with_stats++;
     }
     sum->error |= seen->error;
-    if (!judging->recheck && sum->seen == sum->expected)
+    if (!judging->recheck && sum->seen == sum->expected) {
         judge_sum(judging, cover);
+    }
 }
 
 void watching_sums_begin(struct gd_watching *w)
 {
-    for (size_t i = 0; i < w->cover_count; i++)
+    for (size_t i = 0; i < w->cover_count; i++) {
         restart_sum(&w->covers[i].sum, INT64_MIN);
+    }
 }
 
 void watching_sums_end(struct watch_judging *judging)
 {
-    for (size_t i = 0; i < judging->w->cover_count; i++)
-        if (judging->w->covers[i].sum.seen)
+    for (size_t i = 0; i < judging->w->cover_count; i++) {
+        if (judging->w->covers[i].sum.seen) {
             judge_sum(judging, &judging->w->covers[i]);
+        }
+    }
     watching_sums_begin(judging->w);
 }
 
 void gd_watch_forget(struct gd_session *session)
 {
     struct gd_watching *w = session->watching;
-    if (!w)
+    if (!w) {
         return;
-    for (size_t i = 0; i < w->memory_count; i++)
+    }
+    for (size_t i = 0; i < w->memory_count; i++) {
         w->memory[i] = (struct watch_memory){.hit_step = INT64_MIN};
-    for (size_t i = 0; i < w->series_count; i++)
+    }
+    for (size_t i = 0; i < w->series_count; i++) {
         w->series[i] = (struct gd_series){.seen = 0};
+    }
     for (size_t i = 0; i < w->cover_count; i++) {
         w->covers[i].memory = (struct watch_memory){.hit_step = INT64_MIN};
         w->covers[i].sum.series = (struct gd_series){.seen = 0};
@@ -384,8 +410,9 @@ static void judge_open_sums(struct watch_judging *judging)
     for (size_t i = 0; i < judging->w->cover_count; i++) {
         struct watch_cover *cover = &judging->w->covers[i];
         if (cover->sum.step == judging->step && cover->sum.seen &&
-            cover->sum.seen < cover->sum.expected)
+            cover->sum.seen < cover->sum.expected) {
             judge_sum(judging, cover);
+        }
     }
 }
 
@@ -398,13 +425,15 @@ static void judge_serve(struct watch_judging *judging, size_t tensor,
     const struct watch_tensor *t = &w->tensors[tensor];
     struct watch_cover *cover = &w->covers[t->set->cover[serve->which]];
     seen->range = serve->range;
-    if (!cover->watch)
+    if (!cover->watch) {
         return;
-    if (cover->watch->condition && cover->watch->condition->aggregate)
+    }
+    if (cover->watch->condition && cover->watch->condition->aggregate) {
         add_to_sum(judging, cover, seen);
-    else
+    } else {
         watching_judge_cover(judging, cover, &(struct watch_place){t->node, t->slot, t->scalar},
                              &w->memory[t->memory + serve->which], seen);
+    }
 }
 
 /* Of a tensor that is not finite throughout, where that is normal, there is nothing to judge; sums
@@ -415,17 +444,20 @@ static void count_for_sums(struct watch_judging *judging, const struct watch_set
     const struct gd_observation nothing = {.value_step = -1};
     for (uint32_t i = 0; i < part->serve_count; i++) {
         struct watch_cover *cover = &judging->w->covers[set->cover[part->serve[i].which]];
-        if (cover->watch && cover->watch->condition && cover->watch->condition->aggregate)
+        if (cover->watch && cover->watch->condition && cover->watch->condition->aggregate) {
             add_to_sum(judging, cover, &nothing);
+        }
     }
 }
 
 static bool wants_series(const struct gd_watching *w, const struct watch_set *set,
                          const struct watch_part *part)
 {
-    for (uint32_t i = 0; i < part->serve_count; i++)
-        if (w->covers[set->cover[part->serve[i].which]].wants.want.needs & GD_NEED_SERIES)
+    for (uint32_t i = 0; i < part->serve_count; i++) {
+        if (w->covers[set->cover[part->serve[i].which]].wants.want.needs & GD_NEED_SERIES) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -449,10 +481,12 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
         }
         seen->stats = &finite;
     }
-    for (uint32_t i = 0; i < part->serve_count; i++)
+    for (uint32_t i = 0; i < part->serve_count; i++) {
         judge_serve(judging, tensor, &part->serve[i], seen);
-    if (seen->series && stats && !judging->recheck && wants_series(w, t->set, part))
+    }
+    if (seen->series && stats && !judging->recheck && wants_series(w, t->set, part)) {
         gd_series_add(&w->series[t->series], seen->stats, judging->step);
+    }
     seen->scalar_ctx = NULL;
     seen->stats = stats;
 }
@@ -469,12 +503,15 @@ struct sorted {
 static int compare_sorted(const void *a, const void *b)
 {
     const struct sorted *x = a, *y = b;
-    if (x->order != y->order)
+    if (x->order != y->order) {
         return x->order < y->order ? -1 : 1;
-    if (x->node != y->node)
+    }
+    if (x->node != y->node) {
         return x->node < y->node ? -1 : 1;
-    if (x->slot != y->slot)
+    }
+    if (x->slot != y->slot) {
         return x->slot < y->slot ? -1 : 1;
+    }
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
@@ -483,15 +520,17 @@ static int compare_sorted(const void *a, const void *b)
 static struct sorted *sort_values(const struct gd_session *session,
                                   const struct gd_watch_value *values, size_t count)
 {
-    struct sorted *sorted = count > 1 ? malloc(count * sizeof *sorted) : NULL;
+    struct sorted *sorted = count > 1 ? malloc(count * sizeof(*sorted)) : NULL;
     for (size_t i = 0; sorted && i < count; i++) {
         uint32_t order = UINT32_MAX; /* scalars, last */
-        if (values[i].node != GD_NO_NODE)
+        if (values[i].node != GD_NO_NODE) {
             order = gd_graph_order(session->graph, values[i].node) + 1; /* GD_NO_ORDER: 0 */
+        }
         sorted[i] = (struct sorted){order, values[i].node, values[i].slot, (uint32_t)i};
     }
-    if (sorted)
-        qsort(sorted, count, sizeof *sorted, compare_sorted);
+    if (sorted) {
+        qsort(sorted, count, sizeof(*sorted), compare_sorted);
+    }
     return sorted;
 }
 
@@ -500,8 +539,9 @@ static void judge_value(struct watch_judging *judging, const struct gd_watch_val
     struct gd_watching *w = judging->w;
     const struct watch_plan *plan = watching_plan(w, value->plan);
     size_t index = plan ? watching_item(plan, value->node, value->slot, value->scalar) : SIZE_MAX;
-    if (index == SIZE_MAX)
+    if (index == SIZE_MAX) {
         return; /* of a plan that was replaced meanwhile */
+    }
     struct gd_observation seen = {.stats = value->stats,
                                   .error = value->error,
                                   .dtype = value->dtype,
@@ -515,19 +555,24 @@ bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watc
 {
     struct watch_judging judging = {
         .w = session->watching, .step = moment->step, .why = why, .size = size};
-    if (why && size)
+    if (why && size) {
         why[0] = '\0';
+    }
     session_reach(session, moment->step);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         gd_session_history_add(session, &values[i], moment->step);
-    if (!judging.w || moment->record)
+    }
+    if (!judging.w || moment->record) {
         return false;
+    }
     struct sorted *sorted = sort_values(session, values, count);
     judging.w->judging++;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         judge_value(&judging, &values[sorted ? sorted[i].index : i]);
-    if (moment->complete)
+    }
+    if (moment->complete) {
         judge_open_sums(&judging);
+    }
     watching_end_judging(judging.w);
     free(sorted);
     return judging.stop;
@@ -551,8 +596,9 @@ static void judge_scalar(struct watch_judging *judging, struct watch_cover *cove
     watching_number_stats(scalar->value, &stats);
     watching_judge_cover(judging, cover, &(struct watch_place){GD_NO_NODE, 0, cover->scalar},
                          &cover->memory, &seen);
-    if (!judging->recheck)
+    if (!judging->recheck) {
         gd_series_add(&cover->sum.series, &stats, judging->step);
+    }
 }
 
 /* In a recheck those that a plan watches, too: there is no plan's report to wait for. */
@@ -563,8 +609,9 @@ void watching_judge_number(struct watch_judging *judging, const struct gd_scalar
         struct watch_cover *cover = &w->covers[i];
         bool ours = cover->mode == WATCH_MODE_SCALAR ||
                     (judging->recheck && cover->mode == WATCH_MODE_PLAN);
-        if (ours && cover->scalar && strcmp(cover->scalar, scalar->name) == 0)
+        if (ours && cover->scalar && strcmp(cover->scalar, scalar->name) == 0) {
             judge_scalar(judging, cover, scalar);
+        }
     }
 }
 
@@ -575,6 +622,7 @@ void watching_on_scalar(struct gd_watching *w, const struct gd_scalar *scalar)
     w->judging++;
     watching_judge_number(&judging, scalar);
     watching_end_judging(w);
-    if (judging.stop && session->target && session->state == GD_RUNNING)
+    if (judging.stop && session->target && session->state == GD_RUNNING) {
         gd_target_interrupt(session->target, NULL);
+    }
 }

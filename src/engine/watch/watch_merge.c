@@ -11,8 +11,9 @@
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    }
     return hash;
 }
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -49,16 +50,20 @@ static bool same_recipe(const struct watch_recipe *recipe, const struct draft *d
     if (recipe->against_previous != draft->against_previous ||
         recipe->dead_steps != draft->dead_steps || recipe->trigger_count != count ||
         a->rtol != b->rtol || a->atol != b->atol || a->equal_nan != b->equal_nan ||
-        a->range_count != b->range_count)
+        a->range_count != b->range_count) {
         return false;
-    for (int i = 0; i < a->range_count; i++)
-        if (a->range[i].lo != b->range[i].lo || a->range[i].hi != b->range[i].hi)
+    }
+    for (int i = 0; i < a->range_count; i++) {
+        if (a->range[i].lo != b->range[i].lo || a->range[i].hi != b->range[i].hi) {
             return false;
+        }
+    }
     for (size_t i = 0; i < count; i++) {
         const struct gd_watch_trigger *x = &recipe->trigger[i], *y = &draft->trigger[i];
         if (x->range != y->range || x->test.statistic != y->test.statistic ||
-            x->test.op != y->test.op || x->test.value != y->test.value)
+            x->test.op != y->test.op || x->test.value != y->test.value) {
             return false;
+        }
     }
     return true;
 }
@@ -66,14 +71,16 @@ static bool same_recipe(const struct watch_recipe *recipe, const struct draft *d
 static uint64_t hash_recipe(const struct draft *draft, size_t triggers)
 {
     uint64_t hash = HASH_START;
-    hash = hash_bytes(hash, &draft->against_previous, sizeof draft->against_previous);
-    hash = hash_bytes(hash, &draft->dead_steps, sizeof draft->dead_steps);
-    hash = hash_bytes(hash, &draft->options.rtol, sizeof draft->options.rtol);
-    hash = hash_bytes(hash, &draft->options.range_count, sizeof draft->options.range_count);
-    for (int i = 0; i < draft->options.range_count; i++)
-        hash = hash_bytes(hash, &draft->options.range[i], sizeof draft->options.range[i]);
-    for (size_t i = 0; i < triggers; i++)
+    hash = hash_bytes(hash, &draft->against_previous, sizeof(draft->against_previous));
+    hash = hash_bytes(hash, &draft->dead_steps, sizeof(draft->dead_steps));
+    hash = hash_bytes(hash, &draft->options.rtol, sizeof(draft->options.rtol));
+    hash = hash_bytes(hash, &draft->options.range_count, sizeof(draft->options.range_count));
+    for (int i = 0; i < draft->options.range_count; i++) {
+        hash = hash_bytes(hash, &draft->options.range[i], sizeof(draft->options.range[i]));
+    }
+    for (size_t i = 0; i < triggers; i++) {
         hash = hash_bytes(hash, &draft->trigger[i].test.value, sizeof(double));
+    }
     return hash;
 }
 
@@ -82,19 +89,23 @@ static const struct watch_recipe *recipe_of(struct gd_watching *w, const struct 
     size_t count = draft->always ? 0 : draft->trigger_count;
     uint64_t hash = hash_recipe(draft, count);
     struct watch_recipe **bucket = &w->recipes[hash % WATCH_BUCKETS];
-    for (struct watch_recipe *r = *bucket; r; r = r->next)
-        if (r->hash == hash && same_recipe(r, draft, count))
+    for (struct watch_recipe *r = *bucket; r; r = r->next) {
+        if (r->hash == hash && same_recipe(r, draft, count)) {
             return r;
-    struct watch_recipe *recipe = calloc(1, sizeof *recipe + count * sizeof *draft->trigger);
-    if (!recipe)
+        }
+    }
+    struct watch_recipe *recipe = calloc(1, sizeof(*recipe) + count * sizeof(*draft->trigger));
+    if (!recipe) {
         return NULL;
+    }
     recipe->hash = hash;
     recipe->options = draft->options;
     recipe->against_previous = draft->against_previous;
     recipe->dead_steps = draft->dead_steps;
     recipe->trigger_count = count;
-    if (count)
-        memcpy(recipe->trigger, draft->trigger, count * sizeof *draft->trigger);
+    if (count) {
+        memcpy(recipe->trigger, draft->trigger, count * sizeof(*draft->trigger));
+    }
     recipe->next = *bucket;
     *bucket = recipe;
     return recipe;
@@ -116,9 +127,11 @@ void watching_clear_recipes(struct watch_recipe **recipes)
 
 static int range_in(const struct draft *draft, const struct gd_range *range)
 {
-    for (int i = 0; i < draft->options.range_count; i++)
-        if (draft->options.range[i].lo == range->lo && draft->options.range[i].hi == range->hi)
+    for (int i = 0; i < draft->options.range_count; i++) {
+        if (draft->options.range[i].lo == range->lo && draft->options.range[i].hi == range->hi) {
             return i;
+        }
+    }
     return -1;
 }
 
@@ -126,10 +139,13 @@ static bool fits(const struct draft *draft, const struct gd_condition_want *want
 {
     if ((want->needs & GD_NEED_TOLERANCE) && draft->tolerance &&
         (draft->options.rtol != want->rtol || draft->options.atol != want->atol ||
-         draft->options.equal_nan != want->equal_nan))
+         draft->options.equal_nan != want->equal_nan)) {
         return false;
-    if ((want->needs & GD_NEED_UNITS) && draft->dead_steps && draft->dead_steps != want->dead_steps)
+    }
+    if ((want->needs & GD_NEED_UNITS) && draft->dead_steps &&
+        draft->dead_steps != want->dead_steps) {
         return false;
+    }
     return !(want->needs & GD_NEED_RANGE) || draft->options.range_count < GD_MAX_RANGES ||
            range_in(draft, &want->range) >= 0;
 }
@@ -139,15 +155,18 @@ static struct draft *draft_for(struct draft **drafts, bool exact,
 {
     uint32_t layer = 0;
     for (; *drafts; drafts = &(*drafts)->next) {
-        if ((*drafts)->exact != exact)
+        if ((*drafts)->exact != exact) {
             continue;
-        if (fits(*drafts, want))
+        }
+        if (fits(*drafts, want)) {
             return *drafts;
+        }
         layer++;
     }
-    struct draft *draft = calloc(1, sizeof *draft);
-    if (!draft)
+    struct draft *draft = calloc(1, sizeof(*draft));
+    if (!draft) {
         return NULL;
+    }
     draft->exact = exact;
     draft->layer = layer;
     draft->options.rtol = GD_RTOL;
@@ -162,13 +181,15 @@ static bool add_draft_trigger(struct draft *draft, const struct gd_comparison_of
     for (size_t i = 0; i < draft->trigger_count; i++) {
         const struct gd_watch_trigger *t = &draft->trigger[i];
         if (t->test.statistic == test->statistic && t->test.op == test->op &&
-            t->test.value == test->value && t->range == trigger.range)
+            t->test.value == test->value && t->range == trigger.range) {
             return true;
+        }
     }
     struct gd_watch_trigger *grown =
-        realloc(draft->trigger, (draft->trigger_count + 1) * sizeof *grown);
-    if (!grown)
+        realloc(draft->trigger, (draft->trigger_count + 1) * sizeof(*grown));
+    if (!grown) {
         return false;
+    }
     draft->trigger = grown;
     grown[draft->trigger_count++] = trigger;
     return true;
@@ -187,9 +208,10 @@ static bool join(struct draft *draft, uint32_t which, const struct watch_cover *
     const struct gd_condition_want *want = &wants->want;
     int range = -1;
     struct watch_serve *serve =
-        realloc(draft->serve, (draft->serve_count + 1) * sizeof *draft->serve);
-    if (!serve)
+        realloc(draft->serve, (draft->serve_count + 1) * sizeof(*draft->serve));
+    if (!serve) {
         return false;
+    }
     draft->serve = serve;
     if (want->needs & GD_NEED_RANGE) {
         range = range_in(draft, &want->range);
@@ -205,20 +227,25 @@ static bool join(struct draft *draft, uint32_t which, const struct watch_cover *
         draft->options.atol = want->atol;
         draft->options.equal_nan = want->equal_nan;
     }
-    if (want->needs & (GD_NEED_PREVIOUS | GD_NEED_TOLERANCE))
+    if (want->needs & (GD_NEED_PREVIOUS | GD_NEED_TOLERANCE)) {
         draft->against_previous = true;
-    if (want->needs & GD_NEED_UNITS)
+    }
+    if (want->needs & GD_NEED_UNITS) {
         draft->dead_steps = want->dead_steps;
-    if (cover->watch->action == GD_WATCH_STOP && stop_on_hit)
+    }
+    if (cover->watch->action == GD_WATCH_STOP && stop_on_hit) {
         draft->hold = true;
+    }
     draft->always = draft->always || wants->always;
     for (size_t i = 0; i < wants->trigger_count; i++) {
         const struct gd_comparison_of *test = &wants->trigger[i];
         if (excluded &&
-            (test->statistic == GD_STAT_NONFINITE || test->statistic == GD_STAT_UNPAIRED))
+            (test->statistic == GD_STAT_NONFINITE || test->statistic == GD_STAT_UNPAIRED)) {
             continue;
-        if (!add_draft_trigger(draft, test, of_range(test->statistic) ? range : -1))
+        }
+        if (!add_draft_trigger(draft, test, of_range(test->statistic) ? range : -1)) {
             return false;
+        }
     }
     return true;
 }
@@ -241,13 +268,15 @@ static bool join_all(struct gd_watching *w, const struct watch_set *set, struct 
     }
     for (uint32_t i = 0; i < set->cover_count; i++) {
         const struct watch_cover *cover = &w->covers[set->cover[i]];
-        if (is_left_out(set, cover))
+        if (is_left_out(set, cover)) {
             continue;
+        }
         bool exact = can_exact && any_exact && !cover->wants.step_end_only;
         struct draft *draft = draft_for(drafts, exact, &cover->wants.want);
         if (!draft ||
-            !join(draft, i, cover, set->excluded, session->debugger->settings.stop_on_hit))
+            !join(draft, i, cover, set->excluded, session->debugger->settings.stop_on_hit)) {
             return false;
+        }
     }
     return true;
 }
@@ -257,11 +286,13 @@ static bool join_all(struct gd_watching *w, const struct watch_set *set, struct 
 static bool finish_parts(struct gd_watching *w, struct watch_set *set, struct draft *drafts)
 {
     uint32_t count = 0;
-    for (const struct draft *d = drafts; d; d = d->next)
+    for (const struct draft *d = drafts; d; d = d->next) {
         count++;
-    set->part = calloc((size_t)count + 1, sizeof *set->part);
-    if (!set->part)
+    }
+    set->part = calloc((size_t)count + 1, sizeof(*set->part));
+    if (!set->part) {
         return false;
+    }
     for (struct draft *d = drafts; d; d = d->next) {
         struct watch_part *part = &set->part[set->part_count];
         *part = (struct watch_part){.exact = d->exact,
@@ -270,8 +301,9 @@ static bool finish_parts(struct gd_watching *w, struct watch_set *set, struct dr
                                     .recipe = recipe_of(w, d),
                                     .serve = d->serve,
                                     .serve_count = d->serve_count};
-        if (!part->recipe)
+        if (!part->recipe) {
             return false;
+        }
         d->serve = NULL;
         set->part_count++;
     }
@@ -280,8 +312,9 @@ static bool finish_parts(struct gd_watching *w, struct watch_set *set, struct dr
 
 static void free_set(struct watch_set *set)
 {
-    for (uint32_t i = 0; i < set->part_count; i++)
+    for (uint32_t i = 0; i < set->part_count; i++) {
         free(set->part[i].serve);
+    }
     free(set->part);
     free(set->cover);
     free(set);
@@ -303,18 +336,21 @@ static struct watch_set *make_set(struct gd_watching *w, const uint32_t *covers,
                                   bool executes, bool excluded)
 {
     struct draft *drafts = NULL;
-    struct watch_set *set = calloc(1, sizeof *set);
-    if (!set)
+    struct watch_set *set = calloc(1, sizeof(*set));
+    if (!set) {
         return NULL;
-    set->cover = malloc(((size_t)count + 1) * sizeof *covers);
+    }
+    set->cover = malloc(((size_t)count + 1) * sizeof(*covers));
     set->executes = executes;
     set->excluded = excluded;
     set->cover_count = count;
     if (set->cover) {
-        memcpy(set->cover, covers, count * sizeof *covers);
-        for (uint32_t i = 0; i < count; i++)
-            if (w->covers[covers[i]].wants.want.needs & GD_NEED_SERIES)
+        memcpy(set->cover, covers, count * sizeof(*covers));
+        for (uint32_t i = 0; i < count; i++) {
+            if (w->covers[covers[i]].wants.want.needs & GD_NEED_SERIES) {
                 set->series = true;
+            }
+        }
     }
     bool ok = set->cover && join_all(w, set, &drafts) && finish_parts(w, set, drafts);
     free_drafts(drafts);
@@ -328,17 +364,20 @@ static struct watch_set *make_set(struct gd_watching *w, const uint32_t *covers,
 const struct watch_set *watching_set(struct gd_watching *w, const uint32_t *covers, uint32_t count,
                                      bool executes, bool excluded)
 {
-    uint64_t hash = hash_bytes(HASH_START, covers, count * sizeof *covers);
-    hash = hash_bytes(hash, &executes, sizeof executes);
-    hash = hash_bytes(hash, &excluded, sizeof excluded);
+    uint64_t hash = hash_bytes(HASH_START, covers, count * sizeof(*covers));
+    hash = hash_bytes(hash, &executes, sizeof(executes));
+    hash = hash_bytes(hash, &excluded, sizeof(excluded));
     struct watch_set **bucket = &w->sets[hash % WATCH_BUCKETS];
-    for (struct watch_set *s = *bucket; s; s = s->next)
+    for (struct watch_set *s = *bucket; s; s = s->next) {
         if (s->hash == hash && s->executes == executes && s->excluded == excluded &&
-            s->cover_count == count && memcmp(s->cover, covers, count * sizeof *covers) == 0)
+            s->cover_count == count && memcmp(s->cover, covers, count * sizeof(*covers)) == 0) {
             return s;
+        }
+    }
     struct watch_set *set = make_set(w, covers, count, executes, excluded);
-    if (!set)
+    if (!set) {
         return NULL;
+    }
     set->hash = hash;
     set->next = *bucket;
     *bucket = set;

@@ -26,9 +26,10 @@ static bool add_tensor(struct build *b, gd_node_id node, uint32_t slot, const ch
                        const struct watch_set *set)
 {
     struct watch_tensor *grown =
-        gd_grow(b->tensors, b->tensor_count, &b->tensor_cap, sizeof *grown);
-    if (!grown)
+        gd_grow(b->tensors, b->tensor_count, &b->tensor_cap, sizeof(*grown));
+    if (!grown) {
         return false;
+    }
     b->tensors = grown;
     struct watch_tensor *tensor = &b->tensors[b->tensor_count++];
     *tensor = (struct watch_tensor){.node = node,
@@ -38,8 +39,9 @@ static bool add_tensor(struct build *b, gd_node_id node, uint32_t slot, const ch
                                     .memory = (uint32_t)b->memory_count,
                                     .series = UINT32_MAX};
     b->memory_count += set->cover_count;
-    if (set->series)
+    if (set->series) {
         tensor->series = (uint32_t)b->series_count++;
+    }
     return b->memory_count < UINT32_MAX && b->tensor_count < UINT32_MAX;
 }
 
@@ -55,18 +57,24 @@ static bool add_node(struct build *b, gd_node_id node)
     const uint32_t *sites = NULL;
     uint32_t count = watching_covers_of(w, node, &sites), planned = 0;
     struct gd_node_info info;
-    for (uint32_t i = 0; i < count; i++)
-        if (w->covers[sites[i]].mode == WATCH_MODE_PLAN)
+    for (uint32_t i = 0; i < count; i++) {
+        if (w->covers[sites[i]].mode == WATCH_MODE_PLAN) {
             b->covers[planned++] = sites[i];
-    if (!planned || !gd_graph_node(w->session->graph, node, &info))
+        }
+    }
+    if (!planned || !gd_graph_node(w->session->graph, node, &info)) {
         return true;
+    }
     const struct watch_set *set =
         watching_set(w, b->covers, planned, does_execute(&info), watching_is_excluded(w, node));
-    if (!set)
+    if (!set) {
         return false;
-    for (uint32_t slot = 0; slot < info.output_count; slot++)
-        if (watching_slot_ok(w->session, node, slot) && !add_tensor(b, node, slot, NULL, set))
+    }
+    for (uint32_t slot = 0; slot < info.output_count; slot++) {
+        if (watching_slot_ok(w->session, node, slot) && !add_tensor(b, node, slot, NULL, set)) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -76,12 +84,16 @@ static bool add_scalar(struct build *b, size_t from)
     struct gd_watching *w = b->w;
     const char *name = w->covers[from].scalar;
     uint32_t count = 0;
-    for (size_t i = 0; i < from; i++)
-        if (w->covers[i].mode == WATCH_MODE_PLAN && w->covers[i].scalar == name)
+    for (size_t i = 0; i < from; i++) {
+        if (w->covers[i].mode == WATCH_MODE_PLAN && w->covers[i].scalar == name) {
             return true;
-    for (size_t i = from; i < w->cover_count; i++)
-        if (w->covers[i].mode == WATCH_MODE_PLAN && w->covers[i].scalar == name)
+        }
+    }
+    for (size_t i = from; i < w->cover_count; i++) {
+        if (w->covers[i].mode == WATCH_MODE_PLAN && w->covers[i].scalar == name) {
             b->covers[count++] = (uint32_t)i;
+        }
+    }
     const struct watch_set *set = watching_set(w, b->covers, count, false, false);
     return set && add_tensor(b, GD_NO_NODE, 0, name, set);
 }
@@ -89,18 +101,24 @@ static bool add_scalar(struct build *b, size_t from)
 static bool add_tensors(struct build *b)
 {
     struct gd_watching *w = b->w;
-    b->covers = malloc((w->cover_count + 1) * sizeof *b->covers);
+    b->covers = malloc((w->cover_count + 1) * sizeof(*b->covers));
     w->sets = calloc(WATCH_BUCKETS, sizeof(struct watch_set *));
-    if (!w->recipes)
+    if (!w->recipes) {
         w->recipes = calloc(WATCH_BUCKETS, sizeof(struct watch_recipe *));
-    if (!b->covers || !w->sets || !w->recipes)
+    }
+    if (!b->covers || !w->sets || !w->recipes) {
         return false;
-    for (gd_node_id node = 0; node < w->node_limit; node++)
-        if (w->first[node + 1] != w->first[node] && !add_node(b, node))
+    }
+    for (gd_node_id node = 0; node < w->node_limit; node++) {
+        if (w->first[node + 1] != w->first[node] && !add_node(b, node)) {
             return false;
-    for (size_t i = 0; i < w->cover_count; i++)
-        if (w->covers[i].mode == WATCH_MODE_PLAN && w->covers[i].scalar && !add_scalar(b, i))
+        }
+    }
+    for (size_t i = 0; i < w->cover_count; i++) {
+        if (w->covers[i].mode == WATCH_MODE_PLAN && w->covers[i].scalar && !add_scalar(b, i)) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -108,10 +126,12 @@ static bool add_tensors(struct build *b)
 static int compare_keys(gd_node_id node_a, uint32_t slot_a, const char *scalar_a, gd_node_id node_b,
                         uint32_t slot_b, const char *scalar_b)
 {
-    if (scalar_a || scalar_b)
+    if (scalar_a || scalar_b) {
         return !scalar_a ? -1 : !scalar_b ? 1 : strcmp(scalar_a, scalar_b);
-    if (node_a != node_b)
+    }
+    if (node_a != node_b) {
         return node_a < node_b ? -1 : 1;
+    }
     return slot_a < slot_b ? -1 : slot_a > slot_b;
 }
 
@@ -129,10 +149,12 @@ static int sort_scalars(const void *a, const void *b)
 static void order_scalars(struct build *b)
 {
     size_t first = b->tensor_count;
-    while (first > 0 && b->tensors[first - 1].scalar)
+    while (first > 0 && b->tensors[first - 1].scalar) {
         first--;
-    if (b->tensor_count - first > 1)
-        qsort(b->tensors + first, b->tensor_count - first, sizeof *b->tensors, sort_scalars);
+    }
+    if (b->tensor_count - first > 1) {
+        qsort(b->tensors + first, b->tensor_count - first, sizeof(*b->tensors), sort_scalars);
+    }
 }
 
 /* ---- what was learned goes on -------------------------------------------------------------- */
@@ -154,22 +176,26 @@ static void carry_memory(const struct gd_watching *w, const struct carry *carry,
         for (uint32_t k = 0; k < from->set->cover_count; k++) {
             uint32_t before = from->set->cover[k];
             if (carry->old_number[before] == cover->number &&
-                carry->old_revision[before] == cover->revision)
+                carry->old_revision[before] == cover->revision) {
                 carry->memory[to->memory + i] = w->memory[from->memory + k];
+            }
         }
     }
-    if (to->series != UINT32_MAX && from->series != UINT32_MAX)
+    if (to->series != UINT32_MAX && from->series != UINT32_MAX) {
         carry->series[to->series] = w->series[from->series];
+    }
 }
 
 static void carry_all(const struct gd_watching *w, const struct build *b, const struct carry *carry)
 {
     size_t old = 0;
     for (size_t i = 0; i < b->tensor_count && old < w->tensor_count; i++) {
-        while (old < w->tensor_count && compare_tensors(&w->tensors[old], &b->tensors[i]) < 0)
+        while (old < w->tensor_count && compare_tensors(&w->tensors[old], &b->tensors[i]) < 0) {
             old++;
-        if (old < w->tensor_count && compare_tensors(&w->tensors[old], &b->tensors[i]) == 0)
+        }
+        if (old < w->tensor_count && compare_tensors(&w->tensors[old], &b->tensors[i]) == 0) {
             carry_memory(w, carry, &w->tensors[old], &b->tensors[i]);
+        }
     }
 }
 
@@ -185,15 +211,18 @@ static bool is_class(const struct watch_plan *plan, bool exact, bool hold, uint3
 static size_t room_of(const struct gd_watching *w, const struct watch_plan *plan)
 {
     size_t room = WATCH_PLAN_ITEMS, plans = 0;
-    if (!w->growing)
+    if (!w->growing) {
         return room;
+    }
     for (size_t i = 0; i < w->plan_count; i++) {
         const struct watch_plan *old = &w->plans[i];
-        if (!is_class(old, plan->exact, plan->hold, plan->layer))
+        if (!is_class(old, plan->exact, plan->hold, plan->layer)) {
             continue;
+        }
         plans++;
-        if (old->chunk == plan->chunk && old->count >= WATCH_SEALED_ITEMS)
+        if (old->chunk == plan->chunk && old->count >= WATCH_SEALED_ITEMS) {
             room = old->count;
+        }
     }
     return plans < WATCH_SEALED_PLANS ? room : WATCH_PLAN_ITEMS;
 }
@@ -204,16 +233,19 @@ static struct watch_plan *plan_for(struct build *b, const struct watch_part *par
     uint32_t chunk = 0;
     for (size_t i = b->plan_count; i-- > 0;) {
         struct watch_plan *plan = &b->plans[i];
-        if (!is_class(plan, part->exact, part->hold, part->layer))
+        if (!is_class(plan, part->exact, part->hold, part->layer)) {
             continue;
-        if (plan->count < plan->room)
+        }
+        if (plan->count < plan->room) {
             return plan;
+        }
         chunk = plan->chunk + 1;
         break;
     }
-    struct watch_plan *grown = realloc(b->plans, (b->plan_count + 1) * sizeof *grown);
-    if (!grown)
+    struct watch_plan *grown = realloc(b->plans, (b->plan_count + 1) * sizeof(*grown));
+    if (!grown) {
         return NULL;
+    }
     b->plans = grown;
     grown[b->plan_count] = (struct watch_plan){
         .exact = part->exact, .hold = part->hold, .layer = part->layer, .chunk = chunk};
@@ -226,11 +258,13 @@ static bool add_item(struct build *b, size_t index, const struct watch_part *par
 {
     const struct watch_tensor *tensor = &b->tensors[index];
     struct watch_plan *plan = plan_for(b, part);
-    if (!plan)
+    if (!plan) {
         return false;
-    struct watch_item *grown = gd_grow(plan->items, plan->count, &plan->cap, sizeof *grown);
-    if (!grown)
+    }
+    struct watch_item *grown = gd_grow(plan->items, plan->count, &plan->cap, sizeof(*grown));
+    if (!grown) {
         return false;
+    }
     plan->items = grown;
     plan->sent = false;
     plan->items[plan->count++] = (struct watch_item){.node = tensor->node,
@@ -244,12 +278,15 @@ static bool add_item(struct build *b, size_t index, const struct watch_part *par
 
 static bool same_plan(const struct watch_plan *a, const struct watch_plan *b)
 {
-    if (a->count != b->count || a->record != b->record)
+    if (a->count != b->count || a->record != b->record) {
         return false;
-    for (size_t i = 0; i < a->count; i++)
+    }
+    for (size_t i = 0; i < a->count; i++) {
         if (a->items[i].recipe != b->items[i].recipe || a->items[i].node != b->items[i].node ||
-            a->items[i].slot != b->items[i].slot || a->items[i].scalar != b->items[i].scalar)
+            a->items[i].slot != b->items[i].slot || a->items[i].scalar != b->items[i].scalar) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -270,15 +307,17 @@ static void number_plans(struct build *b)
                 plan->sent = old->sent && same_plan(old, plan);
             }
         }
-        if (!plan->id)
+        if (!plan->id) {
             plan->id = ++w->next_plan;
+        }
     }
 }
 
 static void free_plans(struct watch_plan *plans, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         free(plans[i].items);
+    }
     free(plans);
 }
 
@@ -319,10 +358,13 @@ void watching_drop_plans(struct gd_watching *w)
 /* Of the tensors from `first` on, up to `end`. */
 static bool build_plans(struct build *b, size_t first, size_t end)
 {
-    for (size_t i = first; i < end; i++)
-        for (uint32_t k = 0; k < b->tensors[i].set->part_count; k++)
-            if (!add_item(b, i, &b->tensors[i].set->part[k]))
+    for (size_t i = first; i < end; i++) {
+        for (uint32_t k = 0; k < b->tensors[i].set->part_count; k++) {
+            if (!add_item(b, i, &b->tensors[i].set->part[k])) {
                 return false;
+            }
+        }
+    }
     return true;
 }
 
@@ -333,13 +375,16 @@ static bool keep_removed(struct build *b)
     for (size_t k = 0; k < w->plan_count; k++) {
         const struct watch_plan *old = &w->plans[k];
         bool lives = false;
-        for (size_t i = 0; i < b->plan_count; i++)
+        for (size_t i = 0; i < b->plan_count; i++) {
             lives = lives || b->plans[i].id == old->id;
-        if (lives || !old->known)
+        }
+        if (lives || !old->known) {
             continue;
-        struct watch_plan *grown = realloc(b->plans, (b->plan_count + 1) * sizeof *grown);
-        if (!grown)
+        }
+        struct watch_plan *grown = realloc(b->plans, (b->plan_count + 1) * sizeof(*grown));
+        if (!grown) {
             return false;
+        }
         b->plans = grown;
         grown[b->plan_count++] = (struct watch_plan){.id = old->id,
                                                      .known = true,
@@ -356,8 +401,9 @@ static void count_sums(struct gd_watching *w, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
         const struct watch_set *set = w->tensors[i].set;
-        for (uint32_t k = 0; k < set->cover_count; k++)
+        for (uint32_t k = 0; k < set->cover_count; k++) {
             w->covers[set->cover[k]].sum.expected++;
+        }
     }
 }
 
@@ -371,15 +417,16 @@ static int install(struct build *b, const struct carry *carry, struct gd_err *er
 {
     struct gd_watching *w = b->w;
     struct carry made = *carry;
-    made.memory = malloc((b->memory_count + 1) * sizeof *made.memory);
-    made.series = calloc(b->series_count + 1, sizeof *made.series);
+    made.memory = malloc((b->memory_count + 1) * sizeof(*made.memory));
+    made.series = calloc(b->series_count + 1, sizeof(*made.series));
     if (!made.memory || !made.series || !keep_removed(b)) {
         free(made.memory);
         free(made.series);
         return out_of_memory(err);
     }
-    for (size_t i = 0; i < b->memory_count; i++)
+    for (size_t i = 0; i < b->memory_count; i++) {
         made.memory[i] = (struct watch_memory){.hit_step = INT64_MIN};
+    }
     carry_all(w, b, &made);
     struct watch_set **sets = w->sets;
     w->sets = NULL;
@@ -399,8 +446,9 @@ static int install(struct build *b, const struct carry *carry, struct gd_err *er
     w->series = made.series;
     w->series_count = b->series_count;
     w->series_cap = b->series_count + 1;
-    for (size_t i = 0; i < w->cover_count; i++)
+    for (size_t i = 0; i < w->cover_count; i++) {
         w->covers[i].sum.expected = 0;
+    }
     count_sums(w, 0, w->tensor_count);
     return GD_OK;
 }
@@ -413,14 +461,16 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
     struct watch_set **old_sets = w->sets; /* the tensors before still point into them */
     w->sets = NULL;
     bool ok = add_tensors(&b);
-    if (ok)
+    if (ok) {
         order_scalars(&b);
+    }
     ok = ok && build_plans(&b, 0, b.tensor_count);
-    if (ok)
+    if (ok) {
         number_plans(&b);
+    }
     int rc = ok ? install(&b, &carry, err) : out_of_memory(err);
     free(b.covers);
-    if (rc) {
+    if (rc != GD_OK) {
         free_plans(b.plans, b.plan_count);
         free(b.tensors);
         watching_clear_sets(w->sets);
@@ -438,19 +488,23 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
 static bool grow_memory(struct gd_watching *w, const struct build *b)
 {
     struct watch_memory *memory =
-        gd_grow_to(w->memory, b->memory_count, &w->memory_cap, sizeof *memory);
-    if (!memory)
+        gd_grow_to(w->memory, b->memory_count, &w->memory_cap, sizeof(*memory));
+    if (!memory) {
         return false;
+    }
     w->memory = memory;
     struct gd_series *series =
-        gd_grow_to(w->series, b->series_count, &w->series_cap, sizeof *series);
-    if (!series)
+        gd_grow_to(w->series, b->series_count, &w->series_cap, sizeof(*series));
+    if (!series) {
         return false;
+    }
     w->series = series;
-    for (size_t i = w->memory_count; i < b->memory_count; i++)
+    for (size_t i = w->memory_count; i < b->memory_count; i++) {
         memory[i] = (struct watch_memory){.hit_step = INT64_MIN};
-    for (size_t i = w->series_count; i < b->series_count; i++)
-        memset(&series[i], 0, sizeof *series);
+    }
+    for (size_t i = w->series_count; i < b->series_count; i++) {
+        memset(&series[i], 0, sizeof(*series));
+    }
     w->memory_count = b->memory_count;
     w->series_count = b->series_count;
     return true;
@@ -460,21 +514,26 @@ static bool grow_memory(struct gd_watching *w, const struct build *b)
 static bool order_grown(struct gd_watching *w, size_t added)
 {
     size_t scalars = 0;
-    if (added == 0)
+    if (added == 0) {
         return true;
-    while (scalars < w->tensor_count && w->tensors[w->tensor_count - scalars - 1].scalar)
+    }
+    while (scalars < w->tensor_count && w->tensors[w->tensor_count - scalars - 1].scalar) {
         scalars++;
+    }
     size_t nodes = w->tensor_count - scalars;
-    struct watch_tensor *kept = malloc((scalars + 1) * sizeof *kept);
-    if (!kept)
+    struct watch_tensor *kept = malloc((scalars + 1) * sizeof(*kept));
+    if (!kept) {
         return false;
-    memcpy(kept, w->tensors + nodes, scalars * sizeof *kept);
-    memmove(w->tensors + nodes, w->tensors + w->tensor_count, added * sizeof *kept);
-    memcpy(w->tensors + nodes + added, kept, scalars * sizeof *kept);
+    }
+    memcpy(kept, w->tensors + nodes, scalars * sizeof(*kept));
+    memmove(w->tensors + nodes, w->tensors + w->tensor_count, added * sizeof(*kept));
+    memcpy(w->tensors + nodes + added, kept, scalars * sizeof(*kept));
     free(kept);
-    for (size_t i = 0; scalars && i < w->plan_count; i++)
-        for (size_t k = w->plans[i].count; k-- > 0 && w->plans[i].items[k].scalar;)
+    for (size_t i = 0; scalars && i < w->plan_count; i++) {
+        for (size_t k = w->plans[i].count; k-- > 0 && w->plans[i].items[k].scalar;) {
             w->plans[i].items[k].tensor += (uint32_t)added;
+        }
+    }
     w->tensor_count += added;
     return true;
 }
@@ -493,8 +552,9 @@ static void seal_plans(struct gd_watching *w)
 static bool add_grown_tensors(struct gd_watching *w, struct build *b, gd_node_id first)
 {
     bool ok = true;
-    for (gd_node_id node = first; ok && node < w->node_limit; node++)
+    for (gd_node_id node = first; ok && node < w->node_limit; node++) {
         ok = w->first[node + 1] == w->first[node] || add_node(b, node);
+    }
     w->tensors = b->tensors; /* those behind tensor_count are nobody's yet */
     w->tensor_cap = b->tensor_cap;
     size_t added = b->tensor_count - w->tensor_count;
@@ -508,12 +568,14 @@ static bool number_grown(struct gd_watching *w)
     for (size_t i = 0; i < w->plan_count; i++) {
         struct watch_plan *plan = &w->plans[i];
         size_t alike = 0;
-        if (plan->id)
+        if (plan->id) {
             continue;
+        }
         plan->id = ++w->next_plan;
         plan->record = w->session->debugger->settings.history_bytes > 0;
-        for (size_t k = 0; k < w->plan_count; k++)
+        for (size_t k = 0; k < w->plan_count; k++) {
             alike += is_class(&w->plans[k], plan->exact, plan->hold, plan->layer);
+        }
         few = few && alike < WATCH_SEALED_PLANS;
     }
     return few;
@@ -528,15 +590,17 @@ bool watching_extend(struct gd_watching *w, gd_node_id first)
                       .tensor_cap = w->tensor_cap,
                       .memory_count = w->memory_count,
                       .series_count = w->series_count,
-                      .covers = malloc((w->cover_count + 1) * sizeof *b.covers),
+                      .covers = malloc((w->cover_count + 1) * sizeof(*b.covers)),
                       .extends = true};
     bool ok = b.covers && w->sets && w->recipes && add_grown_tensors(w, &b, first);
     free(b.covers);
-    if (!ok)
+    if (!ok) {
         return false;
+    }
     size_t added = w->tensor_count - before, end = w->tensor_count;
-    while (end > added && w->tensors[end - 1].scalar)
+    while (end > added && w->tensors[end - 1].scalar) {
         end--;
+    }
     seal_plans(w);
     b.plans = w->plans;
     b.plan_count = w->plan_count;
@@ -553,9 +617,10 @@ bool watching_extend(struct gd_watching *w, gd_node_id first)
 
 static int push_plan(struct gd_watching *w, struct watch_plan *plan, struct gd_err *err)
 {
-    struct gd_watch_item *items = calloc(plan->count + 1, sizeof *items);
-    if (!items)
+    struct gd_watch_item *items = calloc(plan->count + 1, sizeof(*items));
+    if (!items) {
         return out_of_memory(err);
+    }
     for (size_t i = 0; i < plan->count; i++) {
         const struct watch_item *from = &plan->items[i];
         items[i] = (struct gd_watch_item){.node = from->node,
@@ -576,8 +641,9 @@ static int push_plan(struct gd_watching *w, struct watch_plan *plan, struct gd_e
     int rc = gd_target_watch_plan(w->session->target, &told, err);
     free(items);
     plan->sent = rc == GD_OK;
-    if (plan->sent)
+    if (plan->sent) {
         plan->known = plan->count > 0;
+    }
     return rc;
 }
 
@@ -587,20 +653,23 @@ int watching_push(struct gd_watching *w, struct gd_err *err)
     size_t kept = 0;
     for (size_t i = 0; i < w->plan_count; i++) {
         struct gd_err why;
-        if (!w->session->target || w->plans[i].sent)
+        if (!w->session->target || w->plans[i].sent) {
             continue;
+        }
         int rc = push_plan(w, &w->plans[i], &why);
-        if (rc && !first) {
+        if (rc != GD_OK && !first) {
             first = rc;
-            if (err)
+            if (err) {
                 *err = why;
+            }
         }
     }
     for (size_t i = 0; i < w->plan_count; i++) {
-        if (w->plans[i].count || !w->plans[i].sent)
+        if (w->plans[i].count || !w->plans[i].sent) {
             w->plans[kept++] = w->plans[i];
-        else
+        } else {
             free(w->plans[i].items);
+        }
     }
     w->plan_count = kept;
     return first;
@@ -610,9 +679,11 @@ int watching_push(struct gd_watching *w, struct gd_err *err)
 
 struct watch_plan *watching_plan(const struct gd_watching *w, uint32_t id)
 {
-    for (size_t i = 0; i < w->plan_count; i++)
-        if (w->plans[i].id == id)
+    for (size_t i = 0; i < w->plan_count; i++) {
+        if (w->plans[i].id == id) {
             return &w->plans[i];
+        }
+    }
     return NULL;
 }
 
@@ -629,7 +700,7 @@ size_t watching_item(const struct watch_plan *plan, gd_node_id node, uint32_t sl
 {
     const struct watch_place place = {node, slot, scalar};
     const struct watch_item *found = plan->count ? bsearch(&place, plan->items, plan->count,
-                                                           sizeof *plan->items, compare_to_item)
+                                                           sizeof(*plan->items), compare_to_item)
                                                  : NULL;
     return found ? (size_t)(found - plan->items) : SIZE_MAX;
 }
@@ -647,7 +718,7 @@ size_t watching_tensor(const struct gd_watching *w, gd_node_id node, uint32_t sl
     const struct watch_place place = {node, slot, scalar};
     const struct watch_tensor *found =
         w->tensor_count
-            ? bsearch(&place, w->tensors, w->tensor_count, sizeof *w->tensors, compare_to_tensor)
+            ? bsearch(&place, w->tensors, w->tensor_count, sizeof(*w->tensors), compare_to_tensor)
             : NULL;
     return found ? (size_t)(found - w->tensors) : SIZE_MAX;
 }

@@ -47,10 +47,12 @@ static bool is_before_first_step(const struct gd_session *session)
 
 static bool takes_part(const struct watch_recheck *recheck, const struct watch_cover *cover)
 {
-    if (!cover->watch || cover->problem)
+    if (!cover->watch || cover->problem) {
         return false;
-    if (recheck->initial)
+    }
+    if (recheck->initial) {
         return cover->mode == WATCH_MODE_INITIAL && cover->initial == INITIAL_UNDER_WAY;
+    }
     return cover->mode == WATCH_MODE_PLAN ||
            (cover->mode == WATCH_MODE_INITIAL && is_before_first_step(recheck->w->session));
 }
@@ -59,9 +61,11 @@ static bool node_takes_part(const struct watch_recheck *recheck, gd_node_id node
 {
     const uint32_t *sites = NULL;
     uint32_t count = watching_covers_of(recheck->w, node, &sites);
-    for (uint32_t i = 0; i < count; i++)
-        if (takes_part(recheck, &recheck->w->covers[sites[i]]))
+    for (uint32_t i = 0; i < count; i++) {
+        if (takes_part(recheck, &recheck->w->covers[sites[i]])) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -69,9 +73,10 @@ static bool add_place(struct watch_recheck *recheck, size_t *cap, gd_node_id nod
 {
     if (recheck->count == *cap) {
         size_t grown = *cap ? *cap * 2 : 64;
-        struct gd_tensor_ref *places = realloc(recheck->places, grown * sizeof *places);
-        if (!places)
+        struct gd_tensor_ref *places = realloc(recheck->places, grown * sizeof(*places));
+        if (!places) {
             return false;
+        }
         recheck->places = places;
         *cap = grown;
     }
@@ -91,12 +96,15 @@ static bool list_places(struct watch_recheck *recheck)
         gd_node_id node = order[i % nodes];
         struct gd_node_info info;
         if (!node_takes_part(recheck, node) || !gd_graph_node(graph, node, &info) ||
-            (gd_graph_order(graph, node) == GD_NO_ORDER) != (i < nodes))
+            (gd_graph_order(graph, node) == GD_NO_ORDER) != (i < nodes)) {
             continue;
-        for (uint32_t slot = 0; slot < info.output_count; slot++)
+        }
+        for (uint32_t slot = 0; slot < info.output_count; slot++) {
             if (watching_slot_ok(recheck->w->session, node, slot) &&
-                !add_place(recheck, &cap, node, slot))
+                !add_place(recheck, &cap, node, slot)) {
                 return false;
+            }
+        }
     }
     return true;
 }
@@ -109,8 +117,9 @@ static bool is_found_again(const struct gd_session *session, const struct gd_hit
         const struct gd_hit *hit = &session->hits[i];
         if (hit->step == old->step && hit->watchpoint == old->watchpoint &&
             hit->node == old->node && hit->slot == old->slot &&
-            strcmp(hit->node_name, old->node_name) == 0)
+            strcmp(hit->node_name, old->node_name) == 0) {
             return true;
+        }
     }
     return false;
 }
@@ -129,18 +138,22 @@ static void put_back(struct watch_recheck *recheck, struct gd_hit *old)
 /* A value that is gone cannot be judged again: what was found on it holds. */
 static void put_back_of(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
 {
-    for (size_t i = 0; i < recheck->old_count; i++)
-        if (recheck->old[i].node == ref->node && recheck->old[i].slot == ref->slot)
+    for (size_t i = 0; i < recheck->old_count; i++) {
+        if (recheck->old[i].node == ref->node && recheck->old[i].slot == ref->slot) {
             put_back(recheck, &recheck->old[i]);
+        }
+    }
 }
 
 /* Events do not happen again, temporary watchpoints are gone; without an end nothing was decided.
  */
 static void put_back_rest(struct watch_recheck *recheck)
 {
-    for (size_t i = 0; i < recheck->old_count; i++)
-        if (recheck->old[i].event[0] || recheck->old[i].once || recheck->err.code)
+    for (size_t i = 0; i < recheck->old_count; i++) {
+        if (recheck->old[i].event[0] || recheck->old[i].once || recheck->err.code) {
             put_back(recheck, &recheck->old[i]);
+        }
+    }
     free(recheck->old);
     recheck->old = NULL;
     recheck->old_count = 0;
@@ -185,14 +198,16 @@ static void observe(const struct answer *answer, const struct gd_stats_options *
                                     .dtype = answer->dtype,
                                     .range = -1,
                                     .value_step = answer->step};
-    if (!answer->current)
+    if (!answer->current) {
         return;
+    }
     const struct gd_tensor *before = against_previous ? answer->previous : NULL;
     int rc = gd_stats_compute(answer->current, same_kind(answer->current, before) ? before : NULL,
                               options, stats, &err);
-    seen->stats = rc ? NULL : stats;
-    if (rc)
+    seen->stats = rc != GD_OK ? NULL : stats;
+    if (rc != GD_OK) {
         seen->error |= rc == GD_ENOMEM ? GD_HIT_NO_MEMORY : GD_HIT_NOT_NUMBERS;
+    }
 }
 
 /* A part without the covers that say nothing at this moment. */
@@ -201,19 +216,21 @@ static void judge_part(struct watch_recheck *recheck, struct watch_judging *judg
 {
     const struct gd_watching *w = recheck->w;
     const struct watch_set *set = w->tensors[tensor].set;
-    struct watch_serve *serve = malloc((part->serve_count + 1) * sizeof *serve);
+    struct watch_serve *serve = malloc((part->serve_count + 1) * sizeof(*serve));
     struct watch_part some = *part;
     struct gd_observation seen;
     struct gd_stats stats;
-    if (!serve)
+    if (!serve) {
         return;
+    }
     some.serve = serve;
     some.serve_count = 0;
     for (uint32_t i = 0; i < part->serve_count; i++) {
         const struct watch_cover *cover = &w->covers[set->cover[part->serve[i].which]];
         if (takes_part(recheck, cover) &&
-            (!cover->wants.age || recheck->w->session->stop.at_step_end))
+            (!cover->wants.age || recheck->w->session->stop.at_step_end)) {
             serve[some.serve_count++] = part->serve[i];
+        }
     }
     observe(answer, &part->recipe->options, part->recipe->against_previous, &stats, &seen);
     watching_judge(judging, tensor, &some, &seen);
@@ -233,9 +250,10 @@ static void judge_initial(struct watch_recheck *recheck, struct watch_judging *j
     for (uint32_t i = 0; i < count; i++) {
         struct watch_cover *cover = &w->covers[sites[i]];
         struct watch_memory memory = {.hit_step = INT64_MIN};
-        if (cover->mode == WATCH_MODE_INITIAL && takes_part(recheck, cover))
+        if (cover->mode == WATCH_MODE_INITIAL && takes_part(recheck, cover)) {
             watching_judge_cover(judging, cover, &(struct watch_place){ref->node, ref->slot, NULL},
                                  &memory, &seen);
+        }
     }
 }
 
@@ -248,13 +266,15 @@ static void judge_answer(struct watch_recheck *recheck, const struct gd_tensor_r
     bool have = answer->stats || answer->current;
     w->recheck_missing += !recheck->initial && !have;
     judge_initial(recheck, &judging, ref, answer);
-    if (!have)
+    if (!have) {
         put_back_of(recheck, ref);
+    }
     /* What this stop has no value of cannot be judged at it: that is no news. */
     const struct watch_set *set =
         tensor == SIZE_MAX || recheck->initial || !have ? NULL : w->tensors[tensor].set;
-    for (uint32_t i = 0; set && i < set->part_count; i++)
+    for (uint32_t i = 0; set && i < set->part_count; i++) {
         judge_part(recheck, &judging, tensor, &set->part[i], answer);
+    }
     end_judging(recheck, &judging);
 }
 
@@ -278,10 +298,11 @@ static void finish_question(struct question *question, const struct answer *answ
     /* Initial weights are asked for all at once, before the training can be told to go on: what
      * comes is of that stop, however late. */
     bool stands = session->stop.sequence == recheck->sequence && session->state == GD_STOPPED;
-    if (stands || (recheck->initial && gd_session_is_live(session)))
+    if (stands || (recheck->initial && gd_session_is_live(session))) {
         judge_answer(recheck, &question->ref, answer);
-    else if (!recheck->err.code)
+    } else if (!recheck->err.code) {
         gd_fail(&recheck->err, GD_ESTATE, "the training went on before everything was checked");
+    }
     gd_tensor_unref(question->current);
     free(question);
     recheck->waiting--;
@@ -313,8 +334,9 @@ static void current_came(void *ctx, struct gd_tensor *tensor, int64_t step,
     question->step = step;
     before.iter = GD_PREVIOUS;
     if (gd_session_fetch(question->recheck->w->session, &before, NULL, previous_came, question,
-                         NULL))
+                         NULL) != GD_OK) {
         previous_came(question, NULL, -1, &(struct gd_err){.code = GD_ENODATA});
+    }
 }
 
 static void stats_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
@@ -331,19 +353,22 @@ static bool wants_value(const struct watch_recheck *recheck, const struct gd_ten
 {
     const struct gd_watching *w = recheck->w;
     size_t tensor = watching_tensor(w, ref->node, ref->slot, NULL);
-    if (tensor == SIZE_MAX || recheck->initial)
+    if (tensor == SIZE_MAX || recheck->initial) {
         return false;
+    }
     const struct watch_set *set = w->tensors[tensor].set;
-    for (uint32_t i = 0; i < set->part_count; i++)
-        if (set->part[i].recipe->options.range_count || set->part[i].recipe->against_previous)
+    for (uint32_t i = 0; i < set->part_count; i++) {
+        if (set->part[i].recipe->options.range_count || set->part[i].recipe->against_previous) {
             return true;
+        }
+    }
     return false;
 }
 
 static void ask(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
 {
     struct gd_session *session = recheck->w->session;
-    struct question *question = calloc(1, sizeof *question);
+    struct question *question = calloc(1, sizeof(*question));
     struct gd_err err;
     int rc;
     recheck->waiting++;
@@ -354,12 +379,14 @@ static void ask(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
         return;
     }
     *question = (struct question){.recheck = recheck, .ref = *ref, .step = -1};
-    if (wants_value(recheck, ref))
+    if (wants_value(recheck, ref)) {
         rc = gd_session_fetch(session, ref, NULL, current_came, question, &err);
-    else
+    } else {
         rc = gd_session_stats(session, ref, stats_came, question, &err);
-    if (rc)
+    }
+    if (rc != GD_OK) {
         finish_question(question, &(struct answer){.error = error_bit(&err), .step = -1});
+    }
 }
 
 /* ---- the run of it ------------------------------------------------------------------------- */
@@ -367,28 +394,36 @@ static void ask(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
 static void finish(struct watch_recheck *recheck)
 {
     struct gd_watching *w = recheck->w;
-    if (recheck == w->recheck)
+    if (recheck == w->recheck) {
         w->recheck = NULL;
-    if (recheck == w->initial)
+    }
+    if (recheck == w->initial) {
         w->initial = NULL;
+    }
     put_back_rest(recheck);
-    for (size_t i = 0; recheck->initial && i < w->cover_count; i++)
-        if (w->covers[i].initial == INITIAL_UNDER_WAY)
+    for (size_t i = 0; recheck->initial && i < w->cover_count; i++) {
+        if (w->covers[i].initial == INITIAL_UNDER_WAY) {
             w->covers[i].initial = INITIAL_DONE;
-    if (recheck->fn)
+        }
+    }
+    if (recheck->fn) {
         recheck->fn(recheck->ctx, recheck->hits, recheck->err.code ? &recheck->err : NULL);
+    }
     bool again = recheck->initial && !recheck->err.code;
     free(recheck->places);
     free(recheck);
-    if (again)
+    if (again) {
         watching_initial(w); /* one that was set meanwhile */
+    }
 }
 
 static bool has_remote(const struct gd_watching *w)
 {
-    for (size_t i = 0; i < w->cover_count; i++)
-        if (w->covers[i].mode == WATCH_MODE_REMOTE && w->covers[i].sent)
+    for (size_t i = 0; i < w->cover_count; i++) {
+        if (w->covers[i].mode == WATCH_MODE_REMOTE && w->covers[i].sent) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -406,41 +441,48 @@ static void finish_ours(struct watch_recheck *recheck)
         return;
     }
     recheck->process = true; /* before: it may stop again before it returns */
-    if (gd_target_resume(w->session->target, &run, &recheck->err) && w->recheck == recheck)
+    if (gd_target_resume(w->session->target, &run, &recheck->err) != GD_OK &&
+        w->recheck == recheck) {
         finish(recheck);
+    }
 }
 
 static void ask_on(struct watch_recheck *recheck)
 {
-    if (recheck->asking)
+    if (recheck->asking) {
         return;
+    }
     recheck->asking = true;
     size_t most = recheck->initial ? SIZE_MAX : ASKED_AT_ONCE;
     while (recheck->next < recheck->count && recheck->waiting < most) {
-        if (recheck->err.code)
+        if (recheck->err.code) {
             recheck->next = recheck->count;
-        else
+        } else {
             ask(recheck, &recheck->places[recheck->next++]);
+        }
     }
     recheck->asking = false;
-    if (!recheck->waiting && recheck->next == recheck->count)
+    if (!recheck->waiting && recheck->next == recheck->count) {
         finish_ours(recheck);
+    }
 }
 
 static void judge_numbers(struct watch_recheck *recheck)
 {
     struct gd_session *session = recheck->w->session;
     struct watch_judging judging = begin_judging(recheck);
-    for (int i = 0; i < session->scalar_count; i++)
+    for (int i = 0; i < session->scalar_count; i++) {
         watching_judge_number(&judging, &session->scalar[i]);
+    }
     end_judging(recheck, &judging);
 }
 
 static struct watch_recheck *make(struct gd_watching *w, bool initial)
 {
-    struct watch_recheck *recheck = calloc(1, sizeof *recheck);
-    if (!recheck)
+    struct watch_recheck *recheck = calloc(1, sizeof(*recheck));
+    if (!recheck) {
         return NULL;
+    }
     recheck->w = w;
     recheck->initial = initial;
     recheck->step = w->session->stop.step;
@@ -457,22 +499,27 @@ void watching_initial(struct gd_watching *w)
 {
     bool any = false;
     if (w->initial || w->building || w->judging || !w->session->target ||
-        !is_before_first_step(w->session))
+        !is_before_first_step(w->session)) {
         return;
+    }
     for (size_t i = 0; i < w->cover_count; i++) {
         struct watch_cover *cover = &w->covers[i];
-        if (cover->mode != WATCH_MODE_INITIAL || cover->problem || cover->initial != INITIAL_TO_DO)
+        if (cover->mode != WATCH_MODE_INITIAL || cover->problem ||
+            cover->initial != INITIAL_TO_DO) {
             continue;
+        }
         cover->initial = INITIAL_UNDER_WAY;
         any = true;
     }
-    if (!any)
+    if (!any) {
         return;
+    }
     w->initial = make(w, true);
-    if (!w->initial)
+    if (!w->initial) {
         gd_session_on_warning(w->session, "out of memory for checking the initial weights");
-    else
+    } else {
         ask_on(w->initial);
+    }
 }
 
 bool gd_watch_is_busy(const struct gd_session *session)
@@ -489,18 +536,22 @@ int gd_watch_recheck(struct gd_session *session,
                      void (*fn)(void *ctx, size_t hits, const struct gd_err *err), void *ctx,
                      struct gd_err *err)
 {
-    if (session->state != GD_STOPPED)
+    if (session->state != GD_STOPPED) {
         return gd_fail(err, GD_ESTATE, "watchpoints are checked again at a stop: this session %s",
                        session->state == GD_RUNNING ? "runs" : "does not stand at one");
-    if (!session->debugger->watchpoints)
+    }
+    if (!session->debugger->watchpoints) {
         return gd_fail(err, GD_ESTATE, "there are no watchpoints to check again");
+    }
     watching_refresh(session, 0, true);
     struct gd_watching *w = session->watching;
-    if (w && w->recheck)
+    if (w && w->recheck) {
         return gd_fail(err, GD_ESTATE, "the watchpoints are being checked again already");
+    }
     struct watch_recheck *recheck = w ? make(w, false) : NULL;
-    if (!recheck)
+    if (!recheck) {
         return gd_fail(err, GD_ENOMEM, "out of memory for checking again");
+    }
     w->recheck = recheck;
     w->recheck_missing = 0;
     recheck->fn = fn;
@@ -516,8 +567,9 @@ int gd_watch_recheck(struct gd_session *session,
 void watching_recheck_event(struct gd_watching *w, const struct gd_event *event)
 {
     struct watch_recheck *recheck = w->recheck;
-    if (!recheck || !recheck->process)
+    if (!recheck || !recheck->process) {
         return;
+    }
     switch (event->type) {
     case GD_EV_HIT: recheck->hits += !event->hit->error; break;
     case GD_EV_STOPPED: finish(recheck); break;
@@ -534,10 +586,12 @@ void watching_recheck_free(struct gd_watching *w)
 {
     for (int i = 0; i < 2; i++) {
         struct watch_recheck *recheck = i ? w->initial : w->recheck;
-        if (!recheck)
+        if (!recheck) {
             continue;
-        if (!recheck->err.code)
+        }
+        if (!recheck->err.code) {
             gd_fail(&recheck->err, GD_ELOST, "the session is gone");
+        }
         recheck->initial = false;
         finish(recheck);
     }

@@ -8,8 +8,9 @@
 
 void watching_unwatch(struct gd_watching *w, struct watch_cover *cover)
 {
-    if (cover->sent && w->session->target)
+    if (cover->sent && w->session->target) {
         gd_target_unwatch(w->session->target, cover->number, NULL);
+    }
     cover->sent = false;
     free(cover->sent_nodes);
     cover->sent_nodes = NULL;
@@ -20,18 +21,19 @@ static bool is_told(const struct watch_cover *cover)
 {
     return cover->sent && cover->sent_revision == cover->revision &&
            cover->sent_count == cover->node_count &&
-           (!cover->node_count ||
-            memcmp(cover->sent_nodes, cover->nodes, cover->node_count * sizeof *cover->nodes) == 0);
+           (!cover->node_count || memcmp(cover->sent_nodes, cover->nodes,
+                                         cover->node_count * sizeof(*cover->nodes)) == 0);
 }
 
 static int tell(struct gd_watching *w, struct watch_cover *cover, struct gd_err *err)
 {
     const struct gd_watchpoint *watch = cover->watch;
     struct gd_remote_param params[GD_MAX_CONDITION_PARAMS];
-    gd_node_id *nodes = malloc((cover->node_count + 1) * sizeof *nodes);
-    if (!nodes)
+    gd_node_id *nodes = malloc((cover->node_count + 1) * sizeof(*nodes));
+    if (!nodes) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", cover->node_count);
-    memcpy(nodes, cover->nodes, cover->node_count * sizeof *nodes);
+    }
+    memcpy(nodes, cover->nodes, cover->node_count * sizeof(*nodes));
     struct gd_remote_watch remote = {.id = watch->number,
                                      .condition = watch->condition->wire,
                                      .params = params,
@@ -40,7 +42,7 @@ static int tell(struct gd_watching *w, struct watch_cover *cover, struct gd_err 
     remote.param_count =
         gd_condition_encode(watch->condition, watch->values, watch->value_count, params);
     int rc = gd_target_watch(w->session->target, &remote, err);
-    if (rc) {
+    if (rc != GD_OK) {
         free(nodes);
         return rc;
     }
@@ -58,13 +60,15 @@ void watching_push_remote(struct gd_watching *w)
         struct watch_cover *cover = &w->covers[i];
         struct gd_err err;
         if (cover->mode != WATCH_MODE_REMOTE || cover->problem || !cover->node_count ||
-            !w->session->target || is_told(cover))
+            !w->session->target || is_told(cover)) {
             continue;
+        }
         cover->problem = tell(w, cover, &err);
         cover->warned = false;
-        if (cover->problem)
-            snprintf(cover->problem_text, sizeof cover->problem_text, "%.*s",
-                     (int)sizeof cover->problem_text - 1, err.text);
+        if (cover->problem) {
+            snprintf(cover->problem_text, sizeof(cover->problem_text), "%.*s",
+                     (int)sizeof(cover->problem_text) - 1, err.text);
+        }
     }
 }
 
@@ -74,16 +78,18 @@ void gd_session_on_watch_unable(struct gd_session *session, int32_t id)
     char text[160];
     for (size_t i = 0; w && i < w->cover_count; i++) {
         struct watch_cover *cover = &w->covers[i];
-        if (cover->number != id || cover->unable || cover->mode != WATCH_MODE_REMOTE)
+        if (cover->number != id || cover->unable || cover->mode != WATCH_MODE_REMOTE) {
             continue;
+        }
         cover->unable = true;
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "this process cannot evaluate watchpoint %d by itself: gradb does it at the end "
                  "of each step",
                  (int)id);
         if (session->target && (session->target->capabilities & GD_CAN_WATCH) &&
-            session->debugger->settings.evaluate != GD_EVALUATE_REMOTE)
+            session->debugger->settings.evaluate != GD_EVALUATE_REMOTE) {
             gd_session_on_warning(session, text);
+        }
         watching_refresh(session, 0, true);
         return;
     }

@@ -29,8 +29,9 @@ static void wants_of_expr(const struct gd_expr *expr, struct watch_wants *ret)
     ret->nonfinite = count > 0;
     for (size_t i = 0; i < count && i < GD_STAT_TOTAL; i++) {
         ret->nonfinite = ret->nonfinite && looks_for_nonfinite(figures[i]);
-        if (figures[i] == GD_STAT_AGE)
+        if (figures[i] == GD_STAT_AGE) {
             ret->step_end_only = ret->age = true;
+        }
     }
     ret->trigger_count = gd_condition_triggers_expr(expr, ret->trigger, WATCH_MAX_TRIGGERS);
 }
@@ -44,41 +45,50 @@ static void wants_of_condition(const struct gd_watchpoint *watch, struct watch_w
     ret->trigger_count = gd_condition_triggers(condition, watch->values, watch->value_count,
                                                ret->trigger, WATCH_MAX_TRIGGERS);
     ret->always = condition->aggregate;
-    for (int i = 0; i < condition->param_count; i++)
-        if (condition->param[i].statistic == GD_STAT_AGE)
+    for (int i = 0; i < condition->param_count; i++) {
+        if (condition->param[i].statistic == GD_STAT_AGE) {
             ret->step_end_only = ret->age = true;
+        }
+    }
 }
 
 void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings *settings,
                     struct watch_wants *ret)
 {
     int when = watch->when ? (int)watch->when : settings->watch_when;
-    memset(ret, 0, sizeof *ret);
-    if (watch->condition)
+    memset(ret, 0, sizeof(*ret));
+    if (watch->condition) {
         wants_of_condition(watch, ret);
-    else
+    } else {
         wants_of_expr(watch->expr, ret);
+    }
     if (watch->guard) {
         unsigned needs = gd_expr_needs(watch->guard);
-        if ((needs & GD_NEED_UNITS) && !(ret->want.needs & GD_NEED_UNITS))
+        if ((needs & GD_NEED_UNITS) && !(ret->want.needs & GD_NEED_UNITS)) {
             ret->want.dead_steps = GD_DEAD_STEPS;
+        }
         if ((needs & GD_NEED_TOLERANCE) && !(ret->want.needs & GD_NEED_TOLERANCE)) {
             ret->want.rtol = GD_RTOL;
             ret->want.atol = GD_ATOL;
         }
         ret->want.needs |= needs;
     }
-    if (ret->trigger_count > WATCH_MAX_TRIGGERS)
+    if (ret->trigger_count > WATCH_MAX_TRIGGERS) {
         ret->trigger_count = 0;
-    if (!ret->trigger_count)
+    }
+    if (!ret->trigger_count) {
         ret->always = true;
+    }
     /* What is compared with other steps must be seen in each of them, at the same place. */
-    if (ret->want.needs & (GD_NEED_PREVIOUS | GD_NEED_TOLERANCE | GD_NEED_SERIES))
+    if (ret->want.needs & (GD_NEED_PREVIOUS | GD_NEED_TOLERANCE | GD_NEED_SERIES)) {
         ret->step_end_only = true;
-    if (ret->want.needs & GD_NEED_SERIES)
+    }
+    if (ret->want.needs & GD_NEED_SERIES) {
         ret->always = true;
-    if (when == GD_WHEN_STEP_END || watch->steps > 1)
+    }
+    if (when == GD_WHEN_STEP_END || watch->steps > 1) {
         ret->step_end_only = true;
+    }
     ret->exact = !ret->step_end_only && (when == GD_WHEN_EXACT || ret->nonfinite);
 }
 
@@ -97,22 +107,26 @@ static int can_remote(const struct gd_watching *w, const struct watch_cover *cov
 {
     const struct gd_watchpoint *watch = cover->watch;
     const char *kind = w->session->target->ops->kind;
-    if (!(w->session->target->capabilities & GD_CAN_WATCH_REMOTE))
+    if (!(w->session->target->capabilities & GD_CAN_WATCH_REMOTE)) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a %s target cannot evaluate watchpoints by itself: \"set evaluate auto\"",
                        kind);
-    if (!watch->condition || watch->condition->wire < 0)
+    }
+    if (!watch->condition || watch->condition->wire < 0) {
         return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot evaluate %s by itself", kind,
                        watch->condition ? watch->condition->id : "an expression");
-    if (!is_plain(w, watch))
+    }
+    if (!is_plain(w, watch)) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a %s target that evaluates by itself does not support \"if\", -for, ignore "
                        "counts, trace or excluded nodes",
                        kind);
-    if (cover->unable)
+    }
+    if (cover->unable) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "this process cannot evaluate %s by itself: \"set evaluate auto\"",
                        watch->condition->id);
+    }
     return GD_OK;
 }
 
@@ -122,14 +136,16 @@ static int can_plan(const struct gd_watching *w, const struct watch_cover *cover
     const struct gd_watchpoint *watch = cover->watch;
     unsigned capabilities = w->session->target->capabilities;
     const char *kind = w->session->target->ops->kind;
-    if (!(capabilities & GD_CAN_WATCH))
+    if (!(capabilities & GD_CAN_WATCH)) {
         return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot watch values: stop it and look",
                        kind);
-    if (watch->condition && watch->condition->wire == GD_WIRE_OVERFLOW_FLAG)
+    }
+    if (watch->condition && watch->condition->wire == GD_WIRE_OVERFLOW_FLAG) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "%s looks at a flag of the device, which only the process can see: it "
                        "cannot be evaluated here",
                        watch->condition->id);
+    }
     return GD_OK;
 }
 
@@ -151,8 +167,9 @@ int watching_mode(const struct gd_watching *w, const struct watch_cover *cover,
         bool ascend = strncasecmp(session->peer.device, "Ascend", 6) == 0;
         rc = gd_condition_available(condition, ascend, known || is_fresh(session), err);
     }
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     if (evaluate != GD_EVALUATE_LOCAL) {
         rc = can_remote(w, cover, evaluate == GD_EVALUATE_REMOTE ? err : &scratch);
         if (rc == GD_OK || evaluate == GD_EVALUATE_REMOTE) {
@@ -170,9 +187,10 @@ int watching_mode(const struct gd_watching *w, const struct watch_cover *cover,
     }
     *ret = WATCH_MODE_PLAN;
     rc = can_plan(w, cover, err);
-    if (rc && evaluate != GD_EVALUATE_LOCAL && condition && condition->wire >= 0 &&
-        (session->target->capabilities & GD_CAN_WATCH_REMOTE))
+    if (rc != GD_OK && evaluate != GD_EVALUATE_LOCAL && condition && condition->wire >= 0 &&
+        (session->target->capabilities & GD_CAN_WATCH_REMOTE)) {
         return can_remote(w, cover, err); /* says what it is that hinders */
+    }
     return rc;
 }
 
@@ -186,8 +204,9 @@ static void free_cover(struct watch_cover *cover)
 
 void watching_clear_covers(struct gd_watching *w)
 {
-    for (size_t i = 0; i < w->cover_count; i++)
+    for (size_t i = 0; i < w->cover_count; i++) {
         free_cover(&w->covers[i]);
+    }
     free(w->covers);
     free(w->first);
     free(w->site);
@@ -201,20 +220,25 @@ void watching_clear_covers(struct gd_watching *w)
 
 static bool has_scalar(const struct gd_session *session, const char *name)
 {
-    for (int i = 0; i < session->scalar_count; i++)
-        if (strcmp(session->scalar[i].name, name) == 0)
+    for (int i = 0; i < session->scalar_count; i++) {
+        if (strcmp(session->scalar[i].name, name) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
 static const char *keep_name(struct gd_watching *w, const char *name)
 {
-    for (size_t i = 0; i < w->name_count; i++)
-        if (strcmp(w->names[i], name) == 0)
+    for (size_t i = 0; i < w->name_count; i++) {
+        if (strcmp(w->names[i], name) == 0) {
             return w->names[i];
-    char **names = realloc(w->names, (w->name_count + 1) * sizeof *names);
-    if (!names)
+        }
+    }
+    char **names = realloc(w->names, (w->name_count + 1) * sizeof(*names));
+    if (!names) {
         return NULL;
+    }
     w->names = names;
     names[w->name_count] = strdup(name);
     return names[w->name_count] ? names[w->name_count++] : NULL;
@@ -228,9 +252,10 @@ static int resolve_scalar(struct gd_watching *w, struct watch_cover *cover, stru
     cover->scalar = NULL;
     if (!has_scalar(w->session, name) &&
         gd_graph_find(w->session->graph, name, &node, NULL) == GD_OK) {
-        cover->nodes = malloc(sizeof *cover->nodes);
-        if (!cover->nodes)
+        cover->nodes = malloc(sizeof(*cover->nodes));
+        if (!cover->nodes) {
             return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+        }
         cover->nodes[0] = node;
         cover->node_count = 1;
         return GD_OK;
@@ -249,32 +274,37 @@ static bool keeps_nodes(const struct gd_watching *w, const struct watch_cover *c
         cover->watch->selector && cover->node_count && gd_graph_is_qualified(w->session->graph) &&
         gd_watchpoint_nodes(cover->watch, w->session, &nodes, &count, NULL) == GD_EAMBIGUOUS;
     free(nodes);
-    for (size_t i = 0; ambiguous && i < cover->node_count; i++)
+    for (size_t i = 0; ambiguous && i < cover->node_count; i++) {
         ambiguous = gd_graph_name(w->session->graph, cover->nodes[i])[0] != '\0';
+    }
     return ambiguous;
 }
 
 static int resolve_nodes(struct gd_watching *w, struct watch_cover *cover, struct gd_err *err)
 {
-    if (cover->revision == cover->watch->revision && keeps_nodes(w, cover))
+    if (cover->revision == cover->watch->revision && keeps_nodes(w, cover)) {
         return GD_OK;
+    }
     free(cover->nodes);
     cover->nodes = NULL;
     cover->node_count = cover->node_cap = 0;
-    if (!cover->watch->selector)
+    if (!cover->watch->selector) {
         return resolve_scalar(w, cover, err);
-    if (!w->session->graph_generation)
+    }
+    if (!w->session->graph_generation) {
         return GD_OK;
+    }
     int rc = gd_watchpoint_nodes(cover->watch, w->session, &cover->nodes, &cover->node_count, err);
-    if (!rc && !cover->node_count)
+    if (rc == GD_OK && !cover->node_count) {
         rc = gd_fail(err, GD_ENOTFOUND, "%.200s covers no node of the graph", cover->watch->where);
+    }
     return rc == GD_ENOTFOUND && gd_session_grows(w->session) ? GD_OK : rc; /* it waits */
 }
 
 static void reset_memory(struct watch_cover *cover)
 {
     cover->memory = (struct watch_memory){.hit_step = INT64_MIN};
-    memset(&cover->sum, 0, sizeof cover->sum);
+    memset(&cover->sum, 0, sizeof(cover->sum));
     cover->sum.step = INT64_MIN;
 }
 
@@ -289,11 +319,13 @@ static int update_cover(struct gd_watching *w, struct watch_cover *cover, bool i
         reset_memory(cover);
         cover->initial = INITIAL_TO_DO;
     }
-    if (edited || grown || cover->problem || (!watch->selector && !cover->node_count))
+    if (edited || grown || cover->problem || (!watch->selector && !cover->node_count)) {
         rc = resolve_nodes(w, cover, &err);
+    }
     cover->revision = watch->revision;
-    if (rc == GD_ENOMEM)
+    if (rc == GD_ENOMEM) {
         return rc;
+    }
     watching_wants(watch, &w->session->debugger->settings, &cover->wants);
     if (!gd_session_is_live(w->session)) {
         cover->problem = GD_OK; /* nobody would evaluate it, and nobody wants to hear of that */
@@ -306,23 +338,28 @@ static int update_cover(struct gd_watching *w, struct watch_cover *cover, bool i
         rc = refusal;
         err = refused;
     }
-    if (cover->mode == WATCH_MODE_REMOTE && (refusal || mode != WATCH_MODE_REMOTE))
+    if (cover->mode == WATCH_MODE_REMOTE && (refusal || mode != WATCH_MODE_REMOTE)) {
         watching_unwatch(w, cover);
+    }
     cover->mode = refusal ? WATCH_MODE_NONE : mode;
-    if (rc != cover->problem || edited)
+    if (rc != cover->problem || edited) {
         cover->warned = false;
+    }
     cover->problem = rc;
-    if (rc)
-        snprintf(cover->problem_text, sizeof cover->problem_text, "%.*s",
-                 (int)sizeof cover->problem_text - 1, err.text);
+    if (rc != GD_OK) {
+        snprintf(cover->problem_text, sizeof(cover->problem_text), "%.*s",
+                 (int)sizeof(cover->problem_text) - 1, err.text);
+    }
     return GD_OK;
 }
 
 static struct watch_cover *take_cover(struct gd_watching *w, int number)
 {
-    for (size_t i = 0; i < w->cover_count; i++)
-        if (w->covers[i].number == number)
+    for (size_t i = 0; i < w->cover_count; i++) {
+        if (w->covers[i].number == number) {
             return &w->covers[i];
+        }
+    }
     return NULL;
 }
 
@@ -356,19 +393,23 @@ static int update_covers(struct gd_watching *w, struct gd_err *err)
     w->growing = grown && w->generation && w->session->state == GD_RUNNING;
     size_t total = 0, count = 0;
     drop_covers(w);
-    for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next)
-        total += watching_is_judged(p);
-    struct watch_cover *covers = calloc(total + 1, sizeof *covers);
-    if (!covers)
-        return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next) {
-        if (!watching_is_judged(p))
+        total += watching_is_judged(p);
+    }
+    struct watch_cover *covers = calloc(total + 1, sizeof(*covers));
+    if (!covers) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
+    }
+    for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next) {
+        if (!watching_is_judged(p)) {
             continue;
+        }
         const struct watch_cover *old = take_cover(w, p->number);
         covers[count] = old ? *old : (struct watch_cover){.number = p->number, .watch = p};
         /* marks new ones for the loop below */
-        if (!old)
+        if (!old) {
             covers[count].revision = p->revision + 1;
+        }
         count++;
     }
     free(w->covers);
@@ -376,8 +417,9 @@ static int update_covers(struct gd_watching *w, struct gd_err *err)
     w->cover_count = count;
     for (size_t i = 0; i < count; i++) {
         struct watch_cover *cover = &covers[i];
-        if (update_cover(w, cover, cover->revision != cover->watch->revision, grown))
+        if (update_cover(w, cover, cover->revision != cover->watch->revision, grown) != GD_OK) {
             return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
+        }
     }
     w->generation = w->session->graph_generation;
     w->changes = gd_graph_changes(w->session->graph);
@@ -395,26 +437,32 @@ bool watching_has_sites(const struct watch_cover *cover)
 static int build_sites(struct gd_watching *w, struct gd_err *err)
 {
     uint32_t limit = gd_graph_node_limit(w->session->graph);
-    uint32_t *first = calloc((size_t)limit + 2, sizeof *first);
+    uint32_t *first = calloc((size_t)limit + 2, sizeof(*first));
     size_t total = 0;
-    for (size_t i = 0; i < w->cover_count; i++)
+    for (size_t i = 0; i < w->cover_count; i++) {
         total += watching_has_sites(&w->covers[i]) ? w->covers[i].node_count : 0;
-    uint32_t *site = total < UINT32_MAX ? malloc((total + 1) * sizeof *site) : NULL;
+    }
+    uint32_t *site = total < UINT32_MAX ? malloc((total + 1) * sizeof(*site)) : NULL;
     if (!first || !site) {
         free(first);
         free(site);
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", total);
     }
-    for (size_t i = 0; i < w->cover_count; i++)
-        for (size_t n = 0; watching_has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++)
+    for (size_t i = 0; i < w->cover_count; i++) {
+        for (size_t n = 0; watching_has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++) {
             first[w->covers[i].nodes[n] + 1]++;
-    for (uint32_t n = 0; n < limit; n++)
+        }
+    }
+    for (uint32_t n = 0; n < limit; n++) {
         first[n + 1] += first[n];
-    for (size_t i = w->cover_count; i-- > 0;)
-        for (size_t n = 0; watching_has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++)
+    }
+    for (size_t i = w->cover_count; i-- > 0;) {
+        for (size_t n = 0; watching_has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++) {
             site[--first[w->covers[i].nodes[n] + 1]] = (uint32_t)i;
+        }
+    }
     /* Each start was moved into the place behind its node: move them back by one. */
-    memmove(first, first + 1, (size_t)limit * sizeof *first);
+    memmove(first, first + 1, (size_t)limit * sizeof(*first));
     first[limit] = (uint32_t)total;
     free(w->first);
     free(w->site);
@@ -428,8 +476,9 @@ static int build_sites(struct gd_watching *w, struct gd_err *err)
 
 uint32_t watching_covers_of(const struct gd_watching *w, gd_node_id node, const uint32_t **ret)
 {
-    if (!w || !w->first || node >= w->node_limit)
+    if (!w || !w->first || node >= w->node_limit) {
         return 0;
+    }
     *ret = w->site + w->first[node];
     return w->first[node + 1] - w->first[node];
 }
@@ -437,12 +486,14 @@ uint32_t watching_covers_of(const struct gd_watching *w, gd_node_id node, const 
 int watching_resolve(struct gd_watching *w, struct gd_err *err)
 {
     int rc = update_covers(w, err);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = build_sites(w, err);
+    }
     free(w->excluded);
     w->excluded = NULL;
-    if (!rc)
+    if (rc == GD_OK) {
         rc = excluded_nodes(w->session->debugger, w->session->graph, &w->excluded, err);
+    }
     return rc;
 }
 
@@ -454,8 +505,9 @@ bool watching_is_excluded(const struct gd_watching *w, gd_node_id node)
 bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_t slot)
 {
     struct gd_output output;
-    if (!gd_graph_output(session->graph, node, slot, &output) || output.dtype == GD_STRING)
+    if (!gd_graph_output(session->graph, node, slot, &output) || output.dtype == GD_STRING) {
         return false;
+    }
     return output.dtype != GD_DT_NONE || !session->target ||
            !(session->target->capabilities & GD_CAN_GROW); /* there it is known when it has run */
 }

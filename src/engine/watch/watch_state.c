@@ -7,11 +7,14 @@
 static bool can_watch(const struct gd_session *session, const struct gd_node_info *info,
                       gd_node_id node)
 {
-    if (info->kind == GD_NODE_CONSTANT)
+    if (info->kind == GD_NODE_CONSTANT) {
         return false;
-    for (uint32_t slot = 0; slot < info->output_count; slot++)
-        if (watching_slot_ok(session, node, slot))
+    }
+    for (uint32_t slot = 0; slot < info->output_count; slot++) {
+        if (watching_slot_ok(session, node, slot)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -19,8 +22,9 @@ enum gd_watch_state gd_watch_node_state(struct gd_session *session, gd_node_id n
 {
     const uint32_t *sites;
     struct gd_node_info info;
-    if (!gd_graph_node(session->graph, node, &info) || !can_watch(session, &info, node))
+    if (!gd_graph_node(session->graph, node, &info) || !can_watch(session, &info, node)) {
         return GD_WATCHED_CANNOT;
+    }
     return watching_covers_of(session->watching, node, &sites) ? GD_WATCHED_ALL : GD_WATCHED_NONE;
 }
 
@@ -28,8 +32,9 @@ size_t gd_watch_of_node(struct gd_session *session, gd_node_id node, int *ret, s
 {
     const uint32_t *sites = NULL;
     uint32_t count = watching_covers_of(session->watching, node, &sites);
-    for (uint32_t i = 0; i < count && i < max; i++)
+    for (uint32_t i = 0; i < count && i < max; i++) {
         ret[i] = session->watching->covers[sites[i]].number;
+    }
     return count;
 }
 
@@ -39,10 +44,12 @@ struct tally { /* nodes below a scope */
 
 static enum gd_watch_state state_of(const struct tally *tally)
 {
-    if (!tally->can)
+    if (!tally->can) {
         return GD_WATCHED_CANNOT;
-    if (!tally->watched)
+    }
+    if (!tally->watched) {
         return GD_WATCHED_NONE;
+    }
     return tally->watched < tally->can ? GD_WATCHED_PART : GD_WATCHED_ALL;
 }
 
@@ -55,14 +62,16 @@ static void tally_scopes(struct gd_session *session, struct tally *tally, uint32
         struct gd_node_info info;
         const uint32_t *sites;
         if (!gd_graph_node(graph, node, &info) || info.scope >= scopes ||
-            !can_watch(session, &info, node))
+            !can_watch(session, &info, node)) {
             continue;
+        }
         tally[info.scope].can++;
         tally[info.scope].watched += watching_covers_of(session->watching, node, &sites) > 0;
     }
     for (gd_scope_id id = scopes; id-- > 1;) {
-        if (!gd_graph_scope(graph, id, &scope) || scope.parent >= id)
+        if (!gd_graph_scope(graph, id, &scope) || scope.parent >= id) {
             continue;
+        }
         tally[scope.parent].can += tally[id].can;
         tally[scope.parent].watched += tally[id].watched;
     }
@@ -73,14 +82,16 @@ static bool tally_up(struct gd_watching *w)
     struct gd_session *session = w->session;
     uint32_t scopes = gd_graph_scope_limit(session->graph);
     if (w->scope_state && w->state_version == w->version &&
-        w->state_generation == session->graph_generation && w->scope_count == scopes)
+        w->state_generation == session->graph_generation && w->scope_count == scopes) {
         return true;
-    struct tally *tally = calloc(scopes, sizeof *tally);
+    }
+    struct tally *tally = calloc(scopes, sizeof(*tally));
     unsigned char *state = malloc(scopes);
     if (tally && state) {
         tally_scopes(session, tally, scopes);
-        for (uint32_t i = 0; i < scopes; i++)
+        for (uint32_t i = 0; i < scopes; i++) {
             state[i] = (unsigned char)state_of(&tally[i]);
+        }
         free(w->scope_state);
         w->scope_state = state;
         w->scope_count = scopes;
@@ -90,13 +101,14 @@ static bool tally_up(struct gd_watching *w)
     }
     free(tally);
     free(state);
-    return w->scope_state != NULL && w->state_version == w->version;
+    return w->scope_state && w->state_version == w->version;
 }
 
 enum gd_watch_state gd_watch_scope_state(struct gd_session *session, gd_scope_id scope)
 {
     struct gd_watching *w = watching_of(session);
-    if (!w || !tally_up(w) || scope >= w->scope_count)
+    if (!w || !tally_up(w) || scope >= w->scope_count) {
         return GD_WATCHED_CANNOT;
+    }
     return (enum gd_watch_state)w->scope_state[scope];
 }

@@ -15,9 +15,10 @@
 struct gd_watching *watching_of(struct gd_session *session)
 {
     if (!session->watching) {
-        session->watching = calloc(1, sizeof *session->watching);
-        if (session->watching)
+        session->watching = calloc(1, sizeof(*session->watching));
+        if (session->watching) {
             session->watching->session = session;
+        }
     }
     return session->watching;
 }
@@ -25,14 +26,16 @@ struct gd_watching *watching_of(struct gd_session *session)
 void gd_watching_free(struct gd_session *session)
 {
     struct gd_watching *w = session->watching;
-    if (!w)
+    if (!w) {
         return;
+    }
     watching_recheck_free(w);
     watching_clear_plans(w);
     watching_clear_recipes(w->recipes);
     watching_clear_covers(w);
-    for (size_t i = 0; i < w->name_count; i++)
+    for (size_t i = 0; i < w->name_count; i++) {
         free(w->names[i]);
+    }
     free(w->names);
     free(w->scope_state);
     free(w);
@@ -42,10 +45,11 @@ void gd_watching_free(struct gd_session *session)
 /* Which watchpoint stood at which index of the covers, for what was learned of it. */
 static int note_covers(const struct gd_watching *w, int **number, uint32_t **revision)
 {
-    *number = malloc((w->cover_count + 1) * sizeof **number);
-    *revision = malloc((w->cover_count + 1) * sizeof **revision);
-    if (!*number || !*revision)
+    *number = malloc((w->cover_count + 1) * sizeof(**number));
+    *revision = malloc((w->cover_count + 1) * sizeof(**revision));
+    if (!*number || !*revision) {
         return GD_ENOMEM;
+    }
     for (size_t i = 0; i < w->cover_count; i++) {
         (*number)[i] = w->covers[i].number;
         (*revision)[i] = w->covers[i].revision;
@@ -58,14 +62,18 @@ static int build(struct gd_watching *w, struct gd_err *err)
     int *number = NULL;
     uint32_t *revision = NULL;
     int rc = note_covers(w, &number, &revision);
-    if (rc)
+    if (rc != GD_OK) {
         gd_fail(err, rc, "out of memory for watchpoints: they may not stop the run");
-    if (!rc)
+    }
+    if (rc == GD_OK) {
         rc = watching_resolve(w, err);
-    if (!rc)
+    }
+    if (rc == GD_OK) {
         rc = watching_build(w, number, revision, err);
-    if (rc) /* the tensors would speak of covers that are others now */
+    }
+    if (rc != GD_OK) { /* the tensors would speak of covers that are others now */
         watching_drop_plans(w);
+    }
     free(number);
     free(revision);
     return rc;
@@ -75,12 +83,13 @@ static void tell_problems(struct gd_watching *w, int quiet, bool all)
 {
     for (size_t i = 0; i < w->cover_count; i++) {
         struct watch_cover *cover = &w->covers[i];
-        char text[sizeof cover->problem_text + 64];
+        char text[sizeof(cover->problem_text) + 64];
         if (!cover->problem || cover->warned || cover->number == quiet ||
-            (cover->problem == GD_ENOTFOUND && !all))
+            (cover->problem == GD_ENOTFOUND && !all)) {
             continue;
+        }
         cover->warned = true;
-        snprintf(text, sizeof text, "watchpoint %d is not set in this process: %s", cover->number,
+        snprintf(text, sizeof(text), "watchpoint %d is not set in this process: %s", cover->number,
                  cover->problem_text);
         gd_session_on_warning(w->session, text);
     }
@@ -88,8 +97,9 @@ static void tell_problems(struct gd_watching *w, int quiet, bool all)
 
 static void warn_once(struct gd_watching *w, bool *warned, const struct gd_err *err)
 {
-    if (*warned)
+    if (*warned) {
         return;
+    }
     *warned = true;
     gd_session_on_warning(w->session, err->text);
 }
@@ -99,12 +109,14 @@ static void refresh_once(struct gd_watching *w, int quiet, bool all, bool grew)
     struct gd_err err;
     w->building = true;
     w->stale = false;
-    if (!(grew && watching_grow(w)) && build(w, &err))
+    if (!(grew && watching_grow(w)) && build(w, &err) != GD_OK) {
         warn_once(w, &w->warned_memory, &err);
-    else
+    } else {
         watching_push_remote(w);
-    if (w->session->target && watching_push(w, &err))
+    }
+    if (w->session->target && watching_push(w, &err) != GD_OK) {
         warn_once(w, &w->warned_push, &err);
+    }
     w->building = false;
     tell_problems(w, quiet, all);
 }
@@ -112,8 +124,9 @@ static void refresh_once(struct gd_watching *w, int quiet, bool all, bool grew)
 void watching_refresh(struct gd_session *session, int quiet, bool all)
 {
     struct gd_watching *w = session->watching;
-    if (!w && !session->debugger->watchpoints)
+    if (!w && !session->debugger->watchpoints) {
         return;
+    }
     w = watching_of(session);
     if (!w) {
         gd_session_on_warning(session, "out of memory for watchpoints: they may not stop the run");
@@ -121,36 +134,43 @@ void watching_refresh(struct gd_session *session, int quiet, bool all)
     }
     bool grew = !all && !w->stale; /* and nothing else has happened */
     w->stale = true;
-    if (w->building || w->judging)
+    if (w->building || w->judging) {
         return;
+    }
     /* A target may report from inside the calls, and an observer then change the list. */
-    for (int round = 0; w->stale && round < 8; round++)
+    for (int round = 0; w->stale && round < 8; round++) {
         refresh_once(w, quiet, all, grew && round == 0);
+    }
     gd_expected_push(session);
     watching_initial(w);
 }
 
 void watching_end_judging(struct gd_watching *w)
 {
-    if (--w->judging == 0 && w->stale)
+    if (--w->judging == 0 && w->stale) {
         watching_refresh(w->session, 0, true);
+    }
 }
 
 void gd_watchpoints_apply(struct gd_debugger *debugger)
 {
-    for (size_t i = 0; i < debugger->session_count; i++)
+    for (size_t i = 0; i < debugger->session_count; i++) {
         watching_refresh(debugger->sessions[i], 0, true);
+    }
 }
 
 /* What hinders a watchpoint in the current session, if anything does. */
 static int problem_of(const struct gd_session *session, int number, struct gd_err *err)
 {
     const struct gd_watching *w = session ? session->watching : NULL;
-    if (!w || !gd_session_is_live(session))
+    if (!w || !gd_session_is_live(session)) {
         return GD_OK;
-    for (size_t i = 0; i < w->cover_count; i++)
-        if (w->covers[i].number == number && w->covers[i].problem)
+    }
+    for (size_t i = 0; i < w->cover_count; i++) {
+        if (w->covers[i].number == number && w->covers[i].problem) {
             return gd_fail(err, w->covers[i].problem, "%s", w->covers[i].problem_text);
+        }
+    }
     return GD_OK;
 }
 
@@ -164,9 +184,11 @@ static int settle(struct gd_debugger *debugger, const struct gd_watchpoint *watc
         watching_refresh(current, watch->number, true);
         rc = problem_of(current, watch->number, err);
     }
-    for (size_t i = 0; !rc && i < debugger->session_count; i++)
-        if (debugger->sessions[i] != current)
+    for (size_t i = 0; rc == GD_OK && i < debugger->session_count; i++) {
+        if (debugger->sessions[i] != current) {
             watching_refresh(debugger->sessions[i], 0, true);
+        }
+    }
     return rc;
 }
 
@@ -176,9 +198,11 @@ static void forget_pointers(struct gd_debugger *debugger, int number)
 {
     for (size_t i = 0; i < debugger->session_count; i++) {
         struct gd_watching *w = debugger->sessions[i]->watching;
-        for (size_t k = 0; w && k < w->cover_count; k++)
-            if (w->covers[k].number == number)
+        for (size_t k = 0; w && k < w->cover_count; k++) {
+            if (w->covers[k].number == number) {
                 w->covers[k].watch = NULL;
+            }
+        }
     }
 }
 
@@ -196,8 +220,9 @@ static void destroy(struct gd_watchpoint *watch)
 static void unlink_one(struct gd_debugger *debugger, struct gd_watchpoint *watch)
 {
     struct gd_watchpoint **link = &debugger->watchpoints;
-    while (*link != watch)
+    while (*link != watch) {
         link = &(*link)->next;
+    }
     *link = watch->next;
     forget_pointers(debugger, watch->number);
     destroy(watch);
@@ -209,8 +234,9 @@ static void delete_spent(struct gd_debugger *debugger)
     struct gd_watchpoint *watch = debugger->watchpoints;
     while (watch) {
         struct gd_watchpoint *next = watch->next;
-        if (watch->spent)
+        if (watch->spent) {
             unlink_one(debugger, watch);
+        }
         watch = next;
     }
 }
@@ -220,23 +246,27 @@ static void on_hit(struct gd_debugger *debugger, const struct gd_event *event)
 {
     const struct gd_watching *w = event->session->watching;
     struct gd_watchpoint *watch = gd_watchpoint_at(debugger, event->hit->watchpoint);
-    if (!watch || (w && w->judging))
+    if (!watch || (w && w->judging)) {
         return;
+    }
     if (event->hit->error) {
         watch->unclear++;
         return;
     }
     watch->hits++;
-    if (watch->temporary && debugger->settings.stop_on_hit)
+    if (watch->temporary && debugger->settings.stop_on_hit) {
         watch->spent = true;
+    }
 }
 
 static void on_scalar(const struct gd_event *event)
 {
     const struct gd_session *session = event->session;
-    for (int i = 0; event->text && i < session->scalar_count; i++)
-        if (session->watching && strcmp(session->scalar[i].name, event->text) == 0)
+    for (int i = 0; event->text && i < session->scalar_count; i++) {
+        if (session->watching && strcmp(session->scalar[i].name, event->text) == 0) {
             watching_on_scalar(session->watching, &session->scalar[i]);
+        }
+    }
 }
 
 /* A process that was further along when it was first seen. */
@@ -246,10 +276,11 @@ static void tell_missed(struct gd_watching *w)
     for (size_t i = 0; i < w->cover_count; i++) {
         struct watch_cover *cover = &w->covers[i];
         if (cover->mode != WATCH_MODE_INITIAL || cover->initial != INITIAL_TO_DO ||
-            w->session->stop.step <= 0)
+            w->session->stop.step <= 0) {
             continue;
+        }
         cover->initial = INITIAL_DONE;
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "watchpoint %d is not judged in this process: its first step was over",
                  cover->number);
         gd_session_on_warning(w->session, text);
@@ -278,8 +309,9 @@ static void on_event(void *ctx, const struct gd_event *event)
     case GD_EV_FINISHED: delete_spent(debugger); break;
     default: break;
     }
-    if (event->session && event->session->watching)
+    if (event->session && event->session->watching) {
         watching_recheck_event(event->session->watching, event);
+    }
 }
 
 /* ---- making one ---------------------------------------------------------------------------- */
@@ -288,14 +320,17 @@ static int take_values(const struct gd_condition *condition,
                        const struct gd_condition_value *values, size_t count,
                        struct gd_condition_value *ret, size_t *ret_count, struct gd_err *err)
 {
-    if (count > GD_MAX_CONDITION_PARAMS)
+    if (count > GD_MAX_CONDITION_PARAMS) {
         return gd_fail(err, GD_EINVAL, "%s has not that many parameters", condition->id);
+    }
     int rc = gd_condition_check(condition, values, count, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     rc = gd_condition_complete(condition, values, count, ret, err);
-    if (rc < 0)
+    if (rc < 0) {
         return rc;
+    }
     *ret_count = (size_t)rc;
     return GD_OK;
 }
@@ -304,9 +339,11 @@ static int take_values(const struct gd_condition *condition,
 static bool is_word(const char *where)
 {
     static const char *const kinds[] = {"all", "weights", "gradients", "activations", "parameters"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(where, kinds[i]) == 0)
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strcmp(where, kinds[i]) == 0) {
             return false;
+        }
+    }
     return *where && *where != '/' && !strpbrk(where, " \t,|*?[\":");
 }
 
@@ -320,9 +357,11 @@ static bool names_scalar(const struct gd_debugger *debugger, const char *where)
 {
     const struct gd_session *current = debugger->current;
     gd_node_id node;
-    for (int i = 0; current && i < current->scalar_count; i++)
-        if (strcmp(current->scalar[i].name, where) == 0)
+    for (int i = 0; current && i < current->scalar_count; i++) {
+        if (strcmp(current->scalar[i].name, where) == 0) {
             return gd_graph_find(current->graph, where, &node, NULL) != GD_OK;
+        }
+    }
     return false;
 }
 
@@ -331,8 +370,9 @@ static char *scalar_of(const struct gd_expr *expr)
 {
     const char *names[1];
     char number[GD_EXPR_NUMBER];
-    if (!gd_expr_names(expr, names, 1))
+    if (!gd_expr_names(expr, names, 1)) {
         return strdup("loss");
+    }
     return strdup(gd_expr_previous(names[0], number) ? number : names[0]);
 }
 
@@ -342,17 +382,19 @@ static int take_where(const struct gd_debugger *debugger, const char *where,
     bool scalar = is_scalar_only(watch);
     struct gd_selector *selector = NULL;
     char *text = NULL;
-    if (where)
+    if (where) {
         text = strdup(where);
-    else if (watch->condition)
+    } else if (watch->condition) {
         text = strdup(gd_condition_selector(watch->condition));
-    else
+    } else {
         text = scalar ? scalar_of(watch->expr) : strdup("all");
-    if (!text)
+    }
+    if (!text) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+    }
     scalar = is_word(text) && (scalar || names_scalar(debugger, text));
     int rc = scalar ? GD_OK : gd_selector_parse(text, &selector, err);
-    if (rc) {
+    if (rc != GD_OK) {
         free(text);
         return rc;
     }
@@ -368,11 +410,13 @@ static int check_when(const struct gd_debugger *debugger, const struct gd_watchp
                       struct gd_err *err)
 {
     struct watch_wants wants;
-    if (watch->when != GD_WHEN_EXACT)
+    if (watch->when != GD_WHEN_EXACT) {
         return GD_OK;
+    }
     watching_wants(watch, &debugger->settings, &wants);
-    if (!wants.step_end_only)
+    if (!wants.step_end_only) {
         return GD_OK;
+    }
     return gd_fail(err, GD_EINVAL, "%.200s can be judged only at the end of a step, not -exact",
                    watch->condition ? watch->condition->id : gd_expr_text(watch->expr));
 }
@@ -388,28 +432,35 @@ static int fill(const struct gd_debugger *debugger, const struct gd_watch_spec *
     watch->temporary = spec->temporary;
     watch->enabled = true;
     if ((spec->label && !(watch->label = strdup(spec->label))) ||
-        (spec->event && !(watch->event = strdup(spec->event))))
+        (spec->event && !(watch->event = strdup(spec->event)))) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
-    if (!spec->condition && !spec->expression)
+    }
+    if (!spec->condition && !spec->expression) {
         return gd_fail(err, GD_EINVAL, "a watchpoint needs a condition or an expression");
-    if (spec->condition)
+    }
+    if (spec->condition) {
         rc = take_values(spec->condition, spec->values, spec->value_count, watch->values,
                          &watch->value_count, err);
-    else
+    } else {
         rc = gd_expr_parse(spec->expression, &watch->expr, err);
-    if (!rc && spec->guard && *spec->guard)
+    }
+    if (rc == GD_OK && spec->guard && *spec->guard) {
         rc = gd_expr_parse(spec->guard, &watch->guard, err);
-    if (!rc)
+    }
+    if (rc == GD_OK) {
         rc = take_where(debugger, spec->where, watch, err);
-    return rc ? rc : check_when(debugger, watch, err);
+    }
+    return rc != GD_OK ? rc : check_when(debugger, watch, err);
 }
 
 static int observe_once(struct gd_debugger *debugger, struct gd_err *err)
 {
-    if (debugger->watchpoints_observed)
+    if (debugger->watchpoints_observed) {
         return GD_OK;
-    if (gd_debugger_observe(debugger, on_event, debugger))
+    }
+    if (gd_debugger_observe(debugger, on_event, debugger) != GD_OK) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+    }
     debugger->watchpoints_observed = true;
     return GD_OK;
 }
@@ -420,29 +471,33 @@ int gd_watchpoint_add(struct gd_debugger *debugger, const struct gd_watch_spec *
     struct gd_err scratch;
     err = err ? err : &scratch;
     int rc = observe_once(debugger, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    struct gd_watchpoint *watch = calloc(1, sizeof *watch);
-    if (!watch)
+    }
+    struct gd_watchpoint *watch = calloc(1, sizeof(*watch));
+    if (!watch) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+    }
     rc = fill(debugger, spec, watch, err);
-    if (rc) {
+    if (rc != GD_OK) {
         destroy(watch);
         return rc;
     }
     struct gd_watchpoint **end = &debugger->watchpoints;
-    while (*end)
+    while (*end) {
         end = &(*end)->next;
+    }
     watch->number = debugger->next_breakpoint++;
     *end = watch;
     rc = settle(debugger, watch, err);
-    if (rc) {
+    if (rc != GD_OK) {
         debugger->next_breakpoint--;
         unlink_one(debugger, watch);
         return rc;
     }
-    if (ret)
+    if (ret) {
         *ret = watch;
+    }
     return GD_OK;
 }
 
@@ -461,8 +516,9 @@ void gd_watchpoints_free(struct gd_debugger *debugger)
 struct gd_watchpoint *gd_watchpoint_at(struct gd_debugger *debugger, int number)
 {
     struct gd_watchpoint *watch = debugger->watchpoints;
-    while (watch && watch->number != number)
+    while (watch && watch->number != number) {
         watch = watch->next;
+    }
     return watch;
 }
 
@@ -479,8 +535,9 @@ int gd_watchpoint_delete(struct gd_debugger *debugger, int number, struct gd_err
 {
     struct gd_watchpoint *watch;
     int rc = find(debugger, number, &watch, err);
-    if (!rc)
+    if (rc == GD_OK) {
         unlink_one(debugger, watch);
+    }
     return rc;
 }
 
@@ -488,11 +545,12 @@ int gd_watchpoint_enable(struct gd_debugger *debugger, int number, bool enable, 
 {
     struct gd_watchpoint *watch;
     int rc = find(debugger, number, &watch, err);
-    if (rc || watch->enabled == enable)
+    if (rc != GD_OK || watch->enabled == enable) {
         return rc;
+    }
     watch->enabled = enable;
     rc = settle(debugger, watch, err);
-    if (rc) {
+    if (rc != GD_OK) {
         watch->enabled = !enable;
         gd_watchpoints_apply(debugger);
     }
@@ -506,15 +564,18 @@ int gd_watchpoint_nodes(const struct gd_watchpoint *watch, struct gd_session *se
     size_t all = 0, kept = 0;
     *ret = NULL;
     *count = 0;
-    if (!watch->selector)
+    if (!watch->selector) {
         return GD_OK;
+    }
     int rc = gd_selector_resolve(watch->selector, session->graph, &nodes, &all, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     for (size_t i = 0; i < all; i++) {
         struct gd_node_info info;
-        if (gd_graph_node(session->graph, nodes[i], &info) && info.kind != GD_NODE_CONSTANT)
+        if (gd_graph_node(session->graph, nodes[i], &info) && info.kind != GD_NODE_CONSTANT) {
             nodes[kept++] = nodes[i];
+        }
     }
     *ret = nodes;
     *count = kept;
@@ -527,28 +588,35 @@ int gd_watchpoint_nodes(const struct gd_watchpoint *watch, struct gd_session *se
 static int settle_edit(struct gd_debugger *debugger, struct gd_watchpoint *watch,
                        struct gd_watchpoint *before, int rc, struct gd_err *err)
 {
-    if (!rc)
+    if (rc == GD_OK) {
         rc = check_when(debugger, watch, err);
-    bool told = !rc;
+    }
+    bool told = rc == GD_OK;
     watch->revision++;
-    if (!rc && watch->enabled)
+    if (rc == GD_OK && watch->enabled) {
         rc = settle(debugger, watch, err);
-    struct gd_watchpoint *gone = rc ? watch : before;
-    const struct gd_watchpoint *other = rc ? before : watch;
-    if (gone->expr != other->expr)
+    }
+    struct gd_watchpoint *gone = rc != GD_OK ? watch : before;
+    const struct gd_watchpoint *other = rc != GD_OK ? before : watch;
+    if (gone->expr != other->expr) {
         gd_expr_destroy(gone->expr);
-    if (gone->guard != other->guard)
+    }
+    if (gone->guard != other->guard) {
         gd_expr_destroy(gone->guard);
-    if (gone->selector != other->selector)
+    }
+    if (gone->selector != other->selector) {
         gd_selector_destroy(gone->selector);
-    if (gone->where != other->where)
+    }
+    if (gone->where != other->where) {
         free(gone->where);
-    if (rc) {
+    }
+    if (rc != GD_OK) {
         before->revision = watch->revision + 1;
         before->next = watch->next;
         *watch = *before;
-        if (told)
+        if (told) {
             gd_watchpoints_apply(debugger);
+        }
     }
     return rc;
 }
@@ -561,16 +629,19 @@ int gd_watchpoint_set_values(struct gd_debugger *debugger, int number,
     struct gd_condition_value taken[GD_MAX_CONDITION_PARAMS];
     size_t taken_count = 0;
     int rc = find(debugger, number, &watch, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (!watch->condition)
+    }
+    if (!watch->condition) {
         return gd_fail(err, GD_EINVAL, "watchpoint %d is an expression: it has no parameters",
                        number);
+    }
     rc = take_values(watch->condition, values, count, taken, &taken_count, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     before = *watch;
-    memcpy(watch->values, taken, sizeof taken);
+    memcpy(watch->values, taken, sizeof(taken));
     watch->value_count = taken_count;
     return settle_edit(debugger, watch, &before, GD_OK, err);
 }
@@ -580,14 +651,16 @@ int gd_watchpoint_set_expression(struct gd_debugger *debugger, int number, const
 {
     struct gd_watchpoint *watch, before;
     int rc = find(debugger, number, &watch, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (watch->condition)
+    }
+    if (watch->condition) {
         return gd_fail(err, GD_EINVAL, "watchpoint %d is the condition %s, no expression", number,
                        watch->condition->id);
+    }
     before = *watch;
     rc = gd_expr_parse(text, &watch->expr, err);
-    return rc ? rc : settle_edit(debugger, watch, &before, GD_OK, err);
+    return rc != GD_OK ? rc : settle_edit(debugger, watch, &before, GD_OK, err);
 }
 
 int gd_watchpoint_set_guard(struct gd_debugger *debugger, int number, const char *text,
@@ -595,13 +668,15 @@ int gd_watchpoint_set_guard(struct gd_debugger *debugger, int number, const char
 {
     struct gd_watchpoint *watch, before;
     int rc = find(debugger, number, &watch, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     before = *watch;
     watch->guard = NULL;
-    if (text && *text)
+    if (text && *text) {
         rc = gd_expr_parse(text, &watch->guard, err);
-    if (rc) {
+    }
+    if (rc != GD_OK) {
         *watch = before;
         return rc;
     }
@@ -615,18 +690,21 @@ static int change_where(const struct gd_watchpoint *watch, char how, const char 
     struct gd_buf text = GD_BUF_INIT(1 << 20);
     struct gd_selector *term = NULL;
     int rc = gd_selector_parse(where, &term, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     bool nested = gd_selector_has_except(term);
     gd_selector_destroy(term);
-    if (!watch->selector)
+    if (!watch->selector) {
         return gd_fail(err, GD_EINVAL,
                        "watchpoint %d watches the number \"%.100s\": it has no nodes",
                        watch->number, watch->where);
-    if (nested)
+    }
+    if (nested) {
         return gd_fail(err, GD_EINVAL,
                        "'%.200s': nodes that are added or taken away are named without \"except\"",
                        where);
+    }
     bool except = gd_selector_ends_in_except(watch->selector);
     const char *joint = how == '+' ? (except ? " with " : ", ") : (except ? ", " : " except ");
     gd_buf_puts(&text, watch->where);
@@ -643,20 +721,24 @@ int gd_watchpoint_set_where(struct gd_debugger *debugger, int number, char how, 
     struct gd_watchpoint *watch, before;
     char *text = NULL;
     int rc = find(debugger, number, &watch, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (how != '=' && how != '+' && how != '-')
+    }
+    if (how != '=' && how != '+' && how != '-') {
         return gd_fail(err, GD_EINVAL, "nodes are set by '=', '+' or '-', not by '%c'", how);
-    if (how != '=')
+    }
+    if (how != '=') {
         rc = change_where(watch, how, where, &text, err);
-    if (rc)
+    }
+    if (rc != GD_OK) {
         return rc;
+    }
     before = *watch;
     watch->where = NULL;
     watch->selector = NULL;
     rc = take_where(debugger, text ? text : where, watch, err);
     free(text);
-    if (rc) {
+    if (rc != GD_OK) {
         *watch = before;
         return rc;
     }
@@ -668,14 +750,16 @@ int gd_watchpoint_set_ignore(struct gd_debugger *debugger, int number, uint64_t 
 {
     struct gd_watchpoint *watch;
     int rc = find(debugger, number, &watch, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     uint64_t before = watch->ignore;
     watch->ignore = count;
-    if (!before == !count)
+    if (!before == !count) {
         return GD_OK;
+    }
     rc = settle(debugger, watch, err); /* a process that evaluates by itself cannot count */
-    if (rc) {
+    if (rc != GD_OK) {
         watch->ignore = before;
         gd_watchpoints_apply(debugger);
     }

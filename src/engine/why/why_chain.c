@@ -50,15 +50,15 @@ static int by_operator(const void *a, const void *b)
 {
     const struct run *x = a, *y = b;
     size_t shorter = x->len < y->len ? x->len : y->len;
-    int rc = memcmp(x->name, y->name, shorter);
+    int order = memcmp(x->name, y->name, shorter);
 
-    if (rc == 0 && x->len != y->len) {
-        rc = x->len < y->len ? -1 : 1;
+    if (order == 0 && x->len != y->len) {
+        order = x->len < y->len ? -1 : 1;
     }
-    if (rc == 0) {
-        rc = strcmp(x->type, y->type);
+    if (order == 0) {
+        order = strcmp(x->type, y->type);
     }
-    return rc ? rc : x->at < y->at ? -1 : x->at > y->at;
+    return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
 static bool same_operator(const struct run *a, const struct run *b)

@@ -573,7 +573,7 @@ static int new_session(struct gd_grpc_client *client)
     nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks, frame_limit);
     int rc = nghttp2_session_client_new(&client->session, callbacks, client);
     nghttp2_session_callbacks_del(callbacks);
-    if (rc ||
+    if (rc != 0 ||
         nghttp2_submit_settings(client->session, NGHTTP2_FLAG_NONE, settings,
                                 sizeof(settings) / sizeof(settings[0])) ||
         nghttp2_session_set_local_window_size(client->session, NGHTTP2_FLAG_NONE, 0, CONN_WINDOW)) {

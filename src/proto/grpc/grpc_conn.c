@@ -504,9 +504,9 @@ static int submit_greeting(struct gd_grpc_conn *conn)
     int rc = nghttp2_submit_settings(conn->session, NGHTTP2_FLAG_NONE, entries,
                                      sizeof(entries) / sizeof(entries[0]));
 
-    return rc ? rc
-              : nghttp2_session_set_local_window_size(conn->session, NGHTTP2_FLAG_NONE, 0,
-                                                      GRPC_CONN_WINDOW);
+    return rc != 0 ? rc
+                   : nghttp2_session_set_local_window_size(conn->session, NGHTTP2_FLAG_NONE, 0,
+                                                           GRPC_CONN_WINDOW);
 }
 
 static void init_watchers(struct gd_grpc_conn *conn)

@@ -331,7 +331,8 @@ int gd_grpc_address_parse(const char *text, struct gd_grpc_address *ret, struct 
     } else if (host_len > 0 && memchr(host, ':', host_len)) {
         return bad_address(text, err); /* a bare IPv6 address: where would its port start? */
     }
-    if (host_len >= sizeof(address.host) || parse_port(colon ? colon + 1 : text, &address)) {
+    if (host_len >= sizeof(address.host) ||
+        parse_port(colon ? colon + 1 : text, &address) != GD_OK) {
         return bad_address(text, err);
     }
     memcpy(address.host, host, host_len);

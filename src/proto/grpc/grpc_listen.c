@@ -109,7 +109,7 @@ static void name_user(long uid, char *out, size_t size)
     char text[1024];
     struct passwd user, *found = NULL;
 
-    if (getpwuid_r((uid_t)uid, &user, text, sizeof(text), &found) == 0 && found != NULL) {
+    if (getpwuid_r((uid_t)uid, &user, text, sizeof(text), &found) == 0 && found) {
         snprintf(out, size, "user %.32s (uid %ld)", found->pw_name, uid);
     } else {
         snprintf(out, size, "uid %ld", uid);

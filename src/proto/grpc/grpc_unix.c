@@ -65,10 +65,10 @@ static void sweep(const char *directory, size_t len)
 
     snprintf(path, sizeof(path), "%.*s", (int)len, directory);
     dir = opendir(path);
-    if (dir == NULL) {
+    if (!dir) {
         return;
     }
-    for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+    for (struct dirent *e = readdir(dir); e; e = readdir(dir)) {
         int used = snprintf(path, sizeof(path), "%.*s/%s", (int)len, directory, e->d_name);
         if (strncmp(e->d_name, GD_RUN_PREFIX, strlen(GD_RUN_PREFIX)) == 0 && used > 0 &&
             (size_t)used < sizeof(path)) {
@@ -163,7 +163,7 @@ void grpc_unix_close(struct gd_grpc_server *server)
     const char *path = gd_unix_path(server->socket);
     struct stat st;
 
-    if (path == NULL) {
+    if (!path) {
         return;
     }
     if (lstat(path, &st) == 0 && st.st_dev == server->socket_file.device &&

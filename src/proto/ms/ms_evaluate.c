@@ -38,21 +38,25 @@ struct entry {
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    if (x->order != y->order)
+    if (x->order != y->order) {
         return x->order < y->order ? -1 : 1;
-    if (x->node != y->node)
+    }
+    if (x->node != y->node) {
         return x->node < y->node ? -1 : 1;
-    if (x->slot != y->slot)
+    }
+    if (x->slot != y->slot) {
         return x->slot < y->slot ? -1 : 1;
+    }
     return x->work.plan->id < y->work.plan->id ? -1 : x->work.plan->id > y->work.plan->id;
 }
 
 static struct entry *collect_entries(const struct ms_plans *plans, size_t *count)
 {
     size_t total = 0;
-    for (const struct ms_plan *plan = plans->plans; plan; plan = plan->next)
+    for (const struct ms_plan *plan = plans->plans; plan; plan = plan->next) {
         total += plan->item_count;
-    struct entry *entries = malloc((total + 1) * sizeof *entries);
+    }
+    struct entry *entries = malloc((total + 1) * sizeof(*entries));
     *count = 0;
     for (struct ms_plan *plan = plans->plans; entries && plan; plan = plan->next) {
         for (size_t i = 0; i < plan->item_count; i++) {
@@ -66,8 +70,9 @@ static struct entry *collect_entries(const struct ms_plans *plans, size_t *count
                                                  .work = {plan, (uint32_t)i}};
         }
     }
-    if (entries)
-        qsort(entries, total, sizeof *entries, compare_entries);
+    if (entries) {
+        qsort(entries, total, sizeof(*entries), compare_entries);
+    }
     return entries;
 }
 
@@ -78,8 +83,9 @@ static bool is_guarded(const struct gd_ms_target *target, gd_node_id node)
     size_t count = gd_watch_of_node(target->base.session, node, numbers, 16);
     for (size_t i = 0; i < count && i < 16; i++) {
         const struct gd_watchpoint *watch = gd_watchpoint_at(target->debugger, numbers[i]);
-        if (watch && watch->guard)
+        if (watch && watch->guard) {
             return true;
+        }
     }
     return count > 16;
 }
@@ -119,15 +125,17 @@ static void finish_job(const struct ms_plans *plans, struct ms_job *job,
 static int compare_tensors(const void *a, const void *b)
 {
     const struct ms_job *x = a, *y = b;
-    if (x->node != y->node)
+    if (x->node != y->node) {
         return x->node < y->node ? -1 : 1;
+    }
     return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
 static void drop_kept(struct ms_plans *plans, struct ms_job *job)
 {
-    if (job->kept)
+    if (job->kept) {
         plans->kept_bytes -= gd_tensor_bytes(job->kept);
+    }
     gd_tensor_unref(job->kept);
     job->kept = NULL;
 }
@@ -148,13 +156,15 @@ static void free_jobs(struct ms_plans *plans)
 /* What was kept for a tensor goes on, as far as it is still asked for. */
 static void carry_over(struct ms_plans *plans, struct ms_job *jobs, size_t count)
 {
-    if (plans->job_count)
-        qsort(plans->jobs, plans->job_count, sizeof *plans->jobs, compare_tensors);
+    if (plans->job_count) {
+        qsort(plans->jobs, plans->job_count, sizeof(*plans->jobs), compare_tensors);
+    }
     for (size_t i = 0; i < count && plans->job_count; i++) {
         struct ms_job *old =
-            bsearch(&jobs[i], plans->jobs, plans->job_count, sizeof *plans->jobs, compare_tensors);
-        if (!old)
+            bsearch(&jobs[i], plans->jobs, plans->job_count, sizeof(*plans->jobs), compare_tensors);
+        if (!old) {
             continue;
+        }
         jobs[i].bytes = old->bytes;
         if (jobs[i].against_previous) {
             jobs[i].kept = old->kept;
@@ -172,8 +182,8 @@ bool ms_evaluate_jobs(struct ms_plans *plans)
 {
     size_t total, count = 0;
     struct entry *entries = collect_entries(plans, &total);
-    struct ms_job *jobs = calloc(total + 1, sizeof *jobs);
-    struct ms_work *works = malloc((total + 1) * sizeof *works);
+    struct ms_job *jobs = calloc(total + 1, sizeof(*jobs));
+    struct ms_work *works = malloc((total + 1) * sizeof(*works));
     if (!entries || !jobs || !works) {
         free(entries);
         free(jobs);
@@ -182,15 +192,17 @@ bool ms_evaluate_jobs(struct ms_plans *plans)
     }
     for (size_t i = 0; i < total; i++) {
         const struct entry *e = &entries[i];
-        if (!count || jobs[count - 1].node != e->node || jobs[count - 1].slot != e->slot)
+        if (!count || jobs[count - 1].node != e->node || jobs[count - 1].slot != e->slot) {
             jobs[count++] = (struct ms_job){
                 .node = e->node, .slot = e->slot, .order = e->order, .first_work = (uint32_t)i};
+        }
         works[i] = e->work;
         jobs[count - 1].work_count++;
     }
     free(entries);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         finish_job(plans, &jobs[i], works);
+    }
     carry_over(plans, jobs, count);
     free_jobs(plans);
     plans->jobs = jobs;
@@ -214,14 +226,16 @@ static void flush(struct ms_plans *plans, struct ms_batch *batch, bool record)
 {
     struct gd_watch_moment moment = {
         .step = plans->last_step, .node = GD_NO_NODE, .record = record};
-    char why[sizeof plans->why] = "";
-    if (!batch->count)
+    char why[sizeof(plans->why)] = "";
+    if (!batch->count) {
         return;
+    }
     bool stop = gd_session_on_watch_values(plans->target->base.session, &moment, batch->value,
-                                           batch->count, why, sizeof why);
+                                           batch->count, why, sizeof(why));
     batch->count = 0;
-    if (stop && !plans->stop)
-        memcpy(plans->why, why, sizeof why);
+    if (stop && !plans->stop) {
+        memcpy(plans->why, why, sizeof(why));
+    }
     plans->stop = plans->stop || stop;
 }
 
@@ -236,8 +250,9 @@ static bool is_triggered(const struct ms_recipe *recipe, const struct gd_stats *
         unsigned error;
         seen.range = (int)trigger->range < stats->range_count ? (int)trigger->range : -1;
         if (!gd_statistic_value(trigger->test.statistic, &seen, &value, &error) ||
-            gd_compare(value, trigger->test.op, trigger->test.value))
+            gd_compare(value, trigger->test.op, trigger->test.value)) {
             return true;
+        }
     }
     return recipe->trigger_count == 0;
 }
@@ -256,8 +271,9 @@ static void report(struct ms_plans *plans, const struct ms_job *job, const struc
     const struct ms_recipe *recipe = &work->plan->recipes[work->plan->items[work->item].recipe];
     bool judge =
         !found->stats || is_triggered(recipe, found->stats, found->dtype, plans->last_step);
-    if (!judge && !work->plan->record)
+    if (!judge && !work->plan->record) {
         return;
+    }
     struct ms_batch *batch = judge ? &plans->judged : &plans->recorded;
     struct gd_watch_value *value = &batch->value[batch->count];
     *value = (struct gd_watch_value){.plan = work->plan->id,
@@ -275,23 +291,26 @@ static void report(struct ms_plans *plans, const struct ms_job *job, const struc
         batch->stats[batch->count] = *found->stats;
         value->stats = &batch->stats[batch->count];
     }
-    if (++batch->count == MS_BATCH)
+    if (++batch->count == MS_BATCH) {
         flush(plans, batch, !judge);
+    }
 }
 
 static void report_error(struct ms_plans *plans, const struct ms_job *job, unsigned error)
 {
     const struct finding found = {.error = error};
-    for (uint32_t i = 0; i < job->work_count; i++)
+    for (uint32_t i = 0; i < job->work_count; i++) {
         report(plans, job, &plans->works[job->first_work + i], &found);
+    }
 }
 
 /* ---- one tensor ---------------------------------------------------------------------------- */
 
 static void look_at_units(struct ms_job *job, const struct gd_tensor *tensor)
 {
-    if (!job->units && gd_units_create(&job->units, NULL))
+    if (!job->units && gd_units_create(&job->units, NULL) != GD_OK) {
         return;
+    }
     gd_units_look(job->units, tensor, NULL);
 }
 
@@ -315,16 +334,18 @@ static void compute(struct ms_plans *plans, struct ms_job *job, const struct ms_
     uint64_t began = gd_clock_ns();
     int rc = gd_stats_compute(now, recipe->against_previous ? before : NULL, &recipe->options,
                               &stats, NULL);
-    if (!rc && recipe->dead_steps && job->units)
+    if (rc == GD_OK && recipe->dead_steps && job->units) {
         gd_units_count(job->units, recipe->dead_steps, &stats.units, &stats.dead_units);
+    }
     found.ns = gd_clock_ns() - began;
     item->ns += found.ns;
     item->runs++;
     plans->busy += found.ns;
-    if (rc)
+    if (rc != GD_OK) {
         found.error = error_of(rc);
-    else
+    } else {
         found.stats = &stats;
+    }
     report(plans, job, work, &found);
 }
 
@@ -333,10 +354,11 @@ static void keep(struct ms_plans *plans, struct ms_job *job, struct gd_tensor *t
     struct gd_ms_target *target = plans->target;
     drop_kept(plans, job);
     if (plans->kept_bytes + gd_tensor_bytes(tensor) > target->debugger->settings.max_cache) {
-        if (!plans->warned)
+        if (!plans->warned) {
             ms_warn(target,
                     "max-cache is too small to keep the values of the step before of all tensors "
                     "that watchpoints on changes cover");
+        }
         plans->warned = true;
         return;
     }
@@ -354,14 +376,18 @@ static bool is_alike(const struct gd_tensor *a, const struct gd_tensor *b)
 static void use_tensor(struct ms_plans *plans, struct ms_job *job, struct gd_tensor *now,
                        const struct gd_tensor *before)
 {
-    if (before && !is_alike(now, before))
+    if (before && !is_alike(now, before)) {
         before = NULL;
-    if (job->dead)
+    }
+    if (job->dead) {
         look_at_units(job, now);
-    for (uint32_t i = 0; i < job->work_count; i++)
+    }
+    for (uint32_t i = 0; i < job->work_count; i++) {
         compute(plans, job, &plans->works[job->first_work + i], now, before);
-    if (job->against_previous)
+    }
+    if (job->against_previous) {
         keep(plans, job, now);
+    }
 }
 
 static void use_summary(struct ms_plans *plans, struct ms_job *job, enum gd_dtype dtype,
@@ -383,11 +409,13 @@ static void use_failure(struct ms_plans *plans, struct ms_job *job, const struct
     bool runs = gd_graph_node(target->base.session->graph, job->node, &info) &&
                 info.kind != GD_NODE_CONSTANT && strcmp(info.type, "Parameter") != 0;
     if (error == GD_HIT_NO_VALUE && runs) {
-        if (target->is_gpu)
+        if (target->is_gpu) {
             error = GD_HIT_NOT_CAPTURED;
+        }
         /* A process on Ascend may be set up to hold only what is watched. */
-        if (!target->is_gpu && !plans->kernels_missing)
+        if (!target->is_gpu && !plans->kernels_missing) {
             plans->kernels_missing = plans->capture_changed = true;
+        }
     }
     report_error(plans, job, error);
 }
@@ -404,13 +432,14 @@ static void finish(struct ms_plans *plans)
     /* All of them made the process wait together: each bears its share by the number of tensors. */
     for (struct ms_plan *plan = plans->plans; plan; plan = plan->next) {
         plan->reports++;
-        if (took > plans->busy && plans->work_count)
+        if (took > plans->busy && plans->work_count) {
             plan->wait_ns += (uint64_t)((double)(took - plans->busy) * (double)plan->item_count /
                                         (double)plans->work_count);
+        }
     }
     if (plans->stop) {
         target->run.hit = true;
-        memcpy(target->run.hit_text, plans->why, sizeof target->run.hit_text);
+        memcpy(target->run.hit_text, plans->why, sizeof(target->run.hit_text));
     }
 }
 
@@ -422,11 +451,13 @@ static void job_done(struct request *request)
     gd_tensor_unref(request->current);
     free(request);
     plans->waiting--;
-    if (plans->asking || !plans->active || plans->target->ending)
+    if (plans->asking || !plans->active || plans->target->ending) {
         return;
+    }
     advance(plans);
-    if (plans->active)
+    if (plans->active) {
         return;
+    }
     ms_arrived(plans->target);
     ms_pump(plans->target);
 }
@@ -435,9 +466,10 @@ static void on_previous(void *ctx, struct gd_tensor *tensor, int64_t step, const
 {
     struct request *request = ctx;
     (void)step;
-    if (!request->plans->target->ending)
+    if (!request->plans->target->ending) {
         use_tensor(request->plans, &request->plans->jobs[request->job], request->current,
                    err ? NULL : tensor);
+    }
     job_done(request);
 }
 
@@ -474,8 +506,9 @@ static void on_value(void *ctx, struct gd_tensor *tensor, int64_t step, const st
     if (err || !tensor) {
         /* Too large to be sent: what the process tells of it is better than nothing. */
         if (err && err->code == GD_ELIMIT && target->version.has_levels &&
-            ms_view_summary(target, &ref, on_summary, request, NULL) == GD_OK)
+            ms_view_summary(target, &ref, on_summary, request, NULL) == GD_OK) {
             return;
+        }
         use_failure(plans, job, err);
         job_done(request);
         return;
@@ -485,8 +518,9 @@ static void on_value(void *ctx, struct gd_tensor *tensor, int64_t step, const st
     if (job->against_previous && !kept && process_has_previous(target, job->node)) {
         request->current = gd_tensor_ref(tensor);
         ref.iter = GD_PREVIOUS;
-        if (ms_view_value(target, &ref, job->bytes, on_previous, request, NULL) == GD_OK)
+        if (ms_view_value(target, &ref, job->bytes, on_previous, request, NULL) == GD_OK) {
             return;
+        }
     }
     use_tensor(plans, job, tensor, kept ? job->kept : NULL);
     job_done(request);
@@ -509,13 +543,15 @@ static void on_summary(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
                  !(isfinite(stats->min) && isfinite(stats->max));
     if (mixed && job->summary_enough) {
         job->summary_enough = false;
-        if (ms_view_value(plans->target, &ref, 0, on_value, request, NULL) == GD_OK)
+        if (ms_view_value(plans->target, &ref, 0, on_value, request, NULL) == GD_OK) {
             return;
+        }
     }
-    if (err || !stats)
+    if (err || !stats) {
         use_failure(plans, job, err);
-    else
+    } else {
         use_summary(plans, job, dtype, shape, stats);
+    }
     job_done(request);
 }
 
@@ -523,20 +559,22 @@ static void ask_for(struct ms_plans *plans, size_t index)
 {
     struct ms_job *job = &plans->jobs[index];
     struct gd_tensor_ref ref = {.node = job->node, .slot = job->slot, .iter = GD_CURRENT};
-    struct request *request = calloc(1, sizeof *request);
+    struct request *request = calloc(1, sizeof(*request));
     struct gd_err err;
     int rc = GD_ENOMEM;
     err.code = GD_ENOMEM;
     if (request) {
         *request = (struct request){.plans = plans, .job = index};
         plans->waiting++;
-        if (job->summary_enough)
+        if (job->summary_enough) {
             rc = ms_view_summary(plans->target, &ref, on_summary, request, &err);
-        else
+        } else {
             rc = ms_view_value(plans->target, &ref, job->bytes, on_value, request, &err);
+        }
     }
-    if (rc == GD_OK)
+    if (rc == GD_OK) {
         return;
+    }
     use_failure(plans, job, &err);
     plans->waiting -= request != NULL;
     free(request);
@@ -546,24 +584,28 @@ static void ask_for(struct ms_plans *plans, size_t index)
 static void advance(struct ms_plans *plans)
 {
     plans->asking = true;
-    while (plans->waiting < IN_FLIGHT && plans->next < plans->job_count)
+    while (plans->waiting < IN_FLIGHT && plans->next < plans->job_count) {
         ask_for(plans, plans->next++);
+    }
     plans->asking = false;
-    if (!plans->waiting && plans->next == plans->job_count)
+    if (!plans->waiting && plans->next == plans->job_count) {
         finish(plans);
+    }
 }
 
 /* A process that is stepped by nodes does not stop at the end of the step as well. */
 static void tell_missed(struct ms_plans *plans)
 {
     struct gd_ms_target *target = plans->target;
-    if (target->at.step - 1 <= plans->last_step)
+    if (target->at.step - 1 <= plans->last_step) {
         return;
-    if (!plans->warned_missed)
+    }
+    if (!plans->warned_missed) {
         ms_warn(target,
                 "step %" PRId64 " went by without a stop at its end, so the watchpoints that gradb "
                 "evaluates were not looked at there: it was stepped by nodes",
                 target->at.step - 1);
+    }
     plans->warned_missed = true;
     plans->last_step = target->at.step - 1;
 }
@@ -571,11 +613,13 @@ static void tell_missed(struct ms_plans *plans)
 bool ms_plan_begin(struct gd_ms_target *target)
 {
     struct ms_plans *plans = target->plans;
-    if (!plans || !plans->plans || plans->active)
+    if (!plans || !plans->plans || plans->active) {
         return false;
+    }
     tell_missed(plans);
-    if (!target->at.at_end || target->at.step <= plans->last_step)
+    if (!target->at.at_end || target->at.step <= plans->last_step) {
         return false;
+    }
     if (plans->changed && !ms_evaluate_jobs(plans)) {
         ms_warn(target, "out of memory: watchpoints were not evaluated in this step");
         return false;

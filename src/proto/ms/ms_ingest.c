@@ -52,8 +52,9 @@ static void free_graphs(struct graph **list)
 
 static void append(struct graph **list, struct graph *graph)
 {
-    while (*list)
+    while (*list) {
         list = &(*list)->next;
+    }
     graph->next = NULL;
     *list = graph;
 }
@@ -79,11 +80,12 @@ static int begin(struct ms_ingest *ingest, struct gd_err *err)
     char what[160];
     int rc = gd_ms_target_graph_begin(ingest->target, (const uint8_t *)gd_buf_text(&graph->bytes),
                                       graph->bytes.len, &ingest->load, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    snprintf(graph->name, sizeof graph->name, "%s", gd_ms_graph_info(ingest->load)->name);
+    }
+    snprintf(graph->name, sizeof(graph->name), "%s", gd_ms_graph_info(ingest->load)->name);
     forget_kept(ingest, graph->name);
-    snprintf(what, sizeof what, "taking in graph %.100s", graph->name);
+    snprintf(what, sizeof(what), "taking in graph %.100s", graph->name);
     ingest->progress = gd_progress_begin(ingest->debugger, what, "nodes", 0);
     return GD_OK;
 }
@@ -114,14 +116,15 @@ static void step(struct ms_ingest *ingest)
     uint64_t at, total;
     bool done = false;
     int rc = ingest->load ? GD_OK : begin(ingest, &err);
-    if (!rc && (ingest->queue->unwanted || gd_progress_is_stopped(ingest->progress))) {
+    if (rc == GD_OK && (ingest->queue->unwanted || gd_progress_is_stopped(ingest->progress))) {
         over(ingest, true, NULL);
         return;
     }
-    if (!rc)
+    if (rc == GD_OK) {
         rc = gd_ms_graph_step(ingest->load, NODES, &done, &err);
-    if (rc || done) {
-        over(ingest, false, rc ? &err : NULL);
+    }
+    if (rc != GD_OK || done) {
+        over(ingest, false, rc != GD_OK ? &err : NULL);
         return;
     }
     gd_ms_graph_at(ingest->load, &at, &total);
@@ -131,16 +134,17 @@ static void step(struct ms_ingest *ingest)
 
 static void leave(struct ms_ingest *ingest)
 {
-    if (--ingest->used == 0 && ingest->gone)
+    if (--ingest->used == 0 && ingest->gone) {
         free(ingest);
+    }
 }
 
 static void work(struct ms_ingest *ingest, double seconds)
 {
     double end = gd_clock_seconds() + seconds;
-    do
+    do {
         step(ingest);
-    while (!ingest->gone && ingest->queue && (seconds < 0 || gd_clock_seconds() < end));
+    } while (!ingest->gone && ingest->queue && (seconds < 0 || gd_clock_seconds() < end));
 }
 
 static void next_turn(struct ms_ingest *ingest)
@@ -154,23 +158,26 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
     struct ms_ingest *ingest = timer->data;
     (void)loop;
     (void)events;
-    if (ingest->used) /* somebody who hears of a graph runs the loop */
+    if (ingest->used) { /* somebody who hears of a graph runs the loop */
         return;
+    }
     ingest->used++;
     work(ingest, SLICE);
-    if (!ingest->gone && ingest->queue)
+    if (!ingest->gone && ingest->queue) {
         next_turn(ingest);
-    else if (!ingest->gone)
+    } else if (!ingest->gone) {
         ingest->idle(ingest->ctx);
+    }
     leave(ingest);
 }
 
 struct ms_ingest *ms_ingest_create(struct ev_loop *loop, struct gd_debugger *debugger,
                                    struct gd_ms_target *target, void (*idle)(void *ctx), void *ctx)
 {
-    struct ms_ingest *ingest = calloc(1, sizeof *ingest);
-    if (!ingest)
+    struct ms_ingest *ingest = calloc(1, sizeof(*ingest));
+    if (!ingest) {
         return NULL;
+    }
     ingest->loop = loop;
     ingest->debugger = debugger;
     ingest->target = target;
@@ -183,8 +190,9 @@ struct ms_ingest *ms_ingest_create(struct ev_loop *loop, struct gd_debugger *deb
 
 void ms_ingest_destroy(struct ms_ingest *ingest)
 {
-    if (!ingest)
+    if (!ingest) {
         return;
+    }
     ev_timer_stop(ingest->loop, &ingest->timer);
     gd_progress_end(ingest->progress);
     gd_ms_graph_end(ingest->load);
@@ -193,29 +201,33 @@ void ms_ingest_destroy(struct ms_ingest *ingest)
     ingest->progress = NULL;
     ingest->load = NULL;
     ingest->gone = true;
-    if (!ingest->used)
+    if (!ingest->used) {
         free(ingest);
+    }
 }
 
 int ms_ingest_add(struct ms_ingest *ingest, struct gd_buf *bytes, bool unwanted, struct gd_err *err)
 {
-    struct graph *graph = calloc(1, sizeof *graph);
-    if (!graph)
+    struct graph *graph = calloc(1, sizeof(*graph));
+    if (!graph) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a graph");
+    }
     bool alone = !ingest->queue && !ingest->used;
     graph->bytes = *bytes;
     graph->unwanted = unwanted;
     gd_buf_init(bytes, bytes->max);
     append(&ingest->queue, graph);
     if (!alone) {
-        if (!ev_is_active(&ingest->timer) && !ingest->used)
+        if (!ev_is_active(&ingest->timer) && !ingest->used) {
             next_turn(ingest);
+        }
         return GD_OK;
     }
     ingest->used++;
     work(ingest, SLICE);
-    if (!ingest->gone && ingest->queue)
+    if (!ingest->gone && ingest->queue) {
         next_turn(ingest);
+    }
     leave(ingest);
     return GD_OK;
 }
@@ -227,27 +239,31 @@ bool ms_ingest_is_busy(const struct ms_ingest *ingest)
 
 void ms_ingest_finish(struct ms_ingest *ingest)
 {
-    if (!ms_ingest_is_busy(ingest) || ingest->used)
+    if (!ms_ingest_is_busy(ingest) || ingest->used) {
         return;
+    }
     ev_timer_stop(ingest->loop, &ingest->timer);
     ingest->used++;
     work(ingest, -1);
-    if (!ingest->gone)
+    if (!ingest->gone) {
         ingest->idle(ingest->ctx);
+    }
     leave(ingest);
 }
 
 int ms_ingest_again(struct ms_ingest *ingest, struct gd_err *err)
 {
-    if (!ingest || !ingest->kept)
+    if (!ingest || !ingest->kept) {
         return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
+    }
     while (ingest->kept) {
         struct graph *graph = ingest->kept;
         ingest->kept = graph->next;
         graph->unwanted = false;
         append(&ingest->queue, graph);
     }
-    if (!ingest->used && !ev_is_active(&ingest->timer))
+    if (!ingest->used && !ev_is_active(&ingest->timer)) {
         next_turn(ingest);
+    }
     return GD_OK;
 }

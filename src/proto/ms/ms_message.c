@@ -16,8 +16,9 @@
 static void copy_text(char *out, size_t size, const struct gd_pb_field *field)
 {
     size_t len = field->len < size ? field->len : size - 1;
-    if (len)
+    if (len) {
         memcpy(out, field->data, len);
+    }
     out[len] = '\0';
 }
 
@@ -30,22 +31,23 @@ bool gd_ms_read_metadata(const uint8_t *data, size_t len, struct gd_ms_metadata 
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES))
-            copy_text(ret->device_name, sizeof ret->device_name, &field);
-        else if (is(&field, 2, GD_PB_VARINT))
+        if (is(&field, 1, GD_PB_BYTES)) {
+            copy_text(ret->device_name, sizeof(ret->device_name), &field);
+        } else if (is(&field, 2, GD_PB_VARINT)) {
             ret->cur_step = (int32_t)field.value;
-        else if (is(&field, 3, GD_PB_BYTES))
-            copy_text(ret->backend, sizeof ret->backend, &field);
-        else if (is(&field, 4, GD_PB_BYTES))
-            copy_text(ret->cur_node, sizeof ret->cur_node, &field);
-        else if (is(&field, 5, GD_PB_VARINT))
+        } else if (is(&field, 3, GD_PB_BYTES)) {
+            copy_text(ret->backend, sizeof(ret->backend), &field);
+        } else if (is(&field, 4, GD_PB_BYTES)) {
+            copy_text(ret->cur_node, sizeof(ret->cur_node), &field);
+        } else if (is(&field, 5, GD_PB_VARINT)) {
             ret->training_done = field.value != 0;
-        else if (is(&field, 6, GD_PB_VARINT))
+        } else if (is(&field, 6, GD_PB_VARINT)) {
             ret->graph_num = (int32_t)field.value;
-        else if (is(&field, 7, GD_PB_BYTES))
-            copy_text(ret->ms_version, sizeof ret->ms_version, &field);
+        } else if (is(&field, 7, GD_PB_BYTES)) {
+            copy_text(ret->ms_version, sizeof(ret->ms_version), &field);
+        }
     }
     return !reader.bad;
 }
@@ -54,12 +56,13 @@ bool gd_ms_read_heartbeat(const uint8_t *data, size_t len, struct gd_ms_heartbea
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES))
-            copy_text(ret->message, sizeof ret->message, &field);
-        else if (is(&field, 2, GD_PB_VARINT))
+        if (is(&field, 1, GD_PB_BYTES)) {
+            copy_text(ret->message, sizeof(ret->message), &field);
+        } else if (is(&field, 2, GD_PB_VARINT)) {
             ret->period = (int32_t)field.value;
+        }
     }
     return !reader.bad;
 }
@@ -68,7 +71,7 @@ bool gd_ms_read_base(const uint8_t *data, size_t len, struct gd_ms_base *ret)
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     int rank = 0;
     while (gd_pb_next(&reader, &field)) {
         int64_t dim;
@@ -77,10 +80,12 @@ bool gd_ms_read_base(const uint8_t *data, size_t len, struct gd_ms_base *ret)
             ret->dtype = gd_ms_dtype(ret->wire_dtype);
         } else if (field.number == 2) {
             for (size_t at = 0; gd_pb_integers(&reader, &field, &at, &dim);) {
-                if (rank < GD_MAX_RANK)
+                if (rank < GD_MAX_RANK) {
                     ret->shape.dim[rank] = dim;
-                if (rank <= GD_MAX_RANK)
+                }
+                if (rank <= GD_MAX_RANK) {
                     rank++;
+                }
             }
         } else if (is(&field, 3, GD_PB_VARINT)) {
             ret->bytes = (int64_t)field.value;
@@ -117,12 +122,14 @@ bool gd_ms_read_summary(const uint8_t *data, size_t len, struct gd_ms_summary *r
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES) && !gd_ms_read_base(field.data, field.len, &ret->base))
+        if (is(&field, 1, GD_PB_BYTES) && !gd_ms_read_base(field.data, field.len, &ret->base)) {
             return false;
-        if (is(&field, 2, GD_PB_BYTES) && !read_statistics(field.data, field.len, ret))
+        }
+        if (is(&field, 2, GD_PB_BYTES) && !read_statistics(field.data, field.len, ret)) {
             return false;
+        }
     }
     return !reader.bad;
 }
@@ -131,18 +138,19 @@ static bool read_param(const uint8_t *data, size_t len, struct gd_hit_param *ret
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES))
-            copy_text(ret->name, sizeof ret->name, &field);
-        else if (is(&field, 2, GD_PB_VARINT))
+        if (is(&field, 1, GD_PB_BYTES)) {
+            copy_text(ret->name, sizeof(ret->name), &field);
+        } else if (is(&field, 2, GD_PB_VARINT)) {
             ret->disabled = field.value != 0;
-        else if (is(&field, 3, GD_PB_FIXED64))
+        } else if (is(&field, 3, GD_PB_FIXED64)) {
             ret->set_value = gd_pb_double(&field);
-        else if (is(&field, 4, GD_PB_VARINT))
+        } else if (is(&field, 4, GD_PB_VARINT)) {
             ret->hit = field.value != 0;
-        else if (is(&field, 5, GD_PB_FIXED64))
+        } else if (is(&field, 5, GD_PB_FIXED64)) {
             ret->actual_value = gd_pb_double(&field);
+        }
     }
     return !reader.bad;
 }
@@ -155,8 +163,9 @@ static bool read_condition(const uint8_t *data, size_t len, struct gd_ms_hit *re
         if (is(&field, 1, GD_PB_VARINT)) {
             ret->condition = (int)(int32_t)field.value;
         } else if (is(&field, 4, GD_PB_BYTES) && ret->param_count < GD_MAX_HIT_PARAMS) {
-            if (!read_param(field.data, field.len, &ret->param[ret->param_count++]))
+            if (!read_param(field.data, field.len, &ret->param[ret->param_count++])) {
                 return false;
+            }
         }
     }
     return !reader.bad;
@@ -167,10 +176,11 @@ static bool read_hit_tensor(const uint8_t *data, size_t len, struct gd_ms_hit *r
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES))
-            copy_text(ret->node_name, sizeof ret->node_name, &field);
-        else if (is(&field, 2, GD_PB_BYTES))
-            copy_text(ret->slot, sizeof ret->slot, &field);
+        if (is(&field, 1, GD_PB_BYTES)) {
+            copy_text(ret->node_name, sizeof(ret->node_name), &field);
+        } else if (is(&field, 2, GD_PB_BYTES)) {
+            copy_text(ret->slot, sizeof(ret->slot), &field);
+        }
     }
     return !reader.bad;
 }
@@ -179,19 +189,21 @@ bool gd_ms_read_hit(const uint8_t *data, size_t len, struct gd_ms_hit *ret)
 {
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
         bool good = true;
-        if (is(&field, 1, GD_PB_BYTES))
+        if (is(&field, 1, GD_PB_BYTES)) {
             good = read_hit_tensor(field.data, field.len, ret);
-        else if (is(&field, 2, GD_PB_BYTES))
+        } else if (is(&field, 2, GD_PB_BYTES)) {
             good = read_condition(field.data, field.len, ret);
-        else if (is(&field, 3, GD_PB_VARINT))
+        } else if (is(&field, 3, GD_PB_VARINT)) {
             ret->id = (int32_t)field.value;
-        else if (is(&field, 4, GD_PB_VARINT))
+        } else if (is(&field, 4, GD_PB_VARINT)) {
             ret->error_code = (int32_t)field.value;
-        if (!good)
+        }
+        if (!good) {
             return false;
+        }
     }
     return !reader.bad;
 }
@@ -221,8 +233,9 @@ static int pack(struct gd_buf *out, const Debugger__EventReply *reply)
 {
     size_t len = debugger__event_reply__get_packed_size(reply);
     int rc = gd_buf_reserve(out, len);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     debugger__event_reply__pack(reply, (uint8_t *)out->data + out->len);
     out->len += len;
     out->data[out->len] = '\0';
@@ -278,8 +291,9 @@ int gd_ms_write_node(struct gd_buf *out, const char *name)
 {
     char level[] = "node";
     char *copy = strdup(name);
-    if (!copy)
+    if (!copy) {
         return GD_ENOMEM;
+    }
     int rc = write_run(out, level, copy, 0);
     free(copy);
     return rc;
@@ -293,9 +307,9 @@ struct view_tensor { /* one item as the encoder wants it: texts that it may writ
 static void fill_view_tensor(struct view_tensor *tensor, const struct gd_ms_view_item *item)
 {
     debugger__tensor_proto__init(&tensor->message);
-    snprintf(tensor->slot, sizeof tensor->slot, "%" PRIu32, item->slot);
-    snprintf(tensor->iter, sizeof tensor->iter, "%s", item->previous ? "prev" : "");
-    snprintf(tensor->name, sizeof tensor->name, "%s", item->name);
+    snprintf(tensor->slot, sizeof(tensor->slot), "%" PRIu32, item->slot);
+    snprintf(tensor->iter, sizeof(tensor->iter), "%s", item->previous ? "prev" : "");
+    snprintf(tensor->name, sizeof(tensor->name), "%s", item->name);
     tensor->message.node_name = tensor->name;
     tensor->message.slot = tensor->slot;
     tensor->message.iter = tensor->iter;
@@ -308,8 +322,8 @@ int gd_ms_write_views(struct gd_buf *out, const struct gd_ms_view_item *items, s
 {
     Debugger__EventReply reply = DEBUGGER__EVENT_REPLY__INIT;
     Debugger__ViewCMD view = DEBUGGER__VIEW_CMD__INIT;
-    struct view_tensor *tensors = calloc(count, sizeof *tensors);
-    Debugger__TensorProto **pointers = calloc(count, sizeof *pointers);
+    struct view_tensor *tensors = calloc(count, sizeof(*tensors));
+    Debugger__TensorProto **pointers = calloc(count, sizeof(*pointers));
     int rc = GD_ENOMEM;
     if (tensors && pointers) {
         for (size_t i = 0; i < count; i++) {
@@ -374,12 +388,13 @@ static char *unconst(const char *text)
 static bool fill_set(struct set_message *message, const struct gd_remote_param *params,
                      size_t param_count, const struct gd_ms_watch_node *nodes, size_t node_count)
 {
-    message->params = calloc(param_count + 1, sizeof *message->params);
-    message->param_list = calloc(param_count + 1, sizeof *message->param_list);
-    message->nodes = calloc(node_count + 1, sizeof *message->nodes);
-    message->node_list = calloc(node_count + 1, sizeof *message->node_list);
-    if (!message->params || !message->param_list || !message->nodes || !message->node_list)
+    message->params = calloc(param_count + 1, sizeof(*message->params));
+    message->param_list = calloc(param_count + 1, sizeof(*message->param_list));
+    message->nodes = calloc(node_count + 1, sizeof(*message->nodes));
+    message->node_list = calloc(node_count + 1, sizeof(*message->node_list));
+    if (!message->params || !message->param_list || !message->nodes || !message->node_list) {
         return false;
+    }
     for (size_t i = 0; i < param_count; i++) {
         Debugger__WatchCondition__Parameter *param = &message->params[i];
         debugger__watch_condition__parameter__init(param);
@@ -410,9 +425,11 @@ int gd_ms_write_set(struct gd_buf *out, int32_t id, int condition,
         watch.condition = (Debugger__WatchCondition__Condition)condition;
         watch.n_params = param_count;
         watch.params = message.param_list;
-        for (size_t i = 0; i < param_count; i++)
-            if (!params[i].disabled)
+        for (size_t i = 0; i < param_count; i++) {
+            if (!params[i].disabled) {
                 watch.value = (float)params[i].value;
+            }
+        }
         set.id = id;
         set.watch_condition = &watch;
         set.n_watch_nodes = node_count;

@@ -43,8 +43,9 @@ static bool is_summary_enough(const struct gd_watch_item *item)
 {
     bool enough = item->trigger_count > 0 && !item->against_previous && !item->dead_steps &&
                   (!item->options || !item->options->range_count);
-    for (size_t i = 0; enough && i < item->trigger_count; i++)
+    for (size_t i = 0; enough && i < item->trigger_count; i++) {
         enough = summary_tells(item->triggers[i].test.statistic);
+    }
     return enough;
 }
 
@@ -52,8 +53,9 @@ static bool is_summary_enough(const struct gd_watch_item *item)
 
 static void free_plan(struct ms_plan *plan)
 {
-    for (size_t i = 0; i < plan->recipe_count; i++)
+    for (size_t i = 0; i < plan->recipe_count; i++) {
         free(plan->recipes[i].triggers);
+    }
     free(plan->recipes);
     free(plan->items);
     free(plan);
@@ -63,25 +65,28 @@ static int add_recipe(struct ms_plan *plan, const struct gd_watch_item *item)
 {
     if (plan->recipe_count == plan->recipe_cap) {
         size_t cap = plan->recipe_cap ? plan->recipe_cap * 2 : 8;
-        struct ms_recipe *recipes = realloc(plan->recipes, cap * sizeof *recipes);
-        if (!recipes)
+        struct ms_recipe *recipes = realloc(plan->recipes, cap * sizeof(*recipes));
+        if (!recipes) {
             return GD_ENOMEM;
+        }
         plan->recipes = recipes;
         plan->recipe_cap = cap;
     }
     struct ms_recipe *recipe = &plan->recipes[plan->recipe_count];
-    memset(recipe, 0, sizeof *recipe);
-    if (item->options)
+    memset(recipe, 0, sizeof(*recipe));
+    if (item->options) {
         recipe->options = *item->options;
+    }
     recipe->options.threads = 0;
     recipe->against_previous = item->against_previous;
     recipe->dead_steps = item->dead_steps;
     recipe->summary_enough = is_summary_enough(item);
     if (item->trigger_count) {
-        recipe->triggers = malloc(item->trigger_count * sizeof *recipe->triggers);
-        if (!recipe->triggers)
+        recipe->triggers = malloc(item->trigger_count * sizeof(*recipe->triggers));
+        if (!recipe->triggers) {
             return GD_ENOMEM;
-        memcpy(recipe->triggers, item->triggers, item->trigger_count * sizeof *recipe->triggers);
+        }
+        memcpy(recipe->triggers, item->triggers, item->trigger_count * sizeof(*recipe->triggers));
         recipe->trigger_count = item->trigger_count;
     }
     plan->recipe_count++;
@@ -107,8 +112,9 @@ static int find_recipe(struct ms_plan *plan, const struct gd_watch_item *item,
         }
     }
     int rc = add_recipe(plan, item);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     *ret = (uint32_t)plan->recipe_count - 1;
     recent[*ret % RECENT_RECIPES] = item;
     recent_id[*ret % RECENT_RECIPES] = *ret;
@@ -119,16 +125,18 @@ static int fill_plan(struct ms_plan *plan, const struct gd_watch_plan *from)
 {
     const struct gd_watch_item *recent[RECENT_RECIPES] = {NULL};
     uint32_t recent_id[RECENT_RECIPES] = {0};
-    plan->items = calloc(from->item_count, sizeof *plan->items);
-    if (!plan->items)
+    plan->items = calloc(from->item_count, sizeof(*plan->items));
+    if (!plan->items) {
         return GD_ENOMEM;
+    }
     for (size_t i = 0; i < from->item_count; i++) {
         struct ms_item *item = &plan->items[i];
         item->node = from->items[i].node;
         item->slot = from->items[i].slot;
         int rc = find_recipe(plan, &from->items[i], recent, recent_id, &item->recipe);
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
+        }
     }
     plan->item_count = from->item_count;
     return GD_OK;
@@ -136,10 +144,11 @@ static int fill_plan(struct ms_plan *plan, const struct gd_watch_plan *from)
 
 static int make_plan(const struct gd_watch_plan *from, struct ms_plan **ret, struct gd_err *err)
 {
-    struct ms_plan *plan = calloc(1, sizeof *plan);
-    if (!plan || fill_plan(plan, from)) {
-        if (plan)
+    struct ms_plan *plan = calloc(1, sizeof(*plan));
+    if (!plan || fill_plan(plan, from) != GD_OK) {
+        if (plan) {
             free_plan(plan);
+        }
         return gd_fail(err, GD_ENOMEM, "out of memory for a plan of %zu tensors", from->item_count);
     }
     plan->id = from->id;
@@ -153,9 +162,10 @@ static int make_plan(const struct gd_watch_plan *from, struct ms_plan **ret, str
 static struct ms_plans *plans_of(struct gd_ms_target *target)
 {
     if (!target->plans) {
-        target->plans = calloc(1, sizeof *target->plans);
-        if (target->plans)
+        target->plans = calloc(1, sizeof(*target->plans));
+        if (target->plans) {
             target->plans->target = target;
+        }
     }
     return target->plans;
 }
@@ -164,11 +174,13 @@ static struct ms_plans *plans_of(struct gd_ms_target *target)
 static void remove_plan(struct ms_plans *plans, uint32_t id)
 {
     struct ms_plan **link = &plans->plans;
-    while (*link && (*link)->id != id)
+    while (*link && (*link)->id != id) {
         link = &(*link)->next;
+    }
     struct ms_plan *plan = *link;
-    if (!plan)
+    if (!plan) {
         return;
+    }
     *link = plan->next;
     plan->next = plans->retired;
     plans->retired = plan;
@@ -186,16 +198,20 @@ void ms_plan_drop_retired(struct ms_plans *plans)
 
 static int check_plan(const struct gd_watch_plan *plan, struct gd_err *err)
 {
-    if (plan->exact)
+    if (plan->exact) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a MindSpore process is looked into at the end of a step only");
-    if (plan->item_count >= UINT32_MAX)
+    }
+    if (plan->item_count >= UINT32_MAX) {
         return gd_fail(err, GD_ELIMIT, "a plan of %zu tensors", plan->item_count);
-    for (size_t i = 0; i < plan->item_count; i++)
-        if (plan->items[i].scalar)
+    }
+    for (size_t i = 0; i < plan->item_count; i++) {
+        if (plan->items[i].scalar) {
             return gd_fail(err, GD_EUNSUPPORTED,
                            "a MindSpore process tells no numbers of the training (\"%s\")",
                            plan->items[i].scalar);
+        }
+    }
     return GD_OK;
 }
 
@@ -204,23 +220,28 @@ int ms_plan_set(struct gd_target *base, const struct gd_watch_plan *from, struct
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     struct ms_plan *plan = NULL;
     int rc = check_plan(from, err);
-    if (!rc && from->item_count)
+    if (rc == GD_OK && from->item_count) {
         rc = make_plan(from, &plan, err);
-    if (rc)
+    }
+    if (rc != GD_OK) {
         return rc;
+    }
     struct ms_plans *plans = plans_of(target);
     if (!plans) {
-        if (plan)
+        if (plan) {
             free_plan(plan);
+        }
         return gd_fail(err, GD_ENOMEM, "out of memory for a plan");
     }
-    if (!plans->plans)
+    if (!plans->plans) {
         plans->last_step = ms_steps_done(target); /* there was nothing to look at in those */
+    }
     remove_plan(plans, from->id);
     if (plan) {
         struct ms_plan **end = &plans->plans;
-        while (*end)
+        while (*end) {
             end = &(*end)->next;
+        }
         *end = plan;
         plans->changed = plans->capture_changed = true;
     }
@@ -230,11 +251,13 @@ int ms_plan_set(struct gd_target *base, const struct gd_watch_plan *from, struct
 void ms_plan_free(struct gd_ms_target *target)
 {
     struct ms_plans *plans = target->plans;
-    if (!plans)
+    if (!plans) {
         return;
+    }
     ms_evaluate_forget(plans);
-    while (plans->plans)
+    while (plans->plans) {
         remove_plan(plans, plans->plans->id);
+    }
     ms_plan_drop_retired(plans);
     ms_watch_capture_free(plans->capture);
     free(plans);
@@ -253,19 +276,25 @@ static int compare_nodes(const void *a, const void *b)
 static gd_node_id *collect_nodes(const struct ms_plans *plans, size_t *count)
 {
     size_t total = 0, kept = 0;
-    for (const struct ms_plan *plan = plans->plans; plan; plan = plan->next)
+    for (const struct ms_plan *plan = plans->plans; plan; plan = plan->next) {
         total += plan->item_count;
-    gd_node_id *nodes = malloc((total + 1) * sizeof *nodes);
-    if (!nodes)
+    }
+    gd_node_id *nodes = malloc((total + 1) * sizeof(*nodes));
+    if (!nodes) {
         return NULL;
+    }
     total = 0;
-    for (const struct ms_plan *plan = plans->plans; plan; plan = plan->next)
-        for (size_t i = 0; i < plan->item_count; i++)
+    for (const struct ms_plan *plan = plans->plans; plan; plan = plan->next) {
+        for (size_t i = 0; i < plan->item_count; i++) {
             nodes[total++] = plan->items[i].node;
-    qsort(nodes, total, sizeof *nodes, compare_nodes);
-    for (size_t i = 0; i < total; i++)
-        if (!kept || nodes[kept - 1] != nodes[i])
+        }
+    }
+    qsort(nodes, total, sizeof(*nodes), compare_nodes);
+    for (size_t i = 0; i < total; i++) {
+        if (!kept || nodes[kept - 1] != nodes[i]) {
             nodes[kept++] = nodes[i];
+        }
+    }
     *count = kept;
     return nodes;
 }
@@ -275,15 +304,17 @@ void ms_plan_capture(struct gd_ms_target *target)
     struct ms_plans *plans = target->plans;
     struct gd_err err;
     size_t count;
-    if (!plans || !plans->capture_changed || (!target->is_gpu && !plans->kernels_missing))
+    if (!plans || !plans->capture_changed || (!target->is_gpu && !plans->kernels_missing)) {
         return;
+    }
     plans->capture_changed = false;
     gd_node_id *nodes = collect_nodes(plans, &count);
     int rc = nodes ? ms_watch_capture(target, &plans->capture, nodes, count, &err)
                    : gd_fail(&err, GD_ENOMEM, "out of memory");
-    if (rc)
+    if (rc != GD_OK) {
         ms_warn(target, "the process could not be told which values to hold for watchpoints: %s",
                 err.text);
+    }
     free(nodes);
 }
 
@@ -313,8 +344,8 @@ int ms_plan_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, struc
         count++;
         items += plan->item_count;
     }
-    struct gd_plan_cost *costs = calloc(count + 1, sizeof *costs);
-    uint64_t *numbers = malloc((2 * items + 1) * sizeof *numbers);
+    struct gd_plan_cost *costs = calloc(count + 1, sizeof(*costs));
+    uint64_t *numbers = malloc((2 * items + 1) * sizeof(*numbers));
     if (!costs || !numbers) {
         free(costs);
         free(numbers);

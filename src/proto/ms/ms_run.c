@@ -23,23 +23,26 @@ static void copy_name(char *out, size_t size, const char *name)
 static void note_graph(struct ms_position *at, const struct gd_ms_metadata *metadata)
 {
     const char *id = strchr(metadata->device_name, ':');
-    if (!id || !id[1])
+    if (!id || !id[1]) {
         return;
+    }
     at->tells_graph = at->tells_graph || (at->graph_id[0] && strcmp(at->graph_id, id + 1) != 0);
-    copy_name(at->graph_id, sizeof at->graph_id, id + 1);
+    copy_name(at->graph_id, sizeof(at->graph_id), id + 1);
 }
 
 uint32_t ms_current_graph(const struct gd_ms_target *target)
 {
     const struct gd_graph *graph = target->base.session->graph;
     struct gd_graph_counts counts;
-    if (!target->at.tells_graph)
+    if (!target->at.tells_graph) {
         return GD_NO_SUBGRAPH;
+    }
     gd_graph_counts(graph, &counts);
     for (uint32_t i = 0; i < counts.subgraphs; i++) {
         const char *name = gd_graph_subgraph_name(graph, i), *end = strrchr(name, '_');
-        if (strcmp(end ? end + 1 : name, target->at.graph_id) == 0)
+        if (strcmp(end ? end + 1 : name, target->at.graph_id) == 0) {
             return i;
+        }
     }
     return GD_NO_SUBGRAPH;
 }
@@ -50,7 +53,7 @@ void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata 
     note_graph(at, metadata);
     at->counts_after = target->version.counts_after_wait;
     at->cur_step = metadata->cur_step;
-    copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
+    copy_name(at->cur_node, sizeof(at->cur_node), metadata->cur_node);
     /* Not 0: we came late, after a restart of ours or a lost connection. */
     at->step = metadata->cur_step > 0 ? metadata->cur_step + (at->counts_after ? 1 : 0) : 0;
     at->at_end = true;
@@ -98,10 +101,11 @@ static void update_before(struct gd_ms_target *target, const struct gd_ms_metada
     const struct ms_run *run = &target->run;
     bool grown = metadata->cur_step > at->cur_step;
     bool reached = run->sent == MS_SENT_NEXT || strcmp(metadata->cur_node, run->sent_name) == 0;
-    if (run->sent == MS_SENT_STEP || target->version.stops_twice)
+    if (run->sent == MS_SENT_STEP || target->version.stops_twice) {
         at->at_end = grown;
-    else /* from 1.3 a node stop at the last kernel stands for the end of the step */
+    } else { /* from 1.3 a node stop at the last kernel stands for the end of the step */
         at->at_end = grown && !reached && !hit_by_operator(run, metadata);
+    }
     int64_t step = at->base + metadata->cur_step + (at->at_end ? 0 : 1);
     if (step < at->step) {
         at->base += at->step - step;
@@ -123,11 +127,13 @@ static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metad
         at->base++; /* the end was told to be of the step that this one is in */
     }
     if (!at->counts_after || run->sent != MS_SENT_STEP || hit_by_operator(run, metadata) ||
-        at->base)
+        at->base) {
         return;
+    }
     int64_t ended = at->at_end ? at->step + 1 : at->step;
-    if (metadata->cur_step == ended)
+    if (metadata->cur_step == ended) {
         at->counts_after = false;
+    }
 }
 
 /* A graph that was compiled later is waited for before its first step. No step has ended here; one
@@ -136,8 +142,9 @@ static void update_between(struct gd_ms_target *target, const struct gd_ms_metad
 {
     struct ms_position *at = &target->at;
     int64_t done = ms_steps_done(target);
-    if (target->is_gpu && at->base + metadata->cur_step > done)
+    if (target->is_gpu && at->base + metadata->cur_step > done) {
         done = at->base + metadata->cur_step;
+    }
     at->step = done;
     at->at_end = true;
 }
@@ -151,15 +158,16 @@ void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata
         update_ascend(at, metadata);
     } else {
         notice_counter(target, metadata);
-        if (at->counts_after)
+        if (at->counts_after) {
             update_after(target, metadata);
-        else
+        } else {
             update_before(target, metadata);
+        }
     }
     target->moves++;
     note_graph(at, metadata);
     at->cur_step = metadata->cur_step;
-    copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
+    copy_name(at->cur_node, sizeof(at->cur_node), metadata->cur_node);
 }
 
 int64_t ms_position_last(const struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
@@ -167,8 +175,9 @@ int64_t ms_position_last(const struct gd_ms_target *target, const struct gd_ms_m
     const struct ms_position *at = &target->at;
     int64_t counted = at->cur_step + (at->counts_after && at->step > 0 ? 1 : 0);
     int64_t last = at->step + metadata->cur_step - counted;
-    if (target->is_gpu)
+    if (target->is_gpu) {
         last = at->base + metadata->cur_step;
+    }
     return last > at->step ? last : at->step;
 }
 
@@ -189,13 +198,14 @@ static int begin_to_node(struct gd_ms_target *target, const struct gd_run *run, 
     struct gd_node_info info;
     struct ms_run *mine = &target->run;
     if (run->node != GD_NO_NODE && gd_graph_node(target->base.session->graph, run->node, &info)) {
-        if (!is_operator(&info))
+        if (!is_operator(&info)) {
             return gd_fail(err, GD_EINVAL, "%s is no operator: it does not execute", info.name);
+        }
         mine->is_kernel = true;
         mine->node = run->node;
-        copy_name(mine->name, sizeof mine->name, info.wire_name);
+        copy_name(mine->name, sizeof(mine->name), info.wire_name);
     } else {
-        copy_name(mine->name, sizeof mine->name, run->name ? run->name : "");
+        copy_name(mine->name, sizeof(mine->name), run->name ? run->name : "");
     }
     return GD_OK;
 }
@@ -204,22 +214,24 @@ int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct g
 {
     struct ms_run *mine = &target->run;
     bool by_node = run->kind == GD_RUN_NEXT || run->kind == GD_RUN_TO_NODE;
-    if (run->kind == GD_RUN_FINISH)
+    if (run->kind == GD_RUN_FINISH) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a MindSpore process does not tell its phases: use step, or run-to NODE");
-    if (by_node && !target->is_gpu)
+    }
+    if (by_node && !target->is_gpu) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a MindSpore process on %s stops only at the end of a step: use step",
                        target->base.session->peer.device[0] ? "Ascend" : "this device");
+    }
     struct ms_run before = *mine;
-    memset(mine, 0, sizeof *mine);
+    memset(mine, 0, sizeof(*mine));
     mine->node = GD_NO_NODE;
     mine->kind = run->kind;
     mine->left = run->count > 0 ? run->count : 1;
     mine->start_step = ms_steps_done(target);
     if (run->kind == GD_RUN_TO_NODE) {
         int rc = begin_to_node(target, run, err);
-        if (rc) {
+        if (rc != GD_OK) {
             *mine = before;
             return rc;
         }
@@ -229,11 +241,15 @@ int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct g
 
 static bool at_breakpoint(const struct gd_ms_target *target)
 {
-    if (!target->is_gpu || target->at.at_end)
+    if (!target->is_gpu || target->at.at_end) {
         return false;
-    for (size_t i = 0; i < target->breakpoint_count; i++)
-        if (ms_is_node(target, target->break_nodes[i], target->breakpoints[i], target->at.cur_node))
+    }
+    for (size_t i = 0; i < target->breakpoint_count; i++) {
+        if (ms_is_node(target, target->break_nodes[i], target->breakpoints[i],
+                       target->at.cur_node)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -242,10 +258,12 @@ static bool at_target_node(const struct gd_ms_target *target)
 {
     const struct ms_run *run = &target->run;
     size_t len = strlen(run->name);
-    if (target->at.at_end && run->sent != MS_SENT_NAMED)
+    if (target->at.at_end && run->sent != MS_SENT_NAMED) {
         return false;
-    if (ms_is_node(target, run->node, run->name, target->at.cur_node))
+    }
+    if (ms_is_node(target, run->node, run->name, target->at.cur_node)) {
         return true;
+    }
     return !run->is_kernel && len && strncmp(target->at.cur_node, run->name, len) == 0 &&
            (target->at.cur_node[len] == '/' || run->name[len - 1] == '/');
 }
@@ -253,9 +271,10 @@ static bool at_target_node(const struct gd_ms_target *target)
 static void tell_what_is_left(struct gd_ms_target *target, const char *what)
 {
     int64_t left = target->run.left - (ms_steps_done(target) - target->run.start_step);
-    if (target->run.kind == GD_RUN_STEP && left > 0)
+    if (target->run.kind == GD_RUN_STEP && left > 0) {
         ms_warn(target, "%s ended the run with %" PRId64 " of %" PRId64 " steps left", what, left,
                 target->run.left);
+    }
 }
 
 static bool run_is_done(struct gd_ms_target *target, enum gd_stop_reason *reason)
@@ -268,12 +287,14 @@ static bool run_is_done(struct gd_ms_target *target, enum gd_stop_reason *reason
     case GD_RUN_NEXT: *reason = GD_STOP_NODE; return --run->left <= 0;
     case GD_RUN_TO_NODE:
         *reason = GD_STOP_NODE;
-        if (at_target_node(target))
+        if (at_target_node(target)) {
             return true;
+        }
         /* The rest of a step and one whole step went by without it. */
         *reason = GD_STOP_STEP;
-        if (ms_steps_done(target) - run->start_step < 2)
+        if (ms_steps_done(target) - run->start_step < 2) {
             return false;
+        }
         ms_warn(target, "%s did not execute in a whole step", run->name);
         return true;
     default: return false;
@@ -288,8 +309,9 @@ bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason)
         return true;
     }
     bool steps_only = target->new_graph && target->run.kind != GD_RUN_STEP; /* no node ran */
-    if (!steps_only && run_is_done(target, reason))
+    if (!steps_only && run_is_done(target, reason)) {
         return true;
+    }
     if (at_breakpoint(target)) {
         *reason = GD_STOP_BREAKPOINT;
         return true;
@@ -308,15 +330,19 @@ static const char *only_name(const struct gd_ms_target *target)
 {
     const struct ms_run *run = &target->run;
     bool to_node = run->kind == GD_RUN_TO_NODE;
-    if (!target->is_gpu)
+    if (!target->is_gpu) {
         return "";
-    if (run->kind == GD_RUN_NEXT || (to_node && !run->is_kernel))
+    }
+    if (run->kind == GD_RUN_NEXT || (to_node && !run->is_kernel)) {
         return NULL;
-    if (!target->breakpoint_count)
+    }
+    if (!target->breakpoint_count) {
         return to_node ? run->name : "";
+    }
     if (target->breakpoint_count == 1 &&
-        (!to_node || strcmp(run->name, target->breakpoints[0]) == 0))
+        (!to_node || strcmp(run->name, target->breakpoints[0]) == 0)) {
         return target->breakpoints[0];
+    }
     return NULL;
 }
 
@@ -333,8 +359,9 @@ int ms_run_write(struct gd_ms_target *target, struct gd_buf *out)
         return gd_ms_write_step(out);
     }
     run->sent = name ? MS_SENT_NAMED : MS_SENT_NEXT;
-    if (name)
-        copy_name(run->sent_name, sizeof run->sent_name, name);
+    if (name) {
+        copy_name(run->sent_name, sizeof(run->sent_name), name);
+    }
     return gd_ms_write_node(out, run->sent_name);
 }
 
@@ -342,8 +369,9 @@ int ms_run_write(struct gd_ms_target *target, struct gd_buf *out)
 
 void ms_run_free(struct gd_ms_target *target)
 {
-    for (size_t i = 0; i < target->breakpoint_count; i++)
+    for (size_t i = 0; i < target->breakpoint_count; i++) {
         free(target->breakpoints[i]);
+    }
     free(target->breakpoints);
     free(target->break_nodes);
     target->break_nodes = NULL;
@@ -356,23 +384,28 @@ int ms_run_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
 {
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     ms_run_free(target);
-    if (!count)
+    if (!count) {
         return GD_OK;
-    if (!target->is_gpu)
+    }
+    if (!target->is_gpu) {
         return gd_fail(
             err, GD_EUNSUPPORTED,
             "a MindSpore process on Ascend stops only at the end of a step, not at nodes");
-    target->breakpoints = calloc(count, sizeof *target->breakpoints);
-    target->break_nodes = calloc(count, sizeof *target->break_nodes);
-    if (!target->breakpoints || !target->break_nodes)
+    }
+    target->breakpoints = calloc(count, sizeof(*target->breakpoints));
+    target->break_nodes = calloc(count, sizeof(*target->break_nodes));
+    if (!target->breakpoints || !target->break_nodes) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu breakpoints", count);
+    }
     for (size_t i = 0; i < count; i++) {
         struct gd_node_info info;
-        if (!gd_graph_node(base->session->graph, nodes[i], &info) || !is_operator(&info))
+        if (!gd_graph_node(base->session->graph, nodes[i], &info) || !is_operator(&info)) {
             continue;
+        }
         char *name = strdup(info.wire_name);
-        if (!name)
+        if (!name) {
             return gd_fail(err, GD_ENOMEM, "out of memory for %zu breakpoints", count);
+        }
         target->break_nodes[target->breakpoint_count] = nodes[i];
         target->breakpoints[target->breakpoint_count++] = name;
     }

@@ -77,7 +77,7 @@ struct gd_ms_service {
 static void warn(struct gd_ms_service *service, const char *peer, const char *text)
 {
     char line[GD_ERR_TEXT_MAX + 160];
-    snprintf(line, sizeof line, "%s: %s", peer, text);
+    snprintf(line, sizeof(line), "%s: %s", peer, text);
     struct gd_event event = {.type = GD_EV_WARNING, .text = line};
     gd_debugger_emit(service->debugger, &event);
 }
@@ -85,11 +85,13 @@ static void warn(struct gd_ms_service *service, const char *peer, const char *te
 static struct ms_conn *conn_of(struct gd_ms_service *service, struct gd_grpc_conn *conn)
 {
     struct ms_conn *mine = gd_grpc_conn_data(conn, service);
-    if (mine)
+    if (mine) {
         return mine;
-    mine = calloc(1, sizeof *mine);
-    if (!mine)
+    }
+    mine = calloc(1, sizeof(*mine));
+    if (!mine) {
         return NULL;
+    }
     mine->service = service;
     mine->conn = conn;
     mine->next = service->conns;
@@ -112,8 +114,9 @@ static void free_processes(struct ms_conn *conn)
         ms_ingest_finish(process->ingest);
         drop_ingest(process);
         conn->processes = process->next;
-        if (process->target)
+        if (process->target) {
             gd_ms_target_on_closed(process->target);
+        }
         free(process);
     }
 }
@@ -122,11 +125,13 @@ static void conn_closed(struct gd_grpc_conn *conn, void *ctx)
 {
     struct gd_ms_service *service = ctx;
     struct ms_conn *mine = gd_grpc_conn_data(conn, service);
-    if (!mine)
+    if (!mine) {
         return;
+    }
     struct ms_conn **link = &service->conns;
-    while (*link != mine)
+    while (*link != mine) {
         link = &(*link)->next;
+    }
     *link = mine->next;
     free_processes(mine);
     free(mine);
@@ -142,18 +147,21 @@ static void target_gone(void *owner, bool detached, int32_t last_id)
     process->detached = detached;
     process->delete_next = 1;
     process->delete_last = last_id;
-    if (detached)
+    if (detached) {
         answer_late(process);
+    }
 }
 
 static void reply_to_wait(void *call, const void *data, size_t len)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
-    if (mine)
+    if (mine) {
         mine->waiting = NULL;
+    }
     /* A call without any answer would hold the training for ever. */
-    if (gd_grpc_reply(call, len ? data : "", len) != GD_OK)
+    if (gd_grpc_reply(call, len ? data : "", len) != GD_OK) {
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "the answer could not be sent");
+    }
 }
 
 static int take_graphs(void *owner, struct gd_err *err)
@@ -168,23 +176,26 @@ static const struct gd_ms_io target_io = {reply_to_wait, target_gone, take_graph
  * many. */
 static struct ms_process *process_of(struct ms_conn *conn, const char *device_name)
 {
-    char device[sizeof conn->processes->device] = "";
+    char device[sizeof(conn->processes->device)] = "";
     size_t len = strcspn(device_name, ":"), count = 0;
-    memcpy(device, device_name, len < sizeof device ? len : sizeof device - 1);
+    memcpy(device, device_name, len < sizeof(device) ? len : sizeof(device) - 1);
     struct ms_process **link = &conn->processes;
-    for (; *link && (*link)->device[0] && strcmp((*link)->device, device) != 0; count++)
+    for (; *link && (*link)->device[0] && strcmp((*link)->device, device) != 0; count++) {
         link = &(*link)->next;
+    }
     struct ms_process *process = *link;
-    if (process)
+    if (process) {
         *link = process->next;
-    else if (count < MAX_PROCESSES)
-        process = calloc(1, sizeof *process);
-    if (!process)
+    } else if (count < MAX_PROCESSES) {
+        process = calloc(1, sizeof(*process));
+    }
+    if (!process) {
         return NULL;
+    }
     process->conn = conn;
     process->next = conn->processes;
     conn->processes = process;
-    memcpy(process->device, device, sizeof device);
+    memcpy(process->device, device, sizeof(device));
     return process;
 }
 
@@ -194,16 +205,19 @@ static bool make_target(struct ms_process *process, const struct gd_ms_metadata 
     struct gd_ms_service *service = process->conn->service;
     const char *peer = gd_grpc_conn_peer(process->conn->conn);
     struct gd_ms_target *target;
-    if (gd_ms_target_create(service->debugger, &target_io, process, peer, metadata, &target, err)) {
-        if (!process->conn->refused)
+    if (gd_ms_target_create(service->debugger, &target_io, process, peer, metadata, &target, err) !=
+        GD_OK) {
+        if (!process->conn->refused) {
             warn(service, peer, err->text);
+        }
         process->conn->refused = true;
         return false;
     }
     process->target = target;
     process->detached = false;
-    if (process->conn->heartbeat_period)
+    if (process->conn->heartbeat_period) {
         gd_ms_target_on_heartbeat(target, process->conn->heartbeat_period);
+    }
     return true;
 }
 
@@ -216,9 +230,11 @@ static struct gd_ms_target *target_of(const struct ms_call *call)
 /* The one that was asked for a tensor, should several share the connection. */
 static struct gd_ms_target *asked_target(const struct ms_call *call, size_t *bytes)
 {
-    for (struct ms_process *process = call->conn->processes; process; process = process->next)
-        if (process->target && gd_ms_target_expects(process->target, bytes))
+    for (struct ms_process *process = call->conn->processes; process; process = process->next) {
+        if (process->target && gd_ms_target_expects(process->target, bytes)) {
             return process->target;
+        }
+    }
     return NULL;
 }
 
@@ -227,9 +243,10 @@ static struct gd_ms_target *asked_target(const struct ms_call *call, size_t *byt
 static struct ms_call *make_call(struct gd_ms_service *service, struct ms_conn *conn,
                                  struct gd_grpc_call *call)
 {
-    struct ms_call *mine = conn ? calloc(1, sizeof *mine) : NULL;
-    if (!mine)
+    struct ms_call *mine = conn ? calloc(1, sizeof(*mine)) : NULL;
+    if (!mine) {
         return NULL;
+    }
     mine->call = call;
     mine->service = service;
     mine->conn = conn;
@@ -244,20 +261,23 @@ static void open_call(struct gd_grpc_call *call, void *ctx)
     struct gd_grpc_conn *conn = gd_grpc_call_conn(call);
     struct ms_conn *mine = conn_of(service, conn);
     if (!gd_grpc_conn_is_loopback(conn) && !service->debugger->settings.ms_shared_allow_remote) {
-        if (mine && !mine->refused)
+        if (mine && !mine->refused) {
             warn(service, gd_grpc_conn_peer(conn),
                  "a MindSpore process on another host was refused, because it cannot show a token: "
                  "set ms-remote on, or forward the port through ssh");
-        if (mine)
+        }
+        if (mine) {
             mine->refused = true;
+        }
         gd_grpc_finish(call, GD_GRPC_PERMISSION_DENIED,
                        "gradb takes MindSpore processes from its own host only");
         return;
     }
     struct ms_call *data = make_call(service, mine, call);
     gd_grpc_call_set_data(call, data);
-    if (!data)
+    if (!data) {
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
+    }
 }
 
 static void end_progress(struct ms_call *mine)
@@ -270,8 +290,9 @@ static void end_progress(struct ms_call *mine)
 static void come_late(struct ms_call *mine, struct ms_process *process)
 {
     struct ms_call **link = &process->late;
-    while (*link)
+    while (*link) {
         link = &(*link)->next_late;
+    }
     *link = mine;
     mine->late_at = process;
 }
@@ -280,8 +301,9 @@ static void leave_late(struct ms_call *mine)
 {
     if (mine->late_at) {
         struct ms_call **link = &mine->late_at->late;
-        while (*link != mine)
+        while (*link != mine) {
             link = &(*link)->next_late;
+        }
         *link = mine->next_late;
     }
     mine->next_late = NULL;
@@ -293,10 +315,12 @@ static void leave_late(struct ms_call *mine)
 static void closed_call(struct gd_grpc_call *call)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
-    if (!mine)
+    if (!mine) {
         return;
-    if (mine->waiting)
+    }
+    if (mine->waiting) {
         gd_ms_target_on_wait_closed(mine->waiting, call);
+    }
     leave_late(mine);
     end_progress(mine);
     gd_ms_tensor_decoder_destroy(mine->decoder);
@@ -329,11 +353,13 @@ static bool check_version(struct ms_process *process, const struct gd_ms_metadat
     gd_ms_version_parse(metadata->ms_version, &version);
     enum gd_ms_match match =
         gd_ms_version_match(&version, metadata->ms_version,
-                            debugger->settings.ms_version_check_strict, text, sizeof text);
-    if (match != GD_MS_MATCH)
+                            debugger->settings.ms_version_check_strict, text, sizeof(text));
+    if (match != GD_MS_MATCH) {
         gd_session_on_warning(gd_ms_target_session(process->target), text);
-    if (match == GD_MS_MISMATCH)
+    }
+    if (match == GD_MS_MISMATCH) {
         gd_ms_target_on_mismatch(process->target);
+    }
     return match != GD_MS_MISMATCH;
 }
 
@@ -343,12 +369,14 @@ static void end_process(struct ms_process *process, const struct gd_ms_metadata 
     ms_ingest_finish(process->ingest);
     struct gd_ms_target *target = process->target;
     process->conn->processes = process->next;
-    while (process->late) /* of nobody any more */
+    while (process->late) { /* of nobody any more */
         leave_late(process->late);
+    }
     drop_ingest(process);
     free(process);
-    if (target)
+    if (target) {
         gd_ms_target_on_done(target, metadata);
+    }
 }
 
 static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
@@ -366,8 +394,9 @@ static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, siz
         return;
     }
     if (metadata.training_done) {
-        if (process)
+        if (process) {
             end_process(process, &metadata);
+        }
         reply_ok(call);
         return;
     }
@@ -390,10 +419,11 @@ static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, siz
 static void let_go_on(struct gd_grpc_call *call, struct ms_process *process)
 {
     struct gd_buf reply = GD_BUF_INIT(64);
-    if (process->delete_next <= process->delete_last)
+    if (process->delete_next <= process->delete_last) {
         gd_ms_write_delete(&reply, process->delete_next++);
-    else
+    } else {
         gd_ms_write_step(&reply);
+    }
     gd_grpc_reply(call, gd_buf_text(&reply), reply.len);
     gd_buf_deinit(&reply);
 }
@@ -421,10 +451,11 @@ static void answer_late(struct ms_process *process)
         struct gd_ms_metadata *metadata = mine->late_metadata;
         mine->late_metadata = NULL;
         leave_late(mine);
-        if (metadata)
+        if (metadata) {
             take_wait(mine, process, metadata);
-        else
+        } else {
             reply_ok(mine->call);
+        }
         free(metadata);
     }
 }
@@ -451,7 +482,7 @@ static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
         take_wait(mine, process, &metadata);
         return;
     }
-    mine->late_metadata = malloc(sizeof metadata);
+    mine->late_metadata = malloc(sizeof(metadata));
     if (!mine->late_metadata) {
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
         return;
@@ -470,9 +501,11 @@ static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, si
         return;
     }
     mine->conn->heartbeat_period = heartbeat.period;
-    for (struct ms_process *process = mine->conn->processes; process; process = process->next)
-        if (process->target)
+    for (struct ms_process *process = mine->conn->processes; process; process = process->next) {
+        if (process->target) {
             gd_ms_target_on_heartbeat(process->target, heartbeat.period);
+        }
+    }
     reply_ok(call);
 }
 
@@ -485,8 +518,9 @@ static struct ms_process *graph_process(struct ms_call *call)
         struct gd_ms_metadata nobody = {.graph_num = 1};
         struct gd_err err;
         struct ms_process *process = process_of(call->conn, "");
-        if (!process || !make_target(process, &nobody, &err))
+        if (!process || !make_target(process, &nobody, &err)) {
             return NULL;
+        }
     }
     return call->conn->processes;
 }
@@ -500,11 +534,14 @@ static void take_graph(struct ms_call *call)
     call->last_piece = 0;
     if (process && process->target && call->graph.len) {
         struct gd_ms_service *service = call->service;
-        if (!process->ingest)
+        if (!process->ingest) {
             process->ingest = ms_ingest_create(service->loop, service->debugger, process->target,
                                                graphs_are_in, process);
-        if (!process->ingest || ms_ingest_add(process->ingest, &call->graph, unwanted, &err))
+        }
+        if (!process->ingest ||
+            ms_ingest_add(process->ingest, &call->graph, unwanted, &err) != GD_OK) {
             warn(service, gd_grpc_conn_peer(call->conn->conn), "out of memory for a graph");
+        }
     }
     gd_buf_deinit(&call->graph);
 }
@@ -512,8 +549,9 @@ static void take_graph(struct ms_call *call)
 static bool read_piece(struct gd_grpc_call *call, const uint8_t *data, size_t len,
                        const uint8_t **piece, size_t *piece_len, bool *finished)
 {
-    if (gd_ms_read_chunk(data, len, piece, piece_len, finished))
+    if (gd_ms_read_chunk(data, len, piece, piece_len, finished)) {
         return true;
+    }
     refuse(call, GD_GRPC_INVALID_ARGUMENT, "a graph came with bytes that are no Chunk");
     return false;
 }
@@ -521,15 +559,16 @@ static bool read_piece(struct gd_grpc_call *call, const uint8_t *data, size_t le
 static bool add_piece(struct gd_grpc_call *call, const uint8_t *piece, size_t len)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
-    if (!mine->progress)
+    if (!mine->progress) {
         mine->progress = gd_progress_begin(mine->service->debugger, "receiving a graph", "B", 0);
+    }
     if (gd_buf_add(&mine->graph, piece, len) == GD_OK) {
         gd_progress_at(mine->progress, mine->graph.len);
         return true;
     }
     end_progress(mine);
     char text[160];
-    snprintf(text, sizeof text, "a graph of more than max-graph (%zu bytes) was refused",
+    snprintf(text, sizeof(text), "a graph of more than max-graph (%zu bytes) was refused",
              mine->graph.max);
     gd_buf_deinit(&mine->graph);
     refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, text);
@@ -541,8 +580,9 @@ static void graph_message(struct gd_grpc_call *call, const uint8_t *data, size_t
     const uint8_t *piece;
     size_t piece_len;
     bool finished; /* never set by any release */
-    if (read_piece(call, data, len, &piece, &piece_len, &finished))
+    if (read_piece(call, data, len, &piece, &piece_len, &finished)) {
         add_piece(call, piece, piece_len);
+    }
 }
 
 static void graph_end(struct gd_grpc_call *call)
@@ -550,10 +590,11 @@ static void graph_end(struct gd_grpc_call *call)
     struct ms_call *mine = gd_grpc_call_data(call);
     take_graph(mine);
     struct ms_process *process = mine->conn->processes;
-    if (process && ms_ingest_is_busy(process->ingest))
+    if (process && ms_ingest_is_busy(process->ingest)) {
         come_late(mine, process);
-    else
+    } else {
         reply_ok(call);
+    }
 }
 
 static bool repeats_chunks(const struct ms_call *call)
@@ -570,19 +611,23 @@ static void multi_message(struct gd_grpc_call *call, const uint8_t *data, size_t
     const uint8_t *piece;
     size_t piece_len;
     bool finished;
-    if (!read_piece(call, data, len, &piece, &piece_len, &finished))
+    if (!read_piece(call, data, len, &piece, &piece_len, &finished)) {
         return;
+    }
     bool odd = finished && repeats_chunks(mine);
     bool repeated = odd && mine->last_piece && mine->last_piece == piece_len &&
                     memcmp(mine->graph.data + mine->graph.len - piece_len, piece, piece_len) == 0;
     if (odd && !mine->graph.len && piece_len == PIECE_BYTES &&
-        !gd_ms_graph_is_whole(piece, piece_len))
+        !gd_ms_graph_is_whole(piece, piece_len)) {
         finished = false;
-    if (!repeated && !add_piece(call, piece, piece_len))
+    }
+    if (!repeated && !add_piece(call, piece, piece_len)) {
         return;
+    }
     mine->last_piece = piece_len;
-    if (finished)
+    if (finished) {
         take_graph(mine);
+    }
 }
 
 /* ---- tensors ------------------------------------------------------------------------------- */
@@ -594,23 +639,27 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
     size_t bytes;
     end_progress(mine);
     struct gd_ms_target *target = asked_target(mine, &bytes);
-    if (target)
+    if (target) {
         gd_ms_target_on_tensor(target, head->node_name, head->slot, head->iter, tensor, err);
+    }
 }
 
 static int begin_tensors(struct ms_call *mine, struct gd_err *err)
 {
     size_t bytes;
     uint64_t max = mine->service->debugger->settings.max_tensor;
-    if (mine->decoder || !asked_target(mine, &bytes))
+    if (mine->decoder || !asked_target(mine, &bytes)) {
         return GD_OK; /* nobody asked: the bytes go by */
+    }
     int rc = gd_ms_tensor_decoder_create(max < SIZE_MAX ? (size_t)max : SIZE_MAX, on_tensor, mine,
                                          &mine->decoder, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     gd_ms_tensor_use_pool(mine->decoder, mine->service->pool);
-    if (bytes)
+    if (bytes) {
         gd_ms_tensor_expect(mine->decoder, bytes);
+    }
     return GD_OK;
 }
 
@@ -640,20 +689,24 @@ static void tensor_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t 
     struct ms_call *mine = gd_grpc_call_data(call);
     struct gd_err err;
     int rc = offset == 0 ? begin_tensors(mine, &err) : GD_OK;
-    if (!rc && mine->decoder)
+    if (rc == GD_OK && mine->decoder) {
         note_tensor(mine, len);
-    if (!rc && mine->decoder)
+    }
+    if (rc == GD_OK && mine->decoder) {
         rc = gd_ms_tensor_feed(mine->decoder, data, len, offset, total, &err);
-    if (rc)
+    }
+    if (rc != GD_OK) {
         refuse(call, rc == GD_EPROTO ? GD_GRPC_INVALID_ARGUMENT : GD_GRPC_RESOURCE_EXHAUSTED,
                err.text);
+    }
 }
 
 static void tensor_end(struct gd_grpc_call *call)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
-    if (mine->decoder)
+    if (mine->decoder) {
         gd_ms_tensor_end(mine->decoder);
+    }
     reply_ok(call);
 }
 
@@ -667,8 +720,9 @@ static void base_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
         return;
     }
     struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
-    if (target)
+    if (target) {
         gd_ms_target_on_base(target, &base);
+    }
 }
 
 static void summary_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
@@ -681,8 +735,9 @@ static void summary_message(struct gd_grpc_call *call, const uint8_t *data, size
         return;
     }
     struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
-    if (target)
+    if (target) {
         gd_ms_target_on_summary(target, &summary);
+    }
 }
 
 static void hit_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
@@ -694,15 +749,17 @@ static void hit_message(struct gd_grpc_call *call, const uint8_t *data, size_t l
         return;
     }
     struct gd_ms_target *target = target_of(gd_grpc_call_data(call));
-    if (target)
+    if (target) {
         gd_ms_target_on_hit(target, &hit);
+    }
 }
 
 static void hits_end(struct gd_grpc_call *call)
 {
     struct gd_ms_target *target = target_of(gd_grpc_call_data(call));
-    if (target)
+    if (target) {
         gd_ms_target_on_hits_end(target);
+    }
     reply_ok(call);
 }
 
@@ -728,10 +785,13 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     struct gd_ms_service *service = timer->data;
     (void)loop;
     (void)events;
-    for (struct ms_conn *conn = service->conns; conn; conn = conn->next)
-        for (struct ms_process *process = conn->processes; process; process = process->next)
-            if (process->target)
+    for (struct ms_conn *conn = service->conns; conn; conn = conn->next) {
+        for (struct ms_process *process = conn->processes; process; process = process->next) {
+            if (process->target) {
                 gd_ms_target_tick(process->target);
+            }
+        }
+    }
     gd_block_pool_tick(service->pool);
 }
 
@@ -739,19 +799,21 @@ int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
                          struct gd_grpc_server *server, struct gd_ms_service **ret,
                          struct gd_err *err)
 {
-    struct gd_ms_service *service = calloc(1, sizeof *service);
-    if (!service)
+    struct gd_ms_service *service = calloc(1, sizeof(*service));
+    if (!service) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the MindSpore service");
+    }
     service->loop = loop;
     service->debugger = debugger;
     service->grpc.methods = methods;
-    service->grpc.method_count = sizeof methods / sizeof *methods;
+    service->grpc.method_count = sizeof(methods) / sizeof(*methods);
     service->grpc.ctx = service;
     service->grpc.conn_closed = conn_closed;
     int rc = gd_block_pool_create(&service->pool, err);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = gd_grpc_server_add(server, &service->grpc, err);
-    if (rc) {
+    }
+    if (rc != GD_OK) {
         gd_block_pool_release(service->pool);
         free(service);
         return rc;
@@ -766,17 +828,21 @@ int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
 
 bool gd_ms_service_serves_detached(const struct gd_ms_service *service)
 {
-    for (const struct ms_conn *conn = service->conns; conn; conn = conn->next)
-        for (const struct ms_process *process = conn->processes; process; process = process->next)
-            if (process->detached)
+    for (const struct ms_conn *conn = service->conns; conn; conn = conn->next) {
+        for (const struct ms_process *process = conn->processes; process; process = process->next) {
+            if (process->detached) {
                 return true;
+            }
+        }
+    }
     return false;
 }
 
 void gd_ms_service_destroy(struct gd_ms_service *service)
 {
-    if (!service)
+    if (!service) {
         return;
+    }
     ev_ref(service->loop);
     ev_timer_stop(service->loop, &service->timer);
     while (service->conns) {

@@ -31,21 +31,23 @@ void ms_warn(struct gd_ms_target *target, const char *format, ...)
     char text[GD_ERR_TEXT_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     gd_session_on_warning(target->base.session, text);
 }
 
 gd_node_id ms_find_node(const struct gd_ms_target *target, const char *name)
 {
-    if (!*name)
+    if (!*name) {
         return GD_NO_NODE;
+    }
     /* A parameter comes back under the place in the graph that it was watched by. */
     const struct gd_graph *graph = target->base.session->graph;
     size_t len = strlen(name);
     gd_node_id node = gd_graph_lookup(graph, name, len);
-    if (node == GD_NO_NODE)
+    if (node == GD_NO_NODE) {
         node = gd_graph_lookup_wire(graph, name, len);
+    }
     uint32_t subgraph = node == GD_NO_NODE ? ms_current_graph(target) : GD_NO_SUBGRAPH;
     return subgraph == GD_NO_SUBGRAPH ? node : gd_graph_lookup_in(graph, subgraph, name, len);
 }
@@ -64,8 +66,9 @@ bool ms_is_node(const struct gd_ms_target *target, gd_node_id node, const char *
 
 void ms_tell_shared(struct gd_ms_target *target, const char *name)
 {
-    if (target->told_shared)
+    if (target->told_shared) {
         return;
+    }
     target->told_shared = true;
     ms_warn(target,
             "several graphs have a node %s: MindSpore does not say which of them it means, and "
@@ -79,11 +82,14 @@ gd_node_id ms_stopped_node(const struct gd_ms_target *target)
     const struct ms_run *run = &target->run;
     const char *cur = target->at.cur_node;
     gd_node_id node = ms_find_node(target, cur);
-    if (node == GD_NO_NODE && run->kind == GD_RUN_TO_NODE && strcmp(run->name, cur) == 0)
+    if (node == GD_NO_NODE && run->kind == GD_RUN_TO_NODE && strcmp(run->name, cur) == 0) {
         node = run->node;
-    for (size_t i = 0; node == GD_NO_NODE && i < target->breakpoint_count; i++)
-        if (strcmp(target->breakpoints[i], cur) == 0)
+    }
+    for (size_t i = 0; node == GD_NO_NODE && i < target->breakpoint_count; i++) {
+        if (strcmp(target->breakpoints[i], cur) == 0) {
             node = target->break_nodes[i];
+        }
+    }
     return node;
 }
 
@@ -92,7 +98,7 @@ gd_node_id ms_stopped_node(const struct gd_ms_target *target)
 void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason)
 {
     struct gd_stop stop;
-    memset(&stop, 0, sizeof stop);
+    memset(&stop, 0, sizeof(stop));
     target->phase = MS_SUSPENDED;
     target->reason = reason;
     target->want_interrupt = false;
@@ -100,13 +106,15 @@ void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason)
     stop.step = target->at.step;
     stop.at_step_end = target->at.at_end;
     stop.node = GD_NO_NODE;
-    if (reason == GD_STOP_HIT)
-        snprintf(stop.text, sizeof stop.text, "%s", target->run.hit_text);
+    if (reason == GD_STOP_HIT) {
+        snprintf(stop.text, sizeof(stop.text), "%s", target->run.hit_text);
+    }
     if (target->is_gpu && !target->at.at_end) {
         stop.node = ms_stopped_node(target);
-        if (stop.node != ms_find_node(target, target->at.cur_node))
+        if (stop.node != ms_find_node(target, target->at.cur_node)) {
             ms_tell_shared(target, target->at.cur_node);
-        snprintf(stop.node_name, sizeof stop.node_name, "%s",
+        }
+        snprintf(stop.node_name, sizeof(stop.node_name), "%s",
                  stop.node == GD_NO_NODE ? target->at.cur_node
                                          : gd_graph_name(target->base.session->graph, stop.node));
     }
@@ -116,19 +124,21 @@ void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason)
 static void stop_first(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     ms_position_first(target, metadata);
-    if (target->mismatch)
+    if (target->mismatch) {
         ms_warn(target, "no graph will come: `continue` lets it train, `kill` ends it");
-    else if (!target->got_graph)
+    } else if (!target->got_graph) {
         ms_warn(target, "it waits without having sent a graph, because it began before gradb "
                         "listened: `continue` and `kill` work, a graph may come later");
+    }
     ms_stop(target, GD_STOP_CONNECTED);
 }
 
 void ms_arrived(struct gd_ms_target *target)
 {
     enum gd_stop_reason reason;
-    if (target->ending)
+    if (target->ending) {
         return;
+    }
     if (ms_run_decide(target, &reason)) {
         ms_stop(target, reason);
     } else {
@@ -164,8 +174,9 @@ static int write_command(struct gd_ms_target *target, struct gd_buf *out)
     struct ms_command *command = target->commands;
     int rc = gd_buf_add(out, command->data, command->len);
     target->commands = command->next;
-    if (!target->commands)
+    if (!target->commands) {
         target->commands_end = &target->commands;
+    }
     free(command);
     return rc;
 }
@@ -176,13 +187,16 @@ static int write_next(struct gd_ms_target *target, struct gd_buf *out)
         target->phase = MS_EXITING;
         return gd_ms_write_exit(out);
     }
-    if (target->commands)
+    if (target->commands) {
         return write_command(target, out);
-    if (target->views)
+    }
+    if (target->views) {
         return ms_view_write(target, out);
+    }
     ms_plan_capture(target);
-    if (target->commands)
+    if (target->commands) {
         return write_command(target, out);
+    }
     if (target->want_recheck) {
         target->want_recheck = target->init_watch = false;
         target->recheck_hit = false;
@@ -199,30 +213,35 @@ void ms_pump(struct gd_ms_target *target)
 {
     bool any = target->want_exit || target->commands || target->views || target->want_recheck ||
                target->want_run;
-    if (!target->held || !any || target->ending)
+    if (!target->held || !any || target->ending) {
         return;
+    }
     struct gd_buf reply = GD_BUF_INIT(GD_MS_MAX_REPLY);
-    if (write_next(target, &reply))
+    if (write_next(target, &reply) != GD_OK) {
         gd_buf_clear(&reply); /* out of memory: an empty reply makes it ask again */
+    }
     answer(target, &reply);
     gd_buf_deinit(&reply);
 }
 
 static void note_backend(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
-    if (!metadata->backend[0])
+    if (!metadata->backend[0]) {
         return;
+    }
     target->is_gpu = strcasecmp(metadata->backend, "GPU") == 0;
-    if (target->is_gpu)
+    if (target->is_gpu) {
         target->base.capabilities |= GD_CAN_NEXT;
+    }
 }
 
 static void heard_from(struct gd_ms_target *target, const char *call)
 {
     target->heard = ms_now(target);
     target->last_call = call;
-    if (target->silent)
+    if (target->silent) {
         ms_warn(target, "it is heard of again");
+    }
     target->silent = false;
 }
 
@@ -248,8 +267,9 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
         ms_position_update(target, metadata);
         gd_session_on_step(target->base.session, target->at.step);
         ms_watch_check_previous(target);
-        if (target->new_graph || !ms_plan_begin(target))
+        if (target->new_graph || !ms_plan_begin(target)) {
             ms_arrived(target);
+        }
         target->new_graph = false;
         break;
     case MS_RECHECKING: finish_recheck(target); break;
@@ -261,8 +281,9 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
 
 void gd_ms_target_on_wait_closed(struct gd_ms_target *target, const void *call)
 {
-    if (target->held == call)
+    if (target->held == call) {
         target->held = NULL;
+    }
 }
 
 void gd_ms_target_tick(struct gd_ms_target *target)
@@ -278,8 +299,9 @@ void gd_ms_target_tick(struct gd_ms_target *target)
     int32_t period = target->heartbeat_period < MIN_PERIOD ? MIN_PERIOD : target->heartbeat_period;
     double limit = SILENT_PERIODS * (period + 0.5);
     if (!target->heartbeat_period || target->held || target->silent ||
-        now - target->heard < limit || target->phase == MS_EXITING)
+        now - target->heard < limit || target->phase == MS_EXITING) {
         return;
+    }
     target->silent = true;
     ms_warn(target, "it is not responding: no heartbeat for %.0f s; what is known stays readable",
             now - target->heard);
@@ -293,7 +315,7 @@ void gd_ms_target_on_metadata(struct gd_ms_target *target, const struct gd_ms_me
     note_backend(target, metadata);
     target->graphs_expected = metadata->graph_num;
     if (!target->version_text[0] && metadata->ms_version[0]) {
-        snprintf(target->version_text, sizeof target->version_text, "%s", metadata->ms_version);
+        snprintf(target->version_text, sizeof(target->version_text), "%s", metadata->ms_version);
         gd_ms_version_parse(metadata->ms_version, &target->version);
     }
 }
@@ -315,11 +337,12 @@ static void tell_flaws(struct gd_ms_target *target, const struct gd_ms_graph_inf
 {
     struct gd_graph_counts counts;
     gd_graph_counts(target->base.session->graph, &counts);
-    if (info->broken || counts.missing_inputs)
+    if (info->broken || counts.missing_inputs) {
         ms_warn(target,
                 "graph %s: %" PRIu64 " inputs come from nodes that it lacks, %u details "
                 "are broken; all else was taken",
                 info->name, counts.missing_inputs, info->broken);
+    }
 }
 
 void gd_ms_target_graph_end(struct gd_ms_target *target, struct gd_ms_graph_load *load, size_t len,
@@ -332,8 +355,9 @@ void gd_ms_target_graph_end(struct gd_ms_target *target, struct gd_ms_graph_load
         tell_flaws(target, gd_ms_graph_info(load));
     }
     gd_ms_graph_end(load);
-    if (err && err->code == GD_EPROTO)
+    if (err && err->code == GD_EPROTO) {
         return;
+    }
     target->got_graph = true;
     target->graphs++;
     gd_session_on_graph(target->base.session);
@@ -345,12 +369,13 @@ void gd_ms_target_graph_stopped(struct gd_ms_target *target, struct gd_ms_graph_
     char amount[128];
     struct gd_err err = {0};
     gd_ms_graph_at(load, &at.done, &at.total);
-    gd_progress_amount(&at, amount, sizeof amount);
+    gd_progress_amount(&at, amount, sizeof(amount));
     ms_warn(target, "graph %s was not taken in: interrupted %s%s; `refresh graph` takes it in",
             gd_ms_graph_info(load)->name, at.total ? "after " : "while it came",
             at.total ? amount : "");
-    if (gd_ms_graph_drop(load, &err))
+    if (gd_ms_graph_drop(load, &err) != GD_OK) {
         ms_warn(target, "%s", err.text);
+    }
     gd_ms_graph_end(load);
     target->got_graph = true; /* it has sent one */
     gd_session_on_graph(target->base.session);
@@ -362,9 +387,10 @@ void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, siz
     struct gd_err err;
     bool done = false;
     int rc = gd_ms_target_graph_begin(target, data, len, &load, &err);
-    while (!rc && !done)
+    while (rc == GD_OK && !done) {
         rc = gd_ms_graph_step(load, UINT32_MAX, &done, &err);
-    gd_ms_target_graph_end(target, load, len, rc ? &err : NULL);
+    }
+    gd_ms_target_graph_end(target, load, len, rc != GD_OK ? &err : NULL);
 }
 
 void gd_ms_target_on_heartbeat(struct gd_ms_target *target, int32_t period)
@@ -382,15 +408,17 @@ static void end_requests(struct gd_ms_target *target, const char *why)
     ms_plan_free(target);
     void *call = target->held;
     target->held = NULL;
-    if (call)
+    if (call) {
         target->io->reply(call, NULL, 0);
+    }
 }
 
 void gd_ms_target_on_done(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     target->owner = NULL;
-    if (target->phase == MS_RUNNING || target->phase == MS_EXITING)
+    if (target->phase == MS_RUNNING || target->phase == MS_EXITING) {
         gd_session_on_step(target->base.session, ms_position_last(target, metadata));
+    }
     end_requests(target, "the training has ended");
     gd_session_on_finished(target->base.session,
                            target->phase == MS_EXITING ? "ended on request" : "");
@@ -401,11 +429,12 @@ void gd_ms_target_on_closed(struct gd_ms_target *target)
     target->held = NULL;
     target->owner = NULL;
     end_requests(target, "the trainer closed its connection");
-    if (target->phase == MS_EXITING)
+    if (target->phase == MS_EXITING) {
         gd_session_on_finished(target->base.session, "ended on request");
-    else
+    } else {
         gd_session_on_lost(target->base.session,
                            "it closed its connection without saying that the training is done");
+    }
 }
 
 /* ---- what the user asks for ---------------------------------------------------------------- */
@@ -413,16 +442,19 @@ void gd_ms_target_on_closed(struct gd_ms_target *target)
 static int resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
 {
     struct gd_ms_target *target = from_base(base);
-    if (target->want_run || target->want_exit || target->phase != MS_SUSPENDED)
+    if (target->want_run || target->want_exit || target->phase != MS_SUSPENDED) {
         return gd_fail(err, GD_ESTATE, "it was told to go on already");
+    }
     if (run->kind == GD_RUN_RECHECK) {
-        if (!target->watches)
+        if (!target->watches) {
             return gd_fail(err, GD_ESTATE, "there are no watchpoints to check again");
+        }
         target->want_recheck = target->recheck_asked = true;
     } else {
         int rc = ms_run_begin(target, run, err);
-        if (rc)
+        if (rc != GD_OK) {
             return rc;
+        }
         target->want_run = true;
         /* Weights as they were initialised can be checked now or never, and only by a recheck. */
         target->want_recheck = target->init_watch && ms_steps_done(target) <= 0;
@@ -436,8 +468,9 @@ static int interrupt(struct gd_target *base, struct gd_err *err)
 {
     struct gd_ms_target *target = from_base(base);
     (void)err;
-    if (!target->want_interrupt && !target->is_gpu)
+    if (!target->want_interrupt && !target->is_gpu) {
         ms_warn(target, "will stop at the end of step %" PRId64, ms_steps_done(target) + 1);
+    }
     target->want_interrupt = true;
     return GD_OK;
 }
@@ -447,8 +480,9 @@ static int kill_process(struct gd_target *base, struct gd_err *err)
     struct gd_ms_target *target = from_base(base);
     (void)err;
     target->want_exit = true;
-    if (!target->at.at_end)
+    if (!target->at.at_end) {
         ms_warn(target, "it will finish its step first, and end at the start of the next");
+    }
     ms_pump(target);
     return GD_OK;
 }
@@ -467,8 +501,9 @@ static int detach(struct gd_target *base, struct gd_err *err)
 static int take_graphs(struct gd_target *base, struct gd_err *err)
 {
     struct gd_ms_target *target = from_base(base);
-    if (!target->owner || !target->io->take_graphs)
+    if (!target->owner || !target->io->take_graphs) {
         return gd_fail(err, GD_ESTATE, "the trainer is gone");
+    }
     return target->io->take_graphs(target->owner, err);
 }
 
@@ -485,7 +520,7 @@ static void tell(const struct facts *facts, const char *name, const char *format
     char text[256];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     facts->fact(facts->ctx, name, text);
 }
@@ -510,28 +545,33 @@ static void describe(struct gd_target *base,
     tell(&facts, "device", "%s", target->device);
     tell(&facts, "process", "%s", phase_text(target));
     tell(&facts, "own step count", "%" PRId32, target->at.cur_step);
-    if (target->at.cur_node[0])
+    if (target->at.cur_node[0]) {
         tell(&facts, "last kernel", "%s", target->at.cur_node);
-    if (target->graphs_expected)
+    }
+    if (target->graphs_expected) {
         tell(&facts, "graphs announced", "%" PRId32, target->graphs_expected);
-    if (target->heartbeat_period)
+    }
+    if (target->heartbeat_period) {
         tell(&facts, "heartbeat", "every %" PRId32 " s", target->heartbeat_period);
+    }
     tell(&facts, "last call", "%s", target->last_call ? target->last_call : "none");
     tell(&facts, "waits", "%" PRIu64, target->waits);
     tell(&facts, "views", "%" PRIu64, target->views_sent);
     tell(&facts, "hits received", "%" PRIu64, target->hits_seen);
     tell(&facts, "refused messages", "%" PRIu64, target->failures);
-    if (target->version.gpu_lacks_previous && target->is_gpu)
+    if (target->version.gpu_lacks_previous && target->is_gpu) {
         tell(&facts, "change conditions",
              "evaluated by gradb: the process keeps no previous values");
+    }
 }
 
 static void destroy(struct gd_target *base)
 {
     struct gd_ms_target *target = from_base(base);
     end_requests(target, "the session is gone");
-    if (target->owner)
+    if (target->owner) {
         target->io->gone(target->owner, false, 0);
+    }
     for (struct ms_command *command = target->commands; command;) {
         struct ms_command *next = command->next;
         free(command);
@@ -567,14 +607,14 @@ static const struct gd_target_ops ops = {
 static void introduce(const struct gd_ms_target *target, const char *peer,
                       const struct gd_ms_metadata *first, struct gd_peer *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     /* No message tells the rank; processes of one host differ by the device. */
     long device = strtol(first->device_name, NULL, 10);
     ret->rank = device > 0 && device < INT32_MAX ? (int)device : 0;
-    snprintf(ret->framework, sizeof ret->framework, "MindSpore");
-    snprintf(ret->version, sizeof ret->version, "%s", target->version_text);
-    snprintf(ret->device, sizeof ret->device, "%.63s", target->device);
-    snprintf(ret->address, sizeof ret->address, "%s", peer);
+    snprintf(ret->framework, sizeof(ret->framework), "MindSpore");
+    snprintf(ret->version, sizeof(ret->version), "%s", target->version_text);
+    snprintf(ret->device, sizeof(ret->device), "%.63s", target->device);
+    snprintf(ret->address, sizeof(ret->address), "%s", peer);
     ret->world_size = 1;
 }
 
@@ -582,11 +622,12 @@ int gd_ms_target_create(struct gd_debugger *debugger, const struct gd_ms_io *io,
                         const char *peer, const struct gd_ms_metadata *first,
                         struct gd_ms_target **ret, struct gd_err *err)
 {
-    struct gd_ms_target *target = calloc(1, sizeof *target);
+    struct gd_ms_target *target = calloc(1, sizeof(*target));
     struct gd_session *session;
     struct gd_peer told;
-    if (!target)
+    if (!target) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a session");
+    }
     target->base.ops = &ops;
     target->base.capabilities = GD_CAN_STEP | GD_CAN_INTERRUPT | GD_CAN_FETCH | GD_CAN_STATS |
                                 GD_CAN_PREVIOUS | GD_CAN_DETACH | GD_CAN_KILL |
@@ -600,15 +641,16 @@ int gd_ms_target_create(struct gd_debugger *debugger, const struct gd_ms_io *io,
     target->heard = ms_now(target);
     target->graphs_expected = first->graph_num;
     size_t id_len = strcspn(first->device_name, ":");
-    snprintf(target->device, sizeof target->device, "%s %.*s",
+    snprintf(target->device, sizeof(target->device), "%s %.*s",
              first->backend[0] ? first->backend : "device", (int)id_len, first->device_name);
-    snprintf(target->version_text, sizeof target->version_text, "%s", first->ms_version);
+    snprintf(target->version_text, sizeof(target->version_text), "%s", first->ms_version);
     gd_ms_version_parse(first->ms_version, &target->version);
     note_backend(target, first);
     introduce(target, peer, first, &told);
     int rc = gd_session_create(debugger, &target->base, &told, &session, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc; /* the target is gone with it */
+    }
     *ret = target;
     return GD_OK;
 }

@@ -73,10 +73,11 @@ struct gd_ms_tensor_decoder {
 static void free_mapping(void *data, size_t bytes, void *ctx)
 {
     struct gd_block_pool *pool = ctx;
-    if (pool)
+    if (pool) {
         gd_block_pool_give(pool, data, bytes);
-    else
+    } else {
         munmap(data, bytes);
+    }
 }
 
 static void free_block(void *data, size_t bytes, void *ctx)
@@ -97,25 +98,27 @@ static void block_clear(struct block *block)
 {
     struct gd_block_pool *pool = block->pool;
     block_settle(block);
-    memset(block, 0, sizeof *block);
+    memset(block, 0, sizeof(*block));
     block->pool = pool;
 }
 
 static void block_release(struct block *block)
 {
     block_settle(block);
-    if (block->mapped)
+    if (block->mapped) {
         free_mapping(block->data, block->cap, block->pool);
-    else
+    } else {
         free(block->data);
+    }
     block_clear(block);
 }
 
 static void *map_new(struct block *block, size_t size)
 {
     block->fresh = true;
-    if (block->pool)
+    if (block->pool) {
         return gd_block_pool_take(block->pool, size, &block->fresh);
+    }
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return data == MAP_FAILED ? NULL : data;
 }
@@ -129,23 +132,27 @@ static unsigned char *map_block(struct block *block, size_t size)
         return data == MAP_FAILED ? NULL : data;
     }
     data = map_new(block, size);
-    if (data && block->filled)
+    if (data && block->filled) {
         memcpy(data, block->data, block->filled);
+    }
     return data;
 }
 
 /* Makes the block exactly `size` large; it never shrinks below what is filled. */
 static bool block_resize(struct block *block, size_t size)
 {
-    if (size == block->cap)
+    if (size == block->cap) {
         return true;
+    }
     block_settle(block);
     bool mapped = size >= MAPPED_FROM || block->mapped;
     unsigned char *data = mapped ? map_block(block, size) : realloc(block->data, size ? size : 1);
-    if (!data)
+    if (!data) {
         return false;
-    if (mapped && !block->mapped)
+    }
+    if (mapped && !block->mapped) {
         free(block->data);
+    }
     block->data = data;
     block->cap = size;
     block->mapped = mapped;
@@ -182,8 +189,8 @@ static void close_tensor(struct gd_ms_tensor_decoder *decoder)
     decoder->dtype = GD_DT_NONE;
     decoder->bytes = 0;
     decoder->expected = 0;
-    memset(&decoder->shape, 0, sizeof decoder->shape);
-    memset(&decoder->head, 0, sizeof decoder->head);
+    memset(&decoder->shape, 0, sizeof(decoder->shape));
+    memset(&decoder->head, 0, sizeof(decoder->head));
 }
 
 static void deliver(struct gd_ms_tensor_decoder *decoder)
@@ -195,7 +202,7 @@ static void deliver(struct gd_ms_tensor_decoder *decoder)
         char shape[256];
         gd_fail(&err, GD_EPROTO, "%s:%s came with %zu bytes where %s %s has %zu",
                 decoder->head.node_name, decoder->head.slot, block->filled,
-                gd_dtype_name(decoder->dtype), gd_shape_text(&decoder->shape, shape, sizeof shape),
+                gd_dtype_name(decoder->dtype), gd_shape_text(&decoder->shape, shape, sizeof(shape)),
                 decoder->bytes);
         fail_tensor(decoder, &err);
     }
@@ -207,10 +214,11 @@ static void deliver(struct gd_ms_tensor_decoder *decoder)
         int rc = gd_tensor_wrap(
             decoder->dtype, &decoder->shape, decoder->bytes ? block->data : NULL, decoder->bytes,
             block->mapped ? free_mapping : free_block, block->pool, &tensor, &err);
-        if (rc)
+        if (rc != GD_OK) {
             fail_tensor(decoder, &err);
-        else if (decoder->bytes)
+        } else if (decoder->bytes) {
             block_clear(block); /* the tensor owns it now */
+        }
     }
     decoder->fn(decoder->ctx, &decoder->head, tensor, decoder->failed ? &decoder->err : NULL);
     gd_tensor_unref(tensor);
@@ -223,7 +231,7 @@ static void describe_tensor(struct gd_ms_tensor_decoder *decoder)
     struct gd_err err;
     decoder->dtype = gd_ms_dtype(decoder->data_type);
     decoder->shape.rank = decoder->rank > GD_MAX_RANK ? GD_MAX_RANK : decoder->rank;
-    memcpy(decoder->shape.dim, decoder->dim, sizeof decoder->dim);
+    memcpy(decoder->shape.dim, decoder->dim, sizeof(decoder->dim));
     if (decoder->rank > GD_MAX_RANK) {
         gd_fail(&err, GD_EPROTO, "%s:%s has more than %d dimensions", decoder->head.node_name,
                 decoder->head.slot, GD_MAX_RANK);
@@ -239,9 +247,10 @@ static void describe_tensor(struct gd_ms_tensor_decoder *decoder)
         return;
     }
     /* A scalar's dims are absent, or [0]. */
-    if (decoder->rank == 1 && decoder->dim[0] == 0 && decoder->block.filled == item)
+    if (decoder->rank == 1 && decoder->dim[0] == 0 && decoder->block.filled == item) {
         decoder->shape.rank = 0;
-    if (gd_shape_bytes(&decoder->shape, decoder->dtype, &decoder->bytes, &err)) {
+    }
+    if (gd_shape_bytes(&decoder->shape, decoder->dtype, &decoder->bytes, &err) != GD_OK) {
         fail_tensor(decoder, &err);
         return;
     }
@@ -256,8 +265,9 @@ static void describe_tensor(struct gd_ms_tensor_decoder *decoder)
 static void prepare_rest(struct gd_ms_tensor_decoder *decoder)
 {
     struct gd_err err;
-    if (decoder->failed)
+    if (decoder->failed) {
         return;
+    }
     if (decoder->block.filled > decoder->bytes) {
         gd_fail(&err, GD_EPROTO, "%s:%s came with more bytes than the %zu of its type and shape",
                 decoder->head.node_name, decoder->head.slot, decoder->bytes);
@@ -272,12 +282,14 @@ static void check_same(struct gd_ms_tensor_decoder *decoder)
 {
     struct gd_err err;
     bool same = decoder->data_type < 0 || gd_ms_dtype(decoder->data_type) == decoder->dtype;
-    if (decoder->rank && decoder->shape.rank)
+    if (decoder->rank && decoder->shape.rank) {
         same = same && decoder->rank == decoder->shape.rank &&
                memcmp(decoder->dim, decoder->shape.dim,
-                      (size_t)decoder->rank * sizeof *decoder->dim) == 0;
-    if (same || decoder->failed)
+                      (size_t)decoder->rank * sizeof(*decoder->dim)) == 0;
+    }
+    if (same || decoder->failed) {
         return;
+    }
     gd_fail(&err, GD_EPROTO, "the pieces of %s:%s disagree about its type or shape",
             decoder->head.node_name, decoder->head.slot);
     fail_tensor(decoder, &err);
@@ -304,15 +316,17 @@ static void end_message(struct gd_ms_tensor_decoder *decoder)
         close_tensor(decoder);
         return;
     }
-    if (!decoder->open && !decoder->failed)
+    if (!decoder->open && !decoder->failed) {
         describe_tensor(decoder);
-    else if (decoder->open)
+    } else if (decoder->open) {
         check_same(decoder);
+    }
     decoder->open = true;
-    if (decoder->finished)
+    if (decoder->finished) {
         deliver(decoder);
-    else
+    } else {
         prepare_rest(decoder);
+    }
 }
 
 static void begin_content(struct gd_ms_tensor_decoder *decoder, uint64_t len)
@@ -321,16 +335,18 @@ static void begin_content(struct gd_ms_tensor_decoder *decoder, uint64_t len)
     struct block *block = &decoder->block;
     bool twice = decoder->has_content;
     decoder->has_content = decoder->has_content || len;
-    if (decoder->failed || !len)
+    if (decoder->failed || !len) {
         return;
+    }
     if (twice || (decoder->open && len > decoder->bytes - block->filled)) {
         gd_fail(&err, GD_EPROTO, "%s:%s came with more bytes than the %zu of its type and shape",
                 decoder->head.node_name, decoder->head.slot, decoder->bytes);
         fail_tensor(decoder, &err);
         return;
     }
-    if (decoder->open)
+    if (decoder->open) {
         return;
+    }
     /* Type and shape come after the content: hold this piece, in the tensor's own memory when its
      * size was announced. The piece is no longer than its message, which the server bounds. */
     size_t room = decoder->expected > len ? decoder->expected : (size_t)len;
@@ -350,10 +366,12 @@ static void begin_text(struct gd_ms_tensor_decoder *decoder, char *text, size_t 
 
 static void add_dim(struct gd_ms_tensor_decoder *decoder, uint64_t value)
 {
-    if (decoder->rank < GD_MAX_RANK)
+    if (decoder->rank < GD_MAX_RANK) {
         decoder->dim[decoder->rank] = (int64_t)value;
-    if (decoder->rank <= GD_MAX_RANK)
+    }
+    if (decoder->rank <= GD_MAX_RANK) {
         decoder->rank++;
+    }
 }
 
 static void begin_bytes(struct gd_ms_tensor_decoder *decoder, uint64_t len)
@@ -363,10 +381,10 @@ static void begin_bytes(struct gd_ms_tensor_decoder *decoder, uint64_t len)
     decoder->state = len ? AT_BYTES : AT_KEY;
     switch (decoder->wire == 2 ? decoder->field : 0) {
     case FIELD_NODE_NAME:
-        begin_text(decoder, decoder->head.node_name, sizeof decoder->head.node_name);
+        begin_text(decoder, decoder->head.node_name, sizeof(decoder->head.node_name));
         break;
-    case FIELD_SLOT: begin_text(decoder, decoder->head.slot, sizeof decoder->head.slot); break;
-    case FIELD_ITER: begin_text(decoder, decoder->head.iter, sizeof decoder->head.iter); break;
+    case FIELD_SLOT: begin_text(decoder, decoder->head.slot, sizeof(decoder->head.slot)); break;
+    case FIELD_ITER: begin_text(decoder, decoder->head.iter, sizeof(decoder->head.iter)); break;
     case FIELD_CONTENT: begin_content(decoder, len); break;
     default: break;
     }
@@ -382,8 +400,9 @@ static void take_bytes(struct gd_ms_tensor_decoder *decoder, const uint8_t *data
         decoder->text[decoder->text_len] = '\0';
     } else if (decoder->wire == 2 && decoder->field == FIELD_CONTENT && !decoder->failed) {
         unsigned char *place = decoder->block.data + decoder->block.filled;
-        if (data != place) /* else gd_ms_tensor_place() had them put there */
+        if (data != place) { /* else gd_ms_tensor_place() had them put there */
             memcpy(place, data, len);
+        }
         block_filled(&decoder->block, len);
     }
 }
@@ -404,8 +423,9 @@ static bool take_packed(struct gd_ms_tensor_decoder *decoder, uint8_t byte)
 {
     decoder->varint |= decoder->shift < 64 ? (uint64_t)(byte & 0x7f) << decoder->shift : 0;
     decoder->shift += 7;
-    if (byte & 0x80)
+    if (byte & 0x80) {
         return decoder->shift < 70 && decoder->left > 1;
+    }
     add_dim(decoder, decoder->varint);
     decoder->varint = 0;
     decoder->shift = 0;
@@ -414,8 +434,9 @@ static bool take_packed(struct gd_ms_tensor_decoder *decoder, uint8_t byte)
 
 static bool use_key(struct gd_ms_tensor_decoder *decoder, uint64_t key)
 {
-    if (key >> 3 == 0 || key >> 3 > 0x1fffffff)
+    if (key >> 3 == 0 || key >> 3 > 0x1fffffff) {
         return false;
+    }
     decoder->field = (uint32_t)(key >> 3);
     decoder->wire = (unsigned)(key & 7);
     switch (decoder->wire) {
@@ -432,16 +453,18 @@ static bool use_varint_byte(struct gd_ms_tensor_decoder *decoder, uint8_t byte, 
 {
     decoder->varint |= decoder->shift < 64 ? (uint64_t)(byte & 0x7f) << decoder->shift : 0;
     decoder->shift += 7;
-    if (byte & 0x80)
+    if (byte & 0x80) {
         return decoder->shift < 70;
+    }
     uint64_t value = decoder->varint;
     decoder->varint = 0;
     decoder->shift = 0;
     switch (decoder->state) {
     case AT_KEY: return use_key(decoder, value);
     case AT_LENGTH:
-        if (value > after)
+        if (value > after) {
             return false;
+        }
         begin_bytes(decoder, value);
         return true;
     default:
@@ -456,15 +479,18 @@ static bool use_bytes(struct gd_ms_tensor_decoder *decoder, const uint8_t *data,
 {
     *used = decoder->left < len ? (size_t)decoder->left : len;
     if (decoder->wire == 2 && decoder->field == FIELD_DIMS) {
-        for (size_t i = 0; i < *used; i++, decoder->left--)
-            if (!take_packed(decoder, data[i]))
+        for (size_t i = 0; i < *used; i++, decoder->left--) {
+            if (!take_packed(decoder, data[i])) {
                 return false;
+            }
+        }
     } else {
         take_bytes(decoder, data, *used);
         decoder->left -= *used;
     }
-    if (!decoder->left)
+    if (!decoder->left) {
         decoder->state = AT_KEY;
+    }
     return true;
 }
 
@@ -476,8 +502,9 @@ void gd_ms_tensor_use_pool(struct gd_ms_tensor_decoder *decoder, struct gd_block
 int gd_ms_tensor_feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data, size_t len,
                       size_t offset, size_t total, struct gd_err *err)
 {
-    if (offset == 0)
+    if (offset == 0) {
         begin_message(decoder);
+    }
     bool good = len <= total && offset <= total - len;
     for (size_t at = 0; good && at < len;) {
         if (decoder->state == AT_BYTES) {
@@ -491,11 +518,13 @@ int gd_ms_tensor_feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data,
     }
     if (good && offset + len == total) {
         good = decoder->state == AT_KEY && decoder->shift == 0;
-        if (good)
+        if (good) {
             end_message(decoder);
+        }
     }
-    if (good)
+    if (good) {
         return GD_OK;
+    }
     close_tensor(decoder);
     return gd_fail(err, GD_EPROTO, "the trainer sent a tensor message that is no TensorProto");
 }
@@ -504,16 +533,18 @@ unsigned char *gd_ms_tensor_place(struct gd_ms_tensor_decoder *decoder, size_t *
 {
     bool content = decoder->state == AT_BYTES && !decoder->text && decoder->wire == 2 &&
                    decoder->field == FIELD_CONTENT && !decoder->failed;
-    if (!content)
+    if (!content) {
         return NULL;
+    }
     *room = (size_t)decoder->left;
     return decoder->block.data + decoder->block.filled;
 }
 
 void gd_ms_tensor_end(struct gd_ms_tensor_decoder *decoder)
 {
-    if (!decoder->open)
+    if (!decoder->open) {
         return;
+    }
     struct gd_err err;
     gd_fail(&err, GD_EPROTO, "%s:%s ended after %zu of %zu bytes", decoder->head.node_name,
             decoder->head.slot, decoder->block.filled, decoder->bytes);
@@ -530,9 +561,10 @@ void gd_ms_tensor_expect(struct gd_ms_tensor_decoder *decoder, size_t bytes)
 int gd_ms_tensor_decoder_create(size_t max_bytes, gd_ms_tensor_fn fn, void *ctx,
                                 struct gd_ms_tensor_decoder **ret, struct gd_err *err)
 {
-    struct gd_ms_tensor_decoder *decoder = calloc(1, sizeof *decoder);
-    if (!decoder)
+    struct gd_ms_tensor_decoder *decoder = calloc(1, sizeof(*decoder));
+    if (!decoder) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a tensor");
+    }
     decoder->max_bytes = max_bytes;
     decoder->fn = fn;
     decoder->ctx = ctx;
@@ -543,8 +575,9 @@ int gd_ms_tensor_decoder_create(size_t max_bytes, gd_ms_tensor_fn fn, void *ctx,
 
 void gd_ms_tensor_decoder_destroy(struct gd_ms_tensor_decoder *decoder)
 {
-    if (!decoder)
+    if (!decoder) {
         return;
+    }
     block_release(&decoder->block);
     free(decoder);
 }

@@ -20,16 +20,18 @@ static bool take_number(const char **at, int *ret)
 
 static bool at_least(const struct gd_ms_version *version, int major, int minor, int patch)
 {
-    if (version->major != major)
+    if (version->major != major) {
         return version->major > major;
-    if (version->minor != minor)
+    }
+    if (version->minor != minor) {
         return version->minor > minor;
+    }
     return version->patch >= patch;
 }
 
 void gd_ms_version_parse(const char *text, struct gd_ms_version *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     const char *at = text;
     ret->known =
         take_number(&at, &ret->major) && *at == '.' && (at++, take_number(&at, &ret->minor));
@@ -60,8 +62,9 @@ void gd_ms_version_parse(const char *text, struct gd_ms_version *ret)
 static enum gd_ms_match match_strict(const struct gd_ms_version *version, const char *spelled,
                                      char *text, size_t size)
 {
-    if (version->known && version->major == 2 && version->minor == 0)
+    if (version->known && version->major == 2 && version->minor == 0) {
         return GD_MS_MATCH;
+    }
     if (version->known && version->major == 2) {
         snprintf(text, size,
                  "MindSpore %s is newer than 2.0, which ms-version-check strict expects", spelled);
@@ -78,14 +81,16 @@ static enum gd_ms_match match_strict(const struct gd_ms_version *version, const 
 enum gd_ms_match gd_ms_version_match(const struct gd_ms_version *version, const char *spelled,
                                      bool strict, char *text, size_t size)
 {
-    if (strict)
+    if (strict) {
         return match_strict(version, spelled, text, size);
+    }
     if (!version->known) {
-        if (*spelled)
+        if (*spelled) {
             snprintf(text, size,
                      "\"%s\" is no MindSpore version that is known; going on as with 1.6", spelled);
-        else
+        } else {
             snprintf(text, size, "the trainer told no MindSpore version (1.0 does not); going on");
+        }
         return GD_MS_MATCH_WARN;
     }
     if (!at_least(version, 1, 1, 0) || at_least(version, 2, 4, 0)) {

@@ -34,18 +34,21 @@ static void add_view_first(struct gd_ms_target *target, struct ms_view *view)
 {
     view->next = target->views;
     target->views = view;
-    if (!view->next)
+    if (!view->next) {
         target->views_end = &view->next;
+    }
 }
 
 static void remove_view(struct gd_ms_target *target, struct ms_view *view)
 {
     struct ms_view **link = &target->views;
-    while (*link != view)
+    while (*link != view) {
         link = &(*link)->next;
+    }
     *link = view->next;
-    if (!view->next)
+    if (!view->next) {
         target->views_end = link;
+    }
     view->next = NULL;
 }
 
@@ -53,8 +56,9 @@ static void remove_view(struct gd_ms_target *target, struct ms_view *view)
 static struct ms_view *first_out(const struct gd_ms_target *target)
 {
     struct ms_view *view = target->views;
-    while (view && !view->out)
+    while (view && !view->out) {
         view = view->next;
+    }
     return view;
 }
 
@@ -80,16 +84,18 @@ static int check_graph(struct gd_ms_target *target, const struct gd_node_info *i
                        struct gd_err *err)
 {
     uint32_t current = ms_current_graph(target);
-    if (info->name == info->own_name || is_stored(info))
+    if (info->name == info->own_name || is_stored(info)) {
         return GD_OK;
+    }
     if (current == GD_NO_SUBGRAPH) {
         ms_tell_shared(target, info->own_name);
         return GD_OK;
     }
     if (current == info->subgraph ||
         gd_graph_lookup_in(target->base.session->graph, current, info->wire_name,
-                           strlen(info->wire_name)) == GD_NO_NODE)
+                           strlen(info->wire_name)) == GD_NO_NODE) {
         return GD_OK;
+    }
     return gd_fail(err, GD_ENODATA,
                    "%.300s has no value at this stop: graph %.100s ran last, and a MindSpore "
                    "process keeps one value for each name",
@@ -100,32 +106,37 @@ static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *re
                      struct ms_view **ret, struct gd_err *err)
 {
     struct gd_node_info info;
-    if (!gd_graph_node(target->base.session->graph, ref->node, &info))
+    if (!gd_graph_node(target->base.session->graph, ref->node, &info)) {
         return gd_fail(err, GD_ENOTFOUND, "there is no such node");
-    if (ref->iter == GD_PREVIOUS && strcmp(info.type, "Parameter") != 0)
+    }
+    if (ref->iter == GD_PREVIOUS && strcmp(info.type, "Parameter") != 0) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a MindSpore process keeps previous values of parameters only, not of %s",
                        info.name);
+    }
     int rc = check_graph(target, &info, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     struct gd_output output;
     size_t bytes = 0;
     if (gd_graph_output(target->base.session->graph, ref->node, ref->slot, &output) &&
         gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK &&
-        bytes > GD_MS_MAX_VALUE && !target->version.has_levels)
+        bytes > GD_MS_MAX_VALUE && !target->version.has_levels) {
         return gd_fail(err, GD_ELIMIT,
                        "%s:%u has %zu bytes by its shape; this process must not be asked for more "
                        "than %u, or it ends",
                        info.name, ref->slot, bytes, GD_MS_MAX_VALUE);
-    struct ms_view *view = calloc(1, sizeof *view);
-    if (!view)
+    }
+    struct ms_view *view = calloc(1, sizeof(*view));
+    if (!view) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a request");
+    }
     view->ref = *ref;
     view->bytes = bytes;
     view->level = target->version.has_levels ? GD_MS_BASE : GD_MS_VALUE;
     view->base_tried = target->version.has_levels;
-    ms_view_name(&info, view->name, sizeof view->name);
+    ms_view_name(&info, view->name, sizeof(view->name));
     *ret = view;
     return GD_OK;
 }
@@ -136,10 +147,12 @@ int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     struct ms_view *view;
     int rc = make_view(target, ref, &view, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
-    if (slice)
+    }
+    if (slice) {
         view->slice = *slice;
+    }
     view->tensor_fn = fn;
     view->ctx = ctx;
     add_view(target, view);
@@ -152,21 +165,25 @@ int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
 {
     struct ms_view *view;
     int rc = make_view(target, ref, &view, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     /* With several graphs the base tells, too, whether the tensor is one of this step's. */
-    if (known_bytes && known_bytes <= MAX_WITHOUT_BASE && target->graphs <= 1)
+    if (known_bytes && known_bytes <= MAX_WITHOUT_BASE && target->graphs <= 1) {
         view->level = GD_MS_VALUE;
+    }
     view->base_tried = view->level == GD_MS_BASE;
     view->together = true;
-    if (known_bytes)
+    if (known_bytes) {
         view->bytes = known_bytes;
+    }
     view->tensor_fn = fn;
     view->ctx = ctx;
-    if (ref->iter == GD_PREVIOUS)
+    if (ref->iter == GD_PREVIOUS) {
         add_view_first(target, view);
-    else
+    } else {
         add_view(target, view);
+    }
     return GD_OK;
 }
 
@@ -175,8 +192,9 @@ int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref
 {
     struct ms_view *view;
     int rc = make_view(target, ref, &view, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     view->level = GD_MS_STATISTICS;
     view->together = true;
     view->stats_fn = fn;
@@ -191,8 +209,9 @@ int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_st
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     struct ms_view *view;
     int rc = make_view(target, ref, &view, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     view->stats_fn = fn;
     view->ctx = ctx;
     add_view(target, view);
@@ -204,8 +223,9 @@ int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_st
  * process copies all that it is asked for before it sends any of it. */
 static bool goes_along(const struct ms_view *view, const struct ms_view *first, uint64_t bytes)
 {
-    if (!first->together || !view->together || view->level != first->level)
+    if (!first->together || !view->together || view->level != first->level) {
         return false;
+    }
     return view->level != GD_MS_VALUE ||
            (view->bytes && view->bytes <= MAX_TOGETHER && bytes <= MAX_TOGETHER - view->bytes);
 }
@@ -231,8 +251,9 @@ int ms_view_write(struct gd_ms_target *target, struct gd_buf *out)
         bytes += first->level == GD_MS_VALUE ? view->bytes : 0;
     }
     int rc = gd_ms_write_views(out, items, count, first->level);
-    for (struct ms_view *view = first; rc == GD_OK && count; view = view->next, count--)
+    for (struct ms_view *view = first; rc == GD_OK && count; view = view->next, count--) {
         view->out = true;
+    }
     target->views_sent++;
     return rc;
 }
@@ -241,11 +262,13 @@ bool gd_ms_target_expects(const struct gd_ms_target *target, size_t *bytes)
 {
     const struct ms_view *view = first_out(target);
     *bytes = 0;
-    if (!view)
+    if (!view) {
         return false;
+    }
     bool alone = !view->next || !view->next->out;
-    if (alone && view->has_base && view->level == GD_MS_VALUE)
+    if (alone && view->has_base && view->level == GD_MS_VALUE) {
         *bytes = (size_t)view->base.bytes;
+    }
     return true;
 }
 
@@ -264,8 +287,9 @@ static void mark_from(struct gd_ms_target *target, gd_node_id from, bool forward
         struct gd_node_info info;
         const struct gd_edge *edges;
         uint32_t count;
-        if (!gd_graph_node(graph, node, &info))
+        if (!gd_graph_node(graph, node, &info)) {
             continue;
+        }
         edges = info.inputs;
         count = forward ? gd_graph_consumers(graph, node, &edges) : info.input_count;
         for (uint32_t i = 0; i < count; i++) {
@@ -282,13 +306,14 @@ static enum ms_ran has_run(struct gd_ms_target *target, gd_node_id node)
 {
     const struct gd_graph *graph = target->base.session->graph;
     gd_node_id here = ms_stopped_node(target);
-    if (here == GD_NO_NODE)
+    if (here == GD_NO_NODE) {
         return MS_RAN_UNKNOWN;
+    }
     if (target->ran_at != target->moves || !target->ran) {
         free(target->ran);
         target->ran_limit = gd_graph_node_limit(graph);
         target->ran = calloc((size_t)target->ran_limit + 1, 1);
-        gd_node_id *stack = malloc(((size_t)target->ran_limit + 1) * sizeof *stack);
+        gd_node_id *stack = malloc(((size_t)target->ran_limit + 1) * sizeof(*stack));
         if (target->ran && stack) {
             target->ran[here] = MS_RAN;
             mark_from(target, here, true, stack);
@@ -306,11 +331,13 @@ static enum ms_ran has_run(struct gd_ms_target *target, gd_node_id node)
 static int64_t step_of(struct gd_ms_target *target, const struct ms_view *view)
 {
     struct gd_node_info info;
-    if (view->ref.iter == GD_PREVIOUS)
+    if (view->ref.iter == GD_PREVIOUS) {
         return target->at.step - 1;
+    }
     if (target->at.at_end || !target->is_gpu ||
-        !gd_graph_node(target->base.session->graph, view->ref.node, &info) || is_stored(&info))
+        !gd_graph_node(target->base.session->graph, view->ref.node, &info) || is_stored(&info)) {
         return target->at.step;
+    }
     switch (has_run(target, view->ref.node)) {
     case MS_RAN: return target->at.step;
     case MS_RAN_NOT: return target->at.step - 1;
@@ -330,10 +357,11 @@ static void give_tensor(struct gd_ms_target *target, struct ms_view *view, struc
     }
     /* All of it is here now: the next slice needs no round trip. */
     gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
-    if (gd_tensor_slice(tensor, &view->slice, &cut, &err))
+    if (gd_tensor_slice(tensor, &view->slice, &cut, &err) != GD_OK) {
         view->tensor_fn(view->ctx, NULL, step, &err);
-    else
+    } else {
         view->tensor_fn(view->ctx, cut, step, NULL);
+    }
     gd_tensor_unref(cut);
 }
 
@@ -348,10 +376,11 @@ static void give_stats(struct gd_ms_target *target, struct ms_view *view, struct
         return;
     }
     gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
-    if (gd_stats_compute(tensor, NULL, NULL, &own, &err))
+    if (gd_stats_compute(tensor, NULL, NULL, &own, &err) != GD_OK) {
         view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, NULL, step, &err);
-    else
+    } else {
         view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, &own, step, NULL);
+    }
 }
 
 /* Ends a request. */
@@ -363,14 +392,15 @@ static void finish_view(struct gd_ms_target *target, struct ms_view *view, struc
         struct gd_output output = {tensor->dtype, tensor->shape};
         gd_graph_set_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
     }
-    if (err && view->tensor_fn)
+    if (err && view->tensor_fn) {
         view->tensor_fn(view->ctx, NULL, -1, err);
-    else if (err)
+    } else if (err) {
         view->stats_fn(view->ctx, GD_DT_NONE, NULL, NULL, -1, err);
-    else if (view->tensor_fn)
+    } else if (view->tensor_fn) {
         give_tensor(target, view, tensor);
-    else
+    } else {
         give_stats(target, view, tensor, stats);
+    }
     free(view);
 }
 
@@ -383,21 +413,22 @@ static void fail_view(struct gd_ms_target *target, struct ms_view *view, int cod
 
 static void not_available(struct gd_ms_target *target, struct ms_view *view)
 {
-    if (view->ref.iter == GD_PREVIOUS)
+    if (view->ref.iter == GD_PREVIOUS) {
         fail_view(target, view, GD_ENODATA,
                   target->is_gpu && target->version.gpu_lacks_previous
                       ? "has no previous value: MindSpore keeps none on GPU since 1.6.1"
                       : "has no previous value yet");
-    else if (target->is_gpu)
+    } else if (target->is_gpu) {
         fail_view(target, view, GD_ENODATA,
                   "has no value at this stop: on GPU a process keeps only what a watchpoint covers "
                   "and the node that it stopped at");
-    else
+    } else {
         fail_view(target, view, GD_ENODATA,
                   target->at.step > 0
                       ? "has no value at this stop: a process with MS_DEBUGGER_PARTIAL_MEM=1 keeps "
                         "only what was watched before its first step"
                       : "has no value before the first step");
+    }
 }
 
 static void give_empty(struct gd_ms_target *target, struct ms_view *view)
@@ -405,7 +436,7 @@ static void give_empty(struct gd_ms_target *target, struct ms_view *view)
     struct gd_tensor *tensor;
     struct gd_err err;
     const struct gd_ms_base *base = &view->base;
-    if (gd_tensor_create(base->dtype, &base->shape, 0, &tensor, &err)) {
+    if (gd_tensor_create(base->dtype, &base->shape, 0, &tensor, &err) != GD_OK) {
         finish_view(target, view, NULL, NULL, &err);
         return;
     }
@@ -424,8 +455,8 @@ static void use_base(struct gd_ms_target *target, struct ms_view *view)
     if (!base->bytes && !base->dtype) {
         not_available(target, view);
     } else if (!base->dtype) {
-        snprintf(text, sizeof text, "has elements of type number %" PRId64 ", which are no numbers",
-                 base->wire_dtype);
+        snprintf(text, sizeof(text),
+                 "has elements of type number %" PRId64 ", which are no numbers", base->wire_dtype);
         fail_view(target, view, GD_EUNSUPPORTED, text);
     } else if (!base->bytes && gd_shape_count(&base->shape) != 0) {
         fail_view(target, view, GD_EPROTO,
@@ -435,14 +466,14 @@ static void use_base(struct gd_ms_target *target, struct ms_view *view)
     } else if (view->stats_fn && base->bytes > MAX_FETCH_FOR_STATS) {
         view->level = GD_MS_STATISTICS;
     } else if (base->bytes > GD_MS_MAX_VALUE) {
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "has %" PRId64
                  " bytes; a MindSpore process can send %u at most (its statistics can "
                  "be had)",
                  base->bytes, GD_MS_MAX_VALUE);
         fail_view(target, view, GD_ELIMIT, text);
     } else if (limit && (uint64_t)base->bytes > limit) {
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "has %" PRId64 " bytes, more than max-tensor (%" PRIu64 ") allows", base->bytes,
                  limit);
         fail_view(target, view, GD_ELIMIT, text);
@@ -454,8 +485,9 @@ static void use_base(struct gd_ms_target *target, struct ms_view *view)
 void gd_ms_target_on_base(struct gd_ms_target *target, const struct gd_ms_base *base)
 {
     struct ms_view *view = first_out(target);
-    if (!view || view->level != GD_MS_BASE || view->has_base)
+    if (!view || view->level != GD_MS_BASE || view->has_base) {
         return;
+    }
     view->base = *base;
     view->has_base = true;
     use_base(target, view);
@@ -464,15 +496,16 @@ void gd_ms_target_on_base(struct gd_ms_target *target, const struct gd_ms_base *
 void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_summary *summary)
 {
     struct ms_view *view = first_out(target);
-    if (!view || view->level != GD_MS_STATISTICS)
+    if (!view || view->level != GD_MS_STATISTICS) {
         return;
+    }
     if (!summary->base.bytes && !summary->base.dtype) {
         not_available(target, view);
         return;
     }
     struct gd_stats stats;
     view->base = summary->base;
-    memset(&stats, 0, sizeof stats);
+    memset(&stats, 0, sizeof(stats));
     stats.count = summary->count;
     stats.nan = summary->nan;
     stats.pos_inf = summary->pos_inf;
@@ -494,7 +527,7 @@ static bool is_asked_for(const struct ms_view *view, const char *name, const cha
                          const char *iter)
 {
     char own_slot[16];
-    snprintf(own_slot, sizeof own_slot, "%" PRIu32, view->ref.slot);
+    snprintf(own_slot, sizeof(own_slot), "%" PRIu32, view->ref.slot);
     const char *own_iter = view->ref.iter == GD_PREVIOUS ? "prev" : "";
     return strcmp(view->name, name) == 0 && strcmp(own_slot, slot) == 0 &&
            strcmp(own_iter, iter) == 0;
@@ -505,16 +538,20 @@ void gd_ms_target_on_tensor(struct gd_ms_target *target, const char *name, const
 {
     struct ms_view *view = target->views;
     /* Also when the shape was asked for: releases before 1.5 answer everything with the value. */
-    while (view && (!view->out || !is_asked_for(view, name, slot, iter)))
+    while (view && (!view->out || !is_asked_for(view, name, slot, iter))) {
         view = view->next;
-    if (!view)
+    }
+    if (!view) {
         return;
-    if (err)
+    }
+    if (err) {
         target->failures++;
-    if (err || tensor)
+    }
+    if (err || tensor) {
         finish_view(target, view, err ? NULL : tensor, NULL, err);
-    else
+    } else {
         not_available(target, view);
+    }
 }
 
 static void unanswered(struct gd_ms_target *target, struct ms_view *view)
@@ -545,15 +582,17 @@ static void unanswered(struct gd_ms_target *target, struct ms_view *view)
 
 void ms_view_unanswered(struct gd_ms_target *target)
 {
-    for (struct ms_view *view; (view = first_out(target));)
+    for (struct ms_view *view; (view = first_out(target));) {
         unanswered(target, view);
+    }
 }
 
 void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why)
 {
     size_t count = 0; /* of those that are there now: who is told may ask again */
-    for (const struct ms_view *view = target->views; view; view = view->next)
+    for (const struct ms_view *view = target->views; view; view = view->next) {
         count++;
+    }
     while (count-- > 0) {
         struct gd_err err;
         struct ms_view *view = target->views;

@@ -21,13 +21,15 @@
 
 static int push_command(struct gd_ms_target *target, const struct gd_buf *bytes, struct gd_err *err)
 {
-    struct ms_command *command = malloc(sizeof *command + bytes->len);
-    if (!command)
+    struct ms_command *command = malloc(sizeof(*command) + bytes->len);
+    if (!command) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+    }
     command->next = NULL;
     command->len = bytes->len;
-    if (bytes->len)
+    if (bytes->len) {
         memcpy(command->data, bytes->data, bytes->len);
+    }
     *target->commands_end = command;
     target->commands_end = &command->next;
     return GD_OK;
@@ -37,8 +39,9 @@ static int push_delete(struct gd_ms_target *target, int32_t client_id, struct gd
 {
     struct gd_buf bytes = GD_BUF_INIT(64);
     int rc = gd_ms_write_delete(&bytes, client_id);
-    if (rc == GD_OK)
+    if (rc == GD_OK) {
         rc = push_command(target, &bytes, err);
+    }
     gd_buf_deinit(&bytes);
     return rc;
 }
@@ -48,12 +51,14 @@ static int client_id_at(struct gd_ms_target *target, struct ms_watch *watch, siz
                         int32_t *ret, struct gd_err *err)
 {
     if (index >= watch->client_count) {
-        int32_t *ids = realloc(watch->client_ids, (index + 1) * sizeof *ids);
-        if (!ids)
+        int32_t *ids = realloc(watch->client_ids, (index + 1) * sizeof(*ids));
+        if (!ids) {
             return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+        }
         watch->client_ids = ids;
-        if (target->next_client_id == INT32_MAX)
+        if (target->next_client_id == INT32_MAX) {
             return gd_fail(err, GD_ELIMIT, "all watchpoint numbers of this process are used");
+        }
         ids[watch->client_count++] = target->next_client_id++;
     }
     *ret = watch->client_ids[index];
@@ -65,10 +70,11 @@ static int client_id_at(struct gd_ms_target *target, struct ms_watch *watch, siz
 static void order_params(const struct gd_ms_target *target, const struct ms_watch *watch,
                          struct gd_remote_param *out)
 {
-    memcpy(out, watch->params, watch->param_count * sizeof *out);
+    memcpy(out, watch->params, watch->param_count * sizeof(*out));
     if (watch->condition != GD_WIRE_NOT_CHANGED || !target->version.swaps_tolerances ||
-        watch->param_count < 2)
+        watch->param_count < 2) {
         return;
+    }
     struct gd_remote_param first = out[0];
     out[0] = out[1];
     out[1] = first;
@@ -83,15 +89,17 @@ static int push_set(struct gd_ms_target *target, struct ms_watch *watch,
     struct gd_buf bytes = GD_BUF_INIT(GD_MS_MAX_REPLY);
     int32_t id = 0;
     int rc = client_id_at(target, watch, *index, &id, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     order_params(target, watch, params);
     rc = gd_ms_write_set(&bytes, id, watch->condition, params, watch->param_count, nodes, count);
     if (rc == GD_ELIMIT && count > 1) {
         rc = push_set(target, watch, nodes, count / 2, index, err);
-        if (!rc)
+        if (rc == GD_OK) {
             rc = push_set(target, watch, nodes + count / 2, count - count / 2, index, err);
-    } else if (rc) {
+        }
+    } else if (rc != GD_OK) {
         gd_fail(err, rc, "a watchpoint's command does not fit into 4 MiB");
     } else {
         rc = push_command(target, &bytes, err);
@@ -110,9 +118,10 @@ static int push_all(struct gd_ms_target *target, struct ms_watch *watch,
         size_t part = count - at < MAX_NODES_PER_SET ? count - at : MAX_NODES_PER_SET;
         rc = push_set(target, watch, nodes + at, part, &index, err);
         at += part;
-    } while (!rc && at < count);
-    while (!rc && watch->client_count > index)
+    } while (rc == GD_OK && at < count);
+    while (rc == GD_OK && watch->client_count > index) {
         rc = push_delete(target, watch->client_ids[--watch->client_count], err);
+    }
     return rc;
 }
 
@@ -121,8 +130,9 @@ static int push_all(struct gd_ms_target *target, struct ms_watch *watch,
 static struct ms_watch *find_watch(const struct gd_ms_target *target, int32_t id)
 {
     struct ms_watch *watch = target->watches;
-    while (watch && watch->id != id)
+    while (watch && watch->id != id) {
         watch = watch->next;
+    }
     return watch;
 }
 
@@ -159,32 +169,39 @@ static size_t least_params(int condition)
 static int check_watch(const struct gd_ms_target *target, const struct gd_remote_watch *watch,
                        struct gd_err *err)
 {
-    if (watch->id < 1)
+    if (watch->id < 1) {
         return gd_fail(err, GD_EINVAL, "a watchpoint's number must be 1 or more");
-    if (watch->condition < 0 || watch->condition > GD_WIRE_RANGE)
+    }
+    if (watch->condition < 0 || watch->condition > GD_WIRE_RANGE) {
         return gd_fail(err, GD_EINVAL, "there is no condition number %d", watch->condition);
+    }
     if (watch->param_count > GD_MAX_HIT_PARAMS ||
-        watch->param_count < least_params(watch->condition))
+        watch->param_count < least_params(watch->condition)) {
         return gd_fail(err, GD_EINVAL, "condition number %d came with %zu parameters",
                        watch->condition, watch->param_count);
-    if (watch->condition == GD_WIRE_OVERFLOW_FLAG && target->is_gpu)
+    }
+    if (watch->condition == GD_WIRE_OVERFLOW_FLAG && target->is_gpu) {
         return gd_fail(err, GD_EUNSUPPORTED, "operator_overflow needs an Ascend device");
+    }
     if (watch->condition == GD_WIRE_INITIALIZATION &&
-        (target->at.step > 0 || target->phase == MS_RUNNING))
+        (target->at.step > 0 || target->phase == MS_RUNNING)) {
         return gd_fail(err, GD_ESTATE,
                        "weight_initialization can be checked only before the first step, which is "
                        "over");
+    }
     return GD_OK;
 }
 
 static int fill_watch(struct ms_watch *mine, const struct gd_remote_watch *watch,
                       struct gd_err *err)
 {
-    gd_node_id *nodes = malloc((watch->node_count + 1) * sizeof *nodes);
-    if (!nodes)
+    gd_node_id *nodes = malloc((watch->node_count + 1) * sizeof(*nodes));
+    if (!nodes) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", watch->node_count);
-    if (watch->node_count)
-        memcpy(nodes, watch->nodes, watch->node_count * sizeof *nodes);
+    }
+    if (watch->node_count) {
+        memcpy(nodes, watch->nodes, watch->node_count * sizeof(*nodes));
+    }
     free(mine->nodes);
     mine->nodes = nodes;
     mine->node_count = watch->node_count;
@@ -192,7 +209,7 @@ static int fill_watch(struct ms_watch *mine, const struct gd_remote_watch *watch
     mine->param_count = watch->param_count;
     mine->missing_steps = 0;
     for (size_t i = 0; i < watch->param_count; i++) {
-        snprintf(mine->param_name[i], sizeof mine->param_name[i], "%s", watch->params[i].name);
+        snprintf(mine->param_name[i], sizeof(mine->param_name[i]), "%s", watch->params[i].name);
         mine->params[i] = watch->params[i];
         mine->params[i].name = mine->param_name[i];
     }
@@ -215,18 +232,20 @@ static int compare_named(const void *a, const void *b)
 static int drop_same(struct gd_ms_watch_node *nodes, char **texts, const bool *stored,
                      size_t *count, struct gd_err *err)
 {
-    struct named *named = malloc((*count + 1) * sizeof *named);
+    struct named *named = malloc((*count + 1) * sizeof(*named));
     size_t kept = 0;
-    if (!named)
+    if (!named) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", *count);
+    }
     for (size_t i = 0; i < *count; i++) {
         const char *slash = stored[i] ? strrchr(texts[i], '/') : NULL;
         named[i] = (struct named){slash ? slash + 1 : texts[i], i};
     }
-    qsort(named, *count, sizeof *named, compare_named);
+    qsort(named, *count, sizeof(*named), compare_named);
     for (size_t i = 1; i < *count; i++) {
-        if (strcmp(named[i].key, named[i - 1].key) == 0)
+        if (strcmp(named[i].key, named[i - 1].key) == 0) {
             nodes[named[i].at].name = NULL;
+        }
     }
     free(named);
     for (size_t i = 0; i < *count; i++) {
@@ -247,17 +266,18 @@ static int name_nodes(struct gd_ms_target *target, const struct ms_watch *watch,
                       struct gd_err *err)
 {
     *count = 0;
-    *ret = calloc(watch->node_count + 1, sizeof **ret);
-    *texts = calloc(watch->node_count + 1, sizeof **texts);
-    bool *stored = calloc(watch->node_count + 1, sizeof *stored);
+    *ret = calloc(watch->node_count + 1, sizeof(**ret));
+    *texts = calloc(watch->node_count + 1, sizeof(**texts));
+    bool *stored = calloc(watch->node_count + 1, sizeof(*stored));
     int rc = *ret && *texts && stored ? GD_OK : GD_ENOMEM;
-    for (size_t i = 0; !rc && i < watch->node_count; i++) {
+    for (size_t i = 0; rc == GD_OK && i < watch->node_count; i++) {
         struct gd_node_info info;
         char name[600];
         if (!gd_graph_node(target->base.session->graph, watch->nodes[i], &info) ||
-            info.kind == GD_NODE_CONSTANT)
+            info.kind == GD_NODE_CONSTANT) {
             continue;
-        ms_view_name(&info, name, sizeof name);
+        }
+        ms_view_name(&info, name, sizeof(name));
         char *copy = strdup(name);
         if (!copy) {
             rc = GD_ENOMEM;
@@ -270,8 +290,8 @@ static int name_nodes(struct gd_ms_target *target, const struct ms_watch *watch,
         (*ret)[*count] = (struct gd_ms_watch_node){copy, scope ? "" : info.type};
         (*count)++;
     }
-    rc = rc ? gd_fail(err, rc, "out of memory for %zu watched nodes", watch->node_count)
-            : drop_same(*ret, *texts, stored, count, err);
+    rc = rc != GD_OK ? gd_fail(err, rc, "out of memory for %zu watched nodes", watch->node_count)
+                     : drop_same(*ret, *texts, stored, count, err);
     free(stored);
     return rc;
 }
@@ -280,13 +300,15 @@ int ms_watch_set(struct gd_target *base, const struct gd_remote_watch *watch, st
 {
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     int rc = check_watch(target, watch, err);
-    if (rc)
+    if (rc != GD_OK) {
         return rc;
+    }
     struct ms_watch *mine = find_watch(target, watch->id);
     if (!mine) {
-        mine = calloc(1, sizeof *mine);
-        if (!mine)
+        mine = calloc(1, sizeof(*mine));
+        if (!mine) {
             return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+        }
         mine->id = watch->id;
         mine->set_after = ms_steps_done(target);
         mine->next = target->watches;
@@ -296,20 +318,24 @@ int ms_watch_set(struct gd_target *base, const struct gd_remote_watch *watch, st
     char **texts = NULL;
     size_t count = 0;
     rc = fill_watch(mine, watch, err);
-    if (!rc)
+    if (rc == GD_OK) {
         rc = name_nodes(target, mine, &nodes, &texts, &count, err);
-    if (!rc)
+    }
+    if (rc == GD_OK) {
         rc = push_all(target, mine, nodes, count, err);
-    for (size_t i = 0; texts && i < count; i++)
+    }
+    for (size_t i = 0; texts && i < count; i++) {
         free(texts[i]);
+    }
     free(texts);
     free(nodes);
-    if (rc) {
+    if (rc != GD_OK) {
         ms_watch_unset(base, watch->id, NULL);
         return rc;
     }
-    if (mine->condition == GD_WIRE_INITIALIZATION)
+    if (mine->condition == GD_WIRE_INITIALIZATION) {
         target->init_watch = true;
+    }
     ms_pump(target);
     return GD_OK;
 }
@@ -318,19 +344,23 @@ int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err)
 {
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     struct ms_watch **link = &target->watches;
-    while (*link && (*link)->id != id)
+    while (*link && (*link)->id != id) {
         link = &(*link)->next;
+    }
     struct ms_watch *watch = *link;
-    if (!watch)
+    if (!watch) {
         return gd_fail(err, GD_ENOTFOUND, "the process has no watchpoint %" PRId32, id);
+    }
     *link = watch->next;
     bool initial = false;
-    for (const struct ms_watch *other = target->watches; other; other = other->next)
+    for (const struct ms_watch *other = target->watches; other; other = other->next) {
         initial = initial || other->condition == GD_WIRE_INITIALIZATION;
+    }
     target->init_watch = target->init_watch && initial;
     int rc = GD_OK;
-    for (size_t i = 0; i < watch->client_count && !rc; i++)
+    for (size_t i = 0; i < watch->client_count && rc == GD_OK; i++) {
         rc = push_delete(target, watch->client_ids[i], err);
+    }
     free_watch(watch);
     ms_pump(target);
     return rc;
@@ -343,13 +373,15 @@ int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err)
 static struct ms_watch *make_capture(void)
 {
     static const char *const name[] = {"zero_percentage_ge", "max_gt", "min_lt"};
-    struct ms_watch *watch = calloc(1, sizeof *watch);
-    if (!watch)
+    struct ms_watch *watch = calloc(1, sizeof(*watch));
+    if (!watch) {
         return NULL;
+    }
     watch->condition = GD_WIRE_INITIALIZATION;
-    watch->param_count = sizeof name / sizeof *name;
-    for (size_t i = 0; i < watch->param_count; i++)
+    watch->param_count = sizeof(name) / sizeof(*name);
+    for (size_t i = 0; i < watch->param_count; i++) {
         watch->params[i] = (struct gd_remote_param){.name = name[i], .disabled = true};
+    }
     return watch;
 }
 
@@ -359,12 +391,15 @@ static int push_capture(struct gd_ms_target *target, struct ms_watch *watch, str
     char **texts = NULL;
     size_t count = 0;
     int rc = name_nodes(target, watch, &named, &texts, &count, err);
-    if (!rc && count)
+    if (rc == GD_OK && count) {
         rc = push_all(target, watch, named, count, err);
-    while (!rc && !count && watch->client_count)
+    }
+    while (rc == GD_OK && !count && watch->client_count) {
         rc = push_delete(target, watch->client_ids[--watch->client_count], err);
-    for (size_t i = 0; texts && i < count; i++)
+    }
+    for (size_t i = 0; texts && i < count; i++) {
         free(texts[i]);
+    }
     free(texts);
     free(named);
     return rc;
@@ -373,18 +408,20 @@ static int push_capture(struct gd_ms_target *target, struct ms_watch *watch, str
 int ms_watch_capture(struct gd_ms_target *target, struct ms_watch **capture,
                      const gd_node_id *nodes, size_t count, struct gd_err *err)
 {
-    if (!*capture)
+    if (!*capture) {
         *capture = make_capture();
+    }
     struct ms_watch *watch = *capture;
-    gd_node_id *copy = malloc((count + 1) * sizeof *copy);
+    gd_node_id *copy = malloc((count + 1) * sizeof(*copy));
     if (!watch || !copy) {
         free(copy);
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", count);
     }
-    if (count)
-        memcpy(copy, nodes, count * sizeof *copy);
+    if (count) {
+        memcpy(copy, nodes, count * sizeof(*copy));
+    }
     bool same = watch->node_count == count &&
-                (!count || memcmp(watch->nodes, copy, count * sizeof *copy) == 0);
+                (!count || memcmp(watch->nodes, copy, count * sizeof(*copy)) == 0);
     free(watch->nodes);
     watch->nodes = copy;
     watch->node_count = count;
@@ -393,18 +430,22 @@ int ms_watch_capture(struct gd_ms_target *target, struct ms_watch **capture,
 
 void ms_watch_capture_free(struct ms_watch *capture)
 {
-    if (capture)
+    if (capture) {
         free_watch(capture);
+    }
 }
 
 /* ---- hits ---------------------------------------------------------------------------------- */
 
 static struct ms_watch *find_client_watch(const struct gd_ms_target *target, int32_t client_id)
 {
-    for (struct ms_watch *watch = target->watches; watch; watch = watch->next)
-        for (size_t i = 0; i < watch->client_count; i++)
-            if (watch->client_ids[i] == client_id)
+    for (struct ms_watch *watch = target->watches; watch; watch = watch->next) {
+        for (size_t i = 0; i < watch->client_count; i++) {
+            if (watch->client_ids[i] == client_id) {
                 return watch;
+            }
+        }
+    }
     return NULL;
 }
 
@@ -418,12 +459,12 @@ static bool told_already(struct gd_ms_target *target, const struct gd_hit *hit)
 {
     uint64_t hash = 0xcbf29ce484222325ull ^ ((uint64_t)hit->watchpoint << 32) ^
                     ((uint64_t)hit->slot << 8) ^ hit->error;
-    for (const char *c = hit->node_name; *c; c++)
+    for (const char *c = hit->node_name; *c; c++) {
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+    }
     hash |= 1;
-    uint64_t *seen =
-        &target
-             ->error_seen[(hash >> 20) % (sizeof target->error_seen / sizeof *target->error_seen)];
+    uint64_t *seen = &target->error_seen[(hash >> 20) % (sizeof(target->error_seen) /
+                                                         sizeof(*target->error_seen))];
     bool told = *seen == hash;
     *seen = hash;
     return told;
@@ -432,8 +473,9 @@ static bool told_already(struct gd_ms_target *target, const struct gd_hit *hit)
 /* Two steps in a row without a previous value: there will never be one. */
 static void note_missing(struct ms_watch *watch, int64_t step)
 {
-    if (step == watch->missing_at && watch->missing_steps)
+    if (step == watch->missing_at && watch->missing_steps) {
         return;
+    }
     watch->missing_steps = step == watch->missing_at + 1 ? watch->missing_steps + 1 : 1;
     watch->missing_at = step;
 }
@@ -465,8 +507,9 @@ static void previous_came(void *ctx, enum gd_dtype dtype, const struct gd_shape 
 {
     struct gd_ms_target *target = ctx;
     (void)dtype, (void)shape, (void)stats, (void)step;
-    if (target->ending)
+    if (target->ending) {
         return;
+    }
     target->previous = err ? PREVIOUS_MISSING : PREVIOUS_THERE;
     ms_watch_check_previous(target);
 }
@@ -493,26 +536,32 @@ static void ask_for_previous(struct gd_ms_target *target, const struct ms_watch 
             ref.node = watch->nodes[i];
         }
     }
-    if (ref.node == GD_NO_NODE)
+    if (ref.node == GD_NO_NODE) {
         return;
+    }
     target->previous = PREVIOUS_ASKED;
-    if (target->version.has_levels ? ms_view_summary(target, &ref, previous_came, target, NULL)
-                                   : ms_view_value(target, &ref, least, tensor_came, target, NULL))
+    if (target->version.has_levels
+            ? ms_view_summary(target, &ref, previous_came, target, NULL)
+            : ms_view_value(target, &ref, least, tensor_came, target, NULL)) {
         target->previous = PREVIOUS_UNKNOWN;
+    }
 }
 
 void ms_watch_check_previous(struct gd_ms_target *target)
 {
     for (struct ms_watch *watch = target->watches; watch; watch = watch->next) {
-        if (!has_previous_by_now(target, watch))
+        if (!has_previous_by_now(target, watch)) {
             continue;
-        if (target->previous == PREVIOUS_UNKNOWN)
+        }
+        if (target->previous == PREVIOUS_UNKNOWN) {
             ask_for_previous(target, watch);
-        else if (target->previous == PREVIOUS_MISSING)
+        } else if (target->previous == PREVIOUS_MISSING) {
             watch->missing_steps = MISSING_STEPS;
+        }
     }
-    if (target->previous == PREVIOUS_MISSING)
+    if (target->previous == PREVIOUS_MISSING) {
         tell_unable(target);
+    }
 }
 
 /* ---- their order ---------------------------------------------------------------------------- */
@@ -520,21 +569,26 @@ void ms_watch_check_previous(struct gd_ms_target *target)
 static int compare_hits(const void *a, const void *b)
 {
     const struct ms_pending_hit *x = a, *y = b;
-    if (x->rank != y->rank)
+    if (x->rank != y->rank) {
         return x->rank < y->rank ? -1 : 1;
-    if (x->hit.node != y->hit.node)
+    }
+    if (x->hit.node != y->hit.node) {
         return x->hit.node < y->hit.node ? -1 : 1;
-    if (x->hit.slot != y->hit.slot)
+    }
+    if (x->hit.slot != y->hit.slot) {
         return x->hit.slot < y->hit.slot ? -1 : 1;
-    if (x->hit.watchpoint != y->hit.watchpoint)
+    }
+    if (x->hit.watchpoint != y->hit.watchpoint) {
         return x->hit.watchpoint < y->hit.watchpoint ? -1 : 1;
+    }
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
 static void report_one(struct gd_ms_target *target, const struct gd_hit *hit)
 {
-    if (hit->error && told_already(target, hit))
+    if (hit->error && told_already(target, hit)) {
         return;
+    }
     if (!hit->error) {
         target->run.hit = true;
         target->recheck_hit = true;
@@ -546,13 +600,16 @@ void ms_watch_report(struct gd_ms_target *target)
 {
     struct ms_hits hits = target->hits;
     target->hits = (struct ms_hits){0};
-    if (hits.count)
-        qsort(hits.item, hits.count, sizeof *hits.item, compare_hits);
-    for (size_t i = 0; i < hits.count; i++)
+    if (hits.count) {
+        qsort(hits.item, hits.count, sizeof(*hits.item), compare_hits);
+    }
+    for (size_t i = 0; i < hits.count; i++) {
         report_one(target, &hits.item[i].hit);
+    }
     free(hits.item);
-    if (!target->ending)
+    if (!target->ending) {
         tell_unable(target);
+    }
 }
 
 /* As the engine sorts what it finds itself. The order in which hits come is not trusted: releases
@@ -565,11 +622,12 @@ static uint32_t rank_of(const struct gd_ms_target *target, gd_node_id node)
 static void add_hit(struct gd_ms_target *target, const struct gd_hit *hit)
 {
     struct ms_hits *hits = &target->hits;
-    if (hits->count == MAX_PENDING_HITS)
+    if (hits->count == MAX_PENDING_HITS) {
         ms_watch_report(target);
+    }
     if (hits->count == hits->cap) {
         size_t cap = hits->cap ? hits->cap * 2 : 16;
-        struct ms_pending_hit *item = realloc(hits->item, cap * sizeof *item);
+        struct ms_pending_hit *item = realloc(hits->item, cap * sizeof(*item));
         if (!item) {
             report_one(target, hit);
             return;
@@ -593,34 +651,40 @@ static void name_params(const struct ms_watch *watch, struct gd_hit *hit)
 {
     struct gd_hit_param sorted[GD_MAX_HIT_PARAMS];
     int count = 0;
-    if ((size_t)hit->param_count != watch->param_count)
+    if ((size_t)hit->param_count != watch->param_count) {
         return;
-    for (size_t i = 0; i < watch->param_count; i++)
-        for (int k = 0; k < hit->param_count && count == (int)i; k++)
-            if (strcmp(hit->param[k].name, watch->params[i].name) == 0)
+    }
+    for (size_t i = 0; i < watch->param_count; i++) {
+        for (int k = 0; k < hit->param_count && count == (int)i; k++) {
+            if (strcmp(hit->param[k].name, watch->params[i].name) == 0) {
                 sorted[count++] = hit->param[k];
-    if (count == hit->param_count)
-        memcpy(hit->param, sorted, sizeof sorted);
+            }
+        }
+    }
+    if (count == hit->param_count) {
+        memcpy(hit->param, sorted, sizeof(sorted));
+    }
 }
 
 static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *watch,
                      const struct gd_ms_hit *hit, gd_node_id node, struct gd_hit *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     ret->watchpoint = watch->id;
     ret->condition = watch->condition; /* a hit need not repeat it */
     ret->step = step_of_hits(target);
     ret->stop_sequence = target->base.session->stop.sequence + (target->phase != MS_SUSPENDED);
     ret->node = node;
-    snprintf(ret->node_name, sizeof ret->node_name, "%s",
+    snprintf(ret->node_name, sizeof(ret->node_name), "%s",
              ret->node == GD_NO_NODE ? hit->node_name
                                      : gd_graph_name(target->base.session->graph, ret->node));
     ret->slot = (uint32_t)strtoul(hit->slot, NULL, 10);
     ret->error = (unsigned)hit->error_code;
-    if (watch->condition == GD_WIRE_NOT_FINITE) /* NaN and Inf are what it looks for */
+    if (watch->condition == GD_WIRE_NOT_FINITE) { /* NaN and Inf are what it looks for */
         ret->error &= ~(unsigned)(GD_HIT_NAN | GD_HIT_INF);
+    }
     ret->param_count = hit->param_count;
-    memcpy(ret->param, hit->param, sizeof ret->param);
+    memcpy(ret->param, hit->param, sizeof(ret->param));
     name_params(watch, ret);
 }
 
@@ -629,16 +693,19 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
 static void stray_hit(struct gd_ms_target *target, const struct gd_ms_hit *hit)
 {
     bool ours = hit->id >= 1 && hit->id < target->next_client_id;
-    if (!ours && target->stray_hits++ < MAX_STRAY_WARNINGS)
+    if (!ours && target->stray_hits++ < MAX_STRAY_WARNINGS) {
         ms_warn(target, "a hit on %s names watchpoint %" PRId32 ", which was never set: ignored",
                 hit->node_name, hit->id);
+    }
 }
 
 static bool covers(const struct ms_watch *watch, gd_node_id node)
 {
-    for (size_t i = 0; i < watch->node_count; i++)
-        if (watch->nodes[i] == node)
+    for (size_t i = 0; i < watch->node_count; i++) {
+        if (watch->nodes[i] == node) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -647,10 +714,11 @@ static void take_hit_on(struct gd_ms_target *target, struct ms_watch *watch,
 {
     struct gd_hit mine;
     fill_hit(target, watch, hit, node, &mine);
-    if (mine.error & GD_HIT_NO_PREVIOUS)
+    if (mine.error & GD_HIT_NO_PREVIOUS) {
         note_missing(watch, mine.step);
-    else if (is_change(watch->condition))
+    } else if (is_change(watch->condition)) {
         target->previous = PREVIOUS_THERE;
+    }
     add_hit(target, &mine);
 }
 
@@ -664,10 +732,12 @@ static bool take_shared_hit(struct gd_ms_target *target, struct ms_watch *watch,
     gd_graph_counts(graph, &counts);
     for (uint32_t i = 0; i < counts.subgraphs; i++) {
         gd_node_id node = gd_graph_lookup_in(graph, i, hit->node_name, len);
-        if (node == GD_NO_NODE || (covered && !covers(watch, node)))
+        if (node == GD_NO_NODE || (covered && !covers(watch, node))) {
             continue;
-        if (++taken == 2)
+        }
+        if (++taken == 2) {
             ms_tell_shared(target, hit->node_name);
+        }
         take_hit_on(target, watch, hit, node);
     }
     return taken > 0;
@@ -678,8 +748,9 @@ static void take_hit(struct gd_ms_target *target, struct ms_watch *watch,
 {
     gd_node_id node = ms_find_node(target, hit->node_name);
     if (node == GD_NO_NODE &&
-        (take_shared_hit(target, watch, hit, true) || take_shared_hit(target, watch, hit, false)))
+        (take_shared_hit(target, watch, hit, true) || take_shared_hit(target, watch, hit, false))) {
         return;
+    }
     take_hit_on(target, watch, hit, node);
 }
 
@@ -687,14 +758,16 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
 {
     struct ms_watch *watch = find_client_watch(target, hit->id);
     target->hits_seen++;
-    if (!target->run.any_hits)
-        snprintf(target->run.hit_name, sizeof target->run.hit_name, "%s", hit->node_name);
-    else if (strcmp(target->run.hit_name, hit->node_name) != 0)
+    if (!target->run.any_hits) {
+        snprintf(target->run.hit_name, sizeof(target->run.hit_name), "%s", hit->node_name);
+    } else if (strcmp(target->run.hit_name, hit->node_name) != 0) {
         target->run.other_hits = true;
+    }
     target->run.any_hits = true;
     /* Changes are looked at nowhere but at the end of a step. */
-    if (is_change(watch ? watch->condition : hit->condition))
+    if (is_change(watch ? watch->condition : hit->condition)) {
         target->run.end_hits = true;
+    }
     if (!watch) {
         stray_hit(target, hit);
         return;

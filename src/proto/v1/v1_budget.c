@@ -54,7 +54,7 @@ static bool count_block(struct v1_budget *budget, const ProtobufCFieldDescriptor
 {
     size_t len = (size_t)(block.end - block.at);
 
-    if (field == NULL) {
+    if (!field) {
         return spend(budget, 1, sizeof(ProtobufCMessageUnknownField) + len);
     }
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {

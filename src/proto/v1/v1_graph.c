@@ -61,17 +61,17 @@ static int grow(void **array, uint32_t *capacity, uint32_t need, size_t item, st
 static int number(struct v1_target *t, gd_node_id node, struct gd_err *err)
 {
     void *gd = t->gd_of_wire, *wire = t->wire_of_gd;
-    int code = grow(&gd, &t->wire_capacity, t->wire_count + 1, sizeof(*t->gd_of_wire), err);
+    int rc = grow(&gd, &t->wire_capacity, t->wire_count + 1, sizeof(*t->gd_of_wire), err);
     t->gd_of_wire = gd;
-    if (code == GD_OK) {
-        code = grow(&wire, &t->gd_capacity, node + 1, sizeof(*t->wire_of_gd), err);
+    if (rc == GD_OK) {
+        rc = grow(&wire, &t->gd_capacity, node + 1, sizeof(*t->wire_of_gd), err);
         t->wire_of_gd = wire;
     }
-    if (code == GD_OK) {
+    if (rc == GD_OK) {
         t->gd_of_wire[t->wire_count++] = node;
         t->wire_of_gd[node] = t->wire_count;
     }
-    return code;
+    return rc;
 }
 
 gd_node_id v1_graph_node(const struct v1_target *t, uint32_t wire)
@@ -90,9 +90,9 @@ static int convert_outputs(const Gradb__V1__Node *m, struct gd_arena *arena,
     }
     for (size_t i = 0; i < m->n_outputs; i++) {
         const Gradb__V1__Output *from = m->outputs[i];
-        int code = v1_shape(from->n_shape, from->shape, true, &outputs[i].shape, err);
-        if (code < 0) {
-            return code;
+        int rc = v1_shape(from->n_shape, from->shape, true, &outputs[i].shape, err);
+        if (rc != GD_OK) {
+            return rc;
         }
         outputs[i].dtype = (int)from->dtype > 0 && (int)from->dtype < GD_DT_COUNT
                                ? (enum gd_dtype)from->dtype
@@ -188,8 +188,8 @@ static int reserve_edges(struct v1_target *t, size_t count, struct gd_err *err)
 static int add_edges(struct v1_target *t, uint32_t node, size_t count,
                      Gradb__V1__Input *const *inputs, struct gd_err *err)
 {
-    int code = reserve_edges(t, count, err);
-    for (size_t i = 0; code == GD_OK && i < count; i++) {
+    int rc = reserve_edges(t, count, err);
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
         uint32_t slot = inputs[i]->slot;
         t->edges[t->edge_count++] = (struct v1_edge){
             .node = node,
@@ -198,7 +198,7 @@ static int add_edges(struct v1_target *t, uint32_t node, size_t count,
             .control = inputs[i]->control,
         };
     }
-    return code;
+    return rc;
 }
 
 static int add_more(struct v1_target *t, const Gradb__V1__MoreInputs *more, struct gd_err *err)
@@ -206,11 +206,11 @@ static int add_more(struct v1_target *t, const Gradb__V1__MoreInputs *more, stru
     if (more->node == 0 || more->node > t->wire_count) {
         return gd_fail(err, GD_EPROTO, "more inputs for node %u, which was not sent", more->node);
     }
-    int code = more->replace ? reserve_edges(t, 1, err) : GD_OK;
-    if (code == GD_OK && more->replace) {
+    int rc = more->replace ? reserve_edges(t, 1, err) : GD_OK;
+    if (rc == GD_OK && more->replace) {
         t->edges[t->edge_count++] = (struct v1_edge){.node = more->node, .replace = true};
     }
-    return code == GD_OK ? add_edges(t, more->node, more->n_inputs, more->inputs, err) : code;
+    return rc == GD_OK ? add_edges(t, more->node, more->n_inputs, more->inputs, err) : rc;
 }
 
 /* Two nodes of one name: the second is told apart by its number. */
@@ -236,28 +236,28 @@ static int add_node(struct v1_target *t, const Gradb__V1__Node *m, struct gd_are
 {
     struct gd_graph *graph = t->base.session->graph;
     struct gd_node_desc desc = {.name = m->name, .type = m->type};
-    int code = check_node(t, m, err);
-    if (code == GD_OK) {
-        code = convert_outputs(m, arena, &desc, err);
+    int rc = check_node(t, m, err);
+    if (rc == GD_OK) {
+        rc = convert_outputs(m, arena, &desc, err);
     }
-    if (code == GD_OK) {
-        code = convert_notes(m, arena, &desc, err);
+    if (rc == GD_OK) {
+        rc = convert_notes(m, arena, &desc, err);
     }
-    if (code < 0) {
-        return code;
+    if (rc != GD_OK) {
+        return rc;
     }
     desc.kind = (int)m->kind >= 0 && (int)m->kind < GD_NODE_KIND_COUNT ? (enum gd_node_kind)m->kind
                                                                        : GD_NODE_AUTO;
     desc.order = m->order ? m->order : GD_NO_ORDER;
     gd_node_id node = GD_NO_NODE;
-    code = gd_graph_add(graph, &desc, &node, err);
-    if (code == GD_EINVAL) {
-        code = add_renamed(t, &desc, m->id, &node, err);
+    rc = gd_graph_add(graph, &desc, &node, err);
+    if (rc == GD_EINVAL) {
+        rc = add_renamed(t, &desc, m->id, &node, err);
     }
-    if (code == GD_OK) {
-        code = number(t, node, err);
+    if (rc == GD_OK) {
+        rc = number(t, node, err);
     }
-    return code < 0 ? code : add_edges(t, m->id, m->n_inputs, m->inputs, err);
+    return rc != GD_OK ? rc : add_edges(t, m->id, m->n_inputs, m->inputs, err);
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
@@ -272,9 +272,9 @@ static int change_outputs(struct v1_target *t, const Gradb__V1__GraphChunk *chun
         if (node == GD_NO_NODE || !m->output) {
             continue;
         }
-        int code = v1_shape(m->output->n_shape, m->output->shape, true, &output.shape, err);
-        if (code < 0) {
-            return code;
+        int rc = v1_shape(m->output->n_shape, m->output->shape, true, &output.shape, err);
+        if (rc != GD_OK) {
+            return rc;
         }
         output.dtype = (int)m->output->dtype > 0 && (int)m->output->dtype < GD_DT_COUNT
                            ? (enum gd_dtype)m->output->dtype
@@ -298,28 +298,28 @@ static int enter_subgraph(struct v1_target *t, const Gradb__V1__GraphChunk *chun
         return GD_OK;
     }
     uint32_t number = 0;
-    int code = gd_graph_subgraph(t->base.session->graph, name, chunk->replace, &number, err);
-    if (code == GD_OK) {
+    int rc = gd_graph_subgraph(t->base.session->graph, name, chunk->replace, &number, err);
+    if (rc == GD_OK) {
         snprintf(t->subgraph, sizeof(t->subgraph), "%s", name);
         t->has_subgraph = true;
     }
-    return code;
+    return rc;
 }
 
 static int add_nodes(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, struct gd_err *err)
 {
-    int code = GD_OK;
+    int rc = GD_OK;
     struct gd_arena arena;
     gd_arena_init(&arena, 0);
-    for (size_t i = 0; code == GD_OK && i < chunk->n_nodes; i++) {
-        code = add_node(t, chunk->nodes[i], &arena, err);
+    for (size_t i = 0; rc == GD_OK && i < chunk->n_nodes; i++) {
+        rc = add_node(t, chunk->nodes[i], &arena, err);
         if (arena.used > (1 << 20)) {
             gd_arena_deinit(&arena);
             gd_arena_init(&arena, 0);
         }
     }
     gd_arena_deinit(&arena);
-    return code;
+    return rc;
 }
 
 int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size_t len,
@@ -336,19 +336,19 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
         t->graph_progress =
             gd_progress_begin(t->service->debugger, "receiving the graph", "nodes", 0);
     }
-    int code = enter_subgraph(t, chunk, err);
-    if (code == GD_OK) {
-        code = add_nodes(t, chunk, err);
+    int rc = enter_subgraph(t, chunk, err);
+    if (rc == GD_OK) {
+        rc = add_nodes(t, chunk, err);
     }
-    for (size_t i = 0; code == GD_OK && i < chunk->n_more_inputs; i++) {
-        code = add_more(t, chunk->more_inputs[i], err);
+    for (size_t i = 0; rc == GD_OK && i < chunk->n_more_inputs; i++) {
+        rc = add_more(t, chunk->more_inputs[i], err);
     }
-    if (code == GD_OK) {
-        code = change_outputs(t, chunk, err);
+    if (rc == GD_OK) {
+        rc = change_outputs(t, chunk, err);
     }
     gd_progress_at(t->graph_progress, t->wire_count);
-    if (code < 0 || !chunk->commit) {
-        return code;
+    if (rc != GD_OK || !chunk->commit) {
+        return rc;
     }
     t->graph_sequence = chunk->sequence ? chunk->sequence : t->graph_sequence;
     return v1_ingest_begin(t, err);

@@ -42,32 +42,32 @@ static int connect(struct v1_target *t, size_t first, size_t last, struct gd_err
         edges[count++] = (struct gd_edge){
             .node = v1_graph_node(t, from->producer), .slot = from->slot, .control = from->control};
     }
-    int code = gd_graph_connect(graph, node, edges, count, err);
+    int rc = gd_graph_connect(graph, node, edges, count, err);
     free(edges);
-    return code;
+    return rc;
 }
 
 static int connect_some(struct v1_target *t, unsigned nodes, struct gd_err *err)
 {
-    int code = GD_OK;
-    for (; nodes > 0 && code == GD_OK && t->edges_done < t->edge_count; nodes--) {
+    int rc = GD_OK;
+    for (; nodes > 0 && rc == GD_OK && t->edges_done < t->edge_count; nodes--) {
         size_t first = t->edges_done, last = first + 1;
         while (last < t->edge_count && t->edges[last].node == t->edges[first].node) {
             last++;
         }
         t->edges_done = last;
-        code = connect(t, first, last, err);
+        rc = connect(t, first, last, err);
     }
-    return code;
+    return rc;
 }
 
 static int connect_all(struct v1_target *t, struct gd_err *err)
 {
-    int code = GD_OK;
-    while (code == GD_OK && t->edges_done < t->edge_count) {
-        code = connect_some(t, NODES, err);
+    int rc = GD_OK;
+    while (rc == GD_OK && t->edges_done < t->edge_count) {
+        rc = connect_some(t, NODES, err);
     }
-    return code;
+    return rc;
 }
 
 static void end_progress(struct v1_target *t)
@@ -100,12 +100,12 @@ static int commit(struct v1_target *t, struct gd_err *err)
         t->edges = NULL;
         t->edge_count = t->edge_capacity = t->edges_done = 0;
     }
-    int code = gd_graph_commit(t->base.session->graph, err);
-    if (code == GD_OK) {
+    int rc = gd_graph_commit(t->base.session->graph, err);
+    if (rc == GD_OK) {
         gd_session_on_graph(t->base.session);
         say_seen(t);
     }
-    return code;
+    return rc;
 }
 
 static void next_turn(struct v1_target *t)
@@ -139,24 +139,24 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
     struct v1_target *t = timer->data;
     struct gd_err err = {0};
     double end = gd_clock_seconds() + SLICE;
-    int code = GD_OK;
+    int rc = GD_OK;
     (void)loop;
     (void)events;
     t->unwanted = gd_progress_is_stopped(t->graph_progress);
-    while (code == GD_OK && !t->unwanted && t->edges_done < t->edge_count &&
+    while (rc == GD_OK && !t->unwanted && t->edges_done < t->edge_count &&
            gd_clock_seconds() < end) {
-        code = connect_some(t, NODES, &err);
+        rc = connect_some(t, NODES, &err);
     }
     gd_progress_at(t->graph_progress, t->edges_done);
-    if (code == GD_OK && !t->unwanted && t->edges_done < t->edge_count) {
+    if (rc == GD_OK && !t->unwanted && t->edges_done < t->edge_count) {
         next_turn(t);
         return;
     }
     if (t->unwanted) {
         say_stopped(t);
     }
-    int committed = commit(t, code == GD_OK ? &err : NULL);
-    if (code < 0 || committed < 0) {
+    int committed = commit(t, rc == GD_OK ? &err : NULL);
+    if (rc != GD_OK || committed < 0) {
         gd_session_on_warning(t->base.session, err.text);
     }
     listen(t);
@@ -196,8 +196,8 @@ int v1_ingest_begin(struct v1_target *t, struct gd_err *err)
         begin(t);
         return GD_OK;
     }
-    int code = connect_all(t, err);
-    return code == GD_OK ? commit(t, err) : code;
+    int rc = connect_all(t, err);
+    return rc == GD_OK ? commit(t, err) : rc;
 }
 
 void v1_ingest_finish(struct v1_target *t)

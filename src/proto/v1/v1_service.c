@@ -24,9 +24,9 @@ int v1_conn_send(struct v1_conn *conn, const v1_to *message)
         return GD_ENOMEM;
     }
     gradb__v1__to_trainer__pack(message, data);
-    int code = conn->wire->send(conn->wire_ctx, data, len);
+    int rc = conn->wire->send(conn->wire_ctx, data, len);
     free(data);
-    return code;
+    return rc;
 }
 
 void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text)
@@ -195,11 +195,11 @@ static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
         return;
     }
     struct gd_err err;
-    if (v1_target_create(conn, hello, &err) < 0) {
+    if (v1_target_create(conn, hello, &err) != GD_OK) {
         v1_conn_finish(conn, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
         return;
     }
-    if (send_welcome(conn) < 0) {
+    if (send_welcome(conn) != GD_OK) {
         give_up(conn, GD_GRPC_INTERNAL, "the trainer could not be welcomed");
     }
 }
@@ -261,11 +261,11 @@ static void on_message(struct v1_conn *conn, const v1_from *message, size_t len)
         on_first(conn, message);
         return;
     }
-    int code = v1_target_message(conn->target, message, len, &err);
-    if (code < 0) {
+    int rc = v1_target_message(conn->target, message, len, &err);
+    if (rc != GD_OK) {
         char text[GD_ERR_TEXT_MAX];
         snprintf(text, sizeof(text), "%s", err.text);
-        give_up(conn, code_of(code), text);
+        give_up(conn, code_of(rc), text);
     }
 }
 
@@ -583,13 +583,13 @@ int gd_v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
                          struct gd_err *err)
 {
     struct gd_v1_service *service = NULL;
-    int code = v1_service_create(loop, debugger, &service, err);
-    if (code == GD_OK) {
-        code = gd_grpc_server_add(server, &service->grpc, err);
+    int rc = v1_service_create(loop, debugger, &service, err);
+    if (rc == GD_OK) {
+        rc = gd_grpc_server_add(server, &service->grpc, err);
     }
-    if (code < 0) {
+    if (rc != GD_OK) {
         gd_v1_service_destroy(service);
-        return code;
+        return rc;
     }
     *ret = service;
     return GD_OK;

@@ -84,28 +84,28 @@ static int map_object(const char *name, size_t size, unsigned char **ret, struct
         return gd_fail_errno(err, GD_EIO, "cannot open the shared memory %s", name);
     }
     struct stat st;
-    int code = GD_OK;
+    int rc = GD_OK;
     if (fstat(fd, &st) < 0) {
-        code = gd_fail_errno(err, GD_EIO, "cannot look at the shared memory %s", name);
+        rc = gd_fail_errno(err, GD_EIO, "cannot look at the shared memory %s", name);
     } else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
-        code = gd_fail(err, GD_EPROTO, "the shared memory %s is not ours alone", name);
+        rc = gd_fail(err, GD_EPROTO, "the shared memory %s is not ours alone", name);
     } else if (size == 0 || st.st_size < 0 || (uint64_t)st.st_size < size) {
-        code = gd_fail(err, GD_EPROTO, "the shared memory %s has %lld bytes, not %zu", name,
-                       (long long)st.st_size, size);
+        rc = gd_fail(err, GD_EPROTO, "the shared memory %s has %lld bytes, not %zu", name,
+                     (long long)st.st_size, size);
     }
     void *map = MAP_FAILED;
-    if (code == GD_OK) {
+    if (rc == GD_OK) {
         map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
         if (map == MAP_FAILED) {
-            code = gd_fail_errno(err, GD_EIO, "cannot map the shared memory %s", name);
+            rc = gd_fail_errno(err, GD_EIO, "cannot map the shared memory %s", name);
         }
     }
     close(fd);
-    if (code == GD_OK) {
+    if (rc == GD_OK) {
         shm_unlink(name); /* both sides have it: a crash leaves no name behind */
         *ret = map;
     }
-    return code;
+    return rc;
 }
 
 struct v1_shm *v1_shm_create(const Gradb__V1__ShmProbe *probe, struct gd_err *err)
@@ -116,7 +116,7 @@ struct v1_shm *v1_shm_create(const Gradb__V1__ShmProbe *probe, struct gd_err *er
         return NULL;
     }
     unsigned char *map = NULL;
-    if (map_object(probe->name, PROBE_BYTES, &map, err) < 0) {
+    if (map_object(probe->name, PROBE_BYTES, &map, err) != GD_OK) {
         return NULL;
     }
     bool same = memcmp(map, probe->nonce.data, PROBE_BYTES) == 0;
@@ -240,9 +240,9 @@ static int segment_of(struct v1_shm *shm, const Gradb__V1__ShmPlace *place, stru
     if (!segment || place->size > SIZE_MAX / 2) {
         return gd_fail(err, GD_ELIMIT, "more than %d shared memory segments", MAX_SEGMENTS);
     }
-    int code = map_object(place->name, (size_t)place->size, &segment->map, err);
-    if (code < 0) {
-        return code;
+    int rc = map_object(place->name, (size_t)place->size, &segment->map, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     segment->id = place->segment;
     segment->size = (size_t)place->size;
@@ -268,11 +268,11 @@ static int lease_tensor(struct v1_shm *shm, struct segment *segment,
         return gd_fail(err, GD_ENOMEM, "out of memory for a tensor");
     }
     *lease = (struct lease){.shm = shm, .segment = segment->id};
-    int code = gd_tensor_wrap(dtype, shape, segment->map + place->offset, bytes, end_lease, lease,
-                              ret, err);
-    if (code < 0) {
+    int rc = gd_tensor_wrap(dtype, shape, segment->map + place->offset, bytes, end_lease, lease,
+                            ret, err);
+    if (rc != GD_OK) {
         free(lease);
-        return code;
+        return rc;
     }
     segment->leases++;
     shm->refs++;
@@ -286,12 +286,12 @@ int v1_shm_tensor(struct v1_shm *shm, const Gradb__V1__ShmPlace *place, enum gd_
     struct segment *segment = NULL;
     *mapped = false;
     pthread_mutex_lock(&shm->lock);
-    int code = segment_of(shm, place, &segment, mapped, err);
-    if (code == GD_OK) {
-        code = lease_tensor(shm, segment, place, dtype, shape, bytes, ret, err);
+    int rc = segment_of(shm, place, &segment, mapped, err);
+    if (rc == GD_OK) {
+        rc = lease_tensor(shm, segment, place, dtype, shape, bytes, ret, err);
     }
     pthread_mutex_unlock(&shm->lock);
-    return code;
+    return rc;
 }
 
 void v1_shm_forget(struct v1_shm *shm, uint32_t id)

@@ -27,11 +27,11 @@ int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err
     if (!target->conn) {
         return gd_fail(err, GD_ELOST, "the trainer is gone");
     }
-    int code = v1_conn_send(target->conn, message);
-    if (code == GD_ELIMIT) {
+    int rc = v1_conn_send(target->conn, message);
+    if (rc == GD_ELIMIT) {
         return gd_fail(err, GD_ELIMIT, "the trainer does not read what it is sent");
     }
-    return code < 0 ? gd_fail(err, code, "the trainer cannot be reached") : GD_OK;
+    return rc != GD_OK ? gd_fail(err, rc, "the trainer cannot be reached") : GD_OK;
 }
 
 void v1_target_flush(struct v1_target *t)
@@ -43,7 +43,7 @@ void v1_target_flush(struct v1_target *t)
         v1_to to = GRADB__V1__TO_TRAINER__INIT;
         to.msg_case = GRADB__V1__TO_TRAINER__MSG_SHM_RELEASE;
         to.shm_release = &m;
-        if (v1_target_send(t, &to, NULL) < 0) {
+        if (v1_target_send(t, &to, NULL) != GD_OK) {
             return;
         }
     }
@@ -84,9 +84,9 @@ static int run_message(struct v1_target *t, const struct gd_run *run, Gradb__V1_
 static int resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
 {
     Gradb__V1__Run m = GRADB__V1__RUN__INIT;
-    int code = run_message(of(base), run, &m, err);
-    if (code < 0) {
-        return code;
+    int rc = run_message(of(base), run, &m, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_RUN;
@@ -141,16 +141,16 @@ static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
     if (count > 0 && !v1_target_can(t, CAN(NEXT))) {
         return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot stop inside a step");
     }
-    int code = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
-    if (code < 0) {
-        return code;
+    int rc = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_BREAKPOINTS;
     to.breakpoints = &m;
-    code = v1_target_send(t, &to, err);
+    rc = v1_target_send(t, &to, err);
     free(m.nodes);
-    return code;
+    return rc;
 }
 
 /* Sent only when it changed: it is told anew with each piece of the graph. */
@@ -175,10 +175,10 @@ static int expect(struct gd_target *base, char *const *parts, size_t count, bool
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_EXPECTED;
     to.expected = &m;
-    int code = v1_target_send(t, &to, err);
-    if (code < 0) {
+    int rc = v1_target_send(t, &to, err);
+    if (rc != GD_OK) {
         free(packed);
-        return code;
+        return rc;
     }
     free(t->expected);
     t->expected = packed;
@@ -194,16 +194,16 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
     if (!v1_target_can(t, CAN(PREVIOUS))) {
         return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot keep previous values");
     }
-    int code = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
-    if (code < 0) {
-        return code;
+    int rc = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_KEEP_PREVIOUS;
     to.keep_previous = &m;
-    code = v1_target_send(t, &to, err);
+    rc = v1_target_send(t, &to, err);
     free(m.nodes);
-    return code;
+    return rc;
 }
 
 /* One that knows of steps and of all needs no list of all. */
@@ -213,9 +213,9 @@ static int capture(struct gd_target *base, const struct gd_capture *capture, str
     Gradb__V1__Capture m = GRADB__V1__CAPTURE__INIT;
     bool knows = v1_target_can(t, CAN(CAPTURE_STEPS));
     size_t count = capture && !(knows && capture->all) ? capture->count : 0;
-    int code = wire_nodes(t, capture ? capture->nodes : NULL, count, &m.nodes, &m.n_nodes, err);
-    if (code < 0) {
-        return code;
+    int rc = wire_nodes(t, capture ? capture->nodes : NULL, count, &m.nodes, &m.n_nodes, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     if (capture && knows) {
         m.all = capture->all;
@@ -226,9 +226,9 @@ static int capture(struct gd_target *base, const struct gd_capture *capture, str
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_CAPTURE;
     to.capture = &m;
-    code = v1_target_send(t, &to, err);
+    rc = v1_target_send(t, &to, err);
     free(m.nodes);
-    return code;
+    return rc;
 }
 
 static int checkpoint(struct gd_target *base, struct gd_err *err)
@@ -264,9 +264,9 @@ static int detach(struct gd_target *base, struct gd_err *err)
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_DETACH;
     to.detach = &m;
-    int code = v1_target_send(t, &to, err);
-    if (code < 0) {
-        return code;
+    int rc = v1_target_send(t, &to, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     v1_ingest_finish(t);
     struct v1_conn *conn = t->conn;
@@ -418,12 +418,12 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
     struct gd_peer peer = {0};
     fill_peer(conn, hello, &peer);
     struct gd_session *session = NULL;
-    int code = gd_session_create(debugger, &t->base, &peer, &session, err);
-    if (code == GD_OK) {
+    int rc = gd_session_create(debugger, &t->base, &peer, &session, err);
+    if (rc == GD_OK) {
         t->conn = conn;
         conn->target = t;
     }
-    return code;
+    return rc;
 }
 
 void v1_target_lost(struct v1_target *t, const char *why)

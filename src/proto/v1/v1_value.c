@@ -170,9 +170,9 @@ int v1_value_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
 {
     struct v1_target *t = (struct v1_target *)base;
     struct v1_request *request = NULL;
-    int code = new_request(t, V1_FETCH, ref, &request, err);
-    if (code < 0) {
-        return code;
+    int rc = new_request(t, V1_FETCH, ref, &request, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     request->tensor_fn = fn;
     request->ctx = ctx;
@@ -188,10 +188,10 @@ int v1_value_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
         request->whole = true;
         cut = false;
     }
-    code = send_fetch(t, request, cut ? slice : NULL, err);
-    if (code < 0) {
+    rc = send_fetch(t, request, cut ? slice : NULL, err);
+    if (rc != GD_OK) {
         request_free(request);
-        return code;
+        return rc;
     }
     link_request(t, request);
     return GD_OK;
@@ -202,9 +202,9 @@ int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_s
 {
     struct v1_target *t = (struct v1_target *)base;
     struct v1_request *request = NULL;
-    int code = new_request(t, V1_STATS, ref, &request, err);
-    if (code < 0) {
-        return code;
+    int rc = new_request(t, V1_STATS, ref, &request, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     request->stats_fn = fn;
     request->ctx = ctx;
@@ -221,10 +221,10 @@ int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_s
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_STATS;
     to.stats = &m;
-    code = v1_target_send(t, &to, err);
-    if (code < 0) {
+    rc = v1_target_send(t, &to, err);
+    if (rc != GD_OK) {
         request_free(request);
-        return code;
+        return rc;
     }
     link_request(t, request);
     return GD_OK;
@@ -249,9 +249,9 @@ int v1_value_command(struct gd_target *base, const char *name, const char *args,
     if (strlen(name) + strlen(args) > MAX_COMMAND) {
         return gd_fail(err, GD_ELIMIT, "a command of more than %d bytes", MAX_COMMAND);
     }
-    int code = new_request(t, V1_COMMAND, &ref, &request, err);
-    if (code < 0) {
-        return code;
+    int rc = new_request(t, V1_COMMAND, &ref, &request, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     request->command_fn = fn;
     request->ctx = ctx;
@@ -263,10 +263,10 @@ int v1_value_command(struct gd_target *base, const char *name, const char *args,
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_COMMAND;
     to.command = &m;
-    code = v1_target_send(t, &to, err);
-    if (code < 0) {
+    rc = v1_target_send(t, &to, err);
+    if (rc != GD_OK) {
         request_free(request);
-        return code;
+        return rc;
     }
     link_request(t, request);
     return GD_OK;
@@ -282,9 +282,9 @@ static void finish_tensor(struct v1_target *t, struct v1_request **p)
     request->tensor = NULL;
     if (request->slice) {
         struct gd_tensor *part = NULL;
-        int code = gd_tensor_slice(tensor, request->slice, &part, &err);
+        int rc = gd_tensor_slice(tensor, request->slice, &part, &err);
         gd_tensor_unref(tensor);
-        if (code < 0) {
+        if (rc != GD_OK) {
             answer_error(request, &err);
             return;
         }
@@ -347,12 +347,12 @@ static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V
         (int)m->dtype > 0 && (int)m->dtype < GD_DT_COUNT ? (enum gd_dtype)m->dtype : GD_DT_NONE;
     struct gd_shape shape;
     size_t bytes = 0;
-    int code = v1_shape(m->n_shape, m->shape, false, &shape, err);
-    if (code == GD_OK) {
-        code = gd_shape_bytes(&shape, dtype, &bytes, err);
+    int rc = v1_shape(m->n_shape, m->shape, false, &shape, err);
+    if (rc == GD_OK) {
+        rc = gd_shape_bytes(&shape, dtype, &bytes, err);
     }
-    if (code < 0) {
-        return code;
+    if (rc != GD_OK) {
+        return rc;
     }
     if (m->bytes != bytes) {
         char text[160];
@@ -381,12 +381,12 @@ static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V
         return gd_fail(err, GD_EPROTO, "a tensor in shared memory, which was not agreed on");
     }
     bool mapped = false;
-    code = v1_shm_tensor(t->shm, m->shm, dtype, &shape, bytes, &request->tensor, &mapped, err);
+    rc = v1_shm_tensor(t->shm, m->shm, dtype, &shape, bytes, &request->tensor, &mapped, err);
     if (mapped) {
         say_mapped(t, m->shm->segment);
     }
     request->received = bytes;
-    return code;
+    return rc;
 }
 
 int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct gd_err *err)
@@ -400,7 +400,7 @@ int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct 
     if ((*p)->tensor) {
         gd_fail(&why, GD_EPROTO, "the trainer began to send the same value twice");
         fail_tensor(t, p, &why);
-    } else if (begin(t, *p, m, &why) < 0) {
+    } else if (begin(t, *p, m, &why) != GD_OK) {
         fail_tensor(t, p, &why);
     } else if ((*p)->received == (*p)->bytes) {
         finish_tensor(t, p);
@@ -496,9 +496,9 @@ int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, str
                               ? (enum gd_dtype)m->value->dtype
                               : GD_DT_NONE;
     struct gd_shape shape;
-    int code = v1_shape(m->value->n_shape, m->value->shape, false, &shape, err);
-    if (code < 0) {
-        return code;
+    int rc = v1_shape(m->value->n_shape, m->value->shape, false, &shape, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     struct gd_stats stats;
     v1_value_decode(m->value->stats, &stats);

@@ -207,8 +207,8 @@ static int encode_item(const struct gd_watch_item *from, uint32_t node, struct g
         m->node = node;
         m->slot = from->slot;
     }
-    int code = encode_options(from, arena, m);
-    return code < 0 ? code : encode_triggers(from, arena, m);
+    int rc = encode_options(from, arena, m);
+    return rc != GD_OK ? rc : encode_triggers(from, arena, m);
 }
 
 /* The items that the trainer can have: those whose node it knows. */
@@ -229,9 +229,9 @@ static int encode_items(struct v1_target *t, const struct gd_watch_plan *from,
         size_t at = m->n_items++;
         plan->item_of[at] = (uint32_t)i;
         m->items[at] = &items[at];
-        int code = encode_item(item, node, arena, &items[at]);
-        if (code < 0) {
-            return code;
+        int rc = encode_item(item, node, arena, &items[at]);
+        if (rc != GD_OK) {
+            return rc;
         }
     }
     plan->sent_count = m->n_items;
@@ -272,16 +272,16 @@ int v1_watch_plan(struct gd_target *base, const struct gd_watch_plan *from, stru
     struct v1_plan *plan = calloc(1, sizeof(*plan) + from->item_count * sizeof(plan->item_of[0]));
     struct gd_arena arena;
     gd_arena_init(&arena, 0);
-    int code = plan ? encode_items(t, from, &arena, plan, &m) : GD_ENOMEM;
-    if (code < 0) {
-        gd_fail(err, code, "out of memory for a plan of %zu tensors", from->item_count);
+    int rc = plan ? encode_items(t, from, &arena, plan, &m) : GD_ENOMEM;
+    if (rc != GD_OK) {
+        gd_fail(err, rc, "out of memory for a plan of %zu tensors", from->item_count);
     } else {
-        code = send_plan(t, &m, err);
+        rc = send_plan(t, &m, err);
     }
     gd_arena_deinit(&arena);
-    if (code < 0) {
+    if (rc != GD_OK) {
         free(plan);
-        return code;
+        return rc;
     }
     plan_remove(t, from->id);
     if (from->item_count == 0) {
@@ -339,9 +339,9 @@ static int decode_value(const struct v1_target *t, const Gradb__V1__TensorStats 
     if ((int)m->dtype > 0 && (int)m->dtype < GD_DT_COUNT) {
         value->dtype = (enum gd_dtype)m->dtype;
     }
-    int code = v1_shape(m->n_shape, m->shape, false, &batch->shape[at], err);
-    if (code < 0) {
-        return code;
+    int rc = v1_shape(m->n_shape, m->shape, false, &batch->shape[at], err);
+    if (rc != GD_OK) {
+        return rc;
     }
     value->shape = &batch->shape[at];
     value->value_step = m->step >= 0 ? m->step : -1;
@@ -381,23 +381,23 @@ static int read_values(struct v1_target *t, const Gradb__V1__WatchReport *m, boo
                        struct gd_err *err)
 {
     struct batch *batch = malloc(sizeof(*batch));
-    int code = GD_OK;
+    int rc = GD_OK;
     if (!batch) {
         return GD_OK; /* nothing is judged; the training goes on */
     }
     batch->count = 0;
-    for (size_t i = 0; i < m->n_values && code == GD_OK; i++) {
-        code = decode_value(t, m->values[i], m->plan, batch, err);
-        code = code == GD_ENOTFOUND ? GD_OK : code;
+    for (size_t i = 0; i < m->n_values && rc == GD_OK; i++) {
+        rc = decode_value(t, m->values[i], m->plan, batch, err);
+        rc = rc == GD_ENOTFOUND ? GD_OK : rc;
         if (batch->count == BATCH) {
             judge(t, m, exact, batch);
         }
     }
-    if (code == GD_OK) {
+    if (rc == GD_OK) {
         judge(t, m, exact, batch);
     }
     free(batch);
-    return code;
+    return rc;
 }
 
 static void send_verdict(struct v1_target *t, uint64_t report)
@@ -422,9 +422,9 @@ int v1_watch_report(struct v1_target *t, const Gradb__V1__WatchReport *m, struct
     }
     if (plan) {
         /* The plan may be replaced while its values are judged. */
-        int code = read_values(t, m, plan->exact, err);
-        if (code < 0) {
-            return code;
+        int rc = read_values(t, m, plan->exact, err);
+        if (rc != GD_OK) {
+            return rc;
         }
     }
     if (m->holding && !m->more) {
@@ -456,10 +456,10 @@ int v1_watch_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, stru
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_WATCH_COST;
     to.watch_cost = &m;
-    int code = v1_target_send(t, &to, err);
-    if (code < 0) {
+    int rc = v1_target_send(t, &to, err);
+    if (rc != GD_OK) {
         free(request);
-        return code;
+        return rc;
     }
     struct v1_cost_request **end = &t->cost_requests;
     while (*end) {

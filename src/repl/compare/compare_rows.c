@@ -650,7 +650,7 @@ static void csv_cell(FILE *file, const char *cell)
 {
     /* What a spreadsheet would take for a formula is text. */
     bool formula = cell[0] && strchr("=+@\t\r", cell[0]);
-    bool quote = strpbrk(cell, ",\"\r\n") != NULL || formula;
+    bool quote = strpbrk(cell, ",\"\r\n") || formula;
 
     if (!quote) {
         fputs(cell, file);

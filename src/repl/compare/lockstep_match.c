@@ -36,12 +36,12 @@ static int choose(struct lockstep *l, struct gd_err *err)
     int rc = GD_OK;
 
     l->narrow = l->selector != NULL;
-    if (l->selector != NULL) {
+    if (l->selector) {
         return mark(l, l->selector, err);
     }
-    for (const struct gd_watchpoint *w = l->call->debugger->watchpoints; rc == GD_OK && w != NULL;
+    for (const struct gd_watchpoint *w = l->call->debugger->watchpoints; rc == GD_OK && w;
          w = w->next) {
-        if (w->selector != NULL && w->enabled && w->event == NULL) {
+        if (w->selector && w->enabled && !w->event) {
             l->narrow = true;
             rc = mark(l, w->selector, NULL) == GD_ENOMEM ? gd_fail(err, GD_ENOMEM, "out of memory")
                                                          : GD_OK;
@@ -103,7 +103,7 @@ static gd_node_id *no_nodes(uint32_t count)
 {
     gd_node_id *ret = malloc(((size_t)count + 1) * sizeof(*ret));
 
-    for (uint32_t i = 0; ret != NULL && i <= count; i++) {
+    for (uint32_t i = 0; ret && i <= count; i++) {
         ret[i] = GD_NO_NODE;
     }
     return ret;
@@ -121,7 +121,7 @@ static int begin_nodes(struct lockstep *l, struct gd_err *err)
     n->of_a = no_nodes(n->limit_a);
     n->chosen = calloc((size_t)n->limit_b + 1, sizeof(*n->chosen));
     n->seen = calloc((size_t)n->limit_b + 1, sizeof(*n->seen));
-    if (n->of_b == NULL || n->of_a == NULL || n->chosen == NULL || n->seen == NULL) {
+    if (!n->of_b || !n->of_a || !n->chosen || !n->seen) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the nodes of two graphs");
     }
     return GD_OK;
@@ -132,7 +132,7 @@ int lockstep_match(struct lockstep *l, bool new_step, struct gd_err *err)
     const struct lockstep_nodes *n = &l->nodes;
     uint32_t had = new_step ? 0 : n->limit_b;
 
-    if (n->of_b != NULL && n->generation_a == l->a->graph_generation &&
+    if (n->of_b && n->generation_a == l->a->graph_generation &&
         n->generation_b == l->b->graph_generation) {
         memset(l->nodes.seen, false, new_step ? n->limit_b : 0);
         return GD_OK;
@@ -141,7 +141,7 @@ int lockstep_match(struct lockstep *l, bool new_step, struct gd_err *err)
     l->nodes.seen = NULL;
     lockstep_nodes_free(l);
     int rc = begin_nodes(l, err);
-    if (rc == GD_OK && seen != NULL) {
+    if (rc == GD_OK && seen) {
         memcpy(l->nodes.seen, seen, had < n->limit_b ? had : n->limit_b);
     }
     free(seen);

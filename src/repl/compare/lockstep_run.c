@@ -45,7 +45,7 @@ static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node
         l->culprit = session;
         return GD_OK;
     }
-    if (why != NULL) {
+    if (why) {
         inspect_not_checked(l->call, &l->checked, why);
     }
     return rc;
@@ -62,10 +62,10 @@ static int compare_slot(struct lockstep *l, gd_node_id node_a, gd_node_id node_b
         compare_tolerance(&l->options, gd_graph_name(l->a->graph, node_a),
                           gd_graph_name(l->b->graph, node_b), &options.tolerance);
     rc = fetch(l, l->b, node_b, slot, &b, err);
-    if (rc == GD_OK && b != NULL) {
+    if (rc == GD_OK && b) {
         rc = fetch(l, l->a, node_a, slot, &a, err);
     }
-    if (rc == GD_OK && a != NULL) {
+    if (rc == GD_OK && a) {
         rc = gd_compare_sources(a, b, &options, &l->difference, err);
         if (rc == GD_OK && l->difference.verdict == GD_V_UNREADABLE) {
             inspect_not_checked(l->call, &l->checked, l->difference.note);
@@ -75,7 +75,7 @@ static int compare_slot(struct lockstep *l, gd_node_id node_a, gd_node_id node_b
             l->checked.done++;
         }
     }
-    if (rc == GD_OK && a != NULL && l->difference.verdict != GD_V_UNREADABLE &&
+    if (rc == GD_OK && a && l->difference.verdict != GD_V_UNREADABLE &&
         gd_verdict_is_bad(l->difference.verdict)) {
         l->ended = LOCKSTEP_PARTED;
         l->node_a = node_a;
@@ -379,7 +379,7 @@ int lockstep_check_place(const struct lockstep *l, struct gd_err *err)
     const struct gd_stop *a = &l->a->stop, *b = &l->b->stop;
     const struct gd_session *live = live_of(l);
 
-    if (l->dump != NULL) {
+    if (l->dump) {
         return is_between(live)
                    ? GD_OK
                    : gd_fail(err, GD_ESTATE,
@@ -415,9 +415,9 @@ static int step(struct lockstep *l, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    return l->dump != NULL ? step_with_dump(l, err)
-           : l->by_node    ? step_by_node(l, err)
-                           : step_whole(l, err);
+    return l->dump      ? step_with_dump(l, err)
+           : l->by_node ? step_by_node(l, err)
+                        : step_whole(l, err);
 }
 
 /* They may differ before they begin. */
@@ -425,7 +425,7 @@ static int compare_start(struct lockstep *l, struct gd_err *err)
 {
     int rc = lockstep_match(l, true, err);
 
-    if (rc == GD_OK && (l->dump == NULL || dump_to(l, step_of(l, live_of(l))))) {
+    if (rc == GD_OK && (!l->dump || dump_to(l, step_of(l, live_of(l))))) {
         rc = lockstep_compare_rest(l, err);
     }
     l->checked.not_done = 0; /* what nothing has computed yet */

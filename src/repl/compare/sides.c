@@ -83,7 +83,7 @@ bool side_is_meant(struct command_call *call, const char *word)
     if (call->session && arg_tensor(call, word, &arg, &err) == GD_OK) {
         return false;
     }
-    return exists(path) || entry_of(path) != NULL || looks_like_file(word);
+    return exists(path) || entry_of(path) || looks_like_file(word);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct g
 
 static int need_session(struct command_call *call, struct gd_err *err)
 {
-    if (call->session != NULL) {
+    if (call->session) {
         return GD_OK;
     }
     return gd_debugger_need_session(call->debugger, &call->session, err);
@@ -132,7 +132,7 @@ static int parse_value(struct command_call *call, const char *text, struct tenso
 
     p += back ? 1 : 0;
     long count = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : -1;
-    const char *rest = end != NULL ? end : p;
+    const char *rest = end ? end : p;
     int number = repl->value_count;
     if (back) {
         number -= count >= 0 ? (int)(count < REPL_MAX_VALUES ? count : REPL_MAX_VALUES) : 1;
@@ -140,7 +140,7 @@ static int parse_value(struct command_call *call, const char *text, struct tenso
         number = count <= repl->value_count ? (int)count : -1;
     }
     arg->value = number > 0 ? repl_remembered(repl, number) : NULL;
-    if (arg->value == NULL) {
+    if (!arg->value) {
         return gd_fail(err, GD_ENOTFOUND, "there is no value %.40s: %d are in the history", text,
                        repl->value_count);
     }
@@ -194,7 +194,7 @@ static int parse_cut(struct command_call *call, const char *name, const char *re
     if (rc != GD_OK) {
         if (why.code == GD_EAMBIGUOUS && best->code == GD_OK) {
             *best = why;
-        } else if (err != NULL) {
+        } else if (err) {
             *err = why; /* the shortest name is the likeliest to be meant */
         }
         return rc;
@@ -219,7 +219,7 @@ static int parse_tensor(struct command_call *call, const char *text, struct tens
     struct gd_err best = {.code = GD_OK};
     int tries = 0;
 
-    if (name == NULL) {
+    if (!name) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     int rc = find_node(call, name, &arg->ref.node, err);
@@ -235,10 +235,10 @@ static int parse_tensor(struct command_call *call, const char *text, struct tens
         set_label(call, arg);
         return GD_OK;
     }
-    if (best.code != GD_OK && err != NULL) {
+    if (best.code != GD_OK && err) {
         *err = best;
     }
-    return best.code != GD_OK ? best.code : err != NULL ? err->code : GD_ENOTFOUND;
+    return best.code != GD_OK ? best.code : err ? err->code : GD_ENOTFOUND;
 }
 
 int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *ret,

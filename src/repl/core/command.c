@@ -10,13 +10,13 @@ const struct command *command_next(const struct command *previous)
     size_t table = 0;
     const struct command *at = NULL;
 
-    if (previous != NULL) {
-        if (previous[1].name != NULL) {
+    if (previous) {
+        if (previous[1].name) {
             return previous + 1;
         }
         /* The end of a table: the one after it is next. */
-        for (; command_tables[table] != NULL; table++) {
-            for (at = command_tables[table]; at->name != NULL && at != previous; at++) {
+        for (; command_tables[table]; table++) {
+            for (at = command_tables[table]; at->name && at != previous; at++) {
             }
             if (at == previous) {
                 table++;
@@ -24,8 +24,8 @@ const struct command *command_next(const struct command *previous)
             }
         }
     }
-    for (; command_tables[table] != NULL; table++) {
-        if (command_tables[table]->name != NULL) {
+    for (; command_tables[table]; table++) {
+        if (command_tables[table]->name) {
             return command_tables[table];
         }
     }
@@ -34,25 +34,25 @@ const struct command *command_next(const struct command *previous)
 
 static const struct command *first_of(const struct command *table)
 {
-    if (table == NULL) {
+    if (!table) {
         return command_next(NULL);
     }
-    return table->name != NULL ? table : NULL;
+    return table->name ? table : NULL;
 }
 
 static const struct command *next_of(const struct command *table, const struct command *command)
 {
-    if (table == NULL) {
+    if (!table) {
         return command_next(command);
     }
-    return command[1].name != NULL ? command + 1 : NULL;
+    return command[1].name ? command + 1 : NULL;
 }
 
 static bool has_alias(const struct command *command, const char *word, size_t len)
 {
     const char *p = command->aliases;
 
-    while (p != NULL && *p != '\0') {
+    while (p && *p != '\0') {
         size_t alias_len = strcspn(p, " ");
         if (alias_len == len && memcmp(p, word, len) == 0) {
             return true;
@@ -67,7 +67,7 @@ static int ambiguous(const struct command *table, const char *word, size_t len, 
 {
     struct gd_buf names = GD_BUF_INIT(400);
 
-    for (const struct command *c = first_of(table); c != NULL; c = next_of(table, c)) {
+    for (const struct command *c = first_of(table); c; c = next_of(table, c)) {
         if (strncmp(c->name, word, len) == 0) {
             gd_buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", c->name);
         }
@@ -83,16 +83,16 @@ static int not_found(const struct command *table, const char *word, size_t len, 
     const struct command *near = NULL;
     size_t best = len >= 4 ? 2 : 1;
 
-    for (const struct command *c = first_of(table); c != NULL; c = next_of(table, c)) {
+    for (const struct command *c = first_of(table); c; c = next_of(table, c)) {
         size_t d = gd_similar_within(word, len, c->name, strlen(c->name), best);
-        if (d < best || (d == best && near == NULL)) {
+        if (d < best || (d == best && !near)) {
             best = d;
             near = c;
         }
     }
-    const char *kind = table == NULL ? "command" : "subcommand";
+    const char *kind = !table ? "command" : "subcommand";
     int shown = len < 80 ? (int)len : 80;
-    if (near != NULL) {
+    if (near) {
         return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\"; did you mean \"%s\"?", kind,
                        shown, word, near->name);
     }
@@ -109,15 +109,13 @@ int command_find(const struct command *table_or_null, const char *word, size_t l
     if (len == 0) {
         return gd_fail(err, GD_ENOTFOUND, "a command is missing; \"help\" lists what there is");
     }
-    for (const struct command *c = first_of(table_or_null); c != NULL;
-         c = next_of(table_or_null, c)) {
+    for (const struct command *c = first_of(table_or_null); c; c = next_of(table_or_null, c)) {
         if (strlen(c->name) == len && memcmp(c->name, word, len) == 0) {
             *ret = c;
             return GD_OK;
         }
     }
-    for (const struct command *c = first_of(table_or_null); c != NULL;
-         c = next_of(table_or_null, c)) {
+    for (const struct command *c = first_of(table_or_null); c; c = next_of(table_or_null, c)) {
         if (has_alias(c, word, len)) {
             *ret = c;
             return GD_OK;

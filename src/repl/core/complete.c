@@ -32,7 +32,7 @@ static void add(struct completion *c, const char *text, size_t len)
     if (c->count + 1 >= c->room) {
         size_t room = c->room > 0 ? c->room * 2 : 32;
         char **more = c->count < MAX_WORDS ? realloc(c->words, room * sizeof(*more)) : NULL;
-        if (more == NULL) {
+        if (!more) {
             return;
         }
         c->words = more;
@@ -73,7 +73,7 @@ static void set_start(struct completion *c, size_t start)
 static struct gd_graph *graph_of(struct completion *c)
 {
     struct gd_session *session = c->repl->debugger->current;
-    return session != NULL ? session->graph : NULL;
+    return session ? session->graph : NULL;
 }
 
 /* What ends with the word's last slash. */
@@ -92,7 +92,7 @@ static void add_scope(struct completion *c, size_t dir, const char *leaf)
     size_t len = dir + strlen(leaf);
     char *path = malloc(len + 2);
 
-    if (path != NULL) {
+    if (path) {
         memcpy(path, c->word, dir);
         memcpy(path + dir, leaf, len - dir);
         memcpy(path + len, "/", 2);
@@ -167,7 +167,7 @@ static int add_leaf(void *ctx, gd_node_id node)
     const char *name = gd_graph_name(graph_of(c), node);
     const char *leaf = strrchr(name, '/');
 
-    if (leaf != NULL) {
+    if (leaf) {
         add_if(c, leaf + 1);
     }
     return c->count >= 2000;
@@ -180,7 +180,7 @@ static void add_slots(struct completion *c)
     const char *colon = memrchr(c->word, ':', c->len);
     struct gd_node_info info;
 
-    if (graph == NULL || colon == NULL) {
+    if (!graph || !colon) {
         return;
     }
     gd_node_id node = gd_graph_lookup(graph, c->word, (size_t)(colon - c->word));
@@ -203,14 +203,14 @@ static void add_nodes(struct completion *c)
 {
     struct gd_graph *graph = graph_of(c);
 
-    if (graph == NULL || memchr(c->word, '[', c->len) != NULL) {
+    if (!graph || memchr(c->word, '[', c->len)) {
         return;
     }
     add_below(c, graph, add_scopes_of);
     add_below(c, graph, add_nodes_of);
-    if (c->count == 0 && c->len > 0 && memchr(c->word, '/', c->len) == NULL) {
+    if (c->count == 0 && c->len > 0 && !memchr(c->word, '/', c->len)) {
         char *text = strndup(c->word, c->len);
-        if (text != NULL) {
+        if (text) {
             gd_graph_search_name(graph, text, add_leaf, c);
         }
         free(text);
@@ -221,7 +221,7 @@ static void add_types(struct completion *c)
 {
     struct gd_graph *graph = graph_of(c);
     uint32_t count = 0;
-    const struct gd_type_count *types = graph != NULL ? gd_graph_types(graph, &count) : NULL;
+    const struct gd_type_count *types = graph ? gd_graph_types(graph, &count) : NULL;
 
     for (uint32_t i = 0; i < count; i++) {
         add_if(c, types[i].type);
@@ -244,7 +244,7 @@ static void add_activation_types(struct completion *c)
 {
     struct gd_graph *graph = graph_of(c);
 
-    if (graph != NULL) {
+    if (graph) {
         gd_graph_search_kind(graph, GD_NODE_ACTIVATION, add_type_of, c);
     }
 }
@@ -279,10 +279,10 @@ static void add_files(struct completion *c)
         dir_len--;
     }
     char *dir_path = dir_len > 0 ? strndup(c->word, dir_len) : strdup(".");
-    DIR *dir = dir_path != NULL ? opendir(dir_path) : NULL;
+    DIR *dir = dir_path ? opendir(dir_path) : NULL;
     struct dirent *entry;
 
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+    while (dir && (entry = readdir(dir))) {
         struct stat info;
         size_t name_len = strlen(entry->d_name);
         if ((entry->d_name[0] == '.' && c->word[dir_len] != '.') ||
@@ -290,7 +290,7 @@ static void add_files(struct completion *c)
             continue;
         }
         char *path = malloc(dir_len + name_len + 2);
-        if (path == NULL) {
+        if (!path) {
             break;
         }
         memcpy(path, c->word, dir_len);
@@ -301,7 +301,7 @@ static void add_files(struct completion *c)
         add(c, path, strlen(path));
         free(path);
     }
-    if (dir != NULL) {
+    if (dir) {
         closedir(dir);
     }
     free(dir_path);
@@ -310,7 +310,7 @@ static void add_files(struct completion *c)
 static void add_watchpoints(struct completion *c)
 {
     char number[16];
-    for (const struct gd_watchpoint *w = c->repl->debugger->watchpoints; w != NULL; w = w->next) {
+    for (const struct gd_watchpoint *w = c->repl->debugger->watchpoints; w; w = w->next) {
         snprintf(number, sizeof(number), "%d", w->number);
         add_if(c, number);
     }
@@ -319,7 +319,7 @@ static void add_watchpoints(struct completion *c)
 static void add_breakpoints(struct completion *c)
 {
     char number[16];
-    for (const struct gd_breakpoint *b = c->repl->debugger->breakpoints; b != NULL; b = b->next) {
+    for (const struct gd_breakpoint *b = c->repl->debugger->breakpoints; b; b = b->next) {
         snprintf(number, sizeof(number), "%d", b->number);
         add_if(c, number);
     }
@@ -332,7 +332,7 @@ static void add_hits(struct completion *c)
     char number[32];
 
     add_list(c, "next previous");
-    for (size_t i = 0; session != NULL && i < session->hit_count && c->count < 2000; i++) {
+    for (size_t i = 0; session && i < session->hit_count && c->count < 2000; i++) {
         snprintf(number, sizeof(number), "%zu", session->hits_dropped + i + 1);
         add_if(c, number);
     }
@@ -342,7 +342,7 @@ static void add_ranks(struct completion *c)
 {
     char number[16];
     const struct gd_session *current = c->repl->debugger->current;
-    bool of_job = current != NULL && gd_ranks_of(current) != NULL;
+    bool of_job = current && gd_ranks_of(current);
     add_if(c, "all");
     add_if(c, "check");
     for (size_t i = 0; i < c->repl->debugger->session_count; i++) {
@@ -363,11 +363,11 @@ static void add_settings(struct completion *c, size_t from)
     if (setting_find(typed, &setting, &rest, NULL) == GD_OK && rest <= c->word && rest > typed &&
         rest[-1] == ' ') {
         add_list(c, setting->type == SETTING_BOOL ? "on off"
-                    : setting->choices != NULL    ? setting->choices
+                    : setting->choices            ? setting->choices
                                                   : "");
         return;
     }
-    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+    for (const struct setting *s = settings_table; s->name; s++) {
         if (strncmp(s->name, typed, strlen(typed)) == 0) {
             const char *part = s->name + before;
             add(c, part, strcspn(part, " "));
@@ -377,13 +377,13 @@ static void add_settings(struct completion *c, size_t from)
 
 static void add_commands(struct completion *c)
 {
-    for (const struct command *k = command_next(NULL); k != NULL; k = command_next(k)) {
+    for (const struct command *k = command_next(NULL); k; k = command_next(k)) {
         add_if(c, k->name);
     }
-    for (const struct user_command *u = c->repl->user_commands; u != NULL; u = u->next) {
+    for (const struct user_command *u = c->repl->user_commands; u; u = u->next) {
         add_if(c, u->name);
     }
-    for (const struct user_alias *a = c->repl->aliases; a != NULL; a = a->next) {
+    for (const struct user_alias *a = c->repl->aliases; a; a = a->next) {
         add_if(c, a->name);
     }
 }
@@ -392,7 +392,7 @@ static void add_conditions(struct completion *c)
 {
     const struct gd_condition *condition;
 
-    for (size_t i = 0; (condition = gd_condition_at(i)) != NULL; i++) {
+    for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
         add_if(c, condition->id);
         add_if(c, condition->abbr);
     }
@@ -419,7 +419,7 @@ static void add_key(void *ctx, const struct repl_key *key)
 {
     struct completion *c = ctx;
 
-    if (strchr(key->name, ' ') == NULL && strlen(key->name) > 1) {
+    if (!strchr(key->name, ' ') && strlen(key->name) > 1) {
         add_if(c, key->name);
     }
 }
@@ -428,7 +428,7 @@ static void add_keys(struct completion *c)
 {
     char name[8];
 
-    if (c->repl->screen != NULL) {
+    if (c->repl->screen) {
         c->repl->screen->keys(c->repl->screen_ctx, add_key, c);
     }
     add_list(c, "C-x -p");
@@ -480,7 +480,7 @@ static void add_figures(struct completion *c)
             add_if(c, gd_statistic_name((enum gd_statistic)i));
         }
     }
-    for (int i = 0; session != NULL && i < session->scalar_count; i++) {
+    for (int i = 0; session && i < session->scalar_count; i++) {
         add_if(c, session->scalar[i].name);
     }
     add_if(c, "step");
@@ -488,7 +488,7 @@ static void add_figures(struct completion *c)
 
 static void add_param_names(struct completion *c, const struct gd_condition *condition)
 {
-    for (int i = 0; condition != NULL && i < condition->param_count; i++) {
+    for (int i = 0; condition && i < condition->param_count; i++) {
         char text[64];
         snprintf(text, sizeof(text), "%s=", condition->param[i].name);
         if (!condition->param[i].hidden) {
@@ -500,7 +500,7 @@ static void add_param_names(struct completion *c, const struct gd_condition *con
 static void add_scalars(struct completion *c)
 {
     const struct gd_session *session = c->repl->debugger->current;
-    for (int i = 0; session != NULL && i < session->scalar_count; i++) {
+    for (int i = 0; session && i < session->scalar_count; i++) {
         add_if(c, session->scalar[i].name);
     }
 }
@@ -546,9 +546,9 @@ static void add_watch_edit(struct completion *c, size_t first)
         add_selectors(c);
     } else {
         add_list(c, "add remove on if");
-        if (watch != NULL && watch->condition != NULL) {
+        if (watch && watch->condition) {
             add_param_names(c, watch->condition);
-        } else if (watch != NULL) {
+        } else if (watch) {
             add_figures(c);
         }
     }
@@ -616,7 +616,7 @@ static void complete_argument(struct completion *c, const struct command *comman
         break;
     case ARG_SCOPE: {
         struct gd_graph *graph = graph_of(c);
-        if (graph != NULL) {
+        if (graph) {
             add_below(c, graph, add_scopes_of);
         }
         break;
@@ -703,7 +703,7 @@ static void complete_arguments(struct completion *c, const struct command *comma
         size_t end = word_end(c->line, at);
         if (c->line[end] != '\0') {
             const struct command *sub = NULL;
-            if (index == 0 && command->sub != NULL) {
+            if (index == 0 && command->sub) {
                 if (command_find(command->sub, c->line + at, end - at, &sub, NULL) == GD_OK) {
                     complete_arguments(c, sub, end);
                 }
@@ -712,9 +712,9 @@ static void complete_arguments(struct completion *c, const struct command *comma
             at = skip(c->line, end);
             continue;
         }
-        if (index == 0 && command->sub != NULL) {
+        if (index == 0 && command->sub) {
             set_start(c, at);
-            for (const struct command *s = command->sub; s->name != NULL; s++) {
+            for (const struct command *s = command->sub; s->name; s++) {
                 add_if(c, s->name);
             }
             return;
@@ -734,7 +734,7 @@ static void complete_line(struct completion *c, size_t from)
     if (c->line[at] == '!' || c->line[at] == '|') {
         end = at + 1;
     } else {
-        while (c->line[end] != '\0' && strchr(" \t/", c->line[end]) == NULL) {
+        while (c->line[end] != '\0' && !strchr(" \t/", c->line[end])) {
             end++;
         }
     }
@@ -745,9 +745,9 @@ static void complete_line(struct completion *c, size_t from)
     }
     if (command_find(NULL, c->line + at, end - at, &command, NULL) != GD_OK) {
         char *name = strndup(c->line + at, end - at);
-        const struct user_alias *alias = name != NULL ? repl_alias(c->repl, name) : NULL;
-        size_t len = alias != NULL ? strcspn(alias->text, " \t/") : 0;
-        bool known = alias != NULL && command_find(NULL, alias->text, len, &command, NULL) == GD_OK;
+        const struct user_alias *alias = name ? repl_alias(c->repl, name) : NULL;
+        size_t len = alias ? strcspn(alias->text, " \t/") : 0;
+        bool known = alias && command_find(NULL, alias->text, len, &command, NULL) == GD_OK;
         free(name);
         if (!known) {
             return;
@@ -772,7 +772,7 @@ char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *
     char *typed = strndup(line, point);
     struct completion c = {.repl = repl, .line = typed};
 
-    if (typed == NULL) {
+    if (!typed) {
         return NULL;
     }
     set_start(&c, strlen(typed));

@@ -26,7 +26,7 @@ static int *other_numbers(struct command_call *call, size_t *ret)
     int *numbers = gd_arena_alloc(call->arena, (debugger->session_count + 1) * sizeof(*numbers));
 
     *ret = 0;
-    for (size_t i = 0; numbers != NULL && i < debugger->session_count; i++) {
+    for (size_t i = 0; numbers && i < debugger->session_count; i++) {
         const struct gd_session *session = debugger->sessions[i];
         if (session != call->session && gd_session_is_live(session)) {
             numbers[(*ret)++] = session->number;
@@ -42,14 +42,14 @@ int everyone_command(struct command_call *call, const char *name, const char *ar
     size_t count;
     const int *numbers = other_numbers(call, &count);
 
-    if (numbers == NULL) {
+    if (!numbers) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     int rc = repl_command(call, name, args, GD_NO_NODE, reply, err);
     bool goes_on = rc != GD_EINTR;
     for (size_t i = 0; goes_on && i < count; i++) {
         call->session = gd_debugger_session(call->debugger, numbers[i]);
-        goes_on = call->session == NULL || ask_other(call, name, args);
+        goes_on = !call->session || ask_other(call, name, args);
     }
     call->session = selected;
     if (!goes_on && rc == GD_OK) {

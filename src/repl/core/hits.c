@@ -234,7 +234,7 @@ const char *hits_where(struct command_call *call, const struct gd_hit *hit)
 /* A figure of an expression has no value that was set. */
 static bool has_set_value(const struct gd_hit *hit)
 {
-    return hit->kind != NULL || hit->expression[0] == '\0';
+    return hit->kind || hit->expression[0] == '\0';
 }
 
 void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)

@@ -21,10 +21,10 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
     if (len == 0) {
         return;
     }
-    if (repl->residence != NULL) {
+    if (repl->residence) {
         repl->residence->lines(repl->residence_ctx, text, len);
     }
-    if (repl->write != NULL) {
+    if (repl->write) {
         repl->write(repl->write_ctx, text, len, is_error);
         return;
     }
@@ -81,7 +81,7 @@ const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *tex
     }
     const char *safe = out.failed ? NULL : gd_arena_strdup(arena, gd_buf_text(&out));
     gd_buf_deinit(&out);
-    return safe != NULL ? safe : "?";
+    return safe ? safe : "?";
 }
 
 const char *out_safe(struct command_call *call, const char *text)
@@ -113,23 +113,23 @@ void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *obj
 
     cJSON_AddNumberToObject(line, "v", 1);
     cJSON_AddStringToObject(line, "type", type);
-    while (object != NULL && object->child != NULL) {
+    while (object && object->child) {
         cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
         if (!cJSON_AddItemToObject(line, item->string, item)) {
             cJSON_Delete(item);
         }
     }
-    char *printed = line != NULL ? cJSON_PrintUnformatted(line) : NULL;
-    if (printed != NULL) {
+    char *printed = line ? cJSON_PrintUnformatted(line) : NULL;
+    if (printed) {
         gd_utf8_add_json(&text, printed);
         gd_buf_putc(&text, '\n');
     }
-    if (text.failed || printed == NULL) {
+    if (text.failed || !printed) {
         gd_buf_clear(&text);
         gd_buf_puts(&text, "{\"v\":1,\"type\":\"error\",\"code\":\"no_memory\",\"message\":"
                            "\"the result is too large\"}\n");
     }
-    if (sink != NULL) {
+    if (sink) {
         fwrite(gd_buf_text(&text), 1, text.len, sink);
     } else {
         repl_write_text(repl, gd_buf_text(&text), text.len, false);
@@ -160,13 +160,13 @@ int out_width(const struct repl_out *out)
 const char *out_sgr(const struct repl_out *out, const char *sgr)
 {
     bool always = out->repl->debugger->settings.color == 1;
-    bool on = repl_wants_color(out->repl) && (always || out->sink == NULL);
+    bool on = repl_wants_color(out->repl) && (always || !out->sink);
     if (!on || out_is_json(out)) {
         return "";
     }
     size_t size = strlen(sgr) + 4;
     char *text = gd_arena_alloc(out->arena, size);
-    if (text == NULL) {
+    if (!text) {
         return "";
     }
     snprintf(text, size, "\033[%sm", sgr);
@@ -196,12 +196,12 @@ static FILE *open_part(struct repl_out *out, const char *path)
     bool replaceable = !exists || (S_ISREG(there.st_mode) && there.st_nlink == 1 &&
                                    there.st_uid == geteuid() && access(path, W_OK) == 0);
 
-    if (part == NULL || !replaceable) {
+    if (!part || !replaceable) {
         return NULL;
     }
     snprintf(part, size, "%s.part", path);
     FILE *file = fopen(part, "wxe"); /* never over a file of the user's */
-    if (file == NULL) {
+    if (!file) {
         return NULL;
     }
     if (exists && fchmod(fileno(file), there.st_mode & 07777) != 0) {
@@ -223,10 +223,10 @@ int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_
     }
     out->sink_path = path;
     out->sink = append ? NULL : open_part(out, path);
-    if (out->sink == NULL) {
+    if (!out->sink) {
         out->sink = fopen(path, append ? "ae" : "we");
     }
-    if (out->sink == NULL) {
+    if (!out->sink) {
         return gd_fail_errno(err, GD_EIO, "cannot write to %s", path);
     }
     bool regular = fstat(fileno(out->sink), &now) == 0 && S_ISREG(now.st_mode);
@@ -238,7 +238,7 @@ int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_
 static bool drop_output(struct repl_out *out)
 {
     fclose(out->sink);
-    if (out->sink_part != NULL) {
+    if (out->sink_part) {
         unlink(out->sink_part);
         return true;
     }
@@ -256,10 +256,10 @@ static int close_sink(struct repl_out *out, bool failed, struct gd_err *err)
             why = errno;
         }
     } else if (fclose(out->sink) != 0 ||
-               (out->sink_part != NULL && rename(out->sink_part, out->sink_path) != 0)) {
+               (out->sink_part && rename(out->sink_part, out->sink_path) != 0)) {
         bad = true;
         why = errno;
-        if (out->sink_part != NULL) {
+        if (out->sink_part) {
             unlink(out->sink_part);
         }
     }
@@ -271,7 +271,7 @@ static int close_sink(struct repl_out *out, bool failed, struct gd_err *err)
 
 cJSON *out_record(struct repl_out *out, const char *type)
 {
-    if (out->record == NULL) {
+    if (!out->record) {
         out->record = cJSON_CreateObject();
         snprintf(out->type, sizeof(out->type), "%s", type);
     }
@@ -280,7 +280,7 @@ cJSON *out_record(struct repl_out *out, const char *type)
 
 void out_flush(struct repl_out *out)
 {
-    if (out->sink != NULL) {
+    if (out->sink) {
         if (fwrite(gd_buf_text(&out->text), 1, out->text.len, out->sink) != out->text.len) {
             out->sink_failed = true;
         }
@@ -321,16 +321,16 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    if (out_is_json(out) && !failed && (out->record != NULL || out->command != NULL)) {
+    if (out_is_json(out) && !failed && (out->record || out->command)) {
         cJSON *record = out_record(out, "ok");
-        if (out->command != NULL) {
+        if (out->command) {
             cJSON_AddStringToObject(record, "command", out->command);
         }
         repl_write_json(out->repl, out->sink, out->type, record);
         out->record = NULL;
     }
     out_flush(out);
-    if (out->sink != NULL) {
+    if (out->sink) {
         rc = close_sink(out, failed, err);
     }
     cJSON_Delete(out->record);
@@ -341,20 +341,20 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
 
 void repl_print_error(struct repl *repl, const struct command *command, const struct gd_err *err)
 {
-    const char *usage = command != NULL && err->code == GD_EUSAGE ? command->usage : NULL;
+    const char *usage = command && err->code == GD_EUSAGE ? command->usage : NULL;
 
     if (repl->options.json) {
         cJSON *object = cJSON_CreateObject();
         cJSON_AddStringToObject(object, "code", gd_status_name(err->code));
         cJSON_AddStringToObject(object, "message", err->text);
-        if (usage != NULL) {
+        if (usage) {
             cJSON_AddStringToObject(object, "usage", usage);
         }
-        if (repl->source_path != NULL) {
+        if (repl->source_path) {
             cJSON_AddStringToObject(object, "file", repl->source_path);
             cJSON_AddNumberToObject(object, "line", repl->source_line);
         }
-        if (command != NULL) {
+        if (command) {
             cJSON_AddStringToObject(object, "command", command->name);
         }
         repl_write_json(repl, NULL, "error", object);
@@ -364,12 +364,12 @@ void repl_print_error(struct repl *repl, const struct command *command, const st
     struct gd_buf text = GD_BUF_INIT(16384);
     gd_arena_init(&arena, 65536);
     gd_buf_puts(&text, "error: ");
-    if (repl->source_path != NULL) {
+    if (repl->source_path) {
         gd_buf_printf(&text, "%s:%d: ", repl_safe(repl, &arena, repl->source_path),
                       repl->source_line);
     }
     gd_buf_puts(&text, repl_safe(repl, &arena, err->text));
-    if (usage != NULL) {
+    if (usage) {
         gd_buf_printf(&text, " (usage: %s)", usage);
     }
     gd_buf_putc(&text, '\n');

@@ -21,7 +21,7 @@ struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
                                   const struct out_column *columns, int count)
 {
     struct out_table *table = calloc(1, sizeof(*table));
-    if (table == NULL) {
+    if (!table) {
         return NULL;
     }
     table->out = out;
@@ -43,7 +43,7 @@ struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
 
 static void add_json_cell(cJSON *row, const struct out_column *column, const char *cell)
 {
-    if (cell == NULL) {
+    if (!cell) {
         cJSON_AddNullToObject(row, column->name);
         return;
     }
@@ -60,7 +60,7 @@ static void add_json_cell(cJSON *row, const struct out_column *column, const cha
 
 void out_table_row(struct out_table *table, const char *const *cells)
 {
-    if (table == NULL) {
+    if (!table) {
         return;
     }
     if (out_is_json(table->out)) {
@@ -68,13 +68,13 @@ void out_table_row(struct out_table *table, const char *const *cells)
         for (int i = 0; i < table->count; i++) {
             add_json_cell(row, &table->column[i], cells[i]);
         }
-        if (table->rows == NULL || !cJSON_AddItemToArray(table->rows, row)) {
+        if (!table->rows || !cJSON_AddItemToArray(table->rows, row)) {
             cJSON_Delete(row);
         }
         return;
     }
     for (int i = 0; i < table->count; i++) {
-        const char *cell = cells[i] != NULL ? cells[i] : "";
+        const char *cell = cells[i] ? cells[i] : "";
         int width = repl_display_width(cell);
         table->width[i] = width > table->width[i] ? width : table->width[i];
         repl_lines_add(&table->cells, cell);
@@ -86,10 +86,10 @@ const char *repl_fit_name(const struct repl_out *out, const char *text, int used
 {
     int width = out_width(out) - used;
 
-    if (!out->repl->options.interactive || out->sink != NULL || repl_display_width(text) <= width) {
+    if (!out->repl->options.interactive || out->sink || repl_display_width(text) <= width) {
         return text;
     }
-    for (const char *p = strchr(text, '/'); p != NULL; p = strchr(p + 1, '/')) {
+    for (const char *p = strchr(text, '/'); p; p = strchr(p + 1, '/')) {
         if (p > text && repl_display_width(p) + 3 <= width) {
             int len = snprintf(room, size, "...%s", p);
             return len > 0 && (size_t)len < size ? room : text;
@@ -134,7 +134,7 @@ static int last_filled(const struct out_table *table, const char *const *cells)
 
 void out_table_end(struct out_table *table)
 {
-    if (table == NULL) {
+    if (!table) {
         return;
     }
     if (!out_is_json(table->out) && table->cells.count > 0) {

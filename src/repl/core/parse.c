@@ -70,7 +70,7 @@ int parse_line(const char *line, struct gd_arena *arena, struct parsed_line *ret
     p = skip_blanks(p);
     parsed.rest_at = (size_t)(p - line);
     parsed.rest = copy_trimmed(arena, p, strlen(p));
-    if (parsed.name == NULL || parsed.format == NULL || parsed.rest == NULL) {
+    if (!parsed.name || !parsed.format || !parsed.rest) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     *ret = parsed;
@@ -95,7 +95,7 @@ static uint32_t *match_brackets(const char *text, size_t len, struct gd_arena *a
     uint32_t *stack = gd_arena_alloc(arena, (len + 1) * sizeof(*stack));
     size_t depth = 0;
 
-    if (match == NULL || stack == NULL) {
+    if (!match || !stack) {
         return NULL;
     }
     for (size_t i = 0; i < len; i++) {
@@ -141,7 +141,7 @@ static int scanner_init(struct scanner *scan, const char *text, size_t len, stru
 {
     *scan = (struct scanner){.text = text, .len = len, .arena = arena};
     scan->out = gd_arena_alloc(arena, 2 * len + 8); /* twice: a redirection is read again */
-    return scan->out != NULL ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    return scan->out ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 }
 
 /* Copies what a quote encloses; at stands on the quote. */
@@ -161,7 +161,7 @@ static int scan_quoted(struct scanner *scan, char *out, size_t *used, struct gd_
         scan->at++;
     }
     if (scan->at >= scan->len) {
-        if (err != NULL) {
+        if (err) {
             err->offset = opened;
         }
         return gd_fail(err, GD_EINVAL, "the quote %c is not closed: %.40s", quote,
@@ -194,7 +194,7 @@ static int scan_word(struct scanner *scan, struct word *ret, struct gd_err *err)
             continue;
         }
         size_t last = scan->at;
-        if (scan->match != NULL && scan->match[scan->at] != 0) {
+        if (scan->match && scan->match[scan->at] != 0) {
             last = scan->match[scan->at];
         }
         while (scan->at <= last) {
@@ -218,14 +218,14 @@ static int scan_all(struct scanner *scan, struct word **words, int *count, struc
     *count = 0;
     *words = gd_arena_alloc(scan->arena, (size_t)room * sizeof(**words));
 
-    while (*words != NULL) {
+    while (*words) {
         struct word word;
         size_t before = scan->at;
         int rc = scan_word(scan, &word, err);
         if (rc <= 0) {
             return rc;
         }
-        if (redirect != NULL && word.text[0] == '>' && !word.quoted) {
+        if (redirect && word.text[0] == '>' && !word.quoted) {
             *redirect = word;
             scan->at = before;
             return GD_OK;
@@ -235,7 +235,7 @@ static int scan_all(struct scanner *scan, struct word **words, int *count, struc
         }
         if (*count == room) {
             struct word *more = gd_arena_alloc(scan->arena, (size_t)room * 2 * sizeof(*more));
-            if (more == NULL) {
+            if (!more) {
                 break;
             }
             memcpy(more, *words, (size_t)room * sizeof(*more));
@@ -295,7 +295,7 @@ static int fill_argv(struct gd_arena *arena, const struct word *words, int count
                      struct gd_err *err)
 {
     *argv = gd_arena_alloc(arena, ((size_t)count + 1) * sizeof(**argv));
-    if (*argv == NULL) {
+    if (!*argv) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     for (int i = 0; i < count; i++) {
@@ -320,7 +320,7 @@ int parse_args(const char *rest, struct gd_arena *arena, struct parsed_args *ret
         return rc;
     }
     scan.match = match_brackets(rest, len, arena);
-    if (scan.match == NULL) {
+    if (!scan.match) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = scan_all(&scan, &words, &args.argc, &redirect, err);
@@ -328,7 +328,7 @@ int parse_args(const char *rest, struct gd_arena *arena, struct parsed_args *ret
         return rc;
     }
     size_t line_len = len;
-    if (redirect.text != NULL) {
+    if (redirect.text) {
         line_len = redirect.start;
         rc = take_redirect(&scan, &redirect, &args, err);
         if (rc != GD_OK) {
@@ -336,7 +336,7 @@ int parse_args(const char *rest, struct gd_arena *arena, struct parsed_args *ret
         }
     }
     args.line = copy_trimmed(arena, rest, line_len);
-    if (args.line == NULL) {
+    if (!args.line) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     size_t first_end = args.argc > 0 ? words[0].end : 0;

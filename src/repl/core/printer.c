@@ -13,7 +13,7 @@
 
 static void add_session(cJSON *object, const struct gd_session *session)
 {
-    if (session == NULL) {
+    if (!session) {
         return;
     }
     cJSON_AddNumberToObject(object, "session", session->number);
@@ -50,7 +50,7 @@ cJSON *repl_stop_json(struct gd_session *session)
     cJSON_AddStringToObject(object, "reason", gd_stop_reason_name(stop->reason));
     cJSON_AddNumberToObject(object, "step", (double)stop->step);
     cJSON_AddBoolToObject(object, "at_step_end", stop->at_step_end);
-    if (gd_ranks_of(session) != NULL) {
+    if (gd_ranks_of(session)) {
         cJSON_AddBoolToObject(object, "together", stop->together);
     }
     if (stop->node_name[0] != '\0') {
@@ -77,8 +77,7 @@ static cJSON *connected_json(const struct gd_session *session)
     cJSON *object = cJSON_CreateObject();
 
     add_session(object, session);
-    cJSON_AddStringToObject(object, "kind",
-                            session->target != NULL ? session->target->ops->kind : "");
+    cJSON_AddStringToObject(object, "kind", session->target ? session->target->ops->kind : "");
     cJSON_AddStringToObject(object, "framework", peer->framework);
     cJSON_AddStringToObject(object, "version", peer->version);
     cJSON_AddStringToObject(object, "device", peer->device);
@@ -104,7 +103,7 @@ static cJSON *ranks_json(const struct gd_session *session)
     running = cJSON_AddArrayToObject(object, "running");
     for (int rank = 0; rank < gd_ranks_world_size(ranks); rank++) {
         const struct gd_session *member = gd_ranks_member(ranks, rank);
-        if (member != NULL && gd_session_is_live(member)) {
+        if (member && gd_session_is_live(member)) {
             cJSON_AddItemToArray(member->state == GD_STOPPED ? standing : running,
                                  cJSON_CreateNumber(rank));
         }
@@ -142,11 +141,11 @@ static void event_json(struct repl *repl, const struct gd_event *event)
         repl_write_json(repl, NULL, "hit", repl_hit_json(event->session, event->hit, true));
         return;
     case GD_EV_LOG:
-        cJSON_AddStringToObject(object, "text", event->text != NULL ? event->text : "");
+        cJSON_AddStringToObject(object, "text", event->text ? event->text : "");
         repl_write_json(repl, NULL, "log", object);
         return;
     case GD_EV_WARNING:
-        cJSON_AddStringToObject(object, "text", event->text != NULL ? event->text : "");
+        cJSON_AddStringToObject(object, "text", event->text ? event->text : "");
         repl_write_json(repl, NULL, "warning", object);
         return;
     case GD_EV_EVENT:
@@ -180,9 +179,9 @@ static void add_prefix(struct repl *repl, const struct gd_session *session, stru
     for (size_t i = 0; i < repl->debugger->session_count; i++) {
         live += gd_session_is_live(repl->debugger->sessions[i]) ? 1 : 0;
     }
-    if (session != NULL && gd_ranks_of(session) != NULL) {
+    if (session && gd_ranks_of(session)) {
         gd_buf_printf(out, "[rank %d] ", session->peer.rank);
-    } else if (session != NULL && live > 1) {
+    } else if (session && live > 1) {
         gd_buf_printf(out, "[%d] ", session->number);
     }
 }
@@ -258,7 +257,7 @@ const char *repl_scalar_text(struct gd_arena *arena, double value, int digits)
         snprintf(text, sizeof(text), "%.*g", digits, value);
     }
     const char *copy = gd_arena_strdup(arena, text);
-    return copy != NULL ? copy : "";
+    return copy ? copy : "";
 }
 
 /* Six digits: what a loss gains from one step to the next shows. */
@@ -326,7 +325,7 @@ static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
     int number = repl->stop_number_count > 0 ? repl->stop_numbers[0] : 0;
     const struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
 
-    gd_buf_puts(out, at != NULL && at->temporary ? "Temporary breakpoint" : "Breakpoint");
+    gd_buf_puts(out, at && at->temporary ? "Temporary breakpoint" : "Breakpoint");
     if (number > 0) {
         gd_buf_printf(out, " %d", number);
     }
@@ -491,9 +490,8 @@ static bool is_driven(const struct repl *repl, const struct gd_session *session)
     for (size_t i = 0; i < sizeof(repl->drives) / sizeof(repl->drives[0]); i++) {
         const struct gd_session *driven =
             repl->drives[i] > 0 ? gd_debugger_session(repl->debugger, repl->drives[i]) : NULL;
-        if (driven != NULL &&
-            (driven == session ||
-             (gd_ranks_of(driven) != NULL && gd_ranks_of(driven) == gd_ranks_of(session)))) {
+        if (driven && (driven == session ||
+                       (gd_ranks_of(driven) && gd_ranks_of(driven) == gd_ranks_of(session)))) {
             return true;
         }
     }
@@ -504,15 +502,14 @@ void repl_on_event(void *ctx, const struct gd_event *event)
 {
     struct repl *repl = ctx;
 
-    if (event->type == GD_EV_LOG && event->text != NULL) {
+    if (event->type == GD_EV_LOG && event->text) {
         repl_launch_log(repl, event->text);
     }
     if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced &&
         repl->exit_status == 0) {
         repl->exit_status = 4; /* also when the settings keep it from stopping the run */
     }
-    if (event->session != NULL && gd_ranks_of(event->session) != NULL &&
-        !ev_is_active(&repl->ranks_timer)) {
+    if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->ranks_timer)) {
         ev_timer_again(repl->loop, &repl->ranks_timer);
     }
     if (event->type == GD_EV_GRAPH) {

@@ -12,8 +12,8 @@
 
 static bool may_show(const struct repl *repl)
 {
-    return repl->waiting && repl->options.interactive && !repl->options.json &&
-           repl->lend == NULL && isatty(STDERR_FILENO) && tty_out_waiting() == 0;
+    return repl->waiting && repl->options.interactive && !repl->options.json && !repl->lend &&
+           isatty(STDERR_FILENO) && tty_out_waiting() == 0;
 }
 
 double repl_progress_patience(struct repl *repl, double seconds)

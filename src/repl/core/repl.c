@@ -99,7 +99,7 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
                 const struct repl_options *options, struct repl **ret, struct gd_err *err)
 {
     struct repl *repl = calloc(1, sizeof(*repl));
-    if (repl == NULL) {
+    if (!repl) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     repl->loop = loop;
@@ -113,11 +113,11 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
     repl->work_idle.data = repl;
     ev_prepare_init(&repl->work_check, on_work_check);
     repl->work_check.data = repl;
-    if (debugger->pump == NULL) {
+    if (!debugger->pump) {
         debugger->pump = default_pump;
         debugger->pump_ctx = repl;
     }
-    if (debugger->now == NULL) {
+    if (!debugger->now) {
         debugger->now = default_now;
     }
     int rc = gd_debugger_observe(debugger, repl_on_event, repl);
@@ -132,7 +132,7 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
 
 void repl_destroy(struct repl *repl)
 {
-    if (repl == NULL) {
+    if (!repl) {
         return;
     }
     gd_debugger_unobserve(repl->debugger, repl_on_event, repl);
@@ -266,7 +266,7 @@ void repl_end(struct repl *repl)
         }
     }
     repl_pump(repl, 0); /* what was said goes out */
-    if (debugger->server != NULL) {
+    if (debugger->server) {
         debugger->server->close(debugger->server_ctx);
     }
 }
@@ -301,7 +301,7 @@ void *repl_slot(struct repl *repl, enum repl_slot slot)
 void *repl_make_slot(struct repl *repl, enum repl_slot slot, size_t size,
                      void (*free_fn)(void *data))
 {
-    if (repl->slot[slot] == NULL) {
+    if (!repl->slot[slot]) {
         repl->slot[slot] = calloc(1, size);
         repl->slot_free[slot] = free_fn;
     }
@@ -310,7 +310,7 @@ void *repl_make_slot(struct repl *repl, enum repl_slot slot, size_t size,
 
 void repl_set_slot(struct repl *repl, enum repl_slot slot, void *data, void (*free_fn)(void *data))
 {
-    if (repl->slot[slot] != NULL && repl->slot_free[slot] != NULL) {
+    if (repl->slot[slot] && repl->slot_free[slot]) {
         repl->slot_free[slot](repl->slot[slot]);
     }
     repl->slot[slot] = data;
@@ -330,14 +330,14 @@ int repl_lines_add(struct repl_lines *lines, const char *text)
     if (lines->count == lines->room) {
         size_t room = lines->room > 0 ? lines->room * 2 : 16;
         char **more = realloc(lines->line, room * sizeof(*more));
-        if (more == NULL) {
+        if (!more) {
             return GD_ENOMEM;
         }
         lines->line = more;
         lines->room = room;
     }
     lines->line[lines->count] = strdup(text);
-    if (lines->line[lines->count] == NULL) {
+    if (!lines->line[lines->count]) {
         return GD_ENOMEM;
     }
     lines->count++;
@@ -379,7 +379,7 @@ static void wind_up(struct repl *repl)
 {
     const struct gd_session *current = repl->debugger->current;
 
-    if (current == NULL || gd_session_is_live(current) || launch_is_detached(repl)) {
+    if (!current || gd_session_is_live(current) || launch_is_detached(repl)) {
         return; /* one that the commands left before its end ends with gradb */
     }
     struct gd_session *stopped;
@@ -487,7 +487,7 @@ static int check_needs(struct command_call *call, struct gd_err *err)
 static int find_sub(struct command_call *call, struct parsed_args *args, struct gd_buf *name,
                     struct gd_err *err)
 {
-    while (call->command->sub != NULL && args->argc > 0) {
+    while (call->command->sub && args->argc > 0) {
         const struct command *sub = NULL;
         int rc = command_find(call->command->sub, args->argv[0], strlen(args->argv[0]), &sub, err);
         if (rc != GD_OK) {
@@ -516,7 +516,7 @@ static bool takes_nothing(const struct command *command)
 {
     size_t usage = strlen(command->usage), name = strlen(command->name);
 
-    return command->sub == NULL && usage >= name &&
+    return !command->sub && usage >= name &&
            strcmp(command->usage + usage - name, command->name) == 0;
 }
 
@@ -553,7 +553,7 @@ static int prepare(struct command_call *call, const struct parsed_line *line, st
     if (call->argc > 0 && takes_nothing(call->command)) {
         return gd_fail(err, GD_EUSAGE, "%s takes no argument", call->command->usage);
     }
-    return file != NULL ? out_redirect(call->out, file, append, err) : GD_OK;
+    return file ? out_redirect(call->out, file, append, err) : GD_OK;
 }
 
 static int call_command(struct repl *repl, const struct command *command,
@@ -636,7 +636,7 @@ static int expand_alias(struct repl *repl, struct gd_arena *arena, struct parsed
 {
     for (int round = 0; round < 16; round++) {
         const struct user_alias *alias = repl_alias(repl, line->name);
-        if (alias == NULL) {
+        if (!alias) {
             return GD_OK;
         }
         struct parsed_line inner;
@@ -646,7 +646,7 @@ static int expand_alias(struct repl *repl, struct gd_arena *arena, struct parsed
         }
         size_t size = strlen(inner.rest) + strlen(line->rest) + 2;
         char *rest = gd_arena_alloc(arena, size);
-        if (rest == NULL) {
+        if (!rest) {
             return gd_fail(err, GD_ENOMEM, "out of memory");
         }
         snprintf(rest, size, "%s%s%s", inner.rest,
@@ -672,14 +672,14 @@ static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *
     int rc = expand_alias(repl, arena, line, &err);
     struct user_command *user = repl_user_command(repl, line->name, false);
 
-    if (rc == GD_OK && user == NULL) {
+    if (rc == GD_OK && !user) {
         rc = command_find(NULL, line->name, strlen(line->name), &command, &err);
         if (rc == GD_ENOTFOUND) {
             user = repl_user_command(repl, line->name, true);
-            rc = user != NULL ? GD_OK : rc;
+            rc = user ? GD_OK : rc;
         }
     }
-    if (rc == GD_OK && user != NULL) {
+    if (rc == GD_OK && user) {
         repl_forget_repeat(repl);
         rc = repl_run_user(repl, user, line->rest, &err);
     } else if (rc == GD_OK) {
@@ -731,7 +731,7 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
     } else if (parsed.name[0] != '\0') {
         rc = run_parsed(repl, line, &parsed, &arena, false);
     } else if (origin == LINE_TYPED && !repl->options.json &&
-               line[strspn(line, " \t\r\n")] == '\0' && repl->repeat != NULL) {
+               line[strspn(line, " \t\r\n")] == '\0' && repl->repeat) {
         rc = parse_line(repl->repeat, &arena, &parsed, &err);
         if (rc == GD_OK) {
             rc = run_parsed(repl, repl->repeat, &parsed, &arena, true);

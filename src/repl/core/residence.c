@@ -32,7 +32,7 @@ void repl_tell_typed(struct repl *repl, const char *line)
 {
     const char *prompt = repl_prompt(repl);
 
-    if (repl->residence != NULL) {
+    if (repl->residence) {
         repl->residence->lines(repl->residence_ctx, prompt, strlen(prompt));
         repl->residence->lines(repl->residence_ctx, line, strlen(line));
         repl->residence->lines(repl->residence_ctx, "\n", 1);
@@ -78,7 +78,7 @@ static bool is_first_of_job(const struct gd_debugger *debugger, size_t index)
 {
     const struct gd_ranks *ranks = gd_ranks_of(debugger->sessions[index]);
 
-    for (size_t i = 0; ranks != NULL && i < index; i++) {
+    for (size_t i = 0; ranks && i < index; i++) {
         if (gd_ranks_of(debugger->sessions[i]) == ranks &&
             gd_session_is_live(debugger->sessions[i])) {
             return false;
@@ -125,12 +125,10 @@ bool repl_has_reason_to_stay(const struct repl *repl)
     const struct gd_server_ops *server = debugger->server;
 
     if (debugger->settings.on_hangup == HANGUP_DETACH) {
-        bool serves =
-            server != NULL && server->serves != NULL && server->serves(debugger->server_ctx);
+        bool serves = server && server->serves && server->serves(debugger->server_ctx);
         return serves || !all_are_over(debugger);
     }
-    return debugger->session_count > 0 ||
-           (server != NULL && server->address(debugger->server_ctx) != NULL);
+    return debugger->session_count > 0 || (server && server->address(debugger->server_ctx));
 }
 
 void repl_let_go_at_end(struct repl *repl)
@@ -144,9 +142,8 @@ int cmd_disconnect(struct command_call *call, struct gd_err *err)
 {
     struct repl *repl = call->repl;
 
-    return repl->residence != NULL
-               ? repl->residence->disconnect(repl->residence_ctx, err)
-               : gd_fail(err, GD_ESTATE, "only a gradb on a terminal can leave it");
+    return repl->residence ? repl->residence->disconnect(repl->residence_ctx, err)
+                           : gd_fail(err, GD_ESTATE, "only a gradb on a terminal can leave it");
 }
 
 static void print_residence(struct command_call *call, const struct repl_residence *is,
@@ -184,8 +181,7 @@ static void show_left(void *ctx, const struct launch_left *left)
         cJSON_AddBoolToObject(one, "running", left->running);
         cJSON *record = out_record(call->out, "residence");
         cJSON *all = cJSON_GetObjectItem(record, "left_output");
-        cJSON_AddItemToArray(all != NULL ? all : cJSON_AddArrayToObject(record, "left_output"),
-                             one);
+        cJSON_AddItemToArray(all ? all : cJSON_AddArrayToObject(record, "left_output"), one);
         return;
     }
     out_printf(call->out, "Output of %s (process %ld, %s), whose gradb is gone: %s\n",
@@ -215,21 +211,21 @@ int cmd_info_session(struct command_call *call, struct gd_err *err)
     struct tm when;
 
     (void)err;
-    if (repl->residence != NULL) {
+    if (repl->residence) {
         repl->residence->facts(repl->residence_ctx, &is);
         time_t begin = (time_t)is.since;
-        if (localtime_r(&begin, &when) != NULL) {
+        if (localtime_r(&begin, &when)) {
             strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &when);
         }
     }
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "residence");
         cJSON_AddBoolToObject(record, "resident", repl->residence != NULL);
-        if (repl->residence != NULL) {
+        if (repl->residence) {
             record_residence(record, &is);
         }
         cJSON_AddStringToObject(record, "on_hangup", how);
-    } else if (repl->residence != NULL) {
+    } else if (repl->residence) {
         print_residence(call, &is, since);
         out_printf(call->out, "  %-18s %s\n", "on-hangup", how);
     } else {

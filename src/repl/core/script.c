@@ -53,12 +53,12 @@ static struct stop_commands *stop_commands_of(struct repl *repl, int number, boo
 {
     struct stop_commands *at = repl->stop_commands;
 
-    while (at != NULL && at->number != number) {
+    while (at && at->number != number) {
         at = at->next;
     }
-    if (at == NULL && make) {
+    if (!at && make) {
         at = calloc(1, sizeof(*at));
-        if (at != NULL) {
+        if (at) {
             at->number = number;
             at->next = repl->stop_commands;
             repl->stop_commands = at;
@@ -71,7 +71,7 @@ static int set_stop_commands(struct repl *repl, int number, const struct repl_li
 {
     struct stop_commands *at = stop_commands_of(repl, number, true);
 
-    if (at == NULL) {
+    if (!at) {
         return GD_ENOMEM;
     }
     repl_lines_clear(&at->lines);
@@ -87,7 +87,7 @@ int repl_set_stop_count(struct repl *repl, int number, uint64_t count)
 {
     struct stop_commands *at = stop_commands_of(repl, number, count > 0);
 
-    if (at == NULL) {
+    if (!at) {
         return count > 0 ? GD_ENOMEM : GD_OK;
     }
     at->count = count;
@@ -97,23 +97,23 @@ int repl_set_stop_count(struct repl *repl, int number, uint64_t count)
 uint64_t repl_stop_count(struct repl *repl, int number)
 {
     const struct stop_commands *at = stop_commands_of(repl, number, false);
-    return at != NULL ? at->count : 0;
+    return at ? at->count : 0;
 }
 
 bool repl_count_stop(struct repl *repl, int number)
 {
     struct stop_commands *at = stop_commands_of(repl, number, false);
-    return at != NULL && at->count > 0 && --at->count == 0;
+    return at && at->count > 0 && --at->count == 0;
 }
 
 void repl_forget_number(struct repl *repl, int number)
 {
     struct stop_commands **at = &repl->stop_commands;
 
-    while (*at != NULL && (*at)->number != number) {
+    while (*at && (*at)->number != number) {
         at = &(*at)->next;
     }
-    if (*at != NULL) {
+    if (*at) {
         struct stop_commands *gone = *at;
         *at = gone->next;
         repl_lines_clear(&gone->lines);
@@ -125,18 +125,18 @@ static int set_user_command(struct repl *repl, struct repl_body *body)
 {
     struct user_command *user = repl_user_command(repl, body->name, false);
 
-    if (user == NULL) {
+    if (!user) {
         user = calloc(1, sizeof(*user));
-        if (user == NULL) {
+        if (!user) {
             return GD_ENOMEM;
         }
         user->name = strdup(body->name);
-        if (user->name == NULL) {
+        if (!user->name) {
             free(user);
             return GD_ENOMEM;
         }
         struct user_command **end = &repl->user_commands;
-        while (*end != NULL) {
+        while (*end) {
             end = &(*end)->next;
         }
         *end = user;
@@ -151,7 +151,7 @@ static int set_document(struct repl *repl, const struct repl_body *body)
     struct user_command *user = repl_user_command(repl, body->name, false);
     struct gd_buf text = GD_BUF_INIT((size_t)1 << 20);
 
-    if (user == NULL) {
+    if (!user) {
         return GD_OK;
     }
     for (size_t i = 0; i < body->lines.count; i++) {
@@ -223,7 +223,7 @@ int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err)
 const struct repl_lines *repl_commands_of(struct repl *repl, int number)
 {
     struct stop_commands *at = stop_commands_of(repl, number, false);
-    return at != NULL && at->lines.count > 0 ? &at->lines : NULL;
+    return at && at->lines.count > 0 ? &at->lines : NULL;
 }
 
 /* ---- user commands and aliases ---- */
@@ -233,12 +233,12 @@ struct user_command *repl_user_command(struct repl *repl, const char *name, bool
     struct user_command *found = NULL;
     size_t len = strlen(name);
 
-    for (struct user_command *c = repl->user_commands; c != NULL; c = c->next) {
+    for (struct user_command *c = repl->user_commands; c; c = c->next) {
         if (strcmp(c->name, name) == 0) {
             return c;
         }
         if (prefix && strncmp(c->name, name, len) == 0) {
-            if (found != NULL) {
+            if (found) {
                 return NULL;
             }
             found = c;
@@ -249,7 +249,7 @@ struct user_command *repl_user_command(struct repl *repl, const char *name, bool
 
 struct user_alias *repl_alias(struct repl *repl, const char *name)
 {
-    for (struct user_alias *a = repl->aliases; a != NULL; a = a->next) {
+    for (struct user_alias *a = repl->aliases; a; a = a->next) {
         if (strcmp(a->name, name) == 0) {
             return a;
         }
@@ -308,7 +308,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
         repl->user_depth++;
         rc = repl_run_lines(repl, &lines);
         repl->user_depth--;
-        if (rc != GD_OK && err != NULL) {
+        if (rc != GD_OK && err) {
             *err = (struct gd_err){.code = rc}; /* the line has reported it */
         }
     }
@@ -372,7 +372,7 @@ int repl_source(struct repl *repl, const char *path)
 
     if (rc != GD_OK) {
         /* reported below */
-    } else if (file == NULL) {
+    } else if (!file) {
         rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
     } else if (repl->depth >= REPL_MAX_DEPTH) {
         rc = gd_fail(&err, GD_ELIMIT, "command files call each other more than %d deep",
@@ -402,7 +402,7 @@ int repl_source(struct repl *repl, const char *path)
     }
     repl->source_path = outer_path;
     repl->source_line = outer_line;
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
     return rc;
@@ -411,7 +411,7 @@ int repl_source(struct repl *repl, const char *path)
 void repl_script_free(struct repl *repl)
 {
     repl_body_drop(repl);
-    while (repl->user_commands != NULL) {
+    while (repl->user_commands) {
         struct user_command *user = repl->user_commands;
         repl->user_commands = user->next;
         repl_lines_clear(&user->lines);
@@ -419,14 +419,14 @@ void repl_script_free(struct repl *repl)
         free(user->help);
         free(user);
     }
-    while (repl->aliases != NULL) {
+    while (repl->aliases) {
         struct user_alias *alias = repl->aliases;
         repl->aliases = alias->next;
         free(alias->name);
         free(alias->text);
         free(alias);
     }
-    while (repl->stop_commands != NULL) {
+    while (repl->stop_commands) {
         struct stop_commands *commands = repl->stop_commands;
         repl->stop_commands = commands->next;
         repl_lines_clear(&commands->lines);

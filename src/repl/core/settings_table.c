@@ -130,14 +130,14 @@ static bool same_letter(char typed, char named)
 static size_t spells(const char *text, const char *name)
 {
     size_t i = 0;
-    while (name != NULL && name[i] != '\0') {
+    while (name && name[i] != '\0') {
         if (!same_letter(text[i], name[i])) {
             return 0;
         }
         i++;
     }
     bool ends = text[i] == '\0' || text[i] == ' ' || text[i] == '\t' || text[i] == '=';
-    return name != NULL && ends ? i : 0;
+    return name && ends ? i : 0;
 }
 
 /* Whether the words of text, each maybe shortened, are the first words of the name: "pr prec".
@@ -182,7 +182,7 @@ int setting_find(const char *text, const struct setting **ret, const char **rest
     struct gd_buf names = GD_BUF_INIT(400);
     int matches = 0;
 
-    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+    for (const struct setting *s = settings_table; s->name; s++) {
         size_t exact = spells(text, s->name);
         exact = exact > 0 ? exact : spells(text, s->also);
         if (exact > used) {
@@ -190,7 +190,7 @@ int setting_find(const char *text, const struct setting **ret, const char **rest
             found = s;
         }
     }
-    for (const struct setting *s = settings_table; used == 0 && s->name != NULL; s++) {
+    for (const struct setting *s = settings_table; used == 0 && s->name; s++) {
         size_t letters = abbreviates(text, s->name);
         if (letters > 0) {
             gd_buf_printf(&names, "%s%s", matches > 0 ? ", " : "", s->name);
@@ -201,7 +201,7 @@ int setting_find(const char *text, const struct setting **ret, const char **rest
     int rc = GD_OK;
     if (used == 0 && matches > 1) {
         rc = gd_fail(err, GD_EAMBIGUOUS, "\"%.60s\" is ambiguous: %s", text, gd_buf_text(&names));
-    } else if (found == NULL) {
+    } else if (!found) {
         rc = no_setting(text, err);
     } else {
         used = used > 0 ? used : abbreviates(text, found->name);
@@ -276,7 +276,7 @@ static double parse_size(const char *value)
         return number;
     }
     const char *unit = strchr(units, *end | 0x20);
-    if (unit == NULL) {
+    if (!unit) {
         return -1;
     }
     const char *tail = end + 1;
@@ -293,7 +293,7 @@ static int parse_number(const struct setting *setting, const char *value, double
     bool whole = setting->type == SETTING_SECONDS || setting->type == SETTING_SIZE ||
                  number == floor(number);
 
-    if (value[0] == '\0' || (end != NULL && (end == value || *end != '\0')) || !isfinite(number) ||
+    if (value[0] == '\0' || (end && (end == value || *end != '\0')) || !isfinite(number) ||
         !whole || number < setting->min || number > setting->max) {
         return wrong_value(setting, value, err);
     }

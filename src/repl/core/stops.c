@@ -27,7 +27,7 @@ bool repl_interrupt(struct repl *repl)
         return false;
     }
     /* Commands come from a pipe: there is no line to clear, the trainer is meant. */
-    if (session != NULL && session->state == GD_RUNNING) {
+    if (session && session->state == GD_RUNNING) {
         gd_ranks_interrupt(repl->debugger->current, NULL);
     }
     return true;
@@ -54,7 +54,7 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
     }
     repl->stop_session = session->number;
     repl->stop_number_count = 0;
-    for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b != NULL; b = b->next) {
+    for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b; b = b->next) {
         if (b->caused && session->stop.reason == GD_STOP_BREAKPOINT) {
             add_number(repl, b->number);
         }
@@ -84,7 +84,7 @@ bool repl_stop_is_silent(struct repl *repl)
 {
     for (int i = 0; i < repl->stop_number_count; i++) {
         const struct repl_lines *body = repl_commands_of(repl, repl->stop_numbers[i]);
-        if (body != NULL && body->count > 0 && strcmp(body->line[0], "silent") == 0) {
+        if (body && body->count > 0 && strcmp(body->line[0], "silent") == 0) {
             return true;
         }
     }
@@ -108,7 +108,7 @@ static void run_stop_hook(struct repl *repl, struct gd_session *session)
                                 .line = "",
                                 .argv = no_words};
 
-    if (repl->stop_fn == NULL || session != repl->debugger->current) {
+    if (!repl->stop_fn || session != repl->debugger->current) {
         return;
     }
     gd_arena_init(&arena, (size_t)1 << 30);
@@ -123,7 +123,7 @@ static void run_body(struct repl *repl, int number)
     const struct repl_lines *body = repl_commands_of(repl, number);
     struct repl_lines copy = {.line = NULL}; /* the body may replace itself */
 
-    if (body == NULL) {
+    if (!body) {
         return;
     }
     for (size_t i = 0; i < body->count; i++) {
@@ -150,7 +150,7 @@ static void count_stops(struct repl *repl, const int *numbers, int count)
         if (!repl_count_stop(repl, numbers[i])) {
             continue;
         }
-        if (gd_watchpoint_at(repl->debugger, numbers[i]) != NULL) {
+        if (gd_watchpoint_at(repl->debugger, numbers[i])) {
             gd_watchpoint_enable(repl->debugger, numbers[i], false, NULL);
         } else {
             gd_debugger_enable_breakpoint(repl->debugger, numbers[i], false, NULL);
@@ -170,7 +170,7 @@ static bool follow(struct repl *repl, bool waited)
     memcpy(numbers, repl->stop_numbers, sizeof(numbers));
     repl->stop_session = 0;
     count_stops(repl, numbers, count);
-    if (session == NULL || session->state != GD_STOPPED) {
+    if (!session || session->state != GD_STOPPED) {
         return false;
     }
     repl->depth++;
@@ -220,15 +220,15 @@ static bool is_newcomer(const struct gd_session *session)
 /* Nobody is at a prompt who could let them run. A job of several ranks has to be complete first. */
 static void let_newcomers_run(struct repl *repl, const struct gd_session *except)
 {
-    const struct gd_ranks *exempt = except != NULL ? gd_ranks_of(except) : NULL;
+    const struct gd_ranks *exempt = except ? gd_ranks_of(except) : NULL;
     struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
 
     for (size_t i = 0; i < repl->debugger->session_count; i++) {
         struct gd_session *session = repl->debugger->sessions[i];
         const struct gd_ranks *ranks = gd_ranks_of(session);
-        bool stands = ranks == NULL || (gd_ranks_settled(ranks) > 0 && !gd_ranks_are_busy(ranks));
-        if (session != except && (ranks == NULL || ranks != exempt) && is_newcomer(session) &&
-            stands && !gd_watch_is_busy(session)) {
+        bool stands = !ranks || (gd_ranks_settled(ranks) > 0 && !gd_ranks_are_busy(ranks));
+        if (session != except && (!ranks || ranks != exempt) && is_newcomer(session) && stands &&
+            !gd_watch_is_busy(session)) {
             gd_ranks_resume(session, &run, NULL);
         }
     }
@@ -242,7 +242,7 @@ static struct gd_session *find_stopped(const struct repl *repl)
     for (size_t i = 0; i < repl->debugger->session_count; i++) {
         struct gd_session *session = repl->debugger->sessions[i];
         if (session->state == GD_STOPPED && !is_newcomer(session) &&
-            !gd_ranks_is_running(session) && (found == NULL || found->stop.together)) {
+            !gd_ranks_is_running(session) && (!found || found->stop.together)) {
             found = session;
         }
     }
@@ -258,7 +258,7 @@ static bool job_done(void *ctx)
     for (size_t i = 0; i < repl->debugger->session_count; i++) {
         live = live || gd_session_is_live(repl->debugger->sessions[i]);
     }
-    return !live || find_stopped(repl) != NULL;
+    return !live || find_stopped(repl);
 }
 
 int repl_wait_job(struct repl *repl, struct gd_session **ret)
@@ -297,10 +297,9 @@ static bool has_other_stopped(const struct stop_wait *wait, const struct gd_sess
 {
     const struct gd_session *other = gd_debugger_session(wait->debugger, wait->repl->stop_session);
 
-    return other != NULL && other != session && other->state == GD_STOPPED && !is_newcomer(other) &&
+    return other && other != session && other->state == GD_STOPPED && !is_newcomer(other) &&
            !gd_ranks_is_running(other) &&
-           (gd_ranks_of(other) == NULL || session == NULL ||
-            gd_ranks_of(other) != gd_ranks_of(session));
+           (!gd_ranks_of(other) || !session || gd_ranks_of(other) != gd_ranks_of(session));
 }
 
 static bool stop_done(void *ctx)
@@ -314,10 +313,10 @@ static bool stop_done(void *ctx)
             return true;
         }
     }
-    if (wait->ranks != NULL) {
+    if (wait->ranks) {
         return gd_ranks_settled(wait->ranks) != wait->settled || gd_ranks_live(wait->ranks) == 0;
     }
-    return session == NULL || session->state == GD_LOST || session->state == GD_FINISHED ||
+    return !session || session->state == GD_LOST || session->state == GD_FINISHED ||
            (session->state == GD_STOPPED && session->stop.sequence != wait->before);
 }
 
@@ -339,7 +338,7 @@ static int on_interrupt(struct command_call *call, struct stop_wait *wait, struc
     int rc = GD_OK;
     if (!again) { /* it runs, so it lives */
         call->session = gd_debugger_session(repl->debugger, wait->number);
-        rc = call->session != NULL && gd_session_is_live(call->session)
+        rc = call->session && gd_session_is_live(call->session)
                  ? gd_ranks_interrupt(call->session, &why)
                  : GD_OK;
     }
@@ -361,7 +360,7 @@ static void tell_slow(struct command_call *call, const struct stop_wait *wait)
     if (wait->interrupted) {
         out_printf(call->out, "The trainer was asked to stop; Ctrl-C once more lets it run in the "
                               "background.\n");
-    } else if (session != NULL) {
+    } else if (session) {
         out_printf(call->out,
                    "Rank %d goes alone, and has not stopped: it may wait in a collective for the "
                    "others, which stand (Ctrl-C twice: it runs in the background).\n",
@@ -373,8 +372,8 @@ static void tell_slow(struct command_call *call, const struct stop_wait *wait)
 static bool goes_alone(const struct stop_wait *wait)
 {
     const struct gd_session *session = waited_for(wait);
-    const struct gd_ranks *ranks = session != NULL ? gd_ranks_of(session) : NULL;
-    return wait->ranks == NULL && ranks != NULL && gd_ranks_live(ranks) > 1;
+    const struct gd_ranks *ranks = session ? gd_ranks_of(session) : NULL;
+    return !wait->ranks && ranks && gd_ranks_live(ranks) > 1;
 }
 
 static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
@@ -392,7 +391,7 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
             continue;
         }
         rc = on_interrupt(call, wait, err);
-        if (rc != 0) {
+        if (rc != GD_OK) {
             return rc;
         }
         patience = HINT_SECONDS;
@@ -407,7 +406,7 @@ static void wait_on(struct stop_wait *wait, const struct gd_session *session, ui
 
     wait->number = session->number;
     wait->before = session->stop.sequence;
-    wait->ranks = ranks != NULL && gd_ranks_are_busy(ranks) ? ranks : NULL;
+    wait->ranks = ranks && gd_ranks_are_busy(ranks) ? ranks : NULL;
     wait->settled = settled;
     wait->interrupted = false;
 }
@@ -419,19 +418,19 @@ static int wait_job(struct command_call *call, struct stop_wait *wait,
 {
     struct repl *repl = call->repl;
     struct gd_session *stopped = NULL;
-    int number = *session != NULL ? (*session)->number : 0;
+    int number = *session ? (*session)->number : 0;
 
-    if (*session != NULL && (*session)->state == GD_STOPPED && !has_other_stopped(wait, *session)) {
+    if (*session && (*session)->state == GD_STOPPED && !has_other_stopped(wait, *session)) {
         return GD_OK;
     }
-    wait->left = *session != NULL && repl_lost_runs(repl, *session);
+    wait->left = *session && repl_lost_runs(repl, *session);
     if (repl_wait_job(repl, &stopped) != GD_OK) {
         return gd_fail(err, GD_EINTR, "interrupted");
     }
-    if (stopped != NULL) {
+    if (stopped) {
         gd_debugger_select(repl->debugger, stopped->number, NULL);
     }
-    *session = stopped != NULL ? stopped : gd_debugger_session(repl->debugger, number);
+    *session = stopped ? stopped : gd_debugger_session(repl->debugger, number);
     return GD_OK;
 }
 
@@ -456,28 +455,27 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
         out_flush(call->out);
         int rc = wait_one(call, &wait, err);
         if (rc != GD_OK) {
-            return rc < 0 ? rc : GD_OK;
+            return rc != GD_OK ? rc : GD_OK;
         }
-        const struct gd_session *session =
-            wait.ranks != NULL ? repl->debugger->current : waited_for(&wait);
+        const struct gd_session *session = wait.ranks ? repl->debugger->current : waited_for(&wait);
         if (repl->whole_job) {
             rc = wait_job(call, &wait, &session, err);
             if (rc != GD_OK) {
                 return rc;
             }
         }
-        if (session == NULL || (session->state == GD_LOST && !wait.left)) {
-            if (err != NULL) {
+        if (!session || (session->state == GD_LOST && !wait.left)) {
+            if (err) {
                 *err = (struct gd_err){.code = GD_ELOST}; /* the event said it */
             }
             return GD_ELOST;
         }
         uint64_t sequence = session->stop.sequence;
-        uint64_t settled = wait.ranks != NULL ? gd_ranks_settled(wait.ranks) : 0;
+        uint64_t settled = wait.ranks ? gd_ranks_settled(wait.ranks) : 0;
         if (session->state != GD_STOPPED || !follow(repl, true)) {
             return GD_OK;
         }
-        if (repl->debugger->current != NULL) {
+        if (repl->debugger->current) {
             wait_on(&wait, repl->debugger->current, settled);
             wait.before = sequence;
         }

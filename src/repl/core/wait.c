@@ -20,12 +20,12 @@ void repl_pump(struct repl *repl, double max_seconds)
     bool before = repl->pumping;
 
     repl->pumping = true;
-    if (!before && repl->pause_input != NULL) {
+    if (!before && repl->pause_input) {
         repl->pause_input(repl->pause_ctx, true);
     }
     repl->debugger->pump(repl->debugger->pump_ctx, max_seconds);
     gd_debugger_reap(repl->debugger);
-    if (!before && repl->pause_input != NULL) {
+    if (!before && repl->pause_input) {
         repl->pause_input(repl->pause_ctx, false);
     }
     repl->pumping = before;
@@ -108,7 +108,7 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     }
     answer->done = true;
     answer->step = step;
-    if (err != NULL) {
+    if (err) {
         set_error(answer, err);
     } else {
         answer->tensor = gd_tensor_ref(tensor);
@@ -126,7 +126,7 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     }
     answer->done = true;
     answer->step = step;
-    if (err != NULL) {
+    if (err) {
         set_error(answer, err);
         return;
     }
@@ -144,12 +144,12 @@ static void on_text(void *ctx, const char *text, const struct gd_err *err)
         return;
     }
     answer->done = true;
-    if (err != NULL) {
+    if (err) {
         set_error(answer, err);
         return;
     }
     answer->text = strdup(text);
-    if (answer->text == NULL) {
+    if (!answer->text) {
         answer->code = gd_fail(&answer->err, GD_ENOMEM, "out of memory");
     }
 }
@@ -175,7 +175,7 @@ static int wait_answer(struct command_call *call, struct answer *answer, struct 
     }
     if (answer->code != GD_OK) {
         rc = answer->code;
-        if (err != NULL) {
+        if (err) {
             *err = answer->err;
             err->code = rc;
         }
@@ -186,7 +186,7 @@ static int wait_answer(struct command_call *call, struct answer *answer, struct 
 
 static int need_session(struct command_call *call, struct gd_err *err)
 {
-    if (call->session != NULL) {
+    if (call->session) {
         return GD_OK;
     }
     return gd_debugger_need_session(call->debugger, &call->session, err);
@@ -201,7 +201,7 @@ int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
         return rc;
     }
     struct answer *answer = calloc(1, sizeof(*answer));
-    if (answer == NULL) {
+    if (!answer) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = gd_session_fetch(call->session, ref, slice, on_tensor, answer, err);
@@ -212,7 +212,7 @@ int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
     rc = wait_answer(call, answer, err);
     if (rc == GD_OK) {
         *ret = answer->tensor;
-        if (step != NULL) {
+        if (step) {
             *step = answer->step;
         }
         free(answer);
@@ -232,12 +232,11 @@ static int compute_here(struct command_call *call, const struct gd_tensor_ref *r
     if (ref->iter == GD_CURRENT) {
         prev = gd_cache_get(call->session->cache, &before, NULL);
     }
-    if (prev != NULL &&
-        (prev->dtype != tensor->dtype || !gd_shape_equal(&prev->shape, &tensor->shape))) {
+    if (prev && (prev->dtype != tensor->dtype || !gd_shape_equal(&prev->shape, &tensor->shape))) {
         prev = NULL;
     }
     gd_tensor_ref(tensor); /* the cache may lose both meanwhile */
-    prev = prev != NULL ? gd_tensor_ref(prev) : NULL;
+    prev = prev ? gd_tensor_ref(prev) : NULL;
     repl_work_name(what, sizeof(what), "statistics of", call->session, ref);
     int rc = repl_stats_compute(call, what, tensor, prev, ret, err);
     gd_tensor_unref(prev);
@@ -265,7 +264,7 @@ static int stats_here(struct command_call *call, const struct gd_tensor_ref *ref
         if (session->stop.sequence == sequence && session->state != GD_RUNNING) {
             gd_cache_put_stats(session->cache, ref, *dtype, shape, ret, of);
         }
-        if (step != NULL) {
+        if (step) {
             *step = of;
         }
     }
@@ -281,7 +280,7 @@ static bool is_computed_here(const struct gd_session *session, const struct gd_t
     struct gd_stats stats;
     int64_t step;
 
-    return (target == NULL || (target->capabilities & GD_CAN_STATS) == 0) &&
+    return (!target || (target->capabilities & GD_CAN_STATS) == 0) &&
            !(session->state != GD_RUNNING &&
              gd_cache_get_stats(session->cache, ref, &dtype, &shape, &stats, &step));
 }
@@ -320,7 +319,7 @@ static int ask_record(struct command_call *call, const struct gd_tensor_ref *ref
 
 static bool is_record(const struct gd_session *session)
 {
-    return session->target != NULL && (session->target->capabilities & GD_CAN_GOTO) != 0;
+    return session->target && (session->target->capabilities & GD_CAN_GOTO) != 0;
 }
 
 int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
@@ -334,7 +333,7 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
         return stats_here(call, ref, dtype, shape, ret, step, err);
     }
     struct answer *answer = calloc(1, sizeof(*answer));
-    if (answer == NULL) {
+    if (!answer) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = is_record(call->session) ? ask_record(call, ref, answer, err)
@@ -348,7 +347,7 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
         *dtype = answer->dtype;
         *shape = answer->shape;
         *ret = answer->stats;
-        if (step != NULL) {
+        if (step) {
             *step = answer->step;
         }
         free(answer);
@@ -364,7 +363,7 @@ int repl_command(struct command_call *call, const char *name, const char *args, 
         return rc;
     }
     struct answer *answer = calloc(1, sizeof(*answer));
-    if (answer == NULL) {
+    if (!answer) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = gd_target_command(call->session->target, name, args, node, on_text, answer, err);
@@ -378,13 +377,12 @@ int repl_command(struct command_call *call, const char *name, const char *args, 
         free(answer->text);
         free(answer);
     }
-    return rc == GD_OK && *ret == NULL ? gd_fail(err, GD_ENOMEM, "out of memory") : rc;
+    return rc == GD_OK && !*ret ? gd_fail(err, GD_ENOMEM, "out of memory") : rc;
 }
 
 static bool can_ask(const struct repl *repl)
 {
-    return !repl->options.batch && !repl->options.json && repl->options.interactive &&
-           repl->ask != NULL;
+    return !repl->options.batch && !repl->options.json && repl->options.interactive && repl->ask;
 }
 
 int repl_may_replace(struct command_call *call, const char *path, bool force, bool *ret,

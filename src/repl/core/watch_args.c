@@ -94,7 +94,7 @@ const char *watch_args_unquote(struct gd_arena *arena, const char *text)
 {
     size_t len = strlen(text);
     bool quoted = len >= 2 && (text[0] == '\'' || text[0] == '"') && text[len - 1] == text[0] &&
-                  memchr(text + 1, text[0], len - 2) == NULL;
+                  !memchr(text + 1, text[0], len - 2);
     return quoted ? gd_arena_strndup(arena, text + 1, len - 2) : text;
 }
 
@@ -125,7 +125,7 @@ static bool operator_behind_quote(const struct scan *scan)
 {
     const char *close = strchr(scan->text + scan->at + 1, '"');
     const char *next = close ? close + 1 + strspn(close + 1, " \t") : "";
-    return *next != '\0' && strchr("<>=!+-*/&|", *next) != NULL;
+    return *next != '\0' && strchr("<>=!+-*/&|", *next);
 }
 
 /* Quotes around the whole expression: *ret is what is inside. */

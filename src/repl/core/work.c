@@ -33,8 +33,7 @@ void repl_work_name(char *ret, size_t size, const char *doing, const struct gd_s
     const char *name = gd_graph_name(session->graph, ref->node);
     const char *slash = strrchr(name, '/');
 
-    snprintf(ret, size, "%s %.100s:%u", doing, slash != NULL ? slash + 1 : name,
-             (unsigned)ref->slot);
+    snprintf(ret, size, "%s %.100s:%u", doing, slash ? slash + 1 : name, (unsigned)ref->slot);
 }
 
 void repl_work_begin_count(struct repl_work *work, struct command_call *call, const char *what,
@@ -63,7 +62,7 @@ bool repl_work_at(struct repl_work *work, uint64_t bytes)
 {
     struct repl *repl = work->call->repl;
 
-    if (work->progress == NULL || work->stopped) {
+    if (!work->progress || work->stopped) {
         return !work->stopped;
     }
     gd_progress_at(work->progress, bytes);
@@ -86,7 +85,7 @@ int repl_work_end(struct repl_work *work, int rc, struct gd_err *err)
 {
     struct repl *repl = work->call->repl;
 
-    if (work->progress == NULL) {
+    if (!work->progress) {
         return rc;
     }
     repl->debugger->interrupted = false;
@@ -167,7 +166,7 @@ int repl_stats_histogram(struct command_call *call, const char *what,
         return gd_stats_histogram(tensor, lo, hi, bins, ret, err);
     }
     uint64_t *one = calloc(bins, sizeof(*one));
-    if (one == NULL) {
+    if (!one) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a histogram");
     }
     memset(ret, 0, bins * sizeof(*ret));

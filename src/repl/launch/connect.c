@@ -75,9 +75,9 @@ static void add_agent(struct connect_text *text, const struct place *place, cons
     bool token = place->token[0] != '\0';
     char line[1024];
 
-    snprintf(line, sizeof(line), "%s%s%s%s%s%s%s", address != NULL ? "GRADB_ADDRESS=" : "",
-             address != NULL ? address : "", address != NULL ? " " : "",
-             token ? "GRADB_TOKEN=" : "", place->token, token ? " " : "", program);
+    snprintf(line, sizeof(line), "%s%s%s%s%s%s%s", address ? "GRADB_ADDRESS=" : "",
+             address ? address : "", address ? " " : "", token ? "GRADB_TOKEN=" : "", place->token,
+             token ? " " : "", program);
     add_shell(text, line);
 }
 
@@ -93,7 +93,7 @@ static const char *near_address(const struct place *place, char *out, size_t siz
     char directory[GD_SOCKET_PATH];
     const char *path = gd_unix_path(place->socket);
 
-    if (path == NULL) {
+    if (!path) {
         snprintf(out, size, "%s:%s", is_any(place->host) ? "127.0.0.1" : place->host, place->port);
         return out;
     }
@@ -136,7 +136,7 @@ static void add_other_hosts(struct connect_text *text, const struct place *place
         return;
     }
     bool loopback = is_loopback(place->host);
-    bool same = loopback && place->socket == NULL; /* the lines above serve there as well */
+    bool same = loopback && !place->socket; /* the lines above serve there as well */
     add_sentence(text, same       ? "On another host the same, after this was typed here:"
                        : loopback ? "On another host, after this was typed here:"
                                   : "On another host the same; where a firewall is between, type "
@@ -160,7 +160,7 @@ static void add_lines(struct connect_text *text, const struct place *place)
     add_near(text, place, PYTORCH);
     add_sentence(text, "A trainer in C, or another one, with libgradb:");
     add_near(text, place, "./train");
-    if (place->port != NULL) {
+    if (place->port) {
         add_sentence(text, "MindSpore 1.x:");
         add_mindspore(text, place);
         add_other_hosts(text, place);
@@ -171,15 +171,15 @@ static void add_lines(struct connect_text *text, const struct place *place)
 static bool find_place(const struct gd_debugger *debugger, struct place *ret)
 {
     const struct gd_server_ops *server = debugger->server;
-    const char *address = server != NULL ? server->address(debugger->server_ctx) : NULL;
-    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
+    const char *address = server ? server->address(debugger->server_ctx) : NULL;
+    const char *colon = address ? strrchr(address, ':') : NULL;
 
-    if (colon == NULL) {
+    if (!colon) {
         return false;
     }
     *ret = (struct place){.token = debugger->settings.token,
                           .socket = server->socket(debugger->server_ctx)};
-    if (gd_unix_path(address) == NULL) {
+    if (!gd_unix_path(address)) {
         snprintf(ret->host, sizeof(ret->host), "%.*s", (int)(colon - address), address);
         ret->port = colon + 1;
     }
@@ -210,7 +210,7 @@ void repl_connect_short(const struct gd_debugger *debugger, int width, struct gd
     if (find_place(debugger, &place)) {
         add_sentence(&text, "A training process connects with one of these (see help connect):");
         add_near(&text, &place, PYTORCH);
-        if (place.port != NULL) {
+        if (place.port) {
             add_mindspore(&text, &place);
         }
     }
@@ -233,15 +233,14 @@ static void add_json_lines(cJSON *record, const char *text)
 int cmd_help_connect(struct command_call *call)
 {
     struct gd_debugger *debugger = call->debugger;
-    const char *address =
-        debugger->server != NULL ? debugger->server->address(debugger->server_ctx) : NULL;
+    const char *address = debugger->server ? debugger->server->address(debugger->server_ctx) : NULL;
     struct gd_buf text = GD_BUF_INIT(16384);
     bool json = out_is_json(call->out);
 
     repl_connect_text(debugger, json ? 10000 : out_width(call->out), &text);
     if (json) {
         cJSON *record = out_record(call->out, "help_connect");
-        cJSON_AddStringToObject(record, "address", address != NULL ? address : "");
+        cJSON_AddStringToObject(record, "address", address ? address : "");
         add_json_lines(record, gd_buf_text(&text));
     }
     out_printf(call->out, "%s", gd_buf_text(&text));

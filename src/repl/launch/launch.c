@@ -40,9 +40,9 @@ struct repl_launch {
 
 static struct repl_launch *get_launch(struct repl *repl)
 {
-    if (repl->launch == NULL) {
+    if (!repl->launch) {
         repl->launch = calloc(1, sizeof(*repl->launch));
-        if (repl->launch != NULL) {
+        if (repl->launch) {
             repl->launch->out.fd = -1;
         }
     }
@@ -68,7 +68,7 @@ static bool log_reserve(struct repl_launch *launch, size_t max)
     }
     size_t room = launch->log.room > 0 ? launch->log.room * 2 : 64;
     char **line = calloc(room, sizeof(*line));
-    if (line == NULL) {
+    if (!line) {
         return false;
     }
     for (size_t i = 0; i < launch->log.count; i++) {
@@ -86,11 +86,11 @@ void repl_launch_log(struct repl *repl, const char *text)
     struct repl_launch *launch = get_launch(repl);
     size_t max = (size_t)repl->debugger->settings.max_log_lines;
 
-    if (launch == NULL || max == 0 || !log_reserve(launch, max)) {
+    if (!launch || max == 0 || !log_reserve(launch, max)) {
         return;
     }
     char *copy = strndup(text, MAX_LOG_LINE);
-    if (copy != NULL) {
+    if (copy) {
         launch->log.line[(launch->log.first + launch->log.count) % launch->log.room] = copy;
         launch->log.count++;
     }
@@ -98,13 +98,13 @@ void repl_launch_log(struct repl *repl, const char *text)
 
 size_t launch_log_count(const struct repl *repl)
 {
-    return repl->launch != NULL ? repl->launch->log.count : 0;
+    return repl->launch ? repl->launch->log.count : 0;
 }
 
 const char *launch_log_line(const struct repl *repl, size_t index)
 {
     const struct repl_launch *launch = repl->launch;
-    if (launch == NULL || index >= launch->log.count) {
+    if (!launch || index >= launch->log.count) {
         return "";
     }
     return launch->log.line[(launch->log.first + index) % launch->log.room];
@@ -112,7 +112,7 @@ const char *launch_log_line(const struct repl *repl, size_t index)
 
 uint64_t launch_log_dropped(const struct repl *repl)
 {
-    return repl->launch != NULL ? repl->launch->log.dropped : 0;
+    return repl->launch ? repl->launch->log.dropped : 0;
 }
 
 /* ---- output ---- */
@@ -204,7 +204,7 @@ static char *make_variable(struct gd_arena *arena, const char *name, const char 
 {
     size_t size = strlen(name) + strlen(value) + 2;
     char *text = gd_arena_alloc(arena, size);
-    if (text != NULL) {
+    if (text) {
         snprintf(text, size, "%s=%s", name, value);
     }
     return text;
@@ -221,20 +221,20 @@ static char **make_environment(struct gd_arena *arena, const struct variable *ou
     size_t have = 0;
     size_t used = 0;
 
-    while (environ[have] != NULL) {
+    while (environ[have]) {
         have++;
     }
     char **list = gd_arena_alloc(arena, (have + count + 1) * sizeof(*list));
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        if (ours[i].value == NULL) {
+    for (size_t i = 0; list && i < count; i++) {
+        if (!ours[i].value) {
             continue;
         }
         list[used] = make_variable(arena, ours[i].name, ours[i].value);
-        if (list[used++] == NULL) {
+        if (!list[used++]) {
             return NULL;
         }
     }
-    for (size_t i = 0; list != NULL && i < have; i++) {
+    for (size_t i = 0; list && i < have; i++) {
         bool replaced = false;
         for (size_t k = 0; k < count; k++) {
             size_t len = strlen(ours[k].name);
@@ -245,7 +245,7 @@ static char **make_environment(struct gd_arena *arena, const struct variable *ou
             list[used++] = environ[i];
         }
     }
-    if (list != NULL) {
+    if (list) {
         list[used] = NULL;
     }
     return list;
@@ -257,19 +257,19 @@ static char *agent_address(struct repl *repl, const char *host, const char *port
                            struct gd_arena *arena)
 {
     const struct gd_server_ops *server = repl->debugger->server;
-    const char *socket = server != NULL ? server->socket(repl->debugger->server_ctx) : NULL;
+    const char *socket = server ? server->socket(repl->debugger->server_ctx) : NULL;
     char local[300];
 
     snprintf(local, sizeof(local), "%s:%s", host, port);
-    return gd_arena_strdup(arena, socket != NULL ? socket : local);
+    return gd_arena_strdup(arena, socket ? socket : local);
 }
 
 static char **child_environment(struct repl *repl, const char *address, struct gd_arena *arena)
 {
     bool tcp = gd_unix_path(address) == NULL;
     const char *colon = strrchr(address, ':');
-    const char *port = colon != NULL ? colon + 1 : address;
-    char *host = gd_arena_strndup(arena, address, colon != NULL ? (size_t)(colon - address) : 0);
+    const char *port = colon ? colon + 1 : address;
+    char *host = gd_arena_strndup(arena, address, colon ? (size_t)(colon - address) : 0);
     const char *token = repl->debugger->settings.token;
     const char *unbuffered = getenv("PYTHONUNBUFFERED");
     const char *job = getenv("GRADB_JOB");
@@ -277,13 +277,12 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     char made[64];
 
     launch_python_find(arena, &python);
-    if (host != NULL &&
-        (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 ||
-         strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0)) {
+    if (host && (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 ||
+                 strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0)) {
         host = gd_arena_strdup(arena, "127.0.0.1");
     }
-    char *here = host != NULL ? agent_address(repl, host, port, arena) : NULL;
-    if (here == NULL) {
+    char *here = host ? agent_address(repl, host, port, arena) : NULL;
+    if (!here) {
         return NULL;
     }
     snprintf(made, sizeof(made), "run-%ld-%.0f", (long)getpid(), repl_now(repl) * 1000);
@@ -291,14 +290,14 @@ static char **child_environment(struct repl *repl, const char *address, struct g
         {"GRADB_ADDRESS", here},
         {"GRADB_RUN", here}, /* its user knows who stops it */
         {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
-        {"GRADB_JOB", job != NULL ? job : gd_arena_strdup(arena, made)},
+        {"GRADB_JOB", job ? job : gd_arena_strdup(arena, made)},
         {"GRADB_DISABLE", NULL},
         {"ENABLE_MS_DEBUGGER", tcp ? "1" : NULL},
         {"MS_DEBUGGER_HOST", tcp ? host : NULL},
         {"MS_DEBUGGER_PORT", tcp ? port : NULL},
-        {"PYTHONUNBUFFERED", unbuffered != NULL ? unbuffered : "1"},
-        {"PYTHONPATH", python.path != NULL ? python.path : getenv("PYTHONPATH")},
-        {"GRADB_LIBRARY", python.library != NULL ? python.library : getenv("GRADB_LIBRARY")},
+        {"PYTHONUNBUFFERED", unbuffered ? unbuffered : "1"},
+        {"PYTHONPATH", python.path ? python.path : getenv("PYTHONPATH")},
+        {"GRADB_LIBRARY", python.library ? python.library : getenv("GRADB_LIBRARY")},
     };
     return make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
 }
@@ -358,11 +357,11 @@ static int fork_program(char *const argv[], char **env, int output, pid_t *ret, 
         return gd_fail_errno(err, GD_EIO, "cannot start %s", argv[0]);
     }
     if (why != 0) {
-        int code = why == ENOENT ? GD_ENOTFOUND : GD_EIO;
-        gd_fail_errno(err, code, "cannot run %s", argv[0]);
+        int rc = why == ENOENT ? GD_ENOTFOUND : GD_EIO;
+        gd_fail_errno(err, rc, "cannot run %s", argv[0]);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
-        return code;
+        return rc;
     }
     *ret = pid;
     return GD_OK;
@@ -370,7 +369,7 @@ static int fork_program(char *const argv[], char **env, int output, pid_t *ret, 
 
 static void free_argv(struct repl_launch *launch)
 {
-    for (size_t i = 0; launch->argv != NULL && launch->argv[i] != NULL; i++) {
+    for (size_t i = 0; launch->argv && launch->argv[i]; i++) {
         free(launch->argv[i]);
     }
     free(launch->argv);
@@ -380,11 +379,11 @@ static void free_argv(struct repl_launch *launch)
 static int keep_argv(struct repl_launch *launch, char *const argv[])
 {
     size_t count = 0;
-    while (argv[count] != NULL) {
+    while (argv[count]) {
         count++;
     }
     char **copy = calloc(count + 1, sizeof(*copy));
-    if (copy == NULL) {
+    if (!copy) {
         return GD_ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
@@ -393,7 +392,7 @@ static int keep_argv(struct repl_launch *launch, char *const argv[])
     free_argv(launch);
     launch->argv = copy;
     for (size_t i = 0; i < count; i++) {
-        if (copy[i] == NULL) {
+        if (!copy[i]) {
             return GD_ENOMEM;
         }
     }
@@ -448,7 +447,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     int fd = -1;
     pid_t pid = 0;
 
-    if (launch == NULL) {
+    if (!launch) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     int rc = may_start(repl, launch, err);
@@ -457,8 +456,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     }
     gd_arena_init(&arena, (size_t)16 << 20);
     char **env = child_environment(repl, address, &arena);
-    rc = env != NULL ? open_output(repl, argv[0], &fd, err)
-                     : gd_fail(err, GD_ENOMEM, "out of memory");
+    rc = env ? open_output(repl, argv[0], &fd, err) : gd_fail(err, GD_ENOMEM, "out of memory");
     if (rc == GD_OK) {
         rc = fork_program(argv, env, fd, &pid, err);
         close(fd);
@@ -474,17 +472,17 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
 
 const char *launch_output_path(const struct repl *repl)
 {
-    return repl->launch != NULL && repl->launch->out.fd >= 0 ? repl->launch->out.path : "";
+    return repl->launch && repl->launch->out.fd >= 0 ? repl->launch->out.path : "";
 }
 
 bool launch_is_running(const struct repl *repl)
 {
-    return repl->launch != NULL && repl->launch->running;
+    return repl->launch && repl->launch->running;
 }
 
 pid_t launch_pid(const struct repl *repl)
 {
-    return repl->launch != NULL ? repl->launch->pid : 0;
+    return repl->launch ? repl->launch->pid : 0;
 }
 
 #define EXITING                                                                                    \
@@ -501,13 +499,13 @@ bool launch_has_process(const struct repl *repl, pid_t pid)
     }
     snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
     FILE *file = fopen(path, "re");
-    size_t len = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
-    if (file != NULL) {
+    size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file) {
         fclose(file);
     }
     text[len] = '\0';
     const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
-    if (end == NULL || sscanf(end, ") %*c %*d %*d %*d %*d %*d %lu", &flags) != 1) {
+    if (!end || sscanf(end, ") %*c %*d %*d %*d %*d %*d %lu", &flags) != 1) {
         return false;
     }
     return (flags & EXITING) == 0;
@@ -515,19 +513,18 @@ bool launch_has_process(const struct repl *repl, pid_t pid)
 
 const char *launch_program(const struct repl *repl)
 {
-    bool known =
-        repl->launch != NULL && repl->launch->argv != NULL && repl->launch->argv[0] != NULL;
+    bool known = repl->launch && repl->launch->argv && repl->launch->argv[0];
     return known ? repl->launch->argv[0] : "";
 }
 
 char *const *launch_argv(const struct repl *repl)
 {
-    return repl->launch != NULL ? repl->launch->argv : NULL;
+    return repl->launch ? repl->launch->argv : NULL;
 }
 
 const char *launch_end_text(const struct repl *repl)
 {
-    return repl->launch != NULL ? repl->launch->end_text : "";
+    return repl->launch ? repl->launch->end_text : "";
 }
 
 static bool has_ended(void *ctx)
@@ -579,14 +576,14 @@ void launch_detach(struct repl *repl)
 
 bool launch_is_detached(const struct repl *repl)
 {
-    return repl->launch != NULL && repl->launch->detached;
+    return repl->launch && repl->launch->detached;
 }
 
 void repl_launch_free(struct repl *repl)
 {
     struct repl_launch *launch = repl->launch;
 
-    if (launch == NULL) {
+    if (!launch) {
         return;
     }
     if (launch->alive) {

@@ -53,9 +53,9 @@ static bool find_place(int number, bool make, char *path, size_t size)
     char runtime[PATH_MAX];
     int len = -1;
 
-    if (number == 0 && state != NULL && state[0] == '/') {
+    if (number == 0 && state && state[0] == '/') {
         len = snprintf(path, size, "%s/gradb/output", state);
-    } else if (number == 0 && home != NULL && home[0] == '/') {
+    } else if (number == 0 && home && home[0] == '/') {
         len = snprintf(path, size, "%s/.local/state/gradb/output", home);
     } else if (number == 1 && gd_own_directory(runtime, sizeof(runtime), NULL) == GD_OK &&
                gd_own_directory_check(runtime, make, NULL) == GD_OK) {
@@ -79,7 +79,7 @@ static void short_name(const char *program, char *out, size_t size)
 {
     const char *slash = strrchr(program, '/');
 
-    snprintf(out, size, "%s", slash != NULL && slash[1] != '\0' ? slash + 1 : program);
+    snprintf(out, size, "%s", slash && slash[1] != '\0' ? slash + 1 : program);
     for (char *p = out; *p != '\0'; p++) {
         *p = isalnum((unsigned char)*p) || *p == '.' || *p == '_' ? *p : '_';
     }
@@ -289,7 +289,7 @@ static void name_after(struct launch_output *output, pid_t pid)
     char path[PATH_MAX + 32];
     char *dash = strrchr(output->path, '-');
 
-    if (dash == NULL) {
+    if (!dash) {
         return;
     }
     snprintf(path, sizeof(path), "%.*s-%ld" SUFFIX, (int)(dash - output->path), output->path,
@@ -344,7 +344,7 @@ void launch_output_close(struct launch_output *output)
     if (output->fd < 0) {
         return;
     }
-    if (output->loop != NULL) {
+    if (output->loop) {
         ev_io_stop(output->loop, &output->io);
         ev_timer_stop(output->loop, &output->timer);
     }
@@ -426,10 +426,10 @@ void launch_output_left(void (*fn)(void *ctx, const struct launch_left *left), v
     for (int place = 0; place < PLACES; place++) {
         DIR *dir =
             find_place(place, false, directory, sizeof(directory)) ? opendir(directory) : NULL;
-        for (struct dirent *e = dir != NULL ? readdir(dir) : NULL; e != NULL; e = readdir(dir)) {
+        for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
             tell_left(directory, e->d_name, fn, ctx);
         }
-        if (dir != NULL) {
+        if (dir) {
             closedir(dir);
         }
     }

@@ -27,7 +27,7 @@ static bool own_folder(char ret[PATH_MAX])
     }
     ret[len] = '\0';
     char *slash = strrchr(ret, '/');
-    if (slash == NULL) {
+    if (!slash) {
         return false;
     }
     *slash = '\0';
@@ -42,7 +42,7 @@ static const char *existing(struct gd_arena *arena, const char *folder, const ch
 
     int len = snprintf(path, sizeof(path), "%s/%s", folder, rest);
     if (len < 0 || (size_t)len >= sizeof(path) || access(path, R_OK) != 0 ||
-        realpath(path, real) == NULL) {
+        !realpath(path, real)) {
         return NULL;
     }
     return gd_arena_strdup(arena, real);
@@ -59,7 +59,7 @@ static const char *matching(struct gd_arena *arena, const char *folder, const ch
     if (len < 0 || (size_t)len >= sizeof(text) || glob(text, 0, NULL, &found) != 0) {
         return NULL;
     }
-    for (size_t i = 0; i < found.gl_pathc && path == NULL; i++) {
+    for (size_t i = 0; i < found.gl_pathc && !path; i++) {
         path = existing(arena, found.gl_pathv[i], ".");
     }
     globfree(&found);
@@ -76,7 +76,7 @@ static const char *find_library(struct gd_arena *arena, const char *own)
 
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         const char *path = existing(arena, own, places[i]);
-        if (path != NULL) {
+        if (path) {
             return path;
         }
     }
@@ -90,20 +90,20 @@ static const char *find_boot(struct gd_arena *arena, const char *own)
     const char *tree = existing(arena, own, "../python/tree");
     char line[PATH_MAX];
 
-    if (boot == NULL) {
+    if (!boot) {
         boot = existing(arena, own, INSIDE BOOT);
     }
-    if (boot == NULL && tree == NULL) {
+    if (!boot && !tree) {
         boot = matching(arena, own, PACKAGES BOOT);
     }
-    if (boot != NULL || tree == NULL) {
+    if (boot || !tree) {
         return boot;
     }
     FILE *file = fopen(tree, "re");
-    if (file == NULL) {
+    if (!file) {
         return NULL;
     }
-    if (fgets(line, sizeof(line), file) != NULL) {
+    if (fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = '\0';
         boot = existing(arena, line, BOOT);
     }
@@ -115,12 +115,12 @@ static const char *find_boot(struct gd_arena *arena, const char *own)
 static const char *in_front(struct gd_arena *arena, const char *boot)
 {
     const char *old = getenv("PYTHONPATH");
-    if (old == NULL || old[0] == '\0') {
+    if (!old || old[0] == '\0') {
         return boot;
     }
     size_t size = strlen(boot) + strlen(old) + 2;
     char *path = gd_arena_alloc(arena, size);
-    if (path != NULL) {
+    if (path) {
         snprintf(path, size, "%s:%s", boot, old);
     }
     return path;
@@ -136,10 +136,10 @@ void launch_python_find(struct gd_arena *arena, struct launch_python *ret)
         return;
     }
     const char *boot = find_boot(arena, own);
-    if (boot != NULL) {
+    if (boot) {
         ret->path = in_front(arena, boot);
     }
-    if (given == NULL || given[0] == '\0') {
+    if (!given || given[0] == '\0') {
         ret->library = find_library(arena, own);
     }
 }
@@ -149,7 +149,7 @@ void launch_python_find(struct gd_arena *arena, struct launch_python *ret)
 static bool is_python(const char *program)
 {
     const char *slash = strrchr(program, '/');
-    const char *name = slash != NULL ? slash + 1 : program;
+    const char *name = slash ? slash + 1 : program;
     size_t len = strlen(name);
 
     return strncmp(name, "python", 6) == 0 || strcmp(name, "torchrun") == 0 ||
@@ -159,13 +159,13 @@ static bool is_python(const char *program)
 /* Whether one of the interpreter's own options makes it ignore PYTHONPATH or sitecustomize. */
 static bool is_isolated(char *const argv[])
 {
-    for (size_t i = 1; argv[i] != NULL && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
+    for (size_t i = 1; argv[i] && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
         for (const char *p = argv[i] + 1; *p != '\0'; p++) {
             if (*p == 'c' || *p == 'm') {
                 return false; /* what follows is the program's */
             }
             if (*p == 'W' || *p == 'X') {
-                i += p[1] == '\0' && argv[i + 1] != NULL ? 1 : 0;
+                i += p[1] == '\0' && argv[i + 1] ? 1 : 0;
                 break;
             }
             if (*p == 'I' || *p == 'E' || *p == 'S') {
@@ -184,7 +184,7 @@ static const char *missing_agent(struct gd_arena *arena)
     char own[PATH_MAX];
     char text[4 * PATH_MAX];
 
-    if (!own_folder(own) || find_boot(arena, own) != NULL) {
+    if (!own_folder(own) || find_boot(arena, own)) {
         return NULL;
     }
     snprintf(text, sizeof(text), form, own, own, own);
@@ -193,11 +193,11 @@ static const char *missing_agent(struct gd_arena *arena)
 
 const char *launch_python_hint(struct gd_arena *arena, char *const argv[], bool went_well)
 {
-    if (argv == NULL || argv[0] == NULL || !is_python(argv[0])) {
+    if (!argv || !argv[0] || !is_python(argv[0])) {
         return NULL;
     }
     const char *missing = missing_agent(arena);
-    if (missing != NULL) {
+    if (missing) {
         return missing;
     }
     if (is_isolated(argv)) {

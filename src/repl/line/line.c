@@ -65,7 +65,7 @@ static int screen_rows(void)
 static char **complete_word(const char *text, int start, int end)
 {
     (void)text;
-    return active != NULL ? line_complete(active->repl, start, end) : NULL;
+    return active ? line_complete(active->repl, start, end) : NULL;
 }
 
 static void write_matches(void *ctx, const char *row)
@@ -117,7 +117,7 @@ static char *read_answer(struct line *line, const char *question, bool *ended)
     line->repl->pause_input = NULL;
     line_redraw_key(true); /* before anybody can answer */
     tty_out_puts(STDOUT_FILENO, question);
-    while ((answer = line_take(&line->ahead, LINE_REDRAW "\n")) == NULL && !line->ended &&
+    while (!(answer = line_take(&line->ahead, LINE_REDRAW "\n")) && !line->ended &&
            !line->repl->quit && !line->repl->left && !line->repl->debugger->interrupted) {
         repl_pump(line->repl, -1);
     }
@@ -138,15 +138,15 @@ static void ask_for_more(struct line *line)
 
     line->paging = true;
     do {
-        tty_out_puts(STDOUT_FILENO, answer != NULL ? "\n" : "");
+        tty_out_puts(STDOUT_FILENO, answer ? "\n" : "");
         free(answer);
         answer = read_answer(line, question, &ended);
-    } while (answer != NULL && strstr(answer, LINE_REDRAW) != NULL);
+    } while (answer && strstr(answer, LINE_REDRAW));
     line->paging = false;
     line->rows_printed = 0;
-    line->page_none = answer == NULL || answer[0] == 'q';
-    line->page_all = answer != NULL && answer[0] == 'c';
-    if (answer == NULL) {
+    line->page_none = !answer || answer[0] == 'q';
+    line->page_all = answer && answer[0] == 'c';
+    if (!answer) {
         tty_out_puts(STDOUT_FILENO, "\n");
     }
     free(answer);
@@ -226,7 +226,7 @@ static bool line_ask(void *ctx, const char *question)
         tty_out_puts(STDOUT_FILENO, question);
         bool yes; /* gdb's habit: the end of input means it */
         char *answer = read_answer(line, " (y or n) ", &yes);
-        if (answer == NULL) {
+        if (!answer) {
             tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
             return yes;
         }
@@ -339,7 +339,7 @@ static void execute_ahead(struct line *line)
     char *text;
 
     while (!line->repl->quit && !line->left && !line->repl->left &&
-           (text = line_take(&line->ahead, "\n")) != NULL) {
+           (text = line_take(&line->ahead, "\n"))) {
         execute_shown(line, text);
         free(text);
     }
@@ -351,7 +351,7 @@ static void execute_lines(struct line *line, char *text)
     char *rest = text;
     bool first = true;
 
-    for (char *one = strsep(&rest, "\n"); one != NULL; one = strsep(&rest, "\n")) {
+    for (char *one = strsep(&rest, "\n"); one; one = strsep(&rest, "\n")) {
         if (line->repl->quit || line->left || line->repl->left) {
             return;
         }
@@ -388,7 +388,7 @@ static void on_line(char *text)
     struct line *line = active;
 
     hide_prompt(line);
-    if (text == NULL) {
+    if (!text) {
         end_of_input(line);
     } else {
         execute_lines(line, text);
@@ -435,7 +435,7 @@ static void paste_stop(struct line *line)
 
 void line_paste_begin(void)
 {
-    if (active != NULL && active->at_prompt) {
+    if (active && active->at_prompt) {
         paste_stop(active);
         gd_buf_init(&active->pasted, MOST_PASTED);
         active->pasting = true;
@@ -455,7 +455,7 @@ static void paste_insert(struct line *line)
     char *text = strdup(gd_buf_text(&line->pasted));
 
     paste_stop(line);
-    if (text == NULL) {
+    if (!text) {
         return;
     }
     for (char *p = text; *p != '\0'; p++) {
@@ -576,7 +576,7 @@ void line_interrupt(struct repl *repl)
 {
     struct line *line = active;
 
-    if (line == NULL || !line->terminal || !line->at_prompt) {
+    if (!line || !line->terminal || !line->at_prompt) {
         return;
     }
     paste_stop(line);
@@ -590,7 +590,7 @@ void line_interrupt(struct repl *repl)
 
 bool line_is_idle(const struct repl *repl)
 {
-    return active != NULL && active->repl == repl && active->terminal && active->at_prompt &&
+    return active && active->repl == repl && active->terminal && active->at_prompt &&
            !active->executing && !active->pasting && rl_end == 0 && active->ahead.len == 0 &&
            repl->body.kind == BODY_NONE;
 }
@@ -616,7 +616,7 @@ void line_offer(struct repl *repl)
 
 void line_leave(struct repl *repl)
 {
-    if (active != NULL && active->repl == repl) {
+    if (active && active->repl == repl) {
         active->left = true;
     }
 }
@@ -626,15 +626,14 @@ void line_leave(struct repl *repl)
 /* Nobody has pressed Enter: an empty line of a file does not repeat a step. */
 static bool is_to_run(const struct line *line, const char *text)
 {
-    return text != NULL &&
-           (text[strspn(text, " \t\r")] != '\0' || line->repl->body.kind != BODY_NONE);
+    return text && (text[strspn(text, " \t\r")] != '\0' || line->repl->body.kind != BODY_NONE);
 }
 
 static void run_pending(struct line *line)
 {
     while (!line->repl->quit && line->pending.len > 0) {
         char *end = memchr(line->pending.data, '\n', line->pending.len);
-        if (end == NULL) {
+        if (!end) {
             if (!line->ended) {
                 return;
             }
@@ -703,7 +702,7 @@ static int panes_key(int count, int key)
 {
     (void)count;
     (void)key;
-    if (active != NULL) {
+    if (active) {
         line_leave(active->repl);
     }
     return 0;

@@ -11,7 +11,7 @@
 /* Our word may start elsewhere than readline's: what lies between is taken off or put in front. */
 static void shift_words(char **words, const char *line, int theirs, size_t ours)
 {
-    for (char **w = words; *w != NULL; w++) {
+    for (char **w = words; *w; w++) {
         size_t len = strlen(*w);
         if (ours <= (size_t)theirs) {
             size_t cut = (size_t)theirs - ours;
@@ -21,7 +21,7 @@ static void shift_words(char **words, const char *line, int theirs, size_t ours)
         }
         size_t more = ours - (size_t)theirs;
         char *longer = malloc(more + len + 1);
-        if (longer != NULL) {
+        if (longer) {
             memcpy(longer, line + theirs, more);
             memcpy(longer + more, *w, len + 1);
             free(*w);
@@ -36,7 +36,7 @@ static char **with_common_prefix(char **words)
     size_t count = 0;
     size_t common = strlen(words[0]);
 
-    for (; words[count] != NULL; count++) {
+    for (; words[count]; count++) {
         size_t same = 0;
         while (same < common && words[count][same] == words[0][same]) {
             same++;
@@ -44,7 +44,7 @@ static char **with_common_prefix(char **words)
         common = same;
     }
     char **all = calloc(count + 2, sizeof(*all));
-    if (all == NULL) {
+    if (!all) {
         return NULL;
     }
     all[0] = strndup(words[0], common);
@@ -65,11 +65,11 @@ char **line_complete(struct repl *repl, int start, int end)
     rl_completion_append_character = ' ';
     rl_completion_suppress_append = 0;
     char **words = repl_complete(repl, rl_line_buffer, (size_t)end, &ours);
-    if (words == NULL) {
+    if (!words) {
         return NULL;
     }
     size_t len = strlen(words[0]);
-    if (words[1] == NULL && len > 0 && strchr("/:=", words[0][len - 1]) != NULL) {
+    if (!words[1] && len > 0 && strchr("/:=", words[0][len - 1])) {
         rl_completion_suppress_append = 1; /* more is to come */
     }
     shift_words(words, rl_line_buffer, start, ours);

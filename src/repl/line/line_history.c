@@ -17,9 +17,9 @@ static bool history_path(char *out, size_t size)
     const char *home = getenv("HOME");
     int len;
 
-    if (state != NULL && state[0] == '/') {
+    if (state && state[0] == '/') {
         len = snprintf(out, size, "%s", state);
-    } else if (home != NULL && home[0] == '/') {
+    } else if (home && home[0] == '/') {
         len = snprintf(out, size, "%s/.local/state", home);
     } else {
         return false;
@@ -70,7 +70,7 @@ void line_remember(struct repl *repl, const char *text)
     if (text[strspn(text, " \t")] == '\0') {
         return;
     }
-    if (repl->options.interactive && (last == NULL || strcmp(last->line, text) != 0)) {
+    if (repl->options.interactive && (!last || strcmp(last->line, text) != 0)) {
         add_history(text);
     }
     if (repl->history.count >= 10000) {

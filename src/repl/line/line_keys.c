@@ -89,7 +89,7 @@ static int vi_yank_pop_key(int count, int key)
 {
     rl_command_func_t *pop = rl_named_function("vi-yank-pop");
 
-    if (pop == NULL || (rl_last_func != rl_vi_put && rl_last_func != vi_yank_pop_key)) {
+    if (!pop || (rl_last_func != rl_vi_put && rl_last_func != vi_yank_pop_key)) {
         return stop_key(count, key);
     }
     rl_last_func = rl_vi_put;
@@ -118,10 +118,10 @@ static rl_command_func_t *instead_of(rl_command_func_t *function)
 {
     rl_command_func_t *move = line_moves_instead(function);
 
-    if (move == NULL) {
+    if (!move) {
         move = line_search_instead(function);
     }
-    if (move != NULL) {
+    if (move) {
         return move;
     }
     const struct {
@@ -140,7 +140,7 @@ static rl_command_func_t *instead_of(rl_command_func_t *function)
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].theirs != NULL && all[i].theirs == function) {
+        if (all[i].theirs && all[i].theirs == function) {
             return all[i].ours;
         }
     }
@@ -151,9 +151,9 @@ static rl_command_func_t *instead_of(rl_command_func_t *function)
  * any key; it gives up only where it does not. */
 static void take_map(Keymap map, bool falls_back)
 {
-    falls_back = falls_back || map[ANYOTHERKEY].function != NULL;
+    falls_back = falls_back || map[ANYOTHERKEY].function;
     for (int key = 0; key <= ANYOTHERKEY; key++) {
-        if (map[key].function == NULL) {
+        if (!map[key].function) {
             if (key != ANYOTHERKEY && !falls_back) {
                 map[key].type = ISFUNC;
                 map[key].function = stop_key;

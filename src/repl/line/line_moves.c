@@ -52,23 +52,23 @@ static const char *text_as_run(int position)
         return "";
     }
     entry = position >= 0 ? history_get(history_base + position) : NULL;
-    return entry != NULL ? entry->line : NULL;
+    return entry ? entry->line : NULL;
 }
 
 const char *line_text_at(int position)
 {
     const struct kept *kept = find_kept(position);
 
-    return kept != NULL ? kept->text : text_as_run(position);
+    return kept ? kept->text : text_as_run(position);
 }
 
 /* Memory is short: the changes are lost, the line as it was run is not. */
 static void add_kept(int position, UNDO_LIST *undo)
 {
     char *text = strdup(rl_line_buffer);
-    struct kept *more = text != NULL ? realloc(all_kept, (kept_count + 1) * sizeof(*more)) : NULL;
+    struct kept *more = text ? realloc(all_kept, (kept_count + 1) * sizeof(*more)) : NULL;
 
-    if (more == NULL) {
+    if (!more) {
         free(text);
         free_undo(undo);
         return;
@@ -90,7 +90,7 @@ void line_keep(void)
     UNDO_LIST *undo = rl_undo_list;
 
     rl_undo_list = NULL;
-    if (undo != NULL || run == NULL || strcmp(run, rl_line_buffer) != 0) {
+    if (undo || !run || strcmp(run, rl_line_buffer) != 0) {
         add_kept(position, undo);
     }
 }
@@ -101,9 +101,9 @@ void line_show(int position)
     const char *text = line_text_at(position);
 
     history_set_pos(position);
-    rl_replace_line(text != NULL ? text : "", 0);
+    rl_replace_line(text ? text : "", 0);
     rl_undo_list = NULL;
-    if (kept != NULL) {
+    if (kept) {
         rl_undo_list = kept->undo;
         drop_kept(kept);
     }
@@ -127,7 +127,7 @@ static bool is_on(const char *variable)
 {
     const char *value = rl_variable_value(variable);
 
-    return value != NULL && strcmp(value, "on") == 0;
+    return value && strcmp(value, "on") == 0;
 }
 
 static void go_to(int position)
@@ -251,7 +251,7 @@ rl_command_func_t *line_moves_instead(rl_command_func_t *theirs)
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].theirs != NULL && all[i].theirs == theirs) {
+        if (all[i].theirs && all[i].theirs == theirs) {
             return all[i].ours;
         }
     }

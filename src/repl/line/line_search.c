@@ -73,13 +73,13 @@ static bool find_next(int point)
 
     for (int at = search.at; at >= 0 && at <= history_length; at += search.direction) {
         const char *text = line_text_at(at);
-        if (text == NULL) {
+        if (!text) {
             continue;
         }
         if (at != search.at) {
             point = search.direction < 0 ? (int)strlen(text) : 0;
         }
-        if (at != search.at && shown != NULL && strcmp(shown, text) == 0) {
+        if (at != search.at && shown && strcmp(shown, text) == 0) {
             continue;
         }
         int found = find_in(text, search.wanted, point, search.direction);
@@ -117,7 +117,7 @@ static int find_line(const char *wanted, int direction, bool pattern, int newest
 {
     for (int at = where_history() + direction; at >= 0 && at <= newest; at += direction) {
         const char *text = line_text_at(at);
-        if (text != NULL && matches(text, wanted, pattern)) {
+        if (text && matches(text, wanted, pattern)) {
             return at;
         }
     }
@@ -140,7 +140,7 @@ static void show(void)
         return;
     }
     const char *text = line_text_at(search.at);
-    rl_replace_line(text != NULL ? text : "", 0);
+    rl_replace_line(text ? text : "", 0);
     rl_point = search.at_point < rl_end ? search.at_point : rl_end;
     rl_message("(%s%si-search)`%s': ", search.failed ? "failed " : "",
                search.direction < 0 ? "reverse-" : "", search.wanted);
@@ -168,12 +168,12 @@ void line_search_end(bool at_found)
 /* Is there more of a sequence of keys that Escape begins? */
 static bool more_waits(void)
 {
-    struct pollfd input = {.fd = rl_instream != NULL ? fileno(rl_instream) : 0, .events = POLLIN};
+    struct pollfd input = {.fd = rl_instream ? fileno(rl_instream) : 0, .events = POLLIN};
 
     if (RL_ISSTATE(RL_STATE_MACROINPUT)) {
         return true;
     }
-    if (rl_input_available_hook != NULL) {
+    if (rl_input_available_hook) {
         return rl_input_available_hook() != 0;
     }
     return poll(&input, 1, 0) == 1;
@@ -265,7 +265,7 @@ static void take_from_line(bool word)
     size_t begin = (size_t)search.at_point + (search.failed ? 0 : search.len);
     size_t end = begin;
 
-    if (text == NULL || begin >= strlen(text)) {
+    if (!text || begin >= strlen(text)) {
         rl_ding();
         return;
     }

@@ -71,7 +71,7 @@ bool line_answer_redraws(char *answer)
     *to = '\0';
     if (redraws) {
         const char *clear = rl_get_termcap("cl");
-        tty_out_puts(STDOUT_FILENO, clear != NULL ? clear : "\n");
+        tty_out_puts(STDOUT_FILENO, clear ? clear : "\n");
     }
     return redraws;
 }

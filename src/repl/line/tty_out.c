@@ -109,7 +109,7 @@ static void on_writable(struct ev_loop *loop, ev_io *io, int events)
         return;
     }
     ev_io_stop(loop, io);
-    if (out.when_empty != NULL) {
+    if (out.when_empty) {
         out.when_empty(out.when_empty_ctx);
     }
 }
@@ -148,10 +148,10 @@ void tty_out_end(int patience_ms)
 {
     struct pollfd fd = {.fd = out.fd, .events = POLLOUT};
 
-    if (out.loop == NULL) {
+    if (!out.loop) {
         return;
     }
-    if (out.file != NULL) {
+    if (out.file) {
         fflush(out.file);
     }
     send_on();
@@ -248,7 +248,7 @@ static size_t count_lines(const char *text, size_t len)
 
 static bool put(int fd, const char *text, size_t len)
 {
-    if (out.loop == NULL || !out.leads[fd]) {
+    if (!out.loop || !out.leads[fd]) {
         return write_all(fd, text, len);
     }
     if (tty_out_waiting() >= MOST || gd_buf_add(&out.text, text, len) != GD_OK) {
@@ -264,7 +264,7 @@ static bool put(int fd, const char *text, size_t len)
 
 bool tty_out_write(int fd, const char *text, size_t len)
 {
-    if (out.file != NULL) {
+    if (out.file) {
         fflush(out.file);
     }
     return put(fd, text, len);
@@ -280,7 +280,7 @@ void tty_out_drop(void)
     const char *rest = gd_buf_text(&out.text) + out.sent;
     const char *end = memchr(rest, '\n', tty_out_waiting());
 
-    if (end != NULL) {
+    if (end) {
         out.text.len = (size_t)(end + 1 - gd_buf_text(&out.text));
     }
     out.left_out = 0;
@@ -303,7 +303,7 @@ static ssize_t file_write(void *ctx, const char *bytes, size_t len)
 
 FILE *tty_out_file(void)
 {
-    if (out.file == NULL) {
+    if (!out.file) {
         out.file = fopencookie(NULL, "w", (cookie_io_functions_t){.write = file_write});
     }
     return out.file;

@@ -19,7 +19,7 @@ static void keep_within_budget(struct repl *repl)
 
     for (int i = 0; i < REPL_MAX_VALUES && i < repl->value_count; i++) {
         struct remembered *value = &repl->values[(repl->value_count - i) % REPL_MAX_VALUES];
-        uint64_t bytes = value->tensor != NULL ? gd_tensor_bytes(value->tensor) : 0;
+        uint64_t bytes = value->tensor ? gd_tensor_bytes(value->tensor) : 0;
         if (bytes > left) {
             forget(value);
             left = 0;
@@ -31,9 +31,9 @@ static void keep_within_budget(struct repl *repl)
 
 int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label)
 {
-    if (repl->values == NULL) {
+    if (!repl->values) {
         repl->values = calloc(REPL_MAX_VALUES, sizeof(*repl->values));
-        if (repl->values == NULL) {
+        if (!repl->values) {
             return repl->value_count;
         }
     }
@@ -53,7 +53,7 @@ static struct remembered *find_value(struct repl *repl, int number)
     if (number == 0) {
         number = repl->value_count;
     }
-    if (repl->values == NULL || number < 1 || number > repl->value_count ||
+    if (!repl->values || number < 1 || number > repl->value_count ||
         number <= repl->value_count - REPL_MAX_VALUES) {
         return NULL;
     }
@@ -63,18 +63,18 @@ static struct remembered *find_value(struct repl *repl, int number)
 struct gd_tensor *repl_remembered(struct repl *repl, int number)
 {
     struct remembered *value = find_value(repl, number);
-    return value != NULL ? value->tensor : NULL;
+    return value ? value->tensor : NULL;
 }
 
 const char *repl_remembered_label(struct repl *repl, int number)
 {
     struct remembered *value = find_value(repl, number);
-    return value != NULL && value->label != NULL ? value->label : "";
+    return value && value->label ? value->label : "";
 }
 
 void repl_values_free(struct repl *repl)
 {
-    for (int i = 0; repl->values != NULL && i < REPL_MAX_VALUES; i++) {
+    for (int i = 0; repl->values && i < REPL_MAX_VALUES; i++) {
         forget(&repl->values[i]);
     }
     free(repl->values);

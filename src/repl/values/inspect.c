@@ -219,7 +219,7 @@ void inspect_not_checked(struct command_call *call, struct inspect_checked *chec
                          const char *why)
 {
     checked->not_done++;
-    if (checked->why == NULL && why != NULL && why[0] != '\0') {
+    if (!checked->why && why && why[0] != '\0') {
         checked->why = inspect_printf(call, "%s", why);
     }
 }
@@ -454,7 +454,7 @@ static uint32_t own_frame(const struct command_call *call, gd_node_id node)
     const struct gd_frame *frame = gd_graph_stack(call->session->graph, node, &count);
     const struct gd_frame *own = gd_graph_place(call->session->graph, node);
 
-    for (; own != NULL && frame != own; frame++) {
+    for (; own && frame != own; frame++) {
         place += !frame->is_title && frame->file[0] != '\0';
     }
     return place;

@@ -85,7 +85,7 @@ static bool is_newer(const struct gd_session *session, FILE *stream)
 {
     struct stat st;
 
-    return session != NULL && session->began > 0 && fstat(fileno(stream), &st) == 0 &&
+    return session && session->began > 0 && fstat(fileno(stream), &st) == 0 &&
            (double)st.st_mtime > session->began + 2;
 }
 
@@ -119,7 +119,7 @@ int srcfile_read(struct command_call *call, const char *file, uint32_t first, ui
     count = count > SRCFILE_MAX_LINES ? SRCFILE_MAX_LINES : count;
     const char **line = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*line));
     struct srcfile_part part = {.path = path, .first = first > 0 ? first : 1, .line = line};
-    part.newer = !told && call->debugger != NULL && is_newer(call->debugger->current, stream);
+    part.newer = !told && call->debugger && is_newer(call->debugger->current, stream);
     bool more = line != NULL;
     for (uint32_t i = 1; more && i < part.first; i++) {
         more = skip_line(stream);

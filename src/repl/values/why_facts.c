@@ -152,7 +152,7 @@ static void came(void *ctx, const struct gd_ranks_digests *digests, const struct
         return;
     }
     asked->done = true;
-    if (digests != NULL && digests->tensor_count == 1) {
+    if (digests && digests->tensor_count == 1) {
         asked->rank = digests->tensor[0].differs;
         asked->found = asked->rank >= 0 ? GD_WHY_DIFFERS : GD_WHY_SAME;
     }
@@ -172,8 +172,7 @@ static int ask_agreement(struct command_call *call, const char *name, struct agr
     int rc = GD_OK;
 
     *ret = (struct agreement){.rank = -1};
-    if (asked == NULL || ranks == NULL ||
-        gd_ranks_digest(ranks, name, came, asked, NULL) != GD_OK) {
+    if (!asked || !ranks || gd_ranks_digest(ranks, name, came, asked, NULL) != GD_OK) {
         free(asked);
         return GD_OK;
     }

@@ -51,7 +51,7 @@ uint32_t tui_found_below(const struct tui_found *found, gd_scope_id scope)
 
 void tui_found_free(struct tui_found *found)
 {
-    if (found != NULL) {
+    if (found) {
         for (int i = 0; i < found->regexes; i++) {
             regfree(&found->regex[i]);
         }
@@ -194,7 +194,7 @@ static struct tui_found *found_new(const struct gd_graph *graph)
     struct gd_graph_counts counts;
     struct gd_scope_info info;
 
-    if (found == NULL) {
+    if (!found) {
         return NULL;
     }
     gd_graph_counts(graph, &counts);
@@ -206,7 +206,7 @@ static struct tui_found *found_new(const struct gd_graph *graph)
     }
     found->bits = calloc(words_of(found->node_limit), sizeof(*found->bits));
     found->below = calloc(found->scope_limit, sizeof(*found->below));
-    if (found->bits == NULL || found->below == NULL) {
+    if (!found->bits || !found->below) {
         tui_found_free(found);
         return NULL;
     }
@@ -219,7 +219,7 @@ static int narrow(struct tui_found *found, const char *word, bool first, struct 
     size_t words = words_of(found->node_limit);
     struct marking marking = {calloc(words, sizeof(uint64_t)), found->node_limit};
 
-    if (marking.bits == NULL) {
+    if (!marking.bits) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a search");
     }
     int rc = mark_word(found->graph, word, &marking, err);
@@ -318,12 +318,12 @@ int tui_found_words(const struct gd_graph *graph, const char *words, const struc
     char *rest = NULL;
     int rc = GD_OK;
 
-    if (found == NULL || copy == NULL) {
+    if (!found || !copy) {
         tui_found_free(found);
         free(copy);
         return gd_fail(err, GD_ENOMEM, "out of memory for a search");
     }
-    for (char *word = strtok_r(copy, " \t", &rest); word != NULL && rc == GD_OK;
+    for (char *word = strtok_r(copy, " \t", &rest); word && rc == GD_OK;
          word = strtok_r(NULL, " \t", &rest)) {
         if (word[0] == '/') {
             rc = add_regex(found, word, err);
@@ -335,7 +335,7 @@ int tui_found_words(const struct gd_graph *graph, const char *words, const struc
     if (rc == GD_OK && first) { /* no word: all */
         rc = narrow(found, "", true, err);
     }
-    for (size_t w = 0; rc == GD_OK && within != NULL && w < words_of(found->node_limit); w++) {
+    for (size_t w = 0; rc == GD_OK && within && w < words_of(found->node_limit); w++) {
         found->bits[w] &= w < words_of(within->node_limit) ? within->bits[w] : 0;
     }
     free(copy);

@@ -10,13 +10,13 @@ static const struct gd_ranks *job_of(const struct gd_session *session)
 {
     const struct gd_ranks *ranks = gd_ranks_of(session);
 
-    return ranks != NULL && gd_ranks_world_size(ranks) > 1 ? ranks : NULL;
+    return ranks && gd_ranks_world_size(ranks) > 1 ? ranks : NULL;
 }
 
 static const struct gd_session *member(const struct job_hits *hits,
                                        const struct gd_session *current, int rank)
 {
-    return hits->ranks != NULL ? gd_ranks_member(hits->ranks, rank) : current;
+    return hits->ranks ? gd_ranks_member(hits->ranks, rank) : current;
 }
 
 bool job_hits_are_of(const struct job_hits *hits, const struct gd_session *current)
@@ -26,7 +26,7 @@ bool job_hits_are_of(const struct job_hits *hits, const struct gd_session *curre
     if (hits->rank_count == 0 || ranks != hits->ranks) {
         return false;
     }
-    return ranks != NULL || hits->order[0].session == current->number;
+    return ranks || hits->order[0].session == current->number;
 }
 
 void job_hits_free(struct job_hits *hits)
@@ -43,14 +43,14 @@ void job_hits_free(struct job_hits *hits)
 static bool begin(struct job_hits *hits, const struct gd_session *session)
 {
     const struct gd_ranks *ranks = job_of(session);
-    int count = ranks != NULL ? gd_ranks_world_size(ranks) : 1;
+    int count = ranks ? gd_ranks_world_size(ranks) : 1;
 
     if (hits->ranks == ranks && hits->rank_count == count) {
         return true;
     }
     job_hits_free(hits);
     hits->order = calloc((size_t)count, sizeof(*hits->order));
-    hits->rank_count = hits->order != NULL ? count : 0;
+    hits->rank_count = hits->order ? count : 0;
     hits->ranks = ranks;
     return hits->order != NULL;
 }
@@ -72,7 +72,7 @@ static bool make_room(struct job_hits *hits)
     }
     if (count > hits->capacity) {
         struct job_hits_place *more = realloc(hits->place, (count * 3 / 2) * sizeof(*more));
-        if (more == NULL) {
+        if (!more) {
             return false;
         }
         hits->place = more;
@@ -130,7 +130,7 @@ bool job_hits_update(struct job_hits *hits, const struct gd_session *session, in
         const struct gd_session *of = member(hits, session, rank);
         struct hits_order *order = &hits->order[rank];
         size_t before = order->count, first = 0;
-        if (of != NULL && hits_order_update(order, of, watchpoint, &first)) {
+        if (of && hits_order_update(order, of, watchpoint, &first)) {
             changed = true;
             step =
                 order->count < before || first == 0 ? INT64_MIN : changed_step(order, first, step);
@@ -150,13 +150,13 @@ bool job_hits_update(struct job_hits *hits, const struct gd_session *session, in
 const struct gd_session *job_hits_session(const struct job_hits *hits,
                                           const struct gd_session *current, size_t place)
 {
-    if (current == NULL || place >= hits->count || !job_hits_are_of(hits, current)) {
+    if (!current || place >= hits->count || !job_hits_are_of(hits, current)) {
         return NULL;
     }
     int rank = hits->place[place].rank;
     const struct gd_session *session = member(hits, current, rank);
 
-    return session != NULL && session->number == hits->order[rank].session ? session : NULL;
+    return session && session->number == hits->order[rank].session ? session : NULL;
 }
 
 const struct gd_hit *job_hits_at(const struct job_hits *hits, const struct gd_session *current,
@@ -164,7 +164,7 @@ const struct gd_hit *job_hits_at(const struct job_hits *hits, const struct gd_se
 {
     const struct gd_session *session = job_hits_session(hits, current, place);
 
-    if (session == NULL) {
+    if (!session) {
         return NULL;
     }
     const struct hits_order *order = &hits->order[hits->place[place].rank];

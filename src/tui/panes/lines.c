@@ -38,7 +38,7 @@ static bool make_slots(struct tui_lines *lines, uint32_t slots)
 {
     uint32_t *fresh = calloc(slots, sizeof(*fresh));
 
-    if (fresh == NULL) {
+    if (!fresh) {
         return false;
     }
     free(lines->slot);
@@ -55,7 +55,7 @@ static bool reserve(struct tui_lines *lines)
     if (lines->count == lines->capacity) {
         uint32_t capacity = lines->capacity > 0 ? lines->capacity * 2 : 256;
         struct tui_line *more = realloc(lines->line, capacity * sizeof(*more));
-        if (more == NULL) {
+        if (!more) {
             return false;
         }
         lines->line = more;
@@ -77,7 +77,7 @@ static void count_frame(struct tui_lines *lines, const struct gd_frame *frame)
         line->code = gd_arena_strndup(&lines->arena, frame->code, strnlen(frame->code, MAX_CODE));
         line->line = frame->line;
         line->nodes = 0;
-        if (line->file == NULL || line->code == NULL) {
+        if (!line->file || !line->code) {
             return;
         }
         *slot = ++lines->count;
@@ -135,14 +135,13 @@ static void begin(struct tui_lines *lines, const struct gd_session *session)
     tui_lines_free(lines);
     tui_lines_init(lines);
     lines->session = session;
-    lines->generation = session != NULL ? session->graph_generation : 0;
-    lines->done = session == NULL || session->graph == NULL;
+    lines->generation = session ? session->graph_generation : 0;
+    lines->done = !session || !session->graph;
 }
 
 bool tui_lines_follow(struct tui_lines *lines, struct gd_session *session)
 {
-    if (session != lines->session ||
-        (session != NULL && session->graph_generation != lines->generation)) {
+    if (session != lines->session || (session && session->graph_generation != lines->generation)) {
         begin(lines, session);
     }
     if (lines->done) {

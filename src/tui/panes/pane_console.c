@@ -14,7 +14,7 @@ static char *copy_plain(const char *text, size_t len)
     char *copy = malloc(len + 1);
     size_t used = 0;
 
-    for (size_t i = 0; copy != NULL && i < len; i++) {
+    for (size_t i = 0; copy && i < len; i++) {
         if (text[i] == '\x1b' && i + 1 < len && text[i + 1] == '[') {
             size_t end = i + 2;
             while (end < len && ((text[end] >= '0' && text[end] <= '9') || text[end] == ';')) {
@@ -27,7 +27,7 @@ static char *copy_plain(const char *text, size_t len)
         }
         copy[used++] = text[i];
     }
-    if (copy != NULL) {
+    if (copy) {
         copy[used] = '\0';
     }
     return copy;
@@ -35,10 +35,10 @@ static char *copy_plain(const char *text, size_t len)
 
 static void line_add(struct console_pane *pane, enum draw_style style, char *text)
 {
-    if (pane->line == NULL) {
+    if (!pane->line) {
         pane->line = calloc(TUI_CONSOLE_LINES, sizeof(*pane->line));
     }
-    if (pane->line == NULL || text == NULL) {
+    if (!pane->line || !text) {
         free(text);
         return;
     }
@@ -59,7 +59,7 @@ void tui_console_add(struct tui *tui, enum draw_style style, const char *text, s
 {
     while (len > 0) {
         const char *end = memchr(text, '\n', len);
-        size_t line_len = end != NULL ? (size_t)(end - text) : len;
+        size_t line_len = end ? (size_t)(end - text) : len;
         line_add(&tui->console, style, copy_plain(text, line_len));
         line_len += end != NULL ? 1 : 0;
         text += line_len;

@@ -57,7 +57,7 @@ static struct history_pane *state(struct tui *tui)
 static const struct gd_history *history_of(const struct tui *tui)
 {
     const struct gd_session *session = tui->debugger->current;
-    return session != NULL ? session->history : NULL;
+    return session ? session->history : NULL;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static struct row *add_row(struct history_pane *pane)
     struct row *more = pane->row_count < MAX_ROWS
                            ? realloc(pane->row, (pane->row_count + 1) * sizeof(*more))
                            : NULL;
-    if (more == NULL) {
+    if (!more) {
         return NULL;
     }
     pane->row = more;
@@ -106,7 +106,7 @@ static void add_headline(struct history_pane *pane, const struct gd_graph *graph
         gd_buf_printf(&text, ", steps %lld to %lld", (long long)record[0].step,
                       (long long)record[count - 1].step);
     }
-    if (row != NULL) {
+    if (row) {
         row->text = strdup(gd_buf_text(&text));
     }
     gd_buf_deinit(&text);
@@ -137,12 +137,12 @@ static void add_figure(struct history_pane *pane, const struct gd_history_tensor
                        enum gd_statistic figure)
 {
     struct spark_point *points = malloc((count + 1) * sizeof(*points));
-    struct row *row = points != NULL ? add_row(pane) : NULL;
+    struct row *row = points ? add_row(pane) : NULL;
     const char *name = tensor->is_scalar                   ? "value"
                        : figure == GD_STAT_ZERO_PERCENTAGE ? "zero %"
                                                            : gd_statistic_name(figure);
 
-    if (row == NULL) {
+    if (!row) {
         free(points);
         return;
     }
@@ -160,7 +160,7 @@ static void add_tensor(struct history_pane *pane, const struct gd_session *sessi
     struct gd_history_record *record = malloc(MAX_RECORDS * sizeof(*record));
     const struct gd_history *history = session->history;
 
-    if (record != NULL && gd_history_tensor(history, index, &tensor)) {
+    if (record && gd_history_tensor(history, index, &tensor)) {
         size_t count = gd_history_read(history, index, record, MAX_RECORDS);
         add_headline(pane, session->graph, &tensor, record, count);
         if (tensor.is_scalar) {
@@ -193,7 +193,7 @@ static void add_hint(struct history_pane *pane, const char *text)
 {
     struct row *row = add_row(pane);
 
-    if (row != NULL) {
+    if (row) {
         row->text = strdup(text);
         row->hint = true;
     }
@@ -204,7 +204,7 @@ static void add_way(struct history_pane *pane, const struct gd_session *session,
 {
     struct gd_buf text = GD_BUF_INIT(4096);
 
-    if (gd_catalog_of(session) != NULL) {
+    if (gd_catalog_of(session)) {
         add_hint(pane, IN_NO_STEP);
         return;
     }
@@ -272,7 +272,7 @@ static void recall(struct history_pane *pane, struct gd_session *session, gd_nod
     struct gd_node_info info;
     struct timespec now;
 
-    if (session == NULL || !gd_session_can_recall(session) ||
+    if (!session || !gd_session_can_recall(session) ||
         (pane->recalled == node && pane->recalled_of == session->number) ||
         !gd_graph_node(session->graph, node, &info)) {
         return;
@@ -296,7 +296,7 @@ static void update(struct tui *tui)
     recall(pane, session, node);
     const struct gd_history *history = history_of(tui);
 
-    if (history == NULL) {
+    if (!history) {
         clear_rows(pane);
         pane->history = NULL;
     } else {
@@ -357,11 +357,11 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     if (selected) {
         draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
     }
-    if (of->text == NULL && of->points != NULL) {
+    if (!of->text && of->points) {
         draw_figure(tui, of, row, col, cols, selected ? DRAW_REVERSE : DRAW_PLAIN);
-    } else if (of->hint && of->text != NULL) {
+    } else if (of->hint && of->text) {
         draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_DIM, of->text);
-    } else if (of->text != NULL) {
+    } else if (of->text) {
         draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_SCOPE,
                   tui_text_fit_name(of->text, cols, tui->utf8, name, sizeof(name)));
     }
@@ -370,7 +370,7 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
 static void row_text(void *ctx, size_t index, struct gd_buf *out)
 {
     const struct row *of = &state(ctx)->row[index];
-    gd_buf_puts(out, of->text != NULL ? of->text : of->name);
+    gd_buf_puts(out, of->text ? of->text : of->name);
 }
 
 static const struct tui_list_ops rows = {row, row_text};
@@ -387,9 +387,9 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
     struct gd_buf text = GD_BUF_INIT(4096);
     int at = 0;
 
-    if (session == NULL) {
+    if (!session) {
         draw_hint(tui, rect, at, "No training process.");
-    } else if (gd_catalog_of(session) != NULL) {
+    } else if (gd_catalog_of(session)) {
         draw_hint(tui, rect, at, node == GD_NO_NODE ? "No node is selected." : IN_NO_STEP);
     } else if (state(tui)->scalars) {
         at = draw_hint(tui, rect, at, "No scalar is recorded.");

@@ -51,7 +51,7 @@ static bool add_row(struct hits_pane *pane, size_t place, bool unclear)
     if (pane->row_count == pane->capacity) {
         size_t capacity = pane->capacity * 2 + 64;
         struct row *more = realloc(pane->row, capacity * sizeof(*more));
-        if (more == NULL) {
+        if (!more) {
             return false;
         }
         pane->row = more;
@@ -77,7 +77,7 @@ static struct row *group_of(const struct hits_pane *pane, const struct gd_sessio
     for (size_t i = 0; i < groups->count; i++) {
         struct row *row = &pane->row[groups->row[i]];
         const struct gd_hit *other = job_hits_at(&pane->hits, session, row->place);
-        if (other != NULL && other->error == hit->error && other->watchpoint == hit->watchpoint &&
+        if (other && other->error == hit->error && other->watchpoint == hit->watchpoint &&
             pane->hits.place[row->place].rank == pane->hits.place[place].rank) {
             return row;
         }
@@ -95,10 +95,10 @@ static void add_rows(struct hits_pane *pane, const struct gd_session *session, s
         if (i > from && pane->hits.place[i].step != pane->hits.place[i - 1].step) {
             groups.count = 0;
         }
-        bool unclear = hit != NULL && hit->error != 0;
+        bool unclear = hit && hit->error != 0;
         bool grouped = unclear && !pane->single;
         struct row *group = grouped ? group_of(pane, session, &groups, i) : NULL;
-        if (group != NULL) {
+        if (group) {
             group->count++;
             pane->unclear++;
             continue;
@@ -134,7 +134,7 @@ static void rows_anew(struct tui *tui)
 
     pane->rows_of = 0;
     pane->row_count = pane->unclear = 0;
-    if (tui->debugger->current != NULL && job_hits_are_of(&pane->hits, tui->debugger->current)) {
+    if (tui->debugger->current && job_hits_are_of(&pane->hits, tui->debugger->current)) {
         add_rows(pane, tui->debugger->current, 0);
     }
     pane->list.count = pane->row_count;
@@ -161,9 +161,9 @@ static void go_to_number(struct hits_pane *pane, const struct gd_session *sessio
             ? &session->hits[number - session->hits_dropped - 1]
             : NULL;
 
-    for (size_t i = 0; hit != NULL && i < pane->row_count; i++) {
+    for (size_t i = 0; hit && i < pane->row_count; i++) {
         const struct gd_hit *other = hit_of(pane, session, i);
-        if (other == hit || (other != NULL && pane->row[i].count > 1 && other->step == hit->step &&
+        if (other == hit || (other && pane->row[i].count > 1 && other->step == hit->step &&
                              other->watchpoint == hit->watchpoint && other->error == hit->error)) {
             pane->list.cursor = i;
             return;
@@ -182,7 +182,7 @@ static void go_to_stop(struct hits_pane *pane, const struct gd_session *session)
     }
     for (size_t i = 0; i < pane->row_count; i++) {
         const struct gd_hit *hit = hit_of(pane, session, i);
-        int weight = hit != NULL ? hits_weight(session, hit) : 0;
+        int weight = hit ? hits_weight(session, hit) : 0;
         if (weight > best) {
             best = weight;
             pane->list.cursor = i;
@@ -214,7 +214,7 @@ static void update(struct tui *tui)
     const struct gd_session *session = tui->debugger->current;
     size_t from = 0;
 
-    if (session == NULL) {
+    if (!session) {
         pane->row_count = pane->list.count = pane->unclear = 0;
         pane->session = 0;
         return;
@@ -263,7 +263,7 @@ static const struct gd_session *session_of_row(struct tui *tui, size_t index)
 static const char *short_name(struct tui *tui, const struct gd_hit *hit)
 {
     const struct gd_condition *condition = hits_condition(tui->debugger, hit);
-    return condition != NULL ? condition->abbr : hit->expression[0] != '\0' ? "expr" : "?";
+    return condition ? condition->abbr : hit->expression[0] != '\0' ? "expr" : "?";
 }
 
 /* "max 2e+05 > 1000"; without `named` "2e+05 > 1000". */
@@ -272,10 +272,10 @@ static void add_test(const struct gd_condition *condition, const struct gd_hit_p
 {
     static const char *const signs[] = {">", ">=", "<", "<=", "==", "!="};
     const struct gd_condition_param *known =
-        condition != NULL ? gd_condition_param(condition, param->name) : NULL;
+        condition ? gd_condition_param(condition, param->name) : NULL;
     size_t len = strlen(param->name);
 
-    if (known == NULL || known->statistic == GD_STAT_NONE) {
+    if (!known || known->statistic == GD_STAT_NONE) {
         gd_buf_printf(out, "%s=%.6g", param->name, param->actual_value);
         return;
     }
@@ -289,7 +289,7 @@ static void add_test(const struct gd_condition *condition, const struct gd_hit_p
 static void add_values(struct tui *tui, const struct gd_hit *hit, bool named, struct gd_buf *out)
 {
     const struct gd_condition *condition = hits_condition(tui->debugger, hit);
-    bool expression = hit->kind == NULL && hit->expression[0] != '\0';
+    bool expression = !hit->kind && hit->expression[0] != '\0';
     size_t before = out->len;
 
     if (hit->error != 0) {
@@ -364,7 +364,7 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     const struct gd_hit *hit = hit_of_row(tui, index);
     char head[128], watch[48], rank[24] = "";
 
-    if (hit == NULL) {
+    if (!hit) {
         return;
     }
     bool newest = hit->stop_sequence == session->stop.sequence;
@@ -372,7 +372,7 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
                   hits_number(session, hit) == pane->selected;
     enum draw_style style = selected ? DRAW_REVERSE : hit->error != 0 ? DRAW_DIM : DRAW_PLAIN;
     snprintf(watch, sizeof(watch), "%d %s", hit->watchpoint, short_name(tui, hit));
-    if (pane->hits.ranks != NULL) {
+    if (pane->hits.ranks) {
         snprintf(rank, sizeof(rank), "r%-*d ", digits(pane->hits.rank_count - 1),
                  session->peer.rank);
     }
@@ -397,9 +397,9 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
     struct tui *tui = ctx;
     const struct gd_hit *hit = hit_of_row(tui, index);
 
-    if (hit != NULL) {
+    if (hit) {
         const struct hits_pane *pane = state(tui);
-        if (pane->hits.ranks != NULL) {
+        if (pane->hits.ranks) {
             gd_buf_printf(out, "rank %d ", session_of_row(tui, index)->peer.rank);
         }
         gd_buf_printf(out, "%d %s ", hit->watchpoint, short_name(tui, hit));
@@ -427,12 +427,11 @@ static void add_detail(struct tui *tui, const struct gd_session *session, const 
         repl_hit_text(hit, out);
         gd_buf_putc(out, '\n');
     }
-    if (pane->hits.ranks != NULL) {
+    if (pane->hits.ranks) {
         snprintf(rank, sizeof(rank), " of rank %d", session->peer.rank);
     }
     gd_buf_printf(out, "hit %llu%s%s: %s\n", (unsigned long long)hits_number(session, hit), rank,
-                  hit->traced ? ", traced" : "",
-                  condition != NULL ? condition->id : hit->expression);
+                  hit->traced ? ", traced" : "", condition ? condition->id : hit->expression);
     if (hit->node == GD_NO_NODE && !hit->is_scalar) {
         gd_buf_puts(out, "The graph has no such node: it may have been optimised away.\n");
     }
@@ -473,7 +472,7 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
     }
     tui_list_draw(tui, &pane->list, &list_ops, tui, &rows, focused);
     const struct gd_hit *hit = hit_of_row(tui, pane->list.cursor);
-    if (hit != NULL && foot.rows > 0) {
+    if (hit && foot.rows > 0) {
         struct gd_buf text = GD_BUF_INIT(8192);
         add_detail(tui, session_of_row(tui, pane->list.cursor), hit,
                    pane->row[pane->list.cursor].count, &text);
@@ -491,7 +490,7 @@ static void title(struct tui *tui, char *out, size_t size)
 
     if (pane->only != 0) {
         snprintf(of, sizeof(of), " of watchpoint %d", pane->only);
-    } else if (pane->hits.ranks != NULL) {
+    } else if (pane->hits.ranks) {
         snprintf(of, sizeof(of), " of %d ranks", pane->hits.rank_count);
     }
     for (size_t i = 0; i < pane->row_count; i++) {
@@ -506,7 +505,7 @@ static void title(struct tui *tui, char *out, size_t size)
     if (pane->unclear > 0) {
         snprintf(unclear, sizeof(unclear), ", %zu not checked", pane->unclear);
     }
-    if (session != NULL && session->hits_dropped > 0) {
+    if (session && session->hits_dropped > 0) {
         snprintf(older, sizeof(older), ", older ones gone");
     }
     snprintf(out, size, "hits%s%s%s%s", of, place, unclear, older);
@@ -521,7 +520,7 @@ static void open_hit(struct tui *tui)
     const struct gd_hit *hit = hit_of_row(tui, row);
     char line[48];
 
-    if (hit == NULL || tui->executing) {
+    if (!hit || tui->executing) {
         return;
     }
     if (session != tui->debugger->current) {
@@ -577,7 +576,7 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
     const struct gd_hit *hit = hit_of_row(tui, state(tui)->list.cursor);
     struct gd_buf name = GD_BUF_INIT(1024);
 
-    if (hit == NULL) {
+    if (!hit) {
         return false;
     }
     switch (which) {

@@ -52,7 +52,7 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     const struct log_pane *pane = state(tui);
     const char *text = launch_log_line(tui->repl, index);
     const char *pattern = pane->list.pattern;
-    bool match = pattern[0] != '\0' && strcasestr(text, pattern) != NULL;
+    bool match = pattern[0] != '\0' && strcasestr(text, pattern);
     enum draw_style style = selected ? DRAW_REVERSE : match ? DRAW_MATCH : DRAW_PLAIN;
 
     if (selected) {
@@ -71,7 +71,7 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
     update(tui);
     if (pane->list.count == 0) {
         draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM,
-                  gd_catalog_of(tui->debugger->current) != NULL
+                  gd_catalog_of(tui->debugger->current)
                       ? "A dump writes nothing: info events lists what it tells."
                       : "The trainer has written nothing.");
     }

@@ -19,12 +19,12 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     struct stats_request *request = ctx;
     struct tui *tui = request->tui;
 
-    if (tui != NULL) {
+    if (tui) {
         struct slot_stats *slot = &tui->node.slot[request->slot];
         tui->node.awaited[request->slot] = NULL;
         if (request->serial == tui->node.serial) {
-            slot->state = err == NULL ? STATS_HERE : STATS_FAILED;
-            if (err == NULL) {
+            slot->state = !err ? STATS_HERE : STATS_FAILED;
+            if (!err) {
                 slot->dtype = dtype;
                 slot->shape = *shape;
                 slot->stats = *stats;
@@ -45,7 +45,7 @@ static void ask(struct tui *tui, struct gd_session *session, uint32_t slot)
     struct gd_err err = {.code = GD_OK};
     struct stats_request *request = calloc(1, sizeof(*request));
 
-    if (request == NULL) {
+    if (!request) {
         return;
     }
     *request = (struct stats_request){tui, slot, pane->serial};
@@ -63,7 +63,7 @@ static void ask(struct tui *tui, struct gd_session *session, uint32_t slot)
 
 static void take_bins(struct slot_stats *slot, const struct gd_tensor *tensor)
 {
-    bool fits = tensor != NULL && slot->stats.min < slot->stats.max &&
+    bool fits = tensor && slot->stats.min < slot->stats.max &&
                 gd_stats_histogram(tensor, slot->stats.min, slot->stats.max, TUI_BINS, slot->bin,
                                    NULL) == GD_OK;
     slot->histogram = fits ? STATS_HERE : STATS_FAILED;
@@ -75,10 +75,10 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     struct tui *tui = request->tui;
 
     (void)step;
-    if (tui != NULL) {
+    if (tui) {
         tui->node.awaited[request->slot] = NULL;
         if (request->serial == tui->node.serial) {
-            take_bins(&tui->node.slot[request->slot], err == NULL ? tensor : NULL);
+            take_bins(&tui->node.slot[request->slot], !err ? tensor : NULL);
         }
         tui_changed(tui);
     }
@@ -110,7 +110,7 @@ static void ask_histogram(struct tui *tui, struct gd_session *session, uint32_t 
     struct gd_tensor_ref ref = {pane->node, slot, GD_CURRENT};
     struct gd_slice sample;
     size_t bytes = 0;
-    bool cuts = session->target != NULL && strcmp(session->target->ops->kind, "gradb.v1") == 0;
+    bool cuts = session->target && strcmp(session->target->ops->kind, "gradb.v1") == 0;
 
     of->histogram = STATS_FAILED;
     if (of->stats.count < 2 || !(of->stats.min < of->stats.max) ||
@@ -119,7 +119,7 @@ static void ask_histogram(struct tui *tui, struct gd_session *session, uint32_t 
         return;
     }
     struct stats_request *request = calloc(1, sizeof(*request));
-    if (request == NULL) {
+    if (!request) {
         return;
     }
     *request = (struct stats_request){tui, slot, pane->serial};
@@ -138,7 +138,7 @@ static void ask_histogram(struct tui *tui, struct gd_session *session, uint32_t 
 static bool awaits(const struct node_pane *pane)
 {
     for (int i = 0; i < TUI_MAX_SLOTS; i++) {
-        if (pane->awaited[i] != NULL) {
+        if (pane->awaited[i]) {
             return true;
         }
     }
@@ -158,7 +158,7 @@ void tui_node_update(struct tui *tui)
     struct gd_node_info info;
     gd_node_id node = tui_cursor_node(tui);
 
-    if (session == NULL) {
+    if (!session) {
         return;
     }
     if (session != pane->session || node != pane->node ||
@@ -189,7 +189,7 @@ void tui_node_update(struct tui *tui)
 void tui_node_forget(struct tui *tui)
 {
     for (int i = 0; i < TUI_MAX_SLOTS; i++) {
-        if (tui->node.awaited[i] != NULL) {
+        if (tui->node.awaited[i]) {
             tui->node.awaited[i]->tui = NULL;
             tui->node.awaited[i] = NULL;
         }
@@ -208,7 +208,7 @@ static void *node_create(struct tui *tui)
     struct node_view *view = calloc(1, sizeof(*view));
 
     (void)tui;
-    if (view != NULL) {
+    if (view) {
         gd_buf_init(&view->text, MAX_TEXT);
         view->node = GD_NO_NODE;
     }
@@ -336,7 +336,7 @@ static void go_back(struct tui *tui)
     struct node_view *view = view_of(tui);
     struct gd_session *session = tui->tree.session;
 
-    if (session == NULL || tui->executing) {
+    if (!session || tui->executing) {
         return;
     }
     places_settle(view, session);
@@ -357,7 +357,7 @@ static void follow(struct tui *tui)
     const struct node_item *item = selected(view);
     char line[48];
 
-    if (item == NULL || session == NULL || tui->executing || item->node == GD_NO_NODE) {
+    if (!item || !session || tui->executing || item->node == GD_NO_NODE) {
         return;
     }
     if (item->kind == NODE_HIT) {
@@ -413,7 +413,7 @@ static bool node_click(struct tui *tui, int row, int col)
 
     (void)col;
     bool was_there = tui_list_click(&view->list, row);
-    return was_there || (before != NULL && selected(view) == before);
+    return was_there || (before && selected(view) == before);
 }
 
 static bool breakpoint_word(struct tui *tui, struct gd_session *session, gd_node_id node,
@@ -421,7 +421,7 @@ static bool breakpoint_word(struct tui *tui, struct gd_session *session, gd_node
 {
     const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
 
-    if (at != NULL) {
+    if (at) {
         gd_buf_printf(out, "%d", at->number);
     }
     return at != NULL;
@@ -433,7 +433,7 @@ static bool node_word(struct tui *tui, char which, struct gd_buf *out)
     struct gd_session *session = tui->tree.session;
     const struct node_item *item = selected(view_of(tui));
 
-    if (session == NULL || item == NULL || item->node == GD_NO_NODE) {
+    if (!session || !item || item->node == GD_NO_NODE) {
         return false;
     }
     switch (which) {

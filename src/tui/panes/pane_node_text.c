@@ -25,7 +25,7 @@ static bool line_add(struct node_view *view, const struct node_line *line)
     if (view->lines == view->line_capacity) {
         size_t more = view->line_capacity > 0 ? 2 * view->line_capacity : 64;
         struct node_line *grown = realloc(view->line, more * sizeof(*grown));
-        if (grown == NULL) {
+        if (!grown) {
             return false;
         }
         view->line = grown;
@@ -40,7 +40,7 @@ static bool item_add(struct node_view *view, const struct node_item *item)
     if (view->items == view->item_capacity) {
         size_t more = view->item_capacity > 0 ? 2 * view->item_capacity : 64;
         struct node_item *grown = realloc(view->item, more * sizeof(*grown));
-        if (grown == NULL) {
+        if (!grown) {
             return false;
         }
         view->item = grown;
@@ -157,7 +157,7 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
 
     gd_graph_slot_name(session->graph, view->node, number, name);
     gd_buf_printf(out, "  :%s", name);
-    if (slot != NULL && slot->state == STATS_HERE && session->state != GD_RUNNING) {
+    if (slot && slot->state == STATS_HERE && session->state != GD_RUNNING) {
         bool bars = slot->histogram == STATS_HERE;
         gd_buf_putc(out, ' ');
         gd_format_summary(slot->dtype, &slot->shape, &slot->stats, bars ? slot->bin : NULL,
@@ -173,7 +173,7 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
         if (gd_graph_output(session->graph, view->node, number, &output)) {
             add_shape(out, &output);
         }
-        if (slot != NULL && slot->state == STATS_FAILED && session->state != GD_RUNNING) {
+        if (slot && slot->state == STATS_FAILED && session->state != GD_RUNNING) {
             gd_buf_printf(out, " (%s)", slot->why);
         }
     }
@@ -206,7 +206,7 @@ static void add_watches(struct tui *tui, struct node_view *view, struct gd_sessi
         size_t at = view->text.len;
         item.number = (uint64_t)number[i];
         gd_buf_printf(&view->text, "  %d  ", number[i]);
-        if (watch != NULL) {
+        if (watch) {
             gd_watchpoint_text(watch, &view->text);
         }
         add(tui, view, &item, DRAW_WATCHED, at);
@@ -228,7 +228,7 @@ static void find_hits(struct tui *tui, struct node_view *view, struct gd_session
     view->hits.sequence = session->stop.sequence;
     view->hits.node = view->node;
     view->hits.count = 0;
-    if (tree_hits_of_node(&tui->tree.hits, view->node) == NULL) {
+    if (!tree_hits_of_node(&tui->tree.hits, view->node)) {
         return;
     }
     for (size_t i = session->hit_count; i-- > 0 && view->hits.count < 8;) {
@@ -249,8 +249,7 @@ static void add_hit(struct tui *tui, struct node_view *view, const struct gd_hit
     struct gd_buf *out = &view->text;
     size_t at = out->len;
 
-    gd_buf_printf(out, "  [%s] :%s", hit->kind != NULL ? hit->kind->abbr : hit->expression,
-                  hit->slot_name);
+    gd_buf_printf(out, "  [%s] :%s", hit->kind ? hit->kind->abbr : hit->expression, hit->slot_name);
     if (hit->error != 0) {
         gd_buf_puts(out, " could not be checked");
     }
@@ -296,8 +295,8 @@ static void add_frames(struct tui *tui, struct node_view *view, struct gd_sessio
         if (frame->is_title || frame->file[0] == '\0') {
             gd_buf_printf(&view->text, "  %s", frame->code);
         } else {
-            gd_buf_printf(&view->text, "  %s:%u %s", slash != NULL ? slash + 1 : frame->file,
-                          frame->line, frame->function);
+            gd_buf_printf(&view->text, "  %s:%u %s", slash ? slash + 1 : frame->file, frame->line,
+                          frame->function);
         }
         add(tui, view, &item, DRAW_PLAIN, at);
     }
@@ -341,11 +340,11 @@ static void add_why_not(struct tui *tui, struct node_view *view, const struct gd
                         const struct gd_node_info *info)
 {
     const struct gd_catalog *catalog = gd_catalog_of(session);
-    const char *why = catalog != NULL ? gd_catalog_why_not(catalog, view->node) : NULL;
+    const char *why = catalog ? gd_catalog_why_not(catalog, view->node) : NULL;
     struct node_item item = {.kind = NODE_TEXT, .node = view->node};
     size_t at = view->text.len;
 
-    if (why != NULL && info->output_count == 0) {
+    if (why && info->output_count == 0) {
         gd_buf_printf(&view->text, "nothing was dumped: %s", why);
         add(tui, view, &item, DRAW_DIM, at);
     }
@@ -393,7 +392,7 @@ void node_text_build(struct tui *tui, struct node_view *view, int cols)
 {
     struct gd_session *session = tui->tree.session;
     struct tui_tree_row row = {.node = GD_NO_NODE, .scope = GD_NO_SCOPE};
-    bool any = session != NULL && tui_cursor_row(tui, &row);
+    bool any = session && tui_cursor_row(tui, &row);
 
     if (view->node != row.node || view->scope != row.scope || view->session != session) {
         view->list.cursor = view->list.top = 0;

@@ -83,7 +83,7 @@ static void update(struct tui *tui)
         return;
     }
     pane->list.count = pane->part.count;
-    bool other = pane->file == NULL || strcmp(pane->file, place.file) != 0;
+    bool other = !pane->file || strcmp(pane->file, place.file) != 0;
     if (!other && pane->line == place.line) {
         if (pane->why[0] != '\0' && pane->answered) {
             read_file(tui, pane);
@@ -93,7 +93,7 @@ static void update(struct tui *tui)
     }
     char *file = strdup(place.file);
     char *code = strdup(place.code);
-    if (file == NULL || code == NULL) {
+    if (!file || !code) {
         free(file);
         free(code);
         pane->here = false;
@@ -136,9 +136,9 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     int digits = last < 1000 ? 3 : last < 100000 ? 5 : 7;
     char head[48], count[16] = "";
 
-    if (made != NULL && cols >= COUNTED) {
+    if (made && cols >= COUNTED) {
         snprintf(count, sizeof(count), "%u", made->nodes);
-    } else if (made != NULL) {
+    } else if (made) {
         snprintf(count, sizeof(count), "*");
     }
     snprintf(head, sizeof(head), "%s%*s %*u  ", current ? "=>" : "  ", cols >= COUNTED ? 6 : 1,
@@ -149,7 +149,7 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     int used = draw_text(tui->draw, row, col, cols, selected || current ? style : DRAW_DIM, head);
     const char *text = pane->part.line[index];
     text += tui_text_fit(text, pane->shift, tui->utf8);
-    enum draw_style plain = made != NULL ? DRAW_BOLD : DRAW_PLAIN;
+    enum draw_style plain = made ? DRAW_BOLD : DRAW_PLAIN;
     draw_text(tui->draw, row, col + used, cols - used, selected || current ? style : plain, text);
 }
 
@@ -203,7 +203,7 @@ static void title(struct tui *tui, char *out, size_t size)
         return;
     }
     const char *slash = strrchr(pane->file, '/');
-    snprintf(out, size, "source %.80s:%u%s", slash != NULL ? slash + 1 : pane->file, pane->line,
+    snprintf(out, size, "source %.80s:%u%s", slash ? slash + 1 : pane->file, pane->line,
              pane->part.newer ? ", newer than this run" : "");
 }
 
@@ -222,7 +222,7 @@ static void request(struct tui *tui, enum tui_request request)
         go_to_line(pane);
     } else if (request == TUI_OPEN && pane->list.count > 0) {
         uint32_t number = pane->part.first + (uint32_t)pane->list.cursor;
-        if (tui_lines_find(tui_stack_lines(tui), pane->file, number) != NULL) {
+        if (tui_lines_find(tui_stack_lines(tui), pane->file, number)) {
             tui_stack_show_nodes(tui, pane->file, number);
         }
     } else {
@@ -253,7 +253,7 @@ static void *create(struct tui *tui)
 {
     struct source_pane *pane = calloc(1, sizeof(*pane));
 
-    if (pane != NULL) {
+    if (pane) {
         srctext_tell(tui->repl, on_answer, tui);
         gd_arena_init(&pane->arena, MAX_BYTES);
     }

@@ -73,7 +73,7 @@ static uint32_t number_of(const struct gd_frame *frame, size_t index)
 static uint32_t selected_frame(struct tui *tui)
 {
     struct command_call call = {.repl = tui->repl, .session = tui->debugger->current};
-    return call.session != NULL ? inspect_frame(&call, call.session->current) : 0;
+    return call.session ? inspect_frame(&call, call.session->current) : 0;
 }
 
 /* The entry of the selected frame; count: there is none. */
@@ -93,10 +93,10 @@ bool tui_stack_place(struct tui *tui, struct tui_place *ret)
     struct stack_pane *pane = state(tui);
     uint32_t count;
 
-    if (pane->mode == MODE_NODES && pane->file != NULL) {
+    if (pane->mode == MODE_NODES && pane->file) {
         *ret = (struct tui_place){pane->file, "", pane->line};
         const struct tui_line *line = tui_lines_find(&pane->lines, pane->file, pane->line);
-        ret->code = line != NULL ? line->code : "";
+        ret->code = line ? line->code : "";
         return true;
     }
     if (pane->mode == MODE_LINES && pane->list[MODE_LINES].cursor < pane->lines.count) {
@@ -129,7 +129,7 @@ void tui_stack_show_nodes(struct tui *tui, const char *file, uint32_t line)
     struct gd_session *session = tui->debugger->current;
     char *copy = strdup(file); /* it may be the pane's own */
 
-    if (copy == NULL || session == NULL || session->graph == NULL) {
+    if (!copy || !session || !session->graph) {
         free(copy);
         return;
     }
@@ -150,7 +150,7 @@ void tui_stack_show_nodes(struct tui *tui, const char *file, uint32_t line)
 /* Another session, another graph: the lines and the nodes that were shown mean nothing there. */
 static void follow_session(struct stack_pane *pane, const struct gd_session *session)
 {
-    uint64_t generation = session != NULL ? session->graph_generation : 0;
+    uint64_t generation = session ? session->graph_generation : 0;
 
     if (session == pane->session && generation == pane->generation) {
         return;
@@ -194,7 +194,7 @@ static void update(struct tui *tui)
 static const char *base_name(const char *file)
 {
     const char *slash = strrchr(file, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : file;
+    return slash && slash[1] != '\0' ? slash + 1 : file;
 }
 
 static const char *without_blanks(const char *code)
@@ -239,7 +239,7 @@ static gd_node_id node_at(struct tui *tui, size_t index, struct gd_node_info *in
 {
     const struct stack_pane *pane = state(tui);
     struct gd_session *session = tui->debugger->current;
-    bool there = session != NULL && session->graph != NULL && index < pane->nodes.count &&
+    bool there = session && session->graph && index < pane->nodes.count &&
                  gd_graph_node(session->graph, pane->nodes.node[index], info);
 
     return there ? pane->nodes.node[index] : GD_NO_NODE;
@@ -323,20 +323,20 @@ static const char *nothing(struct tui *tui)
     struct gd_session *session;
     gd_node_id node = tui_node(tui, &session);
 
-    if (session == NULL) {
+    if (!session) {
         return "No training process.";
     }
     switch (state(tui)->mode) {
     case MODE_LINES:
-        return !state(tui)->lines.done          ? "Counting nodes ..."
-               : gd_catalog_of(session) != NULL ? "The dump has no stacks."
-                                                : "The trainer sent no stacks.";
+        return !state(tui)->lines.done  ? "Counting nodes ..."
+               : gd_catalog_of(session) ? "The dump has no stacks."
+                                        : "The trainer sent no stacks.";
     case MODE_NODES: return "No node was made there.";
     default: break;
     }
-    return node == GD_NO_NODE               ? "No node is selected. m lists all source lines."
-           : gd_catalog_of(session) != NULL ? "The dump has no stack for this node."
-                                            : "The trainer sent no stack for this node.";
+    return node == GD_NO_NODE       ? "No node is selected. m lists all source lines."
+           : gd_catalog_of(session) ? "The dump has no stack for this node."
+                                    : "The trainer sent no stack for this node.";
 }
 
 static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
@@ -362,8 +362,8 @@ static void title(struct tui *tui, char *out, size_t size)
                  pane->lines.done ? "" : " (counting)");
         break;
     case MODE_NODES:
-        snprintf(out, size, "nodes of %.60s:%u %zu/%zu",
-                 pane->file != NULL ? base_name(pane->file) : "", pane->line, at, list->count);
+        snprintf(out, size, "nodes of %.60s:%u %zu/%zu", pane->file ? base_name(pane->file) : "",
+                 pane->line, at, list->count);
         break;
     default: snprintf(out, size, "stack"); break;
     }
@@ -436,7 +436,7 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
     if (which == 'b') {
         const struct gd_breakpoint *at =
             gd_debugger_breakpoint_at(tui->debugger, tui->debugger->current, node);
-        if (at != NULL) {
+        if (at) {
             gd_buf_printf(out, "%d", at->number);
         }
         return at != NULL;
@@ -450,7 +450,7 @@ static void *create(struct tui *tui)
     struct stack_pane *pane = calloc(1, sizeof(*pane));
 
     (void)tui;
-    if (pane != NULL) {
+    if (pane) {
         pane->node = GD_NO_NODE;
         tui_lines_init(&pane->lines);
     }

@@ -15,7 +15,7 @@ static void *tensor_create(struct tui *tui)
 {
     struct tensor_pane *pane = calloc(1, sizeof(*pane));
 
-    if (pane != NULL) {
+    if (pane) {
         pane->tui = tui;
         pane->node = GD_NO_NODE;
         pane->axis_x = -1;
@@ -48,7 +48,7 @@ static void tensor_title(struct tui *tui, char *out, size_t size)
 {
     const struct tensor_pane *pane = state_of(tui);
     const char *name =
-        pane->session != NULL && pane->session == tui->debugger->current && pane->node != GD_NO_NODE
+        pane->session && pane->session == tui->debugger->current && pane->node != GD_NO_NODE
             ? gd_graph_name(pane->session->graph, pane->node)
             : "";
     struct gd_buf slice = GD_BUF_INIT(1024);
@@ -328,7 +328,7 @@ static bool tensor_word(struct tui *tui, char which, struct gd_buf *out)
     if (which == 't') {
         return add_label(pane, true, out);
     }
-    if (pane->session == NULL || pane->node == GD_NO_NODE) {
+    if (!pane->session || pane->node == GD_NO_NODE) {
         return false;
     }
     if (which == 'n') {
@@ -337,7 +337,7 @@ static bool tensor_word(struct tui *tui, char which, struct gd_buf *out)
     }
     const struct gd_breakpoint *at =
         which == 'b' ? gd_debugger_breakpoint_at(tui->debugger, pane->session, pane->node) : NULL;
-    if (at != NULL) {
+    if (at) {
         gd_buf_printf(out, "%d", at->number);
     }
     return at != NULL;
@@ -384,7 +384,7 @@ static uint32_t read_slot(const struct gd_graph *graph, gd_node_id node, const c
 static int take_target(struct tensor_pane *pane, const struct gd_session *session, const char *text,
                        struct gd_err *err)
 {
-    for (const char *colon = strchr(text, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
+    for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
         size_t len = (size_t)(colon - text);
         gd_node_id node = gd_graph_lookup(session->graph, text, len);
         struct gd_slice slice = {.count = 0};
@@ -401,7 +401,7 @@ static int take_target(struct tensor_pane *pane, const struct gd_session *sessio
             return err->code;
         }
         char *name = strndup(text, len);
-        if (name == NULL) {
+        if (!name) {
             return gd_fail(err, GD_ENOMEM, "out of memory for a name");
         }
         free(pane->name);
@@ -418,14 +418,14 @@ int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct 
     struct tensor_pane *pane = state_of(tui);
     struct gd_session *session = tui->debugger->current;
 
-    if (session == NULL) {
+    if (!session) {
         return gd_fail(err, GD_ESTATE, "no trainer: there is no value to show");
     }
-    int rc = text != NULL ? take_target(pane, session, text, err) : GD_OK;
+    int rc = text ? take_target(pane, session, text, err) : GD_OK;
     if (rc != GD_OK) {
         return rc;
     }
-    if (text == NULL) {
+    if (!text) {
         free(pane->name);
         pane->name = NULL;
         pane->slot = 0;

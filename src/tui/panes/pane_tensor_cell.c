@@ -21,15 +21,14 @@ static double part(const struct tensor_cell *cell, const unsigned char *p, bool 
 static double real_of(const struct tensor_cell *cell)
 {
     double value = part(cell, cell->p, false);
-    return cell->less != NULL ? value - part(cell, cell->less, false) : value;
+    return cell->less ? value - part(cell, cell->less, false) : value;
 }
 
 static double imaginary_of(const struct tensor_cell *cell)
 {
     double value = gd_dtype_is_complex(cell->dtype) ? part(cell, cell->p, true) : 0;
-    return cell->less != NULL && gd_dtype_is_complex(cell->dtype)
-               ? value - part(cell, cell->less, true)
-               : value;
+    return cell->less && gd_dtype_is_complex(cell->dtype) ? value - part(cell, cell->less, true)
+                                                          : value;
 }
 
 double tensor_cell_value(const struct tensor_cell *cell)
@@ -63,12 +62,12 @@ static void integer_text(const struct tensor_cell *cell, char *out, size_t size)
 {
     uint64_t bits = bits_of(cell->dtype, cell->p);
 
-    if (cell->less != NULL) {
+    if (cell->less) {
         bits -= bits_of(cell->dtype, cell->less);
     }
-    if (cell->dtype == GD_BOOL && cell->less == NULL) {
+    if (cell->dtype == GD_BOOL && !cell->less) {
         snprintf(out, size, "%s", bits != 0 ? "True" : "False");
-    } else if (cell->dtype == GD_UINT64 && cell->less == NULL) {
+    } else if (cell->dtype == GD_UINT64 && !cell->less) {
         snprintf(out, size, "%llu", (unsigned long long)bits);
     } else {
         snprintf(out, size, "%lld", (long long)bits);
@@ -92,7 +91,7 @@ void tensor_cell_text(const struct tensor_cell *cell, bool full, char *out, size
     int digits = cell->dtype == GD_FLOAT64 || cell->dtype == GD_COMPLEX128 ? 15 : 7;
     char imaginary[40];
 
-    if (full && cell->less == NULL) { /* as print shows it */
+    if (full && !cell->less) { /* as print shows it */
         struct gd_buf text = GD_BUF_INIT(256);
         gd_format_scalar(cell->dtype, cell->p, &text);
         snprintf(out, size, "%s", gd_buf_text(&text));
@@ -115,7 +114,7 @@ static double as_held(const struct tensor_cell *cell, double number)
 {
     double held = number;
 
-    if (cell->less != NULL || !(fabs(number) <= FLT_MAX)) {
+    if (cell->less || !(fabs(number) <= FLT_MAX)) {
         return number;
     }
     if (cell->dtype == GD_FLOAT32) {

@@ -200,12 +200,12 @@ static void heat_start(struct tensor_pane *pane, struct heat *heat)
             }
             lo = value < lo ? value : lo;
             hi = value > hi ? value : hi;
-            if (heat->sample != NULL && heat->count < MAX_SAMPLE) {
+            if (heat->sample && heat->count < MAX_SAMPLE) {
                 heat->sample[heat->count++] = value;
             }
         }
     }
-    if (heat->sample != NULL) {
+    if (heat->sample) {
         qsort(heat->sample, heat->count, sizeof(double), by_value);
     }
     heat->lo = known ? figures->stats.min : lo;
@@ -215,7 +215,7 @@ static void heat_start(struct tensor_pane *pane, struct heat *heat)
 /* 0 to 1. */
 static double heat_of(const struct heat *heat, double value)
 {
-    if (heat->sample != NULL && heat->count > 1) {
+    if (heat->sample && heat->count > 1) {
         size_t below = 0, end = heat->count;
         while (below < end) {
             size_t middle = below + (end - below) / 2;
@@ -626,13 +626,13 @@ static const char *why_nothing(struct tensor_pane *pane, char *text, size_t size
     const struct gd_session *session = pane->session;
     struct gd_node_info info;
 
-    if (session == NULL) {
+    if (!session) {
         return "no trainer: nothing to show";
     }
     if (pane->node == GD_NO_NODE) {
-        snprintf(text, size, "%.200s %s", pane->name != NULL ? pane->name : "no node is selected:",
-                 pane->name != NULL ? "is not in this graph"
-                                    : "choose one in the graph, or type tensor NODE");
+        snprintf(text, size, "%.200s %s", pane->name ? pane->name : "no node is selected:",
+                 pane->name ? "is not in this graph"
+                            : "choose one in the graph, or type tensor NODE");
         return text;
     }
     if (gd_graph_node(session->graph, pane->node, &info) && info.output_count <= pane->slot) {
@@ -667,7 +667,7 @@ void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focuse
 
     pane->rows = rect->rows;
     pane->above = rect->rows; /* no grid so far */
-    if (why != NULL) {
+    if (why) {
         draw_folded(tui, rect, 0, 4, DRAW_PLAIN, why);
         draw_foot(pane, rect);
         return;

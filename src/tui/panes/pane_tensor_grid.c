@@ -25,7 +25,7 @@ static struct tensor_request *add_request(struct tensor_pane *pane, enum request
 {
     struct tensor_request *request = calloc(1, sizeof(*request));
 
-    if (request != NULL) {
+    if (request) {
         *request = (struct tensor_request){pane, pane->requests, kind, iter, pane->serial, {0}};
         pane->requests = request;
         pane->page_requests += kind == REQUEST_PAGE ? 1 : 0;
@@ -37,7 +37,7 @@ static void end_request(struct tensor_request *request)
 {
     struct tensor_pane *pane = request->pane;
 
-    if (pane != NULL) {
+    if (pane) {
         struct tensor_request **at = &pane->requests;
         while (*at != request) {
             at = &(*at)->next;
@@ -50,7 +50,7 @@ static void end_request(struct tensor_request *request)
 
 void tensor_forget(struct tensor_pane *pane)
 {
-    while (pane->requests != NULL) {
+    while (pane->requests) {
         struct tensor_request *request = pane->requests;
         pane->requests = request->next;
         request->pane = NULL;
@@ -62,7 +62,7 @@ bool tensor_can_ask(const struct tensor_pane *pane)
 {
     const struct gd_session *session = pane->session;
 
-    return session != NULL && session == pane->tui->debugger->current && !pane->tui->executing &&
+    return session && session == pane->tui->debugger->current && !pane->tui->executing &&
            (session->state == GD_STOPPED || session->state == GD_LOST ||
             session->state == GD_FINISHED);
 }
@@ -236,33 +236,33 @@ void tensor_drop_pages(struct tensor_pane *pane)
 
 static gd_node_id wanted_node(const struct tensor_pane *pane, const struct gd_session *session)
 {
-    return pane->name != NULL ? gd_graph_lookup(session->graph, pane->name, strlen(pane->name))
-                              : session->current;
+    return pane->name ? gd_graph_lookup(session->graph, pane->name, strlen(pane->name))
+                      : session->current;
 }
 
 void tensor_follow(struct tensor_pane *pane)
 {
     struct gd_session *session = pane->tui->debugger->current;
-    gd_node_id node = session != NULL ? wanted_node(pane, session) : GD_NO_NODE;
+    gd_node_id node = session ? wanted_node(pane, session) : GD_NO_NODE;
     bool same = session == pane->session && node == pane->node;
 
-    if (same && (session == NULL || (session->stop.sequence == pane->stop_sequence &&
-                                     session->graph_generation == pane->generation))) {
+    if (same && (!session || (session->stop.sequence == pane->stop_sequence &&
+                              session->graph_generation == pane->generation))) {
         return;
     }
     if (!same) {
         pane->cell = 0;
         pane->axis_x = -1; /* axes and cursor anew */
         pane->message[0] = '\0';
-        if (pane->name == NULL) { /* a slice was meant for another node */
+        if (!pane->name) { /* a slice was meant for another node */
             pane->slot = 0;
             pane->slice.count = 0;
         }
     }
     pane->session = session;
     pane->node = node;
-    pane->stop_sequence = session != NULL ? session->stop.sequence : 0;
-    pane->generation = session != NULL ? session->graph_generation : 0;
+    pane->stop_sequence = session ? session->stop.sequence : 0;
+    pane->generation = session ? session->graph_generation : 0;
     pane->has_view = false;
     pane->why[0] = '\0';
     memset(pane->figures, 0, sizeof(pane->figures));
@@ -304,9 +304,9 @@ static void on_figures(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
     struct tensor_request *request = ctx;
     struct tensor_pane *pane = request->pane;
 
-    if (pane != NULL && request->serial == pane->serial) {
+    if (pane && request->serial == pane->serial) {
         struct tensor_figures *figures = &pane->figures[request->iter];
-        if (err == NULL) {
+        if (!err) {
             figures->state = TENSOR_HERE;
             figures->dtype = dtype;
             figures->shape = *shape;
@@ -329,7 +329,7 @@ static void ask_figures(struct tensor_pane *pane, enum gd_iter iter)
     struct gd_err err = {.code = GD_OK};
     struct tensor_request *request = add_request(pane, REQUEST_FIGURES, iter);
 
-    if (request == NULL) {
+    if (!request) {
         return;
     }
     pane->figures[iter].state = TENSOR_ASKED;
@@ -389,11 +389,11 @@ static struct tensor_page *new_page(struct tensor_pane *pane)
         if (page->state == TENSOR_NONE) {
             return page;
         }
-        if (page->state != TENSOR_ASKED && (oldest == NULL || page->used < oldest->used)) {
+        if (page->state != TENSOR_ASKED && (!oldest || page->used < oldest->used)) {
             oldest = page;
         }
     }
-    if (oldest != NULL) {
+    if (oldest) {
         drop_page(oldest);
     }
     return oldest;
@@ -419,11 +419,11 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     struct gd_tensor *copy = NULL;
 
     (void)step;
-    if (pane == NULL || request->serial != pane->serial) {
+    if (!pane || request->serial != pane->serial) {
         end_request(request);
         return;
     }
-    if (err == NULL && copy_of(tensor, &copy, &failed) != GD_OK) {
+    if (!err && copy_of(tensor, &copy, &failed) != GD_OK) {
         err = &failed;
     }
     enum request_kind kind = request->kind;
@@ -431,11 +431,11 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     struct tensor_page *page = kind == REQUEST_PAGE ? find_page(pane, iter, request->at) : NULL;
     end_request(request);
     if (kind == REQUEST_PART) {
-        tensor_search_part(pane, iter, copy, err != NULL ? err->text : NULL);
-    } else if (page != NULL) {
+        tensor_search_part(pane, iter, copy, err ? err->text : NULL);
+    } else if (page) {
         page->tensor = gd_tensor_ref(copy);
-        page->state = err == NULL ? TENSOR_HERE : TENSOR_FAILED;
-        snprintf(page->why, sizeof(page->why), "%.199s", err != NULL ? err->text : "");
+        page->state = !err ? TENSOR_HERE : TENSOR_FAILED;
+        snprintf(page->why, sizeof(page->why), "%.199s", err ? err->text : "");
     }
     gd_tensor_unref(copy);
     tui_changed(pane->tui);
@@ -456,7 +456,7 @@ void tensor_ask_part(struct tensor_pane *pane, enum gd_iter iter, const struct g
 {
     struct tensor_request *request = add_request(pane, REQUEST_PART, iter);
 
-    if (request == NULL) {
+    if (!request) {
         tensor_search_stop(pane, "out of memory");
         return;
     }
@@ -468,9 +468,9 @@ static void ask_page(struct tensor_pane *pane, enum gd_iter iter, const int64_t 
     int64_t n[GD_MAX_RANK];
     struct gd_slice slice;
     struct tensor_page *page = new_page(pane);
-    struct tensor_request *request = page != NULL ? add_request(pane, REQUEST_PAGE, iter) : NULL;
+    struct tensor_request *request = page ? add_request(pane, REQUEST_PAGE, iter) : NULL;
 
-    if (request == NULL) {
+    if (!request) {
         return;
     }
     for (int i = 0; i < pane->shape.rank; i++) {
@@ -500,7 +500,7 @@ void tensor_want(struct tensor_pane *pane, const int64_t *index)
     for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
         bool lacks = tensor_needs(pane, (enum gd_iter)iter) &&
                      pane->figures[iter].state == TENSOR_HERE &&
-                     find_page(pane, (enum gd_iter)iter, at) == NULL;
+                     !find_page(pane, (enum gd_iter)iter, at);
         if (lacks && pane->page_requests < MAX_REQUESTS) {
             ask_page(pane, (enum gd_iter)iter, at);
         }
@@ -516,9 +516,9 @@ static const unsigned char *element(struct tensor_pane *pane, enum gd_iter iter,
 
     page_of(pane, index, at);
     struct tensor_page *page = find_page(pane, iter, at);
-    cell->state = page != NULL ? page->state : TENSOR_NONE;
-    if (page == NULL || page->state != TENSOR_HERE) {
-        cell->why = page != NULL ? page->why : "";
+    cell->state = page ? page->state : TENSOR_NONE;
+    if (!page || page->state != TENSOR_HERE) {
+        cell->why = page ? page->why : "";
         return NULL;
     }
     page->used = ++pane->clock;
@@ -543,10 +543,10 @@ struct tensor_cell tensor_cell_at(struct tensor_pane *pane, const int64_t *index
     enum gd_iter first = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
 
     cell.p = element(pane, first, index, &cell);
-    if (cell.p != NULL && pane->which == TENSOR_DIFFERENCE) {
+    if (cell.p && pane->which == TENSOR_DIFFERENCE) {
         enum gd_dtype dtype = cell.dtype;
         cell.less = element(pane, GD_PREVIOUS, index, &cell);
-        if (cell.less != NULL && cell.dtype != dtype) {
+        if (cell.less && cell.dtype != dtype) {
             cell.state = TENSOR_FAILED;
             cell.why = "the value of the step before has another type";
         }

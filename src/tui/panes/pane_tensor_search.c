@@ -52,7 +52,7 @@ static bool take_range(const char *text, struct tensor_condition *ret)
     const char *dots = strstr(text, "..");
     char low[64];
 
-    if (dots == NULL || dots == text || (size_t)(dots - text) >= sizeof(low)) {
+    if (!dots || dots == text || (size_t)(dots - text) >= sizeof(low)) {
         return false;
     }
     memcpy(low, text, (size_t)(dots - text));
@@ -308,7 +308,7 @@ static int64_t match_in_part(const struct tensor_pane *pane, int64_t first)
 
     for (int64_t i = first; i >= 0 && i < search->count; i += search->back ? -1 : 1) {
         cell.p = shown->data + (size_t)i * size;
-        cell.less = less != NULL ? less->data + (size_t)i * size : NULL;
+        cell.less = less ? less->data + (size_t)i * size : NULL;
         if (tensor_matches(&pane->condition, &cell)) {
             return i;
         }
@@ -384,13 +384,13 @@ void tensor_search_part(struct tensor_pane *pane, enum gd_iter iter, struct gd_t
     if (!search->running) {
         return;
     }
-    if (tensor == NULL) {
-        tensor_search_stop(pane, why != NULL ? why : "no value came");
+    if (!tensor) {
+        tensor_search_stop(pane, why ? why : "no value came");
         return;
     }
     search->part[iter] = gd_tensor_ref(tensor);
     for (int i = 0; i < 2; i++) {
-        if (tensor_needs(pane, (enum gd_iter)i) && search->part[i] == NULL) {
+        if (tensor_needs(pane, (enum gd_iter)i) && !search->part[i]) {
             return;
         }
     }

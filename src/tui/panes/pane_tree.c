@@ -94,10 +94,10 @@ void tui_tree_show(struct tui *tui, gd_node_id node)
 {
     struct tree_pane *pane = pane_of(tui);
 
-    if (node == GD_NO_NODE || pane->session == NULL) {
+    if (node == GD_NO_NODE || !pane->session) {
         return;
     }
-    if (pane->filter.in != NULL && !tui_found_node(pane->filter.in, node)) {
+    if (pane->filter.in && !tui_found_node(pane->filter.in, node)) {
         tree_find_clear_filter(tui);
     }
     tree_go_to_node(pane, node);
@@ -110,10 +110,10 @@ static void take_graph(struct tui *tui, struct gd_session *session)
     bool same = session == pane->session;
     bool had = same && tui_cursor_row(tui, &row);
 
-    tui_tree_set_graph(pane->tree, session != NULL ? session->graph : NULL, same, NULL);
+    tui_tree_set_graph(pane->tree, session ? session->graph : NULL, same, NULL);
     tree_find_again(pane);
     pane->session = session;
-    pane->generation = session != NULL ? session->graph_generation : 0;
+    pane->generation = session ? session->graph_generation : 0;
     pane->any = tui_tree_first(pane->tree, &pane->cursor);
     pane->top = pane->cursor;
     if (had && pane->any) {
@@ -130,13 +130,12 @@ void tui_tree_update(struct tui *tui)
     struct tree_pane *pane = pane_of(tui);
     struct gd_session *session = tui->debugger->current;
 
-    if (session != pane->session ||
-        (session != NULL && session->graph_generation != pane->generation)) {
+    if (session != pane->session || (session && session->graph_generation != pane->generation)) {
         take_graph(tui, session);
     }
     tree_find_apply(tui);
     tree_hits_update(&pane->hits, session);
-    if (session == NULL || session->state == GD_RUNNING) {
+    if (!session || session->state == GD_RUNNING) {
         return;
     }
     if (session->stop.sequence != pane->stop_sequence) {
@@ -291,9 +290,9 @@ static void keep_in_view(struct tree_pane *pane)
 
 static void draw_empty(struct tui *tui, const struct draw_rect *rect)
 {
-    const char *text = tui->debugger->current == NULL ? "no trainer is connected"
-                       : tui->tree.filter.in != NULL  ? "no node is like that: Esc shows all"
-                                                      : "no graph yet";
+    const char *text = !tui->debugger->current ? "no trainer is connected"
+                       : tui->tree.filter.in   ? "no node is like that: Esc shows all"
+                                               : "no graph yet";
     tui_draw_folded(tui, rect, 0, DRAW_DIM, text);
 }
 
@@ -335,7 +334,7 @@ static void tree_title(struct tui *tui, char *out, size_t size)
     struct gd_graph_counts counts;
     struct gd_session *session = pane_of(tui)->session;
 
-    if (session == NULL) {
+    if (!session) {
         snprintf(out, size, "graph");
         return;
     }
@@ -349,7 +348,7 @@ static bool tree_word(struct tui *tui, char which, struct gd_buf *out)
     struct gd_session *session = pane_of(tui)->session;
     gd_node_id node = tui_cursor_node(tui);
 
-    if (node == GD_NO_NODE || session == NULL || (which != 'n' && which != 't' && which != 'b')) {
+    if (node == GD_NO_NODE || !session || (which != 'n' && which != 't' && which != 'b')) {
         return false;
     }
     if (which != 'b') {
@@ -357,7 +356,7 @@ static bool tree_word(struct tui *tui, char which, struct gd_buf *out)
         return true;
     }
     const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
-    if (at != NULL) {
+    if (at) {
         gd_buf_printf(out, "%d", at->number);
     }
     return at != NULL;

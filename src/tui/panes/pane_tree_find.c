@@ -26,7 +26,7 @@ static void line_clear(struct tree_line *line)
 
 static const struct gd_graph *graph_of(const struct tree_pane *pane)
 {
-    return pane->session != NULL ? pane->session->graph : NULL;
+    return pane->session ? pane->session->graph : NULL;
 }
 
 /* A filter that is typed takes the cursor to what it finds: from where it began, not from what the
@@ -34,9 +34,9 @@ static const struct gd_graph *graph_of(const struct tree_pane *pane)
 static bool go_to_found(struct tree_pane *pane, const struct tui_tree_row *row)
 {
     const struct tui_found *found = pane->filter.in;
-    const struct tui_tree_row *from = pane->from.label != NULL ? &pane->from : row;
+    const struct tui_tree_row *from = pane->from.label ? &pane->from : row;
 
-    if (found == NULL || !pane->filter.typing) {
+    if (!found || !pane->filter.typing) {
         return false;
     }
     if (!row->is_scope && tui_found_node(found, row->node)) {
@@ -60,7 +60,7 @@ static void go_back_to(struct tree_pane *pane, bool had, const struct tui_tree_r
     if (had && (go_to_found(pane, row) || tree_go_to_row(pane, row))) {
         return;
     }
-    if (pane->filter.in != NULL) {
+    if (pane->filter.in) {
         tree_go_to_node(pane, tui_found_next(pane->filter.in, 0, GD_NO_NODE));
     }
 }
@@ -72,7 +72,7 @@ static void show_filtered(struct tui *tui, struct tui_found *found)
     struct tui_tree_row row;
     bool had = tui_cursor_row(tui, &row);
 
-    if (!had && pane->from.label != NULL) {
+    if (!had && pane->from.label) {
         row = pane->from;
         had = true;
     }
@@ -98,7 +98,7 @@ static void apply_filter(struct tui *tui)
     drop_next(line);
     line->stale = false;
     line->why[0] = '\0';
-    if (graph_of(pane) == NULL) {
+    if (!graph_of(pane)) {
         return;
     }
     if (line->text[strspn(line->text, " ")] == '\0') {
@@ -115,7 +115,7 @@ static struct tui_found *work_on(struct tui *tui, struct tree_line *line)
     struct tui_found *found = line->next;
     double end = ev_time() + WORK_SECONDS;
 
-    while (found != NULL && tui_found_work(found)) {
+    while (found && tui_found_work(found)) {
         if (ev_time() >= end) {
             tui_changed(tui); /* the rest with the next pictures */
             return NULL;
@@ -129,7 +129,7 @@ static void work_on_filter(struct tui *tui)
 {
     struct tui_found *found = work_on(tui, &tui->tree.filter);
 
-    if (found != NULL) {
+    if (found) {
         show_filtered(tui, found);
     }
 }
@@ -138,10 +138,10 @@ static void work_on_filter(struct tui *tui)
 static void search_from(struct tree_pane *pane, const struct tui_tree_row *row, bool itself,
                         bool back)
 {
-    const struct tui_found *in = pane->search.in != NULL ? pane->search.in : pane->filter.in;
+    const struct tui_found *in = pane->search.in ? pane->search.in : pane->filter.in;
     gd_node_id node = row->is_scope ? GD_NO_NODE : row->node;
 
-    if (in == NULL || (itself && node != GD_NO_NODE && tui_found_node(in, node))) {
+    if (!in || (itself && node != GD_NO_NODE && tui_found_node(in, node))) {
         tree_go_to_row(pane, row);
         return;
     }
@@ -159,7 +159,7 @@ static void apply_search(struct tree_pane *pane)
     line->why[0] = '\0';
     tui_found_free(line->in);
     line->in = NULL;
-    if (graph_of(pane) == NULL || line->text[strspn(line->text, " ")] == '\0') {
+    if (!graph_of(pane) || line->text[strspn(line->text, " ")] == '\0') {
         return;
     }
     line->goes = line->typing;
@@ -174,7 +174,7 @@ static void work_on_search(struct tui *tui)
     struct tree_pane *pane = &tui->tree;
     struct tui_found *found = work_on(tui, &pane->search);
 
-    if (found == NULL) {
+    if (!found) {
         return;
     }
     pane->search.in = found;
@@ -275,7 +275,7 @@ bool tree_find_key(struct tui *tui, int key)
     struct tree_pane *pane = &tui->tree;
     struct tree_line *line = typed_line(pane);
 
-    if (line == NULL) {
+    if (!line) {
         return false;
     }
     switch (key) {
@@ -320,7 +320,7 @@ void tree_find_request(struct tui *tui, enum tui_request request)
     case TUI_FILTER: start(tui, &pane->filter); break;
     case TUI_NEXT_MATCH:
     case TUI_PREVIOUS_MATCH:
-        if (tui_cursor_row(tui, &row) && (pane->search.in != NULL || pane->filter.in != NULL)) {
+        if (tui_cursor_row(tui, &row) && (pane->search.in || pane->filter.in)) {
             search_from(pane, &row, false, request == TUI_PREVIOUS_MATCH);
         }
         break;
@@ -348,15 +348,15 @@ void tree_find_draw(struct tui *tui, int row, int col, int cols, bool focused)
 {
     struct tree_pane *pane = &tui->tree;
     const struct tree_line *typed = typed_line(pane);
-    const struct tree_line *line = typed != NULL ? typed : &pane->filter;
+    const struct tree_line *line = typed ? typed : &pane->filter;
     enum draw_style style = line->why[0] != '\0' ? DRAW_ERROR : DRAW_DIM;
     char result[112] = "";
 
     if (line->why[0] != '\0') {
         snprintf(result, sizeof(result), "%s", line->why);
-    } else if (line->next != NULL) {
+    } else if (line->next) {
         snprintf(result, sizeof(result), "looking ...");
-    } else if (line->in != NULL) {
+    } else if (line->in) {
         uint32_t count = tui_found_count(line->in);
         snprintf(result, sizeof(result), "%u %s", count, count == 1 ? "node" : "nodes");
     } else if (line->text[0] == '\0') {
@@ -370,7 +370,7 @@ void tree_find_draw(struct tui *tui, int row, int col, int cols, bool focused)
     if (wide > 0) {
         draw_text(tui->draw, row, col + cols - wide, wide, style, result);
     }
-    if (typed != NULL && focused) {
+    if (typed && focused) {
         draw_cursor(tui->draw, row, col + (used < cols ? used : cols - 1));
     }
 }

@@ -46,7 +46,7 @@ static void hit_text(const struct tree_hit *hit, char *out, size_t size)
     size_t used = 0;
 
     out[0] = '\0';
-    for (int i = 0; hit != NULL && i < TREE_HIT_WORDS && hit->word[i] != NULL && used < size; i++) {
+    for (int i = 0; hit && i < TREE_HIT_WORDS && hit->word[i] && used < size; i++) {
         used += (size_t)snprintf(out + used, size - used, "%s%s%s", i > 0 ? "," : "[", hit->word[i],
                                  hit->unclear[i] ? "?" : "");
     }
@@ -61,14 +61,14 @@ static const char *kind_letter(enum gd_node_kind kind)
         [GD_NODE_WEIGHT] = "W",    [GD_NODE_GRADIENT] = "G", [GD_NODE_ACTIVATION] = "A",
         [GD_NODE_PARAMETER] = "P", [GD_NODE_CONSTANT] = "C",
     };
-    return (unsigned)kind < GD_NODE_KIND_COUNT && letters[kind] != NULL ? letters[kind] : " ";
+    return (unsigned)kind < GD_NODE_KIND_COUNT && letters[kind] ? letters[kind] : " ";
 }
 
 static void draw_watch(struct tui *tui, const struct tui_tree_row *row, int y, int x)
 {
     struct gd_session *session = tui->tree.session;
 
-    if (tui->debugger->watchpoints == NULL) {
+    if (!tui->debugger->watchpoints) {
         return;
     }
     switch (row->is_scope ? gd_watch_scope_state(session, row->scope)
@@ -91,8 +91,7 @@ static void draw_marks(struct tui *tui, const struct tui_tree_row *row, int y, i
     if (is_here(tui, row)) {
         draw_text(tui->draw, y, x, 1, DRAW_MARK, ">");
     }
-    if (!row->is_scope &&
-        gd_debugger_breakpoint_at(tui->debugger, tui->tree.session, row->node) != NULL) {
+    if (!row->is_scope && gd_debugger_breakpoint_at(tui->debugger, tui->tree.session, row->node)) {
         draw_text(tui->draw, y, x + 1, 1, DRAW_ERROR, "*");
     }
     draw_watch(tui, row, y, x + 2);
@@ -176,12 +175,12 @@ static bool is_missing(const struct gd_session *session, gd_node_id node,
     const struct gd_catalog *catalog = gd_catalog_of(session);
     int64_t step = session->stop.step;
 
-    if (catalog == NULL || !has_values(catalog)) {
+    if (!catalog || !has_values(catalog)) {
         return false;
     }
     for (uint32_t slot = 0; slot < info->output_count && slot < MAX_SLOTS; slot++) {
-        if (gd_catalog_find(catalog, node, slot, step) != NULL ||
-            gd_catalog_find_given(catalog, session->graph, node, slot, step) != NULL) {
+        if (gd_catalog_find(catalog, node, slot, step) ||
+            gd_catalog_find_given(catalog, session->graph, node, slot, step)) {
             return false;
         }
     }
@@ -206,7 +205,7 @@ static void draw_node(struct tui *tui, const struct tui_tree_row *row, int y, in
     char hits[64];
 
     if (style == DRAW_PLAIN) {
-        bool found = pane->search.in != NULL && tui_found_node(pane->search.in, row->node);
+        bool found = pane->search.in && tui_found_node(pane->search.in, row->node);
         style = is_here(tui, row) ? DRAW_MARK : found ? DRAW_MATCH : style;
     }
     hit_text(tree_hits_of_node(&pane->hits, row->node), hits, sizeof(hits));

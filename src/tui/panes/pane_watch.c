@@ -53,7 +53,7 @@ static bool notes_fit(const struct watch_pane *pane, const struct gd_debugger *d
 {
     size_t i = 0;
 
-    for (const struct gd_watchpoint *w = debugger->watchpoints; w != NULL; w = w->next, i++) {
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w; w = w->next, i++) {
         if (i >= pane->count || pane->note[i].number != w->number) {
             return false;
         }
@@ -75,17 +75,17 @@ static void notes_anew(struct watch_pane *pane, const struct gd_debugger *debugg
 {
     size_t count = 0, i = 0;
 
-    for (const struct gd_watchpoint *w = debugger->watchpoints; w != NULL; w = w->next) {
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w; w = w->next) {
         count++;
     }
     struct watch_note *note = calloc(count + 1, sizeof(*note));
-    if (note == NULL) {
+    if (!note) {
         pane->count = 0;
         return;
     }
-    for (const struct gd_watchpoint *w = debugger->watchpoints; w != NULL; w = w->next, i++) {
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w; w = w->next, i++) {
         const struct watch_note *old = old_note(pane, w->number);
-        note[i] = old != NULL ? *old : (struct watch_note){.number = w->number};
+        note[i] = old ? *old : (struct watch_note){.number = w->number};
     }
     free(pane->note);
     pane->note = note;
@@ -100,7 +100,7 @@ static void sync_rows(struct tui *tui)
     if (!notes_fit(pane, tui->debugger)) {
         notes_anew(pane, tui->debugger);
     }
-    while (gd_exclude_at(tui->debugger, excluded) != NULL) {
+    while (gd_exclude_at(tui->debugger, excluded)) {
         excluded++;
     }
     pane->list.count = pane->count + excluded;
@@ -128,7 +128,7 @@ static void on_costs(void *ctx, const struct gd_watch_total *total)
     struct tui *tui = request->tui;
 
     free(request);
-    if (tui == NULL) {
+    if (!tui) {
         return;
     }
     struct watch_pane *pane = state(tui);
@@ -137,7 +137,7 @@ static void on_costs(void *ctx, const struct gd_watch_total *total)
     pane->total_ns = total->compute_ns;
     for (size_t i = 0; i < pane->count; i++) {
         const struct gd_watchpoint *watch = gd_watchpoint_at(tui->debugger, pane->note[i].number);
-        if (watch != NULL && watch->cost_ns != pane->note[i].cost_ns) {
+        if (watch && watch->cost_ns != pane->note[i].cost_ns) {
             pane->note[i].cost_ns = watch->cost_ns;
             differs = true;
         }
@@ -160,7 +160,7 @@ static bool wants_costs(struct tui *tui)
     const struct watch_pane *pane = state(tui);
     const struct gd_session *session = tui->debugger->current;
 
-    return !tui->executing && pane->awaited == NULL && pane->count > 0 && session != NULL &&
+    return !tui->executing && !pane->awaited && pane->count > 0 && session &&
            session->state == GD_STOPPED &&
            (pane->asked_session != session->number || pane->asked_stop != session->stop.sequence);
 }
@@ -182,7 +182,7 @@ static void ask_costs(struct tui *tui)
         return;
     }
     struct costs_request *request = calloc(1, sizeof(*request));
-    if (request == NULL) {
+    if (!request) {
         return;
     }
     request->tui = tui;
@@ -210,7 +210,7 @@ static size_t nodes_of(struct tui *tui, const struct gd_watchpoint *watch, struc
     struct gd_session *session = tui->debugger->current;
     gd_node_id *nodes = NULL;
 
-    if (session == NULL || watch->selector == NULL) {
+    if (!session || !watch->selector) {
         return 0;
     }
     if (note->session != session->number || note->generation != session->graph_generation + 1 ||
@@ -306,7 +306,7 @@ static void draw_figures(struct tui *tui, const struct gd_watchpoint *watch,
     if (c->nodes) {
         count_text(nodes_of(tui, watch, note), text, sizeof(text));
     }
-    put_figure(tui, c->nodes, row, &col, style, watch->selector != NULL ? text : "-");
+    put_figure(tui, c->nodes, row, &col, style, watch->selector ? text : "-");
     count_text(watch->unclear, text, sizeof(text));
     put_figure(tui, c->unclear, row, &col, style, text);
     share_text(state(tui), note, text, sizeof(text));
@@ -361,9 +361,9 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     if (selected) {
         draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
     }
-    if (watch != NULL) {
+    if (watch) {
         draw_watch(tui, watch, &state(tui)->note[index], row, col, cols, selected);
-    } else if (where != NULL) {
+    } else if (where) {
         snprintf(text, sizeof(text), " excluded: %s", where);
         draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_DIM, text);
     }
@@ -375,13 +375,13 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
     const struct gd_watchpoint *watch = watch_of_row(tui, index);
     const char *where = excluded_of_row(tui, index);
 
-    if (watch != NULL) {
+    if (watch) {
         gd_buf_printf(out, "%d %s ", watch->number, action_word(watch));
         gd_watchpoint_text(watch, out);
-        if (watch->condition != NULL) {
+        if (watch->condition) {
             gd_buf_printf(out, " %s", watch->condition->id);
         }
-    } else if (where != NULL) {
+    } else if (where) {
         gd_buf_printf(out, "excluded %s", where);
     }
 }
@@ -414,7 +414,7 @@ static void add_detail(struct tui *tui, const struct gd_watchpoint *watch, struc
 
     gd_watchpoint_text(watch, out);
     gd_buf_printf(out, "\n%s%s", watch->enabled ? "" : "off, ", action_word(watch));
-    if (watch->selector != NULL) {
+    if (watch->selector) {
         size_t nodes = nodes_of(tui, watch, note);
         gd_buf_printf(out, ", %zu node%s", nodes, nodes == 1 ? "" : "s");
     }
@@ -466,7 +466,7 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
     const struct gd_watchpoint *watch = watch_of_row(tui, pane->list.cursor);
     if (foot.rows > 0) {
         struct gd_buf text = GD_BUF_INIT(16384);
-        if (watch != NULL) {
+        if (watch) {
             add_detail(tui, watch, &pane->note[pane->list.cursor], &text);
         } else {
             gd_buf_puts(&text, "NaN and infinite values are normal there. C-x s, then d: watch it "
@@ -482,7 +482,7 @@ static void title(struct tui *tui, char *out, size_t size)
     const struct watch_pane *pane = state(tui);
     size_t off = 0;
 
-    for (const struct gd_watchpoint *w = tui->debugger->watchpoints; w != NULL; w = w->next) {
+    for (const struct gd_watchpoint *w = tui->debugger->watchpoints; w; w = w->next) {
         off += w->enabled ? 0 : 1;
     }
     if (off > 0) {
@@ -525,17 +525,17 @@ static void request(struct tui *tui, enum tui_request request)
     switch (request) {
     case TUI_NEW: form(tui, 0); break;
     case TUI_EDIT:
-        if (watch != NULL) {
+        if (watch) {
             form(tui, watch->number);
         }
         break;
     case TUI_MARK:
-        if (watch != NULL) {
+        if (watch) {
             switch_it(tui, watch);
         }
         break;
     case TUI_OPEN:
-        if (watch != NULL) {
+        if (watch) {
             tui_hits_show(tui, watch->number);
             tui_set_layout(tui, LAYOUT_WATCH);
             tui_focus(tui, TUI_HITS);
@@ -554,7 +554,7 @@ static bool key(struct tui *tui, int key)
     if (tui_list_key(&pane->list, &list_ops, tui, key)) {
         return true;
     }
-    if (key != 'd' || !tui->single_key || where == NULL) {
+    if (key != 'd' || !tui->single_key || !where) {
         return false;
     }
     if (!tui->executing) {
@@ -578,7 +578,7 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
     if (which != 'w') {
         return tui_common_word(tui, which, out);
     }
-    if (watch != NULL) {
+    if (watch) {
         gd_buf_printf(out, "%d", watch->number);
     }
     return watch != NULL;
@@ -590,7 +590,7 @@ static void *create(struct tui *tui)
 {
     struct watch_pane *pane = calloc(1, sizeof(*pane));
 
-    if (pane != NULL) {
+    if (pane) {
         ev_timer_init(&pane->again, on_again, COSTS_SECONDS, 0.);
         pane->again.data = tui;
     }
@@ -602,7 +602,7 @@ static void destroy(struct tui *tui, void *of)
     struct watch_pane *pane = of;
 
     ev_timer_stop(tui->loop, &pane->again);
-    if (pane->awaited != NULL) {
+    if (pane->awaited) {
         pane->awaited->tui = NULL;
     }
     free(pane->note);

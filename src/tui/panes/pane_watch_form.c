@@ -50,24 +50,24 @@ static bool is_offered(const struct watch_form *form, const struct gd_condition 
 {
     struct gd_session *session = form->tui->debugger->current;
 
-    return session == NULL || session->target == NULL || gd_watch_can(session, condition);
+    return !session || !session->target || gd_watch_can(session, condition);
 }
 
 static int make_choices(struct watch_form *form)
 {
     size_t count = 0;
 
-    while (gd_condition_at(count) != NULL) {
+    while (gd_condition_at(count)) {
         count++;
     }
     form->name = calloc(count + 1, sizeof(*form->name));
     form->choice = calloc(count + 2, sizeof(*form->choice));
     form->kind = calloc(count + 1, sizeof(struct gd_condition *));
-    if (form->name == NULL || form->choice == NULL || form->kind == NULL) {
+    if (!form->name || !form->choice || !form->kind) {
         return GD_ENOMEM;
     }
     count = 0;
-    for (size_t i = 0; gd_condition_at(i) != NULL; i++) {
+    for (size_t i = 0; gd_condition_at(i); i++) {
         const struct gd_condition *condition = gd_condition_at(i);
         if (!is_offered(form, condition)) {
             continue;
@@ -94,7 +94,7 @@ static void note_current(struct watch_form *form)
     }
     const char *name = gd_graph_name(session->graph, node);
     bool plain = name[0] != '/' && name[strcspn(name, " \t,|*?[]:\"'")] == '\0';
-    if (strlen(name) + 3 < sizeof(form->current) && strchr(name, '"') == NULL) {
+    if (strlen(name) + 3 < sizeof(form->current) && !strchr(name, '"')) {
         snprintf(form->current, sizeof(form->current), plain ? "%s" : "\"%s\"", name);
     }
 }
@@ -114,7 +114,7 @@ static void offer(struct watch_form *form, size_t *count, const char *text)
 
 static bool is_scalar(const struct watch_form *form)
 {
-    return form->condition != NULL && form->condition->target == GD_COND_SCALAR;
+    return form->condition && form->condition->target == GD_COND_SCALAR;
 }
 
 static void make_offers(struct watch_form *form)
@@ -124,7 +124,7 @@ static void make_offers(struct watch_form *form)
     size_t count = 0;
 
     offer(form, &count, form->default_where);
-    for (int i = 0; is_scalar(form) && session != NULL && i < session->scalar_count; i++) {
+    for (int i = 0; is_scalar(form) && session && i < session->scalar_count; i++) {
         offer(form, &count, session->scalar[i].name);
     }
     offer(form, &count, form->current);
@@ -164,7 +164,7 @@ static void add_condition(struct watch_form *form, struct tui_form *to)
     for (size_t i = 0; i < form->choice_count; i++) {
         text = form->kind[i] == condition ? form->choice[i] : text;
     }
-    if (condition != NULL) {
+    if (condition) {
         snprintf(help, HELP_SIZE, "%s%s%s", condition->fires,
                  condition->ascend_only ? "; on Ascend alone" : "",
                  condition->initial_only ? "; before the first step alone" : "");
@@ -201,7 +201,7 @@ static void param_text(const struct gd_watchpoint *watch, const struct gd_condit
                        char *text, size_t size)
 {
     text[0] = '\0';
-    for (size_t i = 0; watch != NULL && i < watch->value_count; i++) {
+    for (size_t i = 0; watch && i < watch->value_count; i++) {
         const struct gd_condition_value *value = &watch->values[i];
         if (strcmp(value->name, param->name) != 0) {
             continue;
@@ -227,10 +227,10 @@ static void add_params(struct watch_form *form, struct tui_form *to,
 
     form->params = tui_form_count(to);
     memset(form->param, 0, sizeof(form->param));
-    if (condition == NULL) {
+    if (!condition) {
         snprintf(help_of_next(form, to), HELP_SIZE, "statistics and metrics: max > 1e4 || nan > 0");
         add(form, to, "expression", NULL, false,
-            watch != NULL && watch->expr != NULL ? gd_expr_text(watch->expr) : "");
+            watch && watch->expr ? gd_expr_text(watch->expr) : "");
         return;
     }
     size_t count = 0;
@@ -285,13 +285,13 @@ static void build(struct watch_form *form, struct tui_form *to, const struct kep
 static const char *text_of(struct tui_form *of, size_t index)
 {
     const struct form_field *field = tui_form_field(of, index);
-    return field != NULL ? field->text : "";
+    return field ? field->text : "";
 }
 
 static void set_default_where(struct watch_form *form)
 {
     snprintf(form->default_where, sizeof(form->default_where), "%s",
-             form->condition != NULL ? gd_condition_selector(form->condition) : "");
+             form->condition ? gd_condition_selector(form->condition) : "");
 }
 
 static void build_first(struct watch_form *form, struct tui_form *to)
@@ -300,11 +300,10 @@ static void build_first(struct watch_form *form, struct tui_form *to)
         form->number != 0 ? gd_watchpoint_at(form->tui->debugger, form->number) : NULL;
     struct kept kept = {.when = "auto", .action = "watch"};
 
-    form->condition = watch != NULL ? watch->condition : form->kind[0];
+    form->condition = watch ? watch->condition : form->kind[0];
     set_default_where(form);
-    snprintf(kept.where, sizeof(kept.where), "%s",
-             watch != NULL ? watch->where : form->default_where);
-    if (watch != NULL && watch->guard != NULL) {
+    snprintf(kept.where, sizeof(kept.where), "%s", watch ? watch->where : form->default_where);
+    if (watch && watch->guard) {
         snprintf(kept.guard, sizeof(kept.guard), "%s", gd_expr_text(watch->guard));
     }
     build(form, to, &kept, watch);
@@ -393,7 +392,7 @@ static size_t field_named(const struct given *given, const char *message, size_t
 
     for (size_t i = 0; i < given->count; i++) {
         size_t len = strlen(given->value[i].name);
-        if (len > best && strstr(message, given->value[i].name) != NULL) {
+        if (len > best && strstr(message, given->value[i].name)) {
             best = len;
             otherwise = given->field[i];
         }
@@ -407,7 +406,7 @@ static int take_params(const struct watch_form *form, struct tui_form *of, struc
     struct gd_condition_value meant[GD_MAX_CONDITION_PARAMS];
 
     ret->count = 0;
-    for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i] != NULL; i++) {
+    for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i]; i++) {
         const char *text = trimmed(of, form->params + i);
         if (text[0] == '\0') {
             continue;
@@ -494,7 +493,7 @@ static void put_new(const struct watch_form *form, struct tui_form *of, const st
     if (strcmp(when, "auto") != 0) {
         gd_buf_printf(out, " -%s", when);
     }
-    if (form->condition == NULL) {
+    if (!form->condition) {
         put_expression(of, form->params, out);
     } else {
         gd_buf_printf(out, " %s", form->condition->abbr);
@@ -520,10 +519,10 @@ static int put_edit(const struct watch_form *form, struct tui_form *of, struct g
 
     gd_buf_printf(out, "edit %d", form->number);
     size_t empty = out->len;
-    if (form->condition == NULL && differs(form, of, form->params)) {
+    if (!form->condition && differs(form, of, form->params)) {
         put_expression(of, form->params, out);
     }
-    for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i] != NULL; i++) {
+    for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i]; i++) {
         const char *text = trimmed(of, form->params + i);
         if (differs(form, of, form->params + i)) {
             gd_buf_printf(out, " %s=%s", form->param[i]->name, text[0] != '\0' ? text : "off");
@@ -544,9 +543,8 @@ static int put_edit(const struct watch_form *form, struct tui_form *of, struct g
 static int take_all(const struct watch_form *form, struct tui_form *of, struct given *given,
                     size_t *field, struct gd_err *err)
 {
-    int rc = form->condition == NULL
-                 ? check_expression(of, form->params, "the expression", field, err)
-                 : take_params(form, of, given, field, err);
+    int rc = !form->condition ? check_expression(of, form->params, "the expression", field, err)
+                              : take_params(form, of, given, field, err);
 
     return rc == GD_OK ? check_rest(form, of, field, err) : rc;
 }
@@ -573,7 +571,7 @@ static int command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *f
         put_new(form, of, &given, out);
         return GD_OK;
     }
-    if (gd_watchpoint_at(form->tui->debugger, form->number) == NULL) {
+    if (!gd_watchpoint_at(form->tui->debugger, form->number)) {
         return gd_fail(err, GD_ENOTFOUND, "watchpoint %d is gone: Esc leaves", form->number);
     }
     return put_edit(form, of, out, err);
@@ -597,11 +595,11 @@ int tui_watch_form(struct tui *tui, int number, struct gd_err *err)
         number != 0 ? gd_watchpoint_at(tui->debugger, number) : NULL;
     struct watch_form *form;
 
-    if (number != 0 && watch == NULL) {
+    if (number != 0 && !watch) {
         return gd_fail(err, GD_ENOTFOUND, "there is no watchpoint %d", number);
     }
     form = calloc(1, sizeof(*form));
-    if (form == NULL) {
+    if (!form) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a form");
     }
     form->tui = tui;
@@ -610,7 +608,7 @@ int tui_watch_form(struct tui *tui, int number, struct gd_err *err)
         snprintf(form->title, sizeof(form->title), " a new watchpoint ");
     } else {
         snprintf(form->title, sizeof(form->title), " watchpoint %d: %s ", number,
-                 watch->condition != NULL ? watch->condition->id : "an expression");
+                 watch->condition ? watch->condition->id : "an expression");
     }
     form->ops = (struct form_ops){.title = form->title,
                                   .changed = changed,

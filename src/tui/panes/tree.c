@@ -31,8 +31,7 @@ static const struct opened *opened_at(const struct tui_tree *tree, gd_scope_id s
     if (scope >= tree->scope_limit) {
         return NULL;
     }
-    if (tree->by_scope[scope] == NULL && tree->found != NULL &&
-        tui_found_below(tree->found, scope) > 0) {
+    if (!tree->by_scope[scope] && tree->found && tui_found_below(tree->found, scope) > 0) {
         lay_out(tree, scope, true, NULL);
     }
     return tree->by_scope[scope];
@@ -41,12 +40,12 @@ static const struct opened *opened_at(const struct tui_tree *tree, gd_scope_id s
 static bool is_open(const struct tui_tree *tree, gd_scope_id scope)
 {
     const struct opened *opened = opened_at(tree, scope);
-    return opened != NULL && opened->open;
+    return opened && opened->open;
 }
 
 static void opened_free(struct opened *opened)
 {
-    if (opened != NULL) {
+    if (opened) {
         free(opened->scopes);
         free(opened->nodes);
         free(opened);
@@ -57,7 +56,7 @@ int tui_tree_create(struct tui_tree **ret, struct gd_err *err)
 {
     struct tui_tree *tree = calloc(1, sizeof(*tree));
 
-    if (tree == NULL) {
+    if (!tree) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     *ret = tree;
@@ -66,7 +65,7 @@ int tui_tree_create(struct tui_tree **ret, struct gd_err *err)
 
 static void layout_free(struct opened **by_scope, uint32_t limit)
 {
-    for (uint32_t i = 0; by_scope != NULL && i < limit; i++) {
+    for (uint32_t i = 0; by_scope && i < limit; i++) {
         opened_free(by_scope[i]);
     }
     free(by_scope);
@@ -82,7 +81,7 @@ static void forget_all(struct tui_tree *tree)
 
 void tui_tree_destroy(struct tui_tree *tree)
 {
-    if (tree != NULL) {
+    if (tree) {
         forget_all(tree);
         free(tree);
     }
@@ -102,18 +101,18 @@ static int lists_fill(const struct tui_tree *tree, const struct gd_scope_info *i
     }
     opened->scopes = calloc((size_t)count + 1, sizeof(*opened->scopes));
     opened->nodes = calloc((size_t)info->node_count + 1, sizeof(*opened->nodes));
-    if (opened->scopes == NULL || opened->nodes == NULL) {
+    if (!opened->scopes || !opened->nodes) {
         return GD_ENOMEM;
     }
     for (gd_scope_id s = info->first_child;
          opened->scope_count < count && gd_graph_scope(tree->graph, s, &child); s = child.next) {
-        if (child.total_count > 0 && (tree->found == NULL || tui_found_below(tree->found, s) > 0)) {
+        if (child.total_count > 0 && (!tree->found || tui_found_below(tree->found, s) > 0)) {
             opened->scopes[opened->scope_count++] = s;
         }
     }
     for (gd_node_id n = info->first_node; n != GD_NO_NODE && opened->node_count < info->node_count;
          n = gd_graph_next_in_scope(tree->graph, n)) {
-        if (tree->found == NULL || tui_found_node(tree->found, n)) {
+        if (!tree->found || tui_found_node(tree->found, n)) {
             opened->nodes[opened->node_count++] = n;
         }
     }
@@ -123,7 +122,7 @@ static int lists_fill(const struct tui_tree *tree, const struct gd_scope_info *i
 /* Where `scope` stands among its parent's rows; children are in order of number, mostly. */
 static uint32_t index_in(const struct opened *parent, gd_scope_id scope)
 {
-    for (uint32_t i = 0; parent != NULL && i < parent->scope_count; i++) {
+    for (uint32_t i = 0; parent && i < parent->scope_count; i++) {
         if (parent->scopes[i] == scope) {
             return i;
         }
@@ -140,14 +139,14 @@ static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, st
         return gd_fail(err, GD_ENOTFOUND, "no such scope");
     }
     struct opened *opened = calloc(1, sizeof(*opened));
-    if (opened == NULL || lists_fill(tree, &info, opened) != GD_OK) {
+    if (!opened || lists_fill(tree, &info, opened) != GD_OK) {
         opened_free(opened);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     const struct opened *parent = opened_at(tree, info.parent);
     opened->open = open;
     opened->parent = info.parent;
-    opened->depth = parent != NULL ? parent->depth + 1 : 0;
+    opened->depth = parent ? parent->depth + 1 : 0;
     opened->index = index_in(parent, scope);
     opened_free(tree->by_scope[scope]);
     tree->by_scope[scope] = opened;
@@ -166,7 +165,7 @@ static int grow(struct tui_tree *tree, struct gd_err *err)
     }
     if (limit > tree->scope_limit) {
         struct opened **more = realloc(tree->by_scope, limit * sizeof(struct opened *));
-        if (more == NULL) {
+        if (!more) {
             return gd_fail(err, GD_ENOMEM, "out of memory");
         }
         memset(more + tree->scope_limit, 0, (limit - tree->scope_limit) * sizeof(struct opened *));
@@ -185,7 +184,7 @@ static int lay_out_again(struct tui_tree *tree, gd_scope_id scope, struct gd_err
     }
     for (uint32_t i = 0; rc == GD_OK && i < tree->by_scope[scope]->scope_count; i++) {
         gd_scope_id child = tree->by_scope[scope]->scopes[i];
-        if (child < tree->scope_limit && tree->by_scope[child] != NULL) {
+        if (child < tree->scope_limit && tree->by_scope[child]) {
             rc = lay_out_again(tree, child, err);
         }
     }
@@ -200,11 +199,11 @@ int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool
         forget_all(tree);
     }
     tree->graph = graph;
-    if (graph == NULL) {
+    if (!graph) {
         return GD_OK;
     }
     int rc = grow(tree, err);
-    if (rc == GD_OK && tree->by_scope[0] != NULL) {
+    if (rc == GD_OK && tree->by_scope[0]) {
         return lay_out_again(tree, 0, err);
     }
     return rc == GD_OK ? lay_out(tree, 0, true, err) : rc;
@@ -212,17 +211,17 @@ int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool
 
 int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found, struct gd_err *err)
 {
-    if (tree->unfiltered != NULL) {
+    if (tree->unfiltered) {
         layout_free(tree->by_scope, tree->scope_limit);
         tree->by_scope = tree->unfiltered;
         tree->unfiltered = NULL;
         tree->found = NULL;
     }
-    if (found == NULL || tree->by_scope == NULL) {
+    if (!found || !tree->by_scope) {
         return GD_OK;
     }
     struct opened **layout = calloc((size_t)tree->scope_limit + 1, sizeof(struct opened *));
-    if (layout == NULL) {
+    if (!layout) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     tree->unfiltered = tree->by_scope;
@@ -242,7 +241,7 @@ bool tui_tree_first(const struct tui_tree *tree, struct tui_tree_pos *pos)
 {
     const struct opened *root = opened_at(tree, 0);
 
-    if (tree->graph == NULL || root == NULL || rows_of(root) == 0) {
+    if (!tree->graph || !root || rows_of(root) == 0) {
         return false;
     }
     *pos = (struct tui_tree_pos){0, 0};
@@ -254,7 +253,7 @@ static gd_scope_id open_at(const struct tui_tree *tree, const struct tui_tree_po
 {
     const struct opened *in = opened_at(tree, pos->in);
 
-    if (in == NULL || pos->index >= in->scope_count || !is_open(tree, in->scopes[pos->index]) ||
+    if (!in || pos->index >= in->scope_count || !is_open(tree, in->scopes[pos->index]) ||
         rows_of(tree->by_scope[in->scopes[pos->index]]) == 0) {
         return GD_NO_SCOPE;
     }
@@ -288,8 +287,7 @@ bool tui_tree_next(const struct tui_tree *tree, struct tui_tree_pos *pos)
         return true;
     }
     struct tui_tree_pos at = *pos;
-    for (const struct opened *in = opened_at(tree, at.in); in != NULL;
-         in = opened_at(tree, at.in)) {
+    for (const struct opened *in = opened_at(tree, at.in); in; in = opened_at(tree, at.in)) {
         if (at.index + 1 < rows_of(in)) {
             *pos = (struct tui_tree_pos){at.in, at.index + 1};
             return true;
@@ -306,7 +304,7 @@ bool tui_tree_up(const struct tui_tree *tree, struct tui_tree_pos *pos)
 {
     const struct opened *in = opened_at(tree, pos->in);
 
-    if (in == NULL || pos->in == 0) {
+    if (!in || pos->in == 0) {
         return false;
     }
     *pos = (struct tui_tree_pos){in->parent, in->index};
@@ -317,7 +315,7 @@ void tui_tree_settle(const struct tui_tree *tree, struct tui_tree_pos *pos)
 {
     struct tui_tree_pos at = *pos;
 
-    for (const struct opened *in = opened_at(tree, at.in); in != NULL && at.in != 0;
+    for (const struct opened *in = opened_at(tree, at.in); in && at.in != 0;
          in = opened_at(tree, at.in)) {
         at = (struct tui_tree_pos){in->parent, in->index};
         if (!in->open) {
@@ -341,7 +339,7 @@ bool tui_tree_get(const struct tui_tree *tree, const struct tui_tree_pos *pos,
 {
     const struct opened *in = opened_at(tree, pos->in);
 
-    if (tree->graph == NULL || in == NULL || pos->index >= rows_of(in)) {
+    if (!tree->graph || !in || pos->index >= rows_of(in)) {
         return false;
     }
     *ret = (struct tui_tree_row){.node = GD_NO_NODE, .scope = GD_NO_SCOPE, .depth = in->depth};
@@ -353,15 +351,14 @@ bool tui_tree_get(const struct tui_tree *tree, const struct tui_tree_pos *pos,
         ret->label = "";
         if (gd_graph_scope(tree->graph, ret->scope, &info)) {
             ret->label = info.leaf;
-            ret->count =
-                tree->found != NULL ? tui_found_below(tree->found, ret->scope) : info.total_count;
+            ret->count = tree->found ? tui_found_below(tree->found, ret->scope) : info.total_count;
         }
         return true;
     }
     ret->node = in->nodes[pos->index - in->scope_count];
     const char *name = gd_graph_name(tree->graph, ret->node);
     const char *slash = strrchr(name, '/');
-    ret->label = slash != NULL && slash[1] != '\0' ? slash + 1 : name;
+    ret->label = slash && slash[1] != '\0' ? slash + 1 : name;
     return true;
 }
 
@@ -375,7 +372,7 @@ int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool op
     if (!tui_tree_get(tree, pos, &row) || !row.is_scope) {
         return GD_OK;
     }
-    if (opened_at(tree, row.scope) != NULL) {
+    if (opened_at(tree, row.scope)) {
         tree->by_scope[row.scope]->open = open;
         return GD_OK;
     }
@@ -397,7 +394,7 @@ static int open_path(struct tui_tree *tree, gd_scope_id scope, struct gd_err *er
     if (rc != GD_OK) {
         return rc;
     }
-    if (tree->by_scope[scope] != NULL) {
+    if (tree->by_scope[scope]) {
         tree->by_scope[scope]->open = true;
         return GD_OK;
     }
@@ -409,8 +406,8 @@ int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos 
 {
     struct gd_node_info info;
 
-    if (tree->graph == NULL || !gd_graph_node(tree->graph, node, &info) ||
-        (tree->found != NULL && !tui_found_node(tree->found, node))) {
+    if (!tree->graph || !gd_graph_node(tree->graph, node, &info) ||
+        (tree->found && !tui_found_node(tree->found, node))) {
         return gd_fail(err, GD_ENOTFOUND, "no such node");
     }
     int rc = open_path(tree, info.scope, err);
@@ -418,7 +415,7 @@ int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos 
         return rc;
     }
     const struct opened *in = opened_at(tree, info.scope);
-    for (uint32_t i = 0; in != NULL && i < in->node_count; i++) {
+    for (uint32_t i = 0; in && i < in->node_count; i++) {
         if (in->nodes[i] == node) {
             *ret = (struct tui_tree_pos){info.scope, in->scope_count + i};
             return GD_OK;
@@ -432,8 +429,8 @@ int tui_tree_reveal_scope(struct tui_tree *tree, gd_scope_id scope, struct tui_t
 {
     struct gd_scope_info info;
 
-    if (tree->graph == NULL || scope == 0 || !gd_graph_scope(tree->graph, scope, &info) ||
-        (tree->found != NULL && tui_found_below(tree->found, scope) == 0)) {
+    if (!tree->graph || scope == 0 || !gd_graph_scope(tree->graph, scope, &info) ||
+        (tree->found && tui_found_below(tree->found, scope) == 0)) {
         return gd_fail(err, GD_ENOTFOUND, "no such scope");
     }
     int rc = open_path(tree, info.parent, err);

@@ -29,7 +29,7 @@ static bool table_grow(struct tree_hit_table *table)
                                   .count = table->count};
 
     more.entry = calloc(more.capacity, sizeof(*more.entry));
-    if (more.entry == NULL) {
+    if (!more.entry) {
         return false;
     }
     for (size_t i = 0; i < table->capacity; i++) {
@@ -58,11 +58,11 @@ static struct tree_hit *table_at(struct tree_hit_table *table, uint32_t number)
 
 static void add_word(struct tree_hit *at, const struct gd_hit *hit)
 {
-    const char *word = hit->kind != NULL ? hit->kind->abbr : "expr";
+    const char *word = hit->kind ? hit->kind->abbr : "expr";
     bool unclear = hit->error != 0;
 
     for (int i = 0; i < TREE_HIT_WORDS; i++) {
-        if (at->word[i] == NULL) {
+        if (!at->word[i]) {
             at->word[i] = word;
             at->unclear[i] = unclear;
             return;
@@ -82,7 +82,7 @@ static void add(struct tree_hits *hits, const struct gd_session *session, const 
         return;
     }
     struct tree_hit *at = table_at(&hits->node, hit->node);
-    if (at == NULL) {
+    if (!at) {
         return;
     }
     at->count++;
@@ -90,7 +90,7 @@ static void add(struct tree_hits *hits, const struct gd_session *session, const 
     for (gd_scope_id s = info.scope; s != 0 && gd_graph_scope(session->graph, s, &scope);
          s = scope.parent) {
         struct tree_hit *below = table_at(&hits->scope, s);
-        if (below == NULL) {
+        if (!below) {
             return;
         }
         below->count++;
@@ -110,10 +110,10 @@ static size_t first_of_stop(const struct gd_session *session)
 
 void tree_hits_update(struct tree_hits *hits, struct gd_session *session)
 {
-    uint64_t all = session != NULL ? session->hits_dropped + session->hit_count : 0;
+    uint64_t all = session ? session->hits_dropped + session->hit_count : 0;
     size_t first;
 
-    if (session == NULL) {
+    if (!session) {
         tree_hits_free(hits);
         return;
     }
@@ -148,7 +148,7 @@ void tree_hits_free(struct tree_hits *hits)
 const struct tree_hit *tree_hits_of_node(const struct tree_hits *hits, gd_node_id node)
 {
     const struct tree_hit *at = hits->node.capacity > 0 ? place_of(&hits->node, node + 1) : NULL;
-    return at != NULL && at->key != 0 ? at : NULL;
+    return at && at->key != 0 ? at : NULL;
 }
 
 uint32_t tree_hits_below(const struct tree_hits *hits, gd_scope_id scope)

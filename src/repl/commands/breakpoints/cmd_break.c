@@ -31,15 +31,14 @@ static int parse_range(struct command_call *call, const char *text, struct range
     int64_t first = 0;
     int64_t last = 0;
     const char *dash = strchr(text, '-');
-    char *head =
-        gd_arena_strndup(call->arena, text, dash != NULL ? (size_t)(dash - text) : strlen(text));
+    char *head = gd_arena_strndup(call->arena, text, dash ? (size_t)(dash - text) : strlen(text));
     struct gd_err ignored;
-    if (head == NULL || arg_count(head, 1, INT_MAX, &first, &ignored) != GD_OK ||
-        (dash != NULL && arg_count(dash + 1, 1, INT_MAX, &last, &ignored) != GD_OK)) {
+    if (!head || arg_count(head, 1, INT_MAX, &first, &ignored) != GD_OK ||
+        (dash && arg_count(dash + 1, 1, INT_MAX, &last, &ignored) != GD_OK)) {
         return gd_fail(err, GD_EINVAL, "\"%.40s\" is no breakpoint number: write 2 or 2-5", text);
     }
     ret->first = (int)first;
-    ret->last = dash != NULL ? (int)last : ret->first;
+    ret->last = dash ? (int)last : ret->first;
     return GD_OK;
 }
 
@@ -57,7 +56,7 @@ static int for_watchpoints(struct command_call *call, const struct range *range,
                            void *ctx, bool *any, struct gd_err *err)
 {
     int rc = GD_OK;
-    for (const struct gd_watchpoint *w = call->debugger->watchpoints; rc == GD_OK && w != NULL;) {
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints; rc == GD_OK && w;) {
         const struct gd_watchpoint *next = w->next; /* fn may delete it */
         if (w->number >= range->first && w->number <= range->last) {
             *any = true;
@@ -77,8 +76,7 @@ static int for_numbers(struct command_call *call, int first, number_fn fn, void 
         struct range range;
         int rc = parse_range(call, call->argv[i], &range, err);
         bool any = false;
-        for (const struct gd_breakpoint *b = call->debugger->breakpoints;
-             rc == GD_OK && b != NULL;) {
+        for (const struct gd_breakpoint *b = call->debugger->breakpoints; rc == GD_OK && b;) {
             const struct gd_breakpoint *next = b->next; /* fn may delete it */
             if (b->number >= range.first && b->number <= range.last) {
                 any = true;
@@ -101,7 +99,7 @@ static int for_numbers(struct command_call *call, int first, number_fn fn, void 
 
 static int for_all(struct command_call *call, number_fn fn, void *ctx, struct gd_err *err)
 {
-    for (const struct gd_breakpoint *b = call->debugger->breakpoints; b != NULL;) {
+    for (const struct gd_breakpoint *b = call->debugger->breakpoints; b;) {
         const struct gd_breakpoint *next = b->next;
         int rc = fn(call, b->number, ctx, err);
         if (rc != GD_OK) {
@@ -123,7 +121,7 @@ static size_t covered(struct command_call *call, const struct gd_breakpoint *at,
     size_t count = 0;
     struct gd_session *session = call->debugger->current;
 
-    if (session == NULL || at->selector == NULL ||
+    if (!session || !at->selector ||
         gd_selector_resolve(at->selector, session->graph, &nodes, &count, why) != GD_OK) {
         return 0;
     }
@@ -146,7 +144,7 @@ static void describe_place(struct command_call *call, const struct gd_breakpoint
         gd_buf_printf(out, "%s (%s)", out_safe(call, info.name), out_safe(call, info.type));
     } else if (count > 1) {
         gd_buf_printf(out, "%s: %zu nodes", out_safe(call, at->where), count);
-    } else if (call->debugger->current == NULL) {
+    } else if (!call->debugger->current) {
         gd_buf_printf(out, "%s (pending: no training process yet)", out_safe(call, at->where));
     } else {
         gd_buf_printf(out, "%s (pending: %s)", out_safe(call, at->where),
@@ -170,7 +168,7 @@ static void breakpoint_record(struct command_call *call, cJSON *object,
     cJSON_AddNumberToObject(object, "nodes", (double)count);
     const struct repl_lines *body = repl_commands_of(call->repl, at->number);
     cJSON *lines = cJSON_AddArrayToObject(object, "commands");
-    for (size_t i = 0; body != NULL && i < body->count; i++) {
+    for (size_t i = 0; body && i < body->count; i++) {
         cJSON_AddItemToArray(lines, cJSON_CreateString(body->line[i]));
     }
 }
@@ -186,7 +184,7 @@ static int set_breakpoint(struct command_call *call, bool temporary, struct gd_e
     if (rc != GD_OK || has_condition) {
         return rc;
     }
-    if (where == NULL) {
+    if (!where) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     if (where[0] == '\0') {
@@ -220,7 +218,7 @@ static int run_tbreak(struct command_call *call, struct gd_err *err)
 static int delete_one(struct command_call *call, int number, void *ctx, struct gd_err *err)
 {
     (void)ctx;
-    int rc = gd_watchpoint_at(call->debugger, number) != NULL
+    int rc = gd_watchpoint_at(call->debugger, number)
                  ? gd_watchpoint_delete(call->debugger, number, err)
                  : gd_debugger_delete_breakpoint(call->debugger, number, err);
     if (rc == GD_OK) {
@@ -236,7 +234,7 @@ static int run_delete(struct command_call *call, struct gd_err *err)
     if (call->argc > from) {
         return for_numbers(call, from, delete_one, NULL, err);
     }
-    if ((call->debugger->breakpoints == NULL && call->debugger->watchpoints == NULL) ||
+    if ((!call->debugger->breakpoints && !call->debugger->watchpoints) ||
         !repl_confirm(call, "Delete all breakpoints and watchpoints?")) {
         return GD_OK;
     }
@@ -253,14 +251,13 @@ static int enable_one(struct command_call *call, int number, void *ctx, struct g
 {
     const struct enable_how *how = ctx;
     struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, number);
-    int rc = watch != NULL
-                 ? gd_watchpoint_enable(call->debugger, number, how->enable, err)
-                 : gd_debugger_enable_breakpoint(call->debugger, number, how->enable, err);
+    int rc = watch ? gd_watchpoint_enable(call->debugger, number, how->enable, err)
+                   : gd_debugger_enable_breakpoint(call->debugger, number, how->enable, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    if (how->then_delete && watch != NULL) {
+    if (how->then_delete && watch) {
         watch->temporary = true;
     } else if (how->then_delete) {
         gd_debugger_breakpoint(call->debugger, number)->temporary = true;
@@ -327,10 +324,10 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
     }
     struct gd_breakpoint *at = gd_debugger_breakpoint(call->debugger, range.first);
     struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, range.first);
-    if (at == NULL && watch == NULL) {
+    if (!at && !watch) {
         return no_breakpoint(range.first, err);
     }
-    if (at != NULL) {
+    if (at) {
         at->ignore = (uint64_t)count;
         breakpoint_record(call, out_record(call->out, "breakpoint"), at);
     } else {
@@ -340,10 +337,10 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
         }
         watch_record(call, out_record(call->out, "watchpoint"), watch);
     }
-    const char *noun = at != NULL ? "Breakpoint" : watch_noun(watch);
+    const char *noun = at ? "Breakpoint" : watch_noun(watch);
     if (count == 0) {
         out_printf(call->out, "%s %d %s the next time.\n", noun, range.first,
-                   watch != NULL && watch->action == GD_WATCH_TRACE ? "reports" : "stops");
+                   watch && watch->action == GD_WATCH_TRACE ? "reports" : "stops");
     } else {
         out_printf(call->out, "%s %d lets %lld more pass.\n", noun, range.first, (long long)count);
     }
@@ -380,7 +377,7 @@ static int run_commands(struct command_call *call, struct gd_err *err)
 static void print_body(struct command_call *call, int number)
 {
     const struct repl_lines *body = repl_commands_of(call->repl, number);
-    for (size_t i = 0; body != NULL && i < body->count; i++) {
+    for (size_t i = 0; body && i < body->count; i++) {
         out_printf(call->out, "        %s\n", out_safe(call, body->line[i]));
     }
 }
@@ -423,13 +420,13 @@ int cmd_info_breakpoints(struct command_call *call, struct gd_err *err)
     const struct gd_watchpoint *w = call->debugger->watchpoints;
 
     (void)err;
-    if (b == NULL && w == NULL) {
+    if (!b && !w) {
         out_printf(call->out, "No breakpoints.\n");
         return GD_OK;
     }
     out_printf(call->out, "Num  Type        Disp  Enb  Where\n");
-    while (b != NULL || w != NULL) {
-        if (b == NULL || (w != NULL && w->number < b->number)) {
+    while (b || w) {
+        if (!b || (w && w->number < b->number)) {
             print_watchpoint(call, w); /* their records are those of info watchpoints */
             w = w->next;
             continue;

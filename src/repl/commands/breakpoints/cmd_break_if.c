@@ -16,7 +16,7 @@ static bool is_if(const char *text)
 static bool has_if(const char *line)
 {
     bool found = is_if(line);
-    for (const char *at = line; !found && (at = strchr(at, ' ')) != NULL; at++) {
+    for (const char *at = line; !found && (at = strchr(at, ' ')); at++) {
         found = is_if(at + 1);
     }
     return found;

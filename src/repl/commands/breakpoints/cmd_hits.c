@@ -194,7 +194,7 @@ static uint64_t checks_made(struct command_call *call, int only)
     bool asked = watch_ask_costs(call, &total, NULL) == GD_OK;
     uint64_t made = 0;
 
-    for (const struct gd_watchpoint *w = call->debugger->watchpoints; w != NULL; w = w->next) {
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints; w; w = w->next) {
         if (!only || w->number == only) {
             made += asked && w->looks > w->checks ? w->looks : w->checks;
         }
@@ -244,10 +244,10 @@ static void show_none(struct command_call *call, cJSON *record, int only)
 static void add_ranks(struct command_call *call, cJSON *record)
 {
     const struct gd_ranks *ranks = gd_ranks_of(call->session);
-    cJSON *others = ranks != NULL ? cJSON_AddArrayToObject(record, "other_ranks") : NULL;
-    for (int rank = 0; ranks != NULL && rank < gd_ranks_world_size(ranks); rank++) {
+    cJSON *others = ranks ? cJSON_AddArrayToObject(record, "other_ranks") : NULL;
+    for (int rank = 0; ranks && rank < gd_ranks_world_size(ranks); rank++) {
         const struct gd_session *other = gd_ranks_member(ranks, rank);
-        size_t count = other != NULL ? other->hits_dropped + other->hit_count : 0;
+        size_t count = other ? other->hits_dropped + other->hit_count : 0;
         if (other == call->session || count == 0) {
             continue;
         }
@@ -288,17 +288,17 @@ static struct ranked *hits_of_ranks(const struct gd_ranks *ranks, int only, size
     }
     struct ranked *found = calloc(room, sizeof(*found));
     *count = 0;
-    for (int rank = 0; found != NULL && rank < gd_ranks_world_size(ranks); rank++) {
+    for (int rank = 0; found && rank < gd_ranks_world_size(ranks); rank++) {
         struct gd_session *member = gd_ranks_member(ranks, rank);
         size_t n = 0;
-        size_t *order = member != NULL ? hits_in_order(member, only, &n) : NULL;
-        for (size_t i = 0; order != NULL && i < n; i++) {
+        size_t *order = member ? hits_in_order(member, only, &n) : NULL;
+        for (size_t i = 0; order && i < n; i++) {
             found[(*count)++] =
                 (struct ranked){.session = member, .hit = &member->hits[order[i]], .place = i};
         }
         free(order);
     }
-    if (found != NULL && *count > 0) {
+    if (found && *count > 0) {
         qsort(found, *count, sizeof(*found), by_step);
     }
     return found;
@@ -309,11 +309,11 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
     struct gd_session *selected = call->session;
     const struct gd_ranks *ranks = gd_ranks_of(selected);
     size_t count = 0;
-    if (ranks == NULL) {
+    if (!ranks) {
         return gd_fail(err, GD_ESTATE, "info hits -ranks: there is no job of several ranks");
     }
     struct ranked *hits = hits_of_ranks(ranks, only, &count);
-    if (hits == NULL) {
+    if (!hits) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     cJSON *record = out_record(call->out, "hits");
@@ -364,7 +364,7 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
     inspect_add_count(record, "dropped", session->hits_dropped);
     inspect_add_count(record, "earlier", first);
     add_tally(call, record, only);
-    if (gd_ranks_of(session) != NULL) {
+    if (gd_ranks_of(session)) {
         cJSON_AddNumberToObject(record, "rank", session->peer.rank);
         out_printf(call->out, "Rank %d of %d:\n", session->peer.rank, session->peer.world_size);
     }

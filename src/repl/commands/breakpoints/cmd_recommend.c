@@ -195,7 +195,7 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
     if (can_ask && !repl->ask) { /* the prompt is not there yet: it asks */
         return;
     }
-    if (repl->screen_ctx != NULL) { /* the panes show the question */
+    if (repl->screen_ctx) { /* the panes show the question */
         return;
     }
     repl->offered = true;
@@ -221,7 +221,7 @@ size_t repl_offers(struct repl *repl)
 {
     struct gd_session *session = repl->debugger->current;
 
-    if (session == NULL || repl->debugger->settings.recommend != GD_RECOMMEND_ASK ||
+    if (!session || repl->debugger->settings.recommend != GD_RECOMMEND_ASK ||
         !may_offer(repl, session)) {
         return 0;
     }

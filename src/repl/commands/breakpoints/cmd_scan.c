@@ -63,7 +63,7 @@ static int parse_ranks(char *text, struct gd_scan_head *head, struct gd_err *err
     char *rest = text, *one;
     int rc = GD_OK;
 
-    while (rc == GD_OK && (one = strsep(&rest, ",")) != NULL) {
+    while (rc == GD_OK && (one = strsep(&rest, ","))) {
         if (one[0] == '\0') {
             continue;
         }
@@ -300,7 +300,7 @@ static int run_merge(struct command_call *call, struct gd_err *err)
     struct gd_scan_summary sum;
     int rc = repl_check_seal(call->repl, err);
 
-    rc = rc ? rc : inspect_no_options(call, err);
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     if (rc == GD_OK && call->argc == 0) {
         rc = gd_fail(err, GD_EUSAGE, "merge: the files of the parts, or their directory");
     }

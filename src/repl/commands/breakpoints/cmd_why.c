@@ -60,7 +60,7 @@ const char *why_hits(struct command_call *call, gd_node_id node, uint32_t slot)
 {
     const char *text = "";
     const char *abbr;
-    for (int i = 0; i < 16 && (abbr = nth_hit(call, node, slot, i)) != NULL; i++) {
+    for (int i = 0; i < 16 && (abbr = nth_hit(call, node, slot, i)); i++) {
         text = inspect_printf(call, "%s%s%s", text, i > 0 ? " " : " [", abbr);
     }
     return text[0] ? inspect_printf(call, "%s]", text) : "";
@@ -70,7 +70,7 @@ void why_add_hits(struct command_call *call, cJSON *object, gd_node_id node, uin
 {
     cJSON *list = cJSON_AddArrayToObject(object, "hits");
     const char *abbr;
-    for (int i = 0; i < 16 && (abbr = nth_hit(call, node, slot, i)) != NULL; i++) {
+    for (int i = 0; i < 16 && (abbr = nth_hit(call, node, slot, i)); i++) {
         cJSON_AddItemToArray(list, cJSON_CreateString(abbr));
     }
 }

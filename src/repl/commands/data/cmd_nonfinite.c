@@ -313,7 +313,7 @@ static int open_job(struct looking *l, const struct gd_ranks *ranks, struct gd_e
         const struct gd_session *session = gd_ranks_member(ranks, rank);
         const char *which = inspect_printf(l->call, "rank %d", rank);
 
-        if (session == NULL) {
+        if (!session) {
             leave_out(l, which, "has not connected");
         } else if (!gd_catalog_of(session) && session->state != GD_STOPPED &&
                    session != l->call->session) {
@@ -338,7 +338,7 @@ static int open_one(struct looking *l, const char *word, struct gd_err *err)
     const struct gd_ranks *ranks = rc == GD_OK && side->session ? gd_ranks_of(side->session) : NULL;
 
     l->side_count = rc == GD_OK;
-    if (ranks != NULL && gd_ranks_world_size(ranks) > 1) {
+    if (ranks && gd_ranks_world_size(ranks) > 1) {
         leave_out(l, "the other ranks", "a session alone was named");
     }
     if (rc == GD_OK && side->ranks_left_out > 0) {

@@ -36,7 +36,7 @@ static void keep_previous(struct command_call *call, gd_node_id node)
     struct gd_err err = {.code = GD_OK};
 
     if (!gd_session_is_record(call->session) && gd_session_is_live(call->session) &&
-        call->session->target->ops->keep_previous != NULL &&
+        call->session->target->ops->keep_previous &&
         inspect_keep_previous(call, node, &err) != GD_OK) {
         out_printf(call->out, "The previous value is not kept: %s.\n", err.text);
     }
@@ -93,7 +93,7 @@ static int run_action(struct command_call *call, const struct action *action, st
         return gd_fail(err, GD_EUSAGE, "tensor %s takes %s argument", action->name,
                        given ? "no" : "an");
     }
-    if (screen == NULL || screen->tensor_act == NULL || call->repl->screen_ctx == NULL) {
+    if (!screen || !screen->tensor_act || !call->repl->screen_ctx) {
         return gd_fail(err, GD_ESTATE, "tensor %s moves in the grid, and the panes are not open",
                        action->name);
     }
@@ -103,13 +103,12 @@ static int run_action(struct command_call *call, const struct action *action, st
 static int run_tensor(struct command_call *call, struct gd_err *err)
 {
     const struct repl_screen_ops *screen = call->repl->screen;
-    bool panes = screen != NULL && call->repl->screen_ctx != NULL && screen->tensor != NULL &&
-                 !out_is_json(call->out);
+    bool panes = screen && call->repl->screen_ctx && screen->tensor && !out_is_json(call->out);
     bool history =
         call->argc > 0 && call->argv[0][0] == '$' && strncmp(call->argv[0], "$_", 2) != 0;
 
     const struct action *action = call->argc > 0 ? action_find(call->argv[0]) : NULL;
-    if (action != NULL) {
+    if (action) {
         return run_action(call, action, err);
     }
     if (!panes || history) {

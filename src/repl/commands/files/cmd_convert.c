@@ -82,8 +82,8 @@ static int take_options(struct command_call *call, struct gd_cann_convert_option
     int rc = take_option(call, "--as", &as, err);
     size_t kind = 0;
 
-    rc = rc ? rc : take_option(call, "--format", &format, err);
-    rc = rc ? rc : inspect_no_options(call, err);
+    rc = rc != GD_OK ? rc : take_option(call, "--format", &format, err);
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -158,7 +158,7 @@ static int run_convert(struct command_call *call, struct gd_err *err)
     const char *from, *to;
     int rc = repl_check_seal(call->repl, err);
 
-    rc = rc ? rc : take_options(call, &options, err);
+    rc = rc != GD_OK ? rc : take_options(call, &options, err);
     if (rc == GD_OK && call->argc != 2) {
         rc = gd_fail(err, GD_EUSAGE, "convert takes what to convert and a directory");
     }

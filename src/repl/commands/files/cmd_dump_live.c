@@ -93,9 +93,9 @@ static int make_plan(const struct dump_words *words, struct live_dump *d, struct
         dir ? GD_OK
             : gd_fail(err, GD_EUSAGE, "dump: a directory is missing, and no dump-config names one");
 
-    rc = rc || !words->io ? rc : word_of(words->io, ios, "--io", &io, err);
-    rc = rc || !words->data ? rc : word_of(words->data, datas, "--data", &data, err);
-    rc = rc ? rc : check_net(net, err);
+    rc = rc != GD_OK || !words->io ? rc : word_of(words->io, ios, "--io", &io, err);
+    rc = rc != GD_OK || !words->data ? rc : word_of(words->data, datas, "--data", &data, err);
+    rc = rc != GD_OK ? rc : check_net(net, err);
     if (rc == GD_OK) {
         const char *home = getenv("HOME");
         bool tilde = strncmp(dir, "~/", 2) == 0 && home;
@@ -196,12 +196,12 @@ static int run_dump(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && call->argc == 1 && strcmp(call->argv[0], "off") == 0) {
         return dump_off(call, d);
     }
-    rc = rc ? rc : read_words(call, &words, err);
+    rc = rc != GD_OK ? rc : read_words(call, &words, err);
     if (rc == GD_OK &&
         (!gd_session_is_live(call->session) || gd_session_is_record(call->session))) {
         rc = gd_fail(err, GD_ESTATE, "dump: a training that runs under gradb is needed");
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     once = (struct live_dump){.config = d->config,
@@ -212,7 +212,7 @@ static int run_dump(struct command_call *call, struct gd_err *err)
                               .session = call->session->number,
                               .behind = dump_live_ended(&call->session->stop)};
     rc = make_plan(&words, d, &once.plan, err);
-    rc = rc ? rc : make_steps(&words, d, &once.steps, &steps, err);
+    rc = rc != GD_OK ? rc : make_steps(&words, d, &once.steps, &steps, err);
     if (rc == GD_OK && steps) { /* what cannot work is better known now than at that step */
         rc = dump_live_prepare(call, &once, err);
         add_totals(d, &once);
@@ -308,7 +308,7 @@ int repl_dump_set_config(struct command_call *call, const char *path, struct gd_
 
     if (rc == GD_OK && path[0] != '\0') {
         rc = repl_check_seal(call->repl, err);
-        rc = rc ? rc : gd_dump_config_read(path, tell_mistake, &t, &bad, &config, err);
+        rc = rc != GD_OK ? rc : gd_dump_config_read(path, tell_mistake, &t, &bad, &config, err);
         if (rc == GD_OK && bad > 0) {
             rc = gd_fail(err, GD_EINVAL, "%.200s: %zu mistakes, the first: %s", path, bad, t.first);
         }
@@ -331,7 +331,7 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && call->argc != 1) {
         rc = gd_fail(err, GD_EUSAGE, "check-config: one file is needed");
     }
-    if (rc) {
+    if (rc != GD_OK) {
         return rc;
     }
     t.path = call->argv[0];

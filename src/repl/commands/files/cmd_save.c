@@ -111,7 +111,7 @@ int cmd_save_points(struct command_call *call, bool breakpoints, const char *pat
     struct gd_buf text = GD_BUF_INIT(MAX_BYTES);
     bool may = true;
     int rc = repl_check_seal(call->repl, err);
-    rc = rc ? rc : repl_may_replace(call, path, force, &may, err);
+    rc = rc != GD_OK ? rc : repl_may_replace(call, path, force, &may, err);
     if (rc != GD_OK) {
         return rc;
     }

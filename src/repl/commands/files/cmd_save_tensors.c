@@ -142,8 +142,9 @@ static int add_selected(struct saving *s, const char *text, struct gd_err *err)
     gd_node_id *nodes = NULL;
     size_t count = 0;
     int rc = inspect_session(s->call, err);
-    rc = rc ? rc : gd_selector_parse(text, &selector, err);
-    rc = rc ? rc : gd_selector_resolve(selector, s->call->session->graph, &nodes, &count, err);
+    rc = rc != GD_OK ? rc : gd_selector_parse(text, &selector, err);
+    rc = rc != GD_OK ? rc
+                     : gd_selector_resolve(selector, s->call->session->graph, &nodes, &count, err);
     gd_selector_destroy(selector);
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
         struct gd_output output;
@@ -296,9 +297,11 @@ static int write_tensor(struct saving *s, const struct saved *item, struct gd_te
 {
     struct gd_tensor *whole = NULL;
     int rc = gd_tensor_contiguous(tensor, &whole, err);
-    rc = rc ? rc : gd_tensor_writer_begin(s->writer, item->name, whole->dtype, &whole->shape, err);
-    rc = rc ? rc : write_elements(s, whole, err);
-    rc = rc ? rc : gd_tensor_writer_end(s->writer, err);
+    rc = rc != GD_OK
+             ? rc
+             : gd_tensor_writer_begin(s->writer, item->name, whole->dtype, &whole->shape, err);
+    rc = rc != GD_OK ? rc : write_elements(s, whole, err);
+    rc = rc != GD_OK ? rc : gd_tensor_writer_end(s->writer, err);
     s->written += rc == GD_OK;
     s->as_bits = s->as_bits || (tensor->dtype == GD_BFLOAT16 && s->kind != GD_FILE_SAFETENSORS);
     gd_tensor_unref(whole);
@@ -311,7 +314,7 @@ static bool is_huge(const struct saving *s, const struct saved *item)
     const struct value *value = &item->value;
     return value->which == VALUE_CURRENT && !value->is_history && !value->arg.value &&
            value->arg.slice.count == 0 && item->shape.rank > 0 && item->bytes >= HUGE &&
-           gd_catalog_of(s->call->session) != NULL;
+           gd_catalog_of(s->call->session);
 }
 
 /* Some rows, and that they are what they should be. */
@@ -357,10 +360,10 @@ static int save_huge(struct saving *s, struct saved *item, bool *begun, struct g
             *begun = true;
             rc = gd_tensor_writer_begin(s->writer, item->name, item->dtype, &item->shape, err);
         }
-        rc = rc ? rc : write_elements(s, rows, err);
+        rc = rc != GD_OK ? rc : write_elements(s, rows, err);
         gd_tensor_unref(rows);
     }
-    rc = rc ? rc : gd_tensor_writer_end(s->writer, err);
+    rc = rc != GD_OK ? rc : gd_tensor_writer_end(s->writer, err);
     item->value.dtype = item->dtype;
     item->value.shape = item->shape;
     s->written += rc == GD_OK;
@@ -466,20 +469,20 @@ static int write_file(struct saving *s, const char *path, struct gd_err *err)
     int rc = s->count == 1 && !is_huge(s, &s->item[0])
                  ? value_fetch(s->call, &s->item[0].value, VALUE_ELEMENTS, err)
                  : GD_OK;
-    rc = rc ? rc : newfile_open(&s->file, path, err);
+    rc = rc != GD_OK ? rc : newfile_open(&s->file, path, err);
     if (rc != GD_OK) {
         return rc;
     }
     for (size_t i = 0; i < s->count; i++) {
         bytes += s->item[i].bytes;
     }
-    s->stood = s->call->session != NULL && s->call->session->state == GD_STOPPED;
+    s->stood = s->call->session && s->call->session->state == GD_STOPPED;
     repl_work_begin(&s->work, s->call,
                     s->count == 1 ? inspect_printf(s->call, "saving %.100s", s->item[0].value.label)
                                   : inspect_printf(s->call, "saving %zu tensors", s->count),
                     bytes);
     rc = make_writer(s, err);
-    rc = rc ? rc : save_items(s, err);
+    rc = rc != GD_OK ? rc : save_items(s, err);
     rc = repl_work_end(&s->work, rc, err);
     gd_tensor_writer_destroy(s->writer);
     int end = newfile_close(&s->file, rc == GD_OK, rc == GD_OK ? err : NULL);
@@ -638,17 +641,17 @@ int cmd_save_tensors(struct command_call *call, const char *path, bool previous,
 {
     struct saving s = {.call = call, .kind = gd_tensor_file_of(path)};
     int rc = repl_check_seal(call->repl, err);
-    rc = rc ? rc
-            : collect(&s,
-                      previous     ? VALUE_PREVIOUS
-                      : difference ? VALUE_DIFFERENCE
-                                   : VALUE_CURRENT,
-                      err);
-    rc = rc ? rc : check_types(&s, err);
-    rc = rc ? rc : clean_names(&s, err);
-    rc = rc ? rc : part_names(&s, err);
+    rc = rc != GD_OK ? rc
+                     : collect(&s,
+                               previous     ? VALUE_PREVIOUS
+                               : difference ? VALUE_DIFFERENCE
+                                            : VALUE_CURRENT,
+                               err);
+    rc = rc != GD_OK ? rc : check_types(&s, err);
+    rc = rc != GD_OK ? rc : clean_names(&s, err);
+    rc = rc != GD_OK ? rc : part_names(&s, err);
     bool may = true;
-    rc = rc ? rc : repl_may_replace(call, path, force, &may, err);
+    rc = rc != GD_OK ? rc : repl_may_replace(call, path, force, &may, err);
     if (rc == GD_OK && !may) {
         out_printf(call->out, "Not saved.\n");
     } else if (rc == GD_OK) {

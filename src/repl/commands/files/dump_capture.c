@@ -61,7 +61,7 @@ static int capture(struct repl *repl, struct gd_session *session, struct live_du
         rc = add_inputs(session->graph, &nodes, &capture.count, err);
     }
     capture.nodes = nodes;
-    rc = rc ? rc : gd_target_capture(session->target, &capture, err);
+    rc = rc != GD_OK ? rc : gd_target_capture(session->target, &capture, err);
     free(nodes);
     return rc;
 }

@@ -117,7 +117,7 @@ int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id
     size_t kept = 0;
     int rc = gd_selector_parse(text, &selector, err);
 
-    rc = rc ? rc : gd_selector_resolve(selector, graph, ret, count, err);
+    rc = rc != GD_OK ? rc : gd_selector_resolve(selector, graph, ret, count, err);
     gd_selector_destroy(selector);
     if (rc == GD_OK && d->config && d->config->chosen && !d->plan.selector) {
         if (d->steps_written == 0 && !d->used) {
@@ -203,7 +203,7 @@ static int write_elements(struct dumping *s, const struct gd_ms_item *item,
 
     if (rc == GD_OK && data != GD_DUMP_STATISTIC) {
         rc = check_quota(s, gd_ms_writer_size(whole->dtype, &whole->shape), err);
-        rc = rc ? rc : gd_ms_writer_tensor(s->writer, item, whole, go_on, s, err);
+        rc = rc != GD_OK ? rc : gd_ms_writer_tensor(s->writer, item, whole, go_on, s, err);
         s->tensors += rc == GD_OK;
     }
     if (rc == GD_OK && data != GD_DUMP_TENSOR &&
@@ -270,7 +270,7 @@ static int write_value(struct dumping *s, const struct gd_tensor_ref *ref,
         rc = write_elements(s, item, tensor, err);
     } else {
         rc = check_quota(s, (s->rows + 1) * ROW_BYTES, err);
-        rc = rc ? rc : gd_ms_writer_row(s->writer, item, dtype, &shape, &stats, NULL, err);
+        rc = rc != GD_OK ? rc : gd_ms_writer_row(s->writer, item, dtype, &shape, &stats, NULL, err);
         s->rows += rc == GD_OK;
     }
     gd_tensor_unref(tensor);
@@ -440,7 +440,7 @@ int dump_live_prepare(struct command_call *call, struct live_dump *d, struct gd_
     int rc = d->plan.selector ? gd_selector_parse(d->plan.selector, &selector, err) : GD_OK;
 
     gd_selector_destroy(selector);
-    rc = rc ? rc : rank_of(call, d, &rank, err);
+    rc = rc != GD_OK ? rc : rank_of(call, d, &rank, err);
     if (rc == GD_OK) {
         count_bytes(d, rank);
     }
@@ -486,7 +486,7 @@ static int write_nodes(struct dumping *s, const gd_node_id *nodes, size_t count,
         rc = gd_ms_writer_stood(s->writer, at->node_name, err);
     }
     end = gd_ms_writer_end(s->writer, rc == GD_OK && at->at_step_end, rc == GD_OK ? err : NULL);
-    return rc ? rc : end;
+    return rc != GD_OK ? rc : end;
 }
 
 /* The process that call->session is. */
@@ -496,11 +496,11 @@ static int dump_process(struct dumping *s, struct gd_err *err)
     size_t count = 0;
     int rc = dump_live_choose(s->call->session, s->d, &nodes, &count, err);
 
-    rc = rc ? rc : rank_of(s->call, s->d, &s->rank, err);
+    rc = rc != GD_OK ? rc : rank_of(s->call, s->d, &s->rank, err);
     if (rc == GD_OK) {
         s->writer = s->rank->writer;
         rc = write_graph(s, err);
-        rc = rc ? rc : write_nodes(s, nodes, count, err);
+        rc = rc != GD_OK ? rc : write_nodes(s, nodes, count, err);
         count_bytes(s->d, s->rank);
     }
     free(nodes);

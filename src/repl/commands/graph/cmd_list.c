@@ -261,19 +261,19 @@ static const char *known_file(struct command_call *call, const char *file)
     struct node_list list = {0};
     const char *found = NULL;
 
-    if (call->session == NULL) {
+    if (!call->session) {
         return file;
     }
     gd_graph_search_source(call->session->graph, file, 0, node_list_add, &list);
-    for (size_t i = 0; i < list.count && found == NULL; i++) {
+    for (size_t i = 0; i < list.count && !found; i++) {
         uint32_t frames = 0;
         const struct gd_frame *frame = gd_graph_stack(call->session->graph, list.node[i], &frames);
-        for (uint32_t f = 0; f < frames && found == NULL; f++) {
+        for (uint32_t f = 0; f < frames && !found; f++) {
             found = path_matches(frame[f].file, file) ? frame[f].file : NULL;
         }
     }
     node_list_deinit(&list);
-    return found != NULL ? found : file;
+    return found ? found : file;
 }
 
 int inspect_list(struct command_call *call, struct gd_err *err)

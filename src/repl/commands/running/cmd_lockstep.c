@@ -22,7 +22,7 @@ static bool has_come(void *ctx)
     const struct expected *e = ctx;
     const struct gd_session *session = gd_debugger_session(e->debugger, e->number);
 
-    return session != NULL && session->state != GD_WAITING && session->state != GD_CONNECTED &&
+    return session && session->state != GD_WAITING && session->state != GD_CONNECTED &&
            !gd_ranks_is_running(session);
 }
 
@@ -73,7 +73,7 @@ static int find_both(struct lockstep *l, struct gd_err *err)
     if (l->a == l->b) {
         return gd_fail(err, GD_EINVAL, "lockstep: two different trainings are needed");
     }
-    if (gd_ranks_of(l->a) != NULL && gd_ranks_of(l->a) == gd_ranks_of(l->b)) {
+    if (gd_ranks_of(l->a) && gd_ranks_of(l->a) == gd_ranks_of(l->b)) {
         return gd_fail(err, GD_EINVAL,
                        "@%d and @%d are ranks of one job, which move together: `catch divergence`",
                        l->a->number, l->b->number);
@@ -90,7 +90,7 @@ static int find_both(struct lockstep *l, struct gd_err *err)
 /* Ranks of a job move by steps. */
 static bool can_by_node(const struct gd_session *session)
 {
-    return (session->target->capabilities & GD_CAN_NEXT) != 0 && gd_ranks_of(session) == NULL;
+    return (session->target->capabilities & GD_CAN_NEXT) != 0 && !gd_ranks_of(session);
 }
 
 /* --by node|step, else by node where both can. */
@@ -99,19 +99,19 @@ static int take_by(struct lockstep *l, const char *by, struct gd_err *err)
     const struct gd_session *sides[] = {l->a, l->b};
     bool both = true;
 
-    if (by != NULL && strcmp(by, "step") != 0 && strcmp(by, "node") != 0) {
+    if (by && strcmp(by, "step") != 0 && strcmp(by, "node") != 0) {
         return gd_fail(err, GD_EUSAGE, "--by %.40s: \"step\" or \"node\"", by);
     }
     for (size_t i = 0; i < 2; i++) {
         if (!can_by_node(sides[i])) {
             both = false;
-            if (by != NULL && strcmp(by, "node") == 0) {
+            if (by && strcmp(by, "node") == 0) {
                 return gd_fail(err, GD_EUNSUPPORTED, "@%d cannot stop at each node: --by step",
                                sides[i]->number);
             }
         }
     }
-    l->by_node = both && (by == NULL || strcmp(by, "node") == 0);
+    l->by_node = both && (!by || strcmp(by, "node") == 0);
     return GD_OK;
 }
 
@@ -133,9 +133,9 @@ static int parse(struct lockstep *l, struct gd_err *err)
     struct command_call *call = l->call;
     const char *by = inspect_take_word(call, "--by"), *steps = inspect_take_word(call, "--steps");
     const char *shift = inspect_take_word(call, "--shift");
-    int rc = steps != NULL ? arg_count(steps, 1, INT64_MAX, &l->steps, err) : GD_OK;
+    int rc = steps ? arg_count(steps, 1, INT64_MAX, &l->steps, err) : GD_OK;
 
-    if (rc == GD_OK && shift != NULL) {
+    if (rc == GD_OK && shift) {
         rc = take_shift(shift, &l->shift, err);
     }
     if (rc == GD_OK) {

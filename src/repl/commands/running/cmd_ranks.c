@@ -20,7 +20,7 @@ static void print_session(struct command_call *call, const struct gd_session *se
 static const struct gd_ranks *job_of(const struct command_call *call)
 {
     const struct gd_session *current = call->debugger->current;
-    return current != NULL ? gd_ranks_of(current) : NULL;
+    return current ? gd_ranks_of(current) : NULL;
 }
 
 /* The numbers of the processes that "all" means: the live ones of the job, or all live ones. */
@@ -28,14 +28,14 @@ static int *all_numbers(struct command_call *call, int *count)
 {
     const struct gd_debugger *debugger = call->debugger;
     const struct gd_ranks *ranks = job_of(call);
-    size_t most = ranks != NULL ? (size_t)gd_ranks_world_size(ranks) : debugger->session_count;
+    size_t most = ranks ? (size_t)gd_ranks_world_size(ranks) : debugger->session_count;
     int *numbers = gd_arena_alloc(call->arena, (most + 1) * sizeof(*numbers));
 
     *count = 0;
-    for (size_t i = 0; numbers != NULL && i < most; i++) {
+    for (size_t i = 0; numbers && i < most; i++) {
         const struct gd_session *session =
-            ranks != NULL ? gd_ranks_member(ranks, (int)i) : debugger->sessions[i];
-        if (session != NULL && gd_session_is_live(session)) {
+            ranks ? gd_ranks_member(ranks, (int)i) : debugger->sessions[i];
+        if (session && gd_session_is_live(session)) {
             numbers[(*count)++] = session->number;
         }
     }
@@ -46,7 +46,7 @@ static int run_for_one(struct command_call *call, int number, const char *line)
 {
     struct gd_session *session = gd_debugger_session(call->debugger, number);
 
-    if (session == NULL || gd_debugger_select(call->debugger, number, NULL) != GD_OK) {
+    if (!session || gd_debugger_select(call->debugger, number, NULL) != GD_OK) {
         return GD_OK; /* it has gone meanwhile */
     }
     print_session(call, session);
@@ -69,7 +69,7 @@ static struct standing *all_standings(struct command_call *call, const int *numb
 {
     struct standing *was = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*was));
 
-    for (int i = 0; was != NULL && i < count; i++) {
+    for (int i = 0; was && i < count; i++) {
         const struct gd_session *session = gd_debugger_session(call->debugger, numbers[i]);
         was[i] = (struct standing){session->stop.sequence, session->state};
     }
@@ -81,7 +81,7 @@ static bool is_moved(const struct command_call *call, int number, const struct s
 {
     const struct gd_session *session = gd_debugger_session(call->debugger, number);
 
-    return session != NULL && gd_ranks_of(session) != NULL &&
+    return session && gd_ranks_of(session) &&
            call->debugger->settings.rank_locking != GD_LOCKING_ON &&
            (session->stop.sequence != was->sequence || session->state != was->state);
 }
@@ -89,7 +89,7 @@ static bool is_moved(const struct command_call *call, int number, const struct s
 /* `rank all CMD`: the command once for each process that is there; a job is moved once. */
 static int rank_all(struct command_call *call, const char *line, struct gd_err *err)
 {
-    int before = call->debugger->current != NULL ? call->debugger->current->number : 0;
+    int before = call->debugger->current ? call->debugger->current->number : 0;
     int count = 0;
     int rc = GD_OK;
 
@@ -97,8 +97,8 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
         return gd_fail(err, GD_EUSAGE, "rank all: the command is missing");
     }
     int *numbers = all_numbers(call, &count);
-    const struct standing *was = numbers != NULL ? all_standings(call, numbers, count) : NULL;
-    if (was == NULL) {
+    const struct standing *was = numbers ? all_standings(call, numbers, count) : NULL;
+    if (!was) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     for (int i = 0; i < count && rc == GD_OK && !call->repl->quit; i++) {
@@ -107,7 +107,7 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
         }
     }
     gd_debugger_select(call->debugger, before, NULL);
-    if (rc != GD_OK && err != NULL) {
+    if (rc != GD_OK && err) {
         *err = (struct gd_err){.code = rc}; /* the line has reported it */
     }
     return rc;
@@ -240,12 +240,12 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
 {
     struct digests *asked = ctx;
 
-    if (asked->call == NULL) {
+    if (!asked->call) {
         free(asked);
         return;
     }
     asked->done = true;
-    if (err != NULL) {
+    if (err) {
         asked->err = *err;
     } else if (digests->compared == 0) {
         gd_fail(&asked->err, GD_ENODATA,
@@ -268,13 +268,13 @@ static bool digests_done(void *ctx)
 static int rank_check(struct command_call *call, const char *what, struct gd_err *err)
 {
     const struct gd_session *current = call->debugger->current;
-    struct gd_ranks *ranks = current != NULL ? gd_ranks_of(current) : NULL;
+    struct gd_ranks *ranks = current ? gd_ranks_of(current) : NULL;
 
-    if (ranks == NULL) {
+    if (!ranks) {
         return gd_fail(err, GD_ESTATE, "rank check: there is no job of several ranks");
     }
     struct digests *asked = calloc(1, sizeof(*asked));
-    if (asked == NULL) {
+    if (!asked) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     asked->call = call;
@@ -308,7 +308,7 @@ static int select_rank(struct command_call *call, const struct gd_ranks *ranks, 
         return gd_fail(err, GD_ENOTFOUND, "there is no rank %d: the job has ranks 0 to %d",
                        (int)rank, gd_ranks_world_size(ranks) - 1);
     }
-    if (session == NULL) {
+    if (!session) {
         return gd_fail(err, GD_ENOTFOUND, "rank %d has not connected: see `info ranks`", (int)rank);
     }
     return gd_debugger_select(call->debugger, session->number, err);
@@ -331,11 +331,11 @@ static int select_alone(struct command_call *call, struct gd_err *err)
     }
     const struct gd_session *found = debugger->current;
     for (size_t i = 0; i < debugger->session_count; i++) {
-        if (found == NULL || found->peer.rank != 0) {
+        if (!found || found->peer.rank != 0) {
             found = debugger->sessions[i];
         }
     }
-    if (found == NULL || found->peer.rank != 0) {
+    if (!found || found->peer.rank != 0) {
         return gd_fail(err, GD_ENOTFOUND, "there is no rank 0: see `info ranks`");
     }
     return gd_debugger_select(call->debugger, found->number, err);
@@ -347,14 +347,14 @@ static int run_rank(struct command_call *call, struct gd_err *err)
     const struct gd_ranks *ranks = job_of(call);
     int rc = GD_OK;
 
-    if (all != NULL) {
+    if (all) {
         return rank_all(call, all, err);
     }
     if (strncmp(call->line, "check", 5) == 0 && (call->line[5] == ' ' || call->line[5] == '\0')) {
         return rank_check(call, call->line + 5 + strspn(call->line + 5, " \t"), err);
     }
     if (call->line[0] != '\0') {
-        rc = ranks != NULL ? select_rank(call, ranks, err) : select_alone(call, err);
+        rc = ranks ? select_rank(call, ranks, err) : select_alone(call, err);
     }
     return rc == GD_OK ? tell_selected(call, err) : rc;
 }

@@ -35,9 +35,9 @@ static bool initial_is_done(void *ctx)
     const struct gd_session *session = ctx;
     const struct gd_ranks *ranks = gd_ranks_of(session);
 
-    for (int rank = 0; ranks != NULL && rank < gd_ranks_world_size(ranks); rank++) {
+    for (int rank = 0; ranks && rank < gd_ranks_world_size(ranks); rank++) {
         const struct gd_session *member = gd_ranks_member(ranks, rank);
-        if (member != NULL && gd_session_is_live(member) && gd_watch_is_busy(member)) {
+        if (member && gd_session_is_live(member) && gd_watch_is_busy(member)) {
             return false;
         }
     }
@@ -61,7 +61,7 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
     uint64_t before = call->session->stop.sequence;
     const struct gd_ranks *ranks =
         gd_ranks_move_together(call->session, run->kind) ? gd_ranks_of(call->session) : NULL;
-    uint64_t settled = ranks != NULL ? gd_ranks_settled(ranks) : 0;
+    uint64_t settled = ranks ? gd_ranks_settled(ranks) : 0;
     struct gd_run aimed = *run;
     repl_dump_aim(call->repl, call->session, &aimed);
     int rc = gd_ranks_resume(call->session, &aimed, err);
@@ -70,13 +70,12 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
                      !call->repl->in_stop_body && call->repl->stop_session == 0;
     if (rc == GD_OK) {
         call->repl->whole_job = whole_job;
-        rc =
-            ranks != NULL ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
+        rc = ranks ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
         call->repl->whole_job = false;
     }
-    call->session = ranks != NULL || whole_job ? call->debugger->current
-                                               : gd_debugger_session(call->debugger, number);
-    if (rc == GD_OK && call->session != NULL && out_is_json(call->out)) {
+    call->session =
+        ranks || whole_job ? call->debugger->current : gd_debugger_session(call->debugger, number);
+    if (rc == GD_OK && call->session && out_is_json(call->out)) {
         repl_state_record(call);
     }
     return rc;
@@ -106,7 +105,7 @@ static void ignore_crossings(struct command_call *call, int64_t count)
 {
     bool any = false;
 
-    for (struct gd_breakpoint *b = call->debugger->breakpoints; b != NULL; b = b->next) {
+    for (struct gd_breakpoint *b = call->debugger->breakpoints; b; b = b->next) {
         if (b->caused && call->session->stop.reason == GD_STOP_BREAKPOINT) {
             b->ignore = (uint64_t)(count - 1);
             any = true;
@@ -197,7 +196,7 @@ static int run_finish(struct command_call *call, struct gd_err *err)
 static int run_interrupt(struct command_call *call, struct gd_err *err)
 {
     const struct gd_ranks *ranks = gd_ranks_of(call->session);
-    bool together = ranks != NULL && gd_ranks_are_busy(ranks);
+    bool together = ranks && gd_ranks_are_busy(ranks);
 
     if (!gd_ranks_is_running(call->session)) {
         return gd_fail(err, GD_ESTATE, "the training is not running (%s)",
@@ -229,7 +228,7 @@ static int for_other_ranks(struct command_call *call, struct gd_session *session
     for (int rank = 0; rank < gd_ranks_world_size(ranks); rank++) {
         const struct gd_session *other = gd_ranks_member(ranks, rank);
         struct gd_err why;
-        if (other == NULL || other == session || !gd_session_is_live(other)) {
+        if (!other || other == session || !gd_session_is_live(other)) {
             continue;
         }
         if (fn(other->target, &why) == GD_OK) {
@@ -254,18 +253,18 @@ struct ending { /* the end of a training, and of the others of its job */
 static const struct gd_session *member(const struct ending *ending, int rank)
 {
     const struct gd_ranks *ranks = gd_ranks_of(ending->session);
-    return ranks == NULL ? ending->session : gd_ranks_member(ranks, rank);
+    return !ranks ? ending->session : gd_ranks_member(ranks, rank);
 }
 
 static void ending_begin(struct ending *ending, const struct gd_session *session)
 {
     const struct gd_ranks *ranks = gd_ranks_of(session);
     ending->session = session;
-    ending->count = ranks != NULL ? gd_ranks_world_size(ranks) : 1;
+    ending->count = ranks ? gd_ranks_world_size(ranks) : 1;
     ending->sequence = calloc((size_t)ending->count, sizeof(*ending->sequence));
-    for (int rank = 0; ending->sequence != NULL && rank < ending->count; rank++) {
+    for (int rank = 0; ending->sequence && rank < ending->count; rank++) {
         const struct gd_session *one = member(ending, rank);
-        ending->sequence[rank] = one != NULL ? one->stop.sequence : 0;
+        ending->sequence[rank] = one ? one->stop.sequence : 0;
     }
 }
 
@@ -273,10 +272,9 @@ static void ending_begin(struct ending *ending, const struct gd_session *session
 static void let_go(const struct ending *ending)
 {
     struct gd_err why;
-    for (int rank = 0; ending->sequence != NULL && rank < ending->count; rank++) {
+    for (int rank = 0; ending->sequence && rank < ending->count; rank++) {
         const struct gd_session *one = member(ending, rank);
-        if (one != NULL && one->state == GD_STOPPED &&
-            one->stop.sequence != ending->sequence[rank]) {
+        if (one && one->state == GD_STOPPED && one->stop.sequence != ending->sequence[rank]) {
             ending->sequence[rank] = one->stop.sequence;
             gd_target_kill(one->target, &why); /* one that cannot is ended with its process */
         }
@@ -291,7 +289,7 @@ static bool session_over(void *ctx)
     const struct gd_ranks *ranks = gd_ranks_of(session);
     bool alone = session->debugger->settings.rank_locking == GD_LOCKING_ON;
     let_go(ending);
-    return !gd_session_is_live(session) && (ranks == NULL || alone || gd_ranks_live(ranks) == 0);
+    return !gd_session_is_live(session) && (!ranks || alone || gd_ranks_live(ranks) == 0);
 }
 
 /* Asks it to end, and waits a moment. False: it cannot be asked. */
@@ -316,7 +314,7 @@ static bool end_training(struct command_call *call, struct gd_session *session)
 static int run_kill(struct command_call *call, struct gd_err *err)
 {
     struct gd_session *session = call->debugger->current;
-    bool live = session != NULL && gd_session_is_live(session);
+    bool live = session && gd_session_is_live(session);
 
     if (!live && !launch_is_running(call->repl)) {
         return gd_fail(err, GD_ESTATE, "no training process is running");
@@ -340,7 +338,7 @@ static int run_kill(struct command_call *call, struct gd_err *err)
 
 bool repl_ends_without_us(const struct gd_session *session)
 {
-    return session->target != NULL && strcmp(session->target->ops->kind, "mindspore") == 0;
+    return session->target && strcmp(session->target->ops->kind, "mindspore") == 0;
 }
 
 static int run_detach(struct command_call *call, struct gd_err *err)

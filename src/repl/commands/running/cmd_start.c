@@ -30,9 +30,9 @@ void repl_set_listen(struct repl *repl, const char *address)
 static bool is_local(const char *address)
 {
     const char *colon = strrchr(address, ':');
-    size_t len = colon != NULL ? (size_t)(colon - address) : 0;
+    size_t len = colon ? (size_t)(colon - address) : 0;
 
-    return gd_unix_path(address) != NULL || len == 0 || strncmp(address, "127.", 4) == 0 ||
+    return gd_unix_path(address) || len == 0 || strncmp(address, "127.", 4) == 0 ||
            (len == 9 && strncasecmp(address, "localhost", 9) == 0) ||
            (len == 5 && strncmp(address, "[::1]", 5) == 0) ||
            (len == 3 && strncmp(address, "::1", 3) == 0);
@@ -60,7 +60,7 @@ static int start_listening(struct command_call *call, const char *address, struc
 {
     struct gd_debugger *debugger = call->debugger;
 
-    if (debugger->server == NULL) {
+    if (!debugger->server) {
         return gd_fail(err, GD_EUNSUPPORTED, "this gradb cannot listen");
     }
     int rc = debugger->server->listen(debugger->server_ctx, address, err);
@@ -73,13 +73,13 @@ static int start_listening(struct command_call *call, const char *address, struc
 static const char *listening_on(struct command_call *call)
 {
     struct gd_debugger *debugger = call->debugger;
-    return debugger->server != NULL ? debugger->server->address(debugger->server_ctx) : NULL;
+    return debugger->server ? debugger->server->address(debugger->server_ctx) : NULL;
 }
 
 static const char *socket_of(struct command_call *call)
 {
     struct gd_debugger *debugger = call->debugger;
-    return debugger->server != NULL ? debugger->server->socket(debugger->server_ctx) : NULL;
+    return debugger->server ? debugger->server->socket(debugger->server_ctx) : NULL;
 }
 
 static void warn(struct command_call *call, const char *text, const char *hint)
@@ -218,11 +218,11 @@ static int wait_first_stop(struct command_call *call, struct gd_session *session
 
     gd_debugger_select(call->debugger, session->number, NULL);
     call->session = session;
-    if (ranks != NULL && !call->background) {
+    if (ranks && !call->background) {
         rc = wait_ranks(call, ranks, err);
         call->session = call->debugger->current;
     }
-    if (rc == GD_OK && call->session != NULL) {
+    if (rc == GD_OK && call->session) {
         rc = repl_wait_stop(call, 0, err);
     }
     call->session = call->debugger->current;
@@ -238,7 +238,7 @@ static void tell_how_to_connect(struct command_call *call)
     const struct repl *repl = call->repl;
     struct gd_buf text = GD_BUF_INIT(16384);
 
-    if (repl->options.interactive && !out_is_json(call->out) && repl->lend == NULL) {
+    if (repl->options.interactive && !out_is_json(call->out) && !repl->lend) {
         repl_connect_short(call->debugger, out_width(call->out), &text);
         out_printf(call->out, "%s", gd_buf_text(&text));
     }
@@ -250,12 +250,12 @@ static void print_listening(struct command_call *call)
     const char *address = listening_on(call);
     const char *socket = socket_of(call);
     cJSON *record = out_record(call->out, "listen");
-    bool both = address != NULL && socket != NULL && strcmp(address, socket) != 0;
+    bool both = address && socket && strcmp(address, socket) != 0;
 
-    out_printf(call->out, "Listening on %s%s%s\n", address != NULL ? out_safe(call, address) : "?",
+    out_printf(call->out, "Listening on %s%s%s\n", address ? out_safe(call, address) : "?",
                both ? " and " : "", both ? out_safe(call, socket) : "");
-    cJSON_AddStringToObject(record, "address", address != NULL ? address : "");
-    if (socket != NULL) {
+    cJSON_AddStringToObject(record, "address", address ? address : "");
+    if (socket) {
         cJSON_AddStringToObject(record, "socket", socket);
     }
 }
@@ -271,7 +271,7 @@ static int run_listen(struct command_call *call, struct gd_err *err)
     if (call->argc == 1) {
         address = call->argv[0];
     }
-    int rc = address != NULL ? start_listening(call, address, err) : listen_as_usual(call, err);
+    int rc = address ? start_listening(call, address, err) : listen_as_usual(call, err);
     if (rc != GD_OK) {
         call->repl->fail_status = STATUS_NO_CONNECTION;
         return rc;
@@ -295,13 +295,13 @@ static int run_listen(struct command_call *call, struct gd_err *err)
 static bool connected_or_ended(void *ctx)
 {
     const struct first_stop *first = ctx;
-    return new_session(first) != NULL || !launch_is_running(first->repl);
+    return new_session(first) || !launch_is_running(first->repl);
 }
 
 /* Somewhere for the program to connect to. */
 static int ensure_listening(struct command_call *call, struct gd_err *err)
 {
-    if (listening_on(call) != NULL) {
+    if (listening_on(call)) {
         return GD_OK;
     }
     return call->repl->listen_chosen ? start_listening(call, call->repl->listen_address, err)
@@ -317,9 +317,9 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
     size_t lines = launch_log_count(repl);
     bool went_well = rc == GD_ETIMEOUT || strcmp(end, "exited with status 0") == 0;
     const char *hint = launch_python_hint(call->arena, launch_argv(repl), went_well);
-    const char *between = hint != NULL ? "; " : "";
+    const char *between = hint ? "; " : "";
 
-    hint = hint != NULL ? hint : "";
+    hint = hint ? hint : "";
     repl->fail_status = STATUS_NO_CONNECTION;
     if (rc == GD_EINTR) {
         repl->fail_status = 0;
@@ -345,7 +345,7 @@ static void print_start(struct command_call *call)
     cJSON *words = cJSON_AddArrayToObject(out_record(call->out, "run"), "argv");
 
     out_printf(call->out, "Starting program:");
-    for (size_t i = 0; argv[i] != NULL; i++) {
+    for (size_t i = 0; argv[i]; i++) {
         out_printf(call->out, " %s", out_safe(call, argv[i]));
         cJSON_AddItemToArray(words, cJSON_CreateString(argv[i]));
     }
@@ -378,11 +378,11 @@ static int start_program(struct command_call *call, char *const argv[], struct g
     double timeout = call->debugger->settings.start_timeout;
     rc = repl_wait(repl, connected_or_ended, &first, timeout > 0 ? timeout : -1);
     struct gd_session *session = new_session(&first);
-    if (session == NULL) {
+    if (!session) {
         return never_connected(call, rc == GD_OK ? GD_ELOST : rc, err);
     }
     rc = wait_first_stop(call, session, err);
-    if (rc == GD_OK && call->session != NULL && out_is_json(call->out)) {
+    if (rc == GD_OK && call->session && out_is_json(call->out)) {
         repl_state_record(call);
     }
     return rc;
@@ -404,7 +404,7 @@ static int run_run(struct command_call *call, struct gd_err *err)
     if (argc > 0) {
         return start_program(call, argv, err);
     }
-    if (launch_argv(call->repl) == NULL) {
+    if (!launch_argv(call->repl)) {
         return gd_fail(err, GD_EUSAGE, "run: the program is missing");
     }
     return start_program(call, launch_argv(call->repl), err);
@@ -443,7 +443,7 @@ static int execute_words(struct repl *repl, const char *command, char *const arg
     struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
 
     gd_buf_puts(&line, command);
-    for (size_t i = 0; argv[i] != NULL; i++) {
+    for (size_t i = 0; argv[i]; i++) {
         add_quoted(&line, argv[i]);
     }
     return execute(repl, &line, what);

@@ -11,7 +11,7 @@
 
 static int need_screen(struct command_call *call, struct gd_err *err)
 {
-    return call->repl->screen != NULL
+    return call->repl->screen
                ? GD_OK
                : gd_fail(err, GD_ESTATE, "this program has no panes: nothing to arrange");
 }
@@ -93,7 +93,7 @@ static bool graph_came(void *ctx)
     const struct graph_wait *wait = ctx;
     const struct gd_session *session = gd_debugger_session(wait->debugger, wait->number);
 
-    return session == NULL || !gd_session_is_live(session) ||
+    return !session || !gd_session_is_live(session) ||
            session->graph_generation != wait->generation;
 }
 
@@ -177,8 +177,8 @@ static void on_key(void *ctx, const struct repl_key *key)
     struct command_call *call = keys->call;
     char what[256];
 
-    if (keys->group == NULL || strcmp(keys->group, key->group) != 0) {
-        out_printf(call->out, "%s%s:\n", keys->group != NULL ? "\n" : "", key->group);
+    if (!keys->group || strcmp(keys->group, key->group) != 0) {
+        out_printf(call->out, "%s%s:\n", keys->group ? "\n" : "", key->group);
         keys->group = key->group;
     }
     if (key->same) {

@@ -205,7 +205,7 @@ static int compare_rows(const void *a, const void *b)
 {
     const struct gd_session *x = *(struct gd_session *const *)a;
     const struct gd_session *y = *(struct gd_session *const *)b;
-    bool same_job = gd_ranks_of(x) != NULL && gd_ranks_of(x) == gd_ranks_of(y);
+    bool same_job = gd_ranks_of(x) && gd_ranks_of(x) == gd_ranks_of(y);
     if (same_job && x->peer.rank != y->peer.rank) {
         return x->peer.rank < y->peer.rank ? -1 : 1;
     }
@@ -218,10 +218,10 @@ static struct gd_session **rows_of(struct command_call *call)
     const struct gd_debugger *debugger = call->debugger;
     size_t count = debugger->session_count;
     struct gd_session **rows = gd_arena_alloc(call->arena, (count + 1) * sizeof(*rows));
-    for (size_t i = 0; rows != NULL && i < count; i++) {
+    for (size_t i = 0; rows && i < count; i++) {
         rows[i] = debugger->sessions[i];
     }
-    if (rows != NULL) {
+    if (rows) {
         qsort(rows, count, sizeof(struct gd_session *), compare_rows);
     }
     return rows;
@@ -260,7 +260,7 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
     };
     struct gd_debugger *debugger = call->debugger;
     struct gd_session **rows = rows_of(call);
-    if (rows == NULL) {
+    if (!rows) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     if (out_is_json(call->out)) {

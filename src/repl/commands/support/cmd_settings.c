@@ -79,7 +79,7 @@ static int run_set(struct command_call *call, struct gd_err *err)
         value += 1 + strspn(value + 1, " \t");
     }
     value = unquote(call, value);
-    if (value == NULL) {
+    if (!value) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = setting_parse(setting, value, &changed, err);
@@ -127,7 +127,7 @@ int cmd_info_settings(struct command_call *call, struct gd_err *err)
 
     (void)err;
     gd_settings_init(&defaults);
-    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+    for (const struct setting *s = settings_table; s->name; s++) {
         gd_buf_clear(&value);
         gd_buf_clear(&usual);
         setting_print(s, &call->debugger->settings, &value);

@@ -29,7 +29,7 @@ static void exec_shell(const char *text, int input)
     if (input >= 0) {
         dup2(input, STDIN_FILENO);
     }
-    if (shell == NULL || shell[0] != '/') {
+    if (!shell || shell[0] != '/') {
         shell = "/bin/sh";
     }
     if (text[0] == '\0') {
@@ -91,7 +91,7 @@ static int lend_terminal(struct repl *repl, sigset_t *mask, struct gd_err *err)
     if (!repl_out_wait(repl, 0)) { /* the child would write in front of it */
         return gd_fail(err, GD_EINTR, "interrupted before the program was started");
     }
-    if (repl->lend != NULL) {
+    if (repl->lend) {
         repl->lend(repl->lend_ctx, true);
     }
     sigemptyset(&block);
@@ -111,7 +111,7 @@ static void take_terminal(struct repl *repl, const sigset_t *mask)
     while (sigtimedwait(&interrupt, NULL, &now) == SIGINT) {
     }
     sigprocmask(SIG_SETMASK, mask, NULL);
-    if (repl->lend != NULL) {
+    if (repl->lend) {
         repl->lend(repl->lend_ctx, false);
     }
 }
@@ -160,7 +160,7 @@ static void capture_write(void *ctx, const char *text, size_t len, bool is_error
 
     if (!is_error) {
         gd_buf_add(&capture->text, text, len);
-    } else if (capture->write != NULL) {
+    } else if (capture->write) {
         capture->write(capture->write_ctx, text, len, true);
     } else {
         tty_out_write(STDERR_FILENO, text, len);
@@ -260,14 +260,14 @@ static int split_pipe(struct command_call *call, const char **command, const cha
         delimiter = gd_arena_strndup(call->arena, word, len);
         line = word + len + strspn(word + len, " ");
     }
-    const char *at = delimiter != NULL && delimiter[0] != '\0' ? strstr(line, delimiter) : NULL;
-    if (at == NULL) {
+    const char *at = delimiter && delimiter[0] != '\0' ? strstr(line, delimiter) : NULL;
+    if (!at) {
         return gd_fail(err, GD_EUSAGE, "pipe: \"%s\" and a shell command are missing",
-                       delimiter != NULL ? delimiter : "|");
+                       delimiter ? delimiter : "|");
     }
     *command = gd_arena_strndup(call->arena, line, (size_t)(at - line));
     *shell = at + strlen(delimiter) + strspn(at + strlen(delimiter), " \t");
-    if (*command == NULL) {
+    if (!*command) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     if ((*command)[strspn(*command, " \t")] == '\0' || **shell == '\0') {
@@ -296,7 +296,7 @@ static int run_pipe(struct command_call *call, struct gd_err *err)
     repl->write = capture.write;
     repl->write_ctx = capture.write_ctx;
     if (rc != GD_OK) {
-        if (err != NULL) {
+        if (err) {
             *err = (struct gd_err){.code = rc}; /* said already */
         }
     } else {
@@ -341,10 +341,10 @@ static int run_complete(struct command_call *call, struct gd_err *err)
     cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "completions"), "lines");
 
     (void)err;
-    for (char **w = words; w != NULL && *w != NULL; w++) {
+    for (char **w = words; w && *w; w++) {
         size_t size = start + strlen(*w) + 1;
         char *whole = gd_arena_alloc(call->arena, size);
-        if (whole != NULL) {
+        if (whole) {
             snprintf(whole, size, "%.*s%s", (int)start, call->line, *w);
             out_printf(call->out, "%s\n", out_safe(call, whole));
             cJSON_AddItemToArray(list, cJSON_CreateString(whole));

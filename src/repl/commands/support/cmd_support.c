@@ -27,13 +27,13 @@ static void help_record(struct command_call *call, const struct command *command
 {
     cJSON *record = out_record(call->out, "help");
     cJSON_AddStringToObject(record, "name", command->name);
-    cJSON_AddStringToObject(record, "aliases", command->aliases != NULL ? command->aliases : "");
-    cJSON_AddStringToObject(record, "group", command->group != NULL ? command->group : "");
+    cJSON_AddStringToObject(record, "aliases", command->aliases ? command->aliases : "");
+    cJSON_AddStringToObject(record, "group", command->group ? command->group : "");
     cJSON_AddStringToObject(record, "usage", command->usage);
     cJSON_AddStringToObject(record, "summary", command->summary);
-    cJSON_AddStringToObject(record, "text", command->help != NULL ? command->help : "");
+    cJSON_AddStringToObject(record, "text", command->help ? command->help : "");
     cJSON *subs = cJSON_AddArrayToObject(record, "sub");
-    for (const struct command *s = command->sub; s != NULL && s->name != NULL; s++) {
+    for (const struct command *s = command->sub; s && s->name; s++) {
         cJSON *sub = cJSON_CreateObject();
         cJSON_AddStringToObject(sub, "name", s->name);
         cJSON_AddStringToObject(sub, "summary", s->summary);
@@ -45,12 +45,12 @@ static void print_sub_table(struct command_call *call, const struct command *com
 {
     int width = 0;
 
-    for (const struct command *s = command->sub; s->name != NULL; s++) {
+    for (const struct command *s = command->sub; s->name; s++) {
         int len = (int)strlen(s->usage);
         width = len > width ? len : width;
     }
     out_printf(call->out, "\n");
-    for (const struct command *s = command->sub; s->name != NULL; s++) {
+    for (const struct command *s = command->sub; s->name; s++) {
         out_printf(call->out, "  %-*s  %s\n", width, s->usage, s->summary);
     }
 }
@@ -59,13 +59,13 @@ static void help_command(struct command_call *call, const struct command *comman
 {
     help_record(call, command);
     out_printf(call->out, "%s\n%s.\n", command->usage, command->summary);
-    if (command->aliases != NULL && command->aliases[0] != '\0') {
+    if (command->aliases && command->aliases[0] != '\0') {
         out_printf(call->out, "Short forms: %s\n", command->aliases);
     }
-    if (command->help != NULL && command->help[0] != '\0') {
+    if (command->help && command->help[0] != '\0') {
         out_printf(call->out, "\n%s\n", command->help);
     }
-    if (command->sub != NULL) {
+    if (command->sub) {
         print_sub_table(call, command);
     }
 }
@@ -91,7 +91,7 @@ static void help_group(struct command_call *call, cJSON *list, size_t group)
 {
     bool any = false;
 
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         if (strcmp(c->group, groups[group][0]) != 0) {
             continue;
         }
@@ -113,7 +113,7 @@ static int help_all(struct command_call *call)
         }
         help_group(call, list, i);
     }
-    for (const struct user_command *u = call->repl->user_commands; u != NULL; u = u->next) {
+    for (const struct user_command *u = call->repl->user_commands; u; u = u->next) {
         out_printf(call->out, "%s  %-14s  user-defined\n",
                    u == call->repl->user_commands ? "\nUser-defined:\n" : "", u->name);
     }
@@ -143,8 +143,8 @@ static int help_user(struct command_call *call, const struct user_command *user)
     cJSON *record = out_record(call->out, "help");
     cJSON_AddStringToObject(record, "name", user->name);
     cJSON_AddStringToObject(record, "group", "user-defined");
-    cJSON_AddStringToObject(record, "text", user->help != NULL ? user->help : "");
-    out_printf(call->out, "%s\n", user->help != NULL ? user->help : "User-defined.");
+    cJSON_AddStringToObject(record, "text", user->help ? user->help : "");
+    out_printf(call->out, "%s\n", user->help ? user->help : "User-defined.");
     return GD_OK;
 }
 
@@ -175,11 +175,11 @@ static const struct command *topic_of(const struct command_call *call)
 {
     const struct command *topic = topics;
 
-    while (topic->name != NULL && (call->argc != 1 || (strcmp(call->argv[0], topic->name) != 0 &&
-                                                       strcmp(call->argv[0], "selector") != 0))) {
+    while (topic->name && (call->argc != 1 || (strcmp(call->argv[0], topic->name) != 0 &&
+                                               strcmp(call->argv[0], "selector") != 0))) {
         topic++;
     }
-    return topic->name != NULL ? topic : NULL;
+    return topic->name ? topic : NULL;
 }
 
 /* "set NAME", "show NAME" */
@@ -214,15 +214,15 @@ static int run_help(struct command_call *call, struct gd_err *err)
         return cmd_help_connect(call);
     }
     const struct user_command *user = repl_user_command(call->repl, call->argv[0], false);
-    if (user != NULL) {
+    if (user) {
         return help_user(call, user);
     }
-    if (topic_of(call) != NULL) {
+    if (topic_of(call)) {
         help_command(call, topic_of(call));
         return GD_OK;
     }
     for (int i = 0; i < call->argc; i++) {
-        if (i > 0 && table == NULL) {
+        if (i > 0 && !table) {
             return gd_fail(err, GD_ENOTFOUND, "\"%s\" has no subcommands", command->name);
         }
         int rc = command_find(table, call->argv[i], strlen(call->argv[i]), &command, err);
@@ -240,7 +240,7 @@ static int run_help(struct command_call *call, struct gd_err *err)
 
 static bool text_has(const char *text, const char *word)
 {
-    return text != NULL && strcasestr(text, word) != NULL;
+    return text && strcasestr(text, word);
 }
 
 static int run_apropos(struct command_call *call, struct gd_err *err)
@@ -251,13 +251,13 @@ static int run_apropos(struct command_call *call, struct gd_err *err)
     if (call->line[0] == '\0') {
         return gd_fail(err, GD_EUSAGE, "apropos: a word is missing");
     }
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         if (text_has(c->name, call->line) || text_has(c->summary, call->line) ||
             text_has(c->help, call->line) || text_has(c->aliases, call->line)) {
             list_row(call, list, c, "");
             found++;
         }
-        for (const struct command *s = c->sub; s != NULL && s->name != NULL; s++) {
+        for (const struct command *s = c->sub; s && s->name; s++) {
             if (text_has(s->name, call->line) || text_has(s->summary, call->line) ||
                 text_has(s->help, call->line)) {
                 list_row(call, list, s, c->name);
@@ -265,7 +265,7 @@ static int run_apropos(struct command_call *call, struct gd_err *err)
             }
         }
     }
-    for (const struct command *t = topics; t->name != NULL; t++) {
+    for (const struct command *t = topics; t->name; t++) {
         if (text_has(t->name, call->line) || text_has(t->summary, call->line) ||
             text_has(t->help, call->line)) {
             list_row(call, list, t, "help");
@@ -312,7 +312,7 @@ static int run_source(struct command_call *call, struct gd_err *err)
     }
     out_flush(call->out);
     int rc = repl_source(call->repl, call->argv[0]);
-    if (rc != GD_OK && err != NULL) {
+    if (rc != GD_OK && err) {
         *err = (struct gd_err){.code = rc}; /* said already */
     }
     return rc;
@@ -369,7 +369,7 @@ static int run_document(struct command_call *call, struct gd_err *err)
     if (call->argc != 1) {
         return gd_fail(err, GD_EUSAGE, "document: the name of one user-defined command is needed");
     }
-    if (repl_user_command(call->repl, call->argv[0], false) == NULL) {
+    if (!repl_user_command(call->repl, call->argv[0], false)) {
         return gd_fail(err, GD_ENOTFOUND, "\"%.80s\" is not user-defined: \"define\" makes one",
                        call->argv[0]);
     }
@@ -385,12 +385,12 @@ static int list_aliases(struct command_call *call)
                                                 {"text", "Stands for", false}};
     struct out_table *table = out_table_begin(call->out, "aliases", columns, 2);
 
-    for (const struct user_alias *a = call->repl->aliases; a != NULL; a = a->next) {
+    for (const struct user_alias *a = call->repl->aliases; a; a = a->next) {
         const char *cells[] = {a->name, out_safe(call, a->text)};
         out_table_row(table, cells);
     }
     out_table_end(table);
-    if (call->repl->aliases == NULL) {
+    if (!call->repl->aliases) {
         out_printf(call->out, "No aliases.\n");
     }
     return GD_OK;
@@ -400,9 +400,9 @@ static int set_alias(struct repl *repl, const char *name, const char *text)
 {
     struct user_alias *alias = repl_alias(repl, name);
 
-    if (alias == NULL) {
+    if (!alias) {
         alias = calloc(1, sizeof(*alias));
-        if (alias == NULL) {
+        if (!alias) {
             return GD_ENOMEM;
         }
         alias->name = strdup(name);
@@ -411,7 +411,7 @@ static int set_alias(struct repl *repl, const char *name, const char *text)
     }
     free(alias->text);
     alias->text = strdup(text);
-    return alias->name != NULL && alias->text != NULL ? GD_OK : GD_ENOMEM;
+    return alias->name && alias->text ? GD_OK : GD_ENOMEM;
 }
 
 static int run_alias(struct command_call *call, struct gd_err *err)
@@ -421,12 +421,12 @@ static int run_alias(struct command_call *call, struct gd_err *err)
     if (call->line[0] == '\0') {
         return list_aliases(call);
     }
-    if (equals == NULL) {
+    if (!equals) {
         return gd_fail(err, GD_EUSAGE, "alias: NAME = COMMAND is needed");
     }
     char *name = gd_arena_strndup(call->arena, call->line, (size_t)(equals - call->line));
     const char *text = equals + 1 + strspn(equals + 1, " \t");
-    if (name == NULL) {
+    if (!name) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     name[strcspn(name, " \t")] = '\0';
@@ -439,8 +439,8 @@ static int run_alias(struct command_call *call, struct gd_err *err)
     }
     size_t len = strcspn(text, " \t/");
     const struct command *command = NULL;
-    if (repl_user_command(call->repl, gd_arena_strndup(call->arena, text, len), false) == NULL &&
-        repl_alias(call->repl, gd_arena_strndup(call->arena, text, len)) == NULL) {
+    if (!repl_user_command(call->repl, gd_arena_strndup(call->arena, text, len), false) &&
+        !repl_alias(call->repl, gd_arena_strndup(call->arena, text, len))) {
         rc = command_find(NULL, text, len, &command, err);
         if (rc != GD_OK) {
             return rc;
