@@ -37,6 +37,7 @@ check format format
 check gcc ./dev build release
 check clang clang_warnings
 check rules python3 tools/check_rules.py
+check text python3 tools/check_text.py
 check scripts shellcheck dev .ci/run tools/lint.sh bench/run.sh
 check hardening python3 tools/check_hardening.py build/release
 check manual sh -c 'test -z "$(man --warnings -l build/release/docs/gradb.1 2>&1 >/dev/null)"'
