@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The house rules that a program can check: layering, licences, banned functions, sizes, forgotten tests.
+"""The house rules that a program can check: layering, licences, banned functions, forgotten tests.
 
 Prints one line a fault, `FILE:LINE: what`, and exits with 1 when there is any.
 """
@@ -24,7 +24,6 @@ MAY_INCLUDE = {
     "resident": {"base", "engine", "repl", "tui"},
     "": {"base", "engine", "proto", "dump", "compare", "repl", "tui", "resident"},
 }
-MAX_FILE_LINES = 860
 MAX_PYTHON_COLUMNS = 120
 
 faults = []
@@ -109,13 +108,6 @@ def check_banned(files):
                 fault(path, number, f"{match.group(1)} is banned: use {banned[match.group(1)]}")
 
 
-def check_sizes(files):
-    for path in files:
-        lines = path.read_text().count("\n")
-        if lines > MAX_FILE_LINES:
-            fault(path, lines, f"{lines} lines: a file over {MAX_FILE_LINES} holds more than one subject")
-
-
 def check_python(files):
     """Python that is installed compiles, and its lines end in time."""
     for path in files:
@@ -146,7 +138,6 @@ def main():
     check_agent_closure()
     check_layers(c_files)
     check_banned(c_files)
-    check_sizes(c_files)
     check_python(tracked("python/*.py", "python/**/*.py"))
     check_tests_registered()
     print("\n".join(faults))

@@ -38,6 +38,7 @@ check gcc ./dev build release
 check clang clang_warnings
 check rules python3 tools/check_rules.py
 check text python3 tools/check_text.py
+check style python3 tools/check_style.py
 check scripts shellcheck dev .ci/run tools/lint.sh bench/run.sh
 check hardening python3 tools/check_hardening.py build/release
 check manual sh -c 'test -z "$(man --warnings -l build/release/docs/gradb.1 2>&1 >/dev/null)"'

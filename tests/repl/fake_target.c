@@ -477,12 +477,12 @@ void fake_lose(struct fake *fake, const char *why)
     gd_debugger_reap(fake->debugger);
 }
 
-const char *fake_run(struct fake *fake, const char *line, int *rc)
+const char *fake_run(struct fake *fake, const char *line, int *ret)
 {
     gd_buf_clear(&fake->out);
     int result = repl_execute(fake->repl, line);
-    if (rc) {
-        *rc = result;
+    if (ret) {
+        *ret = result;
     }
     return gd_buf_text(&fake->out);
 }

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The C dialect and the order of the folders, as far as a program can check them.
+
+Prints one line for each fault, `FILE:LINE: RULE: what`, and exits with 1 if there is one.
+`check_style.py FILE...` checks these files only.
+
+Faults that are older than a rule are listed in tools/style_todo.txt, as `RULE PATH COUNT`. For each rule, the sum may
+only fall: `check_style.py --lower` writes the present counts, and refuses to write a larger sum. When the list is
+empty, delete it.
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TODO = ROOT / "tools/style_todo.txt"
+MAX_FILE_LINES = 800
+MAX_FUNCTION_LINES = 50
+MAX_FOLDER_FILES = 50
+AT_THE_ROOT = {
+    ".ci", ".clang-format", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "COPYING", "LICENSES", "README.md",
+    "SECURITY.md", "bench", "completions", "dev", "docs", "examples", "meson.build", "meson_options.txt", "python",
+    "src", "tests", "tools",
+}
+# Names that somebody else prescribes.
+PRESCRIBED_NAMES = {"main"}
+# Code that does not use src/base: an error code of 0 is not called GD_OK there.
+WITHOUT_CODES = ("examples/", "python/", "tests/trainer/")
+
+TOKEN = re.compile(
+    r"""(?P<space>(?:\s|\\\n)+) | (?P<comment>/\*.*?\*/|//(?:\\\n|[^\n])*)
+    | (?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*") | (?P<char>[uUL]?'(?:\\.|[^'\\\n])*')
+    | (?P<name>[A-Za-z_]\w*) | (?P<number>\.?\d(?:[eEpP][+-]|[\w.'])*)
+    | (?P<mark><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\#\#|.)""",
+    re.X | re.S,
+)
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+TESTING_CALLS = {"if", "while", "assert", "assert_true", "assert_false", "FUZZ_CHECK"}
+
+faults = []
+
+
+class Source:
+    """The tokens of a C file without its comments: `kind` and `text` by index, `partner` of each bracket."""
+
+    def __init__(self, path):
+        self.path = path
+        self.code = path.read_text()
+        self.kind, self.text, self.place, self.partner = [], [], [], {}
+        opened = []
+        for match in TOKEN.finditer(self.code):
+            if match.lastgroup in ("space", "comment"):
+                continue
+            at = len(self.text)
+            self.kind.append(match.lastgroup)
+            self.text.append(match.group())
+            self.place.append(match.start())
+            if match.lastgroup == "mark" and match.group() in CLOSING:
+                opened.append(at)
+            elif opened and match.lastgroup == "mark" and match.group() == CLOSING[self.text[opened[-1]]]:
+                self.partner[at] = opened[-1]
+                self.partner[opened.pop()] = at
+        # Guards, so that looking one or two tokens ahead or back needs no test.
+        self.count = len(self.text)
+        self.text += [""] * 4
+        self.kind += [""] * 4
+
+    def line(self, at):
+        return self.code.count("\n", 0, self.place[at]) + 1
+
+    def is_name(self, at, *names):
+        return 0 <= at < self.count and self.kind[at] == "name" and (not names or self.text[at] in names)
+
+    def fault(self, at, rule, text):
+        fault(self.path, self.line(at), rule, text)
+
+    def functions(self):
+        """(index of the name, of the body's `{`, of its `}`) for each function definition."""
+        at = 0
+        while at < self.count:
+            if self.text[at] == "{" and self.kind[at] == "mark" and at in self.partner:
+                if self.text[at - 1] == ")" and at - 1 in self.partner and self.is_name(self.partner[at - 1] - 1):
+                    yield self.partner[at - 1] - 1, at, self.partner[at]
+                at = self.partner[at]
+            at += 1
+
+    def makes_a_test(self, first, last):
+        """Whether the expression of these tokens is used as a condition, and not as a value."""
+        before, after = self.text[first - 1] if first else "", self.text[last + 1]
+        if before in ("&&", "||", "!") or after in ("&&", "||", "?") or (before == ";" and after == ";"):
+            return True
+        if before == "(" and self.partner.get(last + 1) == first - 1:
+            head = first - 2
+            if self.is_name(head) and self.text[head] != "return":
+                return self.text[head] in TESTING_CALLS
+            if self.text[head] in (")", "]", "==", "!=") or self.text[last + 2] in ("==", "!="):
+                return False
+            return self.makes_a_test(first - 1, last + 1)
+        return False
+
+    def operand_before(self, last):
+        """The first token of the plain expression that ends at `last`; None if it is something else."""
+        at = last
+        while at >= 0:
+            text = self.text[at]
+            if self.kind[at] == "mark" and text in (")", "]"):
+                if at not in self.partner:
+                    return None
+                at = self.partner[at] - 1
+            elif text in ("&&", "||", "?", ":", ",", ";", "(", "[", "{", "}", "=", "!", "return"):
+                break
+            elif self.kind[at] in ("name", "number", "string") or text in (".", "->", "*", "&"):
+                at -= 1
+            else:
+                return None
+        return at + 1 if at < last else None
+
+
+def fault(path, line, rule, text):
+    name = path.relative_to(ROOT).as_posix() if isinstance(path, pathlib.Path) else path
+    faults.append((rule, name, line, text))
+
+
+def tracked(*patterns):
+    out = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in out.stdout.split("\n") if name]
+
+
+def check_braces(source):
+    for at in range(source.count):
+        if not source.is_name(at, "if", "else", "for", "while", "do") or source.text[at - 1] == "#":
+            continue
+        word, body = source.text[at], at + 1
+        if word in ("if", "for", "while"):
+            if source.text[body] != "(" or body not in source.partner:
+                continue
+            body = source.partner[body] + 1
+        opener = source.partner.get(at - 1, 0) if source.text[at - 1] == "}" else 0
+        if word == "while" and opener and source.is_name(opener - 1, "do"):
+            continue
+        if source.text[body] != "{" and not (word == "else" and source.is_name(body, "if")):
+            source.fault(at, "braces", f"the body of this `{word}` needs braces")
+
+
+def check_sizeof(source):
+    for at in range(source.count):
+        if source.is_name(at, "sizeof") and source.text[at + 1] != "(":
+            source.fault(at, "sizeof", f"write sizeof({source.text[at + 1]}...)")
+
+
+def check_null(source):
+    for at in range(2, source.count):
+        if not source.is_name(at, "NULL") or source.text[at - 1] not in ("==", "!="):
+            continue
+        first = source.operand_before(at - 2)
+        if first is not None and source.makes_a_test(first, at):
+            better = "!p" if source.text[at - 1] == "==" else "p"
+            source.fault(at, "null", f"test a pointer bare: `{better}` instead of `p {source.text[at - 1]} NULL`")
+
+
+def check_codes(source):
+    """An error code is compared with GD_OK."""
+    if source.path.relative_to(ROOT).as_posix().startswith(WITHOUT_CODES):
+        return
+    for at in range(source.count):
+        if not source.is_name(at, "rc") or source.text[at + 1] not in (")", "&&", "||", "?", ";"):
+            continue
+        first = at
+        while source.text[first - 1] in (".", "->") and source.is_name(first - 2):
+            first -= 2
+        before = source.text[first - 1]
+        if before == "!" or (before in ("(", "&&", "||", ";", "?", ":", "=", "return", ",", "*")
+                             and source.makes_a_test(first, at)):
+            source.fault(at, "rc", "compare an error code with GD_OK")
+
+
+def check_size(source):
+    lines = source.code.count("\n")
+    if lines > MAX_FILE_LINES:
+        fault(source.path, lines, "size", f"{lines} lines: a file over {MAX_FILE_LINES} has more than one subject")
+
+
+def check_functions(source):
+    for name, begin, end in source.functions():
+        lines = source.line(end) - source.line(name) + 1
+        if lines > MAX_FUNCTION_LINES:
+            source.fault(name, "long", f"{source.text[name]} has {lines} lines; {MAX_FUNCTION_LINES} are allowed")
+        head = name - 1
+        while source.is_name(head) or source.text[head] == "*":
+            head -= 1
+        words = source.text[head + 1:name]
+        if "static" in words and "_" not in source.text[name].strip("_") and source.text[name] not in PRESCRIBED_NAMES:
+            source.fault(name, "name", f"static function {source.text[name]}: name it verb_noun")
+
+
+def check_commands(source):
+    """A file under src/repl/commands defines the commands that its head comment names, and no other."""
+    if not source.path.relative_to(ROOT).as_posix().startswith("src/repl/commands/"):
+        return
+    head = re.match(r"//[^\n]*\n(/\*.*?\*/)?", source.code, re.S)
+    named = set(re.findall(r"[\w-]+", head.group()))
+    for at in range(source.count):
+        if not (source.is_name(at, "command") and source.is_name(at - 1, "struct") and source.is_name(at + 1)):
+            continue
+        if source.text[at + 2:at + 4] != ["[", "]"] or source.text[at + 4:at + 6] != ["=", "{"] or (
+                source.is_name(at - 3, "static")):
+            continue
+        table = at + 5
+        for entry in range(table, source.partner[table]):
+            if source.text[entry:entry + 3] == [".", "name", "="] and source.partner.get(entry - 1, 0) < (
+                    source.partner[table]):
+                name = source.text[entry + 3].strip('"')
+                if name != "NULL" and name not in named and f"`{name}`" not in head.group():
+                    source.fault(entry, "commands", f"the head comment does not name the command {name}")
+
+
+def check_folders():
+    folders = collections.Counter(pathlib.PurePosixPath(n).parent.as_posix() for n in tracked("src/*.[ch]"))
+    for folder, count in folders.items():
+        if count > MAX_FOLDER_FILES:
+            fault(folder, 1, "folder", f"{count} files; a folder holds at most {MAX_FOLDER_FILES}")
+    for name in sorted({name.split("/")[0] for name in tracked()} - AT_THE_ROOT):
+        fault(name, 1, "root", "does not belong in the root of the repository; if it does, tools/check_style.py lists it")
+
+
+def read_todo():
+    todo = collections.Counter()
+    if TODO.exists():
+        for line in TODO.read_text().split("\n"):
+            if line and not line.startswith("#"):
+                rule, path, count = line.split()
+                todo[rule, path] = int(count)
+    return todo
+
+
+def sums(counts):
+    total = collections.Counter()
+    for (rule, _), count in counts.items():
+        total[rule] += count
+    return total
+
+
+def write_todo(found, todo):
+    for rule, count in sums(found).items():
+        if todo and count > sums(todo)[rule]:
+            sys.exit(f"check_style: {rule}: {count} faults; tools/style_todo.txt allows {sums(todo)[rule]}")
+    TODO.write_text("# RULE PATH COUNT: faults that are older than the rule. tools/check_style.py --lower rewrites it.\n"
+                    + "".join(f"{rule} {path} {count}\n" for (rule, path), count in sorted(found.items())))
+
+
+def report(todo):
+    """Prints what exceeds the list; returns whether something does."""
+    found = collections.Counter((rule, path) for rule, path, _, _ in faults)
+    allowed, total, failed = sums(todo), sums(found), False
+    for rule in sorted(total):
+        if total[rule] <= allowed[rule]:
+            continue
+        failed = True
+        for _, path, line, text in (f for f in faults if f[0] == rule and found[rule, f[1]] > todo[rule, f[1]]):
+            print(f"{path}:{line}: {rule}: {text}")
+        if allowed[rule]:
+            print(f"{rule}: {total[rule]} faults; tools/style_todo.txt allows {allowed[rule]}")
+    for rule in sorted(allowed):
+        if total[rule] < allowed[rule]:
+            print(f"{rule}: {total[rule]} faults left of {allowed[rule]}: lower it (tools/check_style.py --lower)")
+    return failed
+
+
+def main():
+    chosen = [name for name in sys.argv[1:] if not name.startswith("--")]
+    names = [pathlib.Path(name).resolve().relative_to(ROOT).as_posix() for name in chosen] or tracked("*.c", "*.h")
+    for name in names:
+        if (ROOT / name).exists():
+            source = Source(ROOT / name)
+            for check in (check_braces, check_sizeof, check_null, check_codes, check_size, check_functions,
+                          check_commands):
+                check(source)
+    if chosen:
+        print("".join(f"{path}:{line}: {rule}: {text}\n" for rule, path, line, text in faults), end="")
+        return 1 if faults else 0
+    check_folders()
+    todo = read_todo()
+    if "--lower" in sys.argv:
+        write_todo(collections.Counter((rule, path) for rule, path, _, _ in faults), todo)
+        return 0
+    return 1 if report(todo) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
