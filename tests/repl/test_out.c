@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <locale.h>
+#include <math.h>
 #include <string.h>
 
 #include "repl/core/repl_impl.h"
@@ -98,6 +99,88 @@ static void tables_become_objects(void **state)
                "{\"name\":\"漢字\",\"hits\":\"nan\",\"note\":\"wide\"}],\"command\":\"test\"}\n");
 }
 
+/* ---- templates ---- */
+
+static void say_fields(const char *template, const char *expected)
+{
+    struct gd_buf text = GD_BUF_INIT(4096);
+    cJSON *object = cJSON_CreateObject(), *list = out_list(object, "list");
+
+    out_set(object, OUT_TEXT("name", "a\tb"), OUT_TEXT("null", NULL), OUT_SOME("left_out", ""),
+            OUT_INT("steps", 12345), OUT_INT("one", 1), OUT_INT("none", 0),
+            OUT_REAL("loss", 1 / 3.), OUT_REAL("nan", NAN), OUT_INT("large", INT64_MAX),
+            OUT_NUMERAL("lr", "0.00120000006"), OUT_BOOL("yes", true), OUT_BOOL("no", false),
+            OUT_IF(false, OUT_INT("never", 1)));
+    out_push_text(list, "x");
+    out_push_int(list, 2);
+    out_set(out_object(object, "peer"), OUT_INT("rank", 3));
+    out_render(&out, object, template, OUT_FIELDS(OUT_INT("one", 7)), &text);
+    assert_string_equal(gd_buf_text(&text), expected);
+    gd_buf_deinit(&text);
+    cJSON_Delete(object);
+}
+
+static void templates_name_fields(void **state)
+{
+    (void)state;
+    say_fields("{name}, {steps}, {loss}, {nan}", "a\\tb, 12345, 0.333333, nan");
+    say_fields("{lr:.9} {yes} {no} {null}.", "0.00120000006 true false .");
+    say_fields("{peer.rank} {list} {list:; } {large}", "3 x, 2 x; 2 9223372036854775807");
+    say_fields("{one} {misspelt}", "7 ?");
+    written_is("");
+}
+
+static void templates_have_forms(void **state)
+{
+    (void)state;
+    say_fields("{steps|node}, {peer.rank|day}, {yes}", "12,345 nodes, 3 days, true");
+    say_fields("{steps:n} {steps:bytes} {loss:time}", "12,345 12.1 KiB 333 ms");
+    say_fields("{loss:g2} {loss:f1} {steps:g2}", "0.33 0.3 1.2e+04");
+    say_fields("|{one:3}|{one:-3}|{steps:n:8}|{name:2}|", "|  7|7  |  12,345|a\\tb|");
+    written_is("");
+}
+
+static void templates_leave_out_sections(void **state)
+{
+    (void)state;
+    say_fields("a[, {steps}][, {none}][, {left_out}][, {null}]", "a, 12345");
+    say_fields("a[, {steps}[ of {none}][ by {name}]]", "a, 12345 by a\\tb");
+    say_fields("[{?yes}on][{!yes}off][{?none}many][{!none}none]", "onnone");
+    say_fields("\\[rank {one}] [{?no}\\]]", "[rank 7] ");
+    written_is("");
+}
+
+static void rows_have_fields(void)
+{
+    static const struct out_column of_fields[] = {{"name", "Name", false},
+                                                  {"rank", "Rank", true, "{rank}[ of {size}]"},
+                                                  {"mark", "", false, "[{?yes}*]"}};
+    struct out_table *table = out_table_begin(&out, "things", of_fields, 3);
+    out_put(table, OUT_TEXT("name", "a"), OUT_INT("rank", 0), OUT_INT("size", 2));
+    out_put_text(table, OUT_BOOL("yes", true));
+    out_put(table, OUT_TEXT("name", NULL), OUT_INT("rank", 1));
+    out_table_end(table);
+    out_table_of(&out, cJSON_GetObjectItem(out_record(&out, "x"), "absent"), 1, of_fields, 3);
+}
+
+static void rows_of_fields_are_aligned(void **state)
+{
+    (void)state;
+    rows_have_fields();
+    written_is("Name    Rank\n"
+               "a     0 of 2  *\n"
+               "           1\n");
+}
+
+static void rows_of_fields_become_objects(void **state)
+{
+    (void)state;
+    rows_have_fields();
+    written_is("{\"v\":1,\"type\":\"things\",\"things\":["
+               "{\"name\":\"a\",\"rank\":0,\"size\":2},{\"name\":null,\"rank\":1}],"
+               "\"command\":\"test\"}\n");
+}
+
 static void records_are_wrapped(void **state)
 {
     (void)state;
@@ -162,6 +245,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(tables_are_aligned_on_display_width, setup_text, teardown),
         cmocka_unit_test_setup_teardown(empty_tables_print_nothing, setup_text, teardown),
         cmocka_unit_test_setup_teardown(tables_become_objects, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(templates_name_fields, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(templates_have_forms, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(templates_leave_out_sections, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_fields_are_aligned, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_fields_become_objects, setup_json, teardown),
         cmocka_unit_test_setup_teardown(records_are_wrapped, setup_json, teardown),
         cmocka_unit_test_setup_teardown(a_failed_command_has_no_record, setup_json, teardown),
         cmocka_unit_test_setup_teardown(control_characters_are_escaped, setup_text, teardown),

@@ -11,9 +11,8 @@
 
 #include "base/arena.h"
 #include "engine/debugger.h"
+#include "repl/core/out.h"
 #include "repl/core/repl.h"
-
-struct repl_out;
 
 /* What completion offers at an argument; the last one given repeats */
 enum command_arg {
@@ -93,36 +92,7 @@ const struct command *command_next(const struct command *previous);
 int command_find(const struct command *table_or_null, const char *word, size_t len,
                  const struct command **ret, struct gd_err *err);
 
-/* ---- output: records, then text ------------------------------------------------------------ */
-/*
- * A command builds one cJSON object (its result) and, in text mode, prints lines. In JSON mode only
- * the object is written, wrapped as {"v":1,"type":TYPE,...}. Names in the object are interface.
- */
-bool out_is_json(const struct repl_out *out);
-cJSON *out_record(struct repl_out *out,
-                  const char *type); /* the result object; made on first use */
-void out_printf(struct repl_out *out, const char *format, ...)
-    __attribute__((format(printf, 2, 3))); /* text mode only; paged and redirected by the caller */
-void out_write(struct repl_out *out, const char *text, size_t len);
-bool out_utf8(const struct repl_out *out);
-int out_width(const struct repl_out *out);
-/* Wraps text in a colour when colour is on: "31" style SGR parameters. */
-const char *out_sgr(const struct repl_out *out, const char *sgr); /* "" without colour */
-#define OUT_RESET "0"
-
-/* A table: columns once, then rows of text cells. In text mode columns are aligned on display
- * width, in JSON mode rows become objects in record[name] with the columns' names; a cell that
- * parses as a number becomes one when its column says so. */
-struct out_column {
-    const char *name;  /* JSON name, "hits" */
-    const char *title; /* text title, "Hits" */
-    bool number;       /* right-aligned, a JSON number */
-};
-struct out_table;
-struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
-                                  const struct out_column *columns, int count);
-void out_table_row(struct out_table *table, const char *const *cells);
-void out_table_end(struct out_table *table); /* prints; frees */
+/* ---- output (see out.h) --------------------------------------------------------------------- */
 
 /* Text that is safe to print: control characters and invalid UTF-8 escaped. In call->arena. */
 const char *out_safe(struct command_call *call, const char *text);

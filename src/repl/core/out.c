@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -54,31 +53,36 @@ bool repl_is_utf8(const struct repl *repl)
     return charset == 1 || (charset == 0 && repl->options.utf8);
 }
 
-const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *text)
+void out_add_safe(struct gd_buf *out, const char *text, bool utf8)
 {
-    bool utf8 = repl_is_utf8(repl);
-    struct gd_buf out = GD_BUF_INIT(OUT_MAX_TEXT);
     const unsigned char *p = (const unsigned char *)text;
 
     while (*p != '\0') {
         uint32_t code = 0;
         size_t len = gd_utf8_decode((const char *)p, &code);
         if (len == 0 || (len > 1 && !utf8)) {
-            gd_buf_printf(&out, "\\x%02x", *p);
+            gd_buf_printf(out, "\\x%02x", *p);
             p++;
             continue;
         }
         if (code == '\n') {
-            gd_buf_puts(&out, "\\n");
+            gd_buf_puts(out, "\\n");
         } else if (code == '\t') {
-            gd_buf_puts(&out, "\\t");
+            gd_buf_puts(out, "\\t");
         } else if (gd_utf8_is_unsafe(code)) {
-            gd_buf_printf(&out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
+            gd_buf_printf(out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
         } else {
-            gd_buf_add(&out, p, len);
+            gd_buf_add(out, p, len);
         }
         p += len;
     }
+}
+
+const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *text)
+{
+    struct gd_buf out = GD_BUF_INIT(OUT_MAX_TEXT);
+
+    out_add_safe(&out, text, repl_is_utf8(repl));
     const char *safe = out.failed ? NULL : gd_arena_strdup(arena, gd_buf_text(&out));
     gd_buf_deinit(&out);
     return safe ? safe : "?";
@@ -180,95 +184,6 @@ void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena, 
     snprintf(out->type, sizeof(out->type), "ok");
 }
 
-/* ---- redirection ---- */
-
-/* A new file beside the target takes the output, and its name when the command is done: a command
- * that was interrupted, or a full disk, leaves no half of it. NULL: it has to be written in place,
- * as a device, a pipe, a link, what has other names or another owner, which a new file would not
- * have, or where the directory takes no new file or has one of that name. */
-static FILE *open_part(struct repl_out *out, const char *path)
-{
-    struct stat there;
-    bool exists = lstat(path, &there) == 0;
-    size_t size = strlen(path) + sizeof(".part");
-    char *part = gd_arena_alloc(out->arena, size);
-
-    bool replaceable = !exists || (S_ISREG(there.st_mode) && there.st_nlink == 1 &&
-                                   there.st_uid == geteuid() && access(path, W_OK) == 0);
-
-    if (!part || !replaceable) {
-        return NULL;
-    }
-    snprintf(part, size, "%s.part", path);
-    FILE *file = fopen(part, "wxe"); /* never over a file of the user's */
-    if (!file) {
-        return NULL;
-    }
-    if (exists && fchmod(fileno(file), there.st_mode & 07777) != 0) {
-        fclose(file);
-        unlink(part);
-        return NULL;
-    }
-    out->sink_part = part;
-    return file;
-}
-
-int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err)
-{
-    int rc = repl_check_seal(out->repl, err);
-    struct stat now;
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    out->sink_path = path;
-    out->sink = append ? NULL : open_part(out, path);
-    if (!out->sink) {
-        out->sink = fopen(path, append ? "ae" : "we");
-    }
-    if (!out->sink) {
-        return gd_fail_errno(err, GD_EIO, "cannot write to %s", path);
-    }
-    bool regular = fstat(fileno(out->sink), &now) == 0 && S_ISREG(now.st_mode);
-    out->sink_size = regular ? (int64_t)now.st_size : -1;
-    return GD_OK;
-}
-
-/* What was written so far is taken back. false: it could not be. */
-static bool drop_output(struct repl_out *out)
-{
-    fclose(out->sink);
-    if (out->sink_part) {
-        unlink(out->sink_part);
-        return true;
-    }
-    return out->sink_size < 0 || truncate(out->sink_path, (off_t)out->sink_size) == 0;
-}
-
-static int close_sink(struct repl_out *out, bool failed, struct gd_err *err)
-{
-    bool bad = out->sink_failed || fflush(out->sink) != 0 || ferror(out->sink) != 0;
-    int why = errno;
-
-    if (failed || bad) {
-        if (!drop_output(out) && !bad) {
-            bad = true;
-            why = errno;
-        }
-    } else if (fclose(out->sink) != 0 ||
-               (out->sink_part && rename(out->sink_part, out->sink_path) != 0)) {
-        bad = true;
-        why = errno;
-        if (out->sink_part) {
-            unlink(out->sink_part);
-        }
-    }
-    out->sink = NULL;
-    errno = why;
-    return bad ? gd_fail_errno(err, GD_EIO, "the output could not be written to %s", out->sink_path)
-               : GD_OK;
-}
-
 cJSON *out_record(struct repl_out *out, const char *type)
 {
     if (!out->record) {
@@ -331,7 +246,7 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
     }
     out_flush(out);
     if (out->sink) {
-        rc = close_sink(out, failed, err);
+        rc = out_close_sink(out, failed, err);
     }
     cJSON_Delete(out->record);
     out->record = NULL;

@@ -185,6 +185,10 @@ struct repl_out {
 void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena,
                const char *command);
 int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err);
+int out_close_sink(struct repl_out *out, bool failed, struct gd_err *err);
+/* out_say into a buffer, in both modes. */
+void out_render(struct repl_out *out, const cJSON *object, const char *template,
+                const struct out_field *fields, struct gd_buf *text);
 /* Writes what is left, closes the sink. failed: no record is written, and the file of a redirection
  * is as it was before. */
 int out_end(struct repl_out *out, bool failed, struct gd_err *err);

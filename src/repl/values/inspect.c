@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/format.h"
+#include "engine/utf8.h"
 #include "repl/core/repl_impl.h"
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -151,38 +152,14 @@ const char *inspect_printf(struct command_call *call, const char *format, ...)
     return text ? text : "";
 }
 
-/* Bytes of the well-formed UTF-8 sequence at p, 0 when it is not one. */
-static size_t utf8_length(const unsigned char *p)
-{
-    size_t len = p[0] < 0x80   ? 1
-                 : p[0] < 0xc2 ? 0
-                 : p[0] < 0xe0 ? 2
-                 : p[0] < 0xf0 ? 3
-                 : p[0] < 0xf5 ? 4
-                               : 0;
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    if (len == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))) {
-        return 0;
-    }
-    if (len == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))) {
-        return 0;
-    }
-    return len;
-}
-
 static bool is_utf8(const char *text)
 {
-    const unsigned char *p = (const unsigned char *)text;
-    while (*p) {
-        size_t len = utf8_length(p);
+    uint32_t code;
+    for (size_t len; *text != '\0'; text += len) {
+        len = gd_utf8_decode(text, &code);
         if (len == 0) {
             return false;
         }
-        p += len;
     }
     return true;
 }
@@ -192,21 +169,22 @@ const char *inspect_name(struct command_call *call, const char *text)
     return out_is_json(call->out) && is_utf8(text) ? text : out_safe(call, text);
 }
 
+static const char *copy_of(struct command_call *call, struct gd_buf *text)
+{
+    const char *copy = gd_arena_strdup(call->arena, gd_buf_text(text));
+    gd_buf_deinit(text);
+    return copy ? copy : "";
+}
+
 const char *inspect_number(struct command_call *call, uint64_t value)
 {
-    char digits[24];
-    int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
-    char grouped[32];
-    size_t at = 0;
-    for (int i = 0; i < len; i++) {
-        if (i > 0 && (len - i) % 3 == 0 && !out_is_json(call->out)) {
-            grouped[at++] = ',';
-        }
-        grouped[at++] = digits[i];
+    struct gd_buf text = GD_BUF_INIT(64);
+    if (out_is_json(call->out)) {
+        gd_buf_printf(&text, "%llu", (unsigned long long)value);
+    } else {
+        out_add_number(&text, value);
     }
-    grouped[at] = '\0';
-    const char *text = gd_arena_strdup(call->arena, grouped);
-    return text ? text : "";
+    return copy_of(call, &text);
 }
 
 const char *inspect_plural(struct command_call *call, uint64_t value, const char *noun)
@@ -305,23 +283,9 @@ const char *inspect_bytes(struct command_call *call, uint64_t bytes)
 
 const char *inspect_duration(struct command_call *call, double seconds)
 {
-    if (!(seconds >= 0)) {
-        return "unknown";
-    }
-    if (seconds < 1e-3) {
-        return inspect_printf(call, "%.0f us", seconds * 1e6);
-    }
-    if (seconds < 1) {
-        return inspect_printf(call, "%.3g ms", seconds * 1e3);
-    }
-    if (seconds < 60) {
-        return inspect_printf(call, "%.3g s", seconds);
-    }
-    unsigned long long whole = (unsigned long long)fmin(seconds, 1e15);
-    if (whole < 3600) {
-        return inspect_printf(call, "%llu min %llu s", whole / 60, whole % 60);
-    }
-    return inspect_printf(call, "%llu h %llu min", whole / 3600, whole / 60 % 60);
+    struct gd_buf text = GD_BUF_INIT(64);
+    out_add_duration(&text, seconds);
+    return copy_of(call, &text);
 }
 
 const char *inspect_double(struct command_call *call, double value)
@@ -371,31 +335,18 @@ const char *inspect_fit(struct command_call *call, const char *name, int used)
 
 void inspect_add_text(struct command_call *call, cJSON *object, const char *key, const char *text)
 {
-    cJSON_AddStringToObject(object, key, is_utf8(text) ? text : out_safe(call, text));
+    (void)call;
+    out_set(object, OUT_TEXT(key, text));
 }
 
 void inspect_add_double(cJSON *object, const char *key, double value)
 {
-    if (isfinite(value)) {
-        /* the fewest digits that read back as the same number; cJSON's own would be inexact */
-        char text[40];
-        for (int digits = 15; digits <= 17; digits++) {
-            snprintf(text, sizeof(text), "%.*g", digits, value);
-            if (strtod(text, NULL) == value) {
-                break;
-            }
-        }
-        cJSON_AddRawToObject(object, key, text);
-    } else {
-        cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-    }
+    out_set(object, OUT_REAL(key, value));
 }
 
 void inspect_add_count(cJSON *object, const char *key, uint64_t value)
 {
-    char text[24];
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-    cJSON_AddRawToObject(object, key, text);
+    out_set(object, OUT_INT(key, value));
 }
 
 void inspect_add_shape(cJSON *object, const char *key, const struct gd_shape *shape)

@@ -181,67 +181,32 @@ static int parse(struct command_call *call, struct gd_scan_options *options, str
 
 /* ---- what came of it ------------------------------------------------------------------------- */
 
-static void tell_json(struct command_call *call, const struct gd_scan_options *options,
-                      const struct gd_scan_summary *sum, double seconds)
-{
-    cJSON *record = out_record(call->out, call->command->name);
-
-    inspect_add_count(record, "values", sum->values);
-    inspect_add_count(record, "steps", sum->steps);
-    inspect_add_count(record, "ranks", sum->ranks);
-    inspect_add_count(record, "remembered", sum->remembered);
-    inspect_add_count(record, "bytes", sum->bytes);
-    inspect_add_double(record, "seconds", seconds);
-    inspect_add_count(record, "hits", sum->hits);
-    hits_add_checked(record, sum->checks, sum->unclear, sum->errors);
-    inspect_add_count(record, "unreadable", sum->unreadable);
-    if (options->asked.shards > 1) {
-        inspect_add_count(record, "shard", options->asked.shard);
-        inspect_add_count(record, "shards", options->asked.shards);
-    }
-    if (sum->file[0] != '\0') {
-        inspect_add_text(call, record, "file", sum->file);
-    }
-}
-
-static void tell_text(struct command_call *call, const struct gd_scan_options *options,
-                      const struct gd_scan_summary *sum, double seconds)
+static void report_scan(struct command_call *call, const struct gd_scan_options *options,
+                        const struct gd_scan_summary *sum, double seconds)
 {
     bool part = options->asked.shards > 1;
+    cJSON *record = out_record(call->out, call->command->name);
 
-    out_printf(call->out, "%s of %s", inspect_plural(call, sum->values, "value"),
-               inspect_plural(call, sum->steps, "step"));
-    if (sum->ranks > 1) {
-        out_printf(call->out, " and %s", inspect_plural(call, sum->ranks, "rank"));
-    }
-    if (sum->remembered > 0) {
-        out_printf(call->out, ", %s of them known from before",
-                   inspect_number(call, sum->remembered));
-    }
-    if (sum->bytes > 0) {
-        out_printf(call->out, ": %s in %s, %s/s", inspect_bytes(call, sum->bytes),
-                   inspect_duration(call, seconds),
-                   inspect_bytes(
-                       call, (uint64_t)((double)sum->bytes / (seconds > 1e-6 ? seconds : 1e-6))));
-    }
-    out_printf(call->out, ".\n");
-    if (part) {
-        out_printf(call->out, "Part %u of %u is in %s; merge judges all parts together.\n",
-                   options->asked.shard, options->asked.shards, out_safe(call, sum->file));
-    } else if (sum->hits == 0) {
-        out_printf(call->out, "No watchpoint fired: %s.\n",
-                   hits_checked(call, sum->checks, sum->unclear, sum->errors));
-    } else {
-        out_printf(call->out, "%s (info hits, hit N): %s.\n",
-                   inspect_plural(call, sum->hits, "hit"),
-                   hits_checked(call, sum->checks, sum->unclear, sum->errors));
-    }
-    if (sum->unreadable > 0) {
-        out_printf(call->out, "warning: %s could not be read%s%s\n",
-                   inspect_plural(call, sum->unreadable, "value"),
-                   sum->first_unreadable[0] != '\0' ? "; one of them: " : "",
-                   out_safe(call, sum->first_unreadable));
-    }
+    out_set(record, OUT_INT("values", sum->values), OUT_INT("steps", sum->steps),
+            OUT_INT("ranks", sum->ranks), OUT_INT("remembered", sum->remembered),
+            OUT_INT("bytes", sum->bytes), OUT_REAL("seconds", seconds), OUT_INT("hits", sum->hits));
+    hits_add_checked(record, sum->checks, sum->unclear, sum->errors);
+    out_set(record, OUT_INT("unreadable", sum->unreadable),
+            OUT_IF(part, OUT_INT("shard", options->asked.shard)),
+            OUT_IF(part, OUT_INT("shards", options->asked.shards)), OUT_SOME("file", sum->file));
+    out_say(call->out, record,
+            "{values|value} of {steps|step}[{?ranked} and {ranks|rank}]"
+            "[, {remembered:n} of them known from before]"
+            "[: {bytes:bytes} in {seconds:time}, {rate:bytes}/s].\n",
+            OUT_BOOL("ranked", sum->ranks > 1), OUT_TEXT("took", inspect_duration(call, seconds)),
+            OUT_REAL("rate", (double)sum->bytes / (seconds > 1e-6 ? seconds : 1e-6)));
+    out_say(call->out, record,
+            part ? "Part {shard} of {shards} is in {file}; merge judges all parts together.\n"
+                 : "[{hits|hit} (info hits, hit N)][{!hits}No watchpoint fired]: {checked}.\n",
+            OUT_TEXT("checked", hits_checked(call, sum->checks, sum->unclear, sum->errors)));
+    out_say(call->out, record,
+            "[warning: {unreadable|value} could not be read[; one of them: {first}]\n]",
+            OUT_TEXT("first", sum->first_unreadable));
 }
 
 /* From here on Ctrl-C is for us. */
@@ -287,8 +252,7 @@ static int run_scan(struct command_call *call, struct gd_err *err)
         rc = hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err);
     }
     if (rc == GD_OK) {
-        tell_json(call, &options, &sum, repl_now(call->repl) - since);
-        tell_text(call, &options, &sum, repl_now(call->repl) - since);
+        report_scan(call, &options, &sum, repl_now(call->repl) - since);
     }
     return rc;
 }
@@ -319,8 +283,7 @@ static int run_merge(struct command_call *call, struct gd_err *err)
     rc = rc == GD_OK ? hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err) : rc;
     if (rc == GD_OK) {
         sum.remembered = 0; /* all of it */
-        tell_json(call, &options, &sum, repl_now(call->repl) - since);
-        tell_text(call, &options, &sum, repl_now(call->repl) - since);
+        report_scan(call, &options, &sum, repl_now(call->repl) - since);
     }
     return rc;
 }

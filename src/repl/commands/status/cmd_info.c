@@ -29,40 +29,6 @@ static const struct {
 };
 #define CAPABILITIES (sizeof(capability_words) / sizeof(capability_words[0]))
 
-struct facts {
-    struct command_call *call;
-    cJSON *record;      /* JSON only */
-    const char *device; /* shown already */
-};
-
-static void add_fact(void *ctx, const char *name, const char *value)
-{
-    struct facts *facts = ctx;
-    bool again =
-        value && facts->device && strcmp(name, "device") == 0 && strcmp(value, facts->device) == 0;
-    if (!value || value[0] == '\0' || again) {
-        return;
-    }
-    if (facts->record) {
-        inspect_add_text(facts->call, facts->record, name, value);
-    } else {
-        out_printf(facts->call->out, "  %-18s %s\n", out_safe(facts->call, name),
-                   out_safe(facts->call, value));
-    }
-}
-
-static const char *capabilities_text(struct command_call *call, unsigned capabilities)
-{
-    const char *text = "";
-    for (size_t i = 0; i < CAPABILITIES; i++) {
-        if (capabilities & capability_words[i].bit) {
-            text =
-                inspect_printf(call, "%s%s%s", text, text[0] ? " " : "", capability_words[i].word);
-        }
-    }
-    return text;
-}
-
 static const char *state_text(struct command_call *call, const struct gd_session *session)
 {
     const char *text = gd_state_name(session->state);
@@ -103,93 +69,81 @@ static void add_session(struct command_call *call, cJSON *record, const struct g
 {
     const struct gd_peer *peer = &session->peer;
     const struct gd_stop *stop = &session->stop;
-    cJSON_AddNumberToObject(record, "session", session->number);
-    cJSON_AddBoolToObject(record, "selected", session == call->debugger->current);
-    cJSON_AddBoolToObject(record, "live", gd_session_is_live(session));
-    cJSON_AddStringToObject(record, "state", gd_state_name(session->state));
-    cJSON_AddStringToObject(record, "reason", gd_stop_reason_name(stop->reason));
-    cJSON_AddNumberToObject(record, "step", (double)gd_session_step(session));
-    cJSON_AddBoolToObject(record, "at_step_end", stop->at_step_end);
-    inspect_add_text(call, record, "node", stop->node_name);
-    inspect_add_text(call, record, "phase", stop->phase);
-    inspect_add_text(call, record, "end", session->end_text);
-    inspect_add_text(call, record, "framework", peer->framework);
-    inspect_add_text(call, record, "version", peer->version);
-    inspect_add_text(call, record, "program", peer->program);
-    inspect_add_text(call, record, "host", peer->host);
-    inspect_add_text(call, record, "device", peer->device);
-    inspect_add_text(call, record, "address", peer->address);
-    cJSON_AddNumberToObject(record, "pid", (double)peer->pid);
-    cJSON_AddNumberToObject(record, "rank", peer->rank);
-    cJSON_AddNumberToObject(record, "world_size", peer->world_size);
+    out_set(record, OUT_INT("session", session->number),
+            OUT_BOOL("selected", session == call->debugger->current),
+            OUT_BOOL("live", gd_session_is_live(session)),
+            OUT_TEXT("state", gd_state_name(session->state)),
+            OUT_TEXT("reason", gd_stop_reason_name(stop->reason)),
+            OUT_INT("step", gd_session_step(session)), OUT_BOOL("at_step_end", stop->at_step_end),
+            OUT_TEXT("node", stop->node_name), OUT_TEXT("phase", stop->phase),
+            OUT_TEXT("end", session->end_text), OUT_TEXT("framework", peer->framework),
+            OUT_TEXT("version", peer->version), OUT_TEXT("program", peer->program),
+            OUT_TEXT("host", peer->host), OUT_TEXT("device", peer->device),
+            OUT_TEXT("address", peer->address), OUT_INT("pid", peer->pid),
+            OUT_INT("rank", peer->rank), OUT_INT("world_size", peer->world_size));
 }
 
-static void target_record(struct command_call *call)
+static void add_fact(void *ctx, const char *name, const char *value)
 {
-    struct gd_session *session = call->session;
-    struct gd_target *target = session->target;
-    cJSON *record = out_record(call->out, "target");
-    add_session(call, record, session);
-    inspect_add_count(record, "cached_bytes", gd_cache_bytes(session->cache));
-    cJSON_AddStringToObject(record, "protocol", target ? target->ops->kind : "");
-    cJSON *can = cJSON_AddArrayToObject(record, "can");
+    if (value && value[0] != '\0') {
+        out_set(ctx, OUT_TEXT(name, value));
+    }
+}
+
+static cJSON *list_capabilities(const struct gd_target *target)
+{
+    cJSON *can = cJSON_CreateArray();
     for (size_t i = 0; target && i < CAPABILITIES; i++) {
         if (target->capabilities & capability_words[i].bit) {
-            cJSON_AddItemToArray(can, cJSON_CreateString(capability_words[i].word));
+            out_push_text(can, capability_words[i].word);
         }
     }
-    struct facts facts = {.call = call, .record = cJSON_AddObjectToObject(record, "facts")};
-    if (target && target->ops->describe) {
-        target->ops->describe(target, add_fact, &facts);
-    }
-}
-
-static void target_text(struct command_call *call)
-{
-    struct gd_session *session = call->session;
-    const struct gd_peer *peer = &session->peer;
-    struct facts facts = {.call = call};
-    out_printf(call->out, "Training process %d:\n", session->number);
-    if (session->target) {
-        add_fact(&facts, "target", session->target->ops->kind);
-    }
-    add_fact(&facts, "framework",
-             inspect_printf(call, "%s%s%s", peer->framework, peer->version[0] ? " " : "",
-                            peer->version));
-    add_fact(&facts, "program", peer->program);
-    add_fact(&facts, "pid", peer->pid ? inspect_printf(call, "%lld", (long long)peer->pid) : "");
-    add_fact(&facts, "host", peer->host);
-    add_fact(&facts, "device", peer->device);
-    add_fact(&facts, "address", peer->address);
-    if (peer->world_size > 1) {
-        add_fact(&facts, "rank", inspect_printf(call, "%d of %d", peer->rank, peer->world_size));
-    }
-    add_fact(&facts, "state", state_text(call, session));
-    add_fact(&facts, "step", place_text(call, session));
-    if (session->target) {
-        add_fact(&facts, "can", capabilities_text(call, session->target->capabilities));
-        facts.device = peer->device;
-        if (session->target->ops->describe) {
-            session->target->ops->describe(session->target, add_fact, &facts);
-        }
-    }
-    add_fact(&facts, "cached", inspect_bytes(call, gd_cache_bytes(session->cache)));
+    return can;
 }
 
 static int info_target(struct command_call *call, struct gd_err *err)
 {
+    struct gd_session *session = call->session;
+    struct gd_target *target = session->target;
+    cJSON *record = out_record(call->out, "target");
     (void)err;
-    if (out_is_json(call->out)) {
-        target_record(call);
-    } else {
-        target_text(call);
+    add_session(call, record, session);
+    out_set(record, OUT_INT("cached_bytes", gd_cache_bytes(session->cache)),
+            OUT_TEXT("protocol", target ? target->ops->kind : ""),
+            OUT_JSON("can", list_capabilities(target)));
+    cJSON *facts = out_object(record, "facts");
+    if (target && target->ops->describe) {
+        target->ops->describe(target, add_fact, facts);
     }
+    out_say(call->out, record,
+            "Training process {session}:\n"
+            "[  target             {protocol}\n]"
+            "[  framework          {framework}[ {version}]\n]"
+            "[  program            {program}\n]"
+            "[  pid                {pid}\n]"
+            "[  host               {host}\n]"
+            "[  device             {device}\n]"
+            "[  address            {address}\n]"
+            "[{?ranked}  rank               {rank} of {world_size}\n]"
+            "  state              {now}\n"
+            "  step               {place}\n"
+            "[  can                {can: }\n]",
+            OUT_BOOL("ranked", session->peer.world_size > 1),
+            OUT_TEXT("now", state_text(call, session)),
+            OUT_TEXT("place", place_text(call, session)));
+    for (const cJSON *fact = facts->child; fact; fact = fact->next) {
+        bool again = strcmp(fact->string, "device") == 0 &&
+                     strcmp(fact->valuestring, session->peer.device) == 0;
+        out_say(call->out, NULL, "[{!again}  {name:-18} {value}\n]", OUT_BOOL("again", again),
+                OUT_TEXT("name", fact->string), OUT_TEXT("value", fact->valuestring));
+    }
+    out_say(call->out, record, "  cached             {cached_bytes:bytes}\n");
     return GD_OK;
 }
 
 /* ---- info ranks ---------------------------------------------------------------------------- */
 
-/* The program without its path and, in a table, without the end of a long command line. */
+/* The program without its path and without the end of a long command line. */
 static const char *program_name(struct command_call *call, const char *program)
 {
     size_t name = strcspn(program, " ");
@@ -227,62 +181,41 @@ static struct gd_session **rows_of(struct command_call *call)
     return rows;
 }
 
-static void rank_row(struct command_call *call, struct out_table *table,
-                     const struct gd_session *session)
-{
-    const struct gd_peer *peer = &session->peer;
-    const char *rank = inspect_printf(call, "%d", peer->rank);
-    bool stands = session->state == GD_STOPPED && !session->stop.at_step_end;
-    if (peer->world_size > 1) {
-        rank = inspect_printf(call, "%d of %d", peer->rank, peer->world_size);
-    }
-    const char *cells[] = {session == call->debugger->current ? "*" : "",
-                           inspect_printf(call, "%d", session->number),
-                           rank,
-                           peer->pid ? inspect_printf(call, "%lld", (long long)peer->pid) : "",
-                           out_safe(call, peer->host),
-                           out_safe(call, peer->device),
-                           gd_state_name(session->state),
-                           inspect_printf(call, "%lld", (long long)gd_session_step(session)),
-                           stands ? out_safe(call, session->stop.node_name) : "",
-                           inspect_printf(call, "%zu", session->hits_dropped + session->hit_count),
-                           program_name(call, peer->program)};
-    out_table_row(table, cells);
-}
-
 static int info_ranks(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {
-        {"selected", " ", false},  {"session", "Num", true},      {"rank", "Rank", false},
-        {"pid", "Pid", true},      {"host", "Host", false},       {"device", "Device", false},
-        {"state", "State", false}, {"step", "Step", true},        {"node", "Node", false},
-        {"hits", "Hits", true},    {"program", "Program", false},
+        {"selected", " ", false, "[{?selected}*]"},
+        {"session", "Num", true},
+        {"rank", "Rank", false, "{rank}[{?job} of {world_size}]"},
+        {"pid", "Pid", true, "[{pid}]"},
+        {"host", "Host", false},
+        {"device", "Device", false},
+        {"state", "State", false},
+        {"step", "Step", true},
+        {"node", "Node", false, "[{?here}{node}]"},
+        {"hits", "Hits", true},
+        {"program", "Program", false, "{name}"},
     };
-    struct gd_debugger *debugger = call->debugger;
     struct gd_session **rows = rows_of(call);
+    size_t count = call->debugger->session_count;
     if (!rows) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    if (out_is_json(call->out)) {
-        cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "ranks"), "ranks");
-        for (size_t i = 0; i < debugger->session_count; i++) {
-            cJSON *item = cJSON_CreateObject();
-            add_session(call, item, rows[i]);
-            inspect_add_count(item, "hits", rows[i]->hits_dropped + rows[i]->hit_count);
-            cJSON_AddItemToArray(list, item);
-        }
-        return GD_OK;
-    }
-    if (debugger->session_count == 0) {
-        out_printf(call->out, "No training process has connected.\n");
-        return GD_OK;
-    }
     struct out_table *table =
         out_table_begin(call->out, "ranks", columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < debugger->session_count; i++) {
-        rank_row(call, table, rows[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct gd_session *session = rows[i];
+        cJSON *row = out_row(table);
+        add_session(call, row, session);
+        out_set(row, OUT_INT("hits", session->hits_dropped + session->hit_count));
+        out_put_text(table, OUT_BOOL("job", session->peer.world_size > 1),
+                     OUT_BOOL("here", session->state == GD_STOPPED && !session->stop.at_step_end),
+                     OUT_TEXT("name", program_name(call, session->peer.program)));
     }
     out_table_end(table);
+    if (count == 0) {
+        out_printf(call->out, "No training process has connected.\n");
+    }
     return GD_OK;
 }
 
@@ -291,22 +224,20 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
 static int info_scalars(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {
-        {"name", "Name", false}, {"value", "Value", true}, {"step", "Step", true}};
+        {"name", "Name", false}, {"value", "Value", true, "{value:.9}"}, {"step", "Step", true}};
     const struct gd_session *session = call->session;
     (void)err;
-    if (session->scalar_count == 0 && !out_is_json(call->out)) {
-        out_printf(call->out, "The trainer has reported no scalars.\n");
-        return GD_OK;
-    }
     struct out_table *table = out_table_begin(call->out, "scalars", columns, 3);
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
-        const char *cells[] = {inspect_name(call, scalar->name),
-                               repl_scalar_text(call->arena, scalar->value, 9),
-                               inspect_printf(call, "%lld", (long long)scalar->step)};
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("name", scalar->name),
+                OUT_NUMERAL("value", repl_scalar_text(call->arena, scalar->value, 9)),
+                OUT_INT("step", scalar->step));
     }
     out_table_end(table);
+    if (session->scalar_count == 0) {
+        out_printf(call->out, "The training process has reported no metrics.\n");
+    }
     return GD_OK;
 }
 
