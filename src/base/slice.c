@@ -3,205 +3,142 @@
 
 #include <string.h>
 
+#include "base/cursor.h"
+
 struct reader {
-    const char *text;
-    size_t len;
-    size_t at;
+    struct gd_cursor in;
     struct gd_err *err;
 };
 
-static int fault(struct reader *in, size_t at, const char *what)
+static int fault(struct reader *reader, size_t at, const char *what)
 {
-    gd_fail(in->err, GD_EINVAL, "%s at character %zu of the slice", what, at + 1);
-    if (in->err) {
-        in->err->offset = at;
+    gd_fail(reader->err, GD_EINVAL, "%s at character %zu of the slice", what, at + 1);
+    if (reader->err) {
+        reader->err->offset = at;
     }
     return GD_EINVAL;
 }
 
-/* The next character after spaces, or NUL at the end. */
-static char peek(struct reader *in)
-{
-    while (in->at < in->len && (in->text[in->at] == ' ' || in->text[in->at] == '\t')) {
-        in->at++;
-    }
-    return in->at < in->len ? in->text[in->at] : '\0';
-}
-
-static bool accept(struct reader *in, const char *word)
-{
-    size_t len = strlen(word);
-
-    peek(in);
-    if (in->len - in->at < len || memcmp(in->text + in->at, word, len) != 0) {
-        return false;
-    }
-    in->at += len;
-    return true;
-}
-
-/* As accept, for a name: "Nonesuch" is not None. */
-static bool accept_name(struct reader *in, const char *word)
-{
-    size_t keep = in->at;
-    char c;
-
-    if (!accept(in, word)) {
-        return false;
-    }
-    c = in->at < in->len ? in->text[in->at] : '\0';
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_') {
-        in->at = keep;
-        return false;
-    }
-    return true;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* An integer of any length; what does not fit is held at the ends of int64_t, which selects the
- * same elements, as no axis is that long. */
-static int read_integer(struct reader *in, int64_t *ret)
+/* An integer of any length with any number of signs, as Python's. What does not fit is held at the
+ * ends of int64_t, which selects the same elements, as no axis is that long. */
+static int read_integer(struct reader *reader, int64_t *ret)
 {
     bool negative = false;
-    int64_t value = 0;
-    char c = peek(in);
+    int64_t value;
 
-    while (c == '-' || c == '+') {
+    for (char c = gd_cursor_peek(&reader->in); c == '-' || c == '+';
+         c = gd_cursor_peek(&reader->in)) {
         negative = negative != (c == '-');
-        in->at++;
-        c = peek(in);
+        reader->in.at++;
     }
-    if (!is_digit(c)) {
-        return fault(in, in->at, "expected an integer");
-    }
-    while (in->at < in->len && is_digit(in->text[in->at])) {
-        int digit = in->text[in->at++] - '0';
-
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, digit, &value)) {
-            value = INT64_MAX;
-        }
+    if (!gd_cursor_take_integer(&reader->in, &value, NULL)) {
+        return fault(reader, reader->in.at, "expected an integer");
     }
     *ret = negative ? -value : value;
     return GD_OK;
 }
 
-static bool starts_integer(char c)
-{
-    return is_digit(c) || c == '-' || c == '+';
-}
-
 /* One optional part of start:stop:step; None is how Python spells a part that is left out. */
-static int read_part(struct reader *in, bool *has, int64_t *ret)
+static int read_part(struct reader *reader, bool *has, int64_t *ret)
 {
+    char c;
+
     *has = false;
-    if (accept_name(in, "None")) {
+    if (gd_cursor_take_identifier(&reader->in, "None")) {
         return GD_OK;
     }
-    if (!starts_integer(peek(in))) {
+    c = gd_cursor_peek(&reader->in);
+    if (!gd_is_digit(c) && c != '-' && c != '+') {
         return GD_OK;
     }
     *has = true;
-    return read_integer(in, ret);
+    return read_integer(reader, ret);
 }
 
-/* What follows the first part of a range; in->at stands on its colon. */
-static int read_range(struct reader *in, struct gd_slice_item *item)
+/* What follows the colon after the first part of a range. */
+static int read_range(struct reader *reader, struct gd_slice_item *item)
 {
-    int rc;
     size_t step_at;
+    int rc;
 
     item->kind = GD_SLICE_RANGE;
-    item->step = 1;
-    in->at++;
-    rc = read_part(in, &item->has_stop, &item->stop);
-    if (rc != GD_OK || peek(in) != ':') {
+    rc = read_part(reader, &item->has_stop, &item->stop);
+    if (rc != GD_OK || !gd_cursor_take(&reader->in, ":")) {
         return rc;
     }
-    in->at++;
-    peek(in);
-    step_at = in->at;
-    rc = read_part(in, &item->has_step, &item->step);
-    if (rc != GD_OK) {
-        return rc;
+    gd_cursor_skip_blanks(&reader->in);
+    step_at = reader->in.at;
+    rc = read_part(reader, &item->has_step, &item->step);
+    if (rc == GD_OK && item->step == 0) {
+        return fault(reader, step_at, "the step of a range cannot be zero");
     }
-    if (item->step == 0) {
-        return fault(in, step_at, "the step of a range cannot be zero, found it");
-    }
-    return GD_OK;
+    return rc;
 }
 
-static int read_item(struct reader *in, struct gd_slice_item *item)
+static int read_item(struct reader *reader, struct gd_slice_item *item)
 {
+    struct gd_cursor *in = &reader->in;
     size_t start_at;
     bool none;
     int rc;
 
     memset(item, 0, sizeof(*item));
     item->step = 1;
-    if (accept(in, "...") || accept_name(in, "Ellipsis")) {
+    if (gd_cursor_take(in, "...") || gd_cursor_take_identifier(in, "Ellipsis")) {
         item->kind = GD_SLICE_ELLIPSIS;
         return GD_OK;
     }
-    if (accept_name(in, "newaxis") || accept_name(in, "np.newaxis")) {
+    if (gd_cursor_take_identifier(in, "newaxis") || gd_cursor_take_identifier(in, "np.newaxis")) {
         item->kind = GD_SLICE_NEWAXIS;
         return GD_OK;
     }
-    peek(in);
     start_at = in->at;
-    rc = read_part(in, &item->has_start, &item->start);
+    rc = read_part(reader, &item->has_start, &item->start);
     if (rc != GD_OK) {
         return rc;
     }
     none = !item->has_start && in->at != start_at;
-    if (peek(in) == ':') {
-        return read_range(in, item);
+    if (gd_cursor_take(in, ":")) {
+        return read_range(reader, item);
     }
-    if (item->has_start) {
-        item->kind = GD_SLICE_INDEX;
-        item->has_start = false;
-        return GD_OK;
+    if (!item->has_start && !none) {
+        return fault(reader, start_at, "expected an integer, a range, ... or None");
     }
-    if (none) {
-        item->kind = GD_SLICE_NEWAXIS;
-        return GD_OK;
-    }
-    return fault(in, start_at, "expected an integer, a range, ... or None");
+    item->kind = none ? GD_SLICE_NEWAXIS : GD_SLICE_INDEX;
+    item->has_start = false;
+    return GD_OK;
 }
 
 int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *ret,
                    struct gd_err *err)
 {
-    struct reader in = {.text = text, .len = len, .err = err};
+    struct reader reader = {.in = {.text = text, .len = len}, .err = err};
+    struct gd_cursor *in = &reader.in;
     struct gd_slice slice;
     int rc;
 
     slice.count = 0;
-    if (!accept(&in, "[")) {
-        return fault(&in, in.at, "expected [");
+    if (!gd_cursor_take(in, "[")) {
+        return fault(&reader, in->at, "expected [");
     }
     do {
-        if (slice.count && peek(&in) == ']') {
+        if (slice.count && gd_cursor_peek(in) == ']') {
             break; /* [1,] is [1] */
         }
         if (slice.count == GD_MAX_SLICE_ITEMS) {
-            return fault(&in, in.at, "more parts than any tensor has axes");
+            return fault(&reader, in->at, "more parts than any tensor has axes");
         }
-        rc = read_item(&in, &slice.item[slice.count]);
+        rc = read_item(&reader, &slice.item[slice.count]);
         if (rc != GD_OK) {
             return rc;
         }
         slice.count++;
-    } while (accept(&in, ","));
-    if (!accept(&in, "]")) {
-        return fault(&in, in.at, "expected , or ]");
+    } while (gd_cursor_take(in, ","));
+    if (!gd_cursor_take(in, "]")) {
+        return fault(&reader, in->at, "expected , or ]");
     }
     if (used) {
-        *used = in.at;
+        *used = in->at;
     }
     /* Only what was read: the rest of the table holds nothing. */
     ret->count = slice.count;

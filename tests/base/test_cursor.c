@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/cursor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A copy of exactly that length, so that a sanitizer sees a read beyond it. */
+static struct gd_cursor cursor_of(const char *text)
+{
+    size_t len = strlen(text);
+    char *copy = malloc(len + (len == 0));
+
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    return (struct gd_cursor){.text = copy, .len = len};
+}
+
+static void drop(struct gd_cursor *cursor)
+{
+    free((char *)cursor->text);
+}
+
+static void test_blanks_and_literals(void **state)
+{
+    struct gd_cursor cursor = cursor_of(" \t\n&&  &");
+
+    (void)state;
+    assert_int_equal(gd_cursor_char(&cursor), ' ');
+    assert_false(gd_cursor_take(&cursor, "||"));
+    assert_int_equal(cursor.at, 3);
+    assert_true(gd_cursor_take(&cursor, "&&"));
+    assert_false(gd_cursor_take(&cursor, "&&"));
+    assert_int_equal(gd_cursor_peek(&cursor), '&');
+    assert_true(gd_cursor_take(&cursor, "&"));
+    assert_int_equal(gd_cursor_peek(&cursor), '\0');
+    assert_int_equal(cursor.at, cursor.len);
+    assert_false(gd_cursor_take(&cursor, "&"));
+    drop(&cursor);
+}
+
+static void test_identifiers(void **state)
+{
+    struct gd_cursor cursor = cursor_of("Nonesuch _a.b9 9a None");
+
+    (void)state;
+    assert_int_equal(gd_cursor_identifier(&cursor), 8);
+    assert_false(gd_cursor_take_identifier(&cursor, "None"));
+    assert_true(gd_cursor_take_identifier(&cursor, "Nonesuch"));
+    assert_true(gd_cursor_take_identifier(&cursor, "_a.b9"));
+    gd_cursor_skip_blanks(&cursor);
+    assert_int_equal(gd_cursor_identifier(&cursor), 0);
+    assert_true(gd_cursor_take(&cursor, "9a"));
+    assert_true(gd_cursor_take_identifier(&cursor, "None"));
+    drop(&cursor);
+}
+
+static void test_integers(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+        bool overflow;
+    } cases[] = {
+        {" 0", 0, false},
+        {"007x", 7, false},
+        {"9223372036854775807", INT64_MAX, false},
+        {"9223372036854775808", INT64_MAX, true},
+        {"99999999999999999999999999999999999999991", INT64_MAX, true},
+    };
+    int64_t value = -1;
+    bool overflow;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gd_cursor cursor = cursor_of(cases[i].text);
+
+        assert_true(gd_cursor_take_integer(&cursor, &value, &overflow));
+        assert_int_equal(value, cases[i].value);
+        assert_int_equal(overflow, cases[i].overflow);
+        drop(&cursor);
+    }
+    {
+        struct gd_cursor cursor = cursor_of("-1");
+
+        assert_false(gd_cursor_take_integer(&cursor, &value, NULL));
+        assert_int_equal(cursor.at, 0);
+        drop(&cursor);
+    }
+}
+
+static void test_numbers(void **state)
+{
+    static const struct {
+        const char *text;
+        double value;
+        const char *fault; /* NULL: none */
+    } cases[] = {
+        {"1", 1, NULL},
+        {" 1.5e-3 ", 1.5e-3, NULL},
+        {".5", .5, NULL},
+        {"2.", 2, NULL},
+        {"1E2)", 100, NULL},
+        {".", 0, "not a number"},
+        {"", 0, "not a number"},
+        {"1x", 0, "not a number"},
+        {"1.2.3", 0, "not a number"},
+        {"1e", 0, "exponent"},
+        {"1e+", 0, "exponent"},
+        {"1e999", 0, "too large"},
+        {"1000000000000000000000000000000000000000000000000000000000000000000000000", 0, "digits"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gd_cursor cursor = cursor_of(cases[i].text);
+        double value = 0;
+        const char *fault = gd_cursor_take_number(&cursor, &value);
+
+        if (cases[i].fault) {
+            assert_non_null(fault);
+            assert_non_null(strstr(fault, cases[i].fault));
+            assert_int_equal(cursor.at, 0);
+        } else {
+            assert_null(fault);
+            assert_true(value == cases[i].value);
+        }
+        drop(&cursor);
+    }
+}
+
+static void test_quotes(void **state)
+{
+    struct gd_cursor cursor = cursor_of(" \"it's\"'' \"open");
+    const char *start;
+    size_t len;
+
+    (void)state;
+    assert_true(gd_cursor_take_quoted(&cursor, &start, &len));
+    assert_int_equal(len, 4);
+    assert_memory_equal(start, "it's", 4);
+    assert_true(gd_cursor_take_quoted(&cursor, &start, &len));
+    assert_int_equal(len, 0);
+    assert_false(gd_cursor_take_quoted(&cursor, &start, &len));
+    assert_int_equal(gd_cursor_char(&cursor), '"');
+    assert_true(gd_cursor_take(&cursor, "\"open"));
+    assert_false(gd_cursor_take_quoted(&cursor, &start, &len));
+    drop(&cursor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blanks_and_literals),
+        cmocka_unit_test(test_identifiers),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_quotes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
