@@ -198,7 +198,7 @@ static void no_statistics(void **state)
     bench_value(b, c.exp, bench_finite(0, 0), 4)->error = GD_ENODATA;
     bench_ask(b, c.neg, NF);
     assert_int_equal(bench_verdict(b, c.exp), GD_WHY_UNKNOWN);
-    bench_expect(b, c.log, "", "What it read from net/exp is not known (no value)");
+    bench_expect(b, c.log, "", "Its input net/exp is unknown (no value)");
     bench_again(b);
     bench_value(b, c.exp, bench_finite(0, 0), 4)->error = GD_EINVAL;
     bench_ask(b, c.neg, NF);
@@ -354,7 +354,7 @@ static void optimizer_without_a_value(void **state)
     bench_value(b, t.matmul, bench_with(0, 1, 2, 0, 0, 0), 8);
     bench_ask(b, t.w, NF);
     assert_int_equal(bench_verdict(b, t.adam), GD_WHY_BAD); /* it wrote what is bad */
-    bench_expect(b, t.grad, "division-by-zero", "as they are for net/log (Log)");
+    bench_expect(b, t.grad, "division-by-zero", "as in net/log (Log)");
 }
 
 static void learning_rates_are_only_read(void **state)
@@ -424,7 +424,7 @@ static void cycles_end(void **state)
     bench_value(b, a, bad_stats(), 1);
     bench_value(b, c, bad_stats(), 1);
     bench_ask(b, c, NF);
-    bench_expect(b, NONE, "", "Everything that is bad reads something bad");
+    bench_expect(b, NONE, "", "Every bad value was computed from another bad one");
     assert_int_equal(b->why.count, 3);
     assert_true(b->nodes[2].shown_above);
 
@@ -524,7 +524,7 @@ static void excluded_nodes_are_no_fault(void **state)
     assert_int_equal(b->why.origin, odd);
     assert_int_equal(gd_exclude_add(b->debugger, "odd", NULL), GD_OK);
     bench_ask(b, soft, NF);
-    bench_expect(b, soft, "softmax-of-inf", "soft (Softmax) was given Inf");
+    bench_expect(b, soft, "softmax-of-inf", "soft (Softmax) received Inf");
 }
 
 /* ---- how it ends ----------------------------------------------------------------------------- */

@@ -73,7 +73,8 @@ static void each_takes_a_part(void **state)
         b->why.text, "On its way back from Gradients/loss, through 13 operators, the gradient "
                      "falls from a mean magnitude of 0.5 to 3.2e-05. 6 of them are "
                      "SigmoidGrad: each leaves 0.2 of it on average"));
-    assert_non_null(strstr(b->why.text, "0.25 at most, so that many of them leave nothing"));
+    assert_non_null(
+        strstr(b->why.text, "at most 0.25, so many of them in a row leave almost nothing"));
     assert_null(strstr(b->why.text, "saturated"));
     assert_null(strstr(b->why.text, "MatMul"));
     assert_int_equal(bench_verdict(b, n.active[LAYERS - 1]), GD_WHY_BAD);
@@ -94,8 +95,8 @@ static void one_stands_out(void **state)
     ask(b, &n);
     bench_expect(
         b, n.active[2], "vanishing",
-        "At Gradients/active2 (TanhGrad) it falls from 0.4 to 1e-09. The slope of tanh is 1 "
-        "in its middle: here most of its results are near -1 or 1, it is saturated.");
+        "At Gradients/active2 (TanhGrad), it falls from 0.4 to 1e-09. The slope of tanh is 1 "
+        "at its center; here most results are near -1 or 1: it is saturated.");
     assert_int_equal(bench_verdict(b, n.active[3]), GD_WHY_BAD);
     assert_int_equal(bench_verdict(b, n.product[2]), GD_WHY_GOOD);
 }
@@ -112,7 +113,7 @@ static void a_relu_that_is_dead(void **state)
             ->stats.abs_mean = i == 4 ? 0.5 : 0;
     }
     ask(b, &n);
-    bench_expect(b, n.active[4], "vanishing", "it falls from 0.5 to 0. There all 10 elements get");
+    bench_expect(b, n.active[4], "vanishing", "it falls from 0.5 to 0. There, all 10 elements get");
     assert_non_null(strstr(b->why.text, "It is dead"));
 }
 
@@ -140,12 +141,13 @@ static void what_lies_between_is_not_known(void **state)
     bench_stop(b, 3, NONE);
     put(b, n.active[LAYERS - 1], 1e-10);
     ask(b, &n);
-    bench_expect(b, NONE, "", "The gradients on the way to it are not known in this step");
+    bench_expect(b, NONE, "", "The gradients on the way to it are unknown in this step");
     put(b, n.loss, 0.5);
     bench_again(b);
     ask(b, &n);
-    bench_expect(b, n.active[LAYERS - 1], "vanishing",
-                 "From 0.5 to 1e-10 it falls before Gradients/active5:0, at what is not known");
+    bench_expect(
+        b, n.active[LAYERS - 1], "vanishing",
+        "It falls from 0.5 to 1e-10 before Gradients/active5:0, at an operator that is unknown");
 }
 
 static void it_does_not_fall(void **state)
@@ -158,7 +160,7 @@ static void it_does_not_fall(void **state)
     bench_expect(
         b, NONE, "",
         "The gradient does not fall on its way to Gradients/active5: 12 operators back, at "
-        "Gradients/loss, its mean magnitude is 0.5, here it is 0.266.");
+        "Gradients/loss, its mean magnitude is 0.5; here it is 0.266.");
 }
 
 /* Where two gradients are added, the larger one is most of it. */
@@ -177,7 +179,7 @@ static void the_larger_of_two_is_followed(void **state)
     put(b, right, 1e-12);
     put(b, sum, 1e-12);
     bench_ask(b, sum, GD_BAD_SMALL);
-    bench_expect(b, right, "vanishing", "At Gradients/right (MulGrad) it falls from 1 to 1e-12.");
+    bench_expect(b, right, "vanishing", "At Gradients/right (MulGrad), it falls from 1 to 1e-12.");
 }
 
 /* Of many operators of different types none has a fifth of the fall: the greatest is told all the
@@ -208,7 +210,7 @@ static void as_many_types_as_operators(void **state)
         put(b, all[i], size *= i == 3 ? 0.05 : 0.1);
     }
     bench_ask(b, node, GD_BAD_SMALL);
-    bench_expect(b, all[3], "vanishing", "At Gradients/n3 (Op3) it falls from 0.001 to 5e-05.");
+    bench_expect(b, all[3], "vanishing", "At Gradients/n3 (Op3), it falls from 0.001 to 5e-05.");
 }
 
 static void what_is_no_gradient_is_asked_for_zeros(void **state)

@@ -75,9 +75,9 @@ static void result_that_leaves_the_graph(void **state)
     b->facts.exit_count = 1;
     bench_ask(b, n.loss, GD_BAD_LARGE);
     bench_expect(b, n.cut, "cut-off",
-                 "the values of cut (mul) leave the graph by numpy() at train.py:7");
+                 "the values of cut (mul) leave the graph through numpy() at train.py:7");
     assert_non_null(
-        strstr(b->why.text, "Of the 2 parameters that SGD holds 1 has no gradient: w."));
+        strstr(b->why.text, "Of the 2 parameters that SGD holds, 1 has no gradient: w."));
 }
 
 /* x, w, bias -> linear -> batch_norm -> out -> loss; what the normalisation is told. */
@@ -131,7 +131,7 @@ static void ask_of_bias(void **state, const char *training)
 static void bias_before_a_normalisation(void **state)
 {
     ask_of_bias(state, "True");
-    bench_expect(*state, NONE, "zero-by-algebra", "norm (batch_norm) takes a common shift out of");
+    bench_expect(*state, NONE, "zero-by-algebra", "norm (batch_norm) removes any common shift");
 }
 
 static void bias_before_a_fixed_normalisation(void **state)

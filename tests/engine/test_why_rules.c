@@ -65,10 +65,10 @@ static const struct rule_case cases[] = {
      0,
      "log-of-zero",
      "all 10 elements of in0"},
-    {"Log", NF, 1, {{-2, 1, 3, 0, 0, 0}}, NAN3, 0, "log-of-negative", "(the lowest is -2)"},
-    {"Log", NF, 1, {{1e-30, 1, 0, 0, 0, 0}}, NEG3, 0, "", "nothing that it reads is"},
+    {"Log", NF, 1, {{-2, 1, 3, 0, 0, 0}}, NAN3, 0, "log-of-negative", "(minimum -2)"},
+    {"Log", NF, 1, {{1e-30, 1, 0, 0, 0, 0}}, NEG3, 0, "", "none of its inputs is"},
     {"log2", NF, 1, {{0, 1, 3, 0, 0, 0}}, NEG3, 0, "log-of-zero", "is -Inf"},
-    {"Log1p", NF, 1, {{-1, 1, 3, 0, 0, 0}}, NEG3, 0, "log-of-zero", "goes down to -1"},
+    {"Log1p", NF, 1, {{-1, 1, 3, 0, 0, 0}}, NEG3, 0, "log-of-zero", "minimum of in0 is -1"},
     {"Log1p", NF, 1, {{-0.99, 1, 3, 0, 0, 0}}, NEG3, 0, "", ""},
     {"LogGrad",
      NF,
@@ -98,7 +98,14 @@ static const struct rule_case cases[] = {
     {"div", NF, 1, {{0, 1, 3, 0, 0, 0}}, INF3, 0, "division-by-zero", "of the divisor in0 are 0"},
     {"div", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "", ""},
     {"SqrtBackward0", NF, 1, {{0, 1, 0, 0, 0, 0}}, INF3, 0, "slope-at-zero", "infinite at 0"},
-    {"DivBackward0", NF, 1, {{0, 1, 2, 0, 0, 0}}, NAN3, 0, "slope-at-zero", "divides by what the"},
+    {"DivBackward0",
+     NF,
+     1,
+     {{0, 1, 2, 0, 0, 0}},
+     NAN3,
+     0,
+     "slope-at-zero",
+     "divides by the input of the"},
     {"AcosBackward0", NF, 1, {{0, 1, 2, 0, 0, 0}}, NEG3, 0, "slope-at-one", "at 1 and -1"},
     {"PowBackward0", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "slope-at-zero", "a power below 1"},
     {"cross_entropy",
@@ -113,7 +120,7 @@ static const struct rule_case cases[] = {
     {"Reciprocal", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "division-by-zero", "divides by 0"},
     {"Rsqrt", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "division-by-zero", "divides by 0"},
     {"Rsqrt", NF, 1, {{-1, 1, 0, 0, 0, 0}}, NAN3, 0, "sqrt-of-negative", "square root of negative"},
-    {"Sqrt", NF, 1, {{-3, 1, 0, 0, 0, 0}}, NAN3, 0, "sqrt-of-negative", "(the lowest is -3)"},
+    {"Sqrt", NF, 1, {{-3, 1, 0, 0, 0, 0}}, NAN3, 0, "sqrt-of-negative", "(minimum -3)"},
     {"SqrtGrad",
      NF,
      2,
@@ -121,7 +128,7 @@ static const struct rule_case cases[] = {
      INF3,
      0,
      "division-by-zero",
-     "slope there is infinite"},
+     "slope is infinite"},
     {"Pow",
      NF,
      2,
@@ -129,7 +136,7 @@ static const struct rule_case cases[] = {
      NAN3,
      0,
      "power-of-negative",
-     "not whole"},
+     "fractional"},
     {"Pow",
      NF,
      2,
@@ -150,14 +157,7 @@ static const struct rule_case cases[] = {
      "infinite in float16 from 11.09"},
     {"Exp", NF, 1, {{0, 709.7, 0, 0, 0, 0}}, INF3, GD_FLOAT64, "", ""},
     {"Exp", NF, 1, {{0, 709.8, 0, 0, 0, 0}}, INF3, GD_FLOAT64, "exp-overflow", "float64"},
-    {"Softmax",
-     NF,
-     1,
-     {{0, 100, 0, 0, 0, 0}},
-     NAN3,
-     0,
-     "exp-overflow",
-     "does not seem to be subtracted"},
+    {"Softmax", NF, 1, {{0, 100, 0, 0, 0, 0}}, NAN3, 0, "exp-overflow", "apparently the largest"},
     {"Softmax", NF, 1, {{0, 50, 0, 0, 0, 0}}, NAN3, 0, "", ""},
     {"LayerNorm",
      NF,
@@ -166,7 +166,7 @@ static const struct rule_case cases[] = {
      NAN3,
      0,
      "no-variance",
-     "all elements of in0 are the same (4)"},
+     "all elements of in0 are equal (4)"},
     {"Mul",
      NF,
      2,
@@ -190,7 +190,7 @@ static const struct rule_case cases[] = {
      INF3,
      0,
      "float-range",
-     "leaves the range of float32"},
+     "exceeds the range of float32"},
     {"Mul",
      NF,
      2,
@@ -198,7 +198,7 @@ static const struct rule_case cases[] = {
      INF3,
      GD_FLOAT16,
      "fp16-range",
-     "the largest is 65504"},
+     "its maximum is 65504"},
     {"Mul", NF, 2, {{0, 1e20, 0, 0, 0, 0}, {1, 1e20, 0, 0, 0, 0}}, INF3, GD_FLOAT64, "", ""},
     {"Add",
      NF,
@@ -216,7 +216,7 @@ static const struct rule_case cases[] = {
      NEG3,
      GD_FLOAT16,
      "fp16-range",
-     "from values up to 70000 (in0)"},
+     "with values up to 70000 (in0)"},
     {"MatMul",
      NF,
      2,
@@ -243,10 +243,17 @@ static const struct rule_case cases[] = {
      "can reach 100000"},
     {"ReduceSum", NF, 1, {{0, 30000, 0, 0, 0, 0}}, INF3, 0, "fp16-range", "can reach 300000"},
     {"Square", NF, 1, {{0, 300, 0, 0, 0, 0}}, INF3, 0, "fp16-range", "can reach 90000"},
-    {"Custom", NF, 1, {{0, 60000, 0, 0, 0, 0}}, INF3, 0, "fp16-range", "Probably"},
-    {"Custom", NF, 1, {{0, 1e16, 0, 0, 0, 0}}, INF3, 0, "float-range", "goes up to 1e+16"},
+    {"Custom", NF, 1, {{0, 60000, 0, 0, 0, 0}}, INF3, 0, "fp16-range", "probably"},
+    {"Custom",
+     NF,
+     1,
+     {{0, 1e16, 0, 0, 0, 0}},
+     INF3,
+     0,
+     "float-range",
+     "whose largest magnitude is 1e+16"},
     {"Custom", NF, 1, {{0, 10, 0, 0, 0, 0}}, INF3, 0, "", "Custom"},
-    {"ReLU", ZERO, 1, {{-5, -1, 0, 0, 0, 0}}, ALL0, 0, "dead-relu", "(the highest is -1)"},
+    {"ReLU", ZERO, 1, {{-5, -1, 0, 0, 0, 0}}, ALL0, 0, "dead-relu", "(maximum -1)"},
     {"ReLU", ZERO, 1, {{-5, 1, 0, 0, 0, 0}}, ALL0, 0, "", ""},
     {"ReluGrad",
      ZERO,
@@ -330,10 +337,10 @@ static void infinities_that_are_no_fault_themselves(void **state)
          NAN3,
          0,
          "zero-times-inf",
-         "from in1 can be 0 (4 of 10"},
+         "in1 can be 0 (4 of 10"},
         {"Div", NF, 2, {INF3, INF3}, NAN3, 0, "inf-over-inf", "divides Inf by Inf"},
-        {"Softmax", NF, 1, {INF3}, NAN3, 0, "softmax-of-inf", "was given Inf"},
-        {"Softmax", NF, 1, {NEG3}, NAN3, 0, "masked-row", "all of such a row of in0 is masked"},
+        {"Softmax", NF, 1, {INF3}, NAN3, 0, "softmax-of-inf", "received Inf"},
+        {"Softmax", NF, 1, {NEG3}, NAN3, 0, "masked-row", "a whole row of in0 is masked"},
         {"Custom", NF, 1, {INF3}, NAN3, 0, "inf-arithmetic", "computes with Inf from in0"},
     };
 
@@ -395,7 +402,7 @@ static void batch_of_clamped_ids(void **state)
 {
     struct gd_stats ids = bench_with(49, 49, 0, 0, 0, 0);
 
-    ask_batch(*state, ids, "bad-batch", "all 10 of its ids are 49, the last of the 50");
+    ask_batch(*state, ids, "bad-batch", "all 10 of its ids are 49, the last of 50");
 }
 
 static void batch_of_clamped_ids_and_zeros(void **state)
@@ -405,7 +412,7 @@ static void batch_of_clamped_ids_and_zeros(void **state)
     ids.mean = ids.abs_mean = 49.0 * 6 / 10;
     ids.negative = 0;
     ask_batch(*state, ids, "bad-batch",
-              "6 of 10 of its ids are 49, the last of the 50 that there are, "
+              "6 of 10 of its ids are 49, the last of 50, "
               "and the others are 0");
 }
 
@@ -414,17 +421,17 @@ static void batch_that_holds_the_last_id(void **state)
     struct gd_stats ids = bench_with(0, 49, 1, 0, 0, 0);
 
     ids.mean = ids.abs_mean = 20;
-    ask_batch(*state, ids, "", "Nothing that feeds it is out of the ordinary");
+    ask_batch(*state, ids, "", "Nothing upstream stands out");
 }
 
 static void batch_out_of_range(void **state)
 {
-    ask_batch(*state, bench_with(0, 50, 1, 0, 0, 0), "bad-batch", "into a table of 50 rows");
+    ask_batch(*state, bench_with(0, 50, 1, 0, 0, 0), "bad-batch", "the table has 50 rows");
 }
 
 static void batch_of_one_value(void **state)
 {
-    ask_batch(*state, bench_with(7, 7, 0, 0, 0, 0), "", "3 of 3 values were looked at");
+    ask_batch(*state, bench_with(7, 7, 0, 0, 0, 0), "", "3 of 3 values were examined");
 }
 
 static void batch_with_nan(void **state)
@@ -438,7 +445,7 @@ static void batch_with_nan(void **state)
     bench_value(b, m.gather, bench_with(0, 1, 0, 2, 0, 0), 3);
     bench_value(b, m.loss, bench_with(0, 1, 0, 2, 0, 0), 3);
     bench_ask(b, m.loss, NF);
-    bench_expect(b, m.ids, "bad-batch", "data/ids comes into the graph from outside");
+    bench_expect(b, m.ids, "bad-batch", "data/ids enters the graph from outside");
 }
 
 static void batch_unlike_the_one_before(void **state)
@@ -455,12 +462,12 @@ static void batch_unlike_the_one_before(void **state)
     bench_value(b, x, image, 3);
     bench_value(b, loss, bench_finite(4, 4), 3);
     bench_ask(b, loss, GD_BAD_LARGE);
-    bench_expect(b, x, "bad-batch", "is 127.5, in the steps before it was 0.5");
+    bench_expect(b, x, "bad-batch", "is 127.5; in previous steps it was 0.5");
     bench_again(b);
     image.mean_abs_prev = 100; /* as large as usual */
     bench_value(b, x, image, 3);
     bench_ask(b, loss, GD_BAD_LARGE);
-    bench_expect(b, NONE, "", "Nothing that feeds it");
+    bench_expect(b, NONE, "", "Nothing upstream");
     assert_int_equal(bench_verdict(b, x), GD_WHY_GOOD);
 }
 
@@ -530,7 +537,7 @@ static void rate_by_a_measured_update(void **state)
     bench_ask(b, t.w, GD_BAD_LARGE);
     bench_expect(
         b, t.opt, "learning-rate",
-        "The learning rate is 0.5, 50 times what it was at step 1 (0.01), and still grows: "
+        "The learning rate is 0.5, 50 times its value at step 1 (0.01), and still growing: "
         "1.25 times in the last step. The last update changed net/fc.weight by 11 % of its "
         "size.");
     bench_again(b);
@@ -554,7 +561,7 @@ static void vector_that_is_small(void **state)
     value = set_weight(b, &t, 3e-5, 1.9);
     value->shape = vector.shape;
     bench_ask(b, t.w, GD_BAD_LARGE);
-    bench_expect(b, t.w, "small-weight", "net/fc.weight is small, so that any update is large");
+    bench_expect(b, t.w, "small-weight", "net/fc.weight is small, so any update is large");
     assert_null(strstr(b->why.text, "No matrix changes"));
     bench_again(b);
     value = set_weight(b, &t, 3, 1.9);
@@ -575,13 +582,13 @@ static void rate_by_an_estimate(void **state)
     bench_ask(b, t.loss, GD_BAD_LARGE);
     bench_expect(
         b, t.w, "learning-rate",
-        "An update of AdamWeightDecay moves each element by about that much, 26.3 % of the "
+        "Each update of AdamWeightDecay moves every element by about that much, 26.3 % of the "
         "mean magnitude of net/fc.weight.");
     assert_null(strstr(b->why.text, "still grows"));
     bench_again(b);
     set_weight(b, &t, 2.1, -1);
     bench_ask(b, t.loss, GD_BAD_LARGE);
-    bench_expect(b, NONE, "", "Nothing that feeds it is out of the ordinary");
+    bench_expect(b, NONE, "", "Nothing upstream stands out");
 }
 
 /* Nothing can be said of an update by SGD that was not measured. */
@@ -610,12 +617,12 @@ static void rate_behind_values_out_of_range(void **state)
     bench_value(b, t.x, bench_finite(-1e15, 1e15), 9);
     bench_value(b, t.matmul, bench_with(0, 1, 0, 0, 3, 0), 9);
     bench_ask(b, t.matmul, NF);
-    bench_expect(b, t.matmul, "learning-rate", "leaves the range of float32");
-    assert_non_null(strstr(b->why.text, "1e+05 times what it was at step 1"));
+    bench_expect(b, t.matmul, "learning-rate", "exceeds the range of float32");
+    assert_non_null(strstr(b->why.text, "1e+05 times its value at step 1"));
     gd_session_on_scalar(b->session, "lr", 0.01, 10); /* as ever: not to blame */
     bench_again(b);
     bench_ask(b, t.matmul, NF);
-    bench_expect(b, t.matmul, "float-range", "leaves the range of float32");
+    bench_expect(b, t.matmul, "float-range", "exceeds the range of float32");
 }
 
 static void jump_of_an_activation(void **state)
@@ -632,7 +639,7 @@ static void jump_of_an_activation(void **state)
     bench_value(b, t.matmul, big, 9);
     bench_value(b, t.loss, big, 9);
     bench_ask(b, t.loss, GD_BAD_LARGE);
-    bench_expect(b, t.matmul, "jump", "its mean magnitude is 30, before it was 9");
+    bench_expect(b, t.matmul, "jump", "its mean magnitude is 30; before, it was 9");
 }
 
 static void jump_by_what_was_recorded(void **state)
@@ -662,7 +669,7 @@ static void jump_by_what_was_recorded(void **state)
     bench_value(b, t.matmul, bench_finite(0, 60), 9);
     bench_ask(b, t.loss, GD_BAD_LARGE);
     unlink(path);
-    bench_expect(b, t.matmul, "jump", "its mean magnitude is 30, before it was 5");
+    bench_expect(b, t.matmul, "jump", "its mean magnitude is 30; before, it was 5");
 }
 
 /* A way to the zero: weights that start there. */
@@ -677,7 +684,7 @@ static void zeros(void **state)
     bench_value(b, t.matmul, bench_with(0, 0, 10, 0, 0, 0), 1);
     bench_ask(b, t.matmul, GD_BAD_ZERO);
     bench_expect(b, t.w, "bad-weight", "net/fc.weight is all zero itself");
-    assert_non_null(strstr(b->why.text, "it was made so"));
+    assert_non_null(strstr(b->why.text, "it was created like this"));
 }
 
 static void weight_that_no_optimizer_takes(void **state)
@@ -691,7 +698,7 @@ static void weight_that_no_optimizer_takes(void **state)
     set_weight(b, &t, 1, 0);
     bench_value(b, frozen, bench_finite(-1, 1), 9);
     bench_ask(b, frozen, GD_BAD_ZERO);
-    bench_expect(b, frozen, "not-trained", "SGD works on other weights, and not on this one");
+    bench_expect(b, frozen, "not-trained", "SGD updates other weights but not this one");
     bench_ask(b, t.w, GD_BAD_ZERO);
     bench_expect(b, NONE, "", "net/fc.weight:0 is not all zero");
 }

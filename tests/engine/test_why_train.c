@@ -66,7 +66,7 @@ static void gradients_switched_off(void **state)
     bench_stop(b, 3, NONE);
     bench_ask(b, n.gradient, GD_BAD_ZERO);
     bench_expect(b, table, "no-grad",
-                 "No gradient reaches u: table (linear) ran while gradients were switched off");
+                 "No gradient reaches u: table (linear) ran with gradients disabled");
     assert_non_null(strstr(b->why.text, "The backward pass ends at out (linear)."));
 }
 
@@ -184,7 +184,7 @@ static void softmax_over_the_batch(void **state)
 {
     ask_loss(state, "nll_loss", "softmax", "0");
     expect_loss(state, "softmax-axis",
-                "made (softmax) goes over axis 0, which is the batch: the 16");
+                "made (softmax) is computed over axis 0, which is the batch: the 16");
 }
 
 /* One of that shape and axis, which `in_between` hands to a loss of two axes. */
@@ -224,20 +224,20 @@ static void softmax_over_positions(void **state)
     ask_long_loss(state, "1", "view");
     expect_loss(
         state, "softmax-axis",
-        "made (log_softmax) goes over axis 1 of (8, 2, 4): the probabilities that one label "
-        "picks from do not make 1. The 4 classes of loss (nll_loss) lie along axis 2.");
+        "made (log_softmax) is computed over axis 1 of (8, 2, 4): the probabilities that a label "
+        "picks from do not add up to 1. The 4 classes of loss (nll_loss) are along axis 2.");
 }
 
 static void softmax_over_the_last_axis(void **state)
 {
     ask_long_loss(state, "-1", "view");
-    expect_loss(state, "", "Nothing that feeds it");
+    expect_loss(state, "", "Nothing upstream");
 }
 
 static void softmax_that_is_turned(void **state) /* which axis is which is not known */
 {
     ask_long_loss(state, "1", "permute");
-    expect_loss(state, "", "Nothing that feeds it");
+    expect_loss(state, "", "Nothing upstream");
 }
 
 /* Weights of attention over that axis, `length` of them for each of 5 sums. They are the left or
@@ -272,57 +272,59 @@ static void ask_attention(void **state, const char *axis, int64_t length, bool l
 static void attention_over_columns(void **state)
 {
     ask_attention(state, "-2", 5, true);
-    expect_loss(state, "softmax-axis",
-                "made (softmax) goes over axis -2 of (2, 5, 5), but product (matmul), which takes "
-                "its rows as weights, sums over the last one");
+    expect_loss(
+        state, "softmax-axis",
+        "made (softmax) is computed over axis -2 of (2, 5, 5), but product (matmul), which takes "
+        "its rows as weights, sums over the last axis");
 }
 
 static void attention_over_rows(void **state)
 {
     ask_attention(state, "-1", 5, true);
-    expect_loss(state, "", "Nothing that feeds it");
+    expect_loss(state, "", "Nothing upstream");
 }
 
 static void columns_of_no_square(void **state) /* elements that are shared out */
 {
     ask_attention(state, "1", 7, true);
-    expect_loss(state, "", "Nothing that feeds it");
+    expect_loss(state, "", "Nothing upstream");
 }
 
 static void columns_that_are_summed(void **state)
 {
     ask_attention(state, "1", 5, false);
-    expect_loss(state, "", "Nothing that feeds it");
+    expect_loss(state, "", "Nothing upstream");
 }
 
 static void softmax_over_the_classes(void **state)
 {
     ask_loss(state, "nll_loss", "softmax", "1");
-    expect_loss(state, "", "Nothing that feeds it");
+    expect_loss(state, "", "Nothing upstream");
 }
 
 static void softmax_before_cross_entropy(void **state)
 {
     ask_loss(state, "cross_entropy", "softmax", "-1");
-    expect_loss(state, "normalised-twice", "softmax is taken twice: loss (cross_entropy) takes it");
+    expect_loss(state, "normalised-twice",
+                "softmax is applied twice: loss (cross_entropy) applies it");
 }
 
 static void log_softmax_before_cross_entropy(void **state) /* does no harm */
 {
     ask_loss(state, "cross_entropy", "log_softmax", "-1");
-    expect_loss(state, "", "Nothing that feeds it");
+    expect_loss(state, "", "Nothing upstream");
 }
 
 static void sigmoid_before_its_loss(void **state)
 {
     ask_loss(state, "binary_cross_entropy_with_logits", "sigmoid", NULL);
-    expect_loss(state, "normalised-twice", "sigmoid is taken twice");
+    expect_loss(state, "normalised-twice", "sigmoid is applied twice");
 }
 
 static void probabilities_without_logarithm(void **state)
 {
     ask_loss(state, "nll_loss", "sigmoid", NULL);
-    expect_loss(state, "no-logarithm", "loss (nll_loss) takes logarithms of probabilities");
+    expect_loss(state, "no-logarithm", "loss (nll_loss) expects log-probabilities");
 }
 
 static void what_leads_nowhere(void **state)
@@ -405,13 +407,14 @@ static void ranks_that_part(void **state)
     b->facts.apart_rank = 2;
     b->facts.apart_gradient = GD_WHY_DIFFERS;
     bench_ask(b, n.w, GD_BAD_LARGE);
-    bench_expect(b, n.w, "ranks-apart", "rank 2 is the first with another, and neither is w.grad:");
+    bench_expect(b, n.w, "ranks-apart", "rank 2 is the first that differs, and neither is w.grad:");
     b->facts.apart_gradient = GD_WHY_SAME;
     bench_ask(b, n.w, GD_BAD_LARGE);
-    bench_expect(b, n.w, "ranks-apart", "though w.grad is: it was another one before this step");
+    bench_expect(b, n.w, "ranks-apart",
+                 "though w.grad is: either it already differed before this step");
     b->facts.apart_gradient = GD_WHY_NOT_KNOWN;
     bench_ask(b, n.w, GD_BAD_LARGE);
-    bench_expect(b, n.w, "ranks-apart", "What its gradient was is not known any more.");
+    bench_expect(b, n.w, "ranks-apart", "Its gradient is no longer known.");
 }
 
 static void each_against_each(void **state)
@@ -442,7 +445,7 @@ static void each_against_each(void **state)
     backward(b, "backward/sub", "sub", 0);
     bench_stop(b, 1, NONE);
     bench_ask(b, sub, GD_BAD_LARGE);
-    bench_expect(b, sub, "broadcast", "it was given (7,) and (7, 1), and broadcasting makes 7 x 7");
+    bench_expect(b, sub, "broadcast", "its inputs are (7,) and (7, 1), which broadcast to 7 x 7");
 }
 
 /* The norm of a value of step 1, as a watchpoint recorded it. */
@@ -505,9 +508,10 @@ static void recurrent_weight_that_explodes(void **state)
 
     bench_ask(b, gradient, GD_BAD_LARGE);
     assert_string_equal(b->why.rule, "exploding");
-    assert_non_null(strstr(b->why.text, "in 8 runs by 3 times each, from a norm of 3 (backward/"
-                                        "cell/linear_7:0) to 6561 (backward/cell/linear:0)"));
-    assert_non_null(strstr(b->why.text, "Each multiplies by cell/w"));
+    assert_non_null(strstr(b->why.text,
+                           "over 8 runs by a factor of 3 each, from a norm of 3 (backward/"
+                           "cell/linear_7:0) to 6561 (backward/cell/linear:0)"));
+    assert_non_null(strstr(b->why.text, "Each run multiplies by cell/w"));
 }
 
 static void recurrent_weight_that_does_not(void **state)
@@ -540,15 +544,16 @@ static void runs_before_what_cannot_be_taken(void **state)
     bench_value(b, run, negative, 2);
     bench_value(b, root, bench_with(0, 1, 0, 4, 0, 0), 2);
     bench_ask(b, root, GD_BAD_NONFINITE);
-    bench_expect(b, root, "log-of-negative",
-                 " What comes to it grows from one run of cell/linear to the next: in 8 runs of "
-                 "step 1 by 3 times each, to a norm of 2187 (cell/linear_7). Each multiplies by "
-                 "cell/w.");
+    bench_expect(
+        b, root, "log-of-negative",
+        " Its input grows from one run of cell/linear to the next: over 8 runs in "
+        "step 1 by a factor of 3 each, to a norm of 2187 (cell/linear_7). Each run multiplies by "
+        "cell/w.");
     gd_history_close(b->session->history);
     b->session->history = NULL;
     bench_again(b);
     bench_ask(b, root, GD_BAD_NONFINITE);
-    bench_expect(b, root, "log-of-negative", "whether that grows from run to run is known in");
+    bench_expect(b, root, "log-of-negative", "to see whether the values grow from run to run");
 }
 
 /* ---- what failed ----------------------------------------------------------------------------- */
@@ -564,9 +569,9 @@ static void recurrence_that_nobody_watches(void **state)
     bench_ask(b, gradient, GD_BAD_LARGE);
     assert_string_equal(b->why.rule, "");
     assert_non_null(strstr(b->why.text,
-                           " cell/linear is run 8 times on what it made before, each time with "
-                           "cell/w: whether that grows from run to run is known in the steps in "
-                           "which `gradients` or `activations` are watched."));
+                           " cell/linear runs 8 times on its own output, each time with "
+                           "cell/w: to see whether the values grow from run to run, "
+                           "watch `gradients` or `activations`."));
 }
 
 static void label_out_of_range(void **state)
@@ -606,17 +611,18 @@ static void numbers_that_count_from_the_end(void **state)
     b->facts.from_end = true;
     bench_stop(b, 3, picked);
     bench_ask(b, picked, GD_BAD_RAISED);
-    bench_expect(b, picked, "index-range",
-                 "There are 4 rows, -4 to 3 with those counted from the end, but input/ids is -5.");
+    bench_expect(
+        b, picked, "index-range",
+        "There are 4 rows, -4 to 3 (negative ones count from the end), but input/ids is -5.");
     bench_ask(b, taken, GD_BAD_RAISED);
-    bench_expect(b, taken, "index-range", "There are 4 elements, -4 to 3 with");
+    bench_expect(b, taken, "index-range", "There are 4 elements, -4 to 3 (");
     b->facts.numbers[0] = '\0';
     b->facts.listed = true;
     b->facts.from_end = false;
     b->facts.axis = 2;
     bench_ask(b, picked, GD_BAD_RAISED);
     bench_expect(b, picked, "index-range",
-                 "There are 4 places along axis 2, 0 to 3, but the list is -5.");
+                 "There are 4 positions along axis 2, 0 to 3, but the index list is -5.");
 }
 
 int main(void)

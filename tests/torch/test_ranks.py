@@ -152,7 +152,7 @@ class Two(Ranks):
         gradb.expect(r"^\[rank 1\] Catchpoint 3: divergence, step 8$")
         gradb.expect(r"^  net/2/bias:0$")
         gradb.expect("^All 2 ranks stand at the end of step 8")
-        gradb.run("why", "^net/2/bias is not the same on all ranks, rank 1 is the first with another,$")
+        gradb.run("why", "^net/2/bias is not the same on all ranks: rank 1 is the first that differs,$")
         gradb.expect("^though net/2/bias.grad is: ")
         gradb.run("rank check", "^1 of 8 tensors differs between 2 ranks")
         gradb.expect(r"^net/2/bias\s+1$")

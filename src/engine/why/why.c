@@ -447,7 +447,7 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
         tensor->asked_previous = true;
         walk->next = number < walk->next ? number : walk->next;
     } else {
-        not_known(tensor, "its value of then is not kept");
+        not_known(tensor, "its value at that step was not kept");
     }
     return true;
 }
@@ -473,7 +473,7 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
     if (walk->bad == GD_BAD_RAISED && number == 0) {
         tensor->verdict = GD_WHY_BAD;
         judge(walk, number);
-        snprintf(tensor->note, sizeof(tensor->note), "failed, and made nothing");
+        snprintf(tensor->note, sizeof(tensor->note), "failed: no result");
     } else if (!tensor->asked_previous && wrote_bad(walk, tensor)) {
         tensor->implied = true;
         tensor->verdict = GD_WHY_BAD;
@@ -482,9 +482,9 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
         tensor->verdict = GD_WHY_BAD;
         judge(walk, number);
     } else if (tensor->asked_previous) {
-        not_known(tensor, "updated since; its value of then was not kept");
+        not_known(tensor, "updated since; its earlier value was not kept");
     } else {
-        not_known(tensor, err && err->code == GD_EUNSUPPORTED ? "cannot be looked at" : "no value");
+        not_known(tensor, err && err->code == GD_EUNSUPPORTED ? "unavailable" : "no value");
         if (walk->behind && !tensor->is_leaf && walk->others++ < MAX_OTHERS) {
             expand(walk, number);
         }
@@ -579,7 +579,7 @@ static uint32_t next_to_ask(struct why_walk *walk)
                 return (uint32_t)walk->next;
             }
             walk->cut = true;
-            not_known(tensor, "not looked at");
+            not_known(tensor, "not examined");
         }
         if (!walk->everything || walk->pass > 0) {
             return WHY_NONE;
@@ -659,7 +659,7 @@ static void pump(struct why_walk *walk)
     if (!walk->stopped &&
         (walk->session->stop.sequence != walk->stop || walk->session->state == GD_RUNNING)) {
         walk->stopped = true;
-        gd_fail(&walk->err, GD_ESTATE, "the training went on while its values were looked at");
+        gd_fail(&walk->err, GD_ESTATE, "the training resumed while its values were being examined");
     }
     do {
         while (!walk->stopped && walk->waiting < WINDOW &&
@@ -683,14 +683,14 @@ static int check(struct gd_session *session, gd_node_id node, uint32_t slot, str
         return gd_fail(err, GD_ENOTFOUND, "that node is not in the graph");
     }
     if (slot > 0 && slot >= info.output_count) {
-        return gd_fail(err, GD_ENOTFOUND, "%.300s has %u outputs, so no slot %u", info.name,
-                       info.output_count, slot);
+        return gd_fail(err, GD_ENOTFOUND, "%.300s has %u outputs: %u is not one of its slots",
+                       info.name, info.output_count, slot);
     }
     if (session->state == GD_RUNNING) {
-        return gd_fail(err, GD_ESTATE, "the training runs: stop it first (Ctrl-C)");
+        return gd_fail(err, GD_ESTATE, "the training is running: stop it first (Ctrl-C)");
     }
     if (session->state == GD_WAITING || session->stop.sequence == 0) {
-        return gd_fail(err, GD_ESTATE, "the training has not stopped yet: there is no value");
+        return gd_fail(err, GD_ESTATE, "the training has not stopped yet: no value is known");
     }
     return GD_OK;
 }

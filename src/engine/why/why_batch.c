@@ -84,8 +84,8 @@ static bool odd_buffer(const struct why_walk *walk, const struct why_tensor *buf
     }
     gd_buf_printf(
         say,
-        "%s is all 0, as it was made: its normalisation has taken no batch in, and divides "
-        "by what it began with. That is what eval() has it do: train() switches it back.",
+        "%s is still all 0, its initial value: its normalization has seen no batch yet and divides "
+        "by its initial statistics. eval() makes it do so: call train() first.",
         name);
     return true;
 }
@@ -110,14 +110,15 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
         return odd_buffer(walk, input, say);
     }
     if (rows > 0 && (s->max >= (double)rows || s->min < 0)) {
-        gd_buf_printf(say, "The batch %s has indices from %.6g to %.6g into a table of %lld rows.",
+        gd_buf_printf(say,
+                      "The batch %s has indices from %.6g to %.6g, but the table has %lld rows.",
                       name, s->min, s->max, (long long)rows);
         return true;
     }
     if (is_clamped(s, rows)) {
         gd_buf_printf(say,
-                      "The batch %s is unusual: %s of its ids are %.6g, the last of the %lld that "
-                      "there are%s. Ids that were out of range and were clamped look like this.",
+                      "The batch %s is unusual: %s of its ids are %.6g, the last of %lld%s. "
+                      "Out-of-range ids that were clamped look like this.",
                       name, why_share(s->count - s->zero, s->count, share, sizeof(share)), s->max,
                       (long long)rows, s->zero > 0 ? ", and the others are 0" : "");
         return true;
@@ -141,11 +142,10 @@ bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, 
     }
     if (gd_dtype_is_float(input->dtype) && input->before > 0 && !why_is_buffer(walk, input) &&
         (s->abs_mean > WHY_JUMP * input->before || s->abs_mean < input->before / WHY_JUMP)) {
-        gd_buf_printf(
-            say,
-            "The batch %s is unlike those before: its mean magnitude is %.4g, in the steps "
-            "before it was %.4g.",
-            why_name(walk, input), s->abs_mean, input->before);
+        gd_buf_printf(say,
+                      "The batch %s differs from earlier ones: its mean magnitude is %.4g; in "
+                      "previous steps it was %.4g.",
+                      why_name(walk, input), s->abs_mean, input->before);
         return true;
     }
     return false;
@@ -235,14 +235,14 @@ static void say_clipping(const struct why_walk *walk, gd_node_id writer, struct 
                 if (why_type_in(from.attrs[k].name, "clip_norm max_norm clip_value")) {
                     gd_buf_printf(say, " The gradients are clipped (%s = %s)", from.attrs[k].name,
                                   from.attrs[k].value);
-                    gd_buf_puts(say, ", which bounds what they add.");
+                    gd_buf_puts(say, ", which limits their effect.");
                     return;
                 }
             }
         }
     }
     if (norm) {
-        gd_buf_printf(say, " The gradients' norm is %.4g (at step %lld it was %.4g).", norm->value,
+        gd_buf_printf(say, " The gradient norm is %.4g (at step %lld it was %.4g).", norm->value,
                       (long long)norm->first_step, norm->first);
     }
 }
@@ -263,11 +263,11 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
     }
     gd_buf_printf(say, "The learning rate is %.4g", rate->value);
     if (grown >= 2) {
-        gd_buf_printf(say, ", %.4g times what it was at step %lld (%.4g)", grown,
+        gd_buf_printf(say, ", %.4g times its value at step %lld (%.4g)", grown,
                       (long long)rate->first_step, rate->first);
     }
     if (rate->has_before && rate->before > 0 && rate->value > 1.001 * rate->before) {
-        gd_buf_printf(say, ", and still grows: %.4g times in the last step",
+        gd_buf_printf(say, ", and still growing: %.4g times in the last step",
                       rate->value / rate->before);
     }
     if (!weight) {
@@ -279,7 +279,7 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
                       why_name(walk, weight), 100 * ratio);
     } else if (is_adaptive(walk, weight->node, &type)) {
         gd_buf_printf(say,
-                      ". An update of %s moves each element by about that much, %.3g %% of the "
+                      ". Each update of %s moves every element by about that much, %.3g %% of the "
                       "mean magnitude of %s.",
                       type, 100 * ratio, why_name(walk, weight));
     } else {
@@ -406,15 +406,16 @@ static void say_small(const struct why_walk *walk, const struct why_tensor *weig
 
     snprintf(ret->rule, sizeof(ret->rule), "small-weight");
     gd_buf_printf(&ret->text,
-                  "%s is small, so that any update is large against it: its mean magnitude is %.4g",
+                  "%s is small, so any update is large relative to it: its mean magnitude is %.4g",
                   why_name(walk, weight), s->abs_mean);
     if (s->has_prev) {
-        gd_buf_printf(&ret->text, ", in the step before it was %.4g", s->mean_abs_prev);
+        gd_buf_printf(&ret->text, "; in the previous step it was %.4g", s->mean_abs_prev);
     }
-    gd_buf_puts(&ret->text, small == SMALL ? ". No matrix changes by so much of its size: this is "
-                                             "normal for what starts at 0."
-                                           : ". This is normal for what starts at 0, as biases do; "
-                                             "how much the matrices change says more.");
+    gd_buf_puts(&ret->text, small == SMALL
+                                ? ". No matrix changes by such a large fraction of its size: this "
+                                  "is normal for a parameter that starts at 0."
+                                : ". This is normal for a parameter that starts at 0, such as a "
+                                  "bias; how much the matrices change says more.");
 }
 
 /* A matrix that is much smaller than what any usual start makes it: it began at 0, and of such a
@@ -505,8 +506,8 @@ static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_fi
         const struct why_tensor *tensor = &walk->tensors[i];
 
         if (tensor != found && tensor->verdict == GD_WHY_BAD && is_batch(walk, tensor)) {
-            gd_buf_printf(&ret->text, " %s is out of the ordinary, too (%s).",
-                          why_name(walk, tensor), tensor->note);
+            gd_buf_printf(&ret->text, " %s is also unusual (%s).", why_name(walk, tensor),
+                          tensor->note);
         }
     }
     gd_buf_deinit(&say);
@@ -547,15 +548,15 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
         return; /* no more can be known */
     }
     if (walk->session->stop.at_step_end && asked->order > 0 && gone > all / 2) {
-        gd_buf_printf(
-            say,
-            " The step is over, and %zu of %zu value%s on the way %s gone: `run-to %.160s` "
-            "and `why` look at them as they are made.",
-            gone, all, all == 1 ? "" : "s", gone == 1 ? "is" : "are",
-            gd_graph_name(walk->session->graph, asked->node));
+        gd_buf_printf(say,
+                      " The step is over, and %zu of %zu value%s on the way %s gone: use `run-to "
+                      "%.160s` and `why` to see them as they are computed.",
+                      gone, all, all == 1 ? "" : "s", gone == 1 ? "is" : "are",
+                      gd_graph_name(walk->session->graph, asked->node));
     } else if (asked->before < 0) {
-        gd_buf_puts(say, " With `set keep-previous all` values are compared with those of the step "
-                         "before.");
+        gd_buf_puts(
+            say,
+            " With `set keep-previous all`, values are compared with those of the previous step.");
     }
 }
 
@@ -568,14 +569,12 @@ static void say_nothing_found(const struct why_walk *walk, struct gd_buf *say)
         known += walk->tensors[i].has_stats;
     }
     if (known == 0) {
-        gd_buf_printf(say, "Nothing that feeds it could be looked at: 0 of %zu values are known.",
+        gd_buf_printf(say, "Nothing upstream could be examined: 0 of %zu values are known.",
                       walk->count - 1);
         return;
     }
-    gd_buf_printf(say,
-                  "Nothing that feeds it is out of the ordinary, as far as it is known: %zu of %zu "
-                  "values were looked at.",
-                  known, walk->count - 1);
+    gd_buf_printf(say, "Nothing upstream stands out: %zu of %zu values were examined.", known,
+                  walk->count - 1);
 }
 
 /* What can be said where no value stands out. */
@@ -620,10 +619,10 @@ static bool blame_growth(struct why_walk *walk, struct why_finding *ret)
         gd_buf_printf(&ret->text, " The learning rate is %.4g.", rate->value);
     }
     why_add_sum(walk, &ret->text);
-    gd_buf_puts(&ret->text, " What started it is not known from these values. Updates that "
-                            "overshoot look like this: a lower learning rate or clipped gradients "
-                            "would show it, and `trace WCL on weights`, `step` and `why` measure "
-                            "an update.");
+    gd_buf_puts(&ret->text,
+                " These values do not show what started it. Updates that overshoot look like this. "
+                "To check, lower the learning rate or clip the gradients; to measure an update: "
+                "`trace WCL on weights`, `step`, `why`.");
     why_add_gradients(walk, &ret->text);
     return true;
 }
@@ -686,9 +685,9 @@ static const struct why_tensor *blame_first(struct why_walk *walk, struct why_fi
         found->stats.abs_mean > WHY_JUMP * found->before) {
         snprintf(ret->rule, sizeof(ret->rule), "jump");
         gd_buf_printf(&ret->text,
-                      "%s is the first %sthat is far larger than in the steps before: its mean "
-                      "magnitude is %.4g, before it was %.4g.",
-                      why_name(walk, found), why_knows_inputs(walk, found) ? "" : "known one ",
+                      "%s is the first %svalue that is far larger than in previous steps: its mean "
+                      "magnitude is %.4g; before, it was %.4g.",
+                      why_name(walk, found), why_knows_inputs(walk, found) ? "" : "known ",
                       found->stats.abs_mean, found->before);
         return found;
     }

@@ -230,21 +230,23 @@ static uint32_t say(struct why_walk *walk, const struct runs *runs, const struct
 
     snprintf(ret->rule, sizeof(ret->rule), "exploding");
     gd_buf_clear(&ret->text);
-    gd_buf_printf(&ret->text,
-                  "%s from one run of %.*s to the next: in %u runs by %.3g times each, from a norm "
-                  "of %.4g (%.160s:%u) to %.4g (%.160s:%u). Each multiplies by %.160s",
-                  backward ? "The gradient grows on its way back" : "The values grow",
-                  (int)first->len, first->name, growth->runs, growth->factor, growth->first,
-                  gd_graph_name(graph, first->node), growth->slot, growth->last,
-                  gd_graph_name(graph, last->node), growth->slot, gd_graph_name(graph, matrix));
+    gd_buf_printf(
+        &ret->text,
+        "%s from one run of %.*s to the next: over %u runs by a factor of %.3g each, from a norm "
+        "of %.4g (%.160s:%u) to %.4g (%.160s:%u). Each run multiplies by %.160s",
+        backward ? "On its way back, the gradient grows" : "The values grow", (int)first->len,
+        first->name, growth->runs, growth->factor, growth->first, gd_graph_name(graph, first->node),
+        growth->slot, growth->last, gd_graph_name(graph, last->node), growth->slot,
+        gd_graph_name(graph, matrix));
     if (gd_graph_output(graph, matrix, 0, &output) && output.shape.rank == 2 &&
         output.shape.dim[0] == output.shape.dim[1]) {
-        gd_buf_puts(&ret->text, ", which makes what it is given longer");
+        gd_buf_puts(&ret->text, ", which lengthens its input");
     }
-    gd_buf_puts(&ret->text, backward ? ". Clipping the gradients hides it; a smaller or orthogonal "
-                                       "start of that weight, or gates, mend it."
-                                     : ". A smaller or orthogonal start of that weight, or gates, "
-                                       "mend it.");
+    gd_buf_puts(&ret->text,
+                backward
+                    ? ". Clipping the gradients only hides this; a smaller or orthogonal "
+                      "initialization of that weight, or gates, fix it."
+                    : ". A smaller or orthogonal initialization of that weight, or gates, fix it.");
     return why_also(walk, first->forward, 0);
 }
 
@@ -381,11 +383,11 @@ uint32_t why_lengthening(struct why_walk *walk, struct why_finding *ret)
             snprintf(ret->rule, sizeof(ret->rule), "exploding");
             gd_buf_clear(&ret->text);
             gd_buf_printf(&ret->text,
-                          "%.*s is run %u times on what it made before, and each time multiplies "
-                          "by %.160s, which makes what it is given %.3g times longer on average: "
-                          "over all runs that is up to %.2g times, and as much for the gradient "
-                          "on its way back. A smaller or orthogonal start of that weight, or "
-                          "gates, mend it. Watch `activations` to see it from run to run.",
+                          "%.*s runs %u times on its own output, each time multiplying by %.160s, "
+                          "which lengthens its input by a factor of %.3g on average: up to %.2g "
+                          "over all runs, and the same for the gradient on its way back. A smaller "
+                          "or orthogonal initialization of that weight, or gates, fix it. Watch "
+                          "`activations` to see the growth from run to run.",
                           (int)first->len, first->name, count, gd_graph_name(graph, found.matrix),
                           gain, total);
             answer = why_also(walk, first->forward, 0);
@@ -404,12 +406,12 @@ void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say)
     if (runs_find(walk, false, &runs) && find_recurrence(walk, &runs, &found)) {
         const struct run *first = &runs.run[found.begin];
 
-        gd_buf_printf(say,
-                      " %.*s is run %u times on what it made before, each time with %.160s: "
-                      "whether that grows from run to run is known in the steps in which "
-                      "`gradients` or `activations` are watched.",
-                      (int)first->len, first->name, found.end - found.begin,
-                      gd_graph_name(graph, found.matrix));
+        gd_buf_printf(
+            say,
+            " %.*s runs %u times on its own output, each time with %.160s: to see whether the "
+            "values grow from run to run, watch `gradients` or `activations`.",
+            (int)first->len, first->name, found.end - found.begin,
+            gd_graph_name(graph, found.matrix));
     }
     free(runs.run);
 }
@@ -429,11 +431,12 @@ static bool add_growth(const struct why_walk *walk, struct runs *runs, int64_t s
         return false;
     }
     const struct run *last = &runs->run[growth.to];
-    gd_buf_printf(say,
-                  " What comes to it grows from one run of %.*s to the next: in %u runs of step "
-                  "%lld by %.3g times each, to a norm of %.4g (%.160s). Each multiplies by %.160s.",
-                  (int)last->len, last->name, growth.runs, (long long)step, growth.factor,
-                  growth.last, gd_graph_name(graph, last->node), gd_graph_name(graph, matrix));
+    gd_buf_printf(
+        say,
+        " Its input grows from one run of %.*s to the next: over %u runs in step %lld by a factor "
+        "of %.3g each, to a norm of %.4g (%.160s). Each run multiplies by %.160s.",
+        (int)last->len, last->name, growth.runs, (long long)step, growth.factor, growth.last,
+        gd_graph_name(graph, last->node), gd_graph_name(graph, matrix));
     return true;
 }
 

@@ -209,13 +209,14 @@ static void say_sigmoid(const struct way *way, const struct fall *fall, struct g
 {
     (void)way;
     if (left_by(fall) < FULL_SIGMOID) {
-        gd_buf_puts(text, " The slope of a sigmoid is 0.25 in its middle: here most of its results "
-                          "are near 0 or 1, it is saturated. Smaller weights or a normalisation in "
-                          "front of it keep it in its middle.");
+        gd_buf_puts(
+            text,
+            " The slope of a sigmoid is 0.25 at its center; here most results are near 0 or 1: it "
+            "is saturated. Smaller weights or a normalization before it keep it near its center.");
     } else if (!stands_out(fall)) {
-        gd_buf_puts(text, " The slope of a sigmoid is 0.25 at most, so that many of them leave "
-                          "nothing. ReLU or GELU, a normalisation, or residual connections hand it "
-                          "on.");
+        gd_buf_puts(text, " The slope of a sigmoid is at most 0.25, so many of them in a row leave "
+                          "almost nothing. ReLU or GELU, a normalization, or residual connections "
+                          "let the gradient through.");
     }
 }
 
@@ -223,10 +224,10 @@ static void say_tanh(const struct way *way, const struct fall *fall, struct gd_b
 {
     (void)way;
     if (left_by(fall) < FULL_TANH) {
-        gd_buf_puts(text,
-                    " The slope of tanh is 1 in its middle: here most of its results are near "
-                    "-1 or 1, it is saturated. Smaller weights or a normalisation in front of "
-                    "it keep it in its middle.");
+        gd_buf_puts(
+            text,
+            " The slope of tanh is 1 at its center; here most results are near -1 or 1: it is "
+            "saturated. Smaller weights or a normalization before it keep it near its center.");
     }
 }
 
@@ -237,13 +238,13 @@ static void say_relu(const struct way *way, const struct fall *fall, struct gd_b
 
     if (stats->zero > 0) {
         gd_buf_printf(text,
-                      " There %s elements get none: a ReLU whose input is not above 0 hands "
-                      "nothing on. ",
+                      " There, %s elements get none: a ReLU passes no gradient where its input is "
+                      "not above 0. ",
                       why_share(stats->zero, stats->count, share, sizeof(share)));
         gd_buf_puts(text, stats->zero == stats->count
-                              ? "It is dead: look at the bias in front of it, try a smaller "
-                                "learning rate, or LeakyReLU or GELU."
-                              : "Weights as of He's initialisation make up for half of them.");
+                              ? "It is dead: check the bias before it, or try a smaller learning "
+                                "rate, LeakyReLU or GELU."
+                              : "He initialization compensates for half of them.");
     }
 }
 
@@ -251,8 +252,8 @@ static void say_softmax(const struct way *way, const struct fall *fall, struct g
 {
     (void)way;
     if (left_by(fall) < FULL_SIGMOID) {
-        gd_buf_puts(text, " It is saturated: in most rows one element has nearly all of the sum. "
-                          "Smaller scores (scaled, or normalised before) spread it.");
+        gd_buf_puts(text, " It is saturated: in most rows, one element holds nearly the whole sum. "
+                          "Smaller scores (scaled or normalized) spread it out.");
     }
 }
 
@@ -264,8 +265,9 @@ static void say_log_softmax(const struct way *way, const struct fall *fall, stru
 
     if (gd_graph_output(session->graph, made, 0, &scores) && scores.shape.rank == 2 &&
         scores.shape.dim[1] == 1) {
-        gd_buf_puts(text, " It goes over one class alone, whose share is 1 whatever its score is: "
-                          "no gradient comes back.");
+        gd_buf_puts(
+            text,
+            " It is applied over a single class, whose share is always 1: no gradient comes back.");
         return;
     }
     for (int i = 0; left_by(fall) < FULL_SIGMOID && i < session->scalar_count; i++) {
@@ -273,8 +275,8 @@ static void say_log_softmax(const struct way *way, const struct fall *fall, stru
 
         if (strcmp(session->scalar[i].name, "loss") == 0 && loss >= 0 && loss < SURE) {
             gd_buf_printf(text,
-                          " The loss is %.4g: the labels are predicted with near certainty "
-                          "already, so there is little to correct.",
+                          " The loss is %.4g: the labels are already predicted with near "
+                          "certainty, so there is little to correct.",
                           loss);
         }
     }
@@ -327,10 +329,10 @@ static void say_product(const struct way *way, const struct fall *fall, struct g
                                                     : 0;
     if (read > 0) {
         gain = sqrt(weight->stats.sum_sq / (double)read);
-        gd_buf_printf(text, ", by which about %.2g of a gradient comes through", gain);
+        gd_buf_printf(text, ", which lets about %.2g of a gradient through", gain);
         /* not for the last layer, from many to a few: what fits its gradient is too large for it */
         if (gain > 0 && gain < 0.7 && weight->shape.dim[0] * 4 > weight->shape.dim[1]) {
-            gd_buf_printf(text, "; with %.2g all of it would", sqrt(mean_square) / gain);
+            gd_buf_printf(text, "; %.2g would let all of it through", sqrt(mean_square) / gain);
         }
     }
     gd_buf_puts(text, ".");
@@ -344,9 +346,9 @@ static void say_mean(const struct way *way, const struct fall *fall, struct gd_b
 
     if (shared > 1 && whole > 0.5 && whole < 2) {
         gd_buf_printf(text,
-                      " It is a mean: each of %llu values gets its part of the gradient. What "
-                      "comes together again in a weight is not small for that; with so many "
-                      "values a lower threshold is right.",
+                      " It is a mean: each of the %llu values gets its share of the gradient. A "
+                      "weight's gradient, which sums the shares again, is not small because of "
+                      "this; with so many values, use a lower threshold.",
                       (unsigned long long)shared);
     }
 }
@@ -373,7 +375,7 @@ static void say_cause(const struct way *way, const struct fall *fall, struct gd_
     if (fall->to <= 0 && (made->dtype == GD_FLOAT16 || made->dtype == GD_BFLOAT16) &&
         why_type_in(fall->type, "To* Cast*")) {
         gd_buf_printf(text,
-                      " %s rounds so small a number to 0: a scaled loss (GradScaler) keeps "
+                      " %s rounds such a small number to 0: loss scaling (GradScaler) keeps "
                       "gradients in its range.",
                       gd_dtype_name(made->dtype));
         return;
@@ -394,18 +396,18 @@ static void say_fall(const struct way *way, const struct fall *fall, struct gd_b
 
     if (fall->type[0] == '\0') {
         gd_buf_printf(text,
-                      " From %.3g to %.3g it falls before %.120s:%u, at what is not known in this "
-                      "step: it is in steps in which `gradients` are watched.",
+                      " It falls from %.3g to %.3g before %.120s:%u, at an operator that is "
+                      "unknown in this step: watch `gradients` to find it.",
                       fall->from, fall->to, why_name(way->walk, made), made->slot);
         return;
     }
     if (stands_out(fall)) {
-        gd_buf_printf(text, " At %.120s (%.60s) it falls from %.3g to %.3g.",
+        gd_buf_printf(text, " At %.120s (%.60s), it falls from %.3g to %.3g.",
                       why_name(way->walk, made), fall->type, fall->from, fall->to);
     } else {
         gd_buf_printf(text,
-                      " %u of them are %.60s: each leaves %.2g of it on average, as %.120s, "
-                      "from %.3g to %.3g.",
+                      " %u of them are %.60s: each leaves %.2g of it on average, for example "
+                      "%.120s, from %.3g to %.3g.",
                       fall->count, fall->type, left_by(fall), why_name(way->walk, made), fall->from,
                       fall->to);
     }
@@ -482,15 +484,14 @@ uint32_t why_fading(struct why_walk *walk, struct why_finding *ret)
     way_look(&way);
     way_look(&way);
     if (!way.measured) {
-        gd_buf_printf(
-            &ret->text,
-            "The mean magnitude of %.120s is %.3g. The gradients on the way to it are not "
-            "known in this step: with `trace GV on gradients` they are.",
-            why_name(walk, &walk->tensors[0]), walk->tensors[0].stats.abs_mean);
+        gd_buf_printf(&ret->text,
+                      "The mean magnitude of %.120s is %.3g. The gradients on the way to it are "
+                      "unknown in this step: `trace GV on gradients` records them.",
+                      why_name(walk, &walk->tensors[0]), walk->tensors[0].stats.abs_mean);
     } else if (way.groups == 0 || way.last * LEAST_FALL > way.first) {
         gd_buf_printf(&ret->text,
                       "The gradient does not fall on its way to %.120s: %u operators back, at "
-                      "%.120s, its mean magnitude is %.3g, here it is %.3g.",
+                      "%.120s, its mean magnitude is %.3g; here it is %.3g.",
                       why_name(walk, &walk->tensors[0]), way.count - 1,
                       why_name(walk, &walk->tensors[way.values[way.count - 1]]), way.first,
                       way.last);

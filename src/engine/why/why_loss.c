@@ -68,9 +68,10 @@ static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_inf
     }
     gd_buf_clear(&ret->text);
     gd_buf_printf(&ret->text,
-                  "%s is taken twice: %.160s (%s) takes it itself, but is given what %.160s (%s) "
-                  "made. What it is to be given are the scores before that: of values from 0 to 1 "
-                  "it makes probabilities that hardly differ, and gradients that are small.",
+                  "%s is applied twice: %.160s (%s) applies it itself, but its input, the output "
+                  "of %.160s (%s), already consists of probabilities. Pass it the raw scores: from "
+                  "values between 0 "
+                  "and 1 it makes probabilities that hardly differ, and small gradients.",
                   made.type, loss->name, loss->type, made.name, made.type);
     return say(walk, ret, "normalised-twice", node);
 }
@@ -115,9 +116,9 @@ static uint32_t single_class(struct why_walk *walk, const struct gd_node_info *l
     }
     gd_buf_clear(&ret->text);
     gd_buf_printf(&ret->text,
-                  "%.160s (%s) has one class alone: the softmax over one score is 1 whatever the "
-                  "score is, so the loss and all gradients are 0. For two classes with one score "
-                  "use binary_cross_entropy_with_logits.",
+                  "%.160s (%s) has a single class: the softmax over one score is always 1, so the "
+                  "loss and all gradients are 0. For two classes with one score, use "
+                  "binary_cross_entropy_with_logits.",
                   loss->name, loss->type);
     return say(walk, ret, "one-class", gd_graph_lookup(graph, loss->name, strlen(loss->name)));
 }
@@ -169,19 +170,19 @@ static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_in
         return WHY_NONE;
     }
     gd_buf_clear(&ret->text);
-    gd_buf_printf(&ret->text, "%.160s (%s) goes over axis %s", made.name, made.type,
+    gd_buf_printf(&ret->text, "%.160s (%s) is computed over axis %s", made.name, made.type,
                   gd_node_attr(&made, "dim"));
     if (batch) {
         gd_buf_printf(&ret->text,
-                      ", which is the batch: the %lld examples share one sum, and what each is "
-                      "given depends on the others.",
+                      ", which is the batch: the %lld examples share one sum, so the result of "
+                      "each depends on the others.",
                       (long long)scores.shape.dim[0]);
     } else {
         gd_buf_printf(&ret->text,
-                      " of %s: the probabilities that one label picks from do not make 1.",
+                      " of %s: the probabilities that a label picks from do not add up to 1.",
                       gd_shape_text(&scores.shape, shape, sizeof(shape)));
     }
-    gd_buf_printf(&ret->text, " The %lld classes of %.160s (%s) lie along axis %d.",
+    gd_buf_printf(&ret->text, " The %lld classes of %.160s (%s) are along axis %d.",
                   (long long)scores.shape.dim[classes], loss->name, loss->type, classes);
     return say(walk, ret, "softmax-axis", node);
 }
@@ -256,9 +257,9 @@ static uint32_t weighs_another_axis(struct why_walk *walk, struct why_finding *r
         }
         gd_buf_clear(&ret->text);
         gd_buf_printf(&ret->text,
-                      "%.160s (%s) goes over axis %s of %s, but %.160s (%s), which takes its rows "
-                      "as weights, sums over the last one: the weights of a sum do not make 1. Is "
-                      "the last axis meant?",
+                      "%.160s (%s) is computed over axis %s of %s, but %.160s (%s), which takes "
+                      "its rows as weights, sums over the last axis: the weights of a sum do not "
+                      "add up to 1. Is the last axis meant?",
                       made.name, made.type, gd_node_attr(&made, "dim"),
                       gd_shape_text(&weights, shape, sizeof(shape)), product.name, product.type);
         return say(walk, ret, "softmax-axis", order[i]);
@@ -282,8 +283,8 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
     }
     gd_buf_clear(&ret->text);
     gd_buf_printf(&ret->text,
-                  "%.160s (%s) takes logarithms of probabilities, but is given the probabilities "
-                  "that %.160s (%s) made. Is log_softmax meant?",
+                  "%.160s (%s) expects log-probabilities, but its input, the output of %.160s "
+                  "(%s), is probabilities. Is log_softmax meant?",
                   loss->name, loss->type, made.name, made.type);
     return say(walk, ret, "no-logarithm", node);
 }

@@ -126,7 +126,7 @@ void why_add_past(const struct why_walk *walk, struct gd_buf *say)
     const char *name = name_of(walk);
 
     if (!past || past->count < 2) {
-        gd_buf_printf(say, " No %s of an earlier step is known.", name);
+        gd_buf_printf(say, " No earlier %s is known.", name);
         return;
     }
     gd_buf_printf(say, " The %s was %.4g at step %lld", name, past->first,

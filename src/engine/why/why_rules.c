@@ -435,17 +435,15 @@ static bool too_small(struct why_case *c)
 static const struct why_rule rules[] = {
     {NF, "Log Log2 Log10", has_negative, "log-of-negative",
      "{name} takes the logarithm of negative numbers: {in.negatives} elements of {in} are below 0 "
-     "(the lowest is {in.min}), and the logarithm of those is NaN."},
+     "(minimum {in.min}), and their logarithm is NaN."},
     {NF, "Log Log2 Log10", has_zero, "log-of-zero",
      "{name} takes the logarithm of 0: {in.zeros} elements of {in} are 0, and the logarithm of 0 "
-     "is "
-     "-Inf. Nothing keeps its argument away from 0."},
+     "is -Inf. Nothing keeps the argument above 0."},
     {NF, "Log1p", reaches_minus_one, "log-of-zero",
-     "{name} takes the logarithm of 1 + x where x is -1 or less: {in} goes down to {in.min}."},
+     "{name} takes the logarithm of 1 + x where x is -1 or less: the minimum of {in} is {in.min}."},
     {NF, "LogGrad", divides_by_zero, "division-by-zero",
      "{name}, the gradient of a logarithm, divides by the logarithm's argument: {in.zeros} "
-     "elements "
-     "of {in} are 0, as they are for {forward}."},
+     "elements of {in} are 0, as in {forward}."},
     {NF, DIVISIONS, divides_inf_by_inf, "inf-over-inf",
      "{name} divides Inf by Inf: {other} and {in} both have infinite elements."},
     {NF, DIVISIONS, divides_zero_by_zero, "zero-over-zero",
@@ -459,88 +457,87 @@ static const struct why_rule rules[] = {
      "{name} divides by 0: {in.zeros} elements of {in} are 0."},
     {NF, "Sqrt Rsqrt SqrtGrad", has_negative, "sqrt-of-negative",
      "{name} takes the square root of negative numbers: {in.negatives} elements of {in} are below "
-     "0 "
-     "(the lowest is {in.min})."},
+     "0 (minimum {in.min})."},
     {NF, "SqrtGrad RsqrtGrad ReciprocalGrad", has_zero, "division-by-zero",
-     "{name} divides by 0: the slope there is infinite where {in} is 0, in {in.zeros} elements."},
+     "{name} divides by 0: its slope is infinite where {in} is 0, in {in.zeros} elements."},
     {NF, "SqrtBackward* RsqrtBackward*", steep, "slope-at-zero",
-     "{name}: the slope of a square root is infinite at 0. {argument} is 0 there, or next to it: "
-     "the root itself is finite, its gradient is not, also where another choice (where, a mask) "
-     "hides it. Keep the argument above 0."},
+     "{name}: the slope of a square root is infinite at 0, and {argument} is 0 or nearly 0. The "
+     "root itself is finite but its gradient is not, even where a mask or where() hides the "
+     "result. Keep the argument above 0."},
     {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*", steep,
      "slope-at-zero",
-     "{name} divides by {argument}, which is 0 there, or next to it: the slope is infinite, also "
-     "where another choice (where, a mask) hides the result."},
+     "{name} divides by {argument}, which is 0 or nearly 0: the slope is infinite, even where a "
+     "mask or where() hides the result."},
     {NF, "AcosBackward* AsinBackward*", steep, "slope-at-one",
-     "{name}: the slope is infinite at 1 and -1. {argument} is that there, or next to it."},
+     "{name}: the slope is infinite at 1 and -1, and {argument} reaches or nearly reaches them."},
     {NF, "PowBackward*", steep, "slope-at-zero",
-     "{name}: the slope of a power below 1 is infinite at 0, and {argument} is 0 there or next to "
-     "it; or base and exponent are too large for {out.dtype}."},
+     "{name}: the slope of a power below 1 is infinite at 0, and {argument} is 0 or nearly 0; or "
+     "the base and the exponent are too large for {out.dtype}."},
     {NF, "Pow Power", zero_power, "division-by-zero",
      "{name} raises 0 to a negative power: {in.zeros} elements of {in} are 0."},
     {NF, "Pow Power", negative_power, "power-of-negative",
-     "{name} raises negative numbers to a power that is not whole: {in.negatives} elements of {in} "
-     "are below 0 (the lowest is {in.min})."},
+     "{name} raises negative numbers to a fractional power: {in.negatives} elements of {in} are "
+     "below 0 (minimum {in.min})."},
     {NF, "Exp Expm1 Sinh Cosh", exponent_too_large, "exp-overflow",
-     "{name} overflows: {in} goes up to {in.max}, and e^x is infinite in {out.dtype} from {limit} "
-     "on."},
+     "{name} overflows: the maximum of {in} is {in.max}, and e^x is infinite in {out.dtype} from "
+     "{limit} on."},
     {NF, "cross_entropy nll_loss", labels_ignored, "no-labels",
-     "{name} has no label that counts: all of {in} are {in.max}, which ignore_index leaves out, "
-     "and the mean over none is NaN."},
+     "{name} has no labels left: all of {in} are {in.max}, which ignore_index excludes, and the "
+     "mean of nothing is NaN."},
     {NF, SOFTMAXES, reads_pos_inf, "softmax-of-inf",
-     "{name} was given Inf: {in} has infinite elements, and Inf / Inf is NaN."},
+     "{name} received Inf: {in} has infinite elements, and Inf / Inf is NaN."},
     {NF, SOFTMAXES, rows_masked, "masked-row",
-     "{name} has rows in which every element is -Inf: all of such a row of {in} is masked, its sum "
+     "{name} has rows in which every element is -Inf: where a whole row of {in} is masked, its sum "
      "is 0, and 0 / 0 is NaN."},
     {NF, SOFTMAXES, softmax_too_large, "exp-overflow",
-     "{name} overflows: {in} goes up to {in.max}, e^x is infinite in {out.dtype} from {limit} on, "
-     "and the largest element does not seem to be subtracted first."},
+     "{name} overflows: the maximum of {in} is {in.max}, e^x is infinite in {out.dtype} from "
+     "{limit} on, and apparently the largest element is not subtracted first."},
     {NF, SUMS " " REDUCTIONS " ReduceMean " MATRICES, infinities_meet, "inf-minus-inf",
      "{name} adds infinities of opposite signs, and Inf - Inf is NaN: they come from {in}."},
     {NF, PRODUCTS " " MATRICES, zero_meets_infinity, "zero-times-inf",
-     "{name} multiplies 0 by Inf, which is NaN: {in} has infinite elements where a factor from "
-     "{other} can be 0 ({other.zeros} elements). A mask that multiplies does this: choose instead "
-     "of multiplying."},
+     "{name} multiplies 0 by Inf, which is NaN: {in} has infinite elements where {other} can be 0 "
+     "({other.zeros} elements). Masking by multiplication does this: use where() or masked_fill() "
+     "instead."},
     {NF, "*", reads_infinity, "inf-arithmetic",
      "{name} computes with Inf from {in}: Inf - Inf, 0 x Inf and Inf / Inf are NaN."},
     {NF, "LayerNorm LayerNormV3 BatchNorm GroupNorm InstanceNorm layer_norm batch_norm group_norm",
      no_spread, "no-variance",
-     "{name} divides by a deviation of 0: all elements of {in} are the same ({in.max})."},
+     "{name} divides by a standard deviation of 0: all elements of {in} are equal ({in.max})."},
     {NF, "std var std_mean var_mean", single_spread, "too-few",
-     "{name} takes the deviation of a single element along an axis, which divides 0 by 0: {in} is "
-     "finite. unbiased=False (correction=0), or more elements, avoid it."},
+     "{name} computes the deviation of a single element along an axis, which divides 0 by 0; {in} "
+     "is finite. Use unbiased=False (correction=0), or more elements."},
     {NF, "*", half_range, "fp16-range",
-     "{name} leaves the range of float16: the largest is 65504, and from values up to {in.max_abs} "
-     "({in}) the result can reach {bound}."},
+     "{name} exceeds the range of float16: its maximum is 65504, and with values up to "
+     "{in.max_abs} ({in}) the result can reach {bound}."},
     {NF, "*", half_range_unbound, "fp16-range",
-     "{name} leaves the range of float16, whose largest is 65504, with values up to {in.max_abs} "
+     "{name} exceeds the range of float16, whose maximum is 65504, with values up to {in.max_abs} "
      "({in})."},
     {NF, "*", half_range_in_single, "fp16-range",
-     "{name} leaves the range of float16: from values up to {in.max_abs} ({in}) the result can "
+     "{name} exceeds the range of float16: with values up to {in.max_abs} ({in}) the result can "
      "reach {bound}, which is beyond 65504 but well inside float32: it is computed or rounded in "
      "half precision."},
     {NF, "*", single_range, "float-range",
-     "{name} leaves the range of {out.dtype}: from values up to {in.max_abs} ({in}) the result can "
-     "reach {bound}."},
+     "{name} exceeds the range of {out.dtype}: with values up to {in.max_abs} ({in}) the result "
+     "can reach {bound}."},
     {NF, "*", near_half_range, "fp16-range",
-     "{name} made values that are not finite out of finite ones up to {in.max_abs} ({in}): that is "
-     "near the end of float16's range, 65504. Probably it is computed or rounded in half "
-     "precision."},
+     "{name} produced non-finite values from finite ones up to {in.max_abs} ({in}), close to the "
+     "float16 maximum of 65504. It is probably computed or rounded in half precision."},
     {NF, "*", reads_huge, "float-range",
-     "{name} made values that are not finite out of {in}, which goes up to {in.max_abs}: its "
-     "squares or sums leave the range of {out.dtype}."},
+     "{name} produced non-finite values from {in}, whose largest magnitude is {in.max_abs}: its "
+     "squares or sums exceed the range of {out.dtype}."},
     {GD_BAD_ZERO, "ReluGrad* ReLUGrad*", activation_dead, "dead-relu",
-     "{name} lets no gradient through: no element of {in} is above 0 (the highest is {in.max})."},
+     "{name} lets no gradient through: no element of {in} is above 0 (maximum {in.max})."},
     {GD_BAD_ZERO, "ReluBackward* ThresholdBackward*", receives, "dead-relu",
-     "{name} lets no gradient through: no element of {argument} is above 0 where one comes back."},
+     "{name} lets no gradient through: no element of {argument} is above 0 where a gradient comes "
+     "back."},
     {GD_BAD_ZERO, "ReLU*", none_positive, "dead-relu",
-     "{name} lets nothing through: no element of {in} is above 0 (the highest is {in.max})."},
+     "{name} lets nothing through: no element of {in} is above 0 (maximum {in.max})."},
     {GD_BAD_ZERO, "TanhGrad SigmoidGrad", saturated, "saturated",
-     "{name} lets no gradient through: the activation is saturated, the mean magnitude of {in} is "
-     "{in.abs_mean}."},
+     "{name} lets no gradient through: the activation is saturated (the mean magnitude of {in} is "
+     "{in.abs_mean})."},
     {GD_BAD_ZERO, "*", too_small, "underflow",
-     "{name} underflows: from values up to {in.max_abs} ({in}) no result is larger than {bound}, "
-     "which {out.dtype} rounds to 0."},
+     "{name} underflows: with values up to {in.max_abs} ({in}) no result exceeds {bound}, which "
+     "{out.dtype} rounds to 0."},
 };
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -613,7 +610,7 @@ static void put_argument(const struct why_case *c, struct gd_buf *text)
     if (gd_graph_node(graph, why_forward(graph, &c->info), &forward) && at < forward.input_count) {
         gd_buf_printf(text, "%.120s", gd_graph_name(graph, forward.inputs[at].node));
     } else {
-        gd_buf_puts(text, "what the forward operator read");
+        gd_buf_puts(text, "the input of the forward operator");
     }
 }
 
@@ -743,7 +740,7 @@ void why_explain_turn(const struct why_walk *walk, const struct why_tensor *orig
         return;
     }
     rule = rule_for(&c);
-    gd_buf_puts(&ret->text, " From there on it is Inf; it becomes NaN later: ");
+    gd_buf_puts(&ret->text, " It is Inf from there on and becomes NaN later: ");
     if (rule) {
         put_sentence(&c, rule->sentence, &ret->text);
     } else {

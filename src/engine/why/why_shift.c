@@ -607,25 +607,25 @@ static void say(const struct algebra *a, const char *name, struct why_finding *r
     bool no_fault = is_no_fault(a);
 
     why_begin(ret, "zero-by-algebra");
-    gd_buf_printf(&ret->text, "The gradient of %s is 0 by algebra, but for rounding%s: ", name,
-                  no_fault ? ", and no fault" : "");
+    gd_buf_printf(&ret->text, "The gradient of %s is 0 by algebra, apart from rounding%s: ", name,
+                  no_fault ? ", and this is normal" : "");
     if (a->zero != GD_NO_NODE) {
         why_put_node(a->graph, a->ends[0], &ret->text);
         gd_buf_printf(&ret->text,
-                      " multiplies what depends on it by %.160s, which is all 0, so the loss does "
-                      "not depend on it in this step. Of a state that begins at 0 this is no "
-                      "fault, unless it is meant to be carried on.",
+                      " multiplies everything that depends on it by %.160s, which is all 0, so the "
+                      "loss does not depend on it in this step. For a state that starts at 0 this "
+                      "is normal, unless the state should be carried over.",
                       gd_graph_name(a->graph, a->zero));
         return;
     }
-    gd_buf_puts(&ret->text, "it adds the same amount all along the axes that ");
+    gd_buf_puts(&ret->text, "it adds the same amount all along the axes from which ");
     for (uint32_t i = 0; i < a->end_count; i++) {
         gd_buf_puts(&ret->text, i == 0 ? "" : i + 1 == a->end_count ? " and " : ", ");
         why_put_node(a->graph, a->ends[i], &ret->text);
     }
-    gd_buf_printf(&ret->text, " %s out of, so the loss does not depend on it.%s",
-                  a->end_count == 1 ? "takes a common shift" : "take a common shift",
-                  no_fault ? " The model can do without it." : "");
+    gd_buf_printf(&ret->text, " %s, so the loss does not depend on it.%s",
+                  a->end_count == 1 ? "removes any common shift" : "remove any common shift",
+                  no_fault ? " The model does not need it." : "");
 }
 
 uint32_t why_shifted(struct why_walk *walk, struct why_finding *ret)
@@ -674,8 +674,8 @@ bool why_zero_factor(const struct why_walk *walk, const struct why_tensor *origi
             why_put_node(graph, origin->node, &ret->text);
             gd_buf_printf(&ret->text,
                           " is 0 by algebra: %.160s (%s) multiplies by %.160s, which is all 0, and "
-                          "what is multiplied by 0 gets no gradient. Of a state or a weight that "
-                          "begins at 0 this is no fault.",
+                          "a value that is multiplied by 0 gets no gradient. For a state or a "
+                          "weight that starts at 0 this is normal.",
                           forward.name, forward.type, gd_graph_name(graph, factor));
         }
     }

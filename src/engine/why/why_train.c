@@ -100,10 +100,10 @@ static bool say_no_step(const struct why_walk *walk, struct why_finding *ret)
         return false;
     }
     why_begin(ret, "no-step");
-    gd_buf_printf(&ret->text, "%s holds %s, and did not step in step %lld: ", facts->optimizer,
+    gd_buf_printf(&ret->text, "%s holds %s but did not step in step %lld: ", facts->optimizer,
                   facts->parameter, (long long)walk->step);
     if (facts->stepped > 0) {
-        gd_buf_printf(&ret->text, "it stepped last in step %lld.", (long long)facts->stepped);
+        gd_buf_printf(&ret->text, "it last stepped in step %lld.", (long long)facts->stepped);
     } else {
         gd_buf_puts(&ret->text, "it has not stepped yet.");
     }
@@ -123,8 +123,8 @@ uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
     if (facts->frozen) {
         why_begin(ret, "frozen");
         gd_buf_printf(&ret->text,
-                      "%s is frozen: its requires_grad is False, so that no gradient is computed "
-                      "for it and no optimizer changes it.",
+                      "%s is frozen: its requires_grad is False, so no gradient is computed for it "
+                      "and no optimizer changes it.",
                       facts->parameter);
     } else if (say_no_step(walk, ret)) {
         return why_also(walk, weight, 0);
@@ -135,8 +135,8 @@ uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
     } else if (!facts->optimizer[0] && facts->optimizers > 0) {
         why_begin(ret, "not-trained");
         gd_buf_printf(&ret->text,
-                      "Nothing updates %s: no optimizer holds it. Is it given to one, and was it "
-                      "there when the optimizer was made?",
+                      "Nothing updates %s: no optimizer holds it. Was it passed to an optimizer, "
+                      "and did it exist when the optimizer was created?",
                       facts->parameter);
     } else if (facts->has_rate && facts->rate == 0) {
         why_begin(ret, "learning-rate");
@@ -163,15 +163,15 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret)
     if (facts->piled_up_by[0]) {
         gd_buf_printf(&ret->text,
                       "The gradients of %s are never zeroed: the backward pass of step %lld added "
-                      "to what its step before had left in %s.grad, and so does each one since. "
-                      "zero_grad() belongs between two steps of %s.",
+                      "to what its previous step had left in %s.grad, and so has each one since. "
+                      "Call zero_grad() between two steps of %s.",
                       facts->piled_up_by, (long long)facts->piled_up_since, facts->piled_up_in,
                       facts->piled_up_by);
     } else {
         gd_buf_printf(&ret->text,
                       "The gradients are never zeroed: the backward pass of step %lld added to "
-                      "what the step before had left in %s.grad, and so does each one since. "
-                      "zero_grad() belongs between two steps of the optimizer.",
+                      "what the previous step had left in %s.grad, and so has each one since. Call "
+                      "zero_grad() between two steps of the optimizer.",
                       (long long)facts->piled_up_since, facts->piled_up_in);
     }
     return shown == GD_NO_NODE ? 0 : why_also(walk, shown, 0);
@@ -186,22 +186,23 @@ uint32_t why_apart(struct why_walk *walk, struct why_finding *ret)
         return WHY_NONE;
     }
     why_begin(ret, "ranks-apart");
-    gd_buf_printf(&ret->text, "%s is not the same on all ranks, rank %d is the first with another",
+    gd_buf_printf(&ret->text, "%s is not the same on all ranks: rank %d is the first that differs",
                   name, facts->apart_rank);
     if (facts->apart_gradient == GD_WHY_DIFFERS) {
-        gd_buf_printf(&ret->text,
-                      ", and neither is %s.grad: its gradient was not averaged over the ranks in "
-                      "this step. DistributedDataParallel does that for what it wraps, when it is "
-                      "called itself; what is reduced by hand must be reduced in each step.",
-                      name);
+        gd_buf_printf(
+            &ret->text,
+            ", and neither is %s.grad: its gradient was not averaged over the ranks in this step. "
+            "DistributedDataParallel does that for the module it wraps, if the wrapper itself is "
+            "called; gradients that you reduce by hand must be reduced in every step.",
+            name);
     } else if (facts->apart_gradient == GD_WHY_SAME) {
         gd_buf_printf(&ret->text,
-                      ", though %s.grad is: it was another one before this step, or not the "
-                      "gradient alone changed it. Do all ranks begin with the same weights (a "
-                      "seed, a checkpoint, a broadcast), and with the same state of the optimizer?",
+                      ", though %s.grad is: either it already differed before this step, or "
+                      "something besides the gradient changed it. Do all ranks start with the same "
+                      "weights (seed, checkpoint, broadcast) and the same optimizer state?",
                       name);
     } else {
-        gd_buf_puts(&ret->text, ". What its gradient was is not known any more.");
+        gd_buf_puts(&ret->text, ". Its gradient is no longer known.");
     }
     return 0;
 }
@@ -271,9 +272,8 @@ uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
         gd_shape_text(&in[1].shape, second, sizeof(second));
         why_put_node(graph, order[i], &ret->text);
         gd_buf_printf(&ret->text,
-                      " pairs each with each: it was given %s and %s, and broadcasting makes %lld "
-                      "x %lld pairs of that. Is one axis to be squeezed, so that both have the "
-                      "same shape?",
+                      " pairs each element with each: its inputs are %s and %s, which broadcast to "
+                      "%lld x %lld pairs. Squeeze one axis so that both have the same shape.",
                       first, second, (long long)in[0].shape.dim[0], (long long)in[0].shape.dim[0]);
         return why_also(walk, order[i], 0);
     }
@@ -297,12 +297,11 @@ bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
     if (strcmp(info.type, "sum") != 0 && !(reduction && strcmp(reduction, "sum") == 0)) {
         return false;
     }
-    gd_buf_puts(say, " The loss is a sum and no mean: ");
+    gd_buf_puts(say, " The loss is a sum, not a mean: ");
     why_put_node(graph, loss, say);
-    gd_buf_printf(say,
-                  " adds up the losses of %lld examples, so that the gradients grow with their "
-                  "number.",
-                  (long long)given.shape.dim[0]);
+    gd_buf_printf(
+        say, " adds up the losses of %lld examples, so the gradients grow with the batch size.",
+        (long long)given.shape.dim[0]);
     return true;
 }
 
@@ -351,14 +350,14 @@ static void say_range(const struct gd_why_facts *facts, const char *type, const 
 {
     gd_buf_printf(say, " There are %lld ", (long long)facts->choices);
     if (facts->axis > 0) {
-        gd_buf_printf(say, "places along axis %lld", (long long)facts->axis);
+        gd_buf_printf(say, "positions along axis %lld", (long long)facts->axis);
     } else {
         gd_buf_puts(say, why_type_in(type, "cross_entropy* nll_loss* one_hot") ? "classes"
                          : why_type_in(type, "take put_")                      ? "elements"
                                                                                : "rows");
     }
     if (facts->from_end) {
-        gd_buf_printf(say, ", -%lld to %lld with those counted from the end",
+        gd_buf_printf(say, ", -%lld to %lld (negative ones count from the end)",
                       (long long)facts->choices, (long long)facts->choices - 1);
     } else {
         gd_buf_printf(say, ", 0 to %lld", (long long)facts->choices - 1);
@@ -392,8 +391,8 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
     if (facts->choices > 0) {
         say_range(facts, info.type,
                   numbers != GD_NO_NODE ? gd_graph_name(graph, numbers)
-                  : facts->listed       ? "the list"
-                                        : "its numbers",
+                  : facts->listed       ? "the index list"
+                                        : "its indices",
                   &ret->text);
     }
     if (source != numbers && source != GD_NO_NODE) {

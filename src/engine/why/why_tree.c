@@ -30,7 +30,7 @@ void why_note(const struct why_walk *walk, struct why_tensor *tensor)
 
     if (!tensor->has_stats) {
         snprintf(tensor->note, sizeof(tensor->note), "%s",
-                 tensor->implied ? "writes it; has no value of its own" : "no value");
+                 tensor->implied ? "writes it; has no value itself" : "no value");
         return;
     }
     if (s->count == 0) {
@@ -232,7 +232,7 @@ static const char *bad_word(enum gd_bad bad)
     return bad == GD_BAD_NONFINITE ? "NaN or Inf"
            : bad == GD_BAD_ZERO    ? "all zero"
            : bad == GD_BAD_SMALL   ? "small"
-           : bad == GD_BAD_RAISED  ? "not made"
+           : bad == GD_BAD_RAISED  ? "not computed"
                                    : "large";
 }
 
@@ -271,16 +271,15 @@ static void say_unknown_inputs(const struct why_walk *walk, const struct why_ten
     uint32_t unknown = unknown_inputs(walk, origin, &one);
 
     if (unknown == 1) {
-        gd_buf_printf(text, " What it read from %s is not known (%s).", why_name(walk, one),
-                      one->note);
+        gd_buf_printf(text, " Its input %s is unknown (%s).", why_name(walk, one), one->note);
     } else if (unknown > 1) {
-        gd_buf_printf(text, " %u of its inputs are not known, %s among them (%s).", unknown,
+        gd_buf_printf(text, " %u of its inputs are unknown, among them %s (%s).", unknown,
                       why_name(walk, one), one->note);
     }
     if (unknown > 0 && walk->bad == GD_BAD_ZERO &&
         why_is_gradient(walk->session->graph, origin->node)) {
-        gd_buf_puts(text, " `trace TZ on gradients`, `step` and then `why` on it show where it "
-                          "becomes 0.");
+        gd_buf_puts(
+            text, " To see where it becomes 0: `trace TZ on gradients`, `step`, then `why` on it.");
     }
 }
 
@@ -298,15 +297,15 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
         snprintf(ret->rule, sizeof(ret->rule), "bad-batch");
         gd_buf_printf(&ret->text,
                       known && why_type_in(info.type, "Input")
-                          ? "%s is %s where it comes into the graph: %s. It is data, or was left "
-                            "by an earlier step in which gradb did not look."
-                          : "%s comes into the graph from outside, and is %s: %s.",
+                          ? "%s is %s where it enters the graph: %s. It is data, or was left by an "
+                            "earlier step that gradb did not examine."
+                          : "%s enters the graph from outside and is %s: %s.",
                       why_name(walk, leaf), bad_word(walk->bad), leaf->note);
         return;
     }
     snprintf(ret->rule, sizeof(ret->rule), leaf->is_constant ? "bad-constant" : "bad-weight");
     if (leaf->late_bad) {
-        gd_buf_printf(&ret->text, "%s is %s after the update; what it was before was not kept.",
+        gd_buf_printf(&ret->text, "%s is %s after the update; its earlier value was not kept.",
                       why_name(walk, leaf), bad_word(walk->bad));
     } else {
         gd_buf_printf(&ret->text, "%s is %s itself (%s)%s.", why_name(walk, leaf),
@@ -316,10 +315,10 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
     if (since >= 0) {
         gd_buf_printf(&ret->text, " It has been so since step %lld.", (long long)since);
     } else if (leaf->value_step <= 0 && walk->step <= 1 && !leaf->is_constant) {
-        gd_buf_puts(&ret->text, " Nothing has updated it yet: it was made so.");
+        gd_buf_puts(&ret->text, " Nothing has updated it yet: it was created like this.");
     } else if (!leaf->is_constant) {
-        gd_buf_puts(&ret->text, " When it became so was not recorded: watch it from the first "
-                                "step on to see the step and the gradient.");
+        gd_buf_puts(&ret->text, " When this began was not recorded: watch it from the first step "
+                                "to see the step and the gradient.");
     }
 }
 
@@ -331,13 +330,13 @@ static void say_first(const struct why_walk *walk, const struct why_tensor *orig
     const char *name = info->name ? info->name : "", *type = info->type ? info->type : "";
 
     if (unknown_inputs(walk, origin, &one) == 0) {
-        gd_buf_printf(text, "%s (%s) is the first that is %s (%s), and nothing that it reads is.",
+        gd_buf_printf(text, "%s (%s) is the first value that is %s (%s); none of its inputs is.",
                       name, type, bad_word(walk->bad), origin->note);
     } else if (origin->has_stats) {
-        gd_buf_printf(text, "%s (%s) is %s (%s). Where that began is not known.", name, type,
+        gd_buf_printf(text, "%s (%s) is %s (%s). Where that began is unknown.", name, type,
                       bad_word(walk->bad), origin->note);
     } else {
-        gd_buf_printf(text, "What %s (%s) wrote is %s. Where that began is not known.", name, type,
+        gd_buf_printf(text, "What %s (%s) wrote is %s. Where that began is unknown.", name, type,
                       bad_word(walk->bad));
     }
 }
@@ -467,8 +466,8 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
     }
     snprintf(ret->rule, sizeof(ret->rule), "not-trained");
     gd_buf_printf(&ret->text,
-                  "Nothing updates %s: %s works on other weights, and not on this one. It stays as "
-                  "it was created (%s). Is it given to the optimizer?",
+                  "Nothing updates %s: %s updates other weights but not this one. It keeps its "
+                  "initial value (%s). Was it passed to the optimizer?",
                   why_name(walk, root), writer, root->note);
     return true;
 }
@@ -495,19 +494,19 @@ static bool say_still(const struct why_walk *walk, const struct why_tensor *root
         !facts->optimizer[0] || !facts->has_gradient || !facts->has_rate) {
         return false;
     }
-    gd_buf_printf(&ret->text, "%s holds %s, at a learning rate of %.4g%s.", facts->optimizer,
+    gd_buf_printf(&ret->text, "%s holds %s with a learning rate of %.4g%s.", facts->optimizer,
                   facts->parameter, facts->rate,
                   facts->gradient_moves ? ", and its gradient is not all 0" : "");
     snprintf(ret->rule, sizeof(ret->rule), "small-update");
     if (why_type_in(facts->optimizer, WHY_ADAPTIVE) && size > 0 &&
         rate < least_change(root->dtype, size)) {
         gd_buf_printf(&ret->text,
-                      " It changes an element by about its learning rate, and %s rounds a change "
-                      "of less than %.3g of a mean magnitude of %.4g away.",
+                      " It changes an element by about its learning rate, and %s rounds away a "
+                      "change of less than %.3g at a mean magnitude of %.4g.",
                       gd_dtype_name(root->dtype), least_change(root->dtype, size), size);
     } else {
-        gd_buf_puts(&ret->text, " Why it changes so little is not known: its gradient is there. "
-                                "Compare the rate and the gradient with the size of the weight.");
+        gd_buf_puts(&ret->text, " Why it changes so little is unknown: it has a gradient. Compare "
+                                "the learning rate and the gradient with the size of the weight.");
     }
     return true;
 }
@@ -531,14 +530,14 @@ static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
     }
     snprintf(ret->rule, sizeof(ret->rule), "mask");
     if (mask) {
-        gd_buf_printf(&ret->text, "%s (%s) has -Inf from the mask %s alone, and no fault (%s).",
+        gd_buf_printf(&ret->text, "%s (%s) has -Inf only from the mask %s, which is intended (%s).",
                       why_name(walk, root), info.type, why_name(walk, mask), root->note);
     } else {
-        gd_buf_printf(&ret->text,
-                      "%s (%s) writes -Inf because it is told to: that is its own argument, and no "
-                      "fault (%s). `exclude type:%s` has watchpoints on NaN and Inf pass over all "
-                      "of that type.",
-                      why_name(walk, root), info.type, root->note, info.type);
+        gd_buf_printf(
+            &ret->text,
+            "%s (%s) writes -Inf because its own argument says so, which is intended (%s). "
+            "`exclude type:%s` makes watchpoints on NaN and Inf skip this operator type.",
+            why_name(walk, root), info.type, root->note, info.type);
     }
     return true;
 }
@@ -572,9 +571,9 @@ static void say_gone(const struct why_walk *walk, struct why_finding *ret)
         gone += walk->tensors[i].verdict == GD_WHY_UNKNOWN && !walk->tensors[i].is_leaf;
     }
     gd_buf_printf(&ret->text,
-                  "It is not finite, and nothing that is left of what made it is NaN or Inf: %zu "
-                  "of %zu values are gone with the step. `catch overflow`, given before that step, "
-                  "stops at the operator that makes the first one.",
+                  "It is not finite, but none of the remaining values that it was computed from is "
+                  "NaN or Inf: %zu of %zu values are gone with the step. `catch overflow`, set "
+                  "before that step, stops at the operator that produces the first one.",
                   gone + 1, walk->count);
     add_past(walk, NULL, ret);
     why_add_gradients(walk, &ret->text);
@@ -600,7 +599,7 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
         return root;
     }
     if (root->verdict != GD_WHY_BAD && !root->has_stats) {
-        gd_buf_printf(&ret->text, "Whether %s:%u is %s is not known: %s.", why_name(walk, root),
+        gd_buf_printf(&ret->text, "Whether %s:%u is %s is unknown: %s.", why_name(walk, root),
                       root->slot, bad_word(walk->bad), root->note);
         return NULL;
     }
@@ -611,8 +610,8 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     }
     origin = why_first_bad(walk);
     if (!origin) {
-        gd_buf_puts(&ret->text, "Everything that is bad reads something bad: the origin lies in a "
-                                "step whose values are gone.");
+        gd_buf_puts(&ret->text, "Every bad value was computed from another bad one: the origin is "
+                                "in a step whose values are gone.");
         return NULL;
     }
     *since = why_since(walk, origin);
@@ -628,8 +627,7 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     }
     if (suspect) {
         gd_buf_printf(&ret->text,
-                      " Whether that is what came to %s is not known: what lies "
-                      "between is gone.",
+                      " Whether that reached %s is unknown: the values in between are gone.",
                       why_name(walk, root));
     }
     return origin;

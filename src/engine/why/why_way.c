@@ -247,8 +247,8 @@ static gd_node_id say_cut(const struct why_walk *walk, const struct way *way,
         gd_buf_puts(&ret->text, "the values of ");
         why_put_node(way->graph, node, &ret->text);
         gd_buf_printf(&ret->text,
-                      " leave the graph by %s()%s%s, and no gradient comes back from "
-                      "what is computed of them.",
+                      " leave the graph through %s()%s%s, and no gradient comes back from what is "
+                      "computed from them.",
                       left->by, left->line[0] ? " at " : "", left->line);
         return node;
     }
@@ -261,12 +261,11 @@ static gd_node_id say_cut(const struct why_walk *walk, const struct way *way,
         why_put_node(way->graph, node, &ret->text);
         gd_buf_puts(&ret->text,
                     how == CUT_DETACH ? " cuts it off from the loss."
-                    : how == CUT_DATA ? " was given .data of what it reads, which carries no "
-                                        "gradient."
-                    : how == CUT_INT  ? " makes integers or truth values, which no gradient comes "
-                                        "back through."
-                                      : " ran while gradients were switched off, as under "
-                                        "no_grad(), so none comes back through it.");
+                    : how == CUT_DATA ? " received .data of its input, which carries no gradient."
+                    : how == CUT_INT
+                        ? " produces integers or booleans, through which no gradient comes back."
+                        : " ran with gradients disabled, as under no_grad(), so none comes back "
+                          "through it.");
     }
     say_end(way, how == CUT_OFF ? GD_NO_NODE : node, &ret->text);
     return node;
@@ -291,18 +290,18 @@ uint32_t why_no_gradient(struct why_walk *walk, const char *name, gd_node_id wei
     }
     why_begin(ret, way.count == 0 ? "unused" : "no-path");
     if (way.count == 0) {
-        gd_buf_printf(&ret->text,
-                      "No operator reads %s: it takes no part in what was computed, so no "
-                      "gradient reaches it.",
-                      name);
+        gd_buf_printf(
+            &ret->text,
+            "No operator reads %s: it takes no part in the computation, so no gradient reaches it.",
+            name);
     } else if (way.cut != GD_NO_NODE || cutter(walk, &way, &how) != GD_NO_NODE) {
         gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
         blamed = say_cut(walk, &way, ret);
     } else {
         blamed = way.queue[way.count - 1];
         gd_buf_printf(&ret->text,
-                      "What is computed from %s does not reach the loss: no gradient comes back. "
-                      "The last of it is ",
+                      "What is computed from %s does not reach the loss, so no gradient comes "
+                      "back. The last operator on that way is ",
                       name);
         why_put_node(graph, blamed, &ret->text);
         gd_buf_putc(&ret->text, '.');
@@ -403,7 +402,7 @@ void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
         if (count > 1) {
             gd_buf_printf(say, " and %d more weight%s", count - 1, count == 2 ? "" : "s");
         }
-        gd_buf_printf(say, ": `why %.160s.grad` says what cuts it off.", name);
+        gd_buf_printf(say, ": `why %.160s.grad` shows what cuts it off.", name);
     }
 }
 
@@ -440,7 +439,7 @@ uint32_t why_lost(struct why_walk *walk, struct why_finding *ret)
     why_begin(ret, "cleared-before-step");
     gd_buf_printf(&ret->text,
                   "The gradients are gone when %s steps: the backward pass leaves one in %s.grad, "
-                  "and after the step it is %s. zero_grad() is called between backward() and "
+                  "but after the step it is %s. zero_grad() is called between backward() and "
                   "step(): call it before backward(), or after step().",
                   facts->lost_of, facts->lost, facts->none.count > 0 ? "None" : "all 0");
     return why_also(walk, weight, 0);
@@ -474,11 +473,11 @@ uint32_t why_all_zero(struct why_walk *walk, struct why_finding *ret)
         return WHY_NONE;
     }
     why_begin(ret, "zero-gradients");
-    gd_buf_printf(&ret->text,
-                  "All %lld gradients that %s has in step %lld are 0, so the update changes "
-                  "nothing but by momentum and decay. Where they become 0, `trace TZ on "
-                  "gradients`, `step` and `why` tell.",
-                  (long long)facts->looked, facts->main, (long long)walk->step);
+    gd_buf_printf(
+        &ret->text,
+        "All %lld gradients of %s in step %lld are 0, so only momentum and decay change the "
+        "weights. To see where they become 0: `trace TZ on gradients`, `step`, `why`.",
+        (long long)facts->looked, facts->main, (long long)walk->step);
     why_add_past(walk, &ret->text);
     return 0;
 }
@@ -489,7 +488,7 @@ uint32_t why_cut_off(struct why_walk *walk, struct why_finding *ret)
     uint32_t found = why_is_loss(walk) && facts->none.count > 0 ? first_cut(walk, ret) : WHY_NONE;
 
     if (found != WHY_NONE) {
-        gd_buf_printf(&ret->text, " Of the %lld parameters that %s holds %lld %s no gradient",
+        gd_buf_printf(&ret->text, " Of the %lld parameters that %s holds, %lld %s no gradient",
                       (long long)facts->held, facts->main, (long long)facts->none.count,
                       facts->none.count == 1 ? "has" : "have");
         put_names(&facts->none, &ret->text);
@@ -522,7 +521,7 @@ static void add_unread(const struct why_walk *walk, struct gd_buf *say)
         gd_node_id weight = gd_graph_lookup(graph, none->name[i], strlen(none->name[i]));
 
         if (weight != GD_NO_NODE && !is_read(graph, weight)) {
-            gd_buf_printf(say, " No operator that was seen reads %s.", none->name[i]);
+            gd_buf_printf(say, " No operator that gradb saw reads %s.", none->name[i]);
             return;
         }
     }
@@ -561,19 +560,19 @@ void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origi
     if (facts->skipped > 0 && facts->skipped == walk->step) {
         gd_buf_puts(say, say->len > 0 ? " " : "");
         gd_buf_printf(say,
-                      "GradScaler skipped the update of %s in step %lld because its gradients "
-                      "are not finite, and lowers its scale: now and then that is harmless.%s",
+                      "GradScaler skipped the update of %s in step %lld because its gradients are "
+                      "not finite, and lowers its scale: an occasional skip is harmless.%s",
                       facts->skipped_of, (long long)facts->skipped,
-                      facts->told ? " A loss that is not finite is not the doing of the scale, "
-                                    "which multiplies it later."
+                      facts->told ? " The scale does not cause a loss that is not finite: it is "
+                                    "applied to the loss afterwards."
                                   : "");
     } else if (facts->scale > 1 && origin &&
                gd_graph_node(walk->session->graph, origin->node, &info) &&
                why_in_phase(&info, "backward")) {
         gd_buf_printf(say,
                       " GradScaler multiplies this pass by %.6g; %s are shown without that factor. "
-                      "It leaves out an update whose gradients are not finite and lowers the "
-                      "factor: now and then that is harmless.",
+                      "It skips an update whose gradients are not finite and lowers the factor: an "
+                      "occasional skip is harmless.",
                       facts->scale, scaled ? "the tree's values" : "values");
     }
 }
@@ -586,7 +585,8 @@ bool why_skipped(const struct why_walk *walk, struct why_finding *ret)
     snprintf(ret->rule, sizeof(ret->rule), "skipped-step");
     why_add_scaling(walk, NULL, false, &ret->text);
     why_add_gradients(walk, &ret->text);
-    gd_buf_puts(&ret->text, " `catch overflow` stops at the operator that makes the first value "
-                            "that is not finite.");
+    gd_buf_puts(
+        &ret->text,
+        " `catch overflow` stops at the operator that produces the first non-finite value.");
     return true;
 }
