@@ -196,24 +196,31 @@ def check_functions(source):
 
 
 def check_commands(source):
-    """A file under src/repl/commands defines the commands that its head comment names, and no other."""
-    if not source.path.relative_to(ROOT).as_posix().startswith("src/repl/commands/"):
+    """A command is defined in commands/<its group>/<its name>.c; the head of that file lists all that it defines."""
+    place = source.path.relative_to(ROOT)
+    if not place.as_posix().startswith("src/repl/commands/"):
         return
-    head = re.match(r"//[^\n]*\n(/\*.*?\*/)?", source.code, re.S)
-    named = set(re.findall(r"[\w-]+", head.group()))
+    head = re.match(r"//[^\n]*\n/\*\s*(?:\* )?Commands: ([^\n]*)", source.code)
+    listed = re.findall(r"[^\s,]+", head.group(1)) if head else []
+    defined = []
     for at in range(source.count):
         if not (source.is_name(at, "command") and source.is_name(at - 1, "struct") and source.is_name(at + 1)):
             continue
-        if source.text[at + 2:at + 4] != ["[", "]"] or source.text[at + 4:at + 6] != ["=", "{"] or (
-                source.is_name(at - 3, "static")):
+        if source.text[at + 2:at + 4] != ["=", "{"] or source.is_name(at - 3, "static"):
             continue
-        table = at + 5
-        for entry in range(table, source.partner[table]):
-            if source.text[entry:entry + 3] == [".", "name", "="] and source.partner.get(entry - 1, 0) < (
-                    source.partner[table]):
-                name = source.text[entry + 3].strip('"')
-                if name != "NULL" and name not in named and f"`{name}`" not in head.group():
-                    source.fault(entry, "commands", f"the head comment does not name the command {name}")
+        fields = {}
+        for entry in range(at + 3, source.partner[at + 3]):
+            if source.text[entry] == "." and source.text[entry + 2] == "=":
+                fields.setdefault(source.text[entry + 1], source.text[entry + 3].strip('"'))
+        defined.append(fields["name"])
+        if fields["name"] not in listed:
+            source.fault(at, "commands", f"the head comment does not list it: Commands: {fields['name']}")
+        if fields["group"] != place.parent.name:
+            source.fault(at, "commands", f"the group of {fields['name']} is {fields['group']}: move it to that folder")
+    for name in sorted(set(listed) - set(defined)):
+        source.fault(0, "commands", f"the head comment lists {name}, which is not defined here")
+    if defined and place.stem not in [name.replace("-", "_") for name in defined]:
+        source.fault(0, "commands", f"is not named after one of its commands: {', '.join(defined)}")
 
 
 def check_folders():

@@ -7,6 +7,7 @@
 #include "dump/dump_target.h"
 #include "engine/glob.h"
 #include "repl/compare/compare_probe.h"
+#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `compare` of files, directories, dumps and sessions: what cmd_compare.c hands over, and what
- * first-divergence needs of it, too. */
+/* `compare` of files, directories, dumps and sessions: what the command compare hands over, and
+ * what first-divergence needs of it, too. */
 #ifndef GD_REPL_COMPARE_FILES_H
 #define GD_REPL_COMPARE_FILES_H
 
@@ -42,7 +42,7 @@ bool compare_tolerance(const struct compare_options *options, const char *a, con
 /* Whether the words that are left mean files, dumps or sessions, two of them. */
 bool compare_is_of_files(struct command_call *call);
 int compare_files(struct command_call *call, struct gd_err *err);
-/* `compare loss LOG [LOG]`, in cmd_nonfinite.c. */
+/* `compare loss LOG [LOG]`. */
 int compare_loss(struct command_call *call, struct gd_err *err);
 /* The exit status says that there are differences. */
 void compare_set_status(struct repl *repl);

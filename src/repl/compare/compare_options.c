@@ -6,6 +6,7 @@
 
 #include "engine/glob.h"
 #include "repl/compare/compare_files.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

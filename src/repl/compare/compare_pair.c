@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "repl/compare/compare_rows.h"
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 static void show_worst(struct command_call *call, const struct compare_row *row,

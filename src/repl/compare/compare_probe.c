@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "dump/lookup.h"
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 #define NONE PROBE_NONE

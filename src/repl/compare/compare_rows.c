@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "repl/compare/compare_probe.h"
+#include "repl/core/command.h"
 #include "repl/core/newfile.h"
 #include "repl/values/inspect.h"
 

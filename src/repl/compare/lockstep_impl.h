@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the files of `lockstep` share: cmd_lockstep.c takes the command apart, lockstep_match.c says
+/* What the files of `lockstep` share: lockstep.c takes the command apart, lockstep_match.c says
  * which nodes belong together, lockstep_run.c runs and compares, lockstep_show.c tells. */
 #ifndef GD_REPL_LOCKSTEP_IMPL_H
 #define GD_REPL_LOCKSTEP_IMPL_H
 
 #include "compare/compare.h"
 #include "repl/compare/compare_files.h"
+#include "repl/values/checked.h"
 #include "repl/values/inspect.h"
 
 enum lockstep_end { /* why it is over */

@@ -8,6 +8,7 @@
 #include "engine/ranks.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
+#include "repl/values/checked.h"
 #include "repl/values/inspect.h"
 
 #define INTERRUPT_SECONDS 10.0

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "repl/compare/compare_rows.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/checked.h"
 #include "repl/values/inspect.h"
 
 static const char *node_text(struct lockstep *l, const struct gd_session *session, gd_node_id node)

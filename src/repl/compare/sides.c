@@ -9,6 +9,7 @@
 #include "dump/detect.h"
 #include "dump/dump_target.h"
 #include "engine/ranks.h"
+#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Arguments as commands mean them: nodes, tensors, counts. */
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 #include <errno.h>

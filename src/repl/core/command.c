@@ -7,29 +7,15 @@
 
 const struct command *command_next(const struct command *previous)
 {
-    size_t table = 0;
-    const struct command *at = NULL;
+    size_t at = 0;
 
-    if (previous) {
-        if (previous[1].name) {
-            return previous + 1;
-        }
-        /* The end of a table: the one after it is next. */
-        for (; command_tables[table]; table++) {
-            for (at = command_tables[table]; at->name && at != previous; at++) {
-            }
-            if (at == previous) {
-                table++;
-                break;
-            }
-        }
+    if (!previous) {
+        return command_table[0];
     }
-    for (; command_tables[table]; table++) {
-        if (command_tables[table]->name) {
-            return command_tables[table];
-        }
+    while (command_table[at] != previous) {
+        at++;
     }
-    return NULL;
+    return command_table[at + 1];
 }
 
 static const struct command *first_of(const struct command *table)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The command table's entry, and what a command's function may use. One file per group of commands
- * (repl/cmd_*.c); repl/core/commands.c lists their tables. From the entries come dispatch, help,
- * apropos, completion at the prompt and in the shells, and the manual page.
+ * The command table's entry, and what a command's function may use. Each command is a file of its
+ * name in repl/commands/<group>/; repl/core/commands.c lists them. From the entries come dispatch,
+ * help, apropos, completion at the prompt and in the shells, and the manual page.
  */
 #ifndef GD_REPL_COMMAND_H
 #define GD_REPL_COMMAND_H
@@ -83,10 +83,10 @@ struct command {
     const struct command *sub; /* ends with a NULL name; then run is called for the bare word */
 };
 
-/* Every group's table, each ending with a NULL name. */
-extern const struct command *const command_tables[];
+/* All top-level commands in the order of help; ends with NULL. */
+extern const struct command *const command_table[];
 
-/* Walks all top-level commands in table order. */
+/* Walks them; NULL: the first. */
 const struct command *command_next(const struct command *previous);
 /* By exact name, alias or unique prefix. GD_ENOTFOUND, GD_EAMBIGUOUS (lists candidates). */
 int command_find(const struct command *table_or_null, const char *word, size_t len,
@@ -174,13 +174,5 @@ void repl_at_stop(struct repl *repl, repl_stop_fn fn, void *ctx);
 int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label);
 struct gd_tensor *repl_remembered(struct repl *repl, int number); /* 0: the last; NULL when none */
 const char *repl_remembered_label(struct repl *repl, int number); /* "" when none */
-
-/* ---- subjects of `info` that live in other files than its table ------------------------------ */
-int cmd_info_breakpoints(struct command_call *call, struct gd_err *err);
-int cmd_info_settings(struct command_call *call, struct gd_err *err);
-int cmd_info_watchpoints(struct command_call *call, struct gd_err *err);
-int cmd_info_hits(struct command_call *call, struct gd_err *err);
-int cmd_info_conditions(struct command_call *call, struct gd_err *err);
-int cmd_info_statistics(struct command_call *call, struct gd_err *err);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/core/everyone.h"
+#include "repl/core/command.h"
 
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/core/hits.h"
+#include "repl/core/command.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/core/commands.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

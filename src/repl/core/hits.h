@@ -51,21 +51,9 @@ const char *hits_what(struct command_call *call, const struct gd_hit *hit);
 void hits_add_where(const struct gd_hit *hit, struct gd_buf *out);
 const char *hits_where(struct command_call *call, const struct gd_hit *hit);
 
-/* What an answer that no watchpoint fired is based on. "612 checks", "570 checks, 42 more could not
- * be made: NaN"; records: checks, unclear, why_unclear. `checks` counts the unclear ones, too. */
-const char *hits_checked(struct command_call *call, uint64_t checks, uint64_t unclear,
-                         unsigned errors);
-void hits_add_checked(cJSON *record, uint64_t checks, uint64_t unclear, unsigned errors);
-/* GD_ENODATA: nothing fired, and nothing could be checked. */
-int hits_need_checked(uint64_t hits, uint64_t checks, uint64_t unclear, unsigned errors,
-                      struct gd_err *err);
-
-/* The hit that `hit` selected, else the first of this stop, else the last one. NULL with an error:
- * nothing has fired. */
-const struct gd_hit *hits_current(struct command_call *call, struct gd_err *err);
-/* The number of the one that `hit` selected at this stop; 0: none. */
-uint64_t hits_selected(struct repl *repl, const struct gd_session *session);
-/* How much a hit is what one wants to see first: 0 when it is not of this stop. */
-int hits_weight(const struct gd_session *session, const struct gd_hit *hit);
+/* What a hit is about: "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */
+void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out);
+/* As an object; with `head` the session's number and rank come first. */
+cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit, bool head);
 
 #endif

@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "engine/utf8.h"
+#include "repl/core/command.h"
 #include "repl/line/tty_out.h"
 
 #define OUT_MAX_TEXT   ((size_t)256 << 20)

@@ -2,7 +2,8 @@
 /* What happens by itself, as text or as JSON events. */
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live.h"
-#include "repl/core/commands.h"
+#include "repl/core/command.h"
+#include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/srcfile.h"
 

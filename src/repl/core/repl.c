@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The object, and how a line becomes a command's call. */
 #include "engine/ranks.h"
+#include "repl/core/command.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"

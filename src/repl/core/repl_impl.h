@@ -287,9 +287,13 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
 void repl_hits_forget(struct repl *repl); /* frees what was not printed */
 void repl_hits_over(struct repl *repl);   /* says how many were left out; a new step begins */
 
-/* ---- the recommended watchpoints (cmd_recommend.c) ---- */
+/* ---- the recommended watchpoints (commands/breakpoints/recommend.c) ---- */
 /* At the first stop of a session: asks once, or says in a line where they are. */
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
+
+/* ---- the terminal (residence.c) ---- */
+/* "hold", "continue" or "detach": what `set on-hangup` chose. */
+const char *repl_hangup_name(const struct repl *repl);
 
 /* ---- values (history_values.c) ---- */
 void repl_values_free(struct repl *repl);

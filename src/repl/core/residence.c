@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "engine/ranks.h"
-#include "repl/core/commands.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 #include "repl/launch/launch_output.h"
@@ -16,6 +15,11 @@
 #define DETACH_SECONDS  2.0 /* that a trainer gets to hear that it is let go */
 
 static const char *const hangup_words[] = {"hold", "continue", "detach"};
+
+const char *repl_hangup_name(const struct repl *repl)
+{
+    return hangup_words[repl->debugger->settings.on_hangup];
+}
 
 void repl_set_residence(struct repl *repl, const struct repl_residence_ops *ops, void *ctx)
 {
@@ -134,104 +138,4 @@ bool repl_has_reason_to_stay(const struct repl *repl)
 void repl_let_go_at_end(struct repl *repl)
 {
     repl->let_go = true;
-}
-
-/* ---- commands ---- */
-
-int cmd_disconnect(struct command_call *call, struct gd_err *err)
-{
-    struct repl *repl = call->repl;
-
-    return repl->residence ? repl->residence->disconnect(repl->residence_ctx, err)
-                           : gd_fail(err, GD_ESTATE, "only a gradb on a terminal can leave it");
-}
-
-static void print_residence(struct command_call *call, const struct repl_residence *is,
-                            const char *since)
-{
-    const char *terminal = is->terminal[0] != '\0' ? is->terminal : "none";
-
-    out_printf(call->out, "  %-18s %s\n", "name", out_safe(call, is->name));
-    out_printf(call->out, "  %-18s %ld\n", "process", is->pid);
-    out_printf(call->out, "  %-18s %s\n", "socket", out_safe(call, is->socket));
-    out_printf(call->out, "  %-18s %s\n", "since", since);
-    out_printf(call->out, "  %-18s %s\n", "terminal", out_safe(call, terminal));
-    out_printf(call->out, "  %-18s %d\n", "viewers", is->viewers);
-}
-
-static void record_residence(cJSON *record, const struct repl_residence *is)
-{
-    cJSON_AddStringToObject(record, "name", is->name);
-    cJSON_AddNumberToObject(record, "pid", (double)is->pid);
-    cJSON_AddStringToObject(record, "socket", is->socket);
-    cJSON_AddNumberToObject(record, "since", is->since);
-    cJSON_AddStringToObject(record, "terminal", is->terminal);
-    cJSON_AddNumberToObject(record, "viewers", is->viewers);
-}
-
-static void show_left(void *ctx, const struct launch_left *left)
-{
-    struct command_call *call = ctx;
-
-    if (out_is_json(call->out)) {
-        cJSON *one = cJSON_CreateObject();
-        cJSON_AddStringToObject(one, "path", left->path);
-        cJSON_AddStringToObject(one, "program", left->program);
-        cJSON_AddNumberToObject(one, "pid", (double)left->pid);
-        cJSON_AddBoolToObject(one, "running", left->running);
-        cJSON *record = out_record(call->out, "residence");
-        cJSON *all = cJSON_GetObjectItem(record, "left_output");
-        cJSON_AddItemToArray(all ? all : cJSON_AddArrayToObject(record, "left_output"), one);
-        return;
-    }
-    out_printf(call->out, "Output of %s (process %ld, %s), whose gradb is gone: %s\n",
-               out_safe(call, left->program), left->pid, left->running ? "running" : "ended",
-               out_safe(call, left->path));
-}
-
-/* Where the output of the program that `run` started lies, and of those that others started. */
-static void show_outputs(struct command_call *call)
-{
-    const char *path = launch_output_path(call->repl);
-
-    if (out_is_json(call->out)) {
-        cJSON_AddStringToObject(out_record(call->out, "residence"), "output", path);
-    } else if (path[0] != '\0') {
-        out_printf(call->out, "  %-18s %s\n", "output", out_safe(call, path));
-    }
-    launch_output_left(show_left, call);
-}
-
-int cmd_info_session(struct command_call *call, struct gd_err *err)
-{
-    struct repl *repl = call->repl;
-    const char *how = hangup_words[call->debugger->settings.on_hangup];
-    struct repl_residence is = {.name = ""};
-    char since[32] = "";
-    struct tm when;
-
-    (void)err;
-    if (repl->residence) {
-        repl->residence->facts(repl->residence_ctx, &is);
-        time_t begin = (time_t)is.since;
-        if (localtime_r(&begin, &when)) {
-            strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &when);
-        }
-    }
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "residence");
-        cJSON_AddBoolToObject(record, "resident", repl->residence != NULL);
-        if (repl->residence) {
-            record_residence(record, &is);
-        }
-        cJSON_AddStringToObject(record, "on_hangup", how);
-    } else if (repl->residence) {
-        print_residence(call, &is, since);
-        out_printf(call->out, "  %-18s %s\n", "on-hangup", how);
-    } else {
-        out_printf(call->out, "No terminal, so nothing outlives it: at a SIGHUP the training "
-                              "processes are let go and gradb ends.\n");
-    }
-    show_outputs(call);
-    return GD_OK;
 }

@@ -4,6 +4,7 @@
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 #include "repl/line/line.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
 #include "engine/cache.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/line/tty_out.h"

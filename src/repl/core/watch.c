@@ -7,6 +7,7 @@
 
 #include "engine/expected.h"
 #include "engine/ranks.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 

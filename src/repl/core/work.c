@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/core/work.h"
+#include "repl/core/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>

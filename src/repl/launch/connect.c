@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What has to be typed so that a training process finds gradb. */
 #include "base/owner.h"
-#include "repl/core/commands.h"
+#include "repl/commands/support/help.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 #include <stdio.h>
@@ -230,7 +231,7 @@ static void add_json_lines(cJSON *record, const char *text)
     }
 }
 
-int cmd_help_connect(struct command_call *call)
+int help_connect(struct command_call *call)
 {
     struct gd_debugger *debugger = call->debugger;
     const char *address = debugger->server ? debugger->server->address(debugger->server_ctx) : NULL;

@@ -9,6 +9,7 @@
 
 #include "engine/format.h"
 #include "engine/utf8.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -191,53 +192,6 @@ const char *inspect_plural(struct command_call *call, uint64_t value, const char
 {
     return inspect_printf(call, "%s %s%s", inspect_number(call, value), noun,
                           value == 1 ? "" : "s");
-}
-
-void inspect_not_checked(struct command_call *call, struct inspect_checked *checked,
-                         const char *why)
-{
-    checked->not_done++;
-    if (!checked->why && why && why[0] != '\0') {
-        checked->why = inspect_printf(call, "%s", why);
-    }
-}
-
-const char *inspect_checked_text(struct command_call *call, const struct inspect_checked *checked,
-                                 const char *noun, const char *verb)
-{
-    const char *text =
-        inspect_printf(call, "%s %s", inspect_plural(call, checked->done, noun), verb);
-
-    if (checked->not_done == 0) {
-        return text;
-    }
-    return inspect_printf(call, "%s, %s not%s%s", text, inspect_number(call, checked->not_done),
-                          checked->why ? ": " : "",
-                          checked->why ? out_safe(call, checked->why) : "");
-}
-
-void inspect_add_checked(struct command_call *call, cJSON *object,
-                         const struct inspect_checked *checked)
-{
-    inspect_add_count(object, "checked", checked->done);
-    inspect_add_count(object, "not_checked", checked->not_done);
-    if (checked->why) {
-        inspect_add_text(call, object, "why_not_checked", checked->why);
-    }
-}
-
-int inspect_need_checked(const struct inspect_checked *checked, const char *noun, const char *verb,
-                         struct gd_err *err)
-{
-    if (checked->done > 0) {
-        return GD_OK;
-    }
-    if (checked->not_done == 0) {
-        return gd_fail(err, GD_ENODATA, "no %s was %s: there is none", noun, verb);
-    }
-    return gd_fail(err, GD_ENODATA, "no %s was %s: %llu could not be%s%.200s%s", noun, verb,
-                   (unsigned long long)checked->not_done, checked->why ? " (" : "",
-                   checked->why ? checked->why : "", checked->why ? ")" : "");
 }
 
 const char *inspect_shape(struct command_call *call, const struct gd_shape *shape)
@@ -472,4 +426,13 @@ int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_
         memcpy(settings->keep_previous, before, sizeof(before));
     }
     return rc;
+}
+
+/* "~/" is the home of the user. */
+const char *inspect_home_path(struct command_call *call, const char *path)
+{
+    const char *home = getenv("HOME");
+
+    return strncmp(path, "~/", 2) == 0 && home ? inspect_printf(call, "%s%s", home, path + 1)
+                                               : path;
 }

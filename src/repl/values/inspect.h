@@ -26,6 +26,9 @@ void inspect_join_slices(struct command_call *call);
 /* Words first..last-1 joined by one blank. */
 const char *inspect_join(struct command_call *call, int first, int last);
 
+/* The path with "~/" replaced by the home directory. */
+const char *inspect_home_path(struct command_call *call, const char *path);
+
 /* Sets call->session to the selected one; GD_ESTATE when there is none. */
 int inspect_session(struct command_call *call, struct gd_err *err);
 /* The node that `text` names, or the current one when text is NULL. */
@@ -58,25 +61,6 @@ const char *inspect_outputs(struct command_call *call, gd_node_id node);
 /* The name, safe; for a person at a terminal without leading scopes where it would not fit behind
  * `used` columns. */
 const char *inspect_fit(struct command_call *call, const char *name, int used);
-
-/* ---- what an answer is based on ------------------------------------------------------------ */
-
-/* How much was looked at, and how much could not be. An answer that all is well states both. */
-struct inspect_checked {
-    uint64_t done, not_done;
-    const char *why; /* the first that was not: the reason; NULL none. In call->arena */
-};
-void inspect_not_checked(struct command_call *call, struct inspect_checked *checked,
-                         const char *why);
-/* "12 tensors compared", "12 tensors compared, 3 not: no value" */
-const char *inspect_checked_text(struct command_call *call, const struct inspect_checked *checked,
-                                 const char *noun, const char *verb);
-/* "checked", "not_checked" and, where there is one, "why_not_checked". */
-void inspect_add_checked(struct command_call *call, cJSON *object,
-                         const struct inspect_checked *checked);
-/* GD_ENODATA when nothing was looked at: "no tensor was compared: 3 could not be (no value)". */
-int inspect_need_checked(const struct inspect_checked *checked, const char *noun, const char *verb,
-                         struct gd_err *err);
 
 /* ---- records ------------------------------------------------------------------------------- */
 
@@ -120,35 +104,5 @@ void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t fram
 
 /* Adds the node to `set keep-previous`. GD_EUNSUPPORTED; GD_ELIMIT: the setting is full. */
 int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_err *err);
-
-/* The command x, in its own file. */
-int inspect_examine(struct command_call *call, struct gd_err *err);
-
-/* Subcommands of info that live beside the top-level command that does the same. */
-int inspect_info_graph(struct command_call *call, struct gd_err *err);
-int inspect_info_nodes(struct command_call *call, struct gd_err *err);
-int inspect_info_node(struct command_call *call, struct gd_err *err);
-int inspect_info_scopes(struct command_call *call, struct gd_err *err);
-int inspect_info_params(struct command_call *call, struct gd_err *err);
-int inspect_info_types(struct command_call *call, struct gd_err *err);
-int inspect_info_stack(struct command_call *call, struct gd_err *err);
-int inspect_info_source(struct command_call *call, struct gd_err *err);
-int inspect_info_line(struct command_call *call, struct gd_err *err);
-int inspect_info_frame(struct command_call *call, struct gd_err *err);
-int inspect_info_history(struct command_call *call, struct gd_err *err);
-int inspect_info_steps(struct command_call *call, struct gd_err *err);
-int inspect_info_formats(struct command_call *call, struct gd_err *err);
-int inspect_info_events(struct command_call *call, struct gd_err *err);
-/* What a dump has to say about a value (a layout that was undone, bytes that are missing, its
- * digest); NULL: nothing, or no dump. */
-const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_ref *ref,
-                              int64_t step);
-/* The same of a node: why nothing of it was dumped, or the first note of its values in the step
- * that the session stands at. */
-const char *inspect_dump_node(struct command_call *call, gd_node_id node);
-int inspect_info_dump(struct command_call *call, struct gd_err *err);
-int inspect_info_overflows(struct command_call *call, struct gd_err *err);
-int inspect_info_timing(struct command_call *call, struct gd_err *err);
-int inspect_info_display(struct command_call *call, struct gd_err *err);
 
 #endif

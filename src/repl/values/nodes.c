@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/graph/selector.h"
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
 void node_list_deinit(struct node_list *list)
@@ -202,4 +203,34 @@ void nodes_show(struct command_call *call, const struct node_list *list, bool al
         out_printf(call->out, "... %s more (%s)\n", inspect_number(call, list->count - shown),
                    again);
     }
+}
+
+int nodes_find_scope(struct command_call *call, const char *text, gd_scope_id *ret,
+                     struct gd_err *err)
+{
+    size_t len = strlen(text);
+    while (len > 0 && text[len - 1] == '/') {
+        len--;
+    }
+    if (len == 0) {
+        *ret = 0;
+        return GD_OK;
+    }
+    struct gd_graph *graph = call->session->graph;
+    struct gd_scope_info one, other;
+    uint32_t subgraph = 0;
+    gd_scope_id scope = gd_graph_next_scope(graph, text, len, &subgraph);
+    gd_scope_id next = gd_graph_next_scope(graph, text, len, &subgraph);
+    if (scope != GD_NO_SCOPE && next != GD_NO_SCOPE && gd_graph_scope(graph, scope, &one) &&
+        gd_graph_scope(graph, next, &other)) {
+        return gd_fail(err, GD_EAMBIGUOUS,
+                       "'%.100s' could be '%.150s' or '%.150s': write more of the name",
+                       out_safe(call, text), out_safe(call, one.name), out_safe(call, other.name));
+    }
+    if (scope == GD_NO_SCOPE) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no scope %.200s; `info scopes` shows them",
+                       out_safe(call, text));
+    }
+    *ret = scope;
+    return GD_OK;
 }

@@ -39,4 +39,8 @@ int nodes_must_run_any(struct command_call *call, const char *text, struct gd_er
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,
                 const char *again);
 
+/* The scope of that name, "" the root. GD_ENOTFOUND, GD_EAMBIGUOUS. */
+int nodes_find_scope(struct command_call *call, const char *text, gd_scope_id *ret,
+                     struct gd_err *err);
+
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/values/srcfile.h"
+#include "repl/core/command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -153,4 +154,21 @@ bool srcfile_parse_place(struct command_call *call, const char *text, const char
     *file = gd_arena_strndup(call->arena, text, (size_t)(colon - text));
     *line = (uint32_t)number;
     return *file != NULL;
+}
+
+uint32_t srcfile_lines_wanted(const struct command_call *call)
+{
+    int lines = call->debugger->settings.list_lines;
+    return lines > 0 ? (uint32_t)lines : 10;
+}
+
+/* path ends in file, at a component's start. */
+bool srcfile_path_matches(const char *path, const char *file)
+{
+    size_t path_len = strlen(path);
+    size_t file_len = strlen(file);
+    if (file_len > path_len || strcmp(path + path_len - file_len, file) != 0) {
+        return false;
+    }
+    return file_len == path_len || file[0] == '/' || path[path_len - file_len - 1] == '/';
 }

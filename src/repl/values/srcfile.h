@@ -29,4 +29,9 @@ int srcfile_read(struct command_call *call, const char *file, uint32_t first, ui
 bool srcfile_parse_place(struct command_call *call, const char *text, const char **file,
                          uint32_t *line);
 
+/* The path ends in `file`, at the start of a component. */
+bool srcfile_path_matches(const char *path, const char *file);
+/* Lines that `list` shows at once. */
+uint32_t srcfile_lines_wanted(const struct command_call *call);
+
 #endif

@@ -15,6 +15,10 @@ struct stack_places {
 int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                  struct gd_err *err);
 
+/* The same; GD_ENODATA when there is none. */
+int stack_need_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
+                      struct gd_err *err);
+
 /* GD_ENODATA: says that a node has no place, or that it is the gradient of a weight that has none.
  */
 int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err);
@@ -23,15 +27,21 @@ int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err
  * weight, which `tell` says; the node when there is none. */
 gd_node_id stack_node(struct command_call *call, gd_node_id node, bool tell);
 
+#define STACK_MAKERS 4 /* places shown for a value that has none itself */
+struct stack_makers {  /* nodes with a stack, for one that has none */
+    gd_node_id node[STACK_MAKERS];
+    const struct gd_frame *stack[STACK_MAKERS];
+    uint32_t count, more, looked;
+};
+/* "used by" or "made by": what makers are to the node. */
+const char *stack_find_makers(struct command_call *call, const struct gd_node_info *info,
+                              gd_node_id node, struct stack_makers *makers);
+
 /* The number of the innermost frame outside installed packages, else 0; false: there is none. */
 bool stack_own_frame(const struct stack_places *places, uint32_t *ret);
 /* "#0 model.c:42 in f" and its source line; the same as members of an object. */
 void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame);
 void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
                      const struct gd_frame *frame);
-
-/* The commands list and annotate, in cmd_list.c. */
-int inspect_list(struct command_call *call, struct gd_err *err);
-int inspect_annotate(struct command_call *call, struct gd_err *err);
 
 #endif

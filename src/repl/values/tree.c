@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/values/tree.h"
+#include "repl/core/command.h"
 
 #include <stdlib.h>
 #include <string.h>

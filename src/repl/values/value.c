@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/cache.h"
+#include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
@@ -456,4 +457,29 @@ int value_subtract(struct command_call *call, const struct gd_tensor *cur,
         gd_tensor_unref(diff);
     }
     return rc;
+}
+
+enum value_which value_take_which(struct command_call *call)
+{
+    if (call->argc < 1) {
+        return VALUE_CURRENT;
+    }
+    const char *last = call->argv[call->argc - 1];
+    bool prev = strcmp(last, "prev") == 0 || strcmp(last, "previous") == 0;
+    bool diff = strcmp(last, "diff") == 0;
+    if (prev || diff) {
+        call->argc--;
+    }
+    return prev ? VALUE_PREVIOUS : diff ? VALUE_DIFFERENCE : VALUE_CURRENT;
+}
+
+/* How many records one word gives: a bare node with several slots gives several. */
+uint32_t value_slots(struct command_call *call, const struct value *value)
+{
+    struct gd_node_info info;
+    bool bare = !value->is_history && !value->arg.has_slot && value->arg.slice.count == 0;
+    if (!bare || !gd_graph_node(call->session->graph, value->arg.ref.node, &info)) {
+        return 1;
+    }
+    return info.output_count > 1 ? info.output_count : 1;
 }

@@ -94,4 +94,9 @@ cJSON *value_stats_record(const struct gd_stats *stats);
 int value_subtract(struct command_call *call, const struct gd_tensor *cur,
                    const struct gd_tensor *prev, struct gd_tensor **ret, struct gd_err *err);
 
+/* Takes "prev", "previous" or "diff" from the end of call->argv. */
+enum value_which value_take_which(struct command_call *call);
+/* Values that one word names: a bare node names all of its slots. */
+uint32_t value_slots(struct command_call *call, const struct value *value);
+
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How values look: titles, summaries, elements, and the same as records. */
+#include "repl/core/command.h"
 #include "repl/values/value.h"
 
 #include <math.h>

@@ -27,6 +27,4 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
  * GD_EINTR alone is a failure. */
 int why_ask_ranks(struct command_call *call, struct gd_why_facts *facts, struct gd_err *err);
 
-int why_run_tensor_graph(struct command_call *call, struct gd_err *err);
-
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/ranks.h"
-#include "repl/core/commands.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 #include "repl/values/why.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/why.h"
 

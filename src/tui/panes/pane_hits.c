@@ -4,13 +4,13 @@
  * checked for the same reason in one row; of a job those of all its ranks, each row with its rank.
  * A picture costs what is new and what is on the screen, however many there are.
  */
+#include "repl/commands/breakpoints/hit.h"
 #include "tui/tui_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/core/commands.h"
 #include "repl/core/hits.h"
 #include "tui/panes/detail.h"
 #include "tui/panes/job_hits.h"

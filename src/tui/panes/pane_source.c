@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/core/command.h"
 #include "repl/values/srcfile.h"
 #include "repl/values/srctext.h"
 #include "tui/panes/pane_stack.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dump/dump_target.h"
+#include "repl/core/command.h"
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/stacks.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * What `dump` remembers from one command to the next. Shared by dump_live.c, which writes,
- * dump_runs.c, which has runs end where that is due, and cmd_dump_live.c, which is told what.
+ * dump_runs.c, which has runs end where that is due, and dump.c, which is told what.
  */
 #ifndef GD_REPL_DUMP_LIVE_IMPL_H
 #define GD_REPL_DUMP_LIVE_IMPL_H
@@ -61,6 +61,10 @@ int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err
 /* The nodes that are dumped; *ret is freed by the caller. GD_ENOTFOUND: none. */
 int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id **ret,
                      size_t *count, struct gd_err *err);
+
+extern const struct command cmd_dump;
+/* What is armed, as `dump` and `info dump` show it. */
+void dump_live_show_plan(struct command_call *call, const struct live_dump *d);
 
 /* dump_runs.c. The last step that has ended. */
 int64_t dump_live_ended(const struct gd_stop *at);

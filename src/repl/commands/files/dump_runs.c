@@ -5,7 +5,7 @@
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live.h"
 #include "repl/commands/files/dump_live_impl.h"
-#include "repl/core/commands.h"
+#include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 /* ---- before a run ---------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static int dump_due(struct repl *repl, struct live_dump *d, struct gd_session *s
                                 .session = session,
                                 .out = &out,
                                 .arena = &arena,
-                                .command = cmd_dump_live_table,
+                                .command = &cmd_dump,
                                 .format = "",
                                 .line = "",
                                 .argv = no_words};

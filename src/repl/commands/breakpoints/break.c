@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: break, tbreak
+ * Set breakpoints; with `if`, a watchpoint.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/selector.h"
+#include "engine/watch/expression.h"
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/breakpoints/break.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/watch.h"
+#include "repl/core/watch_args.h"
+#include "repl/values/nodes.h"
+
+/* How many nodes of the current session it covers, the first of them; 0 and why when none. */
+static size_t count_covered(struct command_call *call, const struct gd_breakpoint *at,
+                            gd_node_id *first, struct gd_err *why)
+{
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    struct gd_session *session = call->debugger->current;
+
+    if (!session || !at->selector ||
+        gd_selector_resolve(at->selector, session->graph, &nodes, &count, why) != GD_OK) {
+        return 0;
+    }
+    if (count > 0) {
+        *first = nodes[0];
+    }
+    free(nodes);
+    return count;
+}
+
+void breakpoint_place(struct command_call *call, const struct gd_breakpoint *at, struct gd_buf *out)
+{
+    struct gd_err why = {.code = GD_OK};
+    gd_node_id first = GD_NO_NODE;
+    size_t count = count_covered(call, at, &first, &why);
+    struct gd_node_info info;
+
+    if (count == 1 && gd_graph_node(call->debugger->current->graph, first, &info)) {
+        gd_buf_printf(out, "%s (%s)", out_safe(call, info.name), out_safe(call, info.type));
+    } else if (count > 1) {
+        gd_buf_printf(out, "%s: %zu nodes", out_safe(call, at->where), count);
+    } else if (!call->debugger->current) {
+        gd_buf_printf(out, "%s (pending: no training process yet)", out_safe(call, at->where));
+    } else {
+        gd_buf_printf(out, "%s (pending: %s)", out_safe(call, at->where),
+                      why.text[0] != '\0' ? out_safe(call, why.text) : "no node matches yet");
+    }
+}
+
+void breakpoint_record(struct command_call *call, cJSON *object, const struct gd_breakpoint *at)
+{
+    struct gd_err why = {.code = GD_OK};
+    gd_node_id first = GD_NO_NODE;
+    size_t count = count_covered(call, at, &first, &why);
+
+    cJSON_AddNumberToObject(object, "number", at->number);
+    cJSON_AddStringToObject(object, "where", at->where);
+    cJSON_AddBoolToObject(object, "temporary", at->temporary);
+    cJSON_AddBoolToObject(object, "enabled", at->enabled);
+    cJSON_AddNumberToObject(object, "hits", (double)at->hits);
+    cJSON_AddNumberToObject(object, "ignore", (double)at->ignore);
+    cJSON_AddNumberToObject(object, "nodes", (double)count);
+    const struct repl_lines *body = repl_commands_of(call->repl, at->number);
+    cJSON *lines = cJSON_AddArrayToObject(object, "commands");
+    for (size_t i = 0; body && i < body->count; i++) {
+        cJSON_AddItemToArray(lines, cJSON_CreateString(body->line[i]));
+    }
+}
+
+static int set_breakpoint(struct command_call *call, bool temporary, struct gd_err *err)
+{
+    const char *where = watch_args_unquote(call->arena, call->line);
+    struct gd_breakpoint *at = NULL;
+    struct gd_buf place = GD_BUF_INIT(1 << 20);
+    bool has_condition;
+    int rc = watch_break_if(call, temporary, &has_condition, err);
+
+    if (rc != GD_OK || has_condition) {
+        return rc;
+    }
+    if (!where) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if (where[0] == '\0') {
+        rc = watch_current_node(call, &where, err);
+    }
+    rc = rc != GD_OK ? rc : nodes_must_run_any(call, where, err);
+    rc = rc != GD_OK ? rc : gd_debugger_break(call->debugger, where, temporary, &at, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    breakpoint_place(call, at, &place);
+    out_printf(call->out, "%s %d at %s\n", temporary ? "Temporary breakpoint" : "Breakpoint",
+               at->number, gd_buf_text(&place));
+    breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    gd_buf_deinit(&place);
+    return GD_OK;
+}
+
+static int run_break(struct command_call *call, struct gd_err *err)
+{
+    return set_breakpoint(call, false, err);
+}
+
+static int run_tbreak(struct command_call *call, struct gd_err *err)
+{
+    return set_breakpoint(call, true, err);
+}
+
+/* "if" begins here, and it is a word. */
+static bool is_if(const char *text)
+{
+    return strncmp(text, "if", 2) == 0 && (text[2] == ' ' || text[2] == '\0');
+}
+
+static bool has_if(const char *line)
+{
+    bool found = is_if(line);
+    for (const char *at = line; !found && (at = strchr(at, ' ')); at++) {
+        found = is_if(at + 1);
+    }
+    return found;
+}
+
+/* "WHERE if EXPR", where both may be in quotes and WHERE may be missing: as "on WHERE if EXPR". */
+static int parse_condition(struct command_call *call, struct watch_args *ret, struct gd_err *err)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 20);
+    size_t added = is_if(call->line) ? 0 : strlen("on ");
+    int rc = gd_buf_printf(&text, "%s%s", added > 0 ? "on " : "", call->line);
+    if (rc == GD_OK) {
+        size_t column = call->line_at > added ? call->line_at - added : 0;
+        rc = watch_args_parse_edit(call->arena, gd_buf_text(&text), column, NULL, ret, err);
+    }
+    if (rc != GD_OK && err->offset >= added) {
+        err->offset -= added;
+    }
+    gd_buf_deinit(&text);
+    return rc;
+}
+
+/* An expression that no figure of the tensor occurs in is about the training: it guards, then. */
+static int split_condition(const char *text, struct gd_watch_spec *ret, struct gd_err *err)
+{
+    struct gd_expr *expression = NULL;
+    int rc = gd_expr_parse(text, &expression, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    bool of_tensor = gd_expr_has_statistic(expression);
+    gd_expr_destroy(expression);
+    ret->expression = of_tensor ? text : "count >= 0";
+    ret->guard = of_tensor ? NULL : text;
+    return GD_OK;
+}
+
+int watch_current_node(struct command_call *call, const char **ret, struct gd_err *err)
+{
+    const struct gd_session *session = call->debugger->current;
+    if (!session || session->current == GD_NO_NODE) {
+        return gd_fail(err, GD_EUSAGE, "%s: name a node: there is no current one",
+                       call->command->name);
+    }
+    *ret = gd_graph_name(session->graph, session->current);
+    return GD_OK;
+}
+
+int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct gd_err *err)
+{
+    struct watch_args args;
+    struct gd_watchpoint *watch = NULL;
+    *ret = has_if(call->line);
+    int rc = *ret ? parse_condition(call, &args, err) : GD_OK;
+    *ret = *ret && (rc != GD_OK || args.guard); /* it may stand in quotes */
+    if (rc != GD_OK || !*ret) {
+        return rc;
+    }
+    struct gd_watch_spec spec = {.where = args.where,
+                                 .when = GD_WHEN_EXACT,
+                                 .action = GD_WATCH_STOP,
+                                 .temporary = temporary};
+    rc = args.where ? GD_OK : watch_current_node(call, &spec.where, err);
+    rc = rc == GD_OK ? split_condition(args.guard, &spec, err) : rc;
+    rc = rc == GD_OK ? gd_watchpoint_add(call->debugger, &spec, &watch, err) : rc;
+    if (rc == GD_OK) {
+        watch_show(call, watch);
+    }
+    return rc;
+}
+
+const struct command cmd_break = {
+    .name = "break",
+    .aliases = "b br bre brea",
+    .group = "breakpoints",
+    .usage = "break [NODE | SELECTOR] [if EXPR]",
+    .summary = "Stop the training when a node has executed",
+    .help =
+        "A selector stops at each node that it covers; without an argument the current node is\n"
+        "meant. A name that no node has yet is kept until the graph has it; the end of several\n"
+        "names is an error that says two of them.\n"
+        "With \"if\" it stops where the expression is true of what the node has written; it is a\n"
+        "watchpoint then: \"help watch\" says what stands in one.\n"
+        "Examples:\n"
+        "  break Default/network/block0/attn/MatMul-op4\n"
+        "  break type:Softmax\n"
+        "  break /LayerNorm.*/\n"
+        "  break type:Softmax if max > 0.99 && step > 100",
+    .args = {ARG_SELECTOR},
+    .flags = CMD_RAW,
+    .run = run_break};
+
+const struct command cmd_tbreak = {
+    .name = "tbreak",
+    .aliases = "tb tbr",
+    .group = "breakpoints",
+    .usage = "tbreak [NODE | SELECTOR] [if EXPR]",
+    .summary = "Stop once when a node has executed",
+    .help = "As break; the breakpoint is deleted when it has stopped the training.\n"
+            "Example:\n"
+            "  tbreak type:GeLU",
+    .args = {ARG_SELECTOR},
+    .flags = CMD_RAW,
+    .run = run_tbreak};

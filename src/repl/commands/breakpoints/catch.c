@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: catch, tcatch
+ * Stop at events of the training.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/ranks.h"
+#include "repl/commands/breakpoints/overflow.h"
+#include "repl/core/command.h"
+#include "repl/core/everyone.h"
+#include "repl/core/watch.h"
+#include "repl/core/watch_args.h"
+#include "repl/values/inspect.h"
+
+struct event {
+    const char *name;
+    const char *condition;  /* its abbreviation, or NULL: */
+    const char *expression; /* over numbers of the training */
+};
+
+/* Those that are no conditions: the training program finds them. */
+#define OVERFLOW  "overflow"
+#define EXCEPTION "exception"
+
+static const struct event events[] = {{GD_DIVERGENCE, NULL, "divergent > 0"}, /* see ranks.h */
+                                      {"lr", NULL, "lr != prev(lr)"},
+                                      {"loss-spike", "LS", NULL},
+                                      {"nan-loss", "LN", NULL},
+                                      {"scale", NULL, "loss_scale != prev(loss_scale)"},
+                                      {"skip", NULL, "skipped > 0"}};
+
+static const struct event *event_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        if (strcmp(events[i].name, name) == 0) {
+            return &events[i];
+        }
+    }
+    return NULL;
+}
+
+/* "if EXPR" or nothing. */
+static int take_guard(struct command_call *call, const char *event, const char **ret,
+                      struct gd_err *err)
+{
+    const char *text = call->line;
+    *ret = NULL;
+    if (text[0] == '\0') {
+        return GD_OK;
+    }
+    if (strncmp(text, "if", 2) != 0 || (text[2] != ' ' && text[2] != '\t')) {
+        return gd_fail(err, GD_EUSAGE, "catch %s: only \"if EXPRESSION\" may follow", event);
+    }
+    *ret = watch_args_unquote(call->arena, text + 2 + strspn(text + 2, " \t"));
+    return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+}
+
+/* An event that is a condition takes that one's parameters. */
+static int take_condition(struct command_call *call, const struct event *event,
+                          struct watch_args *args, struct gd_err *err)
+{
+    size_t len = strlen(event->condition) + 1; /* shorter than "catch EVENT" */
+    size_t size = len + strlen(call->line) + 1;
+    char *text = gd_arena_alloc(call->arena, size);
+    if (!text) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    snprintf(text, size, "%s %s", event->condition, call->line);
+    return watch_args_parse(call->arena, text, call->line_at > len ? call->line_at - len : 0, args,
+                            err);
+}
+
+static int set_catchpoint(struct command_call *call, const struct event *event, bool temporary,
+                          struct gd_err *err)
+{
+    struct gd_watchpoint *watch = NULL;
+    struct gd_watch_spec spec = {.expression = event->expression,
+                                 .when = GD_WHEN_STEP_END,
+                                 .action = GD_WATCH_STOP,
+                                 .temporary = temporary,
+                                 .event = event->name};
+    struct watch_args args;
+    int rc;
+    if (event->condition) {
+        rc = take_condition(call, event, &args, err);
+        if (rc == GD_OK && args.where) {
+            return gd_fail(err, GD_EUSAGE, "catch %s: it is about the number \"loss\" alone",
+                           event->name);
+        }
+        if (rc == GD_OK) {
+            spec.condition = args.condition;
+            spec.values = args.values;
+            spec.value_count = args.value_count;
+            spec.guard = args.guard;
+        }
+    } else {
+        rc = take_guard(call, event->name, &spec.guard, err);
+        if (rc == GD_OK && spec.guard && strcmp(event->name, GD_DIVERGENCE) == 0) {
+            return gd_fail(err, GD_EUSAGE, "catch %s: it takes no condition", event->name);
+        }
+    }
+    if (rc == GD_OK) {
+        rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
+    }
+    if (rc == GD_OK) {
+        watch_show(call, watch);
+    }
+    return rc;
+}
+
+/* Without an event: which there are. */
+static int list_events(struct command_call *call)
+{
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "catch"), "events");
+    for (const struct command *sub = call->command->sub; sub->name; sub++) {
+        cJSON_AddItemToArray(list, cJSON_CreateString(sub->name));
+        out_printf(call->out, "%s %-11s %s\n", call->command->name, sub->name, sub->summary);
+    }
+    return GD_OK;
+}
+
+static const struct exceptions {
+    const char *word; /* behind `catch exception` */
+    const char *mode; /* of the program's command "exceptions" */
+    const char *says;
+} exceptions[] = {
+    {"", "all", "Stops where an operator raises, and before the program ends by an exception."},
+    {"uncaught", "uncaught",
+     "Stops before the program ends by an exception, at operators that are looked at where they "
+     "raise."},
+    {"off", "off", "Exceptions stop the training no more."},
+};
+
+/* Every process of the training is told. */
+static int catch_exception(struct command_call *call, struct gd_err *err)
+{
+    const struct exceptions *chosen = NULL;
+    const char *reply = NULL;
+    for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++) {
+        if (strcmp(call->line, exceptions[i].word) == 0) {
+            chosen = &exceptions[i];
+        }
+    }
+    if (!chosen) {
+        return gd_fail(err, GD_EUSAGE, "catch exception: only \"uncaught\" or \"off\" may follow");
+    }
+    int rc = inspect_session(call, err);
+    const struct gd_target *target = rc == GD_OK ? call->session->target : NULL;
+    if (rc == GD_OK && !(target && target->capabilities & GD_CAN_COMMAND)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "this training program does not tell of exceptions: those of PyTorch do");
+    }
+    if (rc == GD_OK) {
+        rc = everyone_command(call, "exceptions", chosen->mode, &reply, err);
+    }
+    if (rc == GD_OK) {
+        cJSON_AddStringToObject(out_record(call->out, "exceptions"), "mode", chosen->mode);
+        out_printf(call->out, "%s\n", chosen->says);
+    }
+    return rc;
+}
+
+/* The line is taken as it stands: "step > 100" is no file to write to. */
+static int run(struct command_call *call, bool temporary, struct gd_err *err)
+{
+    const char *rest;
+    const char *word = watch_first_word(call, &rest);
+    const struct command *sub = NULL;
+    if (word[0] == '\0') {
+        return list_events(call);
+    }
+    int rc = command_find(call->command->sub, word, strlen(word), &sub, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    call->line_at += (size_t)(rest - call->line);
+    call->line = rest;
+    if (strcmp(sub->name, OVERFLOW) == 0) {
+        return catch_overflow(call, temporary, err);
+    }
+    if (strcmp(sub->name, EXCEPTION) == 0) {
+        return catch_exception(call, err);
+    }
+    return set_catchpoint(call, event_of(sub->name), temporary, err);
+}
+
+static int run_catch(struct command_call *call, struct gd_err *err)
+{
+    return run(call, false, err);
+}
+
+static int run_tcatch(struct command_call *call, struct gd_err *err)
+{
+    return run(call, true, err);
+}
+
+#define SKIP_SUMMARY       "The gradient scaler skipped the optimizer's step"
+#define SCALE_SUMMARY      "The loss scale changed"
+#define LR_SUMMARY         "The learning rate changed"
+#define SPIKE_SUMMARY      "The loss jumped up"
+#define NAN_SUMMARY        "The loss is NaN or infinite"
+#define DIVERGENCE_SUMMARY "A parameter is not the same on all ranks of the job"
+#define OVERFLOW_SUMMARY   "An operator with finite inputs made an infinite or NaN output"
+
+static const struct command catch_subs[] = {
+    {.name = "skip",
+     .usage = "catch skip [if EXPR]",
+     .summary = SKIP_SUMMARY,
+     .help = "There were Inf or NaN in the gradients (GradScaler).\n  catch skip\n",
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = "scale",
+     .usage = "catch scale [if EXPR]",
+     .summary = SCALE_SUMMARY,
+     .help = "The number loss_scale is not what it was in the step before.\n  catch scale\n",
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = "lr",
+     .usage = "catch lr [if EXPR]",
+     .summary = LR_SUMMARY,
+     .help = "The step used another learning rate than the one before it.\n"
+             "  catch lr\n  catch lr if step > 100\n",
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = "loss-spike",
+     .usage = "catch loss-spike [PARAM=VALUE]... [if EXPR]",
+     .summary = SPIKE_SUMMARY,
+     .help = "As watch LS, with its parameters.\n"
+             "  catch loss-spike\n  catch loss-spike mean_ratio_gt=5\n",
+     .args = {ARG_WATCH},
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = "nan-loss",
+     .usage = "catch nan-loss [if EXPR]",
+     .summary = NAN_SUMMARY,
+     .help = "As watch LN.\n  catch nan-loss\n",
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = GD_DIVERGENCE,
+     .usage = "catch divergence",
+     .summary = DIVERGENCE_SUMMARY,
+     .help =
+         "At the end of each step the ranks' parameters are compared by digests (\"rank check\"\n"
+         "does that once). It stops at the first rank that differs.\n"
+         "  catch divergence\n",
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = OVERFLOW,
+     .usage = "catch overflow [N]",
+     .summary = OVERFLOW_SUMMARY,
+     .help = "At the operator itself: its inputs are finite, its output is not. N: at the next N\n"
+             "of them only. \"rerun\" says whether it lies in the values or in the type,\n"
+             "\"overflow off\" ends it.\n"
+             "  catch overflow\n  catch overflow 3\n",
+     .args = {ARG_WORD},
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = EXCEPTION,
+     .usage = "catch exception [uncaught | off]",
+     .summary = "An operator raised, or the program is about to end by an exception",
+     .help = "An exception that nobody catches stops the training anyway, at the operator that\n"
+             "raised it as far as that can be told. This looks at all operators from the next\n"
+             "step on, so that those stop it whose exceptions the program catches. \"uncaught\"\n"
+             "is as it was, with \"off\" none does.\n"
+             "  catch exception\n  catch exception off\n",
+     .args = {ARG_WORD},
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = NULL},
+};
+
+static const struct command tcatch_subs[] = {
+    {.name = "skip",
+     .usage = "tcatch skip [if EXPR]",
+     .summary = SKIP_SUMMARY,
+     .help = "  tcatch skip\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = "scale",
+     .usage = "tcatch scale [if EXPR]",
+     .summary = SCALE_SUMMARY,
+     .help = "  tcatch scale\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = "lr",
+     .usage = "tcatch lr [if EXPR]",
+     .summary = LR_SUMMARY,
+     .help = "  tcatch lr\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = "loss-spike",
+     .usage = "tcatch loss-spike [PARAM=VALUE]... [if EXPR]",
+     .summary = SPIKE_SUMMARY,
+     .help = "  tcatch loss-spike\n",
+     .args = {ARG_WATCH},
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = "nan-loss",
+     .usage = "tcatch nan-loss [if EXPR]",
+     .summary = NAN_SUMMARY,
+     .help = "  tcatch nan-loss\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = GD_DIVERGENCE,
+     .usage = "tcatch divergence",
+     .summary = DIVERGENCE_SUMMARY,
+     .help = "  tcatch divergence\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = OVERFLOW,
+     .usage = "tcatch overflow",
+     .summary = OVERFLOW_SUMMARY,
+     .help = "  tcatch overflow\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = NULL},
+};
+
+const struct command cmd_catch = {
+    .name = "catch",
+    .aliases = "cat",
+    .group = "breakpoints",
+    .usage = "catch EVENT [if EXPR]",
+    .summary = "Stop at the end of a step in which something happened",
+    .help = "Events: the loss is not finite, or jumps up; the learning rate or the loss scale\n"
+            "changes; the gradient scaler skips a step. They are found by the numbers that the\n"
+            "training reports (\"info scalars\"). Catchpoints are listed by \"info breakpoints\"\n"
+            "and \"info watchpoints\", and deleted, disabled, ignored and given commands by their\n"
+            "numbers. Without an event: which there are.\n"
+            "Examples:\n"
+            "  catch nan-loss\n"
+            "  catch lr if step > 100\n"
+            "  catch loss-spike mean_ratio_gt=5",
+    .args = {ARG_SUBCOMMAND},
+    .flags = CMD_RAW,
+    .run = run_catch,
+    .sub = catch_subs};
+
+const struct command cmd_tcatch = {
+    .name = "tcatch",
+    .aliases = "tca",
+    .group = "breakpoints",
+    .usage = "tcatch EVENT [if EXPR]",
+    .summary = "Stop once at the end of a step in which something happened",
+    .help = "As catch; the catchpoint is deleted when it has stopped the training.\n"
+            "Example:\n"
+            "  tcatch skip",
+    .args = {ARG_SUBCOMMAND},
+    .flags = CMD_RAW,
+    .run = run_tcatch,
+    .sub = tcatch_subs};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: commands
+ * Collect the commands that run when a breakpoint stops.
+ */
+#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int run_commands(struct command_call *call, struct gd_err *err)
+{
+    struct stop_range range;
+    int rc = call->argc > 1
+                 ? gd_fail(err, GD_EUSAGE, "commands: at most one number or range")
+                 : stop_range_parse(call, call->argc == 1 ? call->argv[0] : "$bpnum", &range, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (range.last - range.first > 1000) {
+        return gd_fail(err, GD_ELIMIT, "commands: a range has at most 1000 numbers");
+    }
+    if (range.first < 1 || range.last >= call->debugger->next_breakpoint) {
+        return stop_number_missing(range.first < 1 ? 1 : range.last, err);
+    }
+    if (call->repl->options.interactive) {
+        out_printf(call->out, "Type commands for when %d stops, one a line; \"end\" ends them.\n",
+                   range.first);
+    }
+    return repl_body_open(call->repl, BODY_COMMANDS, "", range.first, range.last, err);
+}
+
+const struct command cmd_commands = {
+    .name = "commands",
+    .group = "breakpoints",
+    .usage = "commands [N | N-M]",
+    .summary = "Give a breakpoint or watchpoint commands to run when it stops, up to \"end\"",
+    .help =
+        "Without a number the one set last is meant. \"silent\" as the first command\n"
+        "keeps the stop from being reported. A command that resumes the training ends the list.\n"
+        "No commands at all take the list away.\n"
+        "Example:\n"
+        "  commands 1\n"
+        "    silent\n"
+        "    print .\n"
+        "    continue\n"
+        "  end",
+    .args = {ARG_BREAKPOINT},
+    .run = run_commands};

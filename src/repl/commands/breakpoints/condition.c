@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: condition
+ * Set or remove the guard of a watchpoint or breakpoint.
+ */
+#include "repl/core/command.h"
+#include "repl/core/watch.h"
+#include "repl/core/watch_args.h"
+
+static int run_condition(struct command_call *call, struct gd_err *err)
+{
+    const char *guard;
+    const char *word = watch_first_word(call, &guard);
+    struct gd_watchpoint *watch = NULL;
+    int number;
+    if (word[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "condition: the number of a watchpoint is missing");
+    }
+    int rc = watch_number(call, word, &number, err);
+    if (rc == GD_OK && gd_debugger_breakpoint(call->debugger, number)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "%d is a breakpoint: \"break NODE if EXPR\" makes one with a condition",
+                       number);
+    }
+    if (rc == GD_OK) {
+        rc = watch_find(call, word, &watch, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    guard = watch_args_unquote(call->arena, guard);
+    if (!guard) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_watchpoint_set_guard(call->debugger, number, guard, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (watch->guard) {
+        watch_show(call, watch);
+    } else {
+        out_printf(call->out, "%s %d is without a guard now.\n", watch_noun(watch), number);
+        watch_record(call, out_record(call->out, "watchpoint"), watch);
+    }
+    return GD_OK;
+}
+
+const struct command cmd_condition = {
+    .name = "condition",
+    .aliases = "cond",
+    .group = "breakpoints",
+    .usage = "condition N [EXPR]",
+    .summary = "Give a watchpoint a guard: an expression that must be true as well",
+    .help = "It is written as behind \"if\" of watch. Without an expression the guard is taken\n"
+            "away.\n"
+            "Examples:\n"
+            "  condition 2 step > 100\n"
+            "  condition 2 'loss < 4 && max > 10'\n"
+            "  condition 2",
+    .args = {ARG_WATCHPOINT, ARG_WORD},
+    .flags = CMD_RAW | CMD_CHANGES,
+    .run = run_condition};

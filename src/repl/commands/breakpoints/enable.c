@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: enable, disable
+ * Enable or disable breakpoints and watchpoints.
+ */
+#include <string.h>
+
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+struct enable_how {
+    bool enable;
+    bool then_delete;
+    uint64_t count; /* passes until it is disabled again; 0: none */
+};
+
+static int enable_one(struct command_call *call, int number, void *ctx, struct gd_err *err)
+{
+    const struct enable_how *how = ctx;
+    struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, number);
+    int rc = watch ? gd_watchpoint_enable(call->debugger, number, how->enable, err)
+                   : gd_debugger_enable_breakpoint(call->debugger, number, how->enable, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (how->then_delete && watch) {
+        watch->temporary = true;
+    } else if (how->then_delete) {
+        gd_debugger_breakpoint(call->debugger, number)->temporary = true;
+    }
+    rc = repl_set_stop_count(call->repl, number, how->count);
+    return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");
+}
+
+static int run_enable(struct command_call *call, struct gd_err *err)
+{
+    struct enable_how how = {.enable = true};
+    int from = 0;
+
+    if (call->argc > 0 && strcmp(call->argv[0], "once") == 0) {
+        how.count = 1;
+        from = 1;
+    } else if (call->argc > 0 && strcmp(call->argv[0], "delete") == 0) {
+        how.then_delete = true;
+        from = 1;
+    } else if (call->argc > 0 && strcmp(call->argv[0], "count") == 0) {
+        int64_t count = 0;
+        int rc = call->argc > 1 ? arg_count(call->argv[1], 1, INT64_MAX, &count, err)
+                                : gd_fail(err, GD_EUSAGE, "enable count: a number is missing");
+        if (rc != GD_OK) {
+            return rc;
+        }
+        how.count = (uint64_t)count;
+        from = 2;
+    }
+    if (call->argc > from) {
+        return stop_numbers_each(call, from, enable_one, &how, err);
+    }
+    if (from > 0) {
+        return gd_fail(err, GD_EUSAGE, "enable %s: the number of a breakpoint is missing",
+                       call->argv[0]);
+    }
+    return stop_numbers_all(call, enable_one, &how, err);
+}
+
+static int run_disable(struct command_call *call, struct gd_err *err)
+{
+    struct enable_how how = {.enable = false};
+
+    if (call->argc > 0) {
+        return stop_numbers_each(call, 0, enable_one, &how, err);
+    }
+    return stop_numbers_all(call, enable_one, &how, err);
+}
+
+const struct command cmd_enable = {
+    .name = "enable",
+    .aliases = "en",
+    .group = "breakpoints",
+    .usage = "enable [once | delete | count K] [N | N-M]...",
+    .summary = "Let breakpoints and watchpoints stop the training again",
+    .help = "once: it stops once, then it is disabled. count K: it is disabled after K stops.\n"
+            "delete: it stops once, then it is deleted. Without a number all are enabled.",
+    .args = {ARG_BREAKPOINT},
+    .run = run_enable};
+
+const struct command cmd_disable = {
+    .name = "disable",
+    .aliases = "dis disa",
+    .group = "breakpoints",
+    .usage = "disable [N | N-M]...",
+    .summary = "Keep breakpoints and watchpoints from stopping the training",
+    .help = "Without a number all are disabled. \"enable\" undoes it.",
+    .args = {ARG_BREAKPOINT},
+    .run = run_disable};

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: exclude
+ * Take nodes out of a watchpoint.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/selector.h"
+#include "repl/core/command.h"
+#include "repl/core/watch.h"
+#include "repl/core/watch_args.h"
+#include "repl/values/inspect.h"
+
+static size_t excluded_nodes(struct command_call *call, const char *where)
+{
+    struct gd_selector *selector = NULL;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    if (!call->debugger->current || gd_selector_parse(where, &selector, NULL) != GD_OK) {
+        return 0;
+    }
+    if (gd_selector_resolve(selector, call->debugger->current->graph, &nodes, &count, NULL) !=
+        GD_OK) {
+        count = 0;
+        nodes = NULL;
+    }
+    free(nodes);
+    gd_selector_destroy(selector);
+    return count;
+}
+
+static void list_excluded(struct command_call *call)
+{
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "excluded"), "excluded");
+    const char *where;
+    if (!gd_exclude_at(call->debugger, 0)) {
+        out_printf(call->out,
+                   "No place is excluded: values that are not finite count everywhere.\n");
+    } else {
+        out_printf(call->out, "Values that are not finite are normal on:\n");
+    }
+    for (size_t i = 0; (where = gd_exclude_at(call->debugger, i)); i++) {
+        size_t nodes = excluded_nodes(call, where);
+        cJSON *object = cJSON_CreateObject();
+        inspect_add_text(call, object, "where", where);
+        cJSON_AddNumberToObject(object, "nodes", (double)nodes);
+        cJSON_AddItemToArray(list, object);
+        out_printf(call->out, "  %s: %s\n", out_safe(call, where),
+                   inspect_plural(call, nodes, "node"));
+    }
+}
+
+static int run_exclude(struct command_call *call, struct gd_err *err)
+{
+    const char *rest;
+    bool remove = strcmp(watch_first_word(call, &rest), "-d") == 0;
+    const char *where = remove ? rest : call->line;
+    int rc = GD_OK;
+    if (where[0] == '\'') {
+        where = watch_args_unquote(call->arena, where);
+    }
+    if (!where) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if (remove && where[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "exclude -d: which one?");
+    }
+    if (where[0] != '\0') {
+        rc = remove ? gd_exclude_delete(call->debugger, where, err)
+                    : gd_exclude_add(call->debugger, where, err);
+    }
+    if (rc == GD_OK) {
+        list_excluded(call);
+    }
+    return rc;
+}
+
+const struct command cmd_exclude = {
+    .name = "exclude",
+    .group = "breakpoints",
+    .usage = "exclude [-d] [SELECTOR]",
+    .summary = "Name nodes where NaN and infinite values are normal, or list them",
+    .help = "Masks often hold -inf on purpose. Conditions that look for values that are not\n"
+            "finite do not fire there, and no other says \"could not check\" because of them.\n"
+            "-d takes a place from the list.\n"
+            "Examples:\n"
+            "  exclude type:Softmax\n"
+            "  exclude -d type:Softmax",
+    .args = {ARG_SELECTOR},
+    .flags = CMD_RAW | CMD_CHANGES,
+    .run = run_exclude};

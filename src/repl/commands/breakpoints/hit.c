@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: hit, next-hit, previous-hit
+ * Go from hit to hit.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "repl/commands/breakpoints/advice.h"
+#include "repl/commands/breakpoints/hit.h"
+#include "repl/core/command.h"
+#include "repl/core/hits.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+#include "repl/values/srcfile.h"
+#include "repl/values/value.h"
+
+static void print_param(struct command_call *call, const struct gd_hit *hit,
+                        const struct gd_hit_param *param, int indent)
+{
+    const struct gd_condition *condition = hits_condition(call->debugger, hit);
+    const struct gd_condition_param *known =
+        condition ? gd_condition_param(condition, param->name) : NULL;
+    if (!hit->kind && hit->expression[0] != '\0') { /* figures of an expression */
+        out_printf(call->out, "%*s%s = %s\n", indent, "", param->name,
+                   inspect_double(call, param->actual_value));
+    } else if (known && known->statistic == GD_STAT_NONE) { /* no test by itself */
+        if (!known->hidden && !param->disabled) {
+            out_printf(call->out, "%*s%s: set %s\n", indent, "", param->name,
+                       inspect_double(call, param->set_value));
+        }
+    } else if (!param->disabled && !param->hit && isnan(param->actual_value)) {
+        out_printf(call->out, "%*s%s: set %s, actual not known\n", indent, "", param->name,
+                   inspect_double(call, param->set_value));
+    } else if (!param->disabled) {
+        out_printf(call->out, "%*s%s: set %s, actual %s%s\n", indent, "", param->name,
+                   inspect_double(call, param->set_value),
+                   inspect_double(call, param->actual_value), param->hit ? "" : " (did not fire)");
+    }
+}
+
+void hit_print_params(struct command_call *call, const struct gd_hit *hit, int indent)
+{
+    char why[256];
+    if (hit->error) {
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        out_printf(call->out, "%*scould not be checked: %s\n", indent, "", why);
+        return;
+    }
+    if (hit->frozen) {
+        out_printf(call->out, "%*sfrozen when first seen\n", indent, "");
+    }
+    for (int i = 0; i < hit->param_count; i++) {
+        print_param(call, hit, &hit->param[i], indent);
+    }
+}
+
+cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
+{
+    cJSON *object = repl_hit_json(call->session, hit, false);
+    inspect_add_count(object, "number", hits_number(call->session, hit));
+    return object;
+}
+
+/* "model.c:42 <tab> y = x * w;" of the node's first frame of the user's own. */
+static void print_place(struct command_call *call, gd_node_id node, cJSON *object)
+{
+    const struct gd_frame *frame = gd_graph_place(call->session->graph, node);
+    if (!frame) {
+        return;
+    }
+    struct srcfile_part part;
+    const char *code = frame->code;
+    if (code[0] == '\0' && frame->line > 0 &&
+        srcfile_read(call, frame->file, frame->line, 1, &part, NULL) == GD_OK && part.count > 0) {
+        code = part.line[0];
+    }
+    out_printf(call->out, "%s:%u%s%s\n", out_safe(call, frame->file), frame->line,
+               code[0] != '\0' ? "\t" : "", out_safe(call, code));
+    inspect_add_text(call, object, "file", frame->file);
+    cJSON_AddNumberToObject(object, "line", frame->line);
+}
+
+/* What the tensor holds now, when the trainer still stands there. A value that cannot be had is no
+ * error. */
+static void print_value(struct command_call *call, const struct gd_hit *hit, cJSON *object)
+{
+    struct gd_session *session = call->session;
+    if (hit->is_scalar || hit->step != session->stop.step || session->state != GD_STOPPED) {
+        return;
+    }
+    struct value value = {.arg = {.ref = {.node = hit->node, .slot = hit->slot}}};
+    value.label = hits_where(call, hit);
+    if (value_fetch(call, &value, VALUE_STATS, NULL) == GD_OK && value.has_stats) {
+        value_print_summary(call, &value);
+        cJSON_AddItemToObject(object, "stats", value_stats_record(&value.stats));
+    }
+    value_deinit(&value);
+}
+
+static void show_hit(struct command_call *call, const struct gd_hit *hit)
+{
+    const struct gd_condition *condition = hits_condition(call->debugger, hit);
+    struct gd_session *session = call->session;
+    struct gd_node_info info;
+    cJSON *record = out_record(call->out, "hit");
+    cJSON *object = hit_record(call, hit);
+    while (object->child) { /* its members become the record's */
+        cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
+        cJSON_AddItemToObject(record, item->string, item);
+    }
+    cJSON_Delete(object);
+    out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
+               (unsigned long long)hits_number(session, hit),
+               (unsigned long long)(session->hits_dropped + session->hit_count),
+               (long long)hit->step, hits_noun(hit), hit->watchpoint, hits_what(call, hit));
+    out_printf(call->out, "  %s\n", out_safe(call, hits_where(call, hit)));
+    hit_print_params(call, hit, 4);
+    if (hit->node != GD_NO_NODE && gd_graph_node(session->graph, hit->node, &info)) {
+        session->current = hit->node;
+        print_place(call, hit->node, record);
+        print_value(call, hit, record);
+    } else if (!hit->is_scalar) {
+        out_printf(call->out, "The graph has no such node: it may have been optimised away.\n");
+    }
+    if (condition && !hit->error) {
+        cJSON_AddStringToObject(record, "look", condition->look);
+        cJSON_AddStringToObject(record, "advice", condition->advice ? condition->advice : "");
+        watch_advice(call, condition);
+    }
+}
+
+/* What can go back goes to the step of the hit. */
+static void go_to_step(struct command_call *call, const struct gd_hit *hit)
+{
+    const struct gd_run run = {.kind = GD_RUN_GOTO, .count = hit->step, .node = GD_NO_NODE};
+    struct gd_target *target = call->session->target;
+    if (target && (target->capabilities & GD_CAN_GOTO) != 0 && call->session->state == GD_STOPPED &&
+        hit->step != call->session->stop.step) {
+        gd_target_resume(target, &run, NULL); /* where it cannot, the hit is told all the same */
+    }
+}
+
+static int select_hit(struct command_call *call, const struct gd_hit *hit, struct gd_err *err)
+{
+    struct hit_selection *state = hit_selection(call->repl);
+    if (!state) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    state->session = call->session->number;
+    state->number = hits_number(call->session, hit);
+    go_to_step(call, hit);
+    int rc = hits_find(call->session, state->number, &hit, err); /* the list may have grown */
+    if (rc != GD_OK) {
+        return rc;
+    }
+    state->stop = call->session->stop.sequence;
+    show_hit(call, hit);
+    return GD_OK;
+}
+
+static int select_by(struct command_call *call, int by, struct gd_err *err)
+{
+    const struct gd_hit *hit = NULL;
+    int rc = hit_choose(call, by, &hit, err);
+    return rc == GD_OK ? select_hit(call, hit, err) : rc;
+}
+
+static int run_next_hit(struct command_call *call, struct gd_err *err)
+{
+    return select_by(call, 1, err);
+}
+
+static int run_previous_hit(struct command_call *call, struct gd_err *err)
+{
+    return select_by(call, -1, err);
+}
+
+static int run_hit(struct command_call *call, struct gd_err *err)
+{
+    static const char *const words[] = {"next", "previous"};
+    const struct gd_hit *hit = NULL;
+    int64_t number;
+    if (call->argc == 0) {
+        return select_by(call, 0, err);
+    }
+    for (int i = 0; i < 2; i++) {
+        size_t len = strlen(call->argv[0]);
+        if (len > 0 && strncmp(call->argv[0], words[i], len) == 0) {
+            return select_by(call, i == 0 ? 1 : -1, err);
+        }
+    }
+    int rc = arg_count(call->argv[0], 1, INT64_MAX, &number, err);
+    if (rc == GD_OK) {
+        rc = hits_find(call->session, (uint64_t)number, &hit, err);
+    }
+    return rc == GD_OK ? select_hit(call, hit, err) : rc;
+}
+
+const struct command cmd_hit = {
+    .name = "hit",
+    .group = "breakpoints",
+    .usage = "hit [next | previous | N]",
+    .summary = "Go to a hit: its node becomes the current one, with advice",
+    .help =
+        "Without an argument: the one selected before, else the first of this stop. Hits are in\n"
+        "order of step and execution; \"info hits\" gives their numbers. In a dump\n"
+        "it goes to the step of the hit, too.\n"
+        "Examples:\n"
+        "  hit\n"
+        "  hit next",
+    .args = {ARG_HIT},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_hit};
+
+const struct command cmd_next_hit = {.name = "next-hit",
+                                     .aliases = "nh",
+                                     .group = "breakpoints",
+                                     .usage = "next-hit",
+                                     .summary = "Go to the next hit",
+                                     .help = "As \"hit next\".",
+                                     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+                                     .run = run_next_hit};
+
+const struct command cmd_previous_hit = {.name = "previous-hit",
+                                         .aliases = "ph",
+                                         .group = "breakpoints",
+                                         .usage = "previous-hit",
+                                         .summary = "Go to the hit before",
+                                         .help = "As \"hit previous\".",
+                                         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+                                         .run = run_previous_hit};

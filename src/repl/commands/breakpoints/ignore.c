@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: ignore
+ * Let a breakpoint or watchpoint pass a number of times.
+ */
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/breakpoints/break.h"
+#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/core/command.h"
+#include "repl/core/watch.h"
+
+static int run_ignore(struct command_call *call, struct gd_err *err)
+{
+    int64_t count = 0;
+    struct stop_range range;
+
+    if (call->argc != 2) {
+        return gd_fail(err, GD_EUSAGE, "ignore: a number and a count are needed");
+    }
+    int rc = stop_range_parse(call, call->argv[0], &range, err);
+    if (rc == GD_OK) {
+        rc = arg_count(call->argv[1], 0, INT64_MAX, &count, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct gd_breakpoint *at = gd_debugger_breakpoint(call->debugger, range.first);
+    struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, range.first);
+    if (!at && !watch) {
+        return stop_number_missing(range.first, err);
+    }
+    if (at) {
+        at->ignore = (uint64_t)count;
+        breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    } else {
+        rc = gd_watchpoint_set_ignore(call->debugger, watch->number, (uint64_t)count, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        watch_record(call, out_record(call->out, "watchpoint"), watch);
+    }
+    const char *noun = at ? "Breakpoint" : watch_noun(watch);
+    if (count == 0) {
+        out_printf(call->out, "%s %d %s the next time.\n", noun, range.first,
+                   watch && watch->action == GD_WATCH_TRACE ? "reports" : "stops");
+    } else {
+        out_printf(call->out, "%s %d lets %lld more pass.\n", noun, range.first, (long long)count);
+    }
+    return GD_OK;
+}
+
+const struct command cmd_ignore = {
+    .name = "ignore",
+    .group = "breakpoints",
+    .usage = "ignore N COUNT",
+    .summary = "Let a breakpoint or a watchpoint pass a number of times",
+    .help = "The next COUNT times that breakpoint N is reached, or that watchpoint N fires, the\n"
+            "training goes on.",
+    .args = {ARG_BREAKPOINT, ARG_WORD},
+    .run = run_ignore};

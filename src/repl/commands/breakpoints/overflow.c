@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: overflow
+ * Look for operators with finite inputs and an output that is not finite.
+ */
+#include "repl/commands/breakpoints/overflow.h"
+#include "base/buf.h"
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+
+/* `first` and the words of the line behind it. */
+static const char *join_words(struct command_call *call, const char *first, int from)
+{
+    struct gd_buf text = GD_BUF_INIT(OVERFLOW_MAX_WORDS);
+    if (first[0] != '\0') {
+        overflow_add_word(&text, first);
+    }
+    for (int i = from; i < call->argc; i++) {
+        overflow_add_word(&text, call->argv[i]);
+    }
+    const char *words = gd_arena_strdup(call->arena, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return words ? words : "";
+}
+
+static int arm_overflow(struct command_call *call, const char *words, struct gd_err *err)
+{
+    cJSON *reply = NULL;
+    int rc = overflow_ask_all(call, words, &reply, err);
+    if (rc == GD_OK) {
+        overflow_show(call, reply, OVERFLOWS_NONE);
+    }
+    cJSON_Delete(reply);
+    return rc;
+}
+
+int catch_overflow(struct command_call *call, bool temporary, struct gd_err *err)
+{
+    const char *rest = call->line;
+    int64_t count = temporary ? 1 : 0;
+    int rc = inspect_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (temporary && rest[0] != '\0') {
+        return gd_fail(err, GD_EUSAGE, "tcatch overflow takes nothing more");
+    }
+    if (rest[0] != '\0' && (rc = arg_count(rest, 1, INT32_MAX, &count, err)) != GD_OK) {
+        return rc;
+    }
+    return arm_overflow(
+        call, count > 0 ? inspect_printf(call, "stop %lld", (long long)count) : "stop", err);
+}
+
+static int run_record(struct command_call *call, struct gd_err *err)
+{
+    int64_t count = 0;
+    if (call->argc < 1 || call->argc > 2) {
+        return gd_fail(err, GD_EUSAGE, "overflow record wants a number of overflows");
+    }
+    int rc = arg_count(call->argv[0], 1, INT32_MAX, &count, err);
+    return rc != GD_OK ? rc : arm_overflow(call, join_words(call, "record", 0), err);
+}
+
+static int run_stop(struct command_call *call, struct gd_err *err)
+{
+    int64_t count = 0;
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "overflow stop wants a number of overflows, or nothing");
+    }
+    int rc = call->argc ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
+    return rc != GD_OK ? rc : arm_overflow(call, join_words(call, "stop", 0), err);
+}
+
+static int run_off(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc > 0) {
+        return gd_fail(err, GD_EUSAGE, "overflow off takes nothing more");
+    }
+    return arm_overflow(call, "off", err);
+}
+
+static int run_overflow(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc > 0) {
+        return gd_fail(err, GD_EUSAGE, "overflow knows no \"%.100s\"",
+                       out_safe(call, call->argv[0]));
+    }
+    return info_overflows(call, err);
+}
+
+static const struct command overflow_subs[] = {
+    {.name = "record",
+     .usage = "overflow record N [DIR]",
+     .summary = "Write the next N overflows below a folder, and go on",
+     .help =
+         "DIR is a folder where the training runs; ./gradb-overflow when there is none named.\n"
+         "Each overflow gets a folder of its own: forward_info.json or backward_info.json with\n"
+         "the call, a .npy file for each tensor, and where it was called.\n"
+         "\n"
+         "  overflow record 3\n  overflow record 10 /data/overflows\n",
+     .args = {ARG_WORD, ARG_FILE},
+     .flags = OVERFLOW_NEEDS,
+     .run = run_record},
+    {.name = "stop",
+     .usage = "overflow stop [N]",
+     .summary = "Stop at the next N overflows, or at each: what catch overflow does",
+     .help = "  overflow stop\n  overflow stop 2\n",
+     .args = {ARG_WORD},
+     .flags = OVERFLOW_NEEDS,
+     .run = run_stop},
+    {.name = "off",
+     .usage = "overflow off",
+     .summary = "Look for overflows no more",
+     .help = "What was found stays listed.\n  overflow off\n",
+     .flags = OVERFLOW_NEEDS,
+     .run = run_off},
+    {.name = NULL},
+};
+
+const struct command cmd_overflow = {
+    .name = "overflow",
+    .group = "breakpoints",
+    .usage = "overflow [record N [DIR] | stop [N] | off]",
+    .summary = "Find operators with finite inputs whose output is infinite or NaN",
+    .help = "The training looks at the output of each operator, forward, backward and optimizer,\n"
+            "and where it is not finite at the inputs. Stopping at one is \"catch overflow\";\n"
+            "\"overflow record\" writes their calls and goes on. Operators that are given an\n"
+            "infinity, such as masked_fill with -inf, do as they are told: nothing stops at\n"
+            "them, and \"info overflows -a\" alone lists them, as \"intended\". Without a word:\n"
+            "what \"info overflows\" tells. All ranks are told.\n"
+            "PyTorch programs can.\n"
+            "\n"
+            "  overflow\n",
+    .args = {ARG_SUBCOMMAND},
+    .flags = OVERFLOW_NEEDS,
+    .run = run_overflow,
+    .sub = overflow_subs};

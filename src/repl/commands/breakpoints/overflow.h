@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Overflows: operators with finite inputs and an output that is not finite. The training process
+ * finds them, keeps the inputs of their calls and makes the calls again; gradb asks it.
+ */
+#ifndef GD_REPL_OVERFLOW_H
+#define GD_REPL_OVERFLOW_H
+
+#include "base/buf.h"
+#include "repl/core/command.h"
+
+/* The command of the training process: "stop 3", "record 3 DIR", "off", "save 1 DIR", "" */
+#define OVERFLOW_COMMAND   "overflow"
+#define OVERFLOW_NEEDS     (CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE)
+#define OVERFLOW_MAX_WORDS ((size_t)16384)
+
+/* Asks the selected process. The caller deletes *ret, also after a failure. GD_EUNSUPPORTED: this
+ * process cannot look for overflows; GD_EPROTO: an unreadable reply. */
+int overflow_ask(struct command_call *call, const char *name, const char *args, cJSON **ret,
+                 struct gd_err *err);
+/* Asks every process of the training; *ret is the selected one's reply. */
+int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, struct gd_err *err);
+
+const char *overflow_text(const cJSON *object, const char *name); /* "" when there is none */
+double overflow_number(const cJSON *object, const char *name);    /* 0 when there is none */
+/* Tensors of a reply: "11 -inf of 64; 0 ... 1". In the arena. */
+const char *overflow_tensors(struct command_call *call, const cJSON *list);
+/* Appends the word as the training process reads it back. */
+void overflow_add_word(struct gd_buf *out, const char *word);
+/* Moves the members of the reply to the record. */
+void overflow_take_members(cJSON *record, cJSON *reply);
+
+enum overflow_listing { OVERFLOWS_NONE, OVERFLOWS_FOUND, OVERFLOWS_ALL };
+void overflow_show(struct command_call *call, cJSON *reply, enum overflow_listing listing);
+
+/* `catch overflow [N]`, `tcatch overflow`: call->line is what follows. */
+int catch_overflow(struct command_call *call, bool temporary, struct gd_err *err);
+
+#endif

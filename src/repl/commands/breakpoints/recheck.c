@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: recheck
+ * Check the watchpoints again at this stop.
+ */
+#include <stdlib.h>
+
+#include "engine/watch/watchpoint.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/checked.h"
+#include "repl/values/inspect.h"
+
+struct recheck { /* frees itself when the wait was given up */
+    bool done, abandoned;
+    size_t hits;
+    struct gd_err err;
+};
+
+static void on_rechecked(void *ctx, size_t hits, const struct gd_err *err)
+{
+    struct recheck *recheck = ctx;
+    if (recheck->abandoned) {
+        free(recheck);
+        return;
+    }
+    recheck->done = true;
+    recheck->hits = hits;
+    if (err) {
+        recheck->err = *err;
+    }
+}
+
+static bool recheck_done(void *ctx)
+{
+    return ((const struct recheck *)ctx)->done;
+}
+
+/* What a process of MindSpore evaluates by itself it does not count. */
+static bool counts_checks(const struct command_call *call)
+{
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints; w; w = w->next) {
+        if (w->enabled && gd_watchpoint_place(w, call->debugger, call->session, NULL, 0) ==
+                              GD_WATCH_PLACE_PROCESS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int tell_rechecked(struct command_call *call, size_t hits, struct gd_watch_tally tally,
+                          struct gd_err *err)
+{
+    size_t missing = gd_watch_recheck_missing(call->session);
+    bool counts = counts_checks(call);
+    int rc =
+        counts ? hits_need_checked(hits, tally.checks, tally.unclear, tally.errors, err) : GD_OK;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (hits == 0) {
+        out_printf(call->out, "No watchpoint fires on these values: %s",
+                   hits_checked(call, tally.checks, tally.unclear, tally.errors));
+        out_printf(call->out, "%s", counts ? "" : ", and those of the process, which counts none");
+        if (missing > 0) {
+            out_printf(call->out, "; %s without a value", inspect_plural(call, missing, "tensor"));
+        }
+        out_printf(call->out, ".\n");
+    }
+    cJSON *record = out_record(call->out, "recheck");
+    inspect_add_count(record, "hits", hits);
+    hits_add_checked(record, tally.checks, tally.unclear, tally.errors);
+    inspect_add_count(record, "no_value", missing);
+    return GD_OK;
+}
+
+static int run_recheck(struct command_call *call, struct gd_err *err)
+{
+    struct recheck *recheck = calloc(1, sizeof(*recheck));
+    if (!recheck) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    struct gd_watch_tally before;
+    gd_watch_tally(call->debugger, &before);
+    int rc = gd_watch_recheck(call->session, on_rechecked, recheck, err);
+    if (rc != GD_OK) {
+        free(recheck);
+        return rc;
+    }
+    rc = repl_wait(call->repl, recheck_done, recheck, -1);
+    if (rc != GD_OK) {
+        recheck->abandoned = true;
+        return gd_fail(err, rc, "interrupted while the watchpoints are checked again");
+    }
+    struct recheck answer = *recheck;
+    free(recheck);
+    repl_hits_over(call->repl);
+    if (answer.err.code != GD_OK) {
+        *err = answer.err;
+        return answer.err.code;
+    }
+    return tell_rechecked(call, answer.hits, gd_watch_tally_since(call->debugger, &before), err);
+}
+
+const struct command cmd_recheck = {
+    .name = "recheck",
+    .group = "breakpoints",
+    .usage = "recheck",
+    .summary = "Check all watchpoints again on the values of this stop",
+    .help =
+        "What fires is reported as at any stop, in a new list of this step's hits; the training\n"
+        "does not move.",
+    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
+    .run = run_recheck};

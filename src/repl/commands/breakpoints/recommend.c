@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: recommend
+ * Offer and set the recommended watchpoints.
+ */
+#include <string.h>
+
+#include "engine/expected.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/watch.h"
+#include "repl/values/inspect.h"
+
+#define LABEL "recommended"
+
+/* The watchpoint that is this recommendation set; NULL: none. Edited ones count as another. */
+static const struct gd_watchpoint *set_already(const struct gd_debugger *debugger,
+                                               const struct gd_recommendation *offer)
+{
+    for (const struct gd_watchpoint *watch = debugger->watchpoints; watch; watch = watch->next) {
+        bool same = watch->condition == offer->condition &&
+                    strcmp(watch->where, offer->where) == 0 &&
+                    watch->value_count >= offer->value_count &&
+                    watch->steps == (offer->steps ? offer->steps : 1) &&
+                    (watch->guard != NULL) == (offer->guard != NULL);
+        for (size_t i = 0; same && i < offer->value_count; i++) {
+            same = strcmp(watch->values[i].name, offer->values[i].name) == 0 &&
+                   watch->values[i].value == offer->values[i].value;
+        }
+        if (same) {
+            return watch;
+        }
+    }
+    return NULL;
+}
+
+static size_t count_offers(struct gd_session *session)
+{
+    struct gd_recommendation offer;
+    size_t count = 0;
+    while (gd_recommendation_at(session, count, &offer)) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static const char *offer_text(struct command_call *call, const struct gd_recommendation *offer)
+{
+    const char *text = offer->condition->abbr;
+    for (size_t i = 0; i < offer->value_count; i++) {
+        text = inspect_printf(call, "%s %s=%.12g", text, offer->values[i].name,
+                              offer->values[i].value);
+    }
+    text = inspect_printf(call, "%s on %s", text, offer->where);
+    if (offer->guard) {
+        text = inspect_printf(call, "%s if %s", text, offer->guard);
+    }
+    return offer->steps > 1 ? inspect_printf(call, "%s, %u steps in a row", text, offer->steps)
+                            : text;
+}
+
+static const char *nodes_text(struct command_call *call, const struct gd_condition *condition,
+                              size_t nodes)
+{
+    if (condition && condition->target == GD_COND_SCALAR) {
+        return "a number that the training reports";
+    }
+    return nodes > 0 ? inspect_plural(call, nodes, "node") : "waits for its nodes";
+}
+
+static void list_offers(struct command_call *call, struct gd_session *session)
+{
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "recommended"), "recommended");
+    struct gd_recommendation offer;
+    bool open = false;
+    for (size_t i = 0; gd_recommendation_at(session, i, &offer); i++) {
+        const struct gd_watchpoint *watch = set_already(call->debugger, &offer);
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "name", offer.name);
+        cJSON_AddStringToObject(object, "condition", offer.condition->id);
+        cJSON_AddStringToObject(object, "abbreviation", offer.condition->abbr);
+        cJSON *params = cJSON_AddObjectToObject(object, "params");
+        for (size_t k = 0; k < offer.value_count; k++) {
+            inspect_add_double(params, offer.values[k].name, offer.values[k].value);
+        }
+        cJSON_AddStringToObject(object, "where", offer.where);
+        if (offer.guard) {
+            cJSON_AddStringToObject(object, "if", offer.guard);
+        }
+        if (offer.steps > 1) {
+            cJSON_AddNumberToObject(object, "steps", offer.steps);
+        }
+        cJSON_AddNumberToObject(object, "nodes", (double)offer.nodes);
+        if (watch) {
+            cJSON_AddNumberToObject(object, "watchpoint", watch->number);
+        }
+        cJSON_AddItemToArray(list, object);
+        out_printf(call->out, "  %s: %s%s\n", offer_text(call, &offer),
+                   nodes_text(call, offer.condition, offer.nodes),
+                   watch ? inspect_printf(call, ", set as watchpoint %d", watch->number) : "");
+        open = open || !watch;
+    }
+    if (count_offers(session) == 0) {
+        out_printf(call->out, "Nothing is recommended for this graph.\n");
+    } else if (open) {
+        out_printf(call->out, "\"recommend yes\" sets them.\n");
+    }
+}
+
+static int set_offers(struct command_call *call, struct gd_session *session, struct gd_err *err)
+{
+    struct gd_recommendation offer;
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "watchpoints"), "watchpoints");
+    for (size_t i = 0; gd_recommendation_at(session, i, &offer); i++) {
+        struct gd_watchpoint *watch = NULL;
+        struct gd_watch_spec spec = {.condition = offer.condition,
+                                     .values = offer.values,
+                                     .value_count = offer.value_count,
+                                     .where = offer.where,
+                                     .guard = offer.guard,
+                                     .steps = offer.steps,
+                                     .label = LABEL};
+        if (set_already(call->debugger, &offer)) {
+            continue;
+        }
+        int rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        cJSON *object = cJSON_CreateObject();
+        watch_record(call, object, watch);
+        cJSON_AddItemToArray(list, object);
+        out_printf(call->out, "Watchpoint %d: %s: %s\n", watch->number, watch_text(call, watch),
+                   nodes_text(call, watch->condition, watch_nodes(call, watch)));
+    }
+    if (cJSON_GetArraySize(list) == 0) {
+        out_printf(call->out, "All that is recommended is set already.\n");
+    }
+    return GD_OK;
+}
+
+static int run_recommend(struct command_call *call, struct gd_err *err)
+{
+    const char *word = call->argc > 0 ? call->argv[0] : "list";
+    if (call->argc > 1 ||
+        (strcmp(word, "list") != 0 && strcmp(word, "yes") != 0 && strcmp(word, "no") != 0)) {
+        return gd_fail(err, GD_EUSAGE, "recommend: list, yes or no");
+    }
+    if (word[0] == 'n') {
+        call->repl->offered = true;
+        return GD_OK;
+    }
+    if (!call->session->graph_generation && !gd_session_grows(call->session)) {
+        return gd_fail(err, GD_ESTATE, "the trainer has sent no graph yet");
+    }
+    if (word[0] == 'l') {
+        list_offers(call, call->session);
+        return GD_OK;
+    }
+    call->repl->offered = true;
+    return set_offers(call, call->session, err);
+}
+
+/* ---- the question -------------------------------------------------------------------------- */
+
+static bool may_offer(const struct repl *repl, const struct gd_session *session)
+{
+    return repl->options.interactive && !repl->options.json && !repl->options.batch &&
+           repl->debugger->settings.recommend != GD_RECOMMEND_OFF && !repl->offered &&
+           (session->stop.step <= 0 || session->stop.reason == GD_STOP_CONNECTED) &&
+           session->state == GD_STOPPED && session == repl->debugger->current &&
+           !repl->debugger->watchpoints;
+}
+
+static void tell_offer(struct repl *repl, size_t count)
+{
+    repl_printf(repl, false, "\"recommend\" shows %zu recommended watchpoint%s.\n", count,
+                count == 1 ? "" : "s");
+}
+
+void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
+{
+    char question[96];
+    if (!may_offer(repl, session)) {
+        return;
+    }
+    size_t count = count_offers(session);
+    if (count == 0) {
+        return;
+    }
+    if (repl->debugger->settings.recommend == GD_RECOMMEND_ON) {
+        repl->offered = true;
+        repl_run_line(repl, "recommend yes", LINE_SCRIPT);
+        return;
+    }
+    if (can_ask && !repl->ask) { /* the prompt is not there yet: it asks */
+        return;
+    }
+    if (repl->screen_ctx) { /* the panes show the question */
+        return;
+    }
+    repl->offered = true;
+    if (!can_ask || !repl->asks_in_line) {
+        tell_offer(repl, count);
+        return;
+    }
+    snprintf(question, sizeof(question), "Set the %zu recommended watchpoint%s?", count,
+             count == 1 ? "" : "s");
+    repl->asks_unasked = true;
+    bool yes = repl->ask(repl->ask_ctx, question);
+    repl->asks_unasked = false;
+    if (yes) {
+        repl_run_line(repl, "recommend yes", LINE_SCRIPT);
+    } else {
+        repl_printf(repl, false,
+                    "\"recommend\" shows them; \"set recommend off\" in the file "
+                    "gradbrc keeps from asking.\n");
+    }
+}
+
+size_t repl_offers(struct repl *repl)
+{
+    struct gd_session *session = repl->debugger->current;
+
+    if (!session || repl->debugger->settings.recommend != GD_RECOMMEND_ASK ||
+        !may_offer(repl, session)) {
+        return 0;
+    }
+    if (repl->offers_session != session->number ||
+        repl->offers_generation != session->graph_generation) {
+        repl->offers = count_offers(session);
+        repl->offers_session = session->number;
+        repl->offers_generation = session->graph_generation;
+    }
+    return repl->offers;
+}
+
+void repl_offer_later(struct repl *repl)
+{
+    size_t count = repl_offers(repl);
+
+    if (count > 0) {
+        repl->offered = true;
+        tell_offer(repl, count);
+    }
+}
+
+void repl_offer_at_prompt(struct repl *repl)
+{
+    if (repl->debugger->current) {
+        repl_offer(repl, repl->debugger->current, true);
+    }
+}
+
+const struct command cmd_recommend = {
+    .name = "recommend",
+    .aliases = "rec",
+    .group = "breakpoints",
+    .usage = "recommend [list | yes | no]",
+    .summary = "List the recommended watchpoints, or set them",
+    .help = "A starter set that a healthy training does not trip: values that are not finite and\n"
+            "were not asked for, weights and layers that are 0 and gradients that vanish for many\n"
+            "steps, weights that change too much, activations that saturate, a loss that rises. A\n"
+            "MindSpore process that evaluates by itself gets MindInsight's set instead. What does\n"
+            "not fit the graph is left out; before the first step of a program that shows its\n"
+            "graph as it runs, nothing is. At the first stop\n"
+            "a person is asked once whether to set it; a command that was typed instead counts\n"
+            "as no, and is run. \"set recommend on\" sets it without\n"
+            "a question, \"set recommend off\" does neither; in scripts nothing is asked or set.\n"
+            "Examples:\n"
+            "  recommend\n"
+            "  recommend yes",
+    .args = {ARG_CHOICE},
+    .flags = CMD_NEEDS_SESSION,
+    .run = run_recommend};

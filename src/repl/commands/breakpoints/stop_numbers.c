@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The numbers of breakpoints and watchpoints as arguments: "3", "2-5", "$bpnum". */
+#include <limits.h>
+#include <string.h>
+
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/breakpoints/stop_numbers.h"
+#include "repl/core/command.h"
+
+/* "3", "2-5" or "$bpnum". */
+int stop_range_parse(struct command_call *call, const char *text, struct stop_range *ret,
+                     struct gd_err *err)
+{
+    if (strcmp(text, "$bpnum") == 0) {
+        ret->first = call->debugger->next_breakpoint - 1;
+        ret->last = ret->first;
+        return GD_OK;
+    }
+    int64_t first = 0;
+    int64_t last = 0;
+    const char *dash = strchr(text, '-');
+    char *head = gd_arena_strndup(call->arena, text, dash ? (size_t)(dash - text) : strlen(text));
+    struct gd_err ignored;
+    if (!head || arg_count(head, 1, INT_MAX, &first, &ignored) != GD_OK ||
+        (dash && arg_count(dash + 1, 1, INT_MAX, &last, &ignored) != GD_OK)) {
+        return gd_fail(err, GD_EINVAL, "\"%.40s\" is no breakpoint number: write 2 or 2-5", text);
+    }
+    ret->first = (int)first;
+    ret->last = dash ? (int)last : ret->first;
+    return GD_OK;
+}
+
+int stop_number_missing(int number, struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOTFOUND,
+                   "there is no breakpoint or watchpoint %d: \"info breakpoints\" lists them",
+                   number);
+}
+
+/* Calls fn for the watchpoints of a range: they share their numbers with breakpoints. */
+static int for_watchpoints(struct command_call *call, const struct stop_range *range,
+                           stop_number_fn fn, void *ctx, bool *any, struct gd_err *err)
+{
+    int rc = GD_OK;
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints; rc == GD_OK && w;) {
+        const struct gd_watchpoint *next = w->next; /* fn may delete it */
+        if (w->number >= range->first && w->number <= range->last) {
+            *any = true;
+            rc = fn(call, w->number, ctx, err);
+        }
+        w = next;
+    }
+    return rc;
+}
+
+/* Calls fn for every breakpoint and watchpoint that the words from `first` on name. A number that
+ * is not there is an error; a range takes those that are. */
+int stop_numbers_each(struct command_call *call, int first, stop_number_fn fn, void *ctx,
+                      struct gd_err *err)
+{
+    for (int i = first; i < call->argc; i++) {
+        struct stop_range range;
+        int rc = stop_range_parse(call, call->argv[i], &range, err);
+        bool any = false;
+        for (const struct gd_breakpoint *b = call->debugger->breakpoints; rc == GD_OK && b;) {
+            const struct gd_breakpoint *next = b->next; /* fn may delete it */
+            if (b->number >= range.first && b->number <= range.last) {
+                any = true;
+                rc = fn(call, b->number, ctx, err);
+            }
+            b = next;
+        }
+        if (rc == GD_OK) {
+            rc = for_watchpoints(call, &range, fn, ctx, &any, err);
+        }
+        if (rc == GD_OK && !any) {
+            rc = stop_number_missing(range.first, err);
+        }
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    return GD_OK;
+}
+
+int stop_numbers_all(struct command_call *call, stop_number_fn fn, void *ctx, struct gd_err *err)
+{
+    for (const struct gd_breakpoint *b = call->debugger->breakpoints; b;) {
+        const struct gd_breakpoint *next = b->next;
+        int rc = fn(call, b->number, ctx, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        b = next;
+    }
+    bool any = false;
+    return for_watchpoints(call, &(struct stop_range){1, INT_MAX}, fn, ctx, &any, err);
+}

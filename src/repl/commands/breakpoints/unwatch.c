@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: unwatch
+ * Delete watchpoints.
+ */
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/watch.h"
+
+static int run_unwatch(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc == 0) {
+        return gd_fail(err, GD_EUSAGE, "unwatch: the number of a watchpoint is missing");
+    }
+    for (int i = 0; i < call->argc; i++) {
+        int number;
+        int rc = watch_number(call, call->argv[i], &number, err);
+        if (rc == GD_OK) {
+            rc = gd_watchpoint_delete(call->debugger, number, err);
+        }
+        if (rc != GD_OK) {
+            return rc;
+        }
+        repl_forget_number(call->repl, number);
+    }
+    return GD_OK;
+}
+
+const struct command cmd_unwatch = {.name = "unwatch",
+                                    .group = "breakpoints",
+                                    .usage = "unwatch N...",
+                                    .summary = "Delete watchpoints",
+                                    .help = "As delete, for watchpoints alone.",
+                                    .args = {ARG_BREAKPOINT},
+                                    .flags = CMD_CHANGES,
+                                    .run = run_unwatch};

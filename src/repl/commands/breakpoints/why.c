@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: why
+ * Find where a bad value came from.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/why/why.h"
+#include "repl/commands/breakpoints/why_question.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/checked.h"
+#include "repl/values/inspect.h"
+#include "repl/values/stacks.h"
+#include "repl/values/value.h"
+#include "repl/values/why.h"
+
+struct why_answer { /* may outlive the command when the wait is given up */
+    bool done, abandoned;
+    int code;
+    struct gd_err err;
+    struct gd_why why; /* its nodes are a copy */
+};
+
+static void on_answer(void *ctx, const struct gd_why *why, const struct gd_err *err)
+{
+    struct why_answer *answer = ctx;
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    if (!why) {
+        answer->err = *err;
+        answer->code = err->code != GD_OK ? err->code : GD_EIO;
+        return;
+    }
+    answer->why = *why;
+    answer->why.nodes = malloc((why->count + 1) * sizeof(*why->nodes));
+    if (!answer->why.nodes) {
+        answer->code = gd_fail(&answer->err, GD_ENOMEM, "out of memory");
+        return;
+    }
+    if (why->count > 0) {
+        memcpy(answer->why.nodes, why->nodes, why->count * sizeof(*why->nodes));
+    }
+}
+
+static bool is_done(void *ctx)
+{
+    return ((struct why_answer *)ctx)->done;
+}
+
+/* *ret is freed by answer_free. */
+static int ask_origin(struct command_call *call, gd_node_id node, uint32_t slot, enum gd_bad bad,
+                      const struct gd_why_facts *facts, struct why_answer **ret, struct gd_err *err)
+{
+    struct why_answer *answer = calloc(1, sizeof(*answer));
+    if (!answer) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    int rc = gd_why_ask(call->session, node, slot, bad, facts, on_answer, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = repl_wait(call->repl, is_done, answer, -1);
+    if (rc != GD_OK) {
+        answer->abandoned = true;
+        return gd_fail(err, rc, "interrupted on the way through the graph");
+    }
+    if (answer->code != GD_OK) {
+        rc = answer->code;
+        *err = answer->err;
+        err->code = rc;
+        free(answer->why.nodes);
+        free(answer);
+        return rc;
+    }
+    *ret = answer;
+    return GD_OK;
+}
+
+static void answer_free(struct why_answer *answer)
+{
+    free(answer->why.nodes);
+    free(answer);
+}
+
+static void print_text(struct command_call *call, const char *text)
+{
+    size_t width = (size_t)(out_width(call->out) > 40 ? out_width(call->out) : 40) - 2;
+    text = out_safe(call, text);
+    while (*text) {
+        size_t len = strlen(text);
+        if (len > width) {
+            len = width;
+            while (len > 0 && text[len] != ' ') {
+                len--;
+            }
+            len = len > 0 ? len : strcspn(text, " ");
+        }
+        out_printf(call->out, "%.*s\n", (int)len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+}
+
+static void print_frame(struct command_call *call, gd_node_id node)
+{
+    struct stack_places places;
+    uint32_t own = 0;
+    if (stack_places(call, node, &places, NULL) == GD_OK && stack_own_frame(&places, &own)) {
+        stack_print_frame(call, own, &places.frame[places.place[own]]);
+    }
+}
+
+/* Inputs of the origin as they stand in the tree, that is of the step in question. */
+static const struct gd_why_node *input_in_tree(const struct gd_why *why, gd_node_id node,
+                                               uint32_t slot)
+{
+    const struct gd_why_node *found = NULL;
+    for (size_t i = 0; i < why->count; i++) {
+        if (why->nodes[i].node == node && why->nodes[i].slot == slot &&
+            (!found || why->nodes[i].has_stats)) {
+            found = &why->nodes[i];
+        }
+    }
+    return found;
+}
+
+static void show_input(struct command_call *call, const struct gd_why *why,
+                       const struct gd_edge *edge, cJSON *list)
+{
+    const struct gd_why_node *seen = input_in_tree(why, edge->node, edge->slot);
+    const struct gd_stats *stats = seen && seen->has_stats ? &seen->stats : NULL;
+    struct gd_node_info info;
+    struct gd_output output = {0};
+    if (edge->control || !gd_graph_node(call->session->graph, edge->node, &info)) {
+        return;
+    }
+    gd_graph_output(call->session->graph, edge->node, edge->slot, &output);
+    if (list) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_node(call, item, edge->node);
+        cJSON_AddNumberToObject(item, "slot", edge->slot);
+        if (stats) {
+            cJSON_AddItemToObject(item, "stats", value_stats_record(stats));
+        }
+        cJSON_AddItemToArray(list, item);
+        return;
+    }
+    out_printf(call->out, "  reads %s:%u\n        %s%s\n", out_safe(call, info.name), edge->slot,
+               why_figures(call, output.dtype, &output.shape, stats),
+               stats  ? ""
+               : seen ? inspect_printf(call, ", %s", out_safe(call, seen->note))
+                      : "");
+}
+
+static void show_origin(struct command_call *call, const struct gd_why *why, cJSON *record)
+{
+    struct gd_node_info info;
+    cJSON *list = NULL;
+    if (why->origin == GD_NO_NODE || !gd_graph_node(call->session->graph, why->origin, &info)) {
+        return;
+    }
+    if (record) {
+        cJSON *origin = cJSON_AddObjectToObject(record, "origin");
+        struct stack_places places;
+        uint32_t own = 0;
+        inspect_add_node(call, origin, why->origin);
+        cJSON_AddNumberToObject(origin, "slot", why->origin_slot);
+        if (stack_places(call, why->origin, &places, NULL) == GD_OK &&
+            stack_own_frame(&places, &own)) {
+            stack_add_frame(call, origin, own, &places.frame[places.place[own]]);
+        }
+        list = cJSON_AddArrayToObject(origin, "inputs");
+    } else {
+        print_frame(call, why->origin);
+    }
+    for (uint32_t i = 0; i < info.input_count && i < 8; i++) {
+        show_input(call, why, &info.inputs[i], list);
+    }
+}
+
+static void record_node(struct command_call *call, const struct gd_why_node *node, cJSON *list)
+{
+    cJSON *item = cJSON_CreateObject();
+    inspect_add_node(call, item, node->node);
+    cJSON_AddNumberToObject(item, "slot", node->slot);
+    cJSON_AddNumberToObject(item, "depth", node->depth);
+    cJSON_AddStringToObject(item, "verdict",
+                            node->verdict == GD_WHY_BAD    ? "bad"
+                            : node->verdict == GD_WHY_GOOD ? "good"
+                                                           : "unknown");
+    if (node->origin) {
+        cJSON_AddBoolToObject(item, "origin", true);
+    }
+    if (node->shown_above) {
+        cJSON_AddBoolToObject(item, "seen", true);
+    }
+    inspect_add_text(call, item, "note", node->note);
+    if (node->value_step >= 0) {
+        cJSON_AddNumberToObject(item, "step", (double)node->value_step);
+    }
+    why_add_hits(call, item, node->node, node->slot);
+    if (node->has_stats) {
+        cJSON_AddItemToObject(item, "stats", value_stats_record(&node->stats));
+    }
+    cJSON_AddItemToArray(list, item);
+}
+
+static void record_why(struct command_call *call, const struct why_question *q,
+                       const struct gd_why *why)
+{
+    static const char *const words[] = {"nonfinite", "large", "zero", "small", "failed"};
+    cJSON *record = out_record(call->out, "why");
+    inspect_add_node(call, record, q->node);
+    cJSON_AddNumberToObject(record, "slot", q->slot);
+    cJSON_AddNumberToObject(record, "step", (double)call->session->stop.step);
+    if (q->facts.followed > 0) {
+        cJSON_AddNumberToObject(record, "graph_step", (double)q->facts.followed);
+    }
+    cJSON_AddStringToObject(record, "looked_for", words[why->bad]);
+    inspect_add_text(call, record, "rule", why->rule);
+    inspect_add_text(call, record, "text", why->text);
+    if (why->since >= 0) {
+        cJSON_AddNumberToObject(record, "since", (double)why->since);
+    }
+    cJSON_AddBoolToObject(record, "cut", why->cut);
+    show_origin(call, why, record);
+    struct inspect_checked checked = {.done = 0};
+    cJSON *list = cJSON_AddArrayToObject(record, "tree");
+    for (size_t i = 0; i < why->count; i++) {
+        record_node(call, &why->nodes[i], list);
+        if (why->nodes[i].has_stats) {
+            checked.done++;
+        } else {
+            inspect_not_checked(call, &checked, why->nodes[i].note);
+        }
+    }
+    inspect_add_checked(call, record, &checked); /* of the tree: what the answer is based on */
+}
+
+/* A program may run other operators in a step in which nobody looks. */
+static void show_graph_age(struct command_call *call, int64_t followed, const struct gd_why *why)
+{
+    long long step = (long long)call->session->stop.step;
+
+    if (followed > 0 && followed < step && why->count > 1) {
+        out_printf(
+            call->out,
+            "The graph is that of step %lld: the operators of step %lld were not followed.\n",
+            (long long)followed, step);
+    }
+}
+
+static int show_answer(struct command_call *call, const struct why_question *q,
+                       const struct gd_why *why, bool all, struct gd_err *err)
+{
+    if (out_is_json(call->out)) {
+        record_why(call, q, why);
+        return GD_OK;
+    }
+    int rc = why_show_tree(call, why, all, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    out_printf(call->out, "\n");
+    print_text(call, why->text);
+    show_graph_age(call, q->facts.followed, why);
+    show_origin(call, why, NULL);
+    return GD_OK;
+}
+
+static int run_why(struct command_call *call, struct gd_err *err)
+{
+    struct why_question q = {.node = GD_NO_NODE};
+    struct why_answer *answer = NULL;
+    bool all = inspect_take_flag(call, "-a");
+    int rc = why_question_parse(call, &q, err);
+    if (rc == GD_OK) {
+        rc = why_ask_facts(call, q.node, &q.facts, err);
+    }
+    if (rc == GD_OK && q.scalar) { /* as it was made last */
+        gd_node_id made = gd_why_loss(call->session->graph, &q.facts);
+        q.node = made != GD_NO_NODE ? made : q.node;
+    }
+    q.facts.told = q.scalar && !isfinite(q.scalar->value);
+    if (q.scalar) {
+        snprintf(q.facts.scalar, sizeof(q.facts.scalar), "%s", q.scalar->name);
+    }
+    if (rc == GD_OK && q.apart && q.facts.of_parameter) {
+        rc = why_ask_ranks(call, &q.facts, err);
+    }
+    if (rc == GD_OK) {
+        rc = why_choose_slot(call, &q, err);
+    }
+    if (rc == GD_OK) {
+        rc = why_choose_bad(call, &q, err);
+    }
+    if (rc == GD_OK) {
+        rc = why_take_gradient(call, &q, err);
+    }
+    if (rc == GD_OK) {
+        rc = ask_origin(call, q.node, q.slot, q.bad, &q.facts, &answer, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = show_answer(call, &q, &answer->why, all, err);
+    answer_free(answer);
+    return rc;
+}
+
+const struct command cmd_why = {
+    .name = "why",
+    .group = "breakpoints",
+    .usage = "why [TENSOR | hit N] [-a]",
+    .summary = "Find where a bad value came from",
+    .help = "Goes upstream from the tensor, through its inputs, from gradients to the forward\n"
+            "pass and from weights to the optimizer, to the first node in execution order\n"
+            "whose output is bad while its inputs are good, and says what happened there.\n"
+            "Without an argument it begins at the hit of this stop, else at the current\n"
+            "node, else at the loss. Of several hits it takes the strongest: one that is\n"
+            "not finite, then the first in execution order, then the largest figure.\n"
+            "`hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
+            "large values, where a gradient became small) follows from the condition that\n"
+            "fired on the tensor at this stop, else from the value.\n"
+            "Of a weight that does not move it says why nothing trains it, of an operator that\n"
+            "failed what it was given; a PyTorch program is asked what it knows. Of the loss it\n"
+            "says whether it grew over the steps, and which parameters no gradient reaches.\n"
+            "\n"
+            "Each line has a verdict: BAD, ok, or ? where the value is not known: not computed\n"
+            "yet in this step, not kept, or with nothing to compare it with. -a shows every\n"
+            "node that was looked at, not only the way to the origin. The graph of a PyTorch\n"
+            "program is that of the last step in which something was watched, caught or stopped\n"
+            "at; when that is an earlier one, a line says so.\n"
+            "\n"
+            "  why\n"
+            "  why loss\n"
+            "  why NLLLoss-op50 -a\n",
+    .args = {ARG_TENSOR},
+    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS,
+    .run = run_why,
+};

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `compare loss`: two logs, number by number. */
+#include <math.h>
+#include <string.h>
+
+#include "compare/losslog.h"
+#include "repl/compare/compare_files.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+
+static void log_row(struct command_call *call, struct out_table *table, const char *path,
+                    const struct gd_loss_log *log)
+{
+    struct gd_loss_figures f;
+
+    gd_loss_figures(log, &f);
+    const char *cells[] = {inspect_name(call, path),
+                           inspect_printf(call, "%zu", log->count),
+                           inspect_printf(call, "%.10g", f.min),
+                           inspect_printf(call, "%.10g", f.max),
+                           inspect_printf(call, "%.10g", f.mean),
+                           inspect_printf(call, "%zu", f.nonfinite),
+                           inspect_printf(call, "%zu", f.overflows),
+                           inspect_printf(call, "%zu", f.longest_run),
+                           inspect_printf(call, "%zu", f.last_hundred),
+                           isnan(f.least_scale) ? "-" : inspect_printf(call, "%g", f.least_scale)};
+    out_table_row(table, cells);
+}
+
+static const char *place_text(struct command_call *call, const struct gd_loss_log *log, size_t i)
+{
+    const struct gd_loss *loss = &log->loss[i];
+
+    if (loss->step >= 0 && log->has_epochs && !log->has_steps) {
+        return inspect_printf(call, "epoch %lld, step %lld", (long long)loss->epoch,
+                              (long long)loss->step);
+    }
+    return loss->step >= 0 ? inspect_printf(call, "step %lld", (long long)loss->step)
+                           : inspect_printf(call, "loss number %zu", i + 1);
+}
+
+/* What a loss scaler's life tells. */
+static void log_advice(struct command_call *call, const char *path, const struct gd_loss_log *log)
+{
+    struct gd_loss_figures f;
+
+    gd_loss_figures(log, &f);
+    if (f.first_nonfinite < log->count) {
+        out_printf(call->out, "%s: the loss is not finite first at %s\n", out_safe(call, path),
+                   place_text(call, log, f.first_nonfinite));
+    }
+    if (f.longest_run > 1000) {
+        out_printf(call->out,
+                   "%s: %zu overflows in a row, which a dynamic scaler takes for the end\n",
+                   out_safe(call, path), f.longest_run);
+    } else if (f.last_counted && f.last_hundred * 2 > f.last_counted) {
+        out_printf(call->out, "%s: overflows do not end: %zu of the last %zu steps were skipped\n",
+                   out_safe(call, path), f.last_hundred, f.last_counted);
+    }
+    if (f.least_scale <= 1) {
+        out_printf(call->out, "%s: the scale went down to %g and cannot shrink further\n",
+                   out_safe(call, path), f.least_scale);
+    }
+}
+
+static void difference_record(struct command_call *call, const struct gd_loss_log *left,
+                              const struct gd_loss_log *right, const struct gd_loss_difference *d)
+{
+    cJSON *object = out_record(call->out, "loss");
+
+    inspect_add_count(object, "pairs", d->pairs);
+    inspect_add_count(object, "same_nonfinite", d->nonfinite);
+    inspect_add_count(object, "unmatched_a", left->count - d->pairs);
+    inspect_add_count(object, "unmatched_b", right->count - d->pairs);
+    cJSON_AddBoolToObject(object, "by_step", d->by_step);
+    inspect_add_double(object, "max_abs", d->max_abs);
+    inspect_add_double(object, "max_rel", d->max_rel);
+    cJSON_AddBoolToObject(object, "differ", d->differs);
+    if (d->differs) {
+        inspect_add_count(object, "first_a", d->first_a);
+        inspect_add_count(object, "first_b", d->first_b);
+        if (right->loss[d->first_b].step >= 0) {
+            inspect_add_count(object, "first_step", (uint64_t)right->loss[d->first_b].step);
+        }
+        if (right->loss[d->first_b].epoch >= 0) {
+            inspect_add_count(object, "first_epoch", (uint64_t)right->loss[d->first_b].epoch);
+        }
+    }
+}
+
+static void show_agreement(struct command_call *call, const struct gd_loss_log *logs,
+                           const struct gd_loss_difference *d, double tolerance)
+{
+    size_t left = logs[0].count - d->pairs, right = logs[1].count - d->pairs;
+
+    out_printf(call->out, "They agree within %g in %s", tolerance,
+               inspect_plural(call, d->pairs, "pair"));
+    if (d->nonfinite > 0) {
+        out_printf(call->out, ", %zu of them NaN or infinite on both sides", d->nonfinite);
+    }
+    if (left + right > 0) {
+        out_printf(call->out, "; not compared, without a partner: %zu and %zu", left, right);
+    }
+    out_printf(call->out, ".\n");
+}
+
+static int show_difference(struct command_call *call, const struct gd_loss_log *logs,
+                           double tolerance, struct gd_err *err)
+{
+    struct gd_loss_difference d;
+
+    gd_loss_compare(&logs[0], &logs[1], tolerance, &d);
+    if (d.pairs == 0) {
+        return gd_fail(err, GD_ENODATA,
+                       "compare loss: no step is in both logs (%zu and %zu losses)", logs[0].count,
+                       logs[1].count);
+    }
+    if (out_is_json(call->out)) {
+        difference_record(call, &logs[0], &logs[1], &d);
+    }
+    out_printf(call->out, "%zu pairs by %s: max |l-r| %.10g, max |l-r|/l %.10g\n", d.pairs,
+               d.by_step ? "step" : "order", d.max_abs, d.max_rel);
+    if (d.differs) {
+        out_printf(call->out,
+                   "They differ by more than %g of the larger first at %s: %.10g and %.10g\n",
+                   tolerance, place_text(call, &logs[1], d.first_b), logs[0].loss[d.first_a].value,
+                   logs[1].loss[d.first_b].value);
+        out_printf(call->out,
+                   d.first_b == 0
+                       ? "The first loss differs already: same input, weights and seed? "
+                         "Then first-divergence of the forward pass.\n"
+                       : "The first losses agree: compare gradients and weights after the "
+                         "first step.\n");
+        compare_set_status(call->repl);
+    } else {
+        show_agreement(call, logs, &d, tolerance);
+    }
+    return GD_OK;
+}
+
+static int show_logs(struct command_call *call, const struct gd_loss_log *logs, double tolerance,
+                     struct gd_err *err)
+{
+    static const struct out_column columns[] = {{"log", "Log", false},
+                                                {"losses", "Losses", true},
+                                                {"min", "Min", true},
+                                                {"max", "Max", true},
+                                                {"mean", "Mean", true},
+                                                {"nonfinite", "Not finite", true},
+                                                {"overflows", "Overflows", true},
+                                                {"longest_run", "In a row", true},
+                                                {"last_hundred", "Of the last 100", true},
+                                                {"least_scale", "Least scale", true}};
+    struct out_table *table = out_table_begin(call->out, "loss", columns, 10);
+
+    for (int i = 0; i < call->argc; i++) {
+        log_row(call, table, call->argv[i], &logs[i]);
+    }
+    out_table_end(table);
+    for (int i = 0; i < call->argc; i++) {
+        log_advice(call, call->argv[i], &logs[i]);
+    }
+    return call->argc > 1 ? show_difference(call, logs, tolerance, err) : GD_OK;
+}
+
+int compare_loss(struct command_call *call, struct gd_err *err)
+{
+    struct gd_loss_log logs[2] = {{.loss = NULL}, {.loss = NULL}};
+    struct compare_options options;
+    const char *tag = "loss";
+    int rc;
+
+    call->argc--;
+    call->argv++;
+    for (int i = 0; i + 1 < call->argc; i++) {
+        if (strcmp(call->argv[i], "--tag") == 0) {
+            tag = call->argv[i + 1];
+            memmove(&call->argv[i], &call->argv[i + 2],
+                    (size_t)(call->argc - i - 2) * sizeof(*call->argv));
+            call->argc -= 2;
+        }
+    }
+    rc = compare_options_take(call, &options, err);
+    if (rc == GD_OK && (call->argc < 1 || call->argc > 2)) {
+        rc = gd_fail(err, GD_EUSAGE, "compare loss: one log, or two");
+    }
+    if (rc == GD_OK) {
+        rc = repl_check_seal(call->repl, err);
+    }
+    for (int i = 0; rc == GD_OK && i < call->argc; i++) {
+        rc = gd_loss_log_read(call->argv[i], tag, &logs[i], err);
+    }
+    if (rc == GD_OK) {
+        rc = show_logs(call, logs, options.has_rtol ? options.rtol : 1e-3, err);
+    }
+    gd_loss_log_free(&logs[0]);
+    gd_loss_log_free(&logs[1]);
+    compare_options_free(&options);
+    return rc;
+}

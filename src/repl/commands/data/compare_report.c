@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What `compare` shows, as text and as a record. */
+#include "repl/commands/data/compare.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/value.h"
+
+static const char *element_text(struct command_call *call, const struct gd_tensor *tensor,
+                                int64_t flat)
+{
+    struct gd_buf buf = GD_BUF_INIT(256);
+    const char *text = "?";
+
+    if (gd_format_scalar(tensor->dtype, tensor->data + (size_t)flat * gd_dtype_size(tensor->dtype),
+                         &buf) == GD_OK) {
+        text = inspect_printf(call, "%s", gd_buf_text(&buf));
+    }
+    gd_buf_deinit(&buf);
+    return text;
+}
+
+static const char *step_text(struct command_call *call, const char *label, int64_t step)
+{
+    return step < 0
+               ? out_safe(call, label)
+               : inspect_printf(call, "%s of step %lld", out_safe(call, label), (long long)step);
+}
+
+static const char *rule_text(struct command_call *call, const struct compare_rule *rule,
+                             const struct compare_tally *tally)
+{
+    if (rule->close) {
+        return inspect_printf(call, "rtol=%g atol=%g%s", rule->rtol, rule->atol,
+                              rule->equal_nan ? ", NaN equals NaN" : "");
+    }
+    if (rule->tolerance == 0) {
+        return "every change counts";
+    }
+    return inspect_printf(call, "changes up to %s (%g of the largest) count as none",
+                          inspect_double(call, tally->bound), rule->tolerance);
+}
+
+static void figure_row(const struct compare_sides *sides, struct out_table *table, const char *name,
+                       const char *a, const char *b, const char *d)
+{
+    const char *cells[] = {name, sides->a_first ? a : b, sides->a_first ? b : a, d};
+
+    out_table_row(table, cells);
+}
+
+static const char *finite_cell(struct command_call *call, bool any, double value)
+{
+    return any ? inspect_double(call, value) : "-";
+}
+
+/* The columns of a table: a name, both sides in their order, what lies between them. */
+static struct out_table *begin_table(struct command_call *call, const struct compare_sides *sides,
+                                     const char *record, const char *key, const char *title)
+{
+    struct out_column a = {sides->a_key, sides->a_title, true};
+    struct out_column b = {sides->b_key, sides->b_title, true};
+    struct out_column columns[] = {{key, title, false},
+                                   sides->a_first ? a : b,
+                                   sides->a_first ? b : a,
+                                   {"difference", "Difference", true}};
+
+    return out_table_begin(call->out, record, columns, 4);
+}
+
+/* The same figures of both sides and of what lies between them. */
+static void print_figures(struct command_call *call, const struct compare_sides *sides,
+                          const struct gd_stats *a, const struct gd_stats *b,
+                          const struct compare_tally *d)
+{
+    const struct {
+        const char *name;
+        double a, b, d;
+    } values[] = {{"max", a->max, b->max, d->max},
+                  {"min", a->min, b->min, d->min},
+                  {"mean", a->mean, b->mean, d->mean}};
+    const struct {
+        const char *name;
+        uint64_t a, b, d;
+    } counts[] = {{"count", a->count, b->count, d->count},
+                  {"nan", a->nan, b->nan, d->nan},
+                  {"+inf", a->pos_inf, b->pos_inf, d->pos_inf},
+                  {"-inf", a->neg_inf, b->neg_inf, d->neg_inf},
+                  {"zero", a->zero, b->zero, d->zero},
+                  {"< 0", a->negative, b->negative, d->negative},
+                  {"> 0", a->positive, b->positive, d->positive}};
+    struct out_table *table = begin_table(call, sides, "comparison", "figure", "");
+    bool any_a = a->count > a->nan + a->pos_inf + a->neg_inf;
+    bool any_b = b->count > b->nan + b->pos_inf + b->neg_inf;
+    bool any_d = d->count > d->nan + d->pos_inf + d->neg_inf;
+
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        figure_row(sides, table, values[i].name, finite_cell(call, any_a, values[i].a),
+                   finite_cell(call, any_b, values[i].b), finite_cell(call, any_d, values[i].d));
+    }
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        figure_row(sides, table, counts[i].name, inspect_number(call, counts[i].a),
+                   inspect_number(call, counts[i].b), inspect_number(call, counts[i].d));
+    }
+    out_table_end(table);
+}
+
+static void print_worst(struct command_call *call, const struct compare_sides *sides,
+                        const struct compare_differing *worst, size_t count)
+{
+    struct out_table *table = begin_table(call, sides, "elements", "index", "Element");
+
+    for (size_t i = 0; i < count; i++) {
+        const char *cells[] = {
+            inspect_index(call, &sides->a->shape, worst[i].at),
+            element_text(call, sides->a_first ? sides->a : sides->b, worst[i].at),
+            element_text(call, sides->a_first ? sides->b : sides->a, worst[i].at),
+            inspect_double(call, worst[i].difference)};
+
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+}
+
+void compare_print(struct command_call *call, const struct compare_sides *sides,
+                   const struct compare_rule *rule, const struct compare_tally *tally,
+                   const struct compare_differing *worst, size_t worst_count,
+                   const struct gd_stats *a, const struct gd_stats *b)
+{
+    out_printf(call->out, "%s against %s, %s %s\n", step_text(call, sides->a_label, sides->a_step),
+               step_text(call, sides->a_first ? sides->b_label : "the value", sides->b_step),
+               gd_dtype_name(sides->a->dtype), inspect_shape(call, &sides->a->shape));
+    out_printf(call->out, "%s of %s elements differ; %s\n", inspect_number(call, tally->changed),
+               inspect_number(call, tally->count), rule_text(call, rule, tally));
+    if (!rule->close) {
+        print_figures(call, sides, a, b, tally);
+    }
+    if (worst_count == 0) {
+        return;
+    }
+    if (tally->changed > worst_count) {
+        out_printf(call->out,
+                   worst_count == 1 ? "The one that differs most:\n"
+                                    : "The %zu that differ most:\n",
+                   worst_count);
+    }
+    print_worst(call, sides, worst, worst_count);
+}
+
+static void add_tally(cJSON *record, const struct compare_tally *d)
+{
+    cJSON *object = cJSON_AddObjectToObject(record, "difference");
+    bool any = d->count > d->nan + d->pos_inf + d->neg_inf;
+
+    inspect_add_count(object, "count", d->count);
+    inspect_add_count(object, "nan", d->nan);
+    inspect_add_count(object, "pos_inf", d->pos_inf);
+    inspect_add_count(object, "neg_inf", d->neg_inf);
+    inspect_add_count(object, "zero", d->zero);
+    inspect_add_count(object, "positive", d->positive);
+    inspect_add_count(object, "negative", d->negative);
+    if (any) {
+        inspect_add_double(object, "min", d->min);
+        inspect_add_double(object, "max", d->max);
+        inspect_add_double(object, "mean", d->mean);
+    }
+    inspect_add_double(object, "max_abs", d->max_abs);
+}
+
+static void add_side(struct command_call *call, cJSON *record, const char *key, const char *label,
+                     int64_t step, const struct gd_stats *stats)
+{
+    cJSON *object = cJSON_AddObjectToObject(record, key);
+
+    inspect_add_text(call, object, "name", label);
+    if (step >= 0) {
+        inspect_add_count(object, "step", (uint64_t)step);
+    }
+    cJSON_AddItemToObject(object, "stats", value_stats_record(stats));
+}
+
+static void add_cells(cJSON *record, const struct compare_sides *sides,
+                      const struct compare_differing *worst, size_t count)
+{
+    cJSON *list = cJSON_AddArrayToObject(record, "elements");
+    const struct gd_shape *shape = &sides->a->shape;
+    size_t item = gd_dtype_size(sides->a->dtype);
+
+    for (size_t i = 0; i < count; i++) {
+        cJSON *cell = cJSON_CreateObject();
+        cJSON *index = cJSON_AddArrayToObject(cell, "index");
+        size_t at = (size_t)worst[i].at * item;
+        int64_t flat = worst[i].at;
+
+        for (int axis = shape->rank - 1; axis >= 0; axis--) {
+            cJSON_InsertItemInArray(index, 0,
+                                    cJSON_CreateNumber((double)(flat % shape->dim[axis])));
+            flat /= shape->dim[axis];
+        }
+        cJSON_AddItemToObject(cell, sides->b_key,
+                              value_element_record(sides->a->dtype, sides->b->data + at));
+        cJSON_AddItemToObject(cell, sides->a_key,
+                              value_element_record(sides->a->dtype, sides->a->data + at));
+        inspect_add_double(cell, "difference", worst[i].difference);
+        cJSON_AddItemToArray(list, cell);
+    }
+}
+
+void compare_record(struct command_call *call, const struct compare_sides *sides,
+                    const struct compare_rule *rule, const struct compare_tally *tally,
+                    const struct compare_differing *worst, size_t worst_count,
+                    const struct gd_stats *a, const struct gd_stats *b)
+{
+    cJSON *record = out_record(call->out, "comparison");
+
+    cJSON_AddStringToObject(record, "dtype", gd_dtype_name(sides->a->dtype));
+    inspect_add_shape(record, "shape", &sides->a->shape);
+    if (rule->close) {
+        inspect_add_double(record, "rtol", rule->rtol);
+        inspect_add_double(record, "atol", rule->atol);
+        cJSON_AddBoolToObject(record, "equal_nan", rule->equal_nan);
+    } else {
+        inspect_add_double(record, "tolerance", rule->tolerance);
+        inspect_add_double(record, "bound", tally->bound);
+    }
+    inspect_add_count(record, "count", tally->count);
+    inspect_add_count(record, "differ", tally->changed);
+    add_side(call, record, sides->a_key, sides->a_label, sides->a_step, a);
+    add_side(call, record, sides->b_key, sides->b_label, sides->b_step, b);
+    add_tally(record, tally);
+    add_cells(record, sides, worst, worst_count);
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: first-divergence
+ * Find the first tensor that differs between two sessions.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/divergence.h"
+#include "repl/compare/compare_files.h"
+#include "repl/core/command.h"
+#include "repl/core/work.h"
+#include "repl/values/checked.h"
+#include "repl/values/inspect.h"
+
+#define NAMES_SHOWN 12
+
+struct looking {
+    struct command_call *call;
+    struct side a, b;
+    struct compare_options options;
+    bool bisect;
+    struct repl_work work;
+    struct inspect_checked checked; /* outputs, of all steps and ranks */
+    size_t nodes, unchecked;        /* that were looked at; not (bisect) */
+    size_t steps, steps_left_out;   /* of a rank each: looked at; that one side alone has */
+};
+
+struct found { /* what is left of one step and rank when its tables are gone */
+    bool any;
+    int rank;
+    int64_t step;
+    size_t step_index;
+    struct gd_divergence d; /* names are in the call's arena */
+    const char *a, *b, *op, *item_a, *item_b, *bad_input, *only_a, *good;
+    enum gd_phase phase;
+    size_t matched, units_a, units_b;
+    uint32_t order;
+};
+
+static bool tolerance(void *ctx, const char *a, const char *b, struct gd_tolerance *ret)
+{
+    struct looking *l = ctx;
+
+    return compare_tolerance(&l->options, a, b, ret);
+}
+
+static int fetch(void *ctx, bool of_b, const struct gd_unit *unit, struct gd_item *item,
+                 struct gd_err *err)
+{
+    struct looking *l = ctx;
+
+    return side_fetch(l->call, of_b ? &l->b : &l->a, unit, item, err);
+}
+
+static bool go_on(void *ctx, uint64_t elements)
+{
+    struct looking *l = ctx;
+
+    (void)elements;
+    return repl_work_at(&l->work, 0);
+}
+
+static bool go_on_matching(void *ctx, uint64_t units)
+{
+    return go_on(ctx, units);
+}
+
+static const char *keep(struct looking *l, const char *text)
+{
+    return inspect_printf(l->call, "%s", text);
+}
+
+static void count(struct looking *l, const struct gd_divergence *d)
+{
+    l->steps++;
+    l->nodes += d->checked;
+    l->unchecked += d->unchecked;
+    l->checked.done += d->tensors;
+    if (d->not_compared > 0) {
+        inspect_not_checked(l->call, &l->checked, d->why);
+        l->checked.not_done += d->not_compared - 1;
+    }
+}
+
+/* Names outlive the tables. */
+static void keep_names(struct looking *l, const struct gd_table *a, const struct gd_table *b,
+                       struct found *f)
+{
+    struct gd_divergence *d = &f->d;
+
+    for (size_t i = 0; i < d->between_count; i++) {
+        d->between[i] = keep(l, d->between[i]);
+    }
+    if (d->at.b == UINT32_MAX) {
+        return;
+    }
+    f->any = true;
+    f->a = keep(l, a->unit[d->at.a].name);
+    f->b = keep(l, b->unit[d->at.b].name);
+    f->op = keep(l, b->unit[d->at.b].op);
+    f->phase = b->unit[d->at.b].phase;
+    f->item_a = keep(l, a->item[d->item_a].name);
+    f->item_b = keep(l, b->item[d->item_b].name);
+    f->bad_input = d->bad_input == UINT32_MAX ? NULL : keep(l, b->item[d->bad_input].name);
+    f->only_a = d->only_a == UINT32_MAX ? NULL : keep(l, a->unit[d->only_a].name);
+    f->good = d->good.b == UINT32_MAX ? NULL : keep(l, b->unit[d->good.b].name);
+    f->order = d->at.b;
+}
+
+static void show_amplified(struct looking *l, const struct gd_table *b, const struct found *f)
+{
+    for (size_t i = 0; i < f->d.amplified_count && !out_is_json(l->call->out); i++) {
+        const struct gd_amplified *one = &f->d.amplified[i];
+
+        out_printf(l->call->out,
+                   "note: %s amplifies: relative error %.2g of its inputs, %.2g of its "
+                   "outputs\n",
+                   out_safe(l->call, b->unit[one->unit].name), one->in, one->out);
+    }
+}
+
+static int look_in_tables(struct looking *l, struct gd_table *a, struct gd_table *b,
+                          struct found *f, struct gd_err *err)
+{
+    struct gd_match_options match = {
+        .map = l->options.map, .last = l->options.last, .go_on = go_on_matching, .go_on_ctx = l};
+    struct gd_divergence_options options = {.profile = l->options.profile,
+                                            .tolerance = tolerance,
+                                            .fetch = fetch,
+                                            .go_on = go_on,
+                                            .ctx = l,
+                                            .bisect = l->bisect,
+                                            .threads = gd_run_threads()};
+    struct gd_matching matching;
+    int rc;
+
+    repl_work_begin_count(&l->work, l->call, "looking for the first divergence", "nodes", 0);
+    rc = gd_match_tables(a, b, &match, &matching, err);
+    if (rc == GD_OK) {
+        for (size_t i = 0; i < matching.count; i++) {
+            f->matched += matching.match[i].a != UINT32_MAX && matching.match[i].b != UINT32_MAX;
+        }
+        f->units_a = a->unit_count;
+        f->units_b = b->unit_count;
+        rc = gd_divergence_find(a, b, &matching, &options, &f->d, err);
+        gd_matching_free(&matching);
+    }
+    rc = repl_work_end(&l->work, rc, err);
+    if (rc == GD_OK && f->matched == 0) {
+        gd_divergence_free(&f->d);
+        rc =
+            gd_fail(err, GD_ENODATA,
+                    "nothing of %.120s has a partner in %.120s: --map FILE says which nodes belong "
+                    "together",
+                    l->a.label, l->b.label);
+    }
+    if (rc == GD_OK) {
+        count(l, &f->d);
+        keep_names(l, a, b, f);
+        show_amplified(l, b, f);
+    }
+    return rc;
+}
+
+static int look_in_step(struct looking *l, const struct compare_step *step, struct found *f,
+                        struct gd_err *err)
+{
+    struct gd_table a, b;
+    int rc = side_load(l->call, &l->a, step->rank_a, step->a, &a, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = side_load(l->call, &l->b, step->rank_b, step->b, &b, err);
+    if (rc == GD_OK) {
+        f->rank = b.rank >= 0 ? b.rank : a.rank;
+        f->step = step->b >= 0 ? step->b : step->a >= 0 ? step->a : b.step;
+        rc = look_in_tables(l, &a, &b, f, err);
+        gd_table_deinit(&b);
+    }
+    gd_table_deinit(&a);
+    return rc;
+}
+
+/* An earlier step, then fewer collectives before it, then no collective itself, then earlier in the
+ * order of its rank. */
+static bool is_earlier(const struct found *x, const struct found *y)
+{
+    if (!y->any || !x->any) {
+        return x->any;
+    }
+    if (x->step != y->step) {
+        return x->step < y->step;
+    }
+    if (x->d.layer != y->d.layer) {
+        return x->d.layer < y->d.layer;
+    }
+    if (x->d.collective != y->d.collective) {
+        return y->d.collective; /* what a rank does before an exchange, the exchange hands on */
+    }
+    return x->order < y->order;
+}
+
+static const char *advice(const struct found *f)
+{
+    switch (f->d.origin) {
+    case GD_ORIGIN_HERE:
+        if (f->only_a) {
+            return "the networks are not the same before it: that node, or the operator itself";
+        }
+        return f->d.collective ? "its inputs agree: the exchange between the ranks differs (which "
+                                 "ranks, what it sums, its type)"
+                               : "its inputs agree: the operator itself differs (its kernel, its "
+                                 "attributes, its type, random numbers)";
+    case GD_ORIGIN_INHERITED:
+        return "an input is off already: a weight, the data, or a node that is not in both dumps";
+    default: return "its inputs were not dumped: dump them, and what lies before it";
+    }
+}
+
+static const char *helper(const struct found *f)
+{
+    if (f->d.difference.verdict == GD_V_NONFINITE) {
+        return "it is not finite on one side: `first-nonfinite` finds the operator that threw it";
+    }
+    if (f->phase != GD_PHASE_FORWARD && f->d.forward == 0) {
+        return "nothing of the forward pass was compared: dump it, too";
+    }
+    if (f->phase != GD_PHASE_FORWARD) {
+        return "the forward pass agrees: compare gradients, then the optimizer's state";
+    }
+    if (f->step_index == 0) {
+        return "the forward pass of the first step: same input, same weights, no shuffle, no "
+               "dropout?";
+    }
+    return "earlier steps agree: compare the weights after the step before, gradients, the "
+           "optimizer's state, in that order";
+}
+
+static void show_names(struct command_call *call, const struct gd_divergence *d)
+{
+    size_t *order = calloc(d->between_count + 1, sizeof(*order));
+
+    if (!order || d->between_count == 0) {
+        free(order);
+        return;
+    }
+    out_printf(call->out, "  between them, not to be compared: %zu%s\n",
+               d->between_count + d->between_more, d->between_count == 1 ? " node" : " nodes");
+    gd_middle_first(d->between_count, order);
+    out_printf(call->out, "  dump next, the middle first:\n");
+    for (size_t i = 0; i < d->between_count && i < NAMES_SHOWN; i++) {
+        out_printf(call->out, "    %s\n", out_safe(call, d->between[order[i]]));
+    }
+    free(order);
+}
+
+static const char *where(struct command_call *call, const struct found *f)
+{
+    const char *text =
+        f->step >= 0 ? inspect_printf(call, " in step %lld", (long long)f->step) : "";
+
+    return f->rank > 0 ? inspect_printf(call, "%s of rank %d", text, f->rank) : text;
+}
+
+static void show_difference(struct command_call *call, const struct found *f)
+{
+    const struct gd_difference *d = &f->d.difference;
+
+    out_printf(call->out, "  %s: %s", out_safe(call, f->item_b), gd_verdict_name(d->verdict));
+    compare_difference_show(call, d);
+}
+
+static void show_found(struct command_call *call, const struct found *f)
+{
+    const char *label = gd_origin_name(f->d.origin);
+    bool same = strcmp(f->a, f->b) == 0;
+
+    out_printf(call->out, "First divergence%s: %s%s%s%s, %s\n", where(call, f),
+               out_safe(call, f->b), f->op[0] ? " (" : "", out_safe(call, f->op),
+               f->op[0] ? ")" : "", label);
+    if (!same) {
+        out_printf(call->out, "  it stands for %s, matched by %s (%g)\n", out_safe(call, f->a),
+                   gd_how_name(f->d.at.how), gd_how_confidence(f->d.at.how));
+    }
+    show_difference(call, f);
+    if (f->d.inputs > 0) {
+        out_printf(call->out, "  inputs: %zu of %zu agree%s%s\n", f->d.inputs_agree, f->d.inputs,
+                   f->bad_input ? ", not " : "", f->bad_input ? out_safe(call, f->bad_input) : "");
+    }
+    if (f->only_a) {
+        out_printf(call->out, "  A gives it what %s makes, which has no partner in B\n",
+                   out_safe(call, f->only_a));
+    }
+    out_printf(call->out, "  last that agrees: %s\n", f->good ? out_safe(call, f->good) : "none");
+    show_names(call, &f->d);
+    if (f->d.unchecked > 0) {
+        out_printf(call->out, "  %zu nodes before it unchecked (--bisect)\n", f->d.unchecked);
+    }
+    out_printf(call->out, "  %s\n  %s\n", advice(f), helper(f));
+}
+
+static void record_found(struct command_call *call, cJSON *object, const struct found *f)
+{
+    const struct gd_difference *d = &f->d.difference;
+    size_t *order = calloc(f->d.between_count + 1, sizeof(*order));
+    cJSON *next;
+
+    cJSON_AddStringToObject(object, "label", gd_origin_name(f->d.origin));
+    inspect_add_text(call, object, "node", f->b);
+    inspect_add_text(call, object, "node_a", f->a);
+    inspect_add_text(call, object, "tensor", f->item_b);
+    inspect_add_text(call, object, "op", f->op);
+    cJSON_AddStringToObject(object, "how", gd_how_name(f->d.at.how));
+    cJSON_AddStringToObject(object, "verdict", gd_verdict_name(d->verdict));
+    if (f->step >= 0) {
+        inspect_add_count(object, "step", (uint64_t)f->step);
+    }
+    if (f->rank >= 0) {
+        inspect_add_count(object, "rank", (uint64_t)f->rank);
+    }
+    compare_difference_add(object, d);
+    inspect_add_count(object, "inputs", f->d.inputs);
+    inspect_add_count(object, "inputs_agree", f->d.inputs_agree);
+    if (f->only_a) {
+        inspect_add_text(call, object, "only_a", f->only_a);
+    }
+    if (f->bad_input) {
+        inspect_add_text(call, object, "bad_input", f->bad_input);
+    }
+    if (f->good) {
+        inspect_add_text(call, object, "last_good", f->good);
+    }
+    inspect_add_count(object, "between", f->d.between_count + f->d.between_more);
+    inspect_add_count(object, "unchecked", f->d.unchecked);
+    next = cJSON_AddArrayToObject(object, "dump_next");
+    if (order) {
+        gd_middle_first(f->d.between_count, order);
+    }
+    for (size_t i = 0; order && i < f->d.between_count; i++) {
+        cJSON_AddItemToArray(next, cJSON_CreateString(inspect_name(call, f->d.between[order[i]])));
+    }
+    free(order);
+}
+
+static void show_none(struct looking *l, const struct found *last)
+{
+    struct command_call *call = l->call;
+
+    out_printf(call->out, "No divergence: %zu of %zu and %zu nodes have a partner; %s",
+               last->matched, last->units_a, last->units_b,
+               inspect_checked_text(call, &l->checked, "tensor", "compared"));
+    if (l->unchecked > 0) {
+        out_printf(call->out, "; %s unchecked (--bisect)",
+                   inspect_plural(call, l->unchecked, "node"));
+    }
+    if (l->steps > 1 || l->steps_left_out > 0) {
+        out_printf(call->out, "; %s", inspect_plural(call, l->steps, "step"));
+    }
+    if (l->steps_left_out > 0) {
+        out_printf(call->out, ", %zu more only on one side", l->steps_left_out);
+    }
+    out_printf(call->out, ".\n");
+}
+
+static int show(struct looking *l, const struct found *f, const struct found *last,
+                struct gd_err *err)
+{
+    struct command_call *call = l->call;
+    int rc = f->any ? GD_OK : inspect_need_checked(&l->checked, "tensor", "compared", err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (out_is_json(call->out)) {
+        cJSON *object = out_record(call->out, "first-divergence");
+
+        cJSON_AddBoolToObject(object, "found", f->any);
+        inspect_add_count(object, "matched", last->matched);
+        inspect_add_count(object, "units_a", last->units_a);
+        inspect_add_count(object, "units_b", last->units_b);
+        inspect_add_count(object, "checked", f->any ? f->d.checked : l->nodes);
+        inspect_add_count(object, "steps", l->steps);
+        inspect_add_count(object, "steps_left_out", l->steps_left_out);
+        inspect_add_count(object, "tensors", l->checked.done);
+        inspect_add_count(object, "not_compared", l->checked.not_done);
+        if (l->checked.why) {
+            inspect_add_text(call, object, "why_not_compared", l->checked.why);
+        }
+        if (f->any) {
+            record_found(call, object, f);
+        } else {
+            inspect_add_count(object, "unchecked", l->unchecked);
+        }
+    } else if (f->any) {
+        show_found(call, f);
+        out_printf(call->out, "  %s until then\n",
+                   inspect_checked_text(call, &l->checked, "tensor", "compared"));
+    } else {
+        show_none(l, last);
+    }
+    if (f->any) {
+        compare_set_status(call->repl);
+    }
+    return GD_OK;
+}
+
+/* Ranks first each for itself, then the earliest of them; a step that differs ends it. */
+static int look_everywhere(struct looking *l, struct gd_err *err)
+{
+    struct compare_step *steps;
+    struct found first = {.any = false}, last = {.any = false};
+    size_t count, at_step = 0;
+    int rc = compare_steps(l->call, &l->a, &l->b, &l->options, &steps, &count, err);
+
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
+        struct found f = {.any = false, .rank = -1, .step = -1};
+
+        at_step = i > 0 && steps[i].rank_b == steps[i - 1].rank_b ? at_step + 1 : 0;
+        f.step_index = at_step;
+        if (first.any && steps[i].b > first.step) {
+            continue;
+        }
+        rc = look_in_step(l, &steps[i], &f, err);
+        if (rc != GD_OK) {
+            gd_divergence_free(&f.d);
+            break;
+        }
+        if (is_earlier(&f, &first)) {
+            gd_divergence_free(&first.d);
+            first = f;
+            last = f;
+            continue;
+        }
+        gd_divergence_free(&f.d);
+        last = f;
+    }
+    if (rc == GD_OK) {
+        l->steps_left_out = compare_steps_left_out(&l->a, &l->b, &l->options, steps, count);
+        rc = show(l, &first, &last, err);
+    }
+    gd_divergence_free(&first.d);
+    free(steps);
+    return rc;
+}
+
+static int run_divergence(struct command_call *call, struct gd_err *err)
+{
+    struct looking l = {.call = call, .bisect = inspect_take_flag(call, "--bisect")};
+    int rc = compare_options_take(call, &l.options, err);
+
+    if (rc == GD_OK && call->argc != 2) {
+        rc = gd_fail(err, GD_EUSAGE, "first-divergence: of which two?");
+    }
+    if (rc == GD_OK) {
+        rc = side_open_whole(call, call->argv[0], &l.a, err);
+    }
+    if (rc == GD_OK) {
+        rc = side_open_whole(call, call->argv[1], &l.b, err);
+        if (rc == GD_OK) {
+            rc = look_everywhere(&l, err);
+            side_close(&l.b);
+        }
+        side_close(&l.a);
+    }
+    compare_options_free(&l.options);
+    return rc;
+}
+
+const struct command cmd_first_divergence = {
+    .name = "first-divergence",
+    .group = "data",
+    .usage = "first-divergence A B [--bisect] [--map FILE] [--step N] [--rank N] [rtol=X] "
+             "[atol=X]",
+    .summary = "Where two runs part first, and what to dump next",
+    .help = "A and B are dumps, directories of tensor files or sessions (@1), as `compare` takes\n"
+            "them; B is the reference. Nodes are matched, and looked at in B's order of "
+            "execution:\n"
+            "forward, then backward, then the optimizer; step after step; each rank. The first\n"
+            "whose output differs beyond its tolerance is shown as\n"
+            "  ORIGIN      all its inputs agree: it is the operator itself\n"
+            "  INHERITED   an input is off, and what made it could not be compared\n"
+            "  UNKNOWN-IN  its inputs are not known\n"
+            "with the last node before it that agrees, and the nodes between them that were not\n"
+            "dumped, in the order in which it pays to dump them. With --bisect few tensors are\n"
+            "read, by halving; what lies before is not checked then.\n"
+            "The options are those of `compare`. gradb --batch ends with status 6 when there is a\n"
+            "divergence.\n"
+            "\n"
+            "  first-divergence torch_dump/ mindspore_dump/\n"
+            "  first-divergence @1 @2 --profile strict\n",
+    .args = {ARG_FILE, ARG_FILE},
+    .flags = 0,
+    .run = run_divergence,
+};

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: first-nonfinite
+ * Find the first value that is not finite.
+ */
+#include <stdlib.h>
+
+#include "compare/nonfinite.h"
+#include "dump/dump_target.h"
+#include "engine/ranks.h"
+#include "repl/compare/compare_files.h"
+#include "repl/core/command.h"
+#include "repl/core/work.h"
+#include "repl/values/checked.h"
+#include "repl/values/inspect.h"
+
+struct place { /* one step of one rank */
+    struct side *side;
+    size_t at; /* of the side's catalogs */
+    int64_t step;
+    int rank;
+};
+
+struct looking {
+    struct command_call *call;
+    struct side *sides; /* a dump, or the ranks of the session's job */
+    size_t side_count;
+    struct place *place; /* by step, then rank */
+    size_t place_count;
+    struct side *side; /* at hand */
+    struct repl_work work;
+    struct inspect_checked checked;
+    uint64_t passed_over;
+    size_t steps, ranks;  /* that were looked at */
+    const char *left_out; /* ranks that were not, and why; NULL none */
+    bool found;
+    int64_t found_step;
+    cJSON *record;
+};
+
+static int fetch(void *ctx, const struct gd_unit *unit, struct gd_item *item, struct gd_err *err)
+{
+    struct looking *l = ctx;
+
+    return side_fetch_of_step(l->call, l->side, unit, item, err);
+}
+
+static bool go_on(void *ctx, uint64_t done)
+{
+    struct looking *l = ctx;
+
+    return repl_work_at(&l->work, done);
+}
+
+static const char *const kinds[] = {"-", "THROW POINT", "SOURCE", "UNKNOWN-IN"};
+
+static const char *count_text(struct command_call *call, const struct gd_stats *stats)
+{
+    const struct {
+        uint64_t count;
+        unsigned bit;
+        const char *name;
+    } of[] = {{stats->nan, GD_UNKNOWN_NAN, "NaN"},
+              {stats->pos_inf, GD_UNKNOWN_INF, "+Inf"},
+              {stats->neg_inf, GD_UNKNOWN_INF, "-Inf"}};
+    const char *text = "";
+
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+        if (of[i].count > 0) {
+            text = inspect_printf(call, "%s%s%s%s %s", text, text[0] ? ", " : "",
+                                  stats->unknown & of[i].bit ? "at least " : "",
+                                  inspect_number(call, of[i].count), of[i].name);
+        }
+    }
+    return stats->unknown & GD_UNKNOWN_COUNT
+               ? text
+               : inspect_printf(call, "%s of %s", text, inspect_number(call, stats->count));
+}
+
+static void show_inputs(struct command_call *call, const struct gd_table *table,
+                        const struct gd_nonfinite *n)
+{
+    if (n->bad_input != UINT32_MAX) {
+        out_printf(call->out,
+                   "  its input %s is not finite either, and nothing before it in the dump made "
+                   "that: it came with the data, a parameter, or a node that was not dumped\n",
+                   out_safe(call, table->item[n->bad_input].name));
+    } else if (n->late_input != UINT32_MAX) {
+        out_printf(call->out,
+                   "  it reads %s, which is not finite after the step; what it was before is not "
+                   "in the dump\n",
+                   out_safe(call, table->item[n->late_input].name));
+    } else if (n->left) {
+        out_printf(call->out, "  its value is that after the step: no operator of the step that "
+                              "was dumped has NaN or infinity\n");
+    } else if (n->has_range) {
+        out_printf(call->out, "  its inputs are finite, from %s to %s\n",
+                   inspect_double(call, n->least), inspect_double(call, n->most));
+    }
+}
+
+static void show_text(struct looking *l, const struct gd_table *table, const struct gd_nonfinite *n)
+{
+    struct command_call *call = l->call;
+    const struct gd_unit *unit = &table->unit[n->unit];
+
+    out_printf(call->out, "First that is not finite");
+    if (table->step >= 0) {
+        out_printf(call->out, ", step %lld", (long long)table->step);
+    }
+    if (table->rank > 0) {
+        out_printf(call->out, ", rank %d", table->rank);
+    }
+    out_printf(call->out, ": %s%s%s%s, %s\n", out_safe(call, unit->name), unit->op[0] ? " (" : "",
+               out_safe(call, unit->op), unit->op[0] ? ")" : "", kinds[n->kind]);
+    out_printf(call->out, "  %s: %s\n", out_safe(call, table->item[n->item].name),
+               count_text(call, &n->stats));
+    show_inputs(call, table, n);
+    if (n->hint[0]) {
+        out_printf(call->out, "  likely: %s\n", n->hint);
+    }
+}
+
+static void show_notes(struct looking *l, const struct gd_table *table,
+                       const struct gd_nonfinite *n)
+{
+    for (size_t i = 0; i < n->mask_count; i++) {
+        out_printf(l->call->out, "note: %s holds -Inf, as a mask does on purpose\n",
+                   out_safe(l->call, table->unit[n->masks[i]].name));
+    }
+    for (size_t i = 0; i < n->close_count; i++) {
+        out_printf(l->call->out, "note: %s is within a tenth of what its type can hold\n",
+                   out_safe(l->call, table->unit[n->close_calls[i]].name));
+    }
+}
+
+static void show_record(struct looking *l, const struct gd_table *table,
+                        const struct gd_nonfinite *n)
+{
+    struct command_call *call = l->call;
+    cJSON *object = l->record;
+
+    cJSON_AddStringToObject(object, "kind",
+                            n->kind == GD_THROW_POINT    ? "throw-point"
+                            : n->kind == GD_THROW_SOURCE ? "source"
+                                                         : "unknown-in");
+    inspect_add_text(call, object, "node", table->unit[n->unit].name);
+    inspect_add_text(call, object, "op", table->unit[n->unit].op);
+    inspect_add_text(call, object, "tensor", table->item[n->item].name);
+    if (table->step >= 0) {
+        inspect_add_count(object, "step", (uint64_t)table->step);
+    }
+    if (table->rank >= 0) {
+        inspect_add_count(object, "rank", (uint64_t)table->rank);
+    }
+    inspect_add_count(object, "nan", n->stats.nan);
+    inspect_add_count(object, "pos_inf", n->stats.pos_inf);
+    inspect_add_count(object, "neg_inf", n->stats.neg_inf);
+    if (n->stats.unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)) {
+        cJSON_AddBoolToObject(object, "at_least", true);
+    }
+    if (n->bad_input != UINT32_MAX) {
+        inspect_add_text(call, object, "bad_input", table->item[n->bad_input].name);
+    }
+    if (n->late_input != UINT32_MAX) {
+        inspect_add_text(call, object, "late_input", table->item[n->late_input].name);
+    }
+    if (n->left) {
+        cJSON_AddBoolToObject(object, "after_step", true);
+    }
+    if (n->has_range) {
+        inspect_add_double(object, "inputs_min", n->least);
+        inspect_add_double(object, "inputs_max", n->most);
+    }
+    if (n->hint[0]) {
+        cJSON_AddStringToObject(object, "hint", n->hint);
+    }
+}
+
+/* The same step of another rank has one, too. */
+static void show_also(struct looking *l, const struct gd_table *table, const struct gd_nonfinite *n)
+{
+    struct command_call *call = l->call;
+    const char *name = table->unit[n->unit].name;
+
+    out_printf(call->out, "Also in rank %d: %s, %s\n", table->rank, out_safe(call, name),
+               kinds[n->kind]);
+    if (out_is_json(call->out)) {
+        cJSON *list = cJSON_GetObjectItem(l->record, "also");
+        cJSON *item = cJSON_CreateObject();
+
+        list = list ? list : cJSON_AddArrayToObject(l->record, "also");
+        cJSON_AddNumberToObject(item, "rank", table->rank);
+        inspect_add_text(call, item, "node", name);
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+static void count(struct looking *l, const struct gd_nonfinite *n)
+{
+    l->checked.done += n->checked;
+    l->passed_over += n->passed_over;
+    if (n->not_checked > 0) {
+        inspect_not_checked(l->call, &l->checked, n->why);
+        l->checked.not_done += n->not_checked - 1;
+    }
+}
+
+static int look_at(struct looking *l, const struct place *place, struct gd_err *err)
+{
+    struct gd_nonfinite n;
+    struct gd_table table;
+    int rc = side_load(l->call, place->side, place->at, place->step, &table, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    l->side = place->side;
+    table.rank = place->rank;
+    repl_work_begin_count(&l->work, l->call, "looking for NaN and infinities", "nodes",
+                          table.unit_count);
+    rc = gd_nonfinite_find(&table, fetch, go_on, l, &n, err);
+    rc = repl_work_end(&l->work, rc, err);
+    if (rc == GD_OK) {
+        count(l, &n);
+        show_notes(l, &table, &n);
+    }
+    if (rc == GD_OK && n.kind != GD_THROW_NONE && l->found) {
+        show_also(l, &table, &n);
+    } else if (rc == GD_OK && n.kind != GD_THROW_NONE) {
+        l->found = true;
+        l->found_step = place->step;
+        if (out_is_json(l->call->out)) {
+            show_record(l, &table, &n);
+        } else {
+            show_text(l, &table, &n);
+        }
+    }
+    gd_table_deinit(&table);
+    return rc;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->step != y->step) {
+        return x->step < y->step ? -1 : 1;
+    }
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int add_place(struct looking *l, struct place place, struct gd_err *err)
+{
+    struct place *more = reallocarray(l->place, l->place_count + 1, sizeof(*more));
+
+    if (!more) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a list of steps");
+    }
+    l->place = more;
+    more[l->place_count++] = place;
+    return GD_OK;
+}
+
+static int add_places(struct looking *l, struct side *side, const struct compare_options *options,
+                      struct gd_err *err)
+{
+    size_t ranks = side->catalog_count ? side->catalog_count : 1;
+    int rc = GD_OK;
+
+    for (size_t at = 0; rc == GD_OK && at < ranks; at++) {
+        size_t count;
+        const struct gd_catalog_step *steps = side_steps(side, at, &count);
+        struct place place = {side, at, -1, side->session ? side->session->peer.rank : -1};
+
+        place.rank = side->catalog_count ? gd_catalog_rank(side->catalog[at]) : place.rank;
+        if (options->rank >= 0 && place.rank >= 0 && place.rank != options->rank) {
+            continue;
+        }
+        if (count == 0 && options->step == INT64_MIN) {
+            rc = add_place(l, place, err);
+        }
+        for (size_t i = 0; rc == GD_OK && i < count; i++) {
+            place.step = steps[i].step;
+            if (options->step == INT64_MIN || options->step == place.step) {
+                rc = add_place(l, place, err);
+            }
+        }
+    }
+    return rc;
+}
+
+static void leave_out(struct looking *l, const char *which, const char *why)
+{
+    l->left_out = inspect_printf(l->call, "%s%s%s (%s)", l->left_out ? l->left_out : "",
+                                 l->left_out ? ", " : "", which, why);
+}
+
+/* All ranks of the job are one run. What cannot be looked at now is told. */
+static int open_job(struct looking *l, const struct gd_ranks *ranks, struct gd_err *err)
+{
+    int size = gd_ranks_world_size(ranks), rc = GD_OK;
+
+    l->sides = calloc((size_t)size + 1, sizeof(*l->sides));
+    if (!l->sides) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the ranks of a job");
+    }
+    for (int rank = 0; rc == GD_OK && rank < size; rank++) {
+        const struct gd_session *session = gd_ranks_member(ranks, rank);
+        const char *which = inspect_printf(l->call, "rank %d", rank);
+
+        if (!session) {
+            leave_out(l, which, "has not connected");
+        } else if (!gd_catalog_of(session) && session->state != GD_STOPPED &&
+                   session != l->call->session) {
+            leave_out(l, which, gd_state_name(session->state));
+        } else {
+            rc = side_open(l->call, inspect_printf(l->call, "@%d", session->number),
+                           &l->sides[l->side_count], err);
+            l->side_count += rc == GD_OK;
+        }
+    }
+    return rc;
+}
+
+static int open_one(struct looking *l, const char *word, struct gd_err *err)
+{
+    l->sides = calloc(1, sizeof(*l->sides));
+    if (!l->sides) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a dump");
+    }
+    int rc = side_open_whole(l->call, word, &l->sides[0], err);
+    const struct side *side = &l->sides[0];
+    const struct gd_ranks *ranks = rc == GD_OK && side->session ? gd_ranks_of(side->session) : NULL;
+
+    l->side_count = rc == GD_OK;
+    if (ranks && gd_ranks_world_size(ranks) > 1) {
+        leave_out(l, "the other ranks", "a session alone was named");
+    }
+    if (rc == GD_OK && side->ranks_left_out > 0) {
+        leave_out(l, inspect_plural(l->call, side->ranks_left_out, "rank"), "too many");
+    }
+    return rc;
+}
+
+static void sum_up(struct looking *l)
+{
+    struct command_call *call = l->call;
+    const char *looked = inspect_checked_text(call, &l->checked, "tensor", "checked");
+
+    out_printf(call->out, l->found ? "%s until then" : "No NaN or infinity: %s", looked);
+    if (l->place[0].step >= 0) {
+        out_printf(call->out, "; %s", inspect_plural(call, l->steps, "step"));
+    }
+    if (l->ranks > 1) {
+        out_printf(call->out, "%s %s", l->place[0].step >= 0 ? "," : ";",
+                   inspect_plural(call, l->ranks, "rank"));
+    }
+    if (l->passed_over > 0) {
+        out_printf(call->out, "; %s passed over (masks, memory never written)",
+                   inspect_number(call, l->passed_over));
+    }
+    out_printf(call->out, ".\n");
+    if (l->left_out) {
+        out_printf(call->out, "Not looked at: %s.\n", out_safe(call, l->left_out));
+    }
+    cJSON_AddBoolToObject(l->record, "found", l->found);
+    inspect_add_checked(call, l->record, &l->checked);
+    inspect_add_count(l->record, "passed_over", l->passed_over);
+    inspect_add_count(l->record, "steps", l->steps);
+    inspect_add_count(l->record, "ranks", l->ranks);
+    if (l->left_out) {
+        inspect_add_text(call, l->record, "left_out", l->left_out);
+    }
+}
+
+static void count_ranks(struct looking *l)
+{
+    for (size_t i = 0; i < l->place_count; i++) {
+        size_t j = 0;
+
+        while (j < i && l->place[j].rank != l->place[i].rank) {
+            j++;
+        }
+        l->ranks += j == i;
+    }
+}
+
+static int look_everywhere(struct looking *l, const struct compare_options *options,
+                           struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t i = 0; rc == GD_OK && i < l->side_count; i++) {
+        rc = add_places(l, &l->sides[i], options, err);
+    }
+    if (rc == GD_OK && l->place_count == 0) {
+        rc = gd_fail(err, GD_ENODATA,
+                     "nothing of that step and rank is there: \"info steps\" and "
+                     "\"info ranks\" list them");
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    qsort(l->place, l->place_count, sizeof(*l->place), by_step);
+    count_ranks(l);
+    l->record = out_record(l->call->out, "first-nonfinite");
+    for (size_t i = 0; rc == GD_OK && i < l->place_count; i++) {
+        if (l->found && l->place[i].step != l->found_step) {
+            break;
+        }
+        l->steps += i == 0 || l->place[i].step != l->place[i - 1].step;
+        rc = look_at(l, &l->place[i], err);
+    }
+    if (rc == GD_OK && !l->found) {
+        rc = l->checked.done + l->checked.not_done > 0
+                 ? inspect_need_checked(&l->checked, "tensor", "checked", err)
+                 : gd_fail(err, GD_ENODATA,
+                           "no tensor was checked: none holds floating-point numbers");
+    }
+    if (rc == GD_OK) {
+        sum_up(l);
+    }
+    if (rc == GD_OK && l->found) {
+        compare_set_status(l->call->repl);
+    }
+    return rc;
+}
+
+static int run_nonfinite(struct command_call *call, struct gd_err *err)
+{
+    struct looking l = {.call = call};
+    struct compare_options options;
+    const struct gd_ranks *ranks = NULL;
+    int rc = compare_options_take(call, &options, err);
+
+    if (rc == GD_OK && call->argc == 0) {
+        rc = inspect_session(call, err);
+        ranks = rc == GD_OK ? gd_ranks_of(call->session) : NULL;
+        if (rc == GD_OK) {
+            rc = ranks ? open_job(&l, ranks, err)
+                       : open_one(&l, inspect_printf(call, "@%d", call->session->number), err);
+        }
+    } else if (rc == GD_OK && call->argc == 1) {
+        rc = open_one(&l, call->argv[0], err);
+    } else if (rc == GD_OK) {
+        rc = gd_fail(err, GD_EUSAGE, "first-nonfinite: of one dump, or of the session");
+    }
+    if (rc == GD_OK) {
+        rc = look_everywhere(&l, &options, err);
+    }
+    while (l.side_count > 0) {
+        side_close(&l.sides[--l.side_count]);
+    }
+    free(l.sides);
+    free(l.place);
+    compare_options_free(&options);
+    return rc;
+}
+
+const struct command cmd_first_nonfinite = {
+    .name = "first-nonfinite",
+    .group = "data",
+    .usage = "first-nonfinite [PATH | @SESSION] [--step N] [--rank N]",
+    .summary = "The operator that threw the first NaN or infinity",
+    .help = "Look through a dump, a directory of tensor files, or what a stopped training holds,\n"
+            "in order of execution, step after step, for the first output that is not finite:\n"
+            "  THROW POINT  all its inputs that are known are finite\n"
+            "  SOURCE       an input is not finite, and nothing in the dump made it\n"
+            "  UNKNOWN-IN   its inputs are not known\n"
+            "with the range of the inputs and what it usually comes from. Times in the dump "
+            "decide\n"
+            "what ran first. A parameter that was dumped after the step holds the updated value:\n"
+            "it is named only when no operator of the step is bad. Memory that was never written\n"
+            "(empty, receive buffers) and masks of -Inf are passed over. The last line counts the\n"
+            "tensors that were checked, and those that could not be. Without a path all ranks of\n"
+            "the session's job are searched. gradb --batch ends with status 6 when something is\n"
+            "found, and with 1 when there was nothing to check.\n"
+            "\n"
+            "  first-nonfinite\n"
+            "  first-nonfinite dump/ --step 12\n",
+    .args = {ARG_FILE},
+    .flags = 0,
+    .run = run_nonfinite,
+};

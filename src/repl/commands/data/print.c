@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: print
+ * Show values of tensors.
+ */
+#include <string.h>
+
+#include "repl/core/command.h"
+#include "repl/values/dump_notes.h"
+#include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
+#include "repl/values/value.h"
+
+struct print_job {
+    struct gd_format format;
+    enum value_which which;
+    bool summary; /* -s: no elements */
+    cJSON *list;  /* JSON: where the records of several tensors go; NULL when there is one */
+};
+
+static cJSON *next_record(struct command_call *call, const struct print_job *job)
+{
+    if (!job->list) {
+        return out_record(call->out, "tensor");
+    }
+    cJSON *record = cJSON_CreateObject();
+    cJSON_AddItemToArray(job->list, record);
+    return record;
+}
+
+/* A slice may be a view into a large tensor, which the history must not keep alive. */
+static int remember_value(struct command_call *call, const struct value *value)
+{
+    struct gd_tensor *copy = NULL;
+    if (value->arg.slice.count == 0) {
+        return repl_remember(call->repl, value->tensor, value->label);
+    }
+    const struct gd_tensor *view = value->tensor;
+    if (gd_tensor_create(view->dtype, &view->shape, 0, &copy, NULL) != GD_OK) {
+        return 0;
+    }
+    if (gd_tensor_count(view) > 0) {
+        gd_strided_copy(gd_tensor_bytes_mut(copy), view->data, &view->shape, view->stride,
+                        gd_dtype_size(view->dtype));
+    }
+    int number = repl_remember(call->repl, copy, value->label);
+    gd_tensor_unref(copy);
+    return number;
+}
+
+static int show_value(struct command_call *call, const struct print_job *job, struct value *value,
+                      struct gd_err *err)
+{
+    const char *of_dump = value->is_history ? NULL : dump_note(call, &value->arg.ref, value->step);
+    int number = 0;
+    if (value->tensor && !value->is_history) {
+        number = remember_value(call, value);
+    }
+    value_know_change(call, value);
+    if (out_is_json(call->out)) {
+        cJSON *record = next_record(call, job);
+        if (of_dump) {
+            inspect_add_text(call, record, "stored", of_dump);
+        }
+        if (number > 0) {
+            cJSON_AddNumberToObject(record, "history", number);
+        }
+        value_record(call, value, job->summary ? NULL : &job->format, record);
+        return GD_OK;
+    }
+    if (number > 0) {
+        out_printf(call->out, "$%d = ", number);
+    }
+    out_printf(call->out, "%s\n", value_title(call, value));
+    value_print_summary(call, value);
+    if (job->summary) {
+        return GD_OK;
+    }
+    if (value->note) {
+        out_printf(call->out, "(%s)\n", value->note);
+    }
+    if (of_dump) {
+        out_printf(call->out, "(%s)\n", out_safe(call, of_dump));
+    }
+    return value_print_elements(call, value, &job->format, err);
+}
+
+/* Every slot of a node: a line each, with the reason where one has no value. */
+static int print_slots(struct command_call *call, const struct print_job *job, struct value *value,
+                       uint32_t count, struct gd_err *err)
+{
+    const char *name = gd_graph_name(call->session->graph, value->arg.ref.node);
+    for (uint32_t slot = 0; slot < count; slot++) {
+        struct value one = *value;
+        one.arg.ref.slot = slot;
+        one.label =
+            inspect_printf(call, "%s:%s", name, inspect_slot(call, value->arg.ref.node, slot));
+        struct gd_err why = {0};
+        int rc = value_fetch(call, &one, VALUE_STATS, &why);
+        if (rc == GD_EINTR) {
+            value_deinit(&one);
+            return gd_fail(err, rc, "interrupted");
+        }
+        if (out_is_json(call->out)) {
+            cJSON *record = next_record(call, job);
+            if (rc == GD_OK) {
+                value_record(call, &one, NULL, record);
+            } else {
+                inspect_add_text(call, record, "name", one.label);
+                inspect_add_text(call, record, "error", why.text);
+            }
+        } else if (rc == GD_OK) {
+            out_printf(call->out, "%s\n  ", value_title(call, &one));
+            value_print_summary(call, &one);
+        } else {
+            out_printf(call->out, "%s\n  no value: %s\n", out_safe(call, one.label), why.text);
+        }
+        value_deinit(&one);
+    }
+    return GD_OK;
+}
+
+static bool print_scalar(struct command_call *call, const struct print_job *job, const char *name)
+{
+    const struct gd_session *session = call->session;
+    for (int i = 0; session && i < session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &session->scalar[i];
+        if (strcmp(scalar->name, name) != 0) {
+            continue;
+        }
+        if (out_is_json(call->out)) {
+            cJSON *record = job->list ? next_record(call, job) : out_record(call->out, "scalar");
+            inspect_add_text(call, record, "name", scalar->name);
+            inspect_add_double(record, "value", scalar->value);
+            inspect_add_count(record, "step", (uint64_t)scalar->step);
+        } else {
+            out_printf(call->out, "%s = %s (step %lld)\n", out_safe(call, scalar->name),
+                       repl_scalar_text(call->arena, scalar->value, 9), (long long)scalar->step);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* What selects nodes without naming one. */
+static bool is_selector(const char *word)
+{
+    size_t len = strlen(word);
+    return strpbrk(word, "*?") || strncmp(word, "type:", 5) == 0 || strncmp(word, "at:", 3) == 0 ||
+           (len > 2 && word[0] == '/' && word[len - 1] == '/');
+}
+
+/* A line for each slot of all nodes that a glob or another selector takes. */
+static int print_selected(struct command_call *call, struct print_job *job, const char *word,
+                          struct gd_err *err)
+{
+    struct node_list list;
+    int rc = nodes_select(call, word, &list, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (list.count == 0) {
+        rc = gd_fail(err, GD_ENOTFOUND, "nothing matches %.200s", out_safe(call, word));
+    }
+    if (out_is_json(call->out) && !job->list) {
+        job->list = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+    }
+    size_t shown = job->format.all || list.count <= NODES_SHOWN ? list.count : NODES_SHOWN;
+    for (size_t i = 0; rc == GD_OK && i < shown; i++) {
+        struct gd_node_info info;
+        struct value value = {.which = job->which, .step = -1, .prev_step = -1};
+        value.arg.ref.node = list.node[i];
+        if (gd_graph_node(call->session->graph, list.node[i], &info)) {
+            rc = print_slots(call, job, &value, info.output_count, err);
+        }
+    }
+    if (rc == GD_OK && shown < list.count) {
+        out_printf(call->out, "... %s more (print -a %s)\n",
+                   inspect_number(call, list.count - shown), out_safe(call, word));
+    }
+    node_list_deinit(&list);
+    return rc;
+}
+
+static int print_word(struct command_call *call, struct print_job *job, const char *word,
+                      struct gd_err *err)
+{
+    struct value value;
+    int rc = value_parse(call, word, &value, err);
+    if (rc == GD_ENOTFOUND && word && print_scalar(call, job, word)) {
+        return GD_OK;
+    }
+    if (rc != GD_OK && rc != GD_EAMBIGUOUS && call->session && word && word[0] != '$' &&
+        is_selector(word)) {
+        return print_selected(call, job, word, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    value.which = job->which;
+    uint32_t slots = value_slots(call, &value);
+    if (slots > 1) {
+        if (out_is_json(call->out) && !job->list) {
+            job->list = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+        }
+        rc = print_slots(call, job, &value, slots, err);
+    } else {
+        enum value_need need = job->summary      ? VALUE_STATS
+                               : job->format.all ? VALUE_ELEMENTS
+                                                 : VALUE_SHOW;
+        rc = value_fetch(call, &value, need, err);
+        if (rc == GD_OK) {
+            rc = show_value(call, job, &value, err);
+        }
+    }
+    value_deinit(&value);
+    return rc;
+}
+
+static int run_print(struct command_call *call, struct gd_err *err)
+{
+    struct print_job job = {0};
+    int rc = value_format(call, call->format, &job.format, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    job.format.all = inspect_take_flag(call, "-a") || job.format.all;
+    job.summary = inspect_take_flag(call, "-s");
+    rc = inspect_no_options(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    job.which = value_take_which(call);
+    inspect_join_slices(call);
+    if (call->argc > 1 && out_is_json(call->out)) {
+        job.list = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+    }
+    if (call->argc == 0) {
+        return print_word(call, &job, NULL, err);
+    }
+    for (int i = 0; i < call->argc && rc == GD_OK; i++) {
+        rc = print_word(call, &job, call->argv[i], err);
+    }
+    return rc;
+}
+
+const struct command cmd_print = {
+    .name = "print",
+    .aliases = "p pt inspect",
+    .group = "data",
+    .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|SELECTOR|$N ...] [prev|diff]",
+    .summary = "Show a tensor: one line of statistics, then the values",
+    .help = "Without an argument the current node is shown. A slice is numpy's, and\n"
+            "only the slice travels. A node with several outputs shows one line for\n"
+            "each; NODE:1 picks one. A glob or another selector (*.weight, type:ReLU)\n"
+            "shows one line for each tensor, of at most 40 nodes unless -a is given.\n"
+            "Each value shown gets a number: $1, $2, ... can be printed (and sliced)\n"
+            "later, when the training has moved on. `$` is the last one, `$$` the one\n"
+            "before it; `$_` is the last tensor, fetched again.\n"
+            "\n"
+            "  -a /a  all values, never abbreviated with ...\n"
+            "  -s     the statistics alone, computed where the tensor lives\n"
+            "  /f /e  fixed or scientific notation\n"
+            "  /x /d  the bits in hexadecimal; integers\n"
+            "  prev   the value of the step before; asking makes the trainer keep it\n"
+            "  diff   the current value minus the previous one\n"
+            "\n"
+            "  print block0/attn/MatMul-op4\n"
+            "  print block0/attn/Softmax-op10[0, 0, :, 1:3]\n"
+            "  print/e head.weight[:2] diff\n"
+            "  print *.weight\n"
+            "  print $1[::2]\n",
+    .args = {ARG_TENSOR},
+    .flags = CMD_REPEATS,
+    .run = run_print,
+};

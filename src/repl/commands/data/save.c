@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: save
+ * Save tensors, watchpoints, breakpoints or an overflow to a file.
+ */
+#include <string.h>
+
+#include "repl/commands/data/save.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+
+/* The file of `save`, and what is left in front of it. A first word alone has none. */
+static const char *take_file(struct command_call *call)
+{
+    const char *last = call->argc > 1 ? call->argv[call->argc - 1] : "";
+    bool mode = strcmp(last, "prev") == 0 || strcmp(last, "diff") == 0;
+
+    if (call->argc < 2 || (call->argc == 2 && mode)) {
+        return NULL;
+    }
+    return inspect_home_path(call, call->argv[--call->argc]);
+}
+
+static int run_save(struct command_call *call, struct gd_err *err)
+{
+    bool force = inspect_take_flag(call, "-f");
+    inspect_join_slices(call);
+    const char *what = call->argc > 0 ? call->argv[0] : "";
+    if (call->argc == 3 && strcmp(what, "overflow") == 0) {
+        return save_overflow(call, call->argv[1], call->argv[2], err);
+    }
+    bool watchpoints = strcmp(what, "watchpoints") == 0;
+    const char *path = take_file(call);
+    if (call->argc == 1 && (watchpoints || strcmp(what, "breakpoints") == 0)) {
+        path = path ? path : inspect_printf(call, "%s.gdb", what);
+        return save_points(call, !watchpoints, path, force, err);
+    }
+    const char *last = call->argc > 1 ? call->argv[call->argc - 1] : "";
+    bool previous = strcmp(last, "prev") == 0, difference = strcmp(last, "diff") == 0;
+    call->argc -= previous || difference;
+    path = path ? path : save_name(call, previous || difference ? last : "");
+    return path ? save_tensors(call, path, previous, difference, force, err)
+                : gd_fail(err, GD_ENOMEM, "out of memory");
+}
+
+const struct command cmd_save = {
+    .name = "save",
+    .group = "data",
+    .usage = "save [-f] [NODE[:SLOT][SLICE]|$N [prev|diff]] [FILE.npy] | save [-f] SELECTOR "
+             "FILE.npz|FILE.safetensors | save [-f] watchpoints|breakpoints [FILE] | save "
+             "overflow N DIR",
+    .summary = "Save tensors to a .npy, .npz or safetensors file, or watchpoints as commands",
+    .help = "The end of the file's name says what it becomes: an .npz or a .safetensors file\n"
+            "holds as many tensors as you like, those of a selector (\"help selectors\"), under\n"
+            "the names of their nodes. Anything else is one tensor for numpy.load. numpy has\n"
+            "no bfloat16: its 16 bits are saved. Without FILE it is called after the tensor;\n"
+            "without a tensor it is the current node. A file that exists is replaced after a\n"
+            "question; in scripts and with --json only with -f or after \"set confirm off\".\n"
+            "\n"
+            "save watchpoints writes the commands that set them again, with ignore counts,\n"
+            "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
+            "save overflow writes the call of an overflow (\"info overflows\") to a new folder\n"
+            "where the training runs.\n"
+            "\n"
+            "  save watchpoints watch.gdb\n"
+            "  save head.weight w.npy\n"
+            "  save weights except *bias weights.safetensors\n"
+            "  save $3[0] first-row.npy\n",
+    .args = {ARG_TENSOR, ARG_FILE},
+    .run = run_save,
+};

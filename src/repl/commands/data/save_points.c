@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `save watchpoints`, `save breakpoints`: as commands that `source` reads. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/data/save.h"
+#include "repl/core/command.h"
+#include "repl/core/newfile.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+#define MAX_BYTES ((size_t)64 << 20)
+
+/* What hangs on a number; behind the command that gave it, so that `$bpnum` is it. */
+static void add_details(struct command_call *call, int number, uint64_t ignore, bool enabled,
+                        struct gd_buf *out)
+{
+    const struct repl_lines *body = repl_commands_of(call->repl, number);
+    uint64_t count = repl_stop_count(call->repl, number);
+    if (ignore) {
+        gd_buf_printf(out, "ignore $bpnum %llu\n", (unsigned long long)ignore);
+    }
+    if (count) {
+        gd_buf_printf(out, "enable count %llu $bpnum\n", (unsigned long long)count);
+    }
+    if (!enabled) {
+        gd_buf_puts(out, "disable $bpnum\n");
+    }
+    if (body) {
+        gd_buf_puts(out, "commands\n");
+        for (size_t i = 0; i < body->count; i++) {
+            gd_buf_printf(out, "  %s\n", body->line[i]);
+        }
+        gd_buf_puts(out, "end\n");
+    }
+}
+
+static void add_quoted(const char *text, struct gd_buf *out)
+{
+    gd_buf_putc(out, '"');
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\') {
+            gd_buf_putc(out, '\\');
+        }
+        gd_buf_putc(out, *p);
+    }
+    gd_buf_putc(out, '"');
+}
+
+static void add_breakpoint(struct command_call *call, const struct gd_breakpoint *at,
+                           struct gd_buf *out)
+{
+    gd_buf_puts(out, at->temporary ? "tbreak " : "break ");
+    if (strpbrk(at->where, " \t\"'\\>&()[]#")) {
+        add_quoted(at->where, out);
+    } else {
+        gd_buf_puts(out, at->where);
+    }
+    gd_buf_putc(out, '\n');
+    add_details(call, at->number, at->ignore, at->enabled, out);
+}
+
+static void add_watchpoint(struct command_call *call, const struct gd_watchpoint *watch,
+                           struct gd_buf *out)
+{
+    gd_watchpoint_command(watch, out);
+    gd_buf_putc(out, '\n');
+    add_details(call, watch->number, watch->ignore, watch->enabled, out);
+}
+
+/* In order of their numbers, both kinds mixed. */
+static size_t add_all(struct command_call *call, bool breakpoints, struct gd_buf *out)
+{
+    const struct gd_breakpoint *at = breakpoints ? call->debugger->breakpoints : NULL;
+    const struct gd_watchpoint *watch = call->debugger->watchpoints;
+    const char *where;
+    size_t count = 0;
+    gd_buf_puts(out, "# Made by gradb; \"source\" reads it.\n");
+    for (size_t i = 0; (where = gd_exclude_at(call->debugger, i)); i++) {
+        gd_buf_printf(out, "exclude %s\n", where);
+    }
+    while (at || watch) {
+        count++;
+        if (at && (!watch || at->number < watch->number)) {
+            add_breakpoint(call, at, out);
+            at = at->next;
+        } else {
+            add_watchpoint(call, watch, out);
+            watch = watch->next;
+        }
+    }
+    return count;
+}
+
+static int write_file(const char *path, const struct gd_buf *text, struct gd_err *err)
+{
+    struct newfile file;
+    int rc = newfile_open(&file, path, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    fwrite(text->data, 1, text->len, file.file); /* a failure is seen at the end */
+    return newfile_close(&file, true, err);
+}
+
+int save_points(struct command_call *call, bool breakpoints, const char *path, bool force,
+                struct gd_err *err)
+{
+    struct gd_buf text = GD_BUF_INIT(MAX_BYTES);
+    bool may = true;
+    int rc = repl_check_seal(call->repl, err);
+    rc = rc != GD_OK ? rc : repl_may_replace(call, path, force, &may, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (!may) {
+        out_printf(call->out, "Not saved.\n");
+        return GD_OK;
+    }
+    size_t count = add_all(call, breakpoints, &text);
+    rc = text.failed ? gd_fail(err, GD_ENOMEM, "out of memory") : write_file(path, &text, err);
+    gd_buf_deinit(&text);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    cJSON *record = out_record(call->out, "saved");
+    inspect_add_text(call, record, "file", path);
+    cJSON_AddNumberToObject(record, "count", (double)count);
+    out_printf(call->out, "Saved %s to %s; \"source\" reads it.\n",
+               breakpoints ? inspect_printf(call, "%zu breakpoints and watchpoints", count)
+                           : inspect_plural(call, count, "watchpoint"),
+               out_safe(call, path));
+    return GD_OK;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: tensor
+ * Open a tensor in the tensor pane.
+ */
+#include <string.h>
+
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+#include "repl/values/value.h"
+
+/* "prev", "diff", "" as the last word says, which is taken out. */
+static const char *take_mode(struct command_call *call)
+{
+    if (call->argc < 1) {
+        return "";
+    }
+    const char *last = call->argv[call->argc - 1];
+    bool prev = strcmp(last, "prev") == 0 || strcmp(last, "previous") == 0;
+    bool diff = strcmp(last, "diff") == 0;
+    if (prev || diff) {
+        call->argc--;
+    }
+    return prev ? "prev" : diff ? "diff" : "";
+}
+
+static int print_instead(struct command_call *call, struct gd_err *err)
+{
+    const struct command *print = NULL;
+    int rc = command_find(NULL, "print", strlen("print"), &print, err);
+    return rc == GD_OK ? print->run(call, err) : rc;
+}
+
+/* A process that keeps previous values on request is asked to. Another has them or not, which the
+ * grid shows when it asks for one. */
+static void keep_previous(struct command_call *call, gd_node_id node)
+{
+    struct gd_err err = {.code = GD_OK};
+
+    if (!gd_session_is_record(call->session) && gd_session_is_live(call->session) &&
+        call->session->target->ops->keep_previous &&
+        inspect_keep_previous(call, node, &err) != GD_OK) {
+        out_printf(call->out, "The previous value is not kept: %s.\n", err.text);
+    }
+}
+
+static int open_grid(struct command_call *call, const char *mode, struct gd_err *err)
+{
+    const struct repl_screen_ops *screen = call->repl->screen;
+    const char *text = NULL;
+    struct value value = {.label = NULL};
+    int rc = value_parse(call, call->argc > 0 ? call->argv[0] : NULL, &value, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    gd_node_id node = value.arg.ref.node;
+    if (call->argc > 0 && strcmp(call->argv[0], ".") != 0) {
+        text = inspect_printf(call, "%s:%s%s", gd_graph_name(call->session->graph, node),
+                              inspect_slot(call, node, value.arg.ref.slot),
+                              value_slice_text(call, &value.arg.slice));
+    }
+    if (mode[0] != '\0') {
+        keep_previous(call, node);
+    }
+    rc = screen->tensor(call->repl->screen_ctx, text, mode, err);
+    value_deinit(&value);
+    return rc;
+}
+
+/* "-to 3,17": the keys of the grid. A node's name never begins so. */
+static const struct action {
+    const char *name;
+    enum { NO_ARGUMENT, ONE_ARGUMENT, MAYBE_ARGUMENT } takes;
+} actions[] = {{"-to", ONE_ARGUMENT},   {"-find", MAYBE_ARGUMENT}, {"-back", NO_ARGUMENT},
+               {"-heat", ONE_ARGUMENT}, {"-axes", ONE_ARGUMENT},   {"-plane", ONE_ARGUMENT}};
+
+static const struct action *action_find(const char *word)
+{
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+        if (strcmp(word, actions[i].name) == 0) {
+            return &actions[i];
+        }
+    }
+    return NULL;
+}
+
+static int run_action(struct command_call *call, const struct action *action, struct gd_err *err)
+{
+    const struct repl_screen_ops *screen = call->repl->screen;
+    const char *argument = inspect_join(call, 1, call->argc);
+    bool given = call->argc > 1;
+
+    if ((given && action->takes == NO_ARGUMENT) || (!given && action->takes == ONE_ARGUMENT)) {
+        return gd_fail(err, GD_EUSAGE, "tensor %s takes %s argument", action->name,
+                       given ? "no" : "an");
+    }
+    if (!screen || !screen->tensor_act || !call->repl->screen_ctx) {
+        return gd_fail(err, GD_ESTATE, "tensor %s moves in the grid, and the panes are not open",
+                       action->name);
+    }
+    return screen->tensor_act(call->repl->screen_ctx, action->name + 1, given ? argument : "", err);
+}
+
+static int run_tensor(struct command_call *call, struct gd_err *err)
+{
+    const struct repl_screen_ops *screen = call->repl->screen;
+    bool panes = screen && call->repl->screen_ctx && screen->tensor && !out_is_json(call->out);
+    bool history =
+        call->argc > 0 && call->argv[0][0] == '$' && strncmp(call->argv[0], "$_", 2) != 0;
+
+    const struct action *action = call->argc > 0 ? action_find(call->argv[0]) : NULL;
+    if (action) {
+        return run_action(call, action, err);
+    }
+    if (!panes || history) {
+        return print_instead(call, err);
+    }
+    int rc = inspect_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const char *mode = take_mode(call);
+    inspect_join_slices(call);
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "one tensor at a time");
+    }
+    return open_grid(call, mode, err);
+}
+
+const struct command cmd_tensor = {
+    .name = "tensor",
+    .group = "data",
+    .usage = "tensor [NODE[:SLOT][SLICE]|$N] [prev|diff] | "
+             "tensor -to|-find|-back|-heat|-axes|-plane [ARGUMENT]",
+    .summary = "Show a tensor as a grid to move in",
+    .help = "In the panes the grid shows two axes of the value, or of the slice, and fetches\n"
+            "no more than is looked at; x and y choose other axes, [ and ] step through the\n"
+            "rest, m shows the value of the previous step, the difference, a heat map, / goes\n"
+            "to an index (3,17) or searches (>1e3, nan). Without an argument it follows the\n"
+            "current node. C-x o takes the keyboard there; what you type still goes to the\n"
+            "prompt. Without panes, and for a value of the history, it is print.\n"
+            "\n"
+            "  prev   the value of the previous step; the training process keeps it from now on\n"
+            "  diff   the current value minus the previous one\n"
+            "\n"
+            "What keys do in the grid:\n"
+            "  -to INDEX              the cursor goes there: 3,17\n"
+            "  -find [CONDITION]      to the next element: abs>2, 1..2, nan, inf, \">1e3\"\n"
+            "  -back                  to the one before\n"
+            "  -heat range|rank|off   a heat map, by range or by rank, or numbers\n"
+            "  -axes ROWS,COLUMNS     which two axes are shown\n"
+            "  -plane next|back       the next index of the others\n"
+            "\n"
+            "  tensor head.weight\n"
+            "  tensor -to 3,17\n"
+            "  tensor -find abs>0.1\n"
+            "  tensor block0/attn/Softmax-op10[0, :, :, 3]\n",
+    .args = {ARG_TENSOR},
+    .run = run_tensor,
+};

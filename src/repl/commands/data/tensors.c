@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: tensors
+ * List the tensors of the graph.
+ */
+#include <stdlib.h>
+
+#include "engine/graph/selector.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/value.h"
+
+#define TENSOR_ROWS 40 /* shown unless -a */
+
+/* Names come last: they are long, and whole they can be copied. */
+static const struct out_column plain_columns[] = {
+    {"kind", "Kind", false}, {"dtype", "Type", false},  {"shape", "Shape", false},
+    {"size", "Size", false}, {"name", "Tensor", false},
+};
+
+static const struct out_column stats_columns[] = {
+    {"min", "Min", true}, {"max", "Max", true}, {"mean", "Mean", true},    {"std", "Std", true},
+    {"nan", "NaN", true}, {"inf", "Inf", true}, {"name", "Tensor", false}, {"note", "", false},
+};
+
+static const char *slot_name(struct command_call *call, gd_node_id node, uint32_t slot)
+{
+    const char *name = gd_graph_name(call->session->graph, node);
+    return inspect_name(call, inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot)));
+}
+
+struct tensor_rows {
+    struct command_call *call;
+    bool want_stats;
+    struct out_table *table; /* one of the two */
+    cJSON *records;
+    uint64_t shown;
+    uint64_t missing;      /* asked for, but without a value now */
+    const char *first_why; /* what the first of those said */
+};
+
+static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
+                      const struct gd_output *output)
+{
+    struct command_call *call = rows->call;
+    struct gd_node_info info;
+    size_t bytes = 0;
+    bool sized = gd_shape_bytes(&output->shape, output->dtype, &bytes, NULL) == GD_OK;
+    if (!gd_graph_node(call->session->graph, node, &info)) {
+        return;
+    }
+    if (rows->records) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_text(call, item, "name", slot_name(call, node, slot));
+        inspect_add_node(call, item, node);
+        cJSON_AddNumberToObject(item, "slot", slot);
+        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(output->dtype));
+        inspect_add_shape(item, "shape", &output->shape);
+        if (sized) {
+            inspect_add_count(item, "bytes", bytes);
+        }
+        cJSON_AddItemToArray(rows->records, item);
+        return;
+    }
+    const char *cells[] = {gd_node_kind_name(info.kind), gd_dtype_name(output->dtype),
+                           inspect_shape(call, &output->shape),
+                           sized ? inspect_bytes(call, bytes) : "", slot_name(call, node, slot)};
+    out_table_row(rows->table, cells);
+}
+
+/* NULL: the dump does not say. */
+static const char *bad_cell(struct command_call *call, const struct gd_stats *s, unsigned bit,
+                            uint64_t count)
+{
+    if (!(s->unknown & bit)) {
+        return inspect_number(call, count);
+    }
+    return count > 0 ? inspect_printf(call, ">=%s", inspect_number(call, count)) : NULL;
+}
+
+static void stats_cells(struct tensor_rows *rows, const struct value *value)
+{
+    struct command_call *call = rows->call;
+    const struct gd_stats *s = &value->stats;
+    bool finite = s->count > s->nan + s->pos_inf + s->neg_inf;
+    char age[VALUE_AGE];
+    const char *cells[] = {
+        finite ? inspect_printf(call, "%.4g", s->min) : NULL,
+        finite ? inspect_printf(call, "%.4g", s->max) : NULL,
+        finite ? inspect_printf(call, "%.4g", s->mean) : NULL,
+        finite ? inspect_printf(call, "%.4g", s->std) : NULL,
+        bad_cell(call, s, GD_UNKNOWN_NAN, s->nan),
+        bad_cell(call, s, GD_UNKNOWN_INF, s->pos_inf + s->neg_inf),
+        out_safe(call, value->label),
+        value_age(call->session, value->step, age),
+    };
+    out_table_row(rows->table, cells);
+}
+
+/* Tensors without a value are counted; in records each says why. */
+static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
+{
+    struct command_call *call = rows->call;
+    struct gd_err err = {0};
+    struct value value = {.step = -1,
+                          .prev_step = -1,
+                          .label = slot_name(call, node, slot),
+                          .arg.ref = {.node = node, .slot = slot}};
+    int rc = value_fetch(call, &value, VALUE_STATS, &err);
+    if (rc == GD_EINTR) {
+        return rc;
+    }
+    if (rows->records) {
+        cJSON *item = cJSON_CreateObject();
+        if (rc == GD_OK) {
+            value_record(call, &value, NULL, item);
+        } else {
+            inspect_add_text(call, item, "name", value.label);
+            inspect_add_text(call, item, "error", err.text);
+        }
+        cJSON_AddItemToArray(rows->records, item);
+    } else if (rc == GD_OK) {
+        stats_cells(rows, &value);
+    } else if (rows->missing++ == 0) {
+        rows->first_why = inspect_printf(call, "%s", out_safe(call, err.text));
+    }
+    value_deinit(&value);
+    return GD_OK;
+}
+
+static int tensor_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
+                      const struct gd_output *output)
+{
+    rows->shown++;
+    if (rows->want_stats) {
+        return stats_row(rows, node, slot);
+    }
+    plain_row(rows, node, slot, output);
+    return GD_OK;
+}
+
+static void open_rows(struct tensor_rows *rows)
+{
+    struct command_call *call = rows->call;
+    if (out_is_json(call->out)) {
+        rows->records = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+    } else if (rows->want_stats) {
+        rows->table = out_table_begin(call->out, "tensors", stats_columns,
+                                      sizeof(stats_columns) / sizeof(stats_columns[0]));
+    } else {
+        rows->table = out_table_begin(call->out, "tensors", plain_columns,
+                                      sizeof(plain_columns) / sizeof(plain_columns[0]));
+    }
+}
+
+static void close_rows(struct tensor_rows *rows, uint64_t hidden)
+{
+    struct command_call *call = rows->call;
+    if (rows->records) {
+        inspect_add_count(out_record(call->out, "tensors"), "more", hidden);
+        return;
+    }
+    out_table_end(rows->table);
+    if (rows->missing == 1) {
+        out_printf(call->out, "1 tensor has no value: %s\n", rows->first_why);
+    } else if (rows->missing > 1) {
+        out_printf(call->out, "%s have no value, the first: %s\n",
+                   inspect_plural(call, rows->missing, "tensor"), rows->first_why);
+    }
+    if (hidden > 0) {
+        out_printf(call->out, "... %s more (tensors -a)\n", inspect_number(call, hidden));
+    } else if (rows->shown == 0) {
+        out_printf(call->out, "No tensors.\n");
+    }
+}
+
+static int show_tensors(struct command_call *call, const gd_node_id *nodes, size_t count,
+                        bool want_stats, bool all)
+{
+    struct tensor_rows rows = {.call = call, .want_stats = want_stats};
+    uint64_t hidden = 0;
+    int rc = GD_OK;
+    open_rows(&rows);
+    for (size_t i = 0; i < count && rc == GD_OK; i++) {
+        struct gd_output output;
+        for (uint32_t slot = 0;
+             rc == GD_OK && gd_graph_output(call->session->graph, nodes[i], slot, &output);
+             slot++) {
+            if (!all && rows.shown == TENSOR_ROWS) {
+                hidden++;
+            } else {
+                rc = tensor_row(&rows, nodes[i], slot, &output);
+            }
+        }
+    }
+    close_rows(&rows, hidden);
+    return rc;
+}
+
+static int run_tensors(struct command_call *call, struct gd_err *err)
+{
+    bool want_stats = inspect_take_flag(call, "-s");
+    bool all = inspect_take_flag(call, "-a");
+    int rc = inspect_no_options(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (want_stats && call->session->state == GD_RUNNING) { /* else each tensor would say it */
+        return gd_fail(err, GD_ESTATE,
+                       "the training is running: \"interrupt\" stops it, then tensors -s works");
+    }
+    struct gd_selector *selector = NULL;
+    const char *text = call->argc ? inspect_join(call, 0, call->argc) : "all";
+    rc = gd_selector_parse(text, &selector, err);
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    if (rc == GD_OK) {
+        rc = gd_selector_resolve(selector, call->session->graph, &nodes, &count, err);
+    }
+    gd_selector_destroy(selector);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = show_tensors(call, nodes, count, want_stats, all);
+    free(nodes);
+    return rc == GD_EINTR ? gd_fail(err, rc, "interrupted") : rc;
+}
+
+const struct command cmd_tensors = {
+    .name = "tensors",
+    .aliases = "lt",
+    .group = "data",
+    .usage = "tensors [SELECTOR] [-s] [-a]",
+    .summary = "List tensors with type and shape, or with their statistics",
+    .help = "  -s  fetch statistics of each, computed where the tensors live\n"
+            "  -a  all of them, not only the first 40\n"
+            "\n"
+            "  tensors gradients -s\n"
+            "  tensors Default/network/block0\n"
+            "  tensors type:MatMul -s -a\n",
+    .args = {ARG_SELECTOR},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_tensors,
+};

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: whatis
+ * Show the type and shape of a tensor.
+ */
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/value.h"
+
+static int show_type(struct command_call *call, const struct value *value, cJSON *record,
+                     struct gd_err *err)
+{
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    int rc = value_declared(call, value, &dtype, &shape, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    int64_t count = gd_shape_count(&shape);
+    size_t bytes = 0;
+    bool sized = gd_shape_bytes(&shape, dtype, &bytes, NULL) == GD_OK;
+    if (record) {
+        inspect_add_text(call, record, "name", value->label);
+        cJSON_AddStringToObject(record, "dtype", gd_dtype_name(dtype));
+        inspect_add_shape(record, "shape", &shape);
+        if (sized) {
+            inspect_add_count(record, "count", (uint64_t)count);
+            inspect_add_count(record, "bytes", bytes);
+        }
+        return GD_OK;
+    }
+    out_printf(call->out, "type = %s %s", gd_dtype_name(dtype), inspect_shape(call, &shape));
+    if (sized) {
+        out_printf(call->out, ", %s, %s", inspect_plural(call, (uint64_t)count, "element"),
+                   inspect_bytes(call, bytes));
+    }
+    out_printf(call->out, "\n");
+    return GD_OK;
+}
+
+static int run_whatis(struct command_call *call, struct gd_err *err)
+{
+    inspect_join_slices(call);
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "one tensor at a time");
+    }
+    struct value value;
+    int rc = value_parse(call, call->argc ? call->argv[0] : NULL, &value, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    uint32_t slots = value_slots(call, &value);
+    bool json = out_is_json(call->out);
+    cJSON *record = json ? out_record(call->out, slots > 1 ? "types" : "type") : NULL;
+    cJSON *list = json && slots > 1 ? cJSON_AddArrayToObject(record, "types") : NULL;
+    for (uint32_t slot = 0; slot < slots && rc == GD_OK; slot++) {
+        struct value one = value;
+        if (slots > 1) {
+            one.arg.ref.slot = slot;
+            one.label = inspect_printf(call, "%s:%s",
+                                       gd_graph_name(call->session->graph, value.arg.ref.node),
+                                       inspect_slot(call, value.arg.ref.node, slot));
+            out_printf(call->out, ":%s ", inspect_slot(call, value.arg.ref.node, slot));
+        }
+        cJSON *item = record;
+        if (list) {
+            item = cJSON_CreateObject();
+            cJSON_AddItemToArray(list, item);
+        }
+        rc = show_type(call, &one, item, err);
+    }
+    value_deinit(&value);
+    return rc;
+}
+
+const struct command cmd_whatis = {
+    .name = "whatis",
+    .aliases = "ptype",
+    .group = "data",
+    .usage = "whatis [NODE[:SLOT][SLICE]|$N]",
+    .summary = "Show the data type, shape and size of a tensor without fetching it",
+    .help = "  whatis head.weight\n  whatis head.weight[0, ::2]\n",
+    .args = {ARG_TENSOR},
+    .flags = CMD_REPEATS,
+    .run = run_whatis,
+};

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: x
+ * Examine elements of a tensor in memory order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/value.h"
+
+/* "8f" -> count and letter. */
+static int parse_examine(const char *text, int64_t *count, char *letter, struct gd_err *err)
+{
+    size_t digits = strspn(text, "0123456789");
+    if (digits > 0) {
+        char number[24];
+        if (digits >= sizeof(number)) {
+            return gd_fail(err, GD_EUSAGE, "too many elements: %.40s", text);
+        }
+        memcpy(number, text, digits);
+        number[digits] = '\0';
+        int rc = arg_count(number, 1, 1000000, count, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    if (text[digits] != '\0') {
+        if (!strchr("fexd", text[digits]) || text[digits + 1] != '\0') {
+            return gd_fail(err, GD_EUSAGE,
+                           "x/%.20s: a count and one of f, e, x, d may follow the slash", text);
+        }
+        *letter = text[digits];
+    }
+    return GD_OK;
+}
+
+/* Element number `flat` of a shape as indices. */
+static void unravel(const struct gd_shape *shape, int64_t flat, int64_t index[GD_MAX_RANK])
+{
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        int64_t dim = shape->dim[i] > 0 ? shape->dim[i] : 1;
+        index[i] = flat % dim;
+        flat /= dim;
+    }
+}
+
+/* The smallest box of the shape, as a slice, that holds elements first..last in C order: the
+ * leading axes where both agree are indexed, the first that differs is a range, the rest is whole.
+ * *base gets the flat number of the box's first element. */
+static void box_slice(const struct gd_shape *shape, int64_t first, int64_t last,
+                      struct gd_slice *slice, int64_t *base)
+{
+    int64_t from[GD_MAX_RANK];
+    int64_t to[GD_MAX_RANK];
+    unravel(shape, first, from);
+    unravel(shape, last, to);
+    *slice = (struct gd_slice){0};
+    *base = 0;
+    bool same = true;
+    for (int i = 0; i < shape->rank; i++) {
+        struct gd_slice_item *item = &slice->item[slice->count];
+        *base *= shape->dim[i];
+        if (!same) {
+            continue; /* whole: trailing axes need no item */
+        }
+        slice->count++;
+        item->step = 1;
+        item->start = from[i];
+        *base += from[i];
+        if (from[i] == to[i]) {
+            item->kind = GD_SLICE_INDEX;
+        } else {
+            same = false;
+            item->kind = GD_SLICE_RANGE;
+            item->has_start = item->has_stop = true;
+            item->stop = to[i] + 1;
+        }
+    }
+}
+
+/* A slice of plain indices names an element to start from; any other is what is walked. */
+static bool only_indices(const struct gd_slice *slice)
+{
+    for (int i = 0; i < slice->count; i++) {
+        if (slice->item[i].kind != GD_SLICE_INDEX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Where the indices point to, as a flat element number. */
+static int start_of(const struct gd_slice *slice, const struct gd_shape *shape, int64_t *ret,
+                    struct gd_err *err)
+{
+    int64_t stride[GD_MAX_RANK];
+    struct gd_slice_view view;
+    gd_shape_strides(shape, 1, stride);
+    int rc = gd_slice_apply(slice, shape, stride, &view, err);
+    if (rc == GD_OK) {
+        *ret = view.offset;
+    }
+    return rc;
+}
+
+struct examine {
+    struct gd_tensor *tensor; /* holds the elements; owned */
+    struct gd_shape shape;    /* what the printed indices refer to */
+    int64_t base;             /* flat number in shape of the tensor's first element */
+    int64_t first, count;     /* flat numbers in shape */
+    int64_t step;
+    const char *name; /* the tensor without the indices */
+};
+
+/* Element `skip` after `start`, and what is left from there on. */
+static void place(struct examine *job, int64_t start, int64_t skip)
+{
+    int64_t total = gd_shape_count(&job->shape);
+    job->first = skip > total - start ? total : start + skip;
+    if (job->count > total - job->first) {
+        job->count = total - job->first;
+    }
+}
+
+/* Takes the whole tensor: its own shape says what is what. */
+static int fetch_whole(struct command_call *call, const struct value *value, struct examine *job,
+                       int64_t skip, struct gd_err *err)
+{
+    struct value whole = *value;
+    int64_t start = 0;
+    whole.arg.slice = (struct gd_slice){0};
+    int rc = value_fetch(call, &whole, VALUE_ELEMENTS, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    job->shape = whole.shape;
+    job->base = 0;
+    job->step = whole.step;
+    rc = start_of(&value->arg.slice, &job->shape, &start, err);
+    if (rc != GD_OK) {
+        value_deinit(&whole);
+        return rc;
+    }
+    place(job, start, skip);
+    job->tensor = whole.tensor;
+    return GD_OK;
+}
+
+/* Fetches only the box that holds the elements, when the shape is known beforehand. The graph's
+ * word is not trusted: another number of elements than the box has means that it was wrong. */
+static int fetch_box(struct command_call *call, const struct value *value, struct examine *job,
+                     int64_t skip, struct gd_err *err)
+{
+    struct value box = *value;
+    struct gd_slice_view view;
+    int64_t stride[GD_MAX_RANK];
+    int64_t wanted = job->count;
+    int64_t start = 0;
+    enum gd_dtype dtype;
+    box.arg.slice = (struct gd_slice){0};
+    if (value_declared(call, &box, &dtype, &job->shape, NULL) != GD_OK ||
+        gd_shape_count(&job->shape) < 0) {
+        return fetch_whole(call, value, job, skip, err);
+    }
+    int rc = start_of(&value->arg.slice, &job->shape, &start, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    place(job, start, skip);
+    if (job->count == 0) {
+        return GD_OK; /* nothing to fetch: the caller says so */
+    }
+    box_slice(&job->shape, job->first, job->first + job->count - 1, &box.arg.slice, &job->base);
+    gd_shape_strides(&job->shape, 1, stride);
+    rc = gd_slice_apply(&box.arg.slice, &job->shape, stride, &view, err);
+    if (rc == GD_OK) {
+        rc = value_fetch(call, &box, VALUE_ELEMENTS, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (gd_tensor_count(box.tensor) != gd_shape_count(&view.shape)) {
+        value_deinit(&box);
+        job->count = wanted;
+        return fetch_whole(call, value, job, skip, err);
+    }
+    job->step = box.step;
+    job->tensor = box.tensor;
+    return GD_OK;
+}
+
+static int fetch_examined(struct command_call *call, struct value *value, struct examine *job,
+                          int64_t skip, struct gd_err *err)
+{
+    if (!value->is_history && only_indices(&value->arg.slice)) {
+        job->name =
+            inspect_printf(call, "%s:%s", gd_graph_name(call->session->graph, value->arg.ref.node),
+                           inspect_slot(call, value->arg.ref.node, value->arg.ref.slot));
+        return fetch_box(call, value, job, skip, err);
+    }
+    int rc = value_fetch(call, value, VALUE_ELEMENTS, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    job->name = value->label;
+    job->shape = value->shape;
+    job->step = value->step;
+    job->tensor = gd_tensor_ref(value->tensor);
+    place(job, 0, skip);
+    return GD_OK;
+}
+
+/* Element `flat` of the tensor as text, in the arena. */
+static const char *element_text(struct command_call *call, const struct gd_tensor *tensor,
+                                int64_t flat, const struct gd_format *format)
+{
+    struct gd_shape scalar = {.rank = 0};
+    int64_t stride[GD_MAX_RANK] = {0};
+    struct gd_tensor *one = NULL;
+    struct gd_buf buf = GD_BUF_INIT(1024);
+    const char *text = "?";
+    if (gd_tensor_view(tensor, &scalar, stride, gd_tensor_offset(tensor, flat), &one, NULL) ==
+            GD_OK &&
+        gd_format_values(one, format, &buf, NULL) == GD_OK) {
+        text = inspect_printf(call, "%s", gd_buf_text(&buf));
+    }
+    gd_tensor_unref(one);
+    gd_buf_deinit(&buf);
+    return text;
+}
+
+static void print_rows(struct command_call *call, const struct examine *job,
+                       const struct gd_format *format)
+{
+    const char **text = gd_arena_alloc(call->arena, ((size_t)job->count + 1) * sizeof(*text));
+    int widest = 1;
+    for (int64_t i = 0; text && i < job->count; i++) {
+        text[i] = element_text(call, job->tensor, job->first - job->base + i, format);
+        int width = (int)strlen(text[i]);
+        widest = width > widest ? width : widest;
+    }
+    /* the widest index of the tensor, so that the next part lines up with this one */
+    const char *last = inspect_index(call, &job->shape, gd_shape_count(&job->shape) - 1);
+    int margin = (int)strlen(last) + 1;
+    int fit = (out_width(call->out) - margin) / (widest + 2);
+    int64_t row = fit >= 8 ? 8 : fit >= 4 ? 4 : fit >= 2 ? 2 : 1;
+    for (int64_t i = 0; text && i < job->count; i++) {
+        if (i % row == 0) {
+            const char *index = inspect_index(call, &job->shape, job->first + i);
+            out_printf(call->out, "%s%s:%*s", i > 0 ? "\n" : "", index,
+                       margin - 1 - (int)strlen(index), "");
+        }
+        out_printf(call->out, "  %*s", widest, text[i]);
+    }
+    out_printf(call->out, "%s", job->count > 0 ? "\n" : "");
+}
+
+static void record_rows(struct command_call *call, const struct examine *job)
+{
+    cJSON *record = out_record(call->out, "examine");
+    inspect_add_text(call, record, "name", job->name);
+    cJSON_AddStringToObject(record, "dtype", gd_dtype_name(job->tensor->dtype));
+    inspect_add_shape(record, "shape", &job->shape);
+    if (job->step >= 0) {
+        inspect_add_count(record, "step", (uint64_t)job->step);
+    }
+    inspect_add_count(record, "first", (uint64_t)job->first);
+    cJSON *values = cJSON_AddArrayToObject(record, "values");
+    for (int64_t i = 0; i < job->count; i++) {
+        int64_t offset = gd_tensor_offset(job->tensor, job->first - job->base + i);
+        cJSON_AddItemToArray(values,
+                             value_element_record(job->tensor->dtype, job->tensor->data + offset));
+    }
+}
+
+static int examine(struct command_call *call, const char *text, int64_t skip, int64_t count,
+                   char letter, struct gd_err *err)
+{
+    char letters[2] = {letter, '\0'};
+    struct gd_format format;
+    struct value value;
+    struct examine job = {.count = count};
+    int rc = value_format(call, letters, &format, err);
+    if (rc == GD_OK) {
+        rc = value_parse(call, text, &value, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = fetch_examined(call, &value, &job, skip, err);
+    if (rc == GD_OK && job.count <= 0) {
+        rc = gd_fail(err, GD_ENODATA, "%.300s has no more elements", out_safe(call, job.name));
+    }
+    if (rc == GD_OK && out_is_json(call->out)) {
+        record_rows(call, &job);
+    } else if (rc == GD_OK) {
+        char age[VALUE_AGE] = "";
+        if (!value.is_history) {
+            value_age(call->session, job.step, age);
+        }
+        if (skip == 0 || age[0]) {
+            out_printf(call->out, "%s%s%s\n", out_safe(call, job.name), age[0] ? ", " : "", age);
+        }
+        print_rows(call, &job, &format);
+    }
+    gd_tensor_unref(job.tensor);
+    value_deinit(&value);
+    return rc;
+}
+
+static int run_x(struct command_call *call, struct gd_err *err)
+{
+    struct inspect_state *state = inspect_state(call->repl);
+    if (!state) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    inspect_join_slices(call);
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "one tensor at a time");
+    }
+    int64_t count = state->x_count > 0 ? state->x_count : 8;
+    char letter = state->x_letter;
+    if (call->argc == 1 || call->format[0]) {
+        count = 8;
+        letter = 0;
+    }
+    int rc = parse_examine(call->format, &count, &letter, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (call->argc == 0 && !state->x_text) {
+        return gd_fail(err, GD_EUSAGE, "which tensor?");
+    }
+    if (call->argc == 1) {
+        char *copy = strdup(call->argv[0]);
+        if (!copy) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        free(state->x_text);
+        state->x_text = copy;
+        state->x_next = 0;
+    }
+    state->x_count = count;
+    state->x_letter = letter;
+    rc = examine(call, state->x_text, state->x_next, count, letter, err);
+    if (rc == GD_OK) {
+        state->x_next += count;
+    }
+    return rc;
+}
+
+const struct command cmd_x = {
+    .name = "x",
+    .group = "data",
+    .usage = "x[/[COUNT]f|e|x|d] [NODE[:SLOT][SLICE]|$N]",
+    .summary = "Examine COUNT elements from a place in a tensor on, with their indices",
+    .help = "Plain indices say where to start; elements follow in C order, across rows.\n"
+            "Any other slice is walked from its beginning. An empty line shows the\n"
+            "elements that follow.\n"
+            "\n"
+            "  x/8f head.weight\n"
+            "  x/16x head.weight[3, 10]\n"
+            "  x/4 head.weight[:, 0]\n",
+    .args = {ARG_TENSOR},
+    .flags = CMD_REPEATS | CMD_REPEATS_BARE,
+    .run = run_x,
+};

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: check-config
+ * Check a dump configuration file.
+ */
+#include "repl/commands/files/dump_live_impl.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+struct config_report {
+    struct command_call *call;
+    const char *path;
+    cJSON *list;
+    char first[256];
+};
+
+static void tell_mistake(void *ctx, unsigned long line, const char *text)
+{
+    struct config_report *t = ctx;
+    const char *safe = out_safe(t->call, text);
+
+    if (t->first[0] == '\0') {
+        snprintf(t->first, sizeof(t->first), "%.200s", safe);
+    }
+    if (t->list) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "line", (double)line);
+        inspect_add_text(t->call, item, "text", text);
+        cJSON_AddItemToArray(t->list, item);
+    } else if (line > 0) {
+        out_printf(t->call->out, "%s:%lu: %s\n", out_safe(t->call, t->path), line, safe);
+    } else {
+        out_printf(t->call->out, "%s: %s\n", out_safe(t->call, t->path), safe);
+    }
+}
+
+/* What is right in such a file, and means nothing to a dump that gradb writes. */
+static void tell_unused_keys(struct command_call *call, const struct gd_dump_config *config)
+{
+    if (config && config->one_step) {
+        out_printf(call->out, "\"iteration\" is a number, as MindSpore 1.0 to 1.2 take it (0: all "
+                              "steps); later releases want a text: \"all\", \"0|3-5\".\n");
+    }
+    if (config && config->unused.len > 0) {
+        out_printf(call->out, "No effect on what \"dump\" writes: %s.\n",
+                   out_safe(call, gd_buf_text(&config->unused)));
+    }
+}
+
+int repl_dump_set_config(struct command_call *call, const char *path, struct gd_err *err)
+{
+    struct live_dump *d = dump_live_make(call->repl, err);
+    struct config_report t = {.call = call, .path = path};
+    struct gd_dump_config *config = NULL;
+    size_t bad = 0;
+    int rc = d ? GD_OK : GD_ENOMEM;
+
+    if (rc == GD_OK && path[0] != '\0') {
+        rc = repl_check_seal(call->repl, err);
+        rc = rc != GD_OK ? rc : gd_dump_config_read(path, tell_mistake, &t, &bad, &config, err);
+        if (rc == GD_OK && bad > 0) {
+            rc = gd_fail(err, GD_EINVAL, "%.200s: %zu mistakes, the first: %s", path, bad, t.first);
+        }
+    }
+    if (rc == GD_OK) {
+        gd_dump_config_free(d->config);
+        d->config = config;
+        tell_unused_keys(call, config);
+    }
+    return rc;
+}
+
+static int run_check_config(struct command_call *call, struct gd_err *err)
+{
+    struct config_report t = {.call = call};
+    struct gd_dump_config *config = NULL;
+    size_t bad = 0;
+    int rc = repl_check_seal(call->repl, err);
+
+    if (rc == GD_OK && call->argc != 1) {
+        rc = gd_fail(err, GD_EUSAGE, "check-config: one file is needed");
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    t.path = call->argv[0];
+    if (out_is_json(call->out)) {
+        inspect_add_text(call, out_record(call->out, "check-config"), "file", t.path);
+        t.list = cJSON_AddArrayToObject(out_record(call->out, "check-config"), "mistakes");
+    }
+    rc = gd_dump_config_read(t.path, tell_mistake, &t, &bad, &config, err);
+    if (rc == GD_OK && bad > 0) {
+        out_printf(call->out, "%s.\n", inspect_plural(call, bad, "mistake"));
+        repl_set_failed(call->repl, GD_EINVAL);
+    } else if (rc == GD_OK) {
+        out_printf(call->out, "%s: no mistake in its keys and values (%s).\n",
+                   out_safe(call, t.path),
+                   config->is_acl ? "a configuration of CANN" : "a data_dump.json of MindSpore");
+        tell_unused_keys(call, config);
+        inspect_add_text(call, out_record(call->out, "check-config"), "unused",
+                         gd_buf_text(&config->unused));
+    }
+    gd_dump_config_free(config);
+    return rc;
+}
+
+const struct command cmd_check_config = {
+    .name = "check-config",
+    .group = "files",
+    .usage = "check-config FILE",
+    .summary = "Name every mistake in a data_dump.json or acl.json",
+    .help = "Every key and every value is checked, and what goes together; each mistake is told\n"
+            "with its line. gradb ends with status 1 where there is one.\n"
+            "Example:\n"
+            "  check-config data_dump.json",
+    .args = {ARG_FILE},
+    .run = run_check_config,
+};

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: convert
+ * Convert a dump to another format.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "dump/cann/cann_convert.h"
+#include "dump/cann/cann_types.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
+#include "repl/values/inspect.h"
+
+#define MAX_TOLD 20
+
+struct told {
+    struct command_call *call;
+    struct repl_work *work;
+    cJSON *list; /* of the record; NULL: text */
+    uint64_t count;
+};
+
+static bool go_on(void *ctx, uint64_t done)
+{
+    struct told *told = ctx;
+
+    return repl_work_at(told->work, done);
+}
+
+static void left_out(void *ctx, const char *path, const char *why)
+{
+    struct told *told = ctx;
+
+    if (told->count++ >= MAX_TOLD) {
+        return;
+    }
+    if (told->list) {
+        cJSON *item = cJSON_CreateObject();
+
+        inspect_add_text(told->call, item, "path", path);
+        inspect_add_text(told->call, item, "reason", why);
+        cJSON_AddItemToArray(told->list, item);
+    } else {
+        out_printf(told->call->out, "warning: %s: %s\n", out_safe(told->call, path),
+                   out_safe(told->call, why));
+    }
+}
+
+/* Takes "--as NAME" out of the words; *ret stays when it is not among them. */
+static int take_option(struct command_call *call, const char *option, const char **ret,
+                       struct gd_err *err)
+{
+    for (int i = 0; i < call->argc; i++) {
+        if (strcmp(call->argv[i], option) != 0) {
+            continue;
+        }
+        if (i + 1 == call->argc) {
+            return gd_fail(err, GD_EUSAGE, "convert: a name is missing behind %s", option);
+        }
+        *ret = call->argv[i + 1];
+        call->argc -= 2;
+        memmove(&call->argv[i], &call->argv[i + 2], (size_t)(call->argc - i) * sizeof(*call->argv));
+        return GD_OK;
+    }
+    return GD_OK;
+}
+
+static int take_options(struct command_call *call, struct gd_cann_convert_options *options,
+                        struct gd_err *err)
+{
+    static const char *const kinds[] = {"npy", "bin", "mindspore"};
+    const char *as = "npy", *format = NULL;
+    int rc = take_option(call, "--as", &as, err);
+    size_t kind = 0;
+
+    rc = rc != GD_OK ? rc : take_option(call, "--format", &format, err);
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    while (kind < 3 && strcmp(as, kinds[kind]) != 0) {
+        kind++;
+    }
+    if (kind == 3) {
+        return gd_fail(err, GD_EINVAL, "\"%.40s\" is nothing to convert to: npy, bin or mindspore",
+                       as);
+    }
+    options->as = (enum gd_cann_as)kind;
+    options->format = format ? gd_cann_format_from_name(format) : -1;
+    return format && options->format < 0
+               ? gd_fail(err, GD_EINVAL, "\"%.40s\" is no format of a tensor: NCHW, NHWC, ND, ...",
+                         format)
+               : GD_OK;
+}
+
+static void tell(struct command_call *call, const struct gd_cann_converted *done, const char *to,
+                 cJSON *record)
+{
+    inspect_add_text(call, record, "directory", to);
+    inspect_add_count(record, "files", done->files);
+    inspect_add_count(record, "tensors", done->tensors);
+    inspect_add_count(record, "records", done->records);
+    inspect_add_count(record, "buffers", done->buffers);
+    inspect_add_count(record, "left_out", done->left_out);
+    if (done->left_out > MAX_TOLD) {
+        out_printf(call->out, "(%s more)\n",
+                   inspect_plural(call, done->left_out - MAX_TOLD, "warning"));
+    }
+    out_printf(call->out, "%s", inspect_plural(call, done->tensors, "tensor"));
+    if (done->records > 0) {
+        out_printf(call->out, ", %s", inspect_plural(call, done->records, "overflow record"));
+    }
+    if (done->buffers > 0) {
+        out_printf(call->out, ", %s", inspect_plural(call, done->buffers, "buffer"));
+    }
+    out_printf(call->out, " of %s written to %s.\n", inspect_plural(call, done->files, "dump file"),
+               out_safe(call, to));
+}
+
+static int convert_to(struct command_call *call, const char *from, const char *to,
+                      struct gd_folder *folder, struct gd_cann_convert_options *options,
+                      struct gd_err *err)
+{
+    cJSON *record = out_record(call->out, "converted");
+    struct gd_cann_converted done;
+    struct repl_work work;
+    struct told told = {.call = call, .work = &work};
+    int rc;
+
+    if (out_is_json(call->out)) {
+        told.list = cJSON_AddArrayToObject(record, "warnings");
+    }
+    options->go_on = go_on;
+    options->left_out = left_out;
+    options->ctx = &told;
+    repl_work_begin_count(&work, call, inspect_printf(call, "converting %.100s", from), "files", 0);
+    rc = gd_cann_convert_tree(from, folder, options, &done, err);
+    rc = repl_work_end(&work, rc, err);
+    if (rc == GD_OK) {
+        tell(call, &done, to, record);
+    }
+    return rc;
+}
+
+static int run_convert(struct command_call *call, struct gd_err *err)
+{
+    struct gd_cann_convert_options options = {.format = -1};
+    struct gd_folder *folder;
+    const char *from, *to;
+    int rc = repl_check_seal(call->repl, err);
+
+    rc = rc != GD_OK ? rc : take_options(call, &options, err);
+    if (rc == GD_OK && call->argc != 2) {
+        rc = gd_fail(err, GD_EUSAGE, "convert takes what to convert and a directory");
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    from = inspect_home_path(call, call->argv[0]);
+    to = inspect_home_path(call, call->argv[1]);
+    if (access(from, F_OK) != 0) { /* before a directory is made for it */
+        return gd_fail_errno(err, GD_ENOTFOUND, "cannot read %.300s", from);
+    }
+    rc = gd_folder_open(to, &folder, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (!gd_folder_is_empty(folder) &&
+        !repl_confirm(call, "%s is not empty. Replace files of the same names?", to)) {
+        out_printf(call->out, "Nothing was converted.\n");
+    } else {
+        rc = convert_to(call, from, to, folder, &options, err);
+    }
+    gd_folder_close(folder);
+    return rc;
+}
+
+const struct command cmd_convert = {
+    .name = "convert",
+    .group = "files",
+    .usage = "convert PATH DIRECTORY [--as npy|bin|mindspore] [--format FORMAT]",
+    .summary = "Write dump files of CANN as .npy",
+    .help = "PATH is a file that CANN dumped (MindSpore asynchronous, TensorFlow on Ascend,\n"
+            "torch_npu), or a directory of them, whose shape the target keeps. Files have the "
+            "names\n"
+            "that the vendor's converter gives: NAME.output.0.npy; with --as mindspore those of\n"
+            "MindSpore, with --as bin raw bytes. Tensors are written as they are stored; --format\n"
+            "NCHW (or NHWC, ND, ...) lays them out so, where that is known. bfloat16 and the "
+            "float8\n"
+            "kinds become float32, int4 int8. Names of 255 characters and more become digits, "
+            "which\n"
+            "mapping.csv explains. Overflow records become JSON.\n"
+            "\n"
+            "  convert dump/rank_0/net/1/0 npy\n"
+            "  convert dump/20260102030405/0 npy --format NCHW\n",
+    .args = {ARG_FILE, ARG_FILE},
+    .run = run_convert,
+};

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: open
+ * Open a dump, a checkpoint or a record.
+ */
+#include <string.h>
+
+#include "dump/detect.h"
+#include "dump/dump_target.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/work.h"
+#include "repl/values/inspect.h"
+
+#define ALARM_ROWS 10
+
+static bool go_on(void *ctx, uint64_t done)
+{
+    return repl_work_at(ctx, done);
+}
+
+/* Takes "--format NAME" or "--format=NAME" out of the words; false: the name is missing. */
+static bool take_option(struct command_call *call, const char *option, const char **ret)
+{
+    size_t len = strlen(option);
+
+    for (int i = 0; i < call->argc; i++) {
+        int used = 1;
+
+        if (strncmp(call->argv[i], option, len) != 0 ||
+            (call->argv[i][len] != '\0' && call->argv[i][len] != '=')) {
+            continue;
+        }
+        if (call->argv[i][len] == '=') {
+            *ret = call->argv[i] + len + 1;
+        } else if (i + 1 < call->argc) {
+            *ret = call->argv[i + 1];
+            used = 2;
+        } else {
+            return false;
+        }
+        call->argc -= used;
+        memmove(&call->argv[i], &call->argv[i + used],
+                (size_t)(call->argc - i) * sizeof(*call->argv));
+        return **ret != '\0';
+    }
+    return true;
+}
+
+/* "MindSpore synchronous dump (1.3 and later)"; several are listed. */
+static const char *formats_text(struct command_call *call, const struct gd_dump *dump)
+{
+    const struct gd_findings *findings = gd_dump_findings(dump);
+    const char *text = "";
+
+    for (size_t i = 0; i < findings->count; i++) {
+        if (i == 0 || findings->item[i].format != findings->item[i - 1].format) {
+            text =
+                inspect_printf(call, "%s%s%s", text, i ? ", " : "", findings->item[i].format->what);
+        }
+    }
+    return text;
+}
+
+static const char *steps_text(struct command_call *call, const struct gd_catalog *catalog)
+{
+    size_t count;
+    const struct gd_catalog_step *steps = gd_catalog_steps(catalog, &count);
+
+    if (count == 0) {
+        return "no steps";
+    }
+    if (count == 1) {
+        return inspect_printf(call, "step %lld", (long long)steps[0].step);
+    }
+    return inspect_printf(call, "%zu steps from %lld to %lld", count, (long long)steps[0].step,
+                          (long long)steps[count - 1].step);
+}
+
+/* The alarms of all ranks, printed or as texts. */
+static void tell_alarms(struct command_call *call, const struct gd_dump *dump, cJSON *texts)
+{
+    size_t seen = 0;
+
+    for (size_t i = 0; i < gd_dump_count(dump); i++) {
+        size_t count;
+        const struct gd_catalog_fact *facts = gd_catalog_facts(gd_dump_at(dump, i), &count);
+
+        for (size_t k = 0; k < count; k++) {
+            if (!gd_catalog_fact_is_alarm(&facts[k]) || (++seen > ALARM_ROWS && !texts)) {
+                continue;
+            }
+            const char *text = inspect_printf(call, "%s: %s", out_safe(call, facts[k].name),
+                                              out_safe(call, facts[k].value));
+            if (texts) {
+                cJSON_AddItemToArray(texts, cJSON_CreateString(text));
+            } else {
+                out_printf(call->out, "%s\n", text);
+            }
+        }
+    }
+    if (!texts && seen > ALARM_ROWS) {
+        out_printf(call->out, "(%zu more of the kind: info target)\n", seen - ALARM_ROWS);
+    }
+}
+
+static void tell_dump(struct command_call *call, const struct gd_session *session,
+                      const struct gd_dump *dump, const struct gd_graph_counts *counts)
+{
+    size_t left;
+    uint64_t more;
+
+    gd_dump_left(dump, &left, &more);
+    out_printf(call->out, "Session %d, %s: %s, ", session->number,
+               out_safe(call, session->peer.program), formats_text(call, dump));
+    if (gd_dump_count(dump) > 1) {
+        out_printf(call->out, "%zu ranks, ", gd_dump_count(dump));
+    }
+    out_printf(call->out, "%s, %s.\n", inspect_plural(call, counts->nodes, "node"),
+               steps_text(call, gd_catalog_of(session)));
+    if (left + more > 0) {
+        out_printf(call->out, "%s left out: \"info formats\" says why.\n",
+                   inspect_plural(call, left + more, "file"));
+    }
+    tell_alarms(call, dump, NULL);
+}
+
+static void add_dump(struct command_call *call, cJSON *record, const struct gd_dump *dump,
+                     const struct gd_catalog *catalog)
+{
+    const struct gd_findings *findings = gd_dump_findings(dump);
+    cJSON *formats = cJSON_AddArrayToObject(record, "formats"), *alarms = cJSON_CreateArray();
+    size_t count;
+    uint64_t more;
+
+    (void)call;
+    for (size_t i = 0; i < findings->count; i++) {
+        if (i == 0 || findings->item[i].format != findings->item[i - 1].format) {
+            cJSON_AddItemToArray(formats, cJSON_CreateString(findings->item[i].format->name));
+        }
+    }
+    inspect_add_count(record, "ranks", gd_dump_count(dump));
+    gd_catalog_steps(catalog, &count);
+    inspect_add_count(record, "steps", count);
+    gd_dump_left(dump, &count, &more);
+    inspect_add_count(record, "left_out", count + more);
+    tell_alarms(call, dump, alarms);
+    if (cJSON_GetArraySize(alarms) > 0) {
+        cJSON_AddItemToObject(record, "alarms", alarms);
+    } else {
+        cJSON_Delete(alarms);
+    }
+}
+
+static void tell_opened(struct command_call *call, const struct gd_session *session)
+{
+    const struct gd_dump *dump = gd_dump_of(session);
+    struct gd_graph_counts counts;
+
+    gd_graph_counts(session->graph, &counts);
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "open");
+
+        cJSON_AddNumberToObject(record, "session", session->number);
+        cJSON_AddStringToObject(record, "kind", session->target->ops->kind);
+        inspect_add_text(call, record, "program", session->peer.program);
+        cJSON_AddNumberToObject(record, "step", (double)session->stop.step);
+        inspect_add_count(record, "nodes", counts.nodes);
+        inspect_add_text(call, record, "end", session->end_text);
+        if (dump) {
+            add_dump(call, record, dump, gd_catalog_of(session));
+        }
+    } else if (dump) {
+        tell_dump(call, session, dump, &counts);
+    } else {
+        out_printf(call->out, "Training process %d%s%s: %s, %s. Type \"info history\".\n",
+                   session->number, session->peer.program[0] ? ", " : "",
+                   out_safe(call, session->peer.program), session->end_text,
+                   inspect_plural(call, counts.nodes, "node"));
+    }
+}
+
+static int open_one(struct command_call *call, const char *path,
+                    const struct gd_open_options *options, struct gd_err *err)
+{
+    struct gd_open_options watched = *options;
+    struct gd_session *session = NULL;
+    struct repl_work work;
+    int rc;
+
+    repl_work_begin_count(&work, call, inspect_printf(call, "looking through %.100s", path),
+                          "entries", 0);
+    watched.go_on = go_on;
+    watched.ctx = &work;
+    rc = call->debugger->open_file(call->debugger, inspect_home_path(call, path), &watched,
+                                   &session, err);
+    rc = repl_work_end(&work, rc, err);
+    if (rc == GD_OK) {
+        call->session = session;
+        tell_opened(call, session);
+    }
+    return rc;
+}
+
+static int run_open(struct command_call *call, struct gd_err *err)
+{
+    struct gd_open_options options = {.format = NULL};
+    int rc = repl_check_seal(call->repl, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    options.partial = inspect_take_flag(call, "--partial");
+    if (!take_option(call, "--format", &options.format) ||
+        !take_option(call, "--key", &options.key) ||
+        !take_option(call, "--dtype", &options.dtype)) {
+        return gd_fail(err, GD_EUSAGE, "open: a name is missing behind an option");
+    }
+    rc = inspect_no_options(call, err);
+    if (rc == GD_OK && call->argc == 0) {
+        rc = gd_fail(err, GD_EUSAGE, "open: which file or directory?");
+    }
+    if (rc == GD_OK && !call->debugger->open_file) {
+        rc = gd_fail(err, GD_EUNSUPPORTED, "this gradb opens no files");
+    }
+    for (int i = 0; rc == GD_OK && i < call->argc; i++) {
+        rc = open_one(call, call->argv[i], &options, err);
+    }
+    return rc;
+}
+
+const struct command cmd_open = {
+    .name = "open",
+    .group = "files",
+    .usage = "open PATH... [--format NAME] [--key NAME] [--dtype NAME] [--partial]",
+    .summary = "Look at what a training left on the disk: a dump, a checkpoint, a record",
+    .help = "A directory is looked through for all formats that are known (\"info formats\"), a "
+            "file\n"
+            "is what its bytes say. It becomes a session, or one for each rank (\"info ranks\", "
+            "\"rank\n"
+            "N\"): info, print, tensor, watch, why and compare work as on a training. \"step\",\n"
+            "\"reverse-step\" and \"goto\" go to the steps that were dumped, \"continue\" to the "
+            "next\n"
+            "one in which a watchpoint fires. --format takes one format and no other; --key names\n"
+            "the dictionary of a checkpoint that holds the weights, --dtype the element type where "
+            "a\n"
+            "file leaves it open. --partial reads what there is of a file that was cut short.\n"
+            "\n"
+            "  open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist\n"
+            "  open dump/rank_0\n",
+    .args = {ARG_FILE, ARG_FILE, ARG_FILE},
+    .run = run_open,
+};

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: source
+ * Run the commands of a file.
+ */
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int run_source(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "source: the name of one file is needed");
+    }
+    out_flush(call->out);
+    int rc = repl_source(call->repl, call->argv[0]);
+    if (rc != GD_OK && err) {
+        *err = (struct gd_err){.code = rc}; /* said already */
+    }
+    return rc;
+}
+
+const struct command cmd_source = {
+    .name = "source",
+    .group = "files",
+    .usage = "source FILE",
+    .summary = "Run the commands in a file",
+    .help = "Stops at the first command that fails. Lines that start with # are comments.\n"
+            "Example:\n"
+            "  source check.gdb",
+    .args = {ARG_FILE},
+    .run = run_source};

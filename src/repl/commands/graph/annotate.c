@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: annotate
+ * Show a source file with what its lines made.
+ */
+#include <stdlib.h>
+
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
+#include "repl/values/srcfile.h"
+
+struct line_counts {
+    struct line_count {
+        uint32_t nodes;
+        const char *code; /* the text of the line, where the stacks have it; else "" */
+    } * at;               /* by line, 1 ... limit - 1 */
+    uint32_t limit;
+    bool has_code;
+    const char *path; /* as the stacks spell it */
+};
+
+static int grow_counts(struct line_counts *counts, uint32_t line)
+{
+    if (line < counts->limit) {
+        return GD_OK;
+    }
+    if (line >= 10 * SRCFILE_MAX_LINES) {
+        return GD_ELIMIT;
+    }
+    uint32_t limit = 2 * line + 64;
+    struct line_count *grown = realloc(counts->at, limit * sizeof(*grown));
+    if (!grown) {
+        return GD_ENOMEM;
+    }
+    for (uint32_t i = counts->limit; i < limit; i++) {
+        grown[i] = (struct line_count){.code = ""};
+    }
+    counts->at = grown;
+    counts->limit = limit;
+    return GD_OK;
+}
+
+static void count_lines(struct command_call *call, const struct node_list *list, const char *file,
+                        struct line_counts *counts)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t frames = 0;
+        const struct gd_frame *frame = gd_graph_stack(call->session->graph, list->node[i], &frames);
+        for (uint32_t f = 0; f < frames; f++) {
+            if (frame[f].line > 0 && srcfile_path_matches(frame[f].file, file) &&
+                grow_counts(counts, frame[f].line) == GD_OK) {
+                struct line_count *at = &counts->at[frame[f].line];
+                at->nodes++;
+                at->code = frame[f].code[0] ? frame[f].code : at->code;
+                counts->has_code = counts->has_code || frame[f].code[0];
+                counts->path = frame[f].file;
+            }
+        }
+    }
+}
+
+#define ANNOTATED_LINES 200
+
+static void show_annotated_line(struct command_call *call, cJSON *lines, uint32_t number,
+                                uint32_t nodes, const char *text)
+{
+    if (lines) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "line", number);
+        cJSON_AddNumberToObject(item, "nodes", nodes);
+        inspect_add_text(call, item, "text", text);
+        cJSON_AddItemToArray(lines, item);
+    } else if (nodes > 0) {
+        out_printf(call->out, "%5u |%5u  %s\n", nodes, number, text);
+    } else {
+        out_printf(call->out, "      |%5u  %s\n", number, text);
+    }
+}
+
+/* part NULL: the file is not here, and the lines are those that the stacks have. */
+static void show_annotated(struct command_call *call, const struct srcfile_part *part,
+                           const struct line_counts *counts, uint32_t first)
+{
+    cJSON *lines = NULL;
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "annotated");
+        inspect_add_text(call, record, "file", counts->path);
+        cJSON_AddBoolToObject(record, "whole", part != NULL);
+        lines = cJSON_AddArrayToObject(record, "lines");
+    } else if (!part) {
+        out_printf(call->out, "%s cannot be read here; these lines come with the stacks:\n",
+                   out_safe(call, counts->path));
+    }
+    for (uint32_t i = 0; part && i < part->count; i++) {
+        uint32_t number = part->first + i;
+        uint32_t nodes = number < counts->limit ? counts->at[number].nodes : 0;
+        show_annotated_line(call, lines, number, nodes, part->line[i]);
+    }
+    for (uint32_t i = first; !part && i < counts->limit; i++) {
+        if (counts->at[i].nodes > 0) {
+            show_annotated_line(call, lines, i, counts->at[i].nodes,
+                                out_safe(call, counts->at[i].code));
+        }
+    }
+}
+
+/* Lines around those that made nodes, or from `first` on. */
+static int annotate_lines(struct command_call *call, const struct line_counts *counts,
+                          uint32_t first, struct gd_err *err)
+{
+    struct srcfile_part part;
+    uint32_t end = counts->limit, from = first;
+    while (end > 1 && counts->at[end - 1].nodes == 0) {
+        end--;
+    }
+    if (first == 0) {
+        for (from = 1; from < end && counts->at[from].nodes == 0; from++) {
+        }
+        from = from > 2 ? from - 2 : 1;
+    }
+    uint32_t wanted = end + 2 > from ? end + 2 - from : srcfile_lines_wanted(call);
+    wanted = wanted > ANNOTATED_LINES ? ANNOTATED_LINES : wanted;
+    int rc = srcfile_read(call, counts->path, from, wanted, &part, err);
+    if (rc == GD_OK || counts->has_code) {
+        show_annotated(call, rc == GD_OK ? &part : NULL, counts, from);
+        rc = GD_OK;
+    }
+    return rc;
+}
+
+static int run_annotate(struct command_call *call, struct gd_err *err)
+{
+    const char *file = NULL;
+    uint32_t first = 0;
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "annotate wants one file");
+    }
+    if (!srcfile_parse_place(call, call->argv[0], &file, &first)) {
+        file = call->argv[0];
+    }
+    struct node_list list = {0};
+    struct line_counts counts = {0};
+    gd_graph_search_source(call->session->graph, file, 0, node_list_add, &list);
+    count_lines(call, &list, file, &counts);
+    node_list_deinit(&list);
+    int rc = counts.path ? annotate_lines(call, &counts, first, err)
+                         : gd_fail(err, GD_ENOTFOUND,
+                                   "no node was made in %.300s; `sources` lists the files",
+                                   out_safe(call, file));
+    free(counts.at);
+    return rc;
+}
+
+const struct command cmd_annotate = {
+    .name = "annotate",
+    .aliases = "ps",
+    .group = "graph",
+    .usage = "annotate FILE[:LINE]",
+    .summary = "Show a source file with the number of nodes that each line made",
+    .help = "Without LINE it starts at the first line that made a node.\n"
+            "`info line FILE:LINE` lists the nodes of one line.\n"
+            "\n"
+            "  annotate model.c\n"
+            "  annotate model.c:120\n",
+    .args = {ARG_FILE},
+    .flags = CMD_NEEDS_SESSION,
+    .run = run_annotate,
+};

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: frame, up, down
+ * Choose a frame of the node's stack; also `info frame`.
+ */
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/stacks.h"
+
+static int show_frame(struct command_call *call, gd_node_id node, uint32_t number,
+                      const struct stack_places *places)
+{
+    const struct gd_frame *frame = &places->frame[places->place[number]];
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "frame");
+        inspect_add_node(call, record, node);
+        stack_add_frame(call, record, number, frame);
+    } else {
+        stack_print_frame(call, number, frame);
+    }
+    return GD_OK;
+}
+
+static int select_frame(struct command_call *call, gd_node_id node, int64_t number,
+                        const struct stack_places *places, struct gd_err *err)
+{
+    if (number < 0 || number >= places->count) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no frame %lld: %.300s has frames 0 to %u",
+                       (long long)number, out_safe(call, gd_graph_name(call->session->graph, node)),
+                       places->count - 1);
+    }
+    inspect_set_frame(call, node, (uint32_t)number);
+    return show_frame(call, node, (uint32_t)number, places);
+}
+
+int info_frame(struct command_call *call, struct gd_err *err)
+{
+    gd_node_id node;
+    struct stack_places places;
+    int rc = inspect_node(call, NULL, &node, err);
+    if (rc == GD_OK) {
+        node = stack_node(call, node, true);
+        rc = stack_need_places(call, node, &places, err);
+    }
+    int64_t number = rc == GD_OK ? inspect_frame(call, node) : 0;
+    if (rc == GD_OK && call->argc > 0) {
+        rc = arg_count(call->argv[0], 0, UINT32_MAX, &number, err);
+    }
+    return rc == GD_OK ? select_frame(call, node, number, &places, err) : rc;
+}
+
+/* Outwards is up, as in gdb: towards the callers. Going past an end stops at it, when there is a
+ * way to go at all. */
+static int move_frame(struct command_call *call, int direction, struct gd_err *err)
+{
+    int64_t count = 1;
+    int rc = call->argc > 0 ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
+    gd_node_id node;
+    struct stack_places places;
+    if (rc == GD_OK) {
+        rc = inspect_node(call, NULL, &node, err);
+    }
+    if (rc == GD_OK) {
+        node = stack_node(call, node, false);
+        rc = stack_need_places(call, node, &places, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    int64_t from = inspect_frame(call, node);
+    int64_t last = (int64_t)places.count - 1;
+    if (direction > 0 && from >= last) {
+        return gd_fail(err, GD_ENOTFOUND, "the outermost frame is selected: there is none above");
+    }
+    if (direction < 0 && from <= 0) {
+        return gd_fail(err, GD_ENOTFOUND, "the innermost frame is selected: there is none below");
+    }
+    int64_t to = from + direction * count;
+    to = to < 0 ? 0 : to > last ? last : to;
+    return select_frame(call, node, to, &places, err);
+}
+
+static int run_up(struct command_call *call, struct gd_err *err)
+{
+    return move_frame(call, 1, err);
+}
+
+static int run_down(struct command_call *call, struct gd_err *err)
+{
+    return move_frame(call, -1, err);
+}
+
+const struct command cmd_frame = {
+    .name = "frame",
+    .aliases = "f",
+    .group = "graph",
+    .usage = "frame [N]",
+    .summary = "Select frame N of the current node's stack, or show the selected one",
+    .help = "Of a gradient it is the stack of what makes it, of a weight of what uses it:\n"
+            "the first one that `backtrace` shows.\n"
+            "\n"
+            "  frame 1\n",
+    .args = {ARG_WORD},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = info_frame,
+};
+
+const struct command cmd_up = {
+    .name = "up",
+    .group = "graph",
+    .usage = "up [N]",
+    .summary = "Select the frame that called this one",
+    .help = "  up\n  up 2\n",
+    .args = {ARG_WORD},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_up,
+};
+
+const struct command cmd_down = {
+    .name = "down",
+    .aliases = "dow",
+    .group = "graph",
+    .usage = "down [N]",
+    .summary = "Select the frame that this one called",
+    .help = "  down\n",
+    .args = {ARG_WORD},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_down,
+};

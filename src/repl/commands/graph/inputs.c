@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: inputs, outputs
+ * Follow the edges of a node.
+ */
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/tree.h"
+
+static int run_edges(struct command_call *call, bool outputs, struct gd_err *err)
+{
+    struct tree_options options = {.outputs = outputs, .depth = 1};
+    if (inspect_take_flag(call, "-r")) {
+        options.depth = 20;
+    }
+    options.control = inspect_take_flag(call, "-c");
+    options.all = inspect_take_flag(call, "-a");
+    int rc = inspect_take_count(call, "-d", 1, TREE_MAX_DEPTH, &options.depth, err);
+    if (rc == GD_OK) {
+        rc = inspect_no_options(call, err);
+    }
+    gd_node_id node;
+    if (rc == GD_OK) {
+        rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
+    }
+    return rc == GD_OK ? tree_show_edges(call, node, &options, err) : rc;
+}
+
+static int run_inputs(struct command_call *call, struct gd_err *err)
+{
+    return run_edges(call, false, err);
+}
+
+static int run_outputs(struct command_call *call, struct gd_err *err)
+{
+    return run_edges(call, true, err);
+}
+
+const struct command cmd_inputs = {
+    .name = "inputs",
+    .aliases = "li",
+    .group = "graph",
+    .usage = "inputs [NODE] [-d DEPTH] [-r] [-c] [-a]",
+    .summary = "Show what feeds a node, as a tree",
+    .help = "  -d DEPTH  so many levels (default 1); -r is -d 20\n"
+            "  -c        control edges, too\n"
+            "  -a        every line, not only the first 200\n"
+            "A node that was opened above is not opened again.\n"
+            "\n"
+            "  inputs Log-op49\n"
+            "  inputs attn/MatMul-op4 -d 4\n",
+    .args = {ARG_NODE},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_inputs,
+};
+
+const struct command cmd_outputs = {
+    .name = "outputs",
+    .aliases = "lo",
+    .group = "graph",
+    .usage = "outputs [NODE] [-d DEPTH] [-r] [-c] [-a]",
+    .summary = "Show what a node feeds, as a tree",
+    .help = "Options as for `inputs`.\n"
+            "\n"
+            "  outputs head.weight\n"
+            "  lo attn/MatMul-op4 -r\n",
+    .args = {ARG_NODE},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_outputs,
+};

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: node
+ * Choose the current node.
+ */
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+
+static int run_node(struct command_call *call, struct gd_err *err)
+{
+    gd_node_id node;
+    struct gd_node_info info;
+    int rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    call->session->current = node;
+    if (!gd_graph_node(call->session->graph, node, &info)) {
+        return gd_fail(err, GD_ENOTFOUND, "the node is gone");
+    }
+    if (out_is_json(call->out)) {
+        inspect_add_node(call, out_record(call->out, "current"), node);
+        return GD_OK;
+    }
+    out_printf(call->out, "%s (%s)", out_safe(call, info.name), out_safe(call, info.type));
+    const char *output = inspect_outputs(call, node);
+    out_printf(call->out, "%s%s\n", output[0] ? ", " : "", output);
+    return GD_OK;
+}
+
+const struct command cmd_node = {
+    .name = "node",
+    .group = "graph",
+    .usage = "node [NODE]",
+    .summary = "Select the node that commands without an argument look at, or show it",
+    .help = "A stop selects the node that was executed last. In other commands `.` is the\n"
+            "selected node.\n"
+            "\n"
+            "  node attn/MatMul-op4\n",
+    .args = {ARG_NODE},
+    .flags = CMD_NEEDS_SESSION,
+    .run = run_node,
+};

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: tensor-graph
+ * Show the values around a tensor.
+ */
+#include <string.h>
+
+#include "engine/watch/watchpoint.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/value.h"
+#include "repl/values/why.h"
+
+#define MAX_DEPTH   10
+#define NODES_SHOWN 200 /* each way */
+
+struct neighbour {
+    gd_node_id node;
+    int distance;
+};
+
+struct neighbours {
+    struct neighbour list[NODES_SHOWN];
+    size_t count;
+    bool cut;
+};
+
+static bool is_listed(const struct neighbours *all, gd_node_id node)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->list[i].node == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t edges_of(const struct gd_graph *graph, gd_node_id node, bool outputs,
+                         const struct gd_edge **ret)
+{
+    struct gd_node_info info;
+    if (outputs) {
+        return gd_graph_consumers(graph, node, ret);
+    }
+    if (!gd_graph_node(graph, node, &info)) {
+        return 0;
+    }
+    *ret = info.inputs;
+    return info.input_count;
+}
+
+/* Nearest first; each node once. The node itself is list[0]. */
+static void collect(const struct gd_graph *graph, gd_node_id node, bool outputs, int64_t depth,
+                    struct neighbours *ret)
+{
+    ret->list[0] = (struct neighbour){node, 0};
+    ret->count = 1;
+    ret->cut = false;
+    for (size_t i = 0; i < ret->count && ret->list[i].distance < depth; i++) {
+        const struct gd_edge *edges = NULL;
+        uint32_t count = edges_of(graph, ret->list[i].node, outputs, &edges);
+        for (uint32_t k = 0; k < count; k++) {
+            struct gd_node_info info;
+            if (edges[k].control || !gd_graph_node(graph, edges[k].node, &info) ||
+                is_listed(ret, edges[k].node)) {
+                continue;
+            }
+            if (ret->count == NODES_SHOWN) {
+                ret->cut = true;
+                return;
+            }
+            ret->list[ret->count++] = (struct neighbour){edges[k].node, ret->list[i].distance + 1};
+        }
+    }
+}
+
+/* ---- one node ------------------------------------------------------------------------------ */
+
+struct slot_value {
+    bool has_stats;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    int64_t step;
+    struct gd_err err; /* why it has none; code GD_OK: it was not asked for */
+};
+
+/* GD_EINTR alone is an error; a value that is not there is none. */
+static int look(struct command_call *call, gd_node_id node, uint32_t slot, struct slot_value *ret,
+                struct gd_err *err)
+{
+    struct gd_tensor_ref ref = {node, slot, GD_CURRENT};
+    struct gd_output output = {0};
+    memset(ret, 0, sizeof(*ret));
+    ret->step = -1;
+    gd_graph_output(call->session->graph, node, slot, &output);
+    ret->dtype = output.dtype;
+    ret->shape = output.shape;
+    if (call->session->state == GD_RUNNING) {
+        return GD_OK;
+    }
+    int rc = repl_stats(call, &ref, &ret->dtype, &ret->shape, &ret->stats, &ret->step, &ret->err);
+    ret->has_stats = rc == GD_OK;
+    if (rc == GD_EINTR) {
+        *err = ret->err;
+        return rc;
+    }
+    return GD_OK;
+}
+
+static const char *watch_marks(struct command_call *call, gd_node_id node)
+{
+    int numbers[8];
+    size_t count = gd_watch_of_node(call->session, node, numbers, 8);
+    const char *text = "";
+    for (size_t i = 0; i < count && i < 8; i++) {
+        text = inspect_printf(call, "%s%s%d", text, i > 0 ? ", " : "", numbers[i]);
+    }
+    return count == 0 ? ""
+                      : inspect_printf(call, ", watched by %s%s", text, count > 8 ? ", ..." : "");
+}
+
+static void record_slot(struct command_call *call, gd_node_id node, uint32_t slot,
+                        const struct slot_value *value, cJSON *list)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddNumberToObject(item, "slot", slot);
+    cJSON_AddStringToObject(item, "dtype", gd_dtype_name(value->dtype));
+    inspect_add_shape(item, "shape", &value->shape);
+    if (value->has_stats) {
+        if (value->step >= 0) {
+            cJSON_AddNumberToObject(item, "step", (double)value->step);
+        }
+        cJSON_AddItemToObject(item, "stats", value_stats_record(&value->stats));
+    } else if (value->err.code != GD_OK) {
+        inspect_add_text(call, item, "error", value->err.text);
+    }
+    why_add_hits(call, item, node, slot);
+    cJSON_AddItemToArray(list, item);
+}
+
+static void print_slot(struct command_call *call, gd_node_id node, uint32_t slot,
+                       const struct slot_value *value)
+{
+    char age[VALUE_AGE] = "";
+    if (value->has_stats) {
+        value_age(call->session, value->step, age);
+    }
+    out_printf(
+        call->out, "    :%s%s  %s%s\n", inspect_slot(call, node, slot), why_hits(call, node, slot),
+        why_figures(call, value->dtype, &value->shape, value->has_stats ? &value->stats : NULL),
+        age[0]                                         ? inspect_printf(call, ", %s", age)
+        : value->has_stats || value->err.code == GD_OK ? ""
+                                                       : "  (no value)");
+}
+
+static void record_edges(struct command_call *call, const struct gd_node_info *info, cJSON *object)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "inputs");
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_text(call, item, "node",
+                         gd_graph_name(call->session->graph, info->inputs[i].node));
+        cJSON_AddNumberToObject(item, "slot", info->inputs[i].slot);
+        cJSON_AddBoolToObject(item, "control", info->inputs[i].control);
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+static int show_node(struct command_call *call, const struct neighbour *at, cJSON *list,
+                     struct gd_err *err)
+{
+    struct gd_node_info info;
+    cJSON *item = NULL, *slots = NULL;
+    if (!gd_graph_node(call->session->graph, at->node, &info)) {
+        return GD_OK;
+    }
+    if (list) {
+        int numbers[64];
+        size_t count = gd_watch_of_node(call->session, at->node, numbers, 64);
+        item = cJSON_CreateObject();
+        inspect_add_node(call, item, at->node);
+        cJSON_AddNumberToObject(item, "distance", at->distance);
+        cJSON_AddItemToObject(item, "watchpoints",
+                              cJSON_CreateIntArray(numbers, (int)(count < 64 ? count : 64)));
+        record_edges(call, &info, item);
+        slots = cJSON_AddArrayToObject(item, "slots");
+        cJSON_AddItemToArray(list, item);
+    } else {
+        out_printf(call->out, "  %s%s (%s, %s)%s\n",
+                   at->distance > 1 ? inspect_printf(call, "%d: ", at->distance) : "",
+                   inspect_fit(call, info.name, (int)strlen(info.type) + 16),
+                   out_safe(call, info.type), gd_node_kind_name(info.kind),
+                   watch_marks(call, at->node));
+    }
+    for (uint32_t slot = 0; slot < info.output_count; slot++) {
+        struct slot_value value;
+        int rc = look(call, at->node, slot, &value, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        if (slots) {
+            record_slot(call, at->node, slot, &value, slots);
+        } else {
+            print_slot(call, at->node, slot, &value);
+        }
+    }
+    return GD_OK;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static int show_side(struct command_call *call, const char *name, const struct neighbours *all,
+                     size_t first, struct gd_err *err)
+{
+    cJSON *list = NULL;
+    int rc = GD_OK;
+    if (out_is_json(call->out)) {
+        list = cJSON_AddArrayToObject(out_record(call->out, "tensor_graph"), name);
+    } else if (first > 0) {
+        out_printf(call->out, all->count > first ? "%s:\n" : "%s: none\n", name);
+    }
+    for (size_t i = first; rc == GD_OK && i < (first ? all->count : 1); i++) {
+        rc = show_node(call, &all->list[i], list, err);
+    }
+    if (rc == GD_OK && first > 0 && all->cut) {
+        if (list) {
+            cJSON_AddBoolToObject(out_record(call->out, "tensor_graph"), "truncated", true);
+        }
+        out_printf(call->out, "  ... more than %d nodes: take a smaller -d\n", NODES_SHOWN);
+    }
+    return rc;
+}
+
+static int run_tensor_graph(struct command_call *call, struct gd_err *err)
+{
+    int64_t depth = 1;
+    gd_node_id node;
+    int rc = inspect_take_count(call, "-d", 1, MAX_DEPTH, &depth, err);
+    if (rc == GD_OK) {
+        rc = inspect_no_options(call, err);
+    }
+    if (rc == GD_OK) {
+        rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct neighbours *all = gd_arena_alloc(call->arena, sizeof(*all));
+    if (!all) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    collect(call->session->graph, node, false, depth, all);
+    rc = show_side(call, "node", all, 0, err);
+    if (rc == GD_OK) {
+        rc = show_side(call, "inputs", all, 1, err);
+    }
+    if (rc == GD_OK) {
+        collect(call->session->graph, node, true, depth, all);
+        rc = show_side(call, "outputs", all, 1, err);
+    }
+    return rc;
+}
+
+const struct command cmd_tensor_graph = {
+    .name = "tensor-graph",
+    .aliases = "tg",
+    .group = "graph",
+    .usage = "tensor-graph [NODE] [-d DEPTH]",
+    .summary = "Show a node with its direct inputs and outputs, their values and hits",
+    .help = "Every slot with its type, shape and statistics, the conditions that fired on it\n"
+            "at this stop, and the watchpoints that cover it. -d goes further (up to 10).\n"
+            "\n"
+            "  tensor-graph Log-op49\n"
+            "  tensor-graph . -d 2\n",
+    .args = {ARG_NODE},
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_tensor_graph,
+};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: continue
+ * Run until something stops the training.
+ */
+#include "repl/commands/running/running.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+/* As gdb: continue N passes the breakpoint just hit N - 1 times. */
+static void ignore_crossings(struct command_call *call, int64_t count)
+{
+    bool any = false;
+
+    for (struct gd_breakpoint *b = call->debugger->breakpoints; b; b = b->next) {
+        if (b->caused && call->session->stop.reason == GD_STOP_BREAKPOINT) {
+            b->ignore = (uint64_t)(count - 1);
+            any = true;
+            out_printf(call->out, "Breakpoint %d lets %lld more pass. ", b->number,
+                       (long long)(count - 1));
+        }
+    }
+    if (!any) {
+        out_printf(call->out, "No breakpoint stopped it: the count means nothing here.\n");
+    }
+}
+
+static int run_continue(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    int64_t count = 1;
+    int rc = run_take_count(call, &count, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (count > 1) {
+        ignore_crossings(call, count);
+    }
+    if (!call->repl->in_stop_body) { /* a silent breakpoint that goes on says nothing */
+        out_printf(call->out, "Continuing.\n");
+    }
+    return repl_resume(call, &run, err);
+}
+
+const struct command cmd_continue = {
+    .name = "continue",
+    .aliases = "c cont fg",
+    .group = "running",
+    .usage = "continue [N] [&]",
+    .summary = "Let the training run until something stops it",
+    .help =
+        "With N, the breakpoint that stopped it is passed N - 1 times first. With &, the prompt\n"
+        "comes back at once; while it runs, values are not to be had: \"interrupt\" stops it.\n"
+        "With --batch there is no prompt, and & waits, too: until a process stops, or until all\n"
+        "processes and the program that run started have ended. Ctrl-C stops the training. In a\n"
+        "dump: to the next step in which a watchpoint fires, evaluated from the values on the "
+        "disk.",
+    .args = {ARG_WORD},
+    .flags = RUN_NEEDS | CMD_REPEATS,
+    .run = run_continue};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: detach
+ * Let the training run on without gradb.
+ */
+#include <string.h>
+
+#include "repl/commands/running/running.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/launch/launch.h"
+
+bool repl_ends_without_us(const struct gd_session *session)
+{
+    return session->target && strcmp(session->target->ops->kind, "mindspore") == 0;
+}
+
+static int run_detach(struct command_call *call, struct gd_err *err)
+{
+    struct gd_session *session = call->session;
+    bool needs_us = repl_ends_without_us(session);
+    bool muted = call->repl->muted;
+    int number = session->number;
+    struct ending ending = {.session = session};
+
+    call->repl->muted = true; /* "the training ended" would be untrue */
+    int others = run_for_other_ranks(call, session, gd_target_detach);
+    int rc = gd_target_detach(session->target, err);
+    if (rc == GD_OK) {
+        repl_wait(call->repl, ending_is_over, &ending, 2.0);
+        launch_detach(call->repl);
+        const char *output = launch_output_path(call->repl);
+        if (output[0] != '\0') {
+            out_printf(call->out, "Output of %s: %s\n", out_safe(call, launch_program(call->repl)),
+                       out_safe(call, output));
+        }
+        if (others > 0) {
+            out_printf(call->out, "Detached: %d ranks run on.\n", others + 1);
+        } else {
+            out_printf(call->out, "Detached: training process %d runs on%s.\n", number,
+                       needs_us ? " while gradb does" : "");
+        }
+        if (needs_us) {
+            call->repl->left_behind = true;
+            out_printf(call->out, "A MindSpore process ends itself about 15 s after its debugger "
+                                  "is gone: keep gradb open.\n");
+        }
+    }
+    call->repl->muted = muted;
+    return rc;
+}
+
+const struct command cmd_detach = {
+    .name = "detach",
+    .group = "running",
+    .usage = "detach",
+    .summary = "Let go of the training process; it runs on without the debugger",
+    .help = "What was learned of it stays readable. A MindSpore process runs on only as long as\n"
+            "gradb does: it ends itself about 15 s after its debugger is gone.",
+    .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
+    .run = run_detach};

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: listen
+ * Wait for training processes that connect by themselves.
+ */
+#include <string.h>
+
+#include "repl/commands/running/first_stop.h"
+#include "repl/commands/running/listening.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static bool has_connected(void *ctx)
+{
+    return first_stop_session(ctx) != NULL;
+}
+
+/* At the prompt a person wants to go on from here; the panes show it all as long as nobody came. */
+static void tell_how_to_connect(struct command_call *call)
+{
+    const struct repl *repl = call->repl;
+    struct gd_buf text = GD_BUF_INIT(16384);
+
+    if (repl->options.interactive && !out_is_json(call->out) && !repl->lend) {
+        repl_connect_short(call->debugger, out_width(call->out), &text);
+        out_printf(call->out, "%s", gd_buf_text(&text));
+    }
+    gd_buf_deinit(&text);
+}
+
+static void print_listening(struct command_call *call)
+{
+    const char *address = listening_address(call);
+    const char *socket = listening_socket(call);
+    cJSON *record = out_record(call->out, "listen");
+    bool both = address && socket && strcmp(address, socket) != 0;
+
+    out_printf(call->out, "Listening on %s%s%s\n", address ? out_safe(call, address) : "?",
+               both ? " and " : "", both ? out_safe(call, socket) : "");
+    cJSON_AddStringToObject(record, "address", address ? address : "");
+    if (socket) {
+        cJSON_AddStringToObject(record, "socket", socket);
+    }
+}
+
+static int run_listen(struct command_call *call, struct gd_err *err)
+{
+    const char *address = call->repl->listen_chosen ? call->repl->listen_address : NULL;
+    struct first_stop first = {.debugger = call->debugger, .repl = call->repl};
+
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "listen: one address is enough");
+    }
+    if (call->argc == 1) {
+        address = call->argv[0];
+    }
+    int rc = address ? listening_start(call, address, err) : listening_as_usual(call, err);
+    if (rc != GD_OK) {
+        call->repl->fail_status = STATUS_NO_CONNECTION;
+        return rc;
+    }
+    print_listening(call);
+    if (!call->repl->options.batch) {
+        tell_how_to_connect(call);
+        return GD_OK;
+    }
+    out_flush(call->out);
+    first.above = 0;
+    rc = repl_wait(call->repl, has_connected, &first, -1);
+    if (rc != GD_OK) {
+        return gd_fail(err, rc, "interrupted before a training process connected");
+    }
+    return first_stop_wait(call, first_stop_session(&first), err);
+}
+
+const struct command cmd_listen = {
+    .name = "listen",
+    .group = "running",
+    .usage = "listen [[ADDRESS:]PORT | unix:PATH]",
+    .summary = "Wait for training processes that connect by themselves",
+    .help = "Without an address gradb waits at a socket of yours, where your training processes\n"
+            "look for a debugger, and on 127.0.0.1:50051 for MindSpore. A process of another user\n"
+            "is refused. Port 0 takes a free one. From other hosts a token is needed.\n"
+            "In batch mode the first process is waited for.\n"
+            "A PyTorch script that is started by \"python -m gradb train.py\", or that calls\n"
+            "gradb.torch.attach(), connects by itself, also in mid-run.\n"
+            "Examples:\n"
+            "  listen\n"
+            "  listen 0.0.0.0:50051",
+    .args = {ARG_WORD},
+    .run = run_listen};

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: lockstep
+ * Run two sessions step by step and compare them.
+ */
+#include <string.h>
+
+#include "engine/graph/selector.h"
+#include "engine/ranks.h"
+#include "repl/compare/lockstep_impl.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+#define CONNECT_SECONDS 60.0 /* that a session which is named may take to come */
+
+struct expected {
+    struct gd_debugger *debugger;
+    int number;
+};
+
+static bool has_come(void *ctx)
+{
+    const struct expected *e = ctx;
+    const struct gd_session *session = gd_debugger_session(e->debugger, e->number);
+
+    return session && session->state != GD_WAITING && session->state != GD_CONNECTED &&
+           !gd_ranks_is_running(session);
+}
+
+static int find_session(struct lockstep *l, const char *word, struct gd_session **ret,
+                        struct gd_err *err)
+{
+    struct expected e = {.debugger = l->call->debugger};
+    int64_t number;
+    int rc = arg_count(word + (word[0] == '@'), 1, INT32_MAX, &number, err);
+
+    if (rc != GD_OK) {
+        return gd_fail(err, GD_EUSAGE,
+                       "%.60s: @ and the number of a session, as `info ranks` has it", word);
+    }
+    e.number = (int)number;
+    rc = has_come(&e) ? GD_OK : repl_wait(l->call->repl, has_come, &e, CONNECT_SECONDS);
+    if (rc == GD_EINTR) {
+        return gd_fail(err, rc, "interrupted while waiting for session %d", e.number);
+    }
+    if (rc != GD_OK) {
+        return gd_fail(err, GD_ENOTFOUND,
+                       "session %d does not stand, or has not connected within %g s", e.number,
+                       CONNECT_SECONDS);
+    }
+    *ret = gd_debugger_session(l->call->debugger, e.number);
+    if (!gd_session_is_live(*ret)) {
+        return gd_fail(err, GD_ESTATE,
+                       "@%d is no training that runs: `compare` and "
+                       "`first-divergence` take what is over",
+                       e.number);
+    }
+    return GD_OK;
+}
+
+static bool is_dump(const struct gd_session *session)
+{
+    return gd_session_is_record(session);
+}
+
+static int find_both(struct lockstep *l, struct gd_err *err)
+{
+    int rc = find_session(l, l->label_a, &l->a, err);
+
+    rc = rc == GD_OK ? find_session(l, l->label_b, &l->b, err) : rc;
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (l->a == l->b) {
+        return gd_fail(err, GD_EINVAL, "lockstep: two different trainings are needed");
+    }
+    if (gd_ranks_of(l->a) && gd_ranks_of(l->a) == gd_ranks_of(l->b)) {
+        return gd_fail(err, GD_EINVAL,
+                       "@%d and @%d are ranks of one job, which move together: `catch divergence`",
+                       l->a->number, l->b->number);
+    }
+    if (is_dump(l->a) && is_dump(l->b)) {
+        return gd_fail(err, GD_EINVAL,
+                       "@%d and @%d are both dumps: `first-divergence @%d @%d` compares them",
+                       l->a->number, l->b->number, l->a->number, l->b->number);
+    }
+    l->dump = is_dump(l->a) ? l->a : is_dump(l->b) ? l->b : NULL;
+    return lockstep_check_place(l, err);
+}
+
+/* Ranks of a job move by steps. */
+static bool can_by_node(const struct gd_session *session)
+{
+    return (session->target->capabilities & GD_CAN_NEXT) != 0 && !gd_ranks_of(session);
+}
+
+/* --by node|step, else by node where both can. */
+static int take_by(struct lockstep *l, const char *by, struct gd_err *err)
+{
+    const struct gd_session *sides[] = {l->a, l->b};
+    bool both = true;
+
+    if (by && strcmp(by, "step") != 0 && strcmp(by, "node") != 0) {
+        return gd_fail(err, GD_EUSAGE, "--by %.40s: \"step\" or \"node\"", by);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (!can_by_node(sides[i])) {
+            both = false;
+            if (by && strcmp(by, "node") == 0) {
+                return gd_fail(err, GD_EUNSUPPORTED, "@%d cannot stop at each node: --by step",
+                               sides[i]->number);
+            }
+        }
+    }
+    l->by_node = both && (!by || strcmp(by, "node") == 0);
+    return GD_OK;
+}
+
+/* How many steps A counts more than B: -N where it counts fewer. */
+static int take_shift(const char *text, int64_t *ret, struct gd_err *err)
+{
+    bool fewer = text[0] == '-';
+    int rc = arg_count(text + fewer, 0, INT32_MAX, ret, err);
+
+    if (rc != GD_OK) {
+        return gd_fail(err, GD_EUSAGE, "--shift %.40s: a number of steps, as 3 or -1", text);
+    }
+    *ret = fewer ? -*ret : *ret;
+    return GD_OK;
+}
+
+static int parse(struct lockstep *l, struct gd_err *err)
+{
+    struct command_call *call = l->call;
+    const char *by = inspect_take_word(call, "--by"), *steps = inspect_take_word(call, "--steps");
+    const char *shift = inspect_take_word(call, "--shift");
+    int rc = steps ? arg_count(steps, 1, INT64_MAX, &l->steps, err) : GD_OK;
+
+    if (rc == GD_OK && shift) {
+        rc = take_shift(shift, &l->shift, err);
+    }
+    if (rc == GD_OK) {
+        rc = compare_options_take(call, &l->options, err);
+    }
+    if (rc == GD_OK && (call->argc < 2 || (call->argc > 2 && (strcmp(call->argv[2], "on") != 0 ||
+                                                              call->argc == 3)))) {
+        rc = gd_fail(err, GD_EUSAGE, "lockstep: two sessions, and perhaps on SELECTOR");
+    }
+    if (rc == GD_OK && call->argc > 3) {
+        rc = gd_selector_parse(inspect_join(call, 3, call->argc), &l->selector, err);
+    }
+    if (rc == GD_OK) {
+        l->label_a = call->argv[0];
+        l->label_b = call->argv[1];
+        rc = find_both(l, err);
+    }
+    return rc == GD_OK ? take_by(l, by, err) : rc;
+}
+
+static int run_lockstep(struct command_call *call, struct gd_err *err)
+{
+    struct lockstep l = {
+        .call = call, .good = GD_NO_NODE, .node_a = GD_NO_NODE, .node_b = GD_NO_NODE};
+    int rc = parse(&l, err);
+
+    if (rc == GD_OK) {
+        out_flush(call->out);
+        gd_session_hold(l.a);
+        gd_session_hold(l.b);
+        call->repl->drives[0] = l.a->number;
+        call->repl->drives[1] = l.b->number;
+        rc = lockstep_run(&l, err);
+        call->repl->drives[0] = call->repl->drives[1] = 0;
+        if (rc == GD_OK && l.ended != LOCKSTEP_GOES_ON) {
+            rc = lockstep_show(&l, err);
+        }
+        gd_session_release(l.a);
+        gd_session_release(l.b);
+    }
+    lockstep_nodes_free(&l);
+    gd_selector_destroy(l.selector);
+    compare_options_free(&l.options);
+    return rc;
+}
+
+const struct command cmd_lockstep = {
+    .name = "lockstep",
+    .group = "running",
+    .usage = "lockstep A B [on SELECTOR] [--by step|node] [--steps N] [--shift N] "
+             "[--map FILE] [rtol=X] [atol=X]",
+    .summary = "Run two trainings side by side until they part",
+    .help = "A and B are sessions (@1 and @2, see `info ranks`; one that has not connected is\n"
+            "waited for), which stand at the end of the same step: two processes, two frameworks,\n"
+            "two devices. Both are run to the same place again and again, and what is watched is\n"
+            "compared there: after every node where both can stop at nodes, else, or with --by\n"
+            "step, after every step. Both stop where a tensor differs beyond its tolerance first,\n"
+            "and there they can be looked at. B is the reference; the options are those of\n"
+            "`compare`. Without \"on SELECTOR\" the nodes that watchpoints cover are compared,\n"
+            "and all nodes where there is no watchpoint. Nodes are matched by name, by the rules\n"
+            "between frameworks, or by --map. A stop of another kind ends it, too.\n"
+            "One of them may be a dump that is open: it goes along, from one of its steps to the\n"
+            "next. --shift N says that A counts N steps more than B: 3 where A has resumed behind\n"
+            "step 3, -1 where A counts from 0 and B from 1.\n"
+            "The last line counts what was compared, and what could not be. gradb --batch ends\n"
+            "with status 6 when they part, and with 1 when nothing was compared.\n"
+            "\n"
+            "  lockstep @1 @2\n"
+            "  lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3\n"
+            "  lockstep @2 @1 --shift 1\n",
+    .args = {ARG_WORD, ARG_WORD, ARG_WORD, ARG_SELECTOR},
+    .flags = 0,
+    .run = run_lockstep,
+};

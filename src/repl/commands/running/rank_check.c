@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `rank check`: compare tensors between the ranks of a job, by digests. */
+#include <stdlib.h>
+
+#include "engine/ranks.h"
+#include "repl/commands/running/running.h"
+#include "repl/compare/compare_files.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+#define CHECK_ROWS 40 /* tensors shown that differ; the rest is counted */
+
+struct digests {               /* frees itself when the wait was given up */
+    struct command_call *call; /* NULL then */
+    bool done;
+    struct gd_err err;
+};
+
+static void add_digests(cJSON *list, const struct gd_ranks_digests *digests,
+                        const struct gd_ranks_digest *tensor)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON *hashes = cJSON_CreateArray();
+    char text[24];
+
+    cJSON_AddStringToObject(item, "name", tensor->name);
+    cJSON_AddNumberToObject(item, "rank", tensor->differs);
+    for (size_t i = 0; i < digests->rank_count; i++) {
+        snprintf(text, sizeof(text), "%016llx", (unsigned long long)tensor->hash[i]);
+        cJSON_AddItemToArray(hashes,
+                             tensor->hash[i] != 0 ? cJSON_CreateString(text) : cJSON_CreateNull());
+    }
+    cJSON_AddItemToObject(item, "digests", hashes);
+    cJSON_AddItemToArray(list, item);
+}
+
+static void check_record(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    cJSON *record = out_record(call->out, "rank_check");
+    cJSON *ranks = cJSON_AddArrayToObject(record, "ranks");
+    cJSON_AddNumberToObject(record, "tensors", (double)digests->compared);
+    cJSON_AddNumberToObject(record, "alone", (double)digests->alone);
+    cJSON_AddNumberToObject(record, "left_out", (double)digests->left_out);
+    cJSON *differing = cJSON_AddArrayToObject(record, "differing");
+
+    for (size_t i = 0; i < digests->rank_count; i++) {
+        cJSON_AddItemToArray(ranks, cJSON_CreateNumber(digests->rank[i]));
+    }
+    for (size_t i = 0; i < digests->tensor_count; i++) {
+        if (digests->tensor[i].differs >= 0) {
+            add_digests(differing, digests, &digests->tensor[i]);
+        }
+    }
+}
+
+static void check_table(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    static const struct out_column columns[] = {{"name", "Tensor", false}, {"rank", "Rank", true}};
+    struct out_table *table = out_table_begin(call->out, "differing", columns, 2);
+    size_t rows = 0;
+
+    for (size_t i = 0; i < digests->tensor_count && rows < CHECK_ROWS; i++) {
+        const struct gd_ranks_digest *tensor = &digests->tensor[i];
+        char rank[16];
+        if (tensor->differs >= 0) {
+            snprintf(rank, sizeof(rank), "%d", tensor->differs);
+            out_table_row(table, (const char *[]){out_safe(call, tensor->name), rank});
+            rows++;
+        }
+    }
+    out_table_end(table);
+    if (digests->differing > rows) {
+        out_printf(call->out, "... and %zu more\n", digests->differing - rows);
+    }
+}
+
+static void print_left_out(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    if (digests->left_out + digests->alone > 0) {
+        out_printf(call->out, "Not compared: %zu sharded or unreadable, %zu on one rank alone.\n",
+                   digests->left_out, digests->alone);
+    }
+}
+
+static void print_check(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    const char *s = digests->compared == 1 ? "" : "s";
+
+    if (out_is_json(call->out)) {
+        check_record(call, digests);
+        return;
+    }
+    if (digests->differing == 0) {
+        out_printf(call->out, "%zu tensor%s agree%s on %zu ranks.\n", digests->compared, s,
+                   digests->compared == 1 ? "s" : "", digests->rank_count);
+    } else {
+        out_printf(call->out,
+                   "%zu of %zu tensor%s differ%s between %zu ranks; the first rank that does:\n",
+                   digests->differing, digests->compared, s, digests->differing == 1 ? "s" : "",
+                   digests->rank_count);
+        check_table(call, digests);
+    }
+    print_left_out(call, digests);
+}
+
+static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
+{
+    struct digests *asked = ctx;
+
+    if (!asked->call) {
+        free(asked);
+        return;
+    }
+    asked->done = true;
+    if (err) {
+        asked->err = *err;
+    } else if (digests->compared == 0) {
+        gd_fail(&asked->err, GD_ENODATA,
+                "no tensor was compared on %zu ranks: %zu are sharded or unreadable, %zu are on "
+                "one rank alone",
+                digests->rank_count, digests->left_out, digests->alone);
+    } else {
+        print_check(asked->call, digests);
+        if (digests->differing > 0) {
+            compare_set_status(asked->call->repl);
+        }
+    }
+}
+
+static bool digests_done(void *ctx)
+{
+    return ((const struct digests *)ctx)->done;
+}
+
+int rank_check(struct command_call *call, const char *what, struct gd_err *err)
+{
+    const struct gd_session *current = call->debugger->current;
+    struct gd_ranks *ranks = current ? gd_ranks_of(current) : NULL;
+
+    if (!ranks) {
+        return gd_fail(err, GD_ESTATE, "rank check: there is no job of several ranks");
+    }
+    struct digests *asked = calloc(1, sizeof(*asked));
+    if (!asked) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    asked->call = call;
+    out_flush(call->out);
+    int rc = gd_ranks_digest(ranks, what, on_digests, asked, err);
+    if (rc == GD_OK) {
+        rc = repl_wait(call->repl, digests_done, asked, -1);
+    }
+    if (rc == GD_EINTR && !asked->done) {
+        asked->call = NULL;
+        return gd_fail(err, rc, "interrupted while the ranks computed their digests");
+    }
+    if (rc == GD_OK && asked->err.code != GD_OK) {
+        rc = asked->err.code;
+        *err = asked->err;
+    }
+    free(asked);
+    return rc;
+}

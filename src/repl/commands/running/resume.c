@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Resuming a session, or all ranks of its job, and waiting for the stop. */
+#include "engine/ranks.h"
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/files/dump_live.h"
+#include "repl/commands/running/running.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+void repl_state_record(struct command_call *call)
+{
+    const struct gd_session *session = call->session;
+    cJSON *record = out_record(call->out, "run");
+
+    cJSON_AddNumberToObject(record, "session", session->number);
+    cJSON_AddStringToObject(record, "state", gd_state_name(session->state));
+    if (session->state == GD_STOPPED) {
+        cJSON_AddStringToObject(record, "reason", gd_stop_reason_name(session->stop.reason));
+    }
+    cJSON_AddNumberToObject(record, "step", (double)gd_session_step(session));
+}
+
+#define INITIAL_SECONDS 10 /* that the check of initial weights may hold up a run */
+
+/* Of the session, or of all ranks of its job. */
+static bool initial_is_done(void *ctx)
+{
+    const struct gd_session *session = ctx;
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+
+    for (int rank = 0; ranks && rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *member = gd_ranks_member(ranks, rank);
+        if (member && gd_session_is_live(member) && gd_watch_is_busy(member)) {
+            return false;
+        }
+    }
+    return !gd_watch_is_busy(session);
+}
+
+int repl_wait_initial(struct repl *repl, struct gd_session *session, struct gd_err *err)
+{
+    return repl_wait(repl, initial_is_done, session, INITIAL_SECONDS) == GD_EINTR
+               ? gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked")
+               : GD_OK;
+}
+
+int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_err *err)
+{
+    if (repl_wait_initial(call->repl, call->session, err) != GD_OK) {
+        return GD_EINTR;
+    }
+    out_flush(call->out); /* the stop may be told before this returns */
+    int number = call->session->number;
+    uint64_t before = call->session->stop.sequence;
+    const struct gd_ranks *ranks =
+        gd_ranks_move_together(call->session, run->kind) ? gd_ranks_of(call->session) : NULL;
+    uint64_t settled = ranks ? gd_ranks_settled(ranks) : 0;
+    struct gd_run aimed = *run;
+    repl_dump_aim(call->repl, call->session, &aimed);
+    int rc = gd_ranks_resume(call->session, &aimed, err);
+
+    bool whole_job = call->repl->options.batch && run->kind == GD_RUN_CONTINUE &&
+                     !call->repl->in_stop_body && call->repl->stop_session == 0;
+    if (rc == GD_OK) {
+        call->repl->whole_job = whole_job;
+        rc = ranks ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
+        call->repl->whole_job = false;
+    }
+    call->session =
+        ranks || whole_job ? call->debugger->current : gd_debugger_session(call->debugger, number);
+    if (rc == GD_OK && call->session && out_is_json(call->out)) {
+        repl_state_record(call);
+    }
+    return rc;
+}
+
+static int at_most_one(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "%s: \"%.60s\" is one argument too many",
+                       call->command->name, call->argv[1]);
+    }
+    return GD_OK;
+}
+
+int run_take_count(struct command_call *call, int64_t *ret, struct gd_err *err)
+{
+    *ret = 1;
+    int rc = at_most_one(call, err);
+    if (rc == GD_OK && call->argc == 1) {
+        rc = arg_count(call->argv[0], 1, INT64_MAX, ret, err);
+    }
+    return rc;
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: run
+ * Start a training program and wait for its first stop.
+ */
+#include <string.h>
+
+#include "repl/commands/running/first_stop.h"
+#include "repl/commands/running/listening.h"
+#include "repl/core/command.h"
+#include "repl/core/parse.h"
+#include "repl/core/repl_impl.h"
+#include "repl/launch/launch.h"
+#include "repl/launch/launch_python.h"
+
+static int last_number(const struct gd_debugger *debugger)
+{
+    size_t count = debugger->session_count;
+    return count > 0 ? debugger->sessions[count - 1]->number : 0;
+}
+
+static bool connected_or_ended(void *ctx)
+{
+    const struct first_stop *first = ctx;
+    return first_stop_session(first) || !launch_is_running(first->repl);
+}
+
+/* Why it never connected, with the last thing that it said. */
+static int never_connected(struct command_call *call, int rc, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    const char *program = launch_program(repl);
+    const char *end = launch_end_text(repl);
+    size_t lines = launch_log_count(repl);
+    bool went_well = rc == GD_ETIMEOUT || strcmp(end, "exited with status 0") == 0;
+    const char *hint = launch_python_hint(call->arena, launch_argv(repl), went_well);
+    const char *between = hint ? "; " : "";
+
+    hint = hint ? hint : "";
+    repl->fail_status = STATUS_NO_CONNECTION;
+    if (rc == GD_EINTR) {
+        repl->fail_status = 0;
+        return gd_fail(err, rc, "interrupted before %s connected", program);
+    }
+    if (rc == GD_ETIMEOUT) {
+        return gd_fail(
+            err, rc,
+            "%s did not connect within %g s (set start-timeout); it is still running: does "
+            "it use gradb?%s%s",
+            program, call->debugger->settings.start_timeout, between, hint);
+    }
+    if (lines > 0) {
+        return gd_fail(err, GD_ELOST, "%s %s before it connected; it said last: %.200s%s%s",
+                       program, end, launch_log_line(repl, lines - 1), between, hint);
+    }
+    return gd_fail(err, GD_ELOST, "%s %s before it connected%s%s", program, end, between, hint);
+}
+
+static void print_start(struct command_call *call)
+{
+    char *const *argv = launch_argv(call->repl);
+    cJSON *words = cJSON_AddArrayToObject(out_record(call->out, "run"), "argv");
+
+    out_printf(call->out, "Starting program:");
+    for (size_t i = 0; argv[i]; i++) {
+        out_printf(call->out, " %s", out_safe(call, argv[i]));
+        cJSON_AddItemToArray(words, cJSON_CreateString(argv[i]));
+    }
+    out_printf(call->out, "\n");
+    cJSON_AddNumberToObject(out_record(call->out, "run"), "pid", (double)launch_pid(call->repl));
+    out_flush(call->out);
+}
+
+static int start_program(struct command_call *call, char *const argv[], struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    struct first_stop first = {.debugger = call->debugger, .repl = repl};
+
+    if (launch_is_running(repl)) {
+        if (!repl_confirm(call, "The program is running already. End it and start it again?")) {
+            return GD_OK;
+        }
+        launch_kill(repl);
+    }
+    int rc = listening_ensure(call, err);
+    first.above = last_number(call->debugger);
+    if (rc == GD_OK) {
+        rc = launch_start(repl, argv, listening_address(call), err);
+    }
+    if (rc != GD_OK) {
+        repl->fail_status = STATUS_NO_CONNECTION;
+        return rc;
+    }
+    print_start(call);
+    double timeout = call->debugger->settings.start_timeout;
+    rc = repl_wait(repl, connected_or_ended, &first, timeout > 0 ? timeout : -1);
+    struct gd_session *session = first_stop_session(&first);
+    if (!session) {
+        return never_connected(call, rc == GD_OK ? GD_ELOST : rc, err);
+    }
+    rc = first_stop_wait(call, session, err);
+    if (rc == GD_OK && call->session && out_is_json(call->out)) {
+        repl_state_record(call);
+    }
+    return rc;
+}
+
+static int run_run(struct command_call *call, struct gd_err *err)
+{
+    int argc = 0;
+    char **argv = NULL;
+    int rc = parse_words(call->line, call->arena, &argc, &argv, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (argc > 0 && strcmp(argv[0], "--") == 0) {
+        argc--;
+        argv++;
+    }
+    if (argc > 0) {
+        return start_program(call, argv, err);
+    }
+    if (!launch_argv(call->repl)) {
+        return gd_fail(err, GD_EUSAGE, "run: the program is missing");
+    }
+    return start_program(call, launch_argv(call->repl), err);
+}
+
+/* One word as parse_words reads it back. */
+static void add_quoted(struct gd_buf *line, const char *word)
+{
+    gd_buf_puts(line, " \"");
+    for (const char *p = word; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\') {
+            gd_buf_putc(line, '\\');
+        }
+        gd_buf_putc(line, *p);
+    }
+    gd_buf_putc(line, '"');
+}
+
+/* Runs the line, unless it grew too long. Frees it. */
+static int execute_line(struct repl *repl, struct gd_buf *line, const char *what)
+{
+    int rc = line->failed ? GD_ELIMIT : repl_execute(repl, gd_buf_text(line));
+    if (line->failed) {
+        struct gd_err err;
+        gd_fail(&err, GD_ELIMIT, "%s longer than %d bytes", what, PARSE_MAX_LINE);
+        repl_print_error(repl, NULL, &err);
+        repl_set_failed(repl, rc);
+    }
+    gd_buf_deinit(line);
+    return rc;
+}
+
+static int execute_words(struct repl *repl, const char *command, char *const argv[],
+                         const char *what)
+{
+    struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
+
+    gd_buf_puts(&line, command);
+    for (size_t i = 0; argv[i]; i++) {
+        add_quoted(&line, argv[i]);
+    }
+    return execute_line(repl, &line, what);
+}
+
+int repl_run_program(struct repl *repl, char *const argv[])
+{
+    return execute_words(repl, "run --", argv, "the program's arguments are");
+}
+
+int repl_open_files(struct repl *repl, char *const argv[])
+{
+    return execute_words(repl, "open", argv, "the names of the files are");
+}
+
+const struct command cmd_run = {
+    .name = "run",
+    .aliases = "r start",
+    .group = "running",
+    .usage = "run [--] [PROGRAM [ARGUMENT]...]",
+    .summary = "Start a training program and stop it before its first step",
+    .help =
+        "Its environment tells it where to connect: GRADB_ADDRESS and GRADB_TOKEN for gradb's\n"
+        "agents, ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for MindSpore. For\n"
+        "PyTorch a folder of gradb's stands in front of PYTHONPATH, and GRADB_LIBRARY names\n"
+        "libgradb: the script is not changed, and torchrun, \"python -m\", a shell script or a\n"
+        "virtual environment may stand in between. An interpreter with -I, -E or -S looks at\n"
+        "neither: \"pip install ./python\", then \"run -- python -I -m gradb train.py\".\n"
+        "Its output goes to \"info log\". Without a program the last one starts again.\n"
+        "Examples:\n"
+        "  run -- python train.py --epochs 3\n"
+        "  run -- torchrun --nproc-per-node 2 train.py",
+    .args = {ARG_FILE},
+    .flags = CMD_RAW | CMD_CHANGES,
+    .run = run_run};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: run-to
+ * Run to an operator.
+ */
+#include "repl/commands/running/running.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/nodes.h"
+
+static int run_run_to(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
+    struct gd_graph_counts counts;
+
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "%s: the name of one node is needed", call->command->name);
+    }
+    int rc = arg_node(call, call->argv[0], &run.node, err);
+    rc = rc == GD_OK ? nodes_must_run(call, run.node, err) : rc;
+    gd_graph_counts(call->session->graph, &counts);
+    if (rc == GD_ENOTFOUND && counts.nodes == 0) {
+        run.name = call->argv[0]; /* a process that sent no graph knows its nodes all the same */
+        rc = GD_OK;
+    }
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
+}
+
+const struct command cmd_run_to = {.name = "run-to",
+                                   .aliases = "until u advance",
+                                   .group = "running",
+                                   .usage = "run-to NODE [&]",
+                                   .summary = "Run until a node has executed",
+                                   .help = "Example:\n"
+                                           "  run-to Default/network/loss/Log-op49",
+                                   .args = {ARG_NODE},
+                                   .flags = RUN_NEEDS | CMD_REPEATS,
+                                   .run = run_run_to};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: step, reverse-step
+ * Run to the end of a step, or go back to an earlier one.
+ */
+#include "repl/commands/running/running.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int run_step(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_STEP, .node = GD_NO_NODE};
+    int rc = run_take_count(call, &run.count, err);
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
+}
+
+static int run_reverse_step(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_BACK, .node = GD_NO_NODE};
+    int rc = run_take_count(call, &run.count, err);
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
+}
+
+const struct command cmd_step = {
+    .name = "step",
+    .aliases = "s",
+    .group = "running",
+    .usage = "step [N] [&]",
+    .summary = "Run N training steps, then stop",
+    .help = "Without N, one step. A breakpoint on the way stops earlier. In a dump: to the next\n"
+            "step that was dumped.\n"
+            "Examples:\n"
+            "  step\n"
+            "  step 100",
+    .args = {ARG_WORD},
+    .flags = RUN_NEEDS | CMD_REPEATS,
+    .run = run_step};
+
+const struct command cmd_reverse_step = {
+    .name = "reverse-step",
+    .aliases = "rs",
+    .group = "running",
+    .usage = "reverse-step [N]",
+    .summary = "Go back N steps of a dump",
+    .help = "Without N, one step. Nothing is evaluated on the way back. A training that runs\n"
+            "cannot go back.\n"
+            "Example:\n"
+            "  reverse-step 2",
+    .args = {ARG_WORD},
+    .flags = RUN_NEEDS | CMD_REPEATS,
+    .run = run_reverse_step};

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: bind
+ * Bind a key to a command; `help keys` lists the keys.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "repl/commands/screen/panes.h"
+#include "repl/commands/support/help.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+struct key_list {
+    struct command_call *call;
+    cJSON *list;
+    const char *group; /* of the row before */
+    bool bound;        /* those alone */
+    int count;
+};
+
+static void key_json(struct key_list *keys, const struct repl_key *key)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(object, "key", key->name);
+    cJSON_AddStringToObject(object, "panes", key->panes);
+    cJSON_AddStringToObject(object, "command", key->command);
+    if (!keys->bound) {
+        cJSON_AddStringToObject(object, "group", key->group);
+        cJSON_AddStringToObject(object, "help", key->help);
+        cJSON_AddBoolToObject(object, "bound", key->bound);
+    }
+    cJSON_AddItemToArray(keys->list, object);
+    keys->count++;
+}
+
+static void on_bound_key(void *ctx, const struct repl_key *key)
+{
+    struct key_list *keys = ctx;
+    struct command_call *call = keys->call;
+
+    if (key->bound) {
+        out_printf(call->out, "  %-8s %-18s %s\n", out_safe(call, key->name), key->panes,
+                   key->command[0] != '\0' ? out_safe(call, key->command) : "-");
+        key_json(keys, key);
+    }
+}
+
+static void on_key(void *ctx, const struct repl_key *key)
+{
+    struct key_list *keys = ctx;
+    struct command_call *call = keys->call;
+    char what[256];
+
+    if (!keys->group || strcmp(keys->group, key->group) != 0) {
+        out_printf(call->out, "%s%s:\n", keys->group ? "\n" : "", key->group);
+        keys->group = key->group;
+    }
+    if (key->same) {
+        snprintf(what, sizeof(what), "the same");
+    } else if (key->command[0] != '\0' && !key->bound) {
+        snprintf(what, sizeof(what), "%s (%s)", key->help, key->command);
+    } else {
+        snprintf(what, sizeof(what), "%s", key->help);
+    }
+    out_printf(call->out, "  %-8s %-48s %s\n", out_safe(call, key->name), out_safe(call, what),
+               key->panes);
+    key_json(keys, key);
+}
+
+static int list_keys(struct command_call *call, bool bound, struct gd_err *err)
+{
+    int rc = panes_need(call, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct key_list keys = {.call = call, .bound = bound};
+    cJSON *record = out_record(call->out, bound ? "bindings" : "keys");
+    keys.list = cJSON_AddArrayToObject(record, bound ? "bindings" : "keys");
+    call->repl->screen->keys(call->repl->screen_ctx, bound ? on_bound_key : on_key, &keys);
+    if (keys.count == 0) {
+        out_printf(call->out, "No key is bound; \"help keys\" lists what keys do.\n");
+    }
+    return GD_OK;
+}
+
+int help_keys(struct command_call *call, struct gd_err *err)
+{
+    return list_keys(call, false, err);
+}
+
+/* The next word of a line, in quotes or not; "" at the end. Moves *line behind it and the blanks.
+ */
+static void take_word(const char **line, char *word, size_t size)
+{
+    const char *p = *line;
+    char quote = *p == '"' || *p == '\'' ? *p : '\0';
+    size_t used = 0;
+
+    quote = quote != '\0' && p[1] != '\0' && p[1] != ' ' ? quote : '\0';
+    p += quote != '\0' ? 1 : 0;
+    while (*p != '\0' && (quote != '\0' ? *p != quote : *p != ' ' && *p != '\t')) {
+        if (used + 1 < size) {
+            word[used++] = *p;
+        }
+        p++;
+    }
+    word[used] = '\0';
+    p += quote != '\0' && *p == quote ? 1 : 0;
+    *line = p + strspn(p, " \t");
+}
+
+static int run_bind(struct command_call *call, struct gd_err *err)
+{
+    char pane[24] = "", key[40] = "", second[24];
+    const char *rest = call->line;
+
+    if (rest[0] == '\0') {
+        return list_keys(call, true, err);
+    }
+    take_word(&rest, key, sizeof(key));
+    if (strcmp(key, "-p") == 0) {
+        take_word(&rest, pane, sizeof(pane));
+        take_word(&rest, key, sizeof(key));
+    }
+    if (strcasecmp(key, "C-x") == 0) {
+        take_word(&rest, second, sizeof(second));
+        snprintf(key, sizeof(key), "C-x %s", second);
+    }
+    if (key[0] == '\0' || rest[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "bind: a key, and the command that it runs, are needed");
+    }
+    int rc = panes_need(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    return call->repl->screen->bind(call->repl->screen_ctx, pane[0] != '\0' ? pane : NULL, key,
+                                    strcmp(rest, "-") == 0 ? NULL : rest, err);
+}
+
+const struct command cmd_bind = {
+    .name = "bind",
+    .group = "screen",
+    .usage = "bind [[-p PANE] KEY COMMAND | -]",
+    .summary = "Let a key of the panes run a command",
+    .help =
+        "In all panes, or in the one after -p; a key that the prompt takes, in all but the\n"
+        "console. KEY is a character, F5, C-t, Enter, PgUp, Space or one of them after \"C-x "
+        "\".\n"
+        "A character whose command may resume or change something needs single-key mode, C-x s.\n"
+        "In the command %n stands for the selected node, %t for its tensor, %b, %w and %h for\n"
+        "the number of its breakpoint, its watchpoint and its hit. \"-\" instead of a command:\n"
+        "the key does nothing. Without anything the keys that were bound are listed; \"help\n"
+        "keys\" lists all. Its place is the file gradbrc.\n"
+        "Examples:\n"
+        "  bind F5 continue\n"
+        "  bind C-x t layout tensor\n"
+        "  bind -p graph W watch NAN on %n\n"
+        "  bind",
+    .args = {ARG_KEY},
+    .flags = CMD_RAW,
+    .run = run_bind};

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: focus
+ * Choose the pane that has the keys.
+ */
+#include "repl/commands/screen/panes.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int run_focus(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "focus: the name of a pane, next or prev is needed");
+    }
+    int rc = panes_need(call, err);
+    return rc == GD_OK ? call->repl->screen->focus(call->repl->screen_ctx, call->argv[0], err) : rc;
+}
+
+const struct command cmd_focus = {
+    .name = "focus",
+    .aliases = "fs",
+    .group = "screen",
+    .usage = "focus PANE | next | prev",
+    .summary = "Show a pane, which C-x o then goes to",
+    .help =
+        "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log.\n"
+        "One that the layout lacks takes the place of another. What you type next still goes to\n"
+        "the prompt: C-x o takes the keyboard to the pane, \":\" brings it back. Bound to a key,\n"
+        "the command takes it there at once.\n"
+        "Examples:\n"
+        "  focus graph\n"
+        "  focus next",
+    .args = {ARG_PANE},
+    .run = run_focus};

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What the commands of the panes share. */
+#include "repl/commands/screen/panes.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+int panes_need(struct command_call *call, struct gd_err *err)
+{
+    return call->repl->screen
+               ? GD_OK
+               : gd_fail(err, GD_ESTATE, "this program has no panes: nothing to arrange");
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: winheight
+ * Set the height of the console.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "repl/commands/screen/panes.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+#define MAX_HEIGHT 1000
+
+/* "12", "+2", "-2", and gdb's words: "console 12", "cmd -2"; "0" or "usual". */
+static int run_winheight(struct command_call *call, struct gd_err *err)
+{
+    const struct repl_screen_ops *screen = call->repl->screen;
+    int at = call->argc == 2 && (strcmp(call->argv[0], "console") == 0 ||
+                                 strcasecmp(call->argv[0], "cmd") == 0)
+                 ? 1
+                 : 0;
+    int64_t rows = 0;
+
+    if (call->argc != at + 1) {
+        return gd_fail(err, GD_EUSAGE, "winheight: how many rows the console is to have");
+    }
+    int rc = panes_need(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const char *word = call->argv[at];
+    char sign = word[0];
+    if (strcmp(word, "usual") == 0) {
+        return screen->height(call->repl->screen_ctx, 0, err);
+    }
+    bool by = sign == '+' || sign == '-';
+    if (arg_count(by ? word + 1 : word, 0, MAX_HEIGHT, &rows, NULL) != GD_OK) {
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.40s\" is no height: a number up to %d, +N, -N or usual is one", word,
+                       MAX_HEIGHT);
+    }
+    if (by) {
+        int now = screen->height_now(call->repl->screen_ctx);
+        rows = sign == '+' ? now + rows : now - rows;
+        rows = rows < 1 ? 1 : rows;
+    }
+    return screen->height(call->repl->screen_ctx, (int)rows, err);
+}
+
+const struct command cmd_winheight = {.name = "winheight",
+                                      .aliases = "wh",
+                                      .group = "screen",
+                                      .usage = "winheight [+|-]N | usual",
+                                      .summary = "Set how many rows the console has",
+                                      .help = "+ and - change it by so many rows.\n"
+                                              "Examples:\n"
+                                              "  winheight 8\n"
+                                              "  winheight +2\n"
+                                              "  winheight usual",
+                                      .args = {ARG_CHOICE},
+                                      .run = run_winheight};

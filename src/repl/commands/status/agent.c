@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: agent
+ * Run a command of the training process.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "repl/core/agent.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+#define LIST_COMMAND "commands" /* answers which others there are */
+#define MAX_DEPTH    16         /* of a reply's objects; what lies deeper is shown as JSON */
+
+/* ---- the names that completion offers -------------------------------------------------------- */
+
+struct agent_names {
+    struct asked *asked; /* the request that is on its way */
+    int session;         /* whose they are */
+    char *names;         /* blank-separated; NULL before the first answer */
+};
+
+struct asked {
+    struct agent_names *for_names; /* NULL: nobody wants the answer any more */
+};
+
+static void names_free(void *data)
+{
+    struct agent_names *names = data;
+    if (names->asked) {
+        names->asked->for_names = NULL;
+    }
+    free(names->names);
+    free(names);
+}
+
+static struct agent_names *names_of(struct repl *repl)
+{
+    return repl_make_slot(repl, REPL_SLOT_AGENT, sizeof(struct agent_names), names_free);
+}
+
+static void names_take(struct agent_names *names, const cJSON *reply)
+{
+    struct gd_buf text = GD_BUF_INIT(65536);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(item, "name"));
+        if (name) {
+            gd_buf_printf(&text, "%s ", name);
+        }
+    }
+    free(names->names);
+    names->names = strdup(gd_buf_text(&text));
+    gd_buf_deinit(&text);
+}
+
+static void on_names(void *ctx, const char *text, const struct gd_err *err)
+{
+    struct asked *asked = ctx;
+    if (asked->for_names) {
+        cJSON *reply = err ? NULL : cJSON_Parse(text);
+        names_take(asked->for_names, reply);
+        asked->for_names->asked = NULL;
+        cJSON_Delete(reply);
+    }
+    free(asked);
+}
+
+const char *agent_command_names(struct repl *repl, struct gd_session *session)
+{
+    struct agent_names *names = names_of(repl);
+    if (!names || !session || !session->target) {
+        return "";
+    }
+    if (names->names && names->session == session->number) {
+        return names->names;
+    }
+    struct asked *asked = names->asked ? NULL : calloc(1, sizeof(*asked));
+    if (asked) {
+        asked->for_names = names;
+        names->asked = asked;
+        names->session = session->number;
+        if (gd_target_command(session->target, LIST_COMMAND, "", GD_NO_NODE, on_names, asked,
+                              NULL) != GD_OK) {
+            names->asked = NULL;
+            free(asked);
+        }
+    }
+    return "";
+}
+
+/* ---- a reply in JSON, for people ------------------------------------------------------------- */
+
+static bool is_plain(const cJSON *value)
+{
+    return !cJSON_IsObject(value) && !cJSON_IsArray(value);
+}
+
+static void add_value(struct command_call *call, const cJSON *value, struct gd_buf *out)
+{
+    if (cJSON_IsString(value)) {
+        gd_buf_puts(out, out_safe(call, value->valuestring));
+    } else if (cJSON_IsNumber(value)) {
+        gd_buf_puts(out, repl_scalar_text(call->arena, value->valuedouble, 6));
+    } else if (cJSON_IsBool(value)) {
+        gd_buf_puts(out, cJSON_IsTrue(value) ? "yes" : "no");
+    } else if (cJSON_IsNull(value)) {
+        gd_buf_puts(out, "-");
+    } else {
+        char *text = cJSON_PrintUnformatted(value);
+        gd_buf_puts(out, text ? out_safe(call, text) : "");
+        cJSON_free(text);
+    }
+}
+
+/* Members and elements without parts of their own: "a, b" and "name a, size b". */
+static bool add_line(struct command_call *call, const cJSON *value, struct gd_buf *out)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, value)
+    {
+        if (!is_plain(item)) {
+            return false;
+        }
+    }
+    cJSON_ArrayForEach(item, value)
+    {
+        gd_buf_puts(out, item == value->child ? "" : ", ");
+        if (item->string) {
+            gd_buf_printf(out, "%s ", out_safe(call, item->string));
+        }
+        add_value(call, item, out);
+    }
+    return true;
+}
+
+static void print_part(struct command_call *call, const cJSON *value, int depth)
+{
+    const cJSON *item;
+    int width = 0;
+    cJSON_ArrayForEach(item, value)
+    {
+        int len = item->string ? (int)strlen(item->string) : 0;
+        width = len > width && len <= 24 ? len : width;
+    }
+    cJSON_ArrayForEach(item, value)
+    {
+        struct gd_buf line = GD_BUF_INIT(1 << 20);
+        bool whole = is_plain(item) || depth >= MAX_DEPTH;
+        if (whole) {
+            add_value(call, item, &line);
+        }
+        whole = whole || (!(cJSON_IsObject(item) && item->string) && add_line(call, item, &line));
+        out_printf(call->out, "%*s", 2 * depth, "");
+        if (item->string) {
+            out_printf(call->out, "%-*s  ", width, out_safe(call, item->string));
+        }
+        out_printf(call->out, "%s\n", whole ? gd_buf_text(&line) : "");
+        gd_buf_deinit(&line);
+        if (!whole) {
+            print_part(call, item, depth + 1);
+        }
+    }
+}
+
+static void print_text(struct command_call *call, const char *text)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        const char *line = gd_arena_strndup(call->arena, text, len);
+        out_printf(call->out, "%s\n", line ? out_safe(call, line) : "");
+        text += len + (text[len] == '\n' ? 1 : 0);
+    }
+}
+
+void agent_show_reply(struct command_call *call, const char *reply)
+{
+    cJSON *record = out_record(call->out, "agent");
+    cJSON *value = reply[0] == '{' || reply[0] == '[' ? cJSON_Parse(reply) : NULL;
+    if (!value) {
+        print_text(call, reply);
+        inspect_add_text(call, record, "text", reply);
+        return;
+    }
+    if (!out_is_json(call->out)) {
+        print_part(call, value, 0);
+    }
+    cJSON_AddItemToObject(record, "reply", value);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void list_row(struct out_table *table, struct command_call *call, const cJSON *item)
+{
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(item, "name"));
+    const char *usage = cJSON_GetStringValue(cJSON_GetObjectItem(item, "usage"));
+    const char *summary = cJSON_GetStringValue(cJSON_GetObjectItem(item, "summary"));
+    const char *cells[] = {out_safe(call, name ? name : ""), out_safe(call, usage ? usage : ""),
+                           out_safe(call, summary ? summary : "")};
+    out_table_row(table, cells);
+}
+
+static int run_list(struct command_call *call, struct gd_err *err)
+{
+    static const struct out_column columns[] = {
+        {"name", "Name", false}, {"usage", "Arguments", false}, {"summary", "What", false}};
+    const char *text = NULL;
+    int rc = repl_command(call, LIST_COMMAND, "", GD_NO_NODE, &text, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    out_record(call->out, "agent");
+    cJSON *reply = cJSON_Parse(text);
+    struct agent_names *names = names_of(call->repl);
+    if (names) {
+        names->session = call->session->number;
+        names_take(names, reply);
+    }
+    struct out_table *table = out_table_begin(call->out, "commands", columns, 3);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
+    {
+        list_row(table, call, item);
+    }
+    out_table_end(table);
+    cJSON_Delete(reply);
+    return GD_OK;
+}
+
+static int run_agent(struct command_call *call, struct gd_err *err)
+{
+    const char *reply = NULL;
+    if (!(call->session->target->capabilities & GD_CAN_COMMAND)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this training program has no commands of its own");
+    }
+    if (call->argc == 0) {
+        return run_list(call, err);
+    }
+    const char *args = call->line + strcspn(call->line, " \t");
+    args += strspn(args, " \t");
+    int rc = repl_command(call, call->argv[0], args, GD_NO_NODE, &reply, err);
+    if (rc == GD_OK) {
+        agent_show_reply(call, reply);
+    }
+    return rc;
+}
+
+const struct command cmd_agent = {
+    .name = "agent",
+    .group = "status",
+    .usage = "agent [NAME [ARGUMENTS]]",
+    .summary = "Ask the training program itself: commands that only it knows",
+    .help = "Without a name it lists what the program offers; PyTorch programs do.\n"
+            "The program answers while it stands.\n"
+            "\n"
+            "  agent\n"
+            "  agent memory\n",
+    .args = {ARG_AGENT, ARG_NODE},
+    .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
+    .run = run_agent,
+};

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The subjects of `info`, each in the file that has its name, and what they share. */
+#ifndef GD_REPL_INFO_H
+#define GD_REPL_INFO_H
+
+#include "repl/core/command.h"
+
+struct gd_catalog;
+
+int info_breakpoints(struct command_call *call, struct gd_err *err);
+int info_conditions(struct command_call *call, struct gd_err *err);
+int info_display(struct command_call *call, struct gd_err *err); /* data/display.c */
+int info_dump(struct command_call *call, struct gd_err *err);
+int info_events(struct command_call *call, struct gd_err *err);
+int info_formats(struct command_call *call, struct gd_err *err);
+int info_frame(struct command_call *call, struct gd_err *err); /* graph/frame.c */
+int info_graph(struct command_call *call, struct gd_err *err);
+int info_history(struct command_call *call, struct gd_err *err);
+int info_hits(struct command_call *call, struct gd_err *err);
+int info_line(struct command_call *call, struct gd_err *err);
+int info_log(struct command_call *call, struct gd_err *err);
+int info_node(struct command_call *call, struct gd_err *err); /* graph/node_info.c */
+int info_nodes(struct command_call *call, struct gd_err *err);
+int info_overflows(struct command_call *call, struct gd_err *err);
+int info_params(struct command_call *call, struct gd_err *err);
+int info_ranks(struct command_call *call, struct gd_err *err);
+int info_scalars(struct command_call *call, struct gd_err *err);
+int info_scopes(struct command_call *call, struct gd_err *err);
+int info_session(struct command_call *call, struct gd_err *err);
+int info_settings(struct command_call *call, struct gd_err *err); /* support/show.c */
+int info_source(struct command_call *call, struct gd_err *err);   /* graph/sources.c */
+int info_stack(struct command_call *call, struct gd_err *err);    /* graph/backtrace.c */
+int info_statistics(struct command_call *call, struct gd_err *err);
+int info_steps(struct command_call *call, struct gd_err *err);
+int info_target(struct command_call *call, struct gd_err *err);
+int info_timing(struct command_call *call, struct gd_err *err);
+int info_types(struct command_call *call, struct gd_err *err);
+int info_watchpoints(struct command_call *call, struct gd_err *err);
+
+/* GD_ENODATA: the training process has not sent a graph. */
+int info_need_graph(struct command_call *call, struct gd_graph_counts *counts, struct gd_err *err);
+/* The catalog of the dump that the session shows. GD_EUNSUPPORTED: it is not a dump. */
+int info_need_catalog(struct command_call *call, const struct gd_catalog **ret, struct gd_err *err);
+/* Adds the members of the session to the record. */
+void info_add_session(struct command_call *call, cJSON *record, const struct gd_session *session);
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `info dump`. */
+#include "repl/commands/files/dump_live_impl.h"
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
+
+int info_dump(struct command_call *call, struct gd_err *err)
+{
+    static const struct live_dump none = {.armed = false};
+    const struct live_dump *d = dump_live_find(call->repl);
+    uint64_t most = call->debugger->settings.dump_bytes;
+    cJSON *record = out_record(call->out, "dump");
+
+    (void)err;
+    d = d ? d : &none;
+    if (d->armed) {
+        dump_live_show_plan(call, d);
+    } else {
+        cJSON_AddBoolToObject(record, "armed", false);
+        out_printf(call->out, "No steps are to be dumped.\n");
+    }
+    inspect_add_count(record, "tensors", d->tensors);
+    inspect_add_count(record, "rows", d->rows);
+    inspect_add_count(record, "dumped_steps", d->steps_done);
+    inspect_add_count(record, "total_bytes", d->bytes);
+    inspect_add_count(record, "most_bytes", most);
+    out_printf(call->out, "Dumped so far: %s of %s, %s", inspect_plural(call, d->tensors, "tensor"),
+               inspect_plural(call, d->steps_done, "step"), inspect_bytes(call, d->bytes));
+    out_printf(call->out, most > 0 ? " of at most %s.\n" : ".\n", inspect_bytes(call, most));
+    return GD_OK;
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `info graph`, `info types`, `info nodes`. */
+#include <string.h>
+
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
+
+#define TYPES_SHOWN 10
+
+/* Levels of scopes below the root, which `scopes` does not count. */
+static uint32_t scope_depth(const struct gd_graph *graph, uint32_t scopes)
+{
+    uint32_t deepest = 0;
+    struct gd_scope_info info;
+    for (gd_scope_id id = 0; id <= scopes; id++) {
+        uint32_t depth = 0;
+        if (!gd_graph_scope(graph, id, &info) || info.first_child != GD_NO_SCOPE) {
+            continue; /* the deepest one has no children */
+        }
+        while (info.parent != GD_NO_SCOPE && gd_graph_scope(graph, info.parent, &info)) {
+            depth++;
+        }
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
+static void graph_record(struct command_call *call, const struct gd_graph_counts *counts)
+{
+    struct gd_graph *graph = call->session->graph;
+    cJSON *record = out_record(call->out, "graph");
+    cJSON_AddNumberToObject(record, "nodes", counts->nodes);
+    inspect_add_count(record, "edges", counts->edges);
+    cJSON_AddNumberToObject(record, "scopes", counts->scopes);
+    cJSON_AddNumberToObject(record, "depth", scope_depth(graph, counts->scopes));
+    inspect_add_count(record, "missing_inputs", counts->missing_inputs);
+    inspect_add_count(record, "memory", counts->memory);
+    cJSON *subgraphs = cJSON_AddArrayToObject(record, "subgraphs");
+    for (uint32_t i = 0; i < counts->subgraphs; i++) {
+        const char *name = gd_graph_subgraph_name(graph, i);
+        cJSON_AddItemToArray(subgraphs, cJSON_CreateString(name ? name : ""));
+    }
+    cJSON *kinds = cJSON_AddObjectToObject(record, "kinds");
+    for (int kind = GD_NODE_OTHER; kind < GD_NODE_KIND_COUNT; kind++) {
+        cJSON_AddNumberToObject(kinds, gd_node_kind_name((enum gd_node_kind)kind),
+                                counts->by_kind[kind]);
+    }
+    uint32_t types = 0;
+    const struct gd_type_count *type = gd_graph_types(graph, &types);
+    cJSON *list = cJSON_AddArrayToObject(record, "types");
+    for (uint32_t i = 0; i < types && i < TYPES_SHOWN; i++) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_text(call, item, "node_type", type[i].type);
+        cJSON_AddNumberToObject(item, "nodes", type[i].count);
+        cJSON_AddItemToArray(list, item);
+    }
+    cJSON_AddNumberToObject(record, "type_count", types);
+}
+
+static const char *kinds_text(struct command_call *call, const struct gd_graph_counts *counts)
+{
+    static const struct {
+        enum gd_node_kind kind;
+        const char *one, *many;
+    } words[] = {
+        {GD_NODE_WEIGHT, "weight", "weights"},
+        {GD_NODE_GRADIENT, "gradient", "gradients"},
+        {GD_NODE_ACTIVATION, "activation", "activations"},
+        {GD_NODE_PARAMETER, "other parameter", "other parameters"},
+        {GD_NODE_CONSTANT, "constant", "constants"},
+        {GD_NODE_OTHER, "other", "other"},
+    };
+    const char *text = "";
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        uint32_t count = counts->by_kind[words[i].kind];
+        if (count > 0) {
+            text = inspect_printf(call, "%s%s%s %s", text, text[0] ? ", " : "",
+                                  inspect_number(call, count),
+                                  count == 1 ? words[i].one : words[i].many);
+        }
+    }
+    return text;
+}
+
+static void graph_text(struct command_call *call, const struct gd_graph_counts *counts)
+{
+    struct gd_graph *graph = call->session->graph;
+    out_printf(
+        call->out, "%s, %s, %s in %u levels, %s\n", inspect_plural(call, counts->nodes, "node"),
+        inspect_plural(call, counts->edges, "edge"), inspect_plural(call, counts->scopes, "scope"),
+        scope_depth(graph, counts->scopes), inspect_bytes(call, counts->memory));
+    for (uint32_t i = 0; i < counts->subgraphs && i < TYPES_SHOWN; i++) {
+        const char *name = gd_graph_subgraph_name(graph, i);
+        out_printf(call->out, "%s%s", i == 0 ? "Graphs:  " : ", ",
+                   out_safe(call, name ? name : ""));
+    }
+    if (counts->subgraphs > TYPES_SHOWN) {
+        out_printf(call->out, ", ... %u more", counts->subgraphs - TYPES_SHOWN);
+    }
+    out_printf(call->out, "%sKinds:   %s\n", counts->subgraphs > 0 ? "\n" : "",
+               kinds_text(call, counts));
+    uint32_t types = 0;
+    const struct gd_type_count *type = gd_graph_types(graph, &types);
+    int column = 9;
+    for (uint32_t i = 0; i < types && i < TYPES_SHOWN; i++) {
+        const char *text =
+            inspect_printf(call, "%s %u", out_safe(call, type[i].type), type[i].count);
+        column += (int)strlen(text) + 2;
+        bool wrap = i > 0 && column > out_width(call->out);
+        out_printf(call->out, "%s%s", i == 0 ? "Types:   " : wrap ? ",\n         " : ", ", text);
+        column = wrap ? 9 + (int)strlen(text) : column;
+    }
+    if (types > TYPES_SHOWN) {
+        out_printf(call->out, ", ... %u more (info types)", types - TYPES_SHOWN);
+    }
+    out_printf(call->out, "%s", types > 0 ? "\n" : "");
+    if (counts->missing_inputs > 0) {
+        out_printf(call->out, "Missing: %s whose producer the trainer did not send\n",
+                   inspect_plural(call, counts->missing_inputs, "input"));
+    }
+}
+
+int info_need_graph(struct command_call *call, struct gd_graph_counts *counts, struct gd_err *err)
+{
+    gd_graph_counts(call->session->graph, counts);
+    if (counts->nodes == 0) {
+        return gd_fail(err, GD_ENODATA, "the trainer has sent no graph yet");
+    }
+    return GD_OK;
+}
+
+int info_graph(struct command_call *call, struct gd_err *err)
+{
+    struct gd_graph_counts counts;
+    int rc = info_need_graph(call, &counts, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (out_is_json(call->out)) {
+        graph_record(call, &counts);
+    } else {
+        graph_text(call, &counts);
+    }
+    return GD_OK;
+}
+
+int info_types(struct command_call *call, struct gd_err *err)
+{
+    static const struct out_column columns[] = {{"nodes", "Nodes", true},
+                                                {"node_type", "Type", false}};
+    struct gd_graph_counts counts;
+    int rc = info_need_graph(call, &counts, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    uint32_t types = 0;
+    const struct gd_type_count *type = gd_graph_types(call->session->graph, &types);
+    struct out_table *table = out_table_begin(call->out, "types", columns, 2);
+    for (uint32_t i = 0; i < types; i++) {
+        const char *cells[] = {inspect_printf(call, "%u", type[i].count),
+                               inspect_name(call, type[i].type)};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+    return GD_OK;
+}
+
+int info_nodes(struct command_call *call, struct gd_err *err)
+{
+    bool all = inspect_take_flag(call, "-a");
+    struct node_list list = {0};
+    const char *text = call->argc ? inspect_join(call, 0, call->argc) : "";
+    struct gd_graph_counts counts;
+    int rc = info_need_graph(call, &counts, err);
+    if (rc == GD_OK && text[0]) {
+        rc = nodes_select(call, text, &list, err);
+    } else if (rc == GD_OK) {
+        uint32_t count = 0;
+        const gd_node_id *order = gd_graph_execution(call->session->graph, &count);
+        for (uint32_t i = 0; i < count && !list.failed; i++) {
+            node_list_add(&list, order[i]);
+        }
+        rc = list.failed ? gd_fail(err, GD_ENOMEM, "out of memory") : GD_OK;
+    }
+    if (rc == GD_OK) {
+        nodes_show(
+            call, &list, all,
+            inspect_printf(call, "info nodes%s%s -a", text[0] ? " " : "", out_safe(call, text)));
+    }
+    node_list_deinit(&list);
+    return rc;
+}

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `info history`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/history/history.h"
+#include "engine/statistic.h"
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/core/work.h"
+#include "repl/values/inspect.h"
+#include "repl/values/spark.h"
+
+#define MAX_FIGURES 8
+#define MAX_RECORDS 4096 /* of a tensor: what a line of bars can show */
+#define LIST_ROWS   20   /* tensors, unless -a */
+#define STEP_ROWS   20   /* unless -n */
+#define LIST_SPARK  16   /* columns */
+
+struct chosen_figures {
+    enum gd_statistic of[MAX_FIGURES];
+    int count;
+};
+
+/* One tensor's records; `kept` more steps are there than are shown. */
+struct track {
+    struct gd_history_tensor tensor;
+    struct gd_history_record *records;
+    size_t count;
+};
+
+static const char *figure_name(enum gd_statistic figure, bool is_scalar)
+{
+    return is_scalar && figure == GD_STAT_MEAN ? "value" : gd_statistic_name(figure);
+}
+
+/* The figure of a step; false: there is none, `error` says why. */
+static bool figure_at(const struct track *track, size_t i, enum gd_statistic figure, double *ret,
+                      unsigned *error)
+{
+    const struct gd_history_record *record = &track->records[i];
+    struct gd_observation seen = {.stats = record->has_stats ? &record->stats : NULL,
+                                  .error = record->error,
+                                  .dtype = track->tensor.dtype,
+                                  .range = -1,
+                                  .step = record->step,
+                                  .value_step = record->step};
+
+    *error = 0;
+    return gd_statistic_value(figure, &seen, ret, error);
+}
+
+static bool is_bad(const struct gd_history_record *record)
+{
+    const struct gd_stats *stats = &record->stats;
+
+    return record->has_stats && (stats->nan || stats->pos_inf || stats->neg_inf);
+}
+
+static const char *figure_cell(struct command_call *call, const struct track *track, size_t i,
+                               enum gd_statistic figure)
+{
+    double value;
+    unsigned error;
+
+    if (figure_at(track, i, figure, &value, &error)) {
+        return out_is_json(call->out) && isfinite(value) ? inspect_printf(call, "%.17g", value)
+                                                         : inspect_double(call, value);
+    }
+    if (error & (GD_HIT_NAN | GD_HIT_INF)) {
+        return error & GD_HIT_NAN ? "nan" : "inf";
+    }
+    return out_is_json(call->out) ? NULL : "-";
+}
+
+static const char *spark_text(struct command_call *call, const struct track *track,
+                              enum gd_statistic figure, size_t width)
+{
+    struct spark_point *points = malloc((track->count + 1) * sizeof(*points));
+    struct gd_buf buf = GD_BUF_INIT(1 << 16);
+    const char *text = "";
+    unsigned error;
+
+    for (size_t i = 0; points && i < track->count; i++) {
+        points[i].mark = SPARK_VALUE;
+        if (!figure_at(track, i, figure, &points[i].value, &error)) {
+            points[i].mark = error & (GD_HIT_NAN | GD_HIT_INF) ? SPARK_BAD : SPARK_MISSING;
+        } else if (!isfinite(points[i].value)) {
+            points[i].mark = SPARK_BAD;
+        }
+    }
+    if (points) {
+        spark_draw(points, track->count, width, !out_utf8(call->out), &buf);
+        text = inspect_printf(call, "%s", gd_buf_text(&buf));
+    }
+    gd_buf_deinit(&buf);
+    free(points);
+    return text;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static int need_history(struct command_call *call, const struct gd_history **ret,
+                        struct gd_err *err)
+{
+    int rc = inspect_session(call, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    *ret = call->session->history;
+    if (*ret || (gd_session_can_recall(call->session) && call->argc > 0)) {
+        return GD_OK;
+    }
+    if (gd_session_can_recall(call->session)) {
+        return gd_fail(err, GD_ENODATA,
+                       "a dump tells of one tensor at a time: info history NODE:0");
+    }
+    return gd_fail(err, GD_ENODATA,
+                   call->debugger->settings.history_bytes == 0
+                       ? "no history is kept: `set history-bytes` gives it room"
+                       : "there is no history yet: it holds what a watchpoint or `trace` watches");
+}
+
+static bool go_on(void *ctx, uint64_t steps)
+{
+    return repl_work_at(ctx, steps);
+}
+
+/* A dump knows the past of every tensor: it is taken in when somebody asks. */
+static int recall(struct command_call *call, const struct gd_tensor_ref *ref, struct gd_err *err)
+{
+    struct repl_work work;
+    int rc;
+
+    if (!gd_session_can_recall(call->session)) {
+        return GD_OK;
+    }
+    repl_work_begin_count(&work, call, "statistics of all steps", "steps", 0);
+    rc = gd_session_recall(call->session, ref, go_on, &work, err);
+    return repl_work_end(&work, rc, err);
+}
+
+/* A scalar's name, or a tensor as print takes it. */
+static int find_tensor(struct command_call *call, const struct gd_history **history,
+                       const char *text, uint32_t *ret, struct gd_err *err)
+{
+    struct gd_history_tensor about;
+    struct tensor_arg arg;
+    const char *name;
+    int rc;
+
+    if (*history && gd_history_find(*history, text, 0, ret) &&
+        gd_history_tensor(*history, *ret, &about) && about.is_scalar) {
+        return GD_OK;
+    }
+    rc = arg_tensor(call, text, &arg, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (arg.value || arg.slice.count > 0) {
+        return gd_fail(err, GD_EINVAL, "a history is kept of whole tensors: no slice, no $N");
+    }
+    rc = recall(call, &arg.ref, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    *history = call->session->history;
+    name = gd_graph_name(call->session->graph, arg.ref.node);
+    if (!*history || !gd_history_find(*history, name, arg.ref.slot, ret) ||
+        !gd_history_tensor(*history, *ret, &about) || about.is_scalar) {
+        return gd_fail(err, GD_ENODATA,
+                       "%.300s:%u is not in the history: it holds what is watched (`trace` with "
+                       "this node begins it)",
+                       name, arg.ref.slot);
+    }
+    return GD_OK;
+}
+
+static int read_track(const struct gd_history *history, uint32_t index, struct track *ret,
+                      struct gd_err *err)
+{
+    ret->records = malloc(MAX_RECORDS * sizeof(*ret->records));
+    if (!ret->records || !gd_history_tensor(history, index, &ret->tensor)) {
+        free(ret->records);
+        return gd_fail(err, GD_ENOMEM, "out of memory for the records of a tensor");
+    }
+    ret->count = gd_history_read(history, index, ret->records, MAX_RECORDS);
+    return GD_OK;
+}
+
+/* "abs_mean", "abs_mean(cur-prev)" */
+static int parse_figure(const char *text, struct chosen_figures *figures, struct gd_err *err)
+{
+    char name[64], of[32] = "";
+    const char *open = strchr(text, '(');
+    size_t len = open ? (size_t)(open - text) : strlen(text);
+    enum gd_statistic figure = GD_STAT_NONE;
+
+    if (len < sizeof(name) && (!open || strlen(open) < sizeof(of))) {
+        snprintf(name, sizeof(name), "%.*s", (int)len, text);
+        if (open) {
+            snprintf(of, sizeof(of), "%.*s", (int)strcspn(open + 1, ")"), open + 1);
+        }
+        figure = gd_statistic_find(name, of);
+    }
+    if (figure == GD_STAT_NONE ||
+        (gd_statistic_needs(figure) & (GD_NEED_RANGE | GD_NEED_SERIES | GD_NEED_UNITS))) {
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.80s\" is no figure of the history: count, nan, inf, zero, min, max, "
+                       "mean, abs_mean, std, norm, abs_mean(cur-prev), ... (help watch)",
+                       text);
+    }
+    if (figures->count == MAX_FIGURES) {
+        return gd_fail(err, GD_EUSAGE, "at most %d figures fit", MAX_FIGURES);
+    }
+    figures->of[figures->count++] = figure;
+    return GD_OK;
+}
+
+static void default_figures(bool is_scalar, struct chosen_figures *ret)
+{
+    static const struct chosen_figures tensor = {.of = {GD_STAT_ABS_MEAN, GD_STAT_MAX, GD_STAT_MIN,
+                                                        GD_STAT_NONFINITE, GD_STAT_ZERO_PERCENTAGE},
+                                                 .count = 5};
+    static const struct chosen_figures scalar = {.of = {GD_STAT_MEAN}, .count = 1};
+
+    if (ret->count == 0) {
+        *ret = is_scalar ? scalar : tensor;
+    }
+}
+
+/* ---- one tensor ------------------------------------------------------------------------------ */
+
+/* The node may be gone from the graph: then its number. */
+static const char *slot_text(struct command_call *call, const struct gd_history_tensor *tensor)
+{
+    gd_node_id node = gd_graph_lookup(call->session->graph, tensor->name, strlen(tensor->name));
+
+    return inspect_slot(call, node, tensor->slot);
+}
+
+static const char *track_label(struct command_call *call, const struct track *track)
+{
+    const char *name = track->tensor.name;
+
+    return inspect_name(call,
+                        track->tensor.is_scalar
+                            ? name
+                            : inspect_printf(call, "%s:%s", name, slot_text(call, &track->tensor)));
+}
+
+static void print_steps(struct command_call *call, const struct track *track,
+                        const struct chosen_figures *figures, size_t rows)
+{
+    struct out_column columns[MAX_FIGURES + 1] = {{"step", "Step", true}};
+    struct out_table *table;
+
+    for (int i = 0; i < figures->count; i++) {
+        const char *name = figure_name(figures->of[i], track->tensor.is_scalar);
+
+        columns[i + 1] = (struct out_column){name, name, true};
+    }
+    table = out_table_begin(call->out, "history", columns, figures->count + 1);
+    for (size_t i = track->count > rows ? track->count - rows : 0; i < track->count; i++) {
+        const char *cells[MAX_FIGURES + 1] = {
+            inspect_printf(call, "%lld", (long long)track->records[i].step)};
+
+        for (int k = 0; k < figures->count; k++) {
+            cells[k + 1] = figure_cell(call, track, i, figures->of[k]);
+        }
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+}
+
+/* Lowest and highest of the finite figures, for the two ends of the bars. */
+static const char *range_text(struct command_call *call, const struct track *track,
+                              enum gd_statistic figure)
+{
+    double low = INFINITY, high = -INFINITY, value;
+    unsigned error;
+
+    for (size_t i = 0; i < track->count; i++) {
+        if (figure_at(track, i, figure, &value, &error) && isfinite(value)) {
+            low = fmin(low, value);
+            high = fmax(high, value);
+        }
+    }
+    if (low > high) {
+        return "";
+    }
+    if (low == high) {
+        return inspect_double(call, low);
+    }
+    return inspect_printf(call, "%s to %s", inspect_double(call, low), inspect_double(call, high));
+}
+
+static void print_sparks(struct command_call *call, const struct track *track,
+                         const struct chosen_figures *figures)
+{
+    int widest = 0, room;
+
+    for (int i = 0; i < figures->count; i++) {
+        int len = (int)strlen(figure_name(figures->of[i], track->tensor.is_scalar));
+
+        widest = len > widest ? len : widest;
+    }
+    room = out_width(call->out) - widest - 34; /* the two ends of the bars come behind them */
+    room = room < 10 ? 10 : room > 60 ? 60 : room;
+    for (int i = 0; i < figures->count; i++) {
+        out_printf(call->out, "%-*s  %s  %s\n", widest,
+                   figure_name(figures->of[i], track->tensor.is_scalar),
+                   spark_text(call, track, figures->of[i], (size_t)room),
+                   range_text(call, track, figures->of[i]));
+    }
+}
+
+/* The first of the kept steps in which a NaN or Inf was seen; count: none was. */
+static size_t first_bad(const struct track *track)
+{
+    size_t i = 0;
+
+    while (i < track->count && !is_bad(&track->records[i])) {
+        i++;
+    }
+    return i;
+}
+
+static void print_first_bad(struct command_call *call, const struct track *track)
+{
+    size_t first = first_bad(track), bad = 0;
+
+    for (size_t i = first; i < track->count; i++) {
+        bad += is_bad(&track->records[i]) ? 1 : 0;
+    }
+    if (bad == 0) {
+        return;
+    }
+    out_printf(call->out, "Not finite %s step %lld (%s of %zu).\n",
+               first == 0 && track->tensor.seen > track->count ? "already at"
+               : bad == track->count - first                   ? "since"
+                                                               : "first at",
+               (long long)track->records[first].step, inspect_plural(call, bad, "step"),
+               track->count);
+}
+
+static void add_track_record(struct command_call *call, const struct track *track)
+{
+    cJSON *record = out_record(call->out, "history");
+    size_t first = first_bad(track);
+
+    inspect_add_text(call, record, "name", track_label(call, track));
+    cJSON_AddBoolToObject(record, "scalar", track->tensor.is_scalar);
+    cJSON_AddStringToObject(record, "dtype", gd_dtype_name(track->tensor.dtype));
+    inspect_add_shape(record, "shape", &track->tensor.shape);
+    inspect_add_count(record, "kept", track->count);
+    inspect_add_count(record, "seen", track->tensor.seen);
+    if (first < track->count) {
+        inspect_add_count(record, "first_nonfinite_step", (uint64_t)track->records[first].step);
+    } else {
+        cJSON_AddNullToObject(record, "first_nonfinite_step");
+    }
+}
+
+static int show_track(struct command_call *call, const struct gd_history *history, uint32_t index,
+                      struct chosen_figures *figures, size_t rows, struct gd_err *err)
+{
+    struct track track = {.count = 0};
+    int rc = read_track(history, index, &track, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    default_figures(track.tensor.is_scalar, figures);
+    if (out_is_json(call->out)) {
+        add_track_record(call, &track);
+    } else {
+        out_printf(call->out, "%s: %s kept", track_label(call, &track),
+                   inspect_plural(call, track.count, "step"));
+        if (track.count > rows) {
+            out_printf(call->out, ", the last %zu", rows);
+        }
+        out_printf(call->out, "\n");
+    }
+    print_steps(call, &track, figures, rows);
+    if (!out_is_json(call->out)) {
+        print_sparks(call, &track, figures);
+        print_first_bad(call, &track);
+    }
+    free(track.records);
+    return GD_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static const char *time_text(struct command_call *call, double seconds)
+{
+    time_t when = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
+    char text[32] = "unknown";
+    struct tm tm;
+
+    if (when && localtime_r(&when, &tm)) {
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+    }
+    return inspect_printf(call, "%s", text);
+}
+
+static void add_head_record(struct command_call *call, const struct gd_history *history,
+                            const struct gd_history_head *head)
+{
+    cJSON *record = out_record(call->out, "history");
+
+    inspect_add_text(call, record, "file", gd_history_path(history));
+    inspect_add_double(record, "started", head->started);
+    inspect_add_count(record, "bytes", head->bytes);
+    inspect_add_count(record, "tensors", head->tensors);
+    inspect_add_count(record, "capacity", head->capacity);
+    inspect_add_count(record, "left_out", head->left_out);
+    inspect_add_count(record, "records", head->records);
+    inspect_add_count(record, "steps", head->steps);
+    cJSON_AddNumberToObject(record, "first_step", (double)head->first_step);
+    cJSON_AddNumberToObject(record, "last_step", (double)head->last_step);
+    inspect_add_count(record, "generation", head->generation);
+    inspect_add_count(record, "damaged", head->damaged);
+}
+
+static void print_head(struct command_call *call, const struct gd_history *history,
+                       const struct gd_history_head *head)
+{
+    out_printf(call->out, "%s, %s, since %s\n", out_safe(call, gd_history_path(history)),
+               inspect_bytes(call, head->bytes), time_text(call, head->started));
+    out_printf(call->out, "%s of %s", inspect_plural(call, head->tensors, "tensor"),
+               inspect_number(call, head->capacity));
+    if (head->last_step >= 0) {
+        out_printf(call->out, ", steps %lld to %lld", (long long)head->first_step,
+                   (long long)head->last_step);
+    }
+    out_printf(call->out, "; room for %s steps of each\n", inspect_number(call, head->steps));
+    if (head->left_out) {
+        out_printf(call->out, "%s did not fit: `set history-bytes` before the first watchpoint\n",
+                   inspect_plural(call, head->left_out, "tensor"));
+    }
+    if (head->generation) {
+        out_printf(call->out, "The steps began again %s; what was before is not shown.\n",
+                   head->generation == 1 ? "once"
+                                         : inspect_printf(call, "%u times", head->generation));
+    }
+    if (head->damaged) {
+        out_printf(call->out, "%s damaged and left out.\n",
+                   head->damaged == 1 ? "1 part of the file is"
+                                      : inspect_printf(call, "%s parts of the file are",
+                                                       inspect_number(call, head->damaged)));
+    }
+}
+
+static void list_row(struct command_call *call, struct out_table *table, const struct track *track)
+{
+    enum gd_statistic figure = track->tensor.is_scalar ? GD_STAT_MEAN : GD_STAT_ABS_MEAN;
+    size_t last = track->count - 1, bad = first_bad(track);
+    const char *none = out_is_json(call->out) ? NULL : "";
+    const char *cells[] = {
+        inspect_number(call, track->count),
+        track->count ? inspect_printf(call, "%lld", (long long)track->records[last].step) : none,
+        track->count ? figure_cell(call, track, last, figure) : none,
+        spark_text(call, track, figure, LIST_SPARK),
+        bad < track->count ? inspect_printf(call, "%lld", (long long)track->records[bad].step)
+                           : none,
+        track_label(call, track)};
+
+    out_table_row(table, cells);
+}
+
+static int list_tensors(struct command_call *call, const struct gd_history *history, uint32_t count,
+                        bool all, struct gd_err *err)
+{
+    static const struct out_column columns[] = {
+        {"kept", "Kept", true},
+        {"last_step", "Last", true},
+        {"abs_mean", "Mean |x|", true},
+        {"spark", "", false},
+        {"first_nonfinite_step", "NaN/Inf since", true},
+        {"name", "Tensor", false},
+    };
+    uint32_t shown = all || count <= LIST_ROWS ? count : LIST_ROWS, left = shown;
+    struct out_table *table;
+    int rc = GD_OK;
+
+    if (shown == 0 && !out_is_json(call->out)) {
+        return GD_OK;
+    }
+    table = out_table_begin(call->out, "history", columns, 6);
+    for (int scalars = 1; scalars >= 0; scalars--) { /* the few numbers first */
+        for (uint32_t i = 0; rc == GD_OK && i < count && left > 0; i++) {
+            struct track track = {.count = 0};
+
+            if (!gd_history_tensor(history, i, &track.tensor) ||
+                track.tensor.is_scalar != (scalars == 1)) {
+                continue;
+            }
+            rc = read_track(history, i, &track, err);
+            if (rc == GD_OK) {
+                list_row(call, table, &track);
+                free(track.records);
+                left--;
+            }
+        }
+    }
+    out_table_end(table);
+    if (shown < count) {
+        out_printf(call->out, "(%s more: info history -a)\n", inspect_number(call, count - shown));
+    }
+    return rc;
+}
+
+int info_history(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_history *history = NULL;
+    struct gd_history_head head;
+    struct chosen_figures figures = {.count = 0};
+    bool all = inspect_take_flag(call, "-a");
+    int64_t rows = STEP_ROWS;
+    uint32_t index = 0;
+    int rc = inspect_take_count(call, "-n", 1, MAX_RECORDS, &rows, err);
+
+    if (rc == GD_OK) {
+        rc = inspect_no_options(call, err);
+    }
+    if (rc == GD_OK) {
+        rc = need_history(call, &history, err);
+    }
+    if (rc == GD_OK && call->argc > 0) {
+        rc = find_tensor(call, &history, call->argv[0], &index, err);
+    }
+    for (int i = 1; rc == GD_OK && i < call->argc; i++) {
+        rc = parse_figure(call->argv[i], &figures, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (call->argc > 0) {
+        return show_track(call, history, index, &figures, all ? MAX_RECORDS : (size_t)rows, err);
+    }
+    gd_history_head(history, &head);
+    if (out_is_json(call->out)) {
+        add_head_record(call, history, &head);
+    } else {
+        print_head(call, history, &head);
+    }
+    return list_tensors(call, history, head.tensors, all, err);
+}

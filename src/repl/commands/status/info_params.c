@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `info params`. */
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/nodes.h"
+
+struct param_total {
+    uint64_t tensors, elements, bytes;
+};
+
+struct param {
+    const char *name; /* with its slot where there are several */
+    enum gd_node_kind kind;
+    struct gd_output output;
+    bool sized; /* count and bytes are known */
+    uint64_t count;
+    size_t bytes;
+};
+
+static bool read_param(struct command_call *call, gd_node_id node, uint32_t slot, struct param *ret)
+{
+    struct gd_graph *graph = call->session->graph;
+    struct gd_node_info info;
+    struct param param = {0};
+    if (!gd_graph_node(graph, node, &info) || !gd_graph_output(graph, node, slot, &param.output)) {
+        return false;
+    }
+    int64_t count = gd_shape_count(&param.output.shape);
+    param.sized = count >= 0 && gd_shape_bytes(&param.output.shape, param.output.dtype,
+                                               &param.bytes, NULL) == GD_OK;
+    param.count = param.sized ? (uint64_t)count : 0;
+    param.kind = info.kind;
+    param.name = info.output_count > 1 ? inspect_printf(call, "%s:%u", info.name, slot) : info.name;
+    *ret = param;
+    return true;
+}
+
+static void show_param(struct command_call *call, struct out_table *table, cJSON *list,
+                       const struct param *param)
+{
+    if (list) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_text(call, item, "node", param->name);
+        cJSON_AddStringToObject(item, "kind", gd_node_kind_name(param->kind));
+        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(param->output.dtype));
+        inspect_add_shape(item, "shape", &param->output.shape);
+        if (param->sized) {
+            inspect_add_count(item, "elements", param->count);
+            inspect_add_count(item, "bytes", param->bytes);
+        }
+        cJSON_AddItemToArray(list, item);
+        return;
+    }
+    const char *cells[] = {gd_node_kind_name(param->kind),
+                           gd_dtype_name(param->output.dtype),
+                           inspect_shape(call, &param->output.shape),
+                           param->sized ? inspect_number(call, param->count) : "",
+                           param->sized ? inspect_bytes(call, param->bytes) : "",
+                           out_safe(call, param->name)};
+    out_table_row(table, cells);
+}
+
+static void param_totals(struct command_call *call, const struct param_total total[2],
+                         uint64_t hidden)
+{
+    if (out_is_json(call->out)) {
+        static const char *const names[] = {"weights", "others"};
+        cJSON *record = out_record(call->out, "params");
+        inspect_add_count(record, "more", hidden);
+        for (int i = 0; i < 2; i++) {
+            cJSON *item = cJSON_AddObjectToObject(record, names[i]);
+            inspect_add_count(item, "tensors", total[i].tensors);
+            inspect_add_count(item, "elements", total[i].elements);
+            inspect_add_count(item, "bytes", total[i].bytes);
+        }
+        return;
+    }
+    if (hidden > 0) {
+        out_printf(call->out, "... %s more (info params -a)\n", inspect_number(call, hidden));
+    }
+    static const char *const titles[] = {"weight", "other parameter"};
+    for (int i = 0; i < 2; i++) {
+        if (total[i].tensors > 0) {
+            out_printf(call->out, "%s: %s, %s\n", inspect_plural(call, total[i].tensors, titles[i]),
+                       inspect_plural(call, total[i].elements, "element"),
+                       inspect_bytes(call, total[i].bytes));
+        }
+    }
+    if (total[0].tensors + total[1].tensors == 0) {
+        out_printf(call->out, "The graph has no parameters.\n");
+    }
+}
+
+int info_params(struct command_call *call, struct gd_err *err)
+{
+    static const struct out_column columns[] = {
+        {"kind", "Kind", false},        {"dtype", "Type", false}, {"shape", "Shape", false},
+        {"elements", "Elements", true}, {"bytes", "Size", true},  {"node", "Parameter", false},
+    };
+    static const enum gd_node_kind kinds[] = {GD_NODE_WEIGHT, GD_NODE_PARAMETER};
+    bool all = inspect_take_flag(call, "-a");
+    struct node_list list = {0};
+    struct gd_graph_counts counts;
+    int rc = info_need_graph(call, &counts, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct param_total total[2] = {{0}};
+    uint64_t rows = 0;
+    cJSON *records = NULL;
+    struct out_table *table = NULL;
+    if (out_is_json(call->out)) {
+        records = cJSON_AddArrayToObject(out_record(call->out, "params"), "params");
+    } else {
+        table = out_table_begin(call->out, "params", columns, 6);
+    }
+    for (int k = 0; k < 2; k++) {
+        list.count = 0;
+        gd_graph_search_kind(call->session->graph, kinds[k], node_list_add, &list);
+        for (size_t i = 0; i < list.count; i++) {
+            struct param param;
+            for (uint32_t slot = 0; read_param(call, list.node[i], slot, &param); slot++) {
+                total[k].tensors++;
+                total[k].elements += param.count;
+                total[k].bytes += param.bytes;
+                if (all || rows++ < NODES_SHOWN) {
+                    show_param(call, table, records, &param);
+                }
+            }
+        }
+    }
+    out_table_end(table);
+    param_totals(call, total, all || rows < NODES_SHOWN ? 0 : rows - NODES_SHOWN);
+    bool failed = list.failed;
+    node_list_deinit(&list);
+    return failed ? gd_fail(err, GD_ENOMEM, "out of memory") : GD_OK;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `info statistics`. */
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+
+int info_statistics(struct command_call *call, struct gd_err *err)
+{
+    static const struct out_column columns[] = {{"name", "Figure", false},
+                                                {"text", "What it is", false}};
+    struct out_table *table = out_table_begin(call->out, "statistics", columns, 2);
+    (void)err;
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
+        enum gd_statistic statistic = (enum gd_statistic)i;
+        if ((gd_statistic_needs(statistic) & GD_NEED_RANGE) == 0) { /* no expression has a range */
+            const char *cells[] = {gd_statistic_name(statistic), gd_statistic_text(statistic)};
+            out_table_row(table, cells);
+        }
+    }
+    out_table_end(table);
+    out_printf(call->out,
+               "Besides: step, and what \"info scalars\" lists (loss, lr). They are joined by\n"
+               "+ - * / < <= > >= == != && || ! ( ) and abs sqrt log log10 exp min max:\n"
+               "  watch 'max > 1e4 || nan > 0' on gradients\n");
+    return GD_OK;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `info steps`. */
+#include "dump/dump_target.h"
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+
+#define STEP_ROWS 40
+
+int info_need_catalog(struct command_call *call, const struct gd_catalog **ret, struct gd_err *err)
+{
+    int rc = inspect_session(call, err);
+
+    if (rc == GD_OK) {
+        *ret = gd_catalog_of(call->session);
+        if (!*ret) {
+            rc = gd_fail(err, GD_EUNSUPPORTED,
+                         "session %d is no dump: \"open DIRECTORY\" makes a session of one",
+                         call->session->number);
+        }
+    }
+    return rc;
+}
+
+/* The graphs that ran in it, each by its own count. */
+static const char *graphs_of_step(struct command_call *call, const struct gd_catalog *catalog,
+                                  int64_t step)
+{
+    const struct gd_graph *graph = call->session->graph;
+    const char *text = "";
+    struct gd_graph_counts counts;
+
+    gd_graph_counts(graph, &counts);
+    for (uint32_t i = 0; i < counts.subgraphs; i++) {
+        if (gd_catalog_has_graph(catalog, i, step)) {
+            text = inspect_printf(call, "%s%s%s", text, text[0] ? ", " : "",
+                                  inspect_name(call, gd_graph_subgraph_name(graph, i)));
+        }
+    }
+    return text;
+}
+
+static void step_row(struct command_call *call, struct out_table *table,
+                     const struct gd_catalog *catalog, const struct gd_catalog_step *step)
+{
+    bool here = step->step == call->session->stop.step;
+    const char *cells[] = {
+        out_is_json(call->out) ? (here ? "true" : "false")
+        : here                 ? "*"
+                               : "",
+        inspect_printf(call, "%lld", (long long)step->step), inspect_number(call, step->values),
+        gd_graph_is_qualified(call->session->graph) ? graphs_of_step(call, catalog, step->step)
+                                                    : ""};
+
+    out_table_row(table, cells);
+}
+
+int info_steps(struct command_call *call, struct gd_err *err)
+{
+    static const struct out_column columns[] = {{"here", "", false},
+                                                {"step", "Step", true},
+                                                {"values", "Values", true},
+                                                {"graphs", "Graphs", false}};
+    const struct gd_catalog *catalog;
+    bool all = inspect_take_flag(call, "-a");
+    size_t count, first = 0, shown, here = 0;
+    int rc = inspect_no_options(call, err);
+
+    if (rc == GD_OK) {
+        rc = info_need_catalog(call, &catalog, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const struct gd_catalog_step *steps = gd_catalog_steps(catalog, &count);
+    shown = all || out_is_json(call->out) || count <= STEP_ROWS ? count : STEP_ROWS;
+    while (here < count && steps[here].step < call->session->stop.step) {
+        here++;
+    }
+    if (shown < count && here > shown / 2) { /* those around where it stands */
+        first = here - shown / 2;
+        first = first + shown > count ? count - shown : first;
+    }
+    struct out_table *table = out_table_begin(call->out, "steps", columns,
+                                              gd_graph_is_qualified(call->session->graph) ? 4 : 3);
+    for (size_t i = first; i < first + shown; i++) {
+        step_row(call, table, catalog, &steps[i]);
+    }
+    out_table_end(table);
+    if (shown < count) {
+        out_printf(call->out, "(%s in all: info steps -a)\n", inspect_plural(call, count, "step"));
+    } else if (count == 0) {
+        out_printf(call->out, "The dump has no steps: its values hold in all.\n");
+    }
+    return GD_OK;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `info timing`. */
+#include "repl/commands/status/info.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+
+#define OPS_SHOWN 10
+
+/* ---- by our clock -------------------------------------------------------------------------- */
+
+struct times {
+    double age, running, stopped; /* seconds; the present stop or run included */
+};
+
+/* The engine adds a stop or a run to its sum when it ends; what is missing is the present one. */
+static struct times times_of(struct command_call *call)
+{
+    const struct gd_session *session = call->session;
+    const struct gd_timing *timing = &session->timing;
+    struct times times = {.running = timing->running, .stopped = timing->stopped};
+    if (!gd_session_is_live(session)) {
+        times.age = times.running + times.stopped;
+        return times;
+    }
+    times.age = call->debugger->now(call->debugger->now_ctx) - timing->connected_at;
+    double rest = times.age - times.running - times.stopped;
+    if (rest > 0 && session->state == GD_STOPPED) {
+        times.stopped += rest;
+    } else if (rest > 0 && session->state == GD_RUNNING) {
+        times.running += rest;
+    }
+    return times;
+}
+
+static void timing_record(struct command_call *call, const struct times *times)
+{
+    const struct gd_timing *timing = &call->session->timing;
+    cJSON *record = out_record(call->out, "timing");
+    inspect_add_double(record, "connected_seconds", times->age);
+    inspect_add_double(record, "running_seconds", times->running);
+    inspect_add_double(record, "stopped_seconds", times->stopped);
+    inspect_add_double(record, "last_run_seconds", timing->last_run);
+    inspect_add_double(record, "steps", (double)timing->steps_run);
+    inspect_add_double(record, "last_run_steps", (double)timing->last_run_steps);
+    if (times->running > 0) {
+        inspect_add_double(record, "steps_per_second", (double)timing->steps_run / times->running);
+    }
+    if (times->age > 0) {
+        inspect_add_double(record, "stopped_share", times->stopped / times->age);
+    }
+}
+
+static void timing_text(struct command_call *call, const struct times *times)
+{
+    const struct gd_timing *timing = &call->session->timing;
+    out_printf(call->out, "Connected for %s: %s running, %s stopped",
+               inspect_duration(call, times->age), inspect_duration(call, times->running),
+               inspect_duration(call, times->stopped));
+    if (times->age > 0) {
+        out_printf(call->out, " (%.3g %%)", 100 * times->stopped / times->age);
+    }
+    out_printf(call->out, "\n");
+    if (timing->steps_run > 0 && times->running > 0) {
+        out_printf(call->out, "Steps: %s, %.4g a second, %s each\n",
+                   inspect_number(call, (uint64_t)timing->steps_run),
+                   (double)timing->steps_run / times->running,
+                   inspect_duration(call, times->running / (double)timing->steps_run));
+    }
+    if (timing->last_run > 0) {
+        out_printf(call->out, "Last run: %s", inspect_duration(call, timing->last_run));
+        if (timing->last_run_steps > 0) {
+            out_printf(call->out, ", %s",
+                       inspect_plural(call, (uint64_t)timing->last_run_steps, "step"));
+        }
+        out_printf(call->out, "\n");
+    }
+}
+
+/* ---- by the training's --------------------------------------------------------------------- */
+
+/* What is told of each part of a step; seconds, negative when not known. */
+enum column { LAST, MEDIAN, MEAN, COLUMNS };
+
+static double seconds_of(const struct gd_session *session, enum column column, enum gd_time part)
+{
+    return column == LAST     ? session->step_times.part[part]
+           : column == MEDIAN ? gd_past_times_median(&session->past_times, part)
+                              : gd_past_times_mean(&session->past_times, part);
+}
+
+static const char *share_text(struct command_call *call, double seconds, double total)
+{
+    return seconds >= 0 && total > 0 ? inspect_printf(call, "%.1f%%", 100 * seconds / total) : "";
+}
+
+static const char *time_text(struct command_call *call, double seconds)
+{
+    return seconds < 0 ? "?" : seconds == 0 ? "0" : inspect_duration(call, seconds);
+}
+
+/* A share is one of its column's total. Those of the medians need not make 100 % together. */
+static void part_text(struct command_call *call, enum gd_time part)
+{
+    const struct gd_session *session = call->session;
+    out_printf(call->out, "  %-9s", gd_time_name(part));
+    for (enum column column = 0; column < COLUMNS; column++) {
+        double seconds = seconds_of(session, column, part);
+        out_printf(call->out, " %10s %6s%s", time_text(call, seconds),
+                   share_text(call, seconds, seconds_of(session, column, GD_TIME_TOTAL)),
+                   column == MEAN ? "\n" : " ");
+    }
+}
+
+static void steps_text(struct command_call *call)
+{
+    const struct gd_session *session = call->session;
+    int64_t count = session->past_times.count;
+    const char *median =
+        count > GD_RECENT_STEPS ? inspect_printf(call, "median of %d", GD_RECENT_STEPS) : "median";
+    out_printf(call->out, "\n%-11s %17s  %17s  %17s\n", "Of a step",
+               inspect_printf(call, "step %lld", (long long)session->step_times.step), median,
+               inspect_printf(call, "mean of %s", inspect_plural(call, (uint64_t)count, "step")));
+    for (enum gd_time part = 0; part < GD_TIMES; part++) {
+        if (seconds_of(session, LAST, part) >= 0 || seconds_of(session, MEDIAN, part) >= 0) {
+            part_text(call, part);
+        }
+    }
+}
+
+static void ops_text(struct command_call *call)
+{
+    const struct gd_step_times *times = &call->session->step_times;
+    static const struct out_column columns[] = {{"seconds", "Time", true},
+                                                {"share", "Share", true},
+                                                {"calls", "Calls", true},
+                                                {"type", "Type", false},
+                                                {"node", "Node", false}};
+    out_printf(call->out, "\nSlowest operators of step %lld\n", (long long)times->step);
+    struct out_table *table = out_table_begin(call->out, "operators", columns, 5);
+    for (int i = 0; i < times->op_count && i < OPS_SHOWN; i++) {
+        const struct gd_op_time *op = &times->op[i];
+        struct gd_node_info info;
+        if (!gd_graph_node(call->session->graph, op->node, &info)) {
+            continue;
+        }
+        const char *cells[] = {time_text(call, op->seconds),
+                               share_text(call, op->seconds, times->part[GD_TIME_TOTAL]),
+                               inspect_number(call, op->calls), out_safe(call, info.type),
+                               inspect_fit(call, info.name, 44)};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+}
+
+static cJSON *step_record(const struct gd_session *session, enum column column)
+{
+    cJSON *object = cJSON_CreateObject();
+    for (enum gd_time part = 0; part < GD_TIMES; part++) {
+        double seconds = seconds_of(session, column, part);
+        if (seconds >= 0) {
+            inspect_add_double(object, gd_time_name(part), seconds);
+        }
+    }
+    return object;
+}
+
+static void steps_record(struct command_call *call, cJSON *record)
+{
+    const struct gd_session *session = call->session;
+    const struct gd_step_times *times = &session->step_times;
+    cJSON_AddNumberToObject(record, "step", (double)times->step);
+    cJSON_AddNumberToObject(record, "steps_timed", (double)session->past_times.count);
+    cJSON_AddItemToObject(record, "last", step_record(session, LAST));
+    cJSON_AddItemToObject(record, "median", step_record(session, MEDIAN));
+    cJSON_AddItemToObject(record, "mean", step_record(session, MEAN));
+    cJSON *list = cJSON_AddArrayToObject(record, "operators");
+    for (int i = 0; i < times->op_count; i++) {
+        cJSON *object = cJSON_CreateObject();
+        inspect_add_node(call, object, times->op[i].node);
+        cJSON_AddNumberToObject(object, "calls", times->op[i].calls);
+        inspect_add_double(object, "seconds", times->op[i].seconds);
+        cJSON_AddItemToArray(list, object);
+    }
+}
+
+int info_timing(struct command_call *call, struct gd_err *err)
+{
+    struct times times = times_of(call);
+    bool told = call->session->step_times.step > 0;
+    (void)err;
+    if (out_is_json(call->out)) {
+        timing_record(call, &times);
+        if (told) {
+            steps_record(call, out_record(call->out, "timing"));
+        }
+        return GD_OK;
+    }
+    timing_text(call, &times);
+    if (told) {
+        steps_text(call);
+    }
+    if (call->session->step_times.op_count > 0) {
+        ops_text(call);
+    }
+    return GD_OK;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: alias
+ * Give a command another name.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/commands/support/user_names.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int list_aliases(struct command_call *call)
+{
+    static const struct out_column columns[] = {{"name", "Alias", false},
+                                                {"text", "Stands for", false}};
+    struct out_table *table = out_table_begin(call->out, "aliases", columns, 2);
+
+    for (const struct user_alias *a = call->repl->aliases; a; a = a->next) {
+        const char *cells[] = {a->name, out_safe(call, a->text)};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+    if (!call->repl->aliases) {
+        out_printf(call->out, "No aliases.\n");
+    }
+    return GD_OK;
+}
+
+static int set_alias(struct repl *repl, const char *name, const char *text)
+{
+    struct user_alias *alias = repl_alias(repl, name);
+
+    if (!alias) {
+        alias = calloc(1, sizeof(*alias));
+        if (!alias) {
+            return GD_ENOMEM;
+        }
+        alias->name = strdup(name);
+        alias->next = repl->aliases;
+        repl->aliases = alias;
+    }
+    free(alias->text);
+    alias->text = strdup(text);
+    return alias->name && alias->text ? GD_OK : GD_ENOMEM;
+}
+
+static int run_alias(struct command_call *call, struct gd_err *err)
+{
+    const char *equals = strchr(call->line, '=');
+
+    if (call->line[0] == '\0') {
+        return list_aliases(call);
+    }
+    if (!equals) {
+        return gd_fail(err, GD_EUSAGE, "alias: NAME = COMMAND is needed");
+    }
+    char *name = gd_arena_strndup(call->arena, call->line, (size_t)(equals - call->line));
+    const char *text = equals + 1 + strspn(equals + 1, " \t");
+    if (!name) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    name[strcspn(name, " \t")] = '\0';
+    int rc = user_name_check("alias", name, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (*text == '\0') {
+        return gd_fail(err, GD_EUSAGE, "alias: the command behind \"=\" is missing");
+    }
+    size_t len = strcspn(text, " \t/");
+    const struct command *command = NULL;
+    if (!repl_user_command(call->repl, gd_arena_strndup(call->arena, text, len), false) &&
+        !repl_alias(call->repl, gd_arena_strndup(call->arena, text, len))) {
+        rc = command_find(NULL, text, len, &command, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    if (!user_name_is_free(call, name)) {
+        return GD_OK;
+    }
+    rc = set_alias(call->repl, name, text);
+    return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");
+}
+
+const struct command cmd_alias = {
+    .name = "alias",
+    .group = "support",
+    .usage = "alias [NAME = COMMAND [ARGUMENTS]]",
+    .summary = "Give a command a name of your own, or list such names",
+    .help = "What follows the name when it is used is added behind the arguments.\n"
+            "Example:\n"
+            "  alias gw = print head.weight",
+    .args = {ARG_WORD, ARG_COMMAND},
+    .flags = CMD_RAW,
+    .run = run_alias};

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: define
+ * Make a command of several others.
+ */
+#include "repl/commands/support/user_names.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int run_define(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "define: one name is needed");
+    }
+    int rc = user_name_check("define", call->argv[0], err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (!user_name_is_free(call, call->argv[0])) {
+        return GD_OK;
+    }
+    if (call->repl->options.interactive) {
+        out_printf(call->out, "Type the commands of \"%s\", one a line; \"end\" ends them.\n",
+                   call->argv[0]);
+    }
+    return repl_body_open(call->repl, BODY_DEFINE, call->argv[0], 0, 0, err);
+}
+
+const struct command cmd_define = {
+    .name = "define",
+    .group = "support",
+    .usage = "define NAME",
+    .summary = "Make a command out of the lines that follow, up to \"end\"",
+    .help = "Inside, $argc is the number of arguments, $arg0, $arg1, ... are the arguments and\n"
+            "$arg* is all of them.\n"
+            "Example:\n"
+            "  define look\n"
+            "    step $arg0\n"
+            "    print $arg1\n"
+            "  end",
+    .args = {ARG_WORD},
+    .run = run_define};

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: document
+ * Write the help of a user-defined command.
+ */
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int run_document(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "document: the name of one user-defined command is needed");
+    }
+    if (!repl_user_command(call->repl, call->argv[0], false)) {
+        return gd_fail(err, GD_ENOTFOUND, "\"%.80s\" is not user-defined: \"define\" makes one",
+                       call->argv[0]);
+    }
+    if (call->repl->options.interactive) {
+        out_printf(call->out, "Type the text of \"%s\"; \"end\" ends it.\n", call->argv[0]);
+    }
+    return repl_body_open(call->repl, BODY_DOCUMENT, call->argv[0], 0, 0, err);
+}
+
+const struct command cmd_document = {.name = "document",
+                                     .group = "support",
+                                     .usage = "document NAME",
+                                     .summary =
+                                         "Give a user-defined command its help, up to \"end\"",
+                                     .help = "The lines that follow are what \"help NAME\" prints.",
+                                     .args = {ARG_COMMAND},
+                                     .run = run_document};

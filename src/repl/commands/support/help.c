@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: help
+ * Explain commands, settings and topics.
+ */
+#include <string.h>
+
+#include "repl/commands/support/help.h"
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/core/settings_table.h"
+
+static const char *const groups[][2] = {
+    {"running", "Running and stopping the training"},
+    {"breakpoints", "Making the training stop"},
+    {"data", "Looking at tensors"},
+    {"graph", "Looking at the graph and its source"},
+    {"status", "What is going on"},
+    {"files", "Command files and dumps"},
+    {"screen", "The panes and their keys"},
+    {"support", "The debugger itself"},
+};
+
+static void help_record(struct command_call *call, const struct command *command)
+{
+    cJSON *record = out_record(call->out, "help");
+    cJSON_AddStringToObject(record, "name", command->name);
+    cJSON_AddStringToObject(record, "aliases", command->aliases ? command->aliases : "");
+    cJSON_AddStringToObject(record, "group", command->group ? command->group : "");
+    cJSON_AddStringToObject(record, "usage", command->usage);
+    cJSON_AddStringToObject(record, "summary", command->summary);
+    cJSON_AddStringToObject(record, "text", command->help ? command->help : "");
+    cJSON *subs = cJSON_AddArrayToObject(record, "sub");
+    for (const struct command *s = command->sub; s && s->name; s++) {
+        cJSON *sub = cJSON_CreateObject();
+        cJSON_AddStringToObject(sub, "name", s->name);
+        cJSON_AddStringToObject(sub, "summary", s->summary);
+        cJSON_AddItemToArray(subs, sub);
+    }
+}
+
+static void print_sub_table(struct command_call *call, const struct command *command)
+{
+    int width = 0;
+
+    for (const struct command *s = command->sub; s->name; s++) {
+        int len = (int)strlen(s->usage);
+        width = len > width ? len : width;
+    }
+    out_printf(call->out, "\n");
+    for (const struct command *s = command->sub; s->name; s++) {
+        out_printf(call->out, "  %-*s  %s\n", width, s->usage, s->summary);
+    }
+}
+
+static void help_command(struct command_call *call, const struct command *command)
+{
+    help_record(call, command);
+    out_printf(call->out, "%s\n%s.\n", command->usage, command->summary);
+    if (command->aliases && command->aliases[0] != '\0') {
+        out_printf(call->out, "Short forms: %s\n", command->aliases);
+    }
+    if (command->help && command->help[0] != '\0') {
+        out_printf(call->out, "\n%s\n", command->help);
+    }
+    if (command->sub) {
+        print_sub_table(call, command);
+    }
+}
+
+void help_list_row(struct command_call *call, cJSON *list, const struct command *command,
+                   const char *prefix)
+{
+    if (!out_is_json(call->out)) {
+        char name[64];
+        snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? " " : "", command->name);
+        out_printf(call->out, "  %-14s  %s\n", name, command->summary);
+        return;
+    }
+    cJSON *row = cJSON_CreateObject();
+    char name[64];
+    snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? " " : "", command->name);
+    cJSON_AddStringToObject(row, "name", name);
+    cJSON_AddStringToObject(row, "summary", command->summary);
+    cJSON_AddItemToArray(list, row);
+}
+
+static void help_group(struct command_call *call, cJSON *list, size_t group)
+{
+    bool any = false;
+
+    for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
+        if (strcmp(c->group, groups[group][0]) != 0) {
+            continue;
+        }
+        if (!any) {
+            out_printf(call->out, "%s:\n", groups[group][1]);
+            any = true;
+        }
+        help_list_row(call, list, c, "");
+    }
+}
+
+static int help_all(struct command_call *call)
+{
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "help_list"), "commands");
+
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (i > 0) {
+            out_printf(call->out, "\n");
+        }
+        help_group(call, list, i);
+    }
+    for (const struct user_command *u = call->repl->user_commands; u; u = u->next) {
+        out_printf(call->out, "%s  %-14s  user-defined\n",
+                   u == call->repl->user_commands ? "\nUser-defined:\n" : "", u->name);
+    }
+    return GD_OK;
+}
+
+static int help_first(struct command_call *call)
+{
+    out_record(call->out, "help_list");
+    out_printf(call->out,
+               "gradb stops a training run at a step or an operator and looks inside.\n\n"
+               "Groups of commands:\n");
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        out_printf(call->out, "  %-14s  %s\n", groups[i][0], groups[i][1]);
+    }
+    out_printf(call->out,
+               "\n\"help GROUP\" lists its commands, \"help COMMAND\" explains one, \"help "
+               "all\" lists all,\n\"apropos WORD\" searches; \"help connect\" says how a trainer "
+               "finds gradb, "
+               "\"help keys\"\nlists the keys of the panes. A command may be shortened as "
+               "long as it is unique;\nat the prompt an empty line repeats stepping commands.\n");
+    return GD_OK;
+}
+
+static int help_user(struct command_call *call, const struct user_command *user)
+{
+    cJSON *record = out_record(call->out, "help");
+    cJSON_AddStringToObject(record, "name", user->name);
+    cJSON_AddStringToObject(record, "group", "user-defined");
+    cJSON_AddStringToObject(record, "text", user->help ? user->help : "");
+    out_printf(call->out, "%s\n", user->help ? user->help : "User-defined.");
+    return GD_OK;
+}
+
+/* What several commands take, explained once. */
+const struct command help_topics[] = {
+    {.name = "selectors",
+     .group = "data",
+     .usage = "SELECTOR",
+     .summary = "What a command applies to: nodes by name, kind, type or source line",
+     .help =
+         "One term, or several joined by ',' or '|'. \"except\" takes away what the terms after\n"
+         "it select, \"with\" adds again: weights except *bias with fc2.bias\n"
+         "\n"
+         "  NAME             a node by its full name, or by the end of its name after a '/'\n"
+         "  GRAPH/NAME       the same in one graph, where several have a node of that name\n"
+         "  SCOPE            all nodes below a scope\n"
+         "  GLOB             with * ? []; '*' also matches '/'\n"
+         "  /REGEX/          a POSIX extended regular expression, anywhere in the name\n"
+         "  weights, gradients, activations, parameters, all\n"
+         "  activations:relu activations of one function\n"
+         "  type:ReLU        operators of one type: a glob, in either case\n"
+         "  at:FILE[:LINE]   operators that a source line called\n"
+         "  \"NAME\"           a name in quotes, whatever characters it has"},
+    {.name = NULL},
+};
+
+static const struct command *topic_of(const struct command_call *call)
+{
+    const struct command *topic = help_topics;
+
+    while (topic->name && (call->argc != 1 || (strcmp(call->argv[0], topic->name) != 0 &&
+                                               strcmp(call->argv[0], "selector") != 0))) {
+        topic++;
+    }
+    return topic->name ? topic : NULL;
+}
+
+/* "set NAME", "show NAME" */
+static bool is_setting(const struct command_call *call, const struct command *command)
+{
+    return call->argc > 1 &&
+           (strcmp(command->name, "set") == 0 || strcmp(command->name, "show") == 0);
+}
+
+static int run_help(struct command_call *call, struct gd_err *err)
+{
+    const struct command *table = NULL;
+    const struct command *command = NULL;
+
+    if (call->argc == 0) {
+        return help_first(call);
+    }
+    if (strcmp(call->argv[0], "all") == 0) {
+        return help_all(call);
+    }
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (strcmp(call->argv[0], groups[i][0]) == 0) {
+            cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "help_list"), "commands");
+            help_group(call, list, i);
+            return GD_OK;
+        }
+    }
+    if (call->argc == 1 && strcmp(call->argv[0], "keys") == 0) {
+        return help_keys(call, err);
+    }
+    if (call->argc == 1 && strcmp(call->argv[0], "connect") == 0) {
+        return help_connect(call);
+    }
+    const struct user_command *user = repl_user_command(call->repl, call->argv[0], false);
+    if (user) {
+        return help_user(call, user);
+    }
+    if (topic_of(call)) {
+        help_command(call, topic_of(call));
+        return GD_OK;
+    }
+    for (int i = 0; i < call->argc; i++) {
+        if (i > 0 && !table) {
+            return gd_fail(err, GD_ENOTFOUND, "\"%s\" has no subcommands", command->name);
+        }
+        int rc = command_find(table, call->argv[i], strlen(call->argv[i]), &command, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        if (i == 0 && is_setting(call, command)) {
+            return help_setting(call, call->line + strcspn(call->line, " \t"), err);
+        }
+        table = command->sub;
+    }
+    help_command(call, command);
+    return GD_OK;
+}
+
+int help_setting(struct command_call *call, const char *name, struct gd_err *err)
+{
+    const struct setting *setting = NULL;
+    const char *rest = NULL;
+    struct gd_buf range = GD_BUF_INIT(4096);
+    int rc = setting_find(name + strspn(name, " \t"), &setting, &rest, err);
+
+    if (rc == GD_OK && *rest != '\0') {
+        rc = gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.80s\"", out_safe(call, name));
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    setting_range(setting, &range);
+    cJSON *record = out_record(call->out, "help");
+    cJSON_AddStringToObject(record, "name", setting->name);
+    cJSON_AddStringToObject(record, "group", "settings");
+    cJSON_AddStringToObject(record, "text", setting->text);
+    cJSON_AddStringToObject(record, "range", gd_buf_text(&range));
+    out_printf(call->out, "set %s VALUE\n%s.\n\nVALUE: %s\n", setting->name, setting->text,
+               gd_buf_text(&range));
+    gd_buf_deinit(&range);
+    return GD_OK;
+}
+
+const struct command cmd_help = {
+    .name = "help",
+    .aliases = "h ?",
+    .group = "support",
+    .usage = "help [COMMAND | GROUP | all | keys | connect]",
+    .summary = "Explain a command or list commands",
+    .help = "Without an argument the groups are listed. \"keys\" lists the keys of the panes,\n"
+            "\"connect\" what has to be typed so that a training process finds gradb.\n"
+            "Examples:\n"
+            "  help step\n"
+            "  help info graph\n"
+            "  help all\n"
+            "  help keys\n"
+            "  help connect",
+    .args = {ARG_COMMAND, ARG_CHOICE},
+    .run = run_help};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: history
+ * Show the lines that were typed.
+ */
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+
+static int run_history(struct command_call *call, struct gd_err *err)
+{
+    const struct repl_lines *history = &call->repl->history;
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "history"), "lines");
+    int64_t count = 20;
+
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "history: at most a count");
+    }
+    if (call->argc == 1) {
+        int rc = arg_count(call->argv[0], 1, INT32_MAX, &count, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    size_t first = history->count > (size_t)count ? history->count - (size_t)count : 0;
+    for (size_t i = first; i < history->count; i++) {
+        out_printf(call->out, "%5zu  %s\n", i + 1, out_safe(call, history->line[i]));
+        if (out_is_json(call->out)) {
+            cJSON_AddItemToArray(list, cJSON_CreateString(history->line[i]));
+        }
+    }
+    return GD_OK;
+}
+
+const struct command cmd_history = {
+    .name = "history",
+    .group = "support",
+    .usage = "history [N]",
+    .summary = "Show the last lines typed",
+    .help = "Without N, twenty. Values that were printed are a history of their own: $1, $$.",
+    .args = {ARG_WORD},
+    .run = run_history};

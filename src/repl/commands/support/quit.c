@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: quit
+ * Leave gradb.
+ */
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/launch/launch.h"
+
+/* A program of ours is killed; a MindSpore process does not outlive its debugger. */
+static bool may_quit(struct command_call *call)
+{
+    bool killed = launch_is_running(call->repl) && !launch_is_detached(call->repl);
+    bool left = call->repl->left_behind;
+
+    if (killed && !repl_confirm(call, "The program %s is running and will be killed. Quit anyway?",
+                                launch_program(call->repl))) {
+        return false;
+    }
+    for (size_t i = 0; i < call->debugger->session_count; i++) {
+        const struct gd_session *session = call->debugger->sessions[i];
+        left = left || (gd_session_is_live(session) && repl_ends_without_us(session));
+    }
+    if (!left || killed) {
+        return true;
+    }
+    if (!call->repl->options.interactive) {
+        out_printf(call->out,
+                   "MindSpore processes that still run end themselves about 15 s from now.\n");
+    }
+    return repl_confirm(call, "MindSpore processes that still run end themselves about 15 s after "
+                              "gradb. Quit anyway?");
+}
+
+static int run_quit(struct command_call *call, struct gd_err *err)
+{
+    int64_t status = 0;
+
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "quit: at most an exit status");
+    }
+    if (call->argc == 1) {
+        int rc = arg_count(call->argv[0], 0, 255, &status, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    if (may_quit(call)) {
+        repl_quit(call->repl, (int)status);
+    }
+    return GD_OK;
+}
+
+const struct command cmd_quit = {
+    .name = "quit",
+    .aliases = "q exit",
+    .group = "support",
+    .usage = "quit [STATUS]",
+    .summary = "Leave gradb",
+    .help = "A program that \"run\" started is killed; other training processes are detached and\n"
+            "run on, but for MindSpore's: they end themselves about 15 s later.",
+    .args = {ARG_NONE},
+    .run = run_quit};

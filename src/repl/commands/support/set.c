@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: set
+ * Change a setting.
+ */
+#include <string.h>
+
+#include "engine/cache.h"
+#include "engine/watch/watchpoint.h"
+#include "repl/commands/files/dump_live.h"
+#include "repl/commands/support/show.h"
+#include "repl/core/command.h"
+#include "repl/core/settings_table.h"
+
+/* Quotes around a whole value are the user's way of typing blanks or nothing. */
+static const char *unquote(struct command_call *call, const char *value)
+{
+    size_t len = strlen(value);
+    if (len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0]) {
+        return gd_arena_strndup(call->arena, value + 1, len - 2);
+    }
+    return value;
+}
+
+/* Settings that live elsewhere, too, are carried there. */
+static int apply_setting(struct command_call *call, const struct gd_settings *before,
+                         struct gd_err *err)
+{
+    const struct gd_settings *now = &call->debugger->settings;
+
+    for (size_t i = 0; i < call->debugger->session_count; i++) {
+        gd_cache_set_max(call->debugger->sessions[i]->cache, call->debugger->settings.max_cache);
+    }
+    if (now->evaluate != before->evaluate || now->watch_when != before->watch_when ||
+        now->stop_on_hit != before->stop_on_hit || now->history_bytes != before->history_bytes) {
+        gd_watchpoints_apply(call->debugger);
+    }
+    if (strcmp(now->dump_config, before->dump_config) != 0) {
+        int rc = repl_dump_set_config(call, now->dump_config, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    return gd_debugger_apply_keep_previous(call->debugger, err);
+}
+
+static int run_set(struct command_call *call, struct gd_err *err)
+{
+    const struct setting *setting = NULL;
+    const char *value = NULL;
+    struct gd_settings changed = call->debugger->settings;
+
+    if (call->line[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "set: the name of a setting is missing");
+    }
+    int rc = setting_find(call->line, &setting, &value, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (*value == '=') {
+        value += 1 + strspn(value + 1, " \t");
+    }
+    value = unquote(call, value);
+    if (!value) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = setting_parse(setting, value, &changed, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct gd_settings before = call->debugger->settings;
+    call->debugger->settings = changed;
+    rc = apply_setting(call, &before, err);
+    if (rc == GD_EINVAL || strcmp(before.dump_config, changed.dump_config) != 0) {
+        call->debugger->settings = rc == GD_OK ? changed : before;
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    setting_record(setting, &call->debugger->settings, out_record(call->out, "setting"));
+    return GD_OK;
+}
+
+const struct command cmd_set = {
+    .name = "set",
+    .group = "support",
+    .usage = "set NAME VALUE",
+    .summary = "Change a setting",
+    .help = "The name may be shortened as long as it is unique; \"info settings\" lists all.\n"
+            "Sizes take KiB, MiB, GiB.\n"
+            "Examples:\n"
+            "  set print precision 4\n"
+            "  set max-tensor 2 GiB\n"
+            "  set confirm off",
+    .args = {ARG_SETTING, ARG_WORD},
+    .flags = CMD_RAW,
+    .run = run_set};

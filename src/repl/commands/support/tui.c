@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Commands: tui
+ * Open or close the panes.
+ */
+#include <string.h>
+
+#include "repl/core/command.h"
+#include "repl/core/repl_impl.h"
+#include "repl/line/line.h"
+
+static int run_tui(struct command_call *call, struct gd_err *err)
+{
+    const char *what = call->argc == 1 ? call->argv[0] : "enable";
+
+    if (call->argc > 1 || (strcmp(what, "enable") != 0 && strcmp(what, "disable") != 0)) {
+        return gd_fail(err, GD_EUSAGE, "tui: enable or disable is needed");
+    }
+    if (!call->repl->options.interactive) {
+        return gd_fail(err, GD_EUNSUPPORTED, "panes need a terminal");
+    }
+    if (strcmp(what, "enable") == 0) {
+        line_leave(
+            call->repl); /* the prompt's caller opens the panes; in the panes it does nothing */
+    } else {
+        call->repl->prompt_wish = true;
+    }
+    return GD_OK;
+}
+
+const struct command cmd_tui = {
+    .name = "tui",
+    .group = "support",
+    .usage = "tui [enable | disable]",
+    .summary = "Open the panes, or go back to the prompt",
+    .help = "C-x a goes from one to the other. \"gradb --tui\" begins with the panes, F1 lists\n"
+            "their keys.",
+    .args = {ARG_CHOICE},
+    .flags = CMD_IN_TUI,
+    .run = run_tui};

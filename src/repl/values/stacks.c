@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Stacks of nodes: the source places that made them, and what stands for a missing one. */
+#include <string.h>
+
+#include "dump/dump_target.h"
+#include "repl/core/command.h"
+#include "repl/values/inspect.h"
+#include "repl/values/srcfile.h"
+#include "repl/values/stacks.h"
+
+#define MAKERS_DEEP 4    /* nodes from it to one that has */
+#define MAKERS_MOST 1000 /* nodes that are looked at for it */
+
+int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
+                 struct gd_err *err)
+{
+    uint32_t count = 0;
+    const struct gd_frame *frame = gd_graph_stack(call->session->graph, node, &count);
+    struct stack_places places = {.frame = frame, .frame_count = count};
+    places.place = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*places.place));
+    if (!places.place) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!frame[i].is_title && frame[i].file[0]) {
+            places.place[places.count++] = i;
+        }
+    }
+    *ret = places;
+    return GD_OK;
+}
+
+/* A gradient of an eager program that nothing makes: the node stands for what may come. */
+static bool is_unreached(const struct gd_node_info *info)
+{
+    const char *dot = strrchr(info->name, '.');
+    return info->kind == GD_NODE_GRADIENT && info->input_count == 0 &&
+           (strcmp(info->type, "Gradient") == 0 || strcmp(info->type, "InputGradient") == 0) &&
+           dot && strcmp(dot, ".grad") == 0;
+}
+
+int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err)
+{
+    struct gd_node_info info = {.name = ""};
+    if (gd_graph_node(call->session->graph, node, &info) && is_unreached(&info)) {
+        const char *name = out_safe(call, info.name);
+        return gd_fail(err, GD_ENODATA,
+                       "%.*s has no gradient: no backward pass that was seen came to it (`why "
+                       "%.200s` says what keeps it off)",
+                       (int)(strlen(name) > 200 ? 200 : strlen(name) - strlen(".grad")), name,
+                       name);
+    }
+    return gd_fail(err, GD_ENODATA, "the %s no stack for %.300s",
+                   gd_catalog_of(call->session) ? "dump has" : "trainer sent",
+                   out_safe(call, info.name));
+}
+
+/* As stack_places, and GD_ENODATA when there is no place. */
+int stack_need_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
+                      struct gd_err *err)
+{
+    int rc = stack_places(call, node, ret, err);
+    if (rc == GD_OK && ret->count == 0) {
+        return stack_missing(call, node, err);
+    }
+    return rc;
+}
+
+static const char *frame_text(struct command_call *call, const struct gd_frame *frame)
+{
+    const char *text = out_safe(call, frame->file);
+    if (frame->line > 0) {
+        text = inspect_printf(call, "%s:%u", text, frame->line);
+    }
+    if (frame->function[0]) {
+        text = inspect_printf(call, "%s in %s", text, out_safe(call, frame->function));
+    }
+    return text;
+}
+
+/* The source line of a frame: as the trainer sent it, else from the file; "" when neither has it.
+ */
+static const char *frame_code(struct command_call *call, const struct gd_frame *frame)
+{
+    struct srcfile_part part;
+    if (frame->code[0]) {
+        return out_safe(call, frame->code + strspn(frame->code, " \t"));
+    }
+    if (frame->line > 0 && srcfile_read(call, frame->file, frame->line, 1, &part, NULL) == GD_OK &&
+        part.count == 1) {
+        return part.line[0] + strspn(part.line[0], " ");
+    }
+    return "";
+}
+
+void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame)
+{
+    const char *code = frame_code(call, frame);
+    out_printf(call->out, "#%-2u %s\n", number, frame_text(call, frame));
+    if (code[0]) {
+        out_printf(call->out, "      %s\n", code);
+    }
+}
+
+void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
+                     const struct gd_frame *frame)
+{
+    cJSON_AddNumberToObject(object, "frame", number);
+    inspect_add_text(call, object, "file", frame->file);
+    cJSON_AddNumberToObject(object, "line", frame->line);
+    if (frame->function[0]) {
+        inspect_add_text(call, object, "function", frame->function);
+    }
+    inspect_add_text(call, object, "code", frame_code(call, frame));
+}
+
+bool stack_own_frame(const struct stack_places *places, uint32_t *ret)
+{
+    for (uint32_t i = 0; i < places->count; i++) {
+        if (!gd_frame_is_library(&places->frame[places->place[i]])) {
+            *ret = i;
+            return true;
+        }
+    }
+    *ret = 0;
+    return places->count > 0;
+}
+
+/* False: it has no place. One stack is taken once. */
+static bool take_maker(struct command_call *call, gd_node_id node, struct stack_makers *makers)
+{
+    uint32_t frames = 0;
+    const struct gd_frame *stack = gd_graph_stack(call->session->graph, node, &frames);
+
+    if (frames == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < makers->count; i++) {
+        if (makers->stack[i] == stack) {
+            return true;
+        }
+    }
+    if (makers->count == STACK_MAKERS) {
+        makers->more++;
+        return true;
+    }
+    makers->node[makers->count] = node;
+    makers->stack[makers->count++] = stack;
+    return true;
+}
+
+/* A gradient is made by the backward pass through what it is the gradient of. */
+static void find_makers(struct command_call *call, gd_node_id node, int depth,
+                        struct stack_makers *makers)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(call->session->graph, node, &info)) {
+        return;
+    }
+    for (uint32_t i = 0; i < info.input_count && makers->looked++ < MAKERS_MOST; i++) {
+        if (!info.inputs[i].control && !take_maker(call, info.inputs[i].node, makers) &&
+            depth < MAKERS_DEEP) {
+            find_makers(call, info.inputs[i].node, depth + 1, makers);
+        }
+    }
+}
+
+/* A weight is where it is used. */
+static void find_users(struct command_call *call, gd_node_id node, struct stack_makers *makers)
+{
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(call->session->graph, node, &edges);
+
+    for (uint32_t i = 0; i < count; i++) {
+        take_maker(call, edges[i].node, makers);
+    }
+}
+
+/* "used by" or "made by": what stands for a stack that is not there. */
+const char *stack_find_makers(struct command_call *call, const struct gd_node_info *info,
+                              gd_node_id node, struct stack_makers *makers)
+{
+    if (info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_PARAMETER) {
+        find_users(call, node, makers);
+        return "used by";
+    }
+    if (info->kind == GD_NODE_GRADIENT) {
+        find_makers(call, node, 1, makers);
+    }
+    return "made by";
+}
+
+gd_node_id stack_node(struct command_call *call, gd_node_id node, bool tell)
+{
+    struct gd_node_info info, other;
+    struct stack_makers makers = {.count = 0};
+    uint32_t count = 0;
+
+    gd_graph_stack(call->session->graph, node, &count);
+    if (count > 0 || !gd_graph_node(call->session->graph, node, &info)) {
+        return node;
+    }
+    const char *how = stack_find_makers(call, &info, node, &makers);
+    if (makers.count == 0 || !gd_graph_node(call->session->graph, makers.node[0], &other)) {
+        return node;
+    }
+    if (tell) {
+        out_printf(call->out, "%s (%s) has no place of its own. It is %s %s (%s)\n",
+                   out_safe(call, info.name), out_safe(call, info.type), how,
+                   out_safe(call, other.name), out_safe(call, other.type));
+    }
+    return makers.node[0];
+}
