@@ -121,6 +121,17 @@ def check_python(files):
                 fault(path, number, f"{len(line)} columns: {MAX_PYTHON_COLUMNS} are the most")
 
 
+def check_version():
+    """meson.build has the version. The package for Python must work without meson, so it repeats it."""
+    version = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text()).group(1)
+    package = ROOT / "python/gradb/__init__.py"
+    if f'__version__ = "{version}"' not in package.read_text():
+        fault(package, 1, f'__version__ must be "{version}", as in meson.build')
+    changelog = ROOT / "CHANGELOG.md"
+    if not re.search(rf"^## \[?{re.escape(version)}\b", changelog.read_text(), re.M):
+        fault(changelog, 1, f"has no section for version {version} of meson.build")
+
+
 def check_tests_registered():
     """Every test source is named in the build file beside it: whole, or by its words after the first."""
     for path in tracked("tests/**/test_*.c", "tests/**/test_*.py", "tests/fuzz/fuzz_*.c"):
@@ -139,6 +150,7 @@ def main():
     check_layers(c_files)
     check_banned(c_files)
     check_python(tracked("python/*.py", "python/**/*.py"))
+    check_version()
     check_tests_registered()
     print("\n".join(faults))
     return 1 if faults else 0

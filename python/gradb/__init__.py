@@ -2,7 +2,7 @@
 """gradb's agents for Python: `gradb run -- python train.py` needs nothing of it in the script; by hand it is
 `import gradb.torch; gradb.torch.attach(model, optimizer)`."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def attach(*args, **kwargs):

@@ -32,6 +32,8 @@ def normalise(text):
         text = text.replace(str(path), word).replace(str(pathlib.Path(path).resolve()), word)
     rules = (
         (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+        (r"\b((?:lib)?gradb|charlm) \d+\.\d+\.\d+\b", r"\1 N.N.N"),
+        (r'("(?:type":"version|framework":"charlm)","version":")[\d.]+', r"\1N.N.N"),
         (r'"pid":\d+', '"pid":0'),
         (r"(checkpoint of step \d+: )\S*/(charlm-\d+\.bin)", r"\1FOLDER/\2"),
         (r"\bpid( +)\d+", r"pid\1PID"),

@@ -21,6 +21,7 @@ TRAINER = ("--data", str(harness.SOURCE / "COPYING"), "--seed", "7", "--steps", 
 
 WORDS = (
     (r"127\.0\.0\.1:\d+", "ADDRESS"),
+    (r"charlm \d+\.\d+\.\d+", "charlm N.N.N"),
     (r"loss \d\S*", "loss LOSS"),
     (r"(PORT=|-R )\d+(:\S+)?", r"\1PORT"),
     (r"[\d.]+ steps?/s", "RATE"),
