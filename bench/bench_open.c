@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 
 static size_t look(const struct gd_archive *archive)
 {

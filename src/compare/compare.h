@@ -12,7 +12,7 @@
 #ifndef GD_COMPARE_COMPARE_H
 #define GD_COMPARE_COMPARE_H
 
-#include "dump/source.h"
+#include "dump/io/source.h"
 
 enum gd_agreement {
     GD_V_SAME, /* every value equal (NaN equals NaN) */

@@ -51,17 +51,17 @@ static double add_block(struct sample *s, int64_t elements)
 
 /* Of a stride that fits a sample the quantiles would depend on the order of the axes: of big
  * tensors there are none. */
-static void take_quantiles(struct sample *s, struct gd_print *ret)
+static void take_quantiles(struct sample *s, struct gd_fingerprint *ret)
 {
     qsort(s->value, s->count, sizeof(*s->value), by_size);
     ret->has_quantiles = s->count > 0;
-    for (size_t i = 0; s->count > 0 && i < GD_PRINT_QUANTILES; i++) {
-        ret->quantile[i] = s->value[(i + 1) * (s->count - 1) / (GD_PRINT_QUANTILES + 1)];
+    for (size_t i = 0; s->count > 0 && i < GD_FINGERPRINT_QUANTILES; i++) {
+        ret->quantile[i] = s->value[(i + 1) * (s->count - 1) / (GD_FINGERPRINT_QUANTILES + 1)];
     }
 }
 
 static int sample_all(struct gd_source *source, int64_t count, struct sample *s,
-                      const struct gd_match_options *options, struct gd_print *ret,
+                      const struct gd_match_options *options, struct gd_fingerprint *ret,
                       struct gd_err *err)
 {
     int rc = GD_OK;
@@ -85,7 +85,7 @@ static int sample_all(struct gd_source *source, int64_t count, struct sample *s,
 }
 
 static int take_sample(struct gd_item *item, const struct gd_match_options *options,
-                       struct gd_print *ret, struct gd_err *err)
+                       struct gd_fingerprint *ret, struct gd_err *err)
 {
     int64_t count = gd_shape_count(&item->shape);
     size_t room = (size_t)(count < BLOCK ? count : BLOCK);
@@ -101,14 +101,15 @@ static int take_sample(struct gd_item *item, const struct gd_match_options *opti
     return rc;
 }
 
-int gd_print_item(struct gd_table *table, struct gd_item *item,
-                  const struct gd_match_options *options, struct gd_print *ret, struct gd_err *err)
+int gd_fingerprint_item(struct gd_table *table, struct gd_item *item,
+                        const struct gd_match_options *options, struct gd_fingerprint *ret,
+                        struct gd_err *err)
 {
     struct gd_stats_options how = {.range_count = 0};
     struct gd_err why = {.text = ""};
     int rc;
 
-    *ret = (struct gd_print){.good = false};
+    *ret = (struct gd_fingerprint){.good = false};
     if (!item->source) {
         return GD_OK;
     }
@@ -141,10 +142,10 @@ static bool near(double x, double y, double scale, double tolerance)
     return x == y || fabs(x - y) <= tolerance * fabs(scale);
 }
 
-static bool same_quantiles(const struct gd_print *x, const struct gd_print *y, double scale,
-                           double tolerance)
+static bool same_quantiles(const struct gd_fingerprint *x, const struct gd_fingerprint *y,
+                           double scale, double tolerance)
 {
-    for (int i = 0; x->has_quantiles && y->has_quantiles && i < GD_PRINT_QUANTILES; i++) {
+    for (int i = 0; x->has_quantiles && y->has_quantiles && i < GD_FINGERPRINT_QUANTILES; i++) {
         if (!near(x->quantile[i], y->quantile[i], scale, tolerance)) {
             return false;
         }
@@ -152,7 +153,7 @@ static bool same_quantiles(const struct gd_print *x, const struct gd_print *y, d
     return true;
 }
 
-bool gd_print_same(const struct gd_print *x, const struct gd_print *y)
+bool gd_fingerprint_same(const struct gd_fingerprint *x, const struct gd_fingerprint *y)
 {
     double tolerance = x->coarse || y->coarse ? 1e-2 : 1e-3;
     double scale = fmax(fabs(y->stats.min), fabs(y->stats.max));
@@ -172,13 +173,13 @@ int gd_match_is_turned(struct gd_table *a, struct gd_item *item_a, struct gd_tab
                        struct gd_item *item_b, const struct gd_match_options *options, bool *ret,
                        struct gd_err *err)
 {
-    struct gd_print x, y;
-    int rc = gd_print_item(a, item_a, options, &x, err);
+    struct gd_fingerprint x, y;
+    int rc = gd_fingerprint_item(a, item_a, options, &x, err);
 
     *ret = false;
     if (rc == GD_OK && x.good) {
-        rc = gd_print_item(b, item_b, options, &y, err);
-        *ret = rc == GD_OK && gd_print_same(&x, &y);
+        rc = gd_fingerprint_item(b, item_b, options, &y, err);
+        *ret = rc == GD_OK && gd_fingerprint_same(&x, &y);
     }
     return rc;
 }

@@ -27,7 +27,7 @@ struct layers {
     struct layer *layer;
     size_t count;
     uint32_t *next; /* by unit: the next of its layer; UINT32_MAX none */
-    struct gd_lookup lookup;
+    struct gd_hash_index lookup;
     struct gd_arena arena;
 };
 
@@ -67,11 +67,11 @@ static uint32_t path_of(const char *name, char ret[MAX_PATH])
 
 static uint32_t find(struct layers *layers, const char *path)
 {
-    uint64_t hash = gd_lookup_hash(&layers->lookup, path, strlen(path));
+    uint64_t hash = gd_hash_index_hash(&layers->lookup, path, strlen(path));
     uint32_t number;
     size_t at = 0;
 
-    while (gd_lookup_next(&layers->lookup, hash, &at, &number)) {
+    while (gd_hash_index_next(&layers->lookup, hash, &at, &number)) {
         if (strcmp(layers->layer[number].path, path) == 0) {
             return number;
         }
@@ -100,8 +100,8 @@ static int add(struct layers *layers, uint32_t unit, const char *path, uint32_t 
     if (!layers->layer[number].path) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
     }
-    rc = gd_lookup_add(&layers->lookup, gd_lookup_hash(&layers->lookup, path, strlen(path)), number,
-                       err);
+    rc = gd_hash_index_add(&layers->lookup, gd_hash_index_hash(&layers->lookup, path, strlen(path)),
+                           number, err);
     return rc;
 }
 
@@ -137,7 +137,7 @@ static void layers_free(struct layers *layers)
 {
     free(layers->layer);
     free(layers->next);
-    gd_lookup_deinit(&layers->lookup);
+    gd_hash_index_deinit(&layers->lookup);
     gd_arena_deinit(&layers->arena);
 }
 
@@ -163,22 +163,22 @@ struct ending { /* of some layers that have no partner yet */
 struct endings {
     struct ending *list;
     size_t count;
-    struct gd_lookup lookup;
+    struct gd_hash_index lookup;
 };
 
 static struct ending *ending_of(struct endings *endings, const char *text, struct gd_err *err)
 {
-    uint64_t hash = gd_lookup_hash(&endings->lookup, text, strlen(text));
+    uint64_t hash = gd_hash_index_hash(&endings->lookup, text, strlen(text));
     uint32_t number;
     size_t at = 0;
 
-    while (gd_lookup_next(&endings->lookup, hash, &at, &number)) {
+    while (gd_hash_index_next(&endings->lookup, hash, &at, &number)) {
         if (strcmp(endings->list[number].text, text) == 0) {
             return &endings->list[number];
         }
     }
     number = (uint32_t)endings->count;
-    if (gd_lookup_add(&endings->lookup, hash, number, err) != GD_OK) {
+    if (gd_hash_index_add(&endings->lookup, hash, number, err) != GD_OK) {
         return NULL;
     }
     endings->list[number] = (struct ending){.text = text};
@@ -227,7 +227,7 @@ static int pair_endings(struct layers *a, struct layers *b, uint32_t depth, stru
             pair(a, b, one->a, one->b);
         }
     }
-    gd_lookup_deinit(&endings.lookup);
+    gd_hash_index_deinit(&endings.lookup);
     free(endings.list);
     return rc;
 }

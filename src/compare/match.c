@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compare/match_impl.h"
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 
 #define MAX_NAME   4200
 #define MAX_VALUES 4096 /* units of a side whose values are looked at to match them */
@@ -35,7 +35,7 @@ double gd_how_confidence(enum gd_how how)
 
 static void keys_free(struct gd_keys *keys)
 {
-    gd_lookup_deinit(&keys->lookup);
+    gd_hash_index_deinit(&keys->lookup);
     free(keys->unit);
     gd_arena_deinit(&keys->arena);
 }
@@ -46,7 +46,7 @@ static uint32_t keys_first(const struct gd_keys *keys, uint64_t hash, const char
     uint32_t number;
     size_t at = 0;
 
-    while (gd_lookup_next(&keys->lookup, hash, &at, &number)) {
+    while (gd_hash_index_next(&keys->lookup, hash, &at, &number)) {
         if (strcmp(keys->unit[number].key, key) == 0) {
             return number;
         }
@@ -57,7 +57,7 @@ static uint32_t keys_first(const struct gd_keys *keys, uint64_t hash, const char
 /* Units come in their order. */
 static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct gd_err *err)
 {
-    uint64_t hash = gd_lookup_hash(&keys->lookup, key, strlen(key));
+    uint64_t hash = gd_hash_index_hash(&keys->lookup, key, strlen(key));
     uint32_t first = keys_first(keys, hash, key);
     struct gd_keyed *to = &keys->unit[unit];
 
@@ -72,7 +72,7 @@ static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct
     if (!to->key) {
         return gd_fail(err, GD_ENOMEM, "out of memory for names");
     }
-    return gd_lookup_add(&keys->lookup, hash, unit, err);
+    return gd_hash_index_add(&keys->lookup, hash, unit, err);
 }
 
 static int keys_init(struct gd_keys *keys, size_t count, struct gd_err *err)
@@ -96,7 +96,7 @@ static uint32_t next_free(const struct gd_keys *keys, uint32_t unit, const uint3
 static uint32_t keys_find(struct gd_keys *keys, const char *key, const uint32_t *taken,
                           bool *several)
 {
-    uint32_t first = keys_first(keys, gd_lookup_hash(&keys->lookup, key, strlen(key)), key);
+    uint32_t first = keys_first(keys, gd_hash_index_hash(&keys->lookup, key, strlen(key)), key);
     uint32_t found;
 
     if (several) {
@@ -483,20 +483,21 @@ static int by_rules(struct gd_matcher *m, struct gd_err *err)
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static int print_of(struct gd_matcher *m, struct gd_table *table, uint32_t unit,
-                    struct gd_print *ret, struct gd_err *err)
+                    struct gd_fingerprint *ret, struct gd_err *err)
 {
     int rc = GD_OK;
 
-    *ret = (struct gd_print){.good = false};
+    *ret = (struct gd_fingerprint){.good = false};
     if (table->unit[unit].count) {
-        rc = gd_print_item(table, &table->item[table->unit[unit].first], m->options, ret, err);
+        rc =
+            gd_fingerprint_item(table, &table->item[table->unit[unit].first], m->options, ret, err);
     }
     ret->unit = unit;
     return rc;
 }
 
 static int prints_of(struct gd_matcher *m, struct gd_table *table, const uint32_t *taken,
-                     struct gd_print **ret, size_t *count, struct gd_err *err)
+                     struct gd_fingerprint **ret, size_t *count, struct gd_err *err)
 {
     size_t left = 0;
     int rc = GD_OK;
@@ -521,12 +522,13 @@ static int prints_of(struct gd_matcher *m, struct gd_table *table, const uint32_
 }
 
 /* The one print among the others that is the same; -1: none, or several. */
-static int64_t only_same(const struct gd_print *one, const struct gd_print *list, size_t count)
+static int64_t only_same(const struct gd_fingerprint *one, const struct gd_fingerprint *list,
+                         size_t count)
 {
     int64_t found = -1;
 
     for (size_t i = 0; i < count; i++) {
-        if (gd_print_same(one, &list[i])) {
+        if (gd_fingerprint_same(one, &list[i])) {
             if (found >= 0) {
                 return -1;
             }
@@ -538,7 +540,7 @@ static int64_t only_same(const struct gd_print *one, const struct gd_print *list
 
 static int by_values(struct gd_matcher *m, struct gd_err *err)
 {
-    struct gd_print *a = NULL, *b = NULL;
+    struct gd_fingerprint *a = NULL, *b = NULL;
     size_t count_a = 0, count_b = 0;
     int rc = prints_of(m, m->a, m->of_a, &a, &count_a, err);
 

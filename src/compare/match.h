@@ -8,7 +8,7 @@
 #ifndef GD_COMPARE_MATCH_H
 #define GD_COMPARE_MATCH_H
 
-#include "compare/table.h"
+#include "compare/tensor_table.h"
 
 enum gd_how { GD_HOW_NONE, GD_HOW_MAP, GD_HOW_NAME, GD_HOW_RULES, GD_HOW_VALUES, GD_HOW_ORDER };
 const char *gd_how_name(enum gd_how how);  /* "map", "name", ... */
@@ -32,7 +32,7 @@ bool gd_map_name(const struct gd_map *map, const char *name, bool back, char *re
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* How both frameworks would spell a name if they agreed: see names.c. Cut at size. */
+/* How both frameworks would spell a name if they agreed: see common_names.c. Cut at size. */
 void gd_name_common(const char *name, char *ret, size_t size);
 /* num_batches_tracked and the like, that the other framework does not have. */
 bool gd_name_is_alone(const char *name);

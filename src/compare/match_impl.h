@@ -4,10 +4,10 @@
 #define GD_COMPARE_MATCH_IMPL_H
 
 #include "compare/match.h"
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 
 struct gd_keys { /* units by a text; those of the same one are in a chain, in their order */
-    struct gd_lookup lookup; /* the first of each chain */
+    struct gd_hash_index lookup; /* the first of each chain */
     struct gd_keyed {
         const char *key;           /* NULL: it has none */
         uint32_t next, last, free; /* UINT32_MAX: none; last and free (all before it have partners)
@@ -16,8 +16,8 @@ struct gd_keys { /* units by a text; those of the same one are in a chain, in th
     struct gd_arena arena;
 };
 
-#define GD_PRINT_QUANTILES 15
-struct gd_print { /* of a tensor's values, in any order of its axes */
+#define GD_FINGERPRINT_QUANTILES 15
+struct gd_fingerprint { /* of a tensor's values, in any order of its axes */
     uint32_t unit;
     bool good, coarse;
     int rank;
@@ -25,13 +25,14 @@ struct gd_print { /* of a tensor's values, in any order of its axes */
     struct gd_stats stats;
     double cubes;       /* sum of |x|^3 over the finite elements, scaled: see print.c */
     bool has_quantiles; /* where it is small enough to sort them all */
-    double quantile[GD_PRINT_QUANTILES];
+    double quantile[GD_FINGERPRINT_QUANTILES];
 };
 /* Of a tensor that has no print `good` is false. options: who is asked whether to go on; NULL: no
  * one. */
-int gd_print_item(struct gd_table *table, struct gd_item *item,
-                  const struct gd_match_options *options, struct gd_print *ret, struct gd_err *err);
-bool gd_print_same(const struct gd_print *x, const struct gd_print *y);
+int gd_fingerprint_item(struct gd_table *table, struct gd_item *item,
+                        const struct gd_match_options *options, struct gd_fingerprint *ret,
+                        struct gd_err *err);
+bool gd_fingerprint_same(const struct gd_fingerprint *x, const struct gd_fingerprint *y);
 
 struct gd_matcher {
     struct gd_table *a, *b;

@@ -11,7 +11,7 @@
 #ifndef GD_COMPARE_NONFINITE_H
 #define GD_COMPARE_NONFINITE_H
 
-#include "compare/table.h"
+#include "compare/tensor_table.h"
 
 enum gd_throw {
     GD_THROW_NONE,

@@ -100,8 +100,8 @@ static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape
         return true;
     }
     size = (size_t)(*shape)->rank * sizeof((*shape)->dim[0]);
-    hash = gd_lookup_hash(&catalog->shape_lookup, (*shape)->dim, size);
-    while (gd_lookup_next(&catalog->shape_lookup, hash, &at, &number)) {
+    hash = gd_hash_index_hash(&catalog->shape_lookup, (*shape)->dim, size);
+    while (gd_hash_index_next(&catalog->shape_lookup, hash, &at, &number)) {
         if (gd_shape_equal(catalog->shapes[number], *shape)) {
             *shape = catalog->shapes[number];
             return true;
@@ -110,7 +110,7 @@ static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape
     catalog->shapes = grow(catalog->shapes, catalog->shape_count, &catalog->shape_cap,
                            sizeof(*catalog->shapes), MAX_VALUES, &rc, NULL);
     if (rc != GD_OK || !keep_bytes(&catalog->arena, &copy, sizeof(**shape)) ||
-        gd_lookup_add(&catalog->shape_lookup, hash, (uint32_t)catalog->shape_count, NULL) !=
+        gd_hash_index_add(&catalog->shape_lookup, hash, (uint32_t)catalog->shape_count, NULL) !=
             GD_OK) {
         return false;
     }
@@ -133,7 +133,7 @@ static void catalog_free(struct gd_catalog *catalog)
         gd_graph_destroy(catalog->graph);
     }
     gd_arena_deinit(&catalog->arena);
-    gd_lookup_deinit(&catalog->shape_lookup);
+    gd_hash_index_deinit(&catalog->shape_lookup);
     free(catalog->shapes);
     free((void *)(uintptr_t)catalog->where);
     free(catalog->values);

@@ -12,7 +12,7 @@
 #define GD_DUMP_CATALOG_H
 
 #include "dump/io/listing.h"
-#include "dump/source.h"
+#include "dump/io/source.h"
 #include "engine/graph/graph.h"
 #include "engine/session.h"
 

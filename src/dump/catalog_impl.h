@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "dump/catalog.h"
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 
 struct kept_reason { /* why a node was not dumped */
     gd_node_id node;
@@ -34,7 +34,7 @@ struct gd_catalog {
     size_t value_count, value_cap;
     const struct gd_shape **shapes; /* of values, each once */
     size_t shape_count, shape_cap;
-    struct gd_lookup shape_lookup;
+    struct gd_hash_index shape_lookup;
     struct gd_catalog_step *steps;
     size_t step_count, step_cap;
     struct graph_step *graph_steps; /* sorted; none where there is one graph */

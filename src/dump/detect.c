@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 
 #define MAX_ENTRIES  (UINT32_C(1) << 25) /* of a listing */
 #define MAX_FINDINGS 100000

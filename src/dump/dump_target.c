@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a dump answers. How it moves is in dump_run.c. */
+/* What a dump answers. How it moves is in dump_stepping.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The insides of a dump as a target, shared by dump_target.c and dump_run.c and nobody else.
+ * The insides of a dump as a target, shared by dump_target.c and dump_stepping.c and nobody else.
  */
 #ifndef GD_DUMP_DUMP_TARGET_IMPL_H
 #define GD_DUMP_DUMP_TARGET_IMPL_H
@@ -81,7 +81,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
 struct gd_source *dump_before(const struct dump_target *target,
                               const struct gd_catalog_value *value);
 
-/* ---- dump_run.c ---- */
+/* ---- dump_stepping.c ---- */
 
 int dump_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
 int dump_interrupt(struct gd_target *target, struct gd_err *err);

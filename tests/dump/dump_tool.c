@@ -16,7 +16,7 @@
 
 #include <fcntl.h>
 
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 #include "dump/io/json.h"
 
 static const char *text_of(const cJSON *ask, const char *key)

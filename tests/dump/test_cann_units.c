@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "dump/cann/cann_name.h"
-#include "dump/cann/cann_place.h"
+#include "dump/cann/cann_file_name.h"
+#include "dump/cann/cann_path.h"
 #include "dump/cann/cann_types.h"
 #include "dump/cann/step_grammar.h"
 #include "dump/io/md5.h"
@@ -119,13 +119,13 @@ static void test_places(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        struct gd_cann_place got;
+        struct gd_cann_path got;
         int count = 0;
 
         while (count < 8 && places[i].part[count]) {
             count++;
         }
-        gd_cann_place(places[i].part, count, places[i].inside, &got);
+        gd_cann_path(places[i].part, count, places[i].inside, &got);
         if (got.rank != places[i].rank || got.levels != places[i].levels ||
             (got.has_step ? got.step : -1) != places[i].step ||
             strcmp(got.model, places[i].model) != 0) {

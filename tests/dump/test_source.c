@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../scratch.h"
-#include "dump/source.h"
+#include "dump/io/source.h"
 
 /* ---- stored types ---------------------------------------------------------------------------- */
 

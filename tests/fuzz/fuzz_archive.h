@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 
 #define FUZZ_READ_BYTES   ((size_t)1 << 16)
 #define FUZZ_READ_ENTRIES 64

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dump/cann/cann_name.h"
+#include "dump/cann/cann_file_name.h"
 #include "dump/cann/cann_opdebug.h"
-#include "dump/cann/cann_place.h"
+#include "dump/cann/cann_path.h"
 #include "dump/cann/cann_source.h"
 #include "dump/cann/cann_stats.h"
 #include "dump/cann/cann_types.h"
@@ -113,7 +113,7 @@ static void record(const uint8_t *data, size_t size)
 static void name(const uint8_t *data, size_t size)
 {
     char text[600], *part[8], *rest;
-    struct gd_cann_place place;
+    struct gd_cann_path place;
     struct gd_cann_name got;
     int count = 0;
 
@@ -129,7 +129,7 @@ static void name(const uint8_t *data, size_t size)
     for (char *at = strtok_r(text, "/", &rest); at && count < 8; at = strtok_r(NULL, "/", &rest)) {
         part[count++] = at;
     }
-    gd_cann_place((const char *const *)part, count, count / 2, &place);
+    gd_cann_path((const char *const *)part, count, count / 2, &place);
     FUZZ_CHECK(place.rank >= 0 && place.levels <= 8 && place.model && place.start);
 }
 

@@ -10,7 +10,7 @@
 
 #include "../scratch.h"
 #include "dump/detect.h"
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 #include "fuzz.h"
 
 #define RDR "20240501102030"

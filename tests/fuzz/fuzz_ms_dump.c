@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dump/mindspore/ms_file_name.h"
 #include "dump/mindspore/ms_graph_file.h"
-#include "dump/mindspore/ms_name.h"
 #include "dump/mindspore/ms_nodes.h"
 #include "dump/mindspore/ms_statistic.h"
 

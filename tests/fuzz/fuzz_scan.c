@@ -45,7 +45,7 @@ static void check_unit(const struct gd_scan_file *file, uint32_t number, uint64_
 {
     const struct gd_scan_unit *unit = gd_scan_file_unit(file, number);
     uint32_t last = gd_scan_file_find(file, unit->member, unit->step);
-    const struct gd_scan_figures *figures;
+    const struct gd_scan_stats *figures;
 
     FUZZ_CHECK(last != UINT32_MAX && last >= number);
     for (uint32_t i = 0; i < unit->items && i < 100; i++) {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/cann/cann_dirs.h"
 #include "dump/cann/cann_opdebug.h"
 #include "dump/cann/cann_source.h"
-#include "dump/cann/cann_tree.h"
 #include "dump/cann/cann_types.h"
 #include "dump/io/md5.h"
 #include "engine/format.h"
@@ -484,7 +484,7 @@ int gd_cann_convert_tree(const char *from, struct gd_folder *to,
     struct convert convert = {
         .options = options, .mapping = GD_BUF_INIT(MAX_MAPPING), .done = ret, .err = err};
     struct gd_listing *listing;
-    struct cann_tree tree;
+    struct cann_dirs tree;
     int rc;
 
     *ret = (struct gd_cann_converted){.files = 0};
@@ -493,15 +493,15 @@ int gd_cann_convert_tree(const char *from, struct gd_folder *to,
         return rc;
     }
     convert.listing = listing;
-    rc = cann_tree_read(listing, &tree, err);
+    rc = cann_dirs_read(listing, &tree, err);
     if (rc == GD_OK && tree.count == 0) {
         rc = gd_fail(err, GD_EPROTO, "nothing in %.300s is a dump file of CANN", from);
-        cann_tree_clear(&tree);
+        cann_dirs_clear(&tree);
     } else if (rc == GD_OK) {
         for (size_t i = 0; i < tree.count && rc == GD_OK; i++) {
             rc = convert_directory(&convert, to, &tree.dir[i]);
         }
-        cann_tree_clear(&tree);
+        cann_dirs_clear(&tree);
     }
     gd_buf_deinit(&convert.mapping);
     gd_listing_free(listing);

@@ -12,12 +12,12 @@
 /* ---- finding --------------------------------------------------------------------------------- */
 
 /* A tree with compiled graphs beside it is the other format's, but for MindSpore's own. */
-static bool is_ours(const struct cann_tree *tree, const struct cann_dir *dir, bool graphs)
+static bool is_ours(const struct cann_dirs *tree, const struct cann_dir *dir, bool graphs)
 {
     return graphs == (tree->graphs > 0 && !dir->place.is_mindspore);
 }
 
-static int add_finding(const struct gd_dump_format *format, const struct cann_tree *tree,
+static int add_finding(const struct gd_dump_format *format, const struct cann_dirs *tree,
                        size_t first, bool graphs, struct gd_findings *findings, struct gd_err *err)
 {
     const struct cann_dir *dir = &tree->dir[first];
@@ -49,7 +49,7 @@ static bool is_new(uint32_t root, const uint32_t *roots, size_t count)
     return true;
 }
 
-static int find_roots(const struct gd_dump_format *format, const struct cann_tree *tree,
+static int find_roots(const struct gd_dump_format *format, const struct cann_dirs *tree,
                       bool graphs, struct gd_findings *findings, struct gd_err *err)
 {
     uint32_t *roots = NULL;
@@ -87,12 +87,12 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
                 struct gd_findings *findings, struct gd_err *err)
 {
     bool graphs = format == &gd_tf_ascend_format;
-    struct cann_tree tree;
-    int rc = cann_tree_read(listing, &tree, err);
+    struct cann_dirs tree;
+    int rc = cann_dirs_read(listing, &tree, err);
 
     if (rc == GD_OK) {
         rc = find_roots(format, &tree, graphs, findings, err);
-        cann_tree_clear(&tree);
+        cann_dirs_clear(&tree);
     }
     return rc;
 }
@@ -105,7 +105,7 @@ struct reading {
     struct gd_dump *dump;
     bool (*go_on)(void *ctx, uint64_t done);
     void *ctx;
-    struct cann_tree tree;
+    struct cann_dirs tree;
     bool graphs;
     uint64_t done;
 };
@@ -155,7 +155,7 @@ static int load_dirs(const struct reading *reading, struct cann_load *load)
     int rc = find_starts(reading, load->rank, &starts, &count, load->err);
 
     for (uint32_t i = 0; i < reading->tree.count && rc == GD_OK; i++) {
-        const struct gd_cann_place *place = &reading->tree.dir[i].place;
+        const struct gd_cann_path *place = &reading->tree.dir[i].place;
 
         if (!belongs(reading, &reading->tree.dir[i]) || place->rank != load->rank) {
             continue;
@@ -262,11 +262,11 @@ static int read(const struct gd_listing *listing, const struct gd_finding *findi
                               .go_on = go_on,
                               .ctx = ctx,
                               .graphs = finding->format == &gd_tf_ascend_format};
-    int rc = cann_tree_read(listing, &reading.tree, err);
+    int rc = cann_dirs_read(listing, &reading.tree, err);
 
     if (rc == GD_OK) {
         rc = read_ranks(&reading, err);
-        cann_tree_clear(&reading.tree);
+        cann_dirs_clear(&reading.tree);
     }
     return rc;
 }

@@ -11,7 +11,7 @@
 #define GD_DUMP_CANN_LAYOUT_H
 
 #include "dump/cann/cann_container.h"
-#include "dump/stored.h"
+#include "dump/io/stored_type.h"
 
 #define GD_CANN_AXES 8
 

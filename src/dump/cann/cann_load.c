@@ -30,7 +30,7 @@ static uint32_t rank_dir(const struct gd_listing *listing, const struct cann_dir
 /* A network is one model, whichever of its starts it was dumped in. */
 static int find_model(struct cann_load *load, const struct cann_dir *dir, uint32_t *ret)
 {
-    const struct gd_cann_place *place = &dir->place;
+    const struct gd_cann_path *place = &dir->place;
     struct cann_model *grown;
     char name[512];
 

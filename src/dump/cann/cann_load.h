@@ -7,9 +7,9 @@
 #define GD_DUMP_CANN_LOAD_H
 
 #include "base/grow.h"
+#include "dump/cann/cann_dirs.h"
 #include "dump/cann/cann_opdebug.h"
 #include "dump/cann/cann_source.h"
-#include "dump/cann/cann_tree.h"
 #include "dump/cann/ge_graph.h"
 #include "dump/catalog.h"
 
@@ -76,7 +76,7 @@ struct cann_op { /* an operator of a model; every execution within a step that i
 
 struct cann_load {
     const struct gd_listing *listing;
-    const struct cann_tree *tree;
+    const struct cann_dirs *tree;
     struct gd_dump *dump;
     struct gd_catalog *catalog;
     int rank;
@@ -132,11 +132,11 @@ int cann_add_nodes(struct cann_load *load);
 /* All of it into the catalog: nodes, values, events, facts. */
 int cann_fill(struct cann_load *load);
 
-/* ---- cann_join.c ---- */
+/* ---- cann_overflow_join.c ---- */
 
 /* The catalog of MindSpore's synchronous dump under `root` that a rank's records belong to, when
  * they are all that there is of the rank; NULL: none. */
-struct gd_catalog *cann_join_find(struct gd_dump *dump, const struct cann_tree *tree, uint32_t root,
+struct gd_catalog *cann_join_find(struct gd_dump *dump, const struct cann_dirs *tree, uint32_t root,
                                   const char *where, int rank);
 /* The node that a record blames, by the names of MindSpore's files beside it. GD_NO_NODE: none. */
 gd_node_id cann_join_blamed(struct cann_load *load, const struct cann_file *record);

@@ -9,7 +9,7 @@
 
 #include "dump/cann/cann_container.h"
 #include "dump/cann/cann_layout.h"
-#include "dump/source.h"
+#include "dump/io/source.h"
 
 #define GD_CANN_NOTE 320
 

@@ -8,7 +8,7 @@
 
 #include "base/stats.h"
 #include "dump/io/disk.h"
-#include "dump/stored.h"
+#include "dump/io/stored_type.h"
 
 struct gd_cann_stats_row {
     bool is_output;

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "dump/stored.h"
+#include "dump/io/stored_type.h"
 
 enum gd_cann_format { /* those that something is known of; the others have only a name */
                       GD_CANN_NCHW = 0,

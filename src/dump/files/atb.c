@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 
 #define MAX_HEAD  ((size_t)64 << 10)
 #define MAX_VALUE 1024

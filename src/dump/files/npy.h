@@ -6,7 +6,7 @@
 #ifndef GD_DUMP_NPY_H
 #define GD_DUMP_NPY_H
 
-#include "dump/source.h"
+#include "dump/io/source.h"
 
 #define GD_NPY_MAX_HEADER 65536
 

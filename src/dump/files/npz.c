@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/files/archive.h"
 #include "dump/files/npy.h"
-#include "dump/io/archive.h"
 #include "dump/io/zip.h"
 
 #define HEAD_BYTES ((size_t)1024) /* enough for nearly all headers */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 #include "dump/io/json.h"
 
 #define MAX_HEADER UINT64_C(100000000)

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
+#include "dump/hash_index.h"
 #include "dump/io/json.h"
-#include "dump/lookup.h"
 
 #define MAX_INDEX  ((size_t)100 << 20)
 #define DEPTH      8
@@ -31,7 +31,7 @@ struct shards {
     int dir;
     struct shard *shard;
     size_t count, room;
-    struct gd_lookup by_name;
+    struct gd_hash_index by_name;
 };
 
 /* The first of the text, blanks aside, is what begins an object. */
@@ -124,7 +124,7 @@ static struct shard *find_shard(struct shards *shards, const char *name, uint64_
 {
     uint32_t number;
 
-    for (size_t at = 0; gd_lookup_next(&shards->by_name, hash, &at, &number);) {
+    for (size_t at = 0; gd_hash_index_next(&shards->by_name, hash, &at, &number);) {
         if (strcmp(shards->shard[number].name, name) == 0) {
             return &shards->shard[number];
         }
@@ -135,7 +135,7 @@ static struct shard *find_shard(struct shards *shards, const char *name, uint64_
 static int add_shard(struct shards *shards, const char *name, struct shard **ret,
                      struct gd_err *err)
 {
-    uint64_t hash = gd_lookup_hash(&shards->by_name, name, strlen(name));
+    uint64_t hash = gd_hash_index_hash(&shards->by_name, name, strlen(name));
     struct shard *shard = find_shard(shards, name, hash);
     struct gd_err why;
     int rc;
@@ -158,7 +158,7 @@ static int add_shard(struct shards *shards, const char *name, struct shard **ret
         shards->shard = grown;
         shards->room = room;
     }
-    rc = gd_lookup_add(&shards->by_name, hash, (uint32_t)shards->count, err);
+    rc = gd_hash_index_add(&shards->by_name, hash, (uint32_t)shards->count, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -284,7 +284,7 @@ static int read_sharded(struct gd_archive *archive, struct gd_disk *disk,
         close(shards.dir);
     }
     free(shards.shard);
-    gd_lookup_deinit(&shards.by_name);
+    gd_hash_index_deinit(&shards.by_name);
     cJSON_Delete(root);
     return rc;
 }

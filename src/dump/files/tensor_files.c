@@ -10,8 +10,8 @@
 
 #include "dump/catalog.h"
 #include "dump/detect.h"
+#include "dump/files/archive.h"
 #include "dump/files/tensor_names.h"
-#include "dump/io/archive.h"
 
 #define MAX_NAME  ((size_t)1 << 20)
 #define MAX_TEXTS 1000 /* of all files, which are told */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/hash_index.h"
 #include "dump/io/json.h"
-#include "dump/lookup.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
 #define MAX_NODES ((size_t)8000000)
@@ -22,7 +22,7 @@ struct building {
     struct gd_err *err;
     cJSON *open[GD_JSON_MAX_DEPTH];
     struct keys keys[GD_JSON_MAX_DEPTH];
-    struct gd_lookup seeded; /* holds nothing: its hash cannot be foreseen */
+    struct gd_hash_index seeded; /* holds nothing: its hash cannot be foreseen */
     int depth;
     cJSON *root;
     char *key; /* of the value that comes next */
@@ -34,7 +34,7 @@ struct building {
 /* One seed serves all objects of a text. */
 static cJSON **slot_of(struct building *b, const struct keys *keys, const char *key)
 {
-    size_t at = (size_t)gd_lookup_hash(&b->seeded, key, strlen(key)) & (keys->slots - 1);
+    size_t at = (size_t)gd_hash_index_hash(&b->seeded, key, strlen(key)) & (keys->slots - 1);
 
     while (keys->slot[at] && strcmp(keys->slot[at]->string, key) != 0) {
         at = (at + 1) & (keys->slots - 1);

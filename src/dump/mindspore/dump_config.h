@@ -9,7 +9,7 @@
 #include "dump/cann/step_grammar.h"
 #include "dump/io/disk.h"
 #include "dump/mindspore/kernel_choice.h"
-#include "dump/mindspore/ms_writer.h"
+#include "dump/mindspore/ms_dump_writer.h"
 
 enum gd_dump_data { GD_DUMP_TENSOR, GD_DUMP_STATISTIC, GD_DUMP_FULL };
 enum gd_dump_io { GD_DUMP_ALL, GD_DUMP_INPUT, GD_DUMP_OUTPUT }; /* data_dump.json's numbers */

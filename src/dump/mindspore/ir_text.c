@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 #include "dump/mindspore/ir_type.h"
 
 #define MAX_LINE     ((size_t)1 << 20)
@@ -40,7 +40,7 @@ struct pending { /* a node whose lines are still coming */
 struct reading {
     struct gd_graph *graph;
     struct gd_arena arena;
-    struct gd_lookup lookup;
+    struct gd_hash_index lookup;
     struct variable *variable;
     size_t variables, variable_cap;
     struct link *link;
@@ -69,12 +69,12 @@ static const char *keep(struct reading *in, const char *text, size_t len)
 
 static gd_node_id find_variable(struct reading *in, const char *name, size_t len, uint32_t scope)
 {
-    uint64_t hash = gd_lookup_hash(&in->lookup, name, len);
+    uint64_t hash = gd_hash_index_hash(&in->lookup, name, len);
     gd_node_id outer = GD_NO_NODE;
     uint32_t number;
     size_t at = 0;
 
-    while (gd_lookup_next(&in->lookup, hash, &at, &number)) {
+    while (gd_hash_index_next(&in->lookup, hash, &at, &number)) {
         const struct variable *of = &in->variable[number];
 
         if (strlen(of->name) != len || memcmp(of->name, name, len) != 0) {
@@ -108,8 +108,8 @@ static int add_variable(struct reading *in, const char *name, size_t len, gd_nod
         return no_memory(in);
     }
     in->variable[in->variables] = variable;
-    return gd_lookup_add(&in->lookup, gd_lookup_hash(&in->lookup, name, len),
-                         (uint32_t)in->variables++, in->err);
+    return gd_hash_index_add(&in->lookup, gd_hash_index_hash(&in->lookup, name, len),
+                             (uint32_t)in->variables++, in->err);
 }
 
 static int add_link(struct reading *in, gd_node_id node, const char *operands)
@@ -578,7 +578,7 @@ int gd_ir_read(const char *text, size_t size, struct gd_graph *graph, uint32_t *
     }
     free(in.variable);
     free(in.link);
-    gd_lookup_deinit(&in.lookup);
+    gd_hash_index_deinit(&in.lookup);
     gd_arena_deinit(&in.arena);
     return rc;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/stored.h"
+#include "dump/io/stored_type.h"
 
 #define MAX_DIM INT64_C(1000000000000)
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/mindspore/ms_file_name.h"
 #include "dump/mindspore/ms_graph_file.h"
-#include "dump/mindspore/ms_name.h"
 #include "dump/mindspore/ms_reading.h"
 
 #define MAX_NAME 8192
@@ -203,7 +203,7 @@ static int begin(struct ms_reading *reading, const struct ms_dir *dir, struct gd
     return ms_nodes_begin(gd_catalog_graph(reading->catalog), "graph", &reading->nodes, err);
 }
 
-static int read_root(struct ms_reading *reading, const struct ms_tree *tree, uint32_t root,
+static int read_root(struct ms_reading *reading, const struct ms_dirs *tree, uint32_t root,
                      struct gd_err *err)
 {
     int rc = GD_OK;
@@ -223,7 +223,7 @@ static int read_root(struct ms_reading *reading, const struct ms_tree *tree, uin
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static const struct ms_tree_rule rule = {
+static const struct ms_dirs_rule rule = {
     .is_bin = true,
     .text = "NAME_(input|output)_I_shape_D0_..._DTYPE_FORMAT.bin",
     .read = read_root,
@@ -233,6 +233,6 @@ const struct gd_dump_format gd_ms_bin_format = {
     .name = "mindspore-bin",
     .what = "MindSpore synchronous dump (1.0 to 1.2)",
     .detail = &rule,
-    .find = ms_tree_find,
+    .find = ms_dirs_find,
     .read = ms_reading_run,
 };

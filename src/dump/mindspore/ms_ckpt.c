@@ -10,10 +10,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
+#include "dump/hash_index.h"
 #include "dump/io/suffix.h"
-#include "dump/lookup.h"
-#include "dump/mindspore/ms_record.h"
+#include "dump/mindspore/ms_ckpt_record.h"
 #include "engine/utf8.h"
 
 #define SUM_BYTES   17 /* "crc_num" and ten bytes, the highest first */
@@ -50,7 +50,7 @@ struct ckpt {
 
     struct parameter *parameter;
     uint32_t count, cap;
-    struct gd_lookup by_name;
+    struct gd_hash_index by_name;
 };
 
 /* ---- what it is ------------------------------------------------------------------------------ */
@@ -143,7 +143,7 @@ static int no_memory(struct gd_err *err)
 
 static bool find_parameter(const struct ckpt *ckpt, const char *name, uint64_t hash, uint32_t *ret)
 {
-    for (size_t at = 0; gd_lookup_next(&ckpt->by_name, hash, &at, ret);) {
+    for (size_t at = 0; gd_hash_index_next(&ckpt->by_name, hash, &at, ret);) {
         if (strcmp(ckpt->parameter[*ret].name, name) == 0) {
             return true;
         }
@@ -182,7 +182,7 @@ static void free_parameter(struct parameter *parameter)
 static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *name,
                          struct gd_err *err)
 {
-    uint64_t hash = gd_lookup_hash(&ckpt->by_name, name, strlen(name));
+    uint64_t hash = gd_hash_index_hash(&ckpt->by_name, name, strlen(name));
     uint32_t known;
     int rc;
 
@@ -204,7 +204,7 @@ static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *
         return GD_OK;
     }
     ckpt->parameter[ckpt->count++] = *made;
-    return gd_lookup_add(&ckpt->by_name, hash, ckpt->count - 1, err);
+    return gd_hash_index_add(&ckpt->by_name, hash, ckpt->count - 1, err);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -448,7 +448,7 @@ static int take_print(struct ckpt *ckpt, struct gd_err *err)
     snprintf(name, sizeof(name), "print[%u]", ckpt->count);
     if (record->has_tensor) {
         if (ckpt->name) {
-            uint64_t hash = gd_lookup_hash(&ckpt->by_name, ckpt->name, strlen(ckpt->name));
+            uint64_t hash = gd_hash_index_hash(&ckpt->by_name, ckpt->name, strlen(ckpt->name));
             uint32_t known;
 
             snprintf(name, sizeof(name),
@@ -586,7 +586,7 @@ static bool has_state(struct ckpt *ckpt, const char *name)
 
     for (size_t i = 0; i < sizeof(state_prefixes) / sizeof(state_prefixes[0]); i++) {
         snprintf(full, sizeof(full), "%s%s", state_prefixes[i], name);
-        if (find_parameter(ckpt, full, gd_lookup_hash(&ckpt->by_name, full, strlen(full)),
+        if (find_parameter(ckpt, full, gd_hash_index_hash(&ckpt->by_name, full, strlen(full)),
                            &number)) {
             return true;
         }
@@ -683,7 +683,7 @@ static int ckpt_read(struct gd_archive *archive, struct gd_disk *disk,
     }
     free(ckpt->parameter);
     free(ckpt->name);
-    gd_lookup_deinit(&ckpt->by_name);
+    gd_hash_index_deinit(&ckpt->by_name);
     free(ckpt);
     return rc;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "dump/io/json.h"
-#include "dump/mindspore/ms_name.h"
+#include "dump/mindspore/ms_file_name.h"
 #include "mindspore/ms_graph.h"
 #include "mindspore/pbread.h"
 

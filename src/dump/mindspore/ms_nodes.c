@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "dump/mindspore/ms_name.h"
+#include "dump/mindspore/ms_file_name.h"
 
 #define MAX_NAME   8192
 #define MAX_WANTED (UINT32_C(1) << 24)
@@ -22,9 +22,9 @@ int ms_nodes_begin(struct gd_graph *graph, const char *subgraph, struct ms_nodes
 void ms_nodes_end(struct ms_nodes *nodes)
 {
     if (nodes->graph) {
-        gd_lookup_deinit(&nodes->lookup);
-        gd_lookup_deinit(&nodes->without);
-        gd_lookup_deinit(&nodes->wanted_lookup);
+        gd_hash_index_deinit(&nodes->lookup);
+        gd_hash_index_deinit(&nodes->without);
+        gd_hash_index_deinit(&nodes->wanted_lookup);
         free(nodes->wanted);
         free(nodes->taken);
         gd_arena_deinit(&nodes->arena);
@@ -72,10 +72,10 @@ static bool has_scope(enum spelling how)
     return how != SHORT && how != WIRE_SHORT;
 }
 
-static int add_name(struct gd_lookup *lookup, const char *name, size_t len, uint32_t number,
+static int add_name(struct gd_hash_index *lookup, const char *name, size_t len, uint32_t number,
                     struct gd_err *err)
 {
-    return gd_lookup_add(lookup, gd_lookup_hash(lookup, name, len), number, err);
+    return gd_hash_index_add(lookup, gd_hash_index_hash(lookup, name, len), number, err);
 }
 
 int ms_nodes_add(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err)
@@ -128,12 +128,12 @@ static bool is_of_type(const struct gd_node_info *info, const char *type)
  * the reverse. */
 gd_node_id ms_nodes_find(struct ms_nodes *nodes, const char *type, const char *name)
 {
-    uint64_t hash = gd_lookup_hash(&nodes->lookup, name, strlen(name));
+    uint64_t hash = gd_hash_index_hash(&nodes->lookup, name, strlen(name));
     gd_node_id other = GD_NO_NODE;
     uint32_t node, others = 0;
     size_t at = 0;
 
-    while (gd_lookup_next(&nodes->lookup, hash, &at, &node)) {
+    while (gd_hash_index_next(&nodes->lookup, hash, &at, &node)) {
         struct gd_node_info info;
 
         if (!gd_graph_node(nodes->graph, node, &info) || info.subgraph != nodes->subgraph ||
@@ -199,11 +199,11 @@ int ms_nodes_get(struct ms_nodes *nodes, const char *type, const char *name, gd_
 
 static uint32_t find_wanted(struct ms_nodes *nodes, const char *type, const char *name)
 {
-    uint64_t hash = gd_lookup_hash(&nodes->wanted_lookup, name, strlen(name));
+    uint64_t hash = gd_hash_index_hash(&nodes->wanted_lookup, name, strlen(name));
     uint32_t number;
     size_t at = 0;
 
-    while (gd_lookup_next(&nodes->wanted_lookup, hash, &at, &number)) {
+    while (gd_hash_index_next(&nodes->wanted_lookup, hash, &at, &number)) {
         if (strcmp(nodes->wanted[number].name, name) == 0 &&
             strcmp(nodes->wanted[number].type, type) == 0) {
             return number;
@@ -282,13 +282,13 @@ const struct ms_wanted *ms_nodes_wanted(const struct ms_nodes *nodes, gd_node_id
  * or there are several, as in the scope of a file with other numbers of its own. */
 static gd_node_id only_one(struct ms_nodes *nodes, const struct ms_wanted *wanted, size_t stem)
 {
-    uint64_t hash = gd_lookup_hash(&nodes->without, wanted->name, stem);
+    uint64_t hash = gd_hash_index_hash(&nodes->without, wanted->name, stem);
     char buffer[MAX_NAME + 1];
     gd_node_id found = GD_NO_NODE;
     uint32_t node;
     size_t at = 0;
 
-    while (gd_lookup_next(&nodes->without, hash, &at, &node)) {
+    while (gd_hash_index_next(&nodes->without, hash, &at, &node)) {
         struct gd_node_info info;
         bool same = false;
 

@@ -10,7 +10,7 @@
 #define GD_DUMP_MS_NODES_H
 
 #include "base/arena.h"
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 #include "engine/graph/graph.h"
 
 /* A node that is not known yet: ms_nodes_settle decides when all names have been seen. */
@@ -25,13 +25,13 @@ struct ms_wanted { /* what files name and the graph has under no such name */
 struct ms_nodes {
     struct gd_graph *graph;
     uint32_t subgraph;
-    struct gd_lookup lookup;  /* of all spellings */
-    struct gd_lookup without; /* the same, without the number at their ends */
+    struct gd_hash_index lookup;  /* of all spellings */
+    struct gd_hash_index without; /* the same, without the number at their ends */
     struct ms_wanted *wanted;
     uint32_t wanted_count;
     size_t wanted_cap;
-    struct gd_lookup wanted_lookup; /* by name */
-    uint8_t *taken;                 /* by node: a file has exactly its name */
+    struct gd_hash_index wanted_lookup; /* by name */
+    uint8_t *taken;                     /* by node: a file has exactly its name */
     uint32_t taken_count;
     struct gd_arena arena;
 };

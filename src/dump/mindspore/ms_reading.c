@@ -38,16 +38,16 @@ int ms_reading_run(const struct gd_listing *listing, const struct gd_finding *fi
                    struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                    struct gd_err *err)
 {
-    const struct ms_tree_rule *rule = finding->format->detail;
+    const struct ms_dirs_rule *rule = finding->format->detail;
     struct ms_reading reading = {.listing = listing, .dump = dump, .go_on = go_on, .ctx = ctx};
-    struct ms_tree tree;
-    int rc = ms_tree_read(listing, finding->root, rule->is_bin, &tree, err);
+    struct ms_dirs tree;
+    int rc = ms_dirs_read(listing, finding->root, rule->is_bin, &tree, err);
 
     if (rc != GD_OK) {
         return rc;
     }
     rc = rule->read(&reading, &tree, finding->root, err);
     ms_values_clear(&reading.values);
-    ms_tree_clear(&tree);
+    ms_dirs_clear(&tree);
     return rc;
 }

@@ -6,7 +6,7 @@
 #ifndef GD_DUMP_MS_READING_H
 #define GD_DUMP_MS_READING_H
 
-#include "dump/mindspore/ms_tree.h"
+#include "dump/mindspore/ms_dirs.h"
 #include "dump/mindspore/ms_values.h"
 
 struct ms_reading {
@@ -20,7 +20,7 @@ struct ms_reading {
     void *ctx;
 };
 
-/* The read of a format whose detail is a struct ms_tree_rule. */
+/* The read of a format whose detail is a struct ms_dirs_rule. */
 int ms_reading_run(const struct gd_listing *listing, const struct gd_finding *finding,
                    struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                    struct gd_err *err);

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "dump/io/csv.h"
-#include "dump/mindspore/ms_name.h"
+#include "dump/mindspore/ms_file_name.h"
 
 enum column {
     OP_TYPE,

@@ -8,7 +8,7 @@
 
 #include "base/stats.h"
 #include "dump/io/disk.h"
-#include "dump/stored.h"
+#include "dump/io/stored_type.h"
 
 struct ms_statistic { /* a row; texts are good during the call */
     const char *type, *name;

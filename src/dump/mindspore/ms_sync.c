@@ -8,8 +8,8 @@
 
 #include "dump/io/mapping.h"
 #include "dump/io/suffix.h"
+#include "dump/mindspore/ms_file_name.h"
 #include "dump/mindspore/ms_graph_file.h"
-#include "dump/mindspore/ms_name.h"
 #include "dump/mindspore/ms_reading.h"
 #include "dump/mindspore/ms_statistic.h"
 
@@ -211,7 +211,7 @@ static int settle(struct sync *in, size_t first, struct gd_err *err)
 }
 
 /* The directories of one graph of the root, all steps and the constants: those from *at on. */
-static int take_graph(struct sync *in, const struct ms_tree *tree, size_t *at, struct gd_err *err)
+static int take_graph(struct sync *in, const struct ms_dirs *tree, size_t *at, struct gd_err *err)
 {
     const struct ms_dir *of = &tree->dir[*at];
     size_t first = in->reading->values.count;
@@ -229,7 +229,7 @@ static int take_graph(struct sync *in, const struct ms_tree *tree, size_t *at, s
     return rc;
 }
 
-static int read_root(struct ms_reading *reading, const struct ms_tree *tree, uint32_t root,
+static int read_root(struct ms_reading *reading, const struct ms_dirs *tree, uint32_t root,
                      struct gd_err *err)
 {
     struct sync in = {.reading = reading};
@@ -255,7 +255,7 @@ static int read_root(struct ms_reading *reading, const struct ms_tree *tree, uin
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static const struct ms_tree_rule rule = {
+static const struct ms_dirs_rule rule = {
     .is_bin = false,
     .text = "TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy, or MindSpore's statistic.csv",
     .read = read_root,
@@ -265,6 +265,6 @@ const struct gd_dump_format gd_ms_sync_format = {
     .name = "mindspore-sync",
     .what = "MindSpore synchronous dump (1.3 and later)",
     .detail = &rule,
-    .find = ms_tree_find,
+    .find = ms_dirs_find,
     .read = ms_reading_run,
 };

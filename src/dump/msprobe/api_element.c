@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dump/io/archive.h"
+#include "dump/files/archive.h"
 #include "dump/io/folder.h"
 #include "dump/io/suffix.h"
 #include "dump/msprobe/api_load.h"

@@ -39,11 +39,11 @@ const char *api_keep(struct api_load *load, const char *text)
 
 struct api_call *api_call_find(struct api_load *load, const char *name)
 {
-    uint64_t hash = gd_lookup_hash(&load->lookup, name, strlen(name));
+    uint64_t hash = gd_hash_index_hash(&load->lookup, name, strlen(name));
     uint32_t number;
     size_t at = 0;
 
-    while (gd_lookup_next(&load->lookup, hash, &at, &number)) {
+    while (gd_hash_index_next(&load->lookup, hash, &at, &number)) {
         if (strcmp(load->call[number].name, name) == 0) {
             return &load->call[number];
         }
@@ -115,8 +115,8 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
     if (!call->name) {
         return no_memory(err);
     }
-    rc = gd_lookup_add(&load->lookup, gd_lookup_hash(&load->lookup, name, strlen(name)),
-                       (uint32_t)load->count, err);
+    rc = gd_hash_index_add(&load->lookup, gd_hash_index_hash(&load->lookup, name, strlen(name)),
+                           (uint32_t)load->count, err);
     if (rc == GD_OK) {
         put_in_order(load, call);
         load->last = (uint32_t)++load->count;
@@ -614,7 +614,7 @@ void api_load_clear(struct api_load *load)
         }
     }
     free(load->call);
-    gd_lookup_deinit(&load->lookup);
+    gd_hash_index_deinit(&load->lookup);
     gd_arena_deinit(&load->arena);
     *load = (struct api_load){.dump = NULL};
 }

@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "dump/catalog.h"
+#include "dump/hash_index.h"
 #include "dump/io/json.h"
-#include "dump/lookup.h"
 
 #define API_MAX_SLOTS 4096 /* of a call, each way */
 #define API_MAX_NAME  4096
@@ -67,7 +67,7 @@ struct api_load { /* zeroed is empty */
     size_t count, cap;
     uint32_t first, last; /* plus 1: the call that runs first; the one that was met last, 0 none */
     int64_t step;         /* of api_step */
-    struct gd_lookup lookup;
+    struct gd_hash_index lookup;
     bool (*go_on)(void *ctx, uint64_t done);
     void *ctx;
     uint64_t done; /* values */

@@ -8,7 +8,7 @@
 
 #include "dump/detect.h"
 #include "dump/msprobe/api_load.h"
-#include "dump/msprobe/table.h"
+#include "dump/msprobe/msprobe_table.h"
 
 struct api_walk_ops { /* the detail of a format whose functions are these */
     const char *rule;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dump/msprobe/api_walk.h"
-#include "dump/msprobe/table.h"
+#include "dump/msprobe/msprobe_table.h"
 
 struct reading {
     struct api_load *load;

@@ -66,17 +66,17 @@ static bool go_on(void *ctx, uint64_t more)
 static void look(struct scan *scan, const struct todo *todo, int threads)
 {
     struct opened *open = todo->unit;
-    struct scan_look how = {.target = open->unit->target,
-                            .at = open->unit->at,
-                            .buffers = &scan->buffers,
-                            .kept = scan->kept,
-                            .threads = threads,
-                            .go_on = go_on,
-                            .size = size_known,
-                            .ctx = scan};
+    struct scan_compute how = {.target = open->unit->target,
+                               .at = open->unit->at,
+                               .buffers = &scan->buffers,
+                               .kept = scan->kept,
+                               .threads = threads,
+                               .go_on = go_on,
+                               .size = size_known,
+                               .ctx = scan};
     struct scan_found *found = &open->found[todo->index];
 
-    scan_look(&how, &open->work[todo->index], found);
+    scan_compute(&how, &open->work[todo->index], found);
 }
 
 static void look_alone(void *ctx, size_t part)
@@ -107,7 +107,7 @@ static uint32_t unit_in(const struct gd_scan_file *file, const struct gd_scan_un
 }
 
 static bool known(const struct scan *scan, const struct opened *open, uint32_t index,
-                  const struct gd_scan_figures **ret)
+                  const struct gd_scan_stats **ret)
 {
     if (open->found[index].done) {
         *ret = open->found[index].figures;
@@ -205,7 +205,7 @@ static int remember(struct scan *scan, size_t from, size_t to, struct gd_err *er
             count = 0;
         }
     }
-    rc = scan_state_add(&scan->state, &out, err);
+    rc = scan_progress_add(&scan->state, &out, err);
     gd_buf_deinit(&out);
     return rc;
 }
@@ -244,7 +244,7 @@ static int collect(struct scan *scan, const struct opened *open, struct gd_watch
                    size_t *count, struct gd_err *err)
 {
     for (uint32_t i = 0; i < open->unit->items; i++) {
-        const struct gd_scan_figures *figures = NULL;
+        const struct gd_scan_stats *figures = NULL;
         const struct scan_work *work = &open->work[i];
 
         if (!known(scan, open, i, &figures)) {
@@ -372,7 +372,7 @@ static void close_units(struct scan *scan)
 
 static int add_todo(struct scan *scan, struct opened *open, uint32_t index, struct gd_err *err)
 {
-    const struct gd_scan_figures *figures;
+    const struct gd_scan_stats *figures;
 
     if (!is_mine(scan, open, index)) {
         return GD_OK;
@@ -550,7 +550,7 @@ int scan_run(struct scan *scan, struct gd_err *err)
     atomic_init(&scan->bytes, 0);
     atomic_init(&scan->sized, 0);
     scan_buffers_init(&scan->buffers);
-    scan->kept = scan_kept_new();
+    scan->kept = scan_cache_new();
     forget_all(scan);
     rc = scan->kept ? keep_numbers(scan, err) : no_memory(err);
     for (size_t at = 0; rc == GD_OK && at < scan->list.count;) {
@@ -564,7 +564,7 @@ int scan_run(struct scan *scan, struct gd_err *err)
     give_numbers_back(scan);
     forget_all(scan);
     scan_buffers_free(&scan->buffers);
-    scan_kept_free(scan->kept);
+    scan_cache_free(scan->kept);
     return rc;
 }
 
@@ -632,10 +632,10 @@ int gd_scan(struct gd_session *session, const struct gd_scan_options *options,
     path = realpath(scan.group->path, NULL);
     rc = scan_prepare(&scan, err);
     if (rc == GD_OK) {
-        rc = scan_state_open(&scan.state, options, &scan.head, path ? path : scan.group->path,
-                             ret->warning, sizeof(ret->warning), err);
+        rc = scan_progress_open(&scan.state, options, &scan.head, path ? path : scan.group->path,
+                                ret->warning, sizeof(ret->warning), err);
         rc = rc != GD_OK ? rc : scan_run(&scan, err);
-        closed = scan_state_close(&scan.state, rc == GD_OK, rc != GD_OK ? NULL : err);
+        closed = scan_progress_close(&scan.state, rc == GD_OK, rc != GD_OK ? NULL : err);
         rc = rc != GD_OK ? rc : closed;
         snprintf(ret->file, sizeof(ret->file), "%s", scan.state.path);
         scan_list_free(&scan.list);

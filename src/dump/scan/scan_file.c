@@ -150,7 +150,7 @@ static void put_stats(struct gd_buf *out, const struct gd_stats *stats)
 
 static void put_result(struct gd_buf *out, const struct gd_scan_result *result)
 {
-    const struct gd_scan_figures *f = result->figures;
+    const struct gd_scan_stats *f = result->figures;
 
     put32(out, result->index);
     put8(out, !f ? STATUS_NOTHING : f->error ? STATUS_ERROR : STATUS_STATS);
@@ -209,7 +209,7 @@ struct gd_scan_file {
     struct unit *unit;
     uint32_t unit_count, unit_cap;
     uint32_t *order; /* unit numbers by member, step and number */
-    struct gd_scan_figures *figures;
+    struct gd_scan_stats *figures;
     size_t figures_count, figures_cap;
     size_t good;
     bool ended, cut;
@@ -355,7 +355,7 @@ static void take_stats(struct input *in, struct gd_stats *ret)
 }
 
 /* false: it is none. */
-static bool take_shape(struct input *in, struct gd_scan_figures *ret)
+static bool take_shape(struct input *in, struct gd_scan_stats *ret)
 {
     uint64_t dtype = take(in, 1), rank = take(in, 1), count = 1;
 
@@ -378,8 +378,8 @@ static bool take_shape(struct input *in, struct gd_scan_figures *ret)
 
 static int take_figures(struct gd_scan_file *file, struct input *in, enum status status)
 {
-    struct gd_scan_figures f = {.error = 0};
-    struct gd_scan_figures *list;
+    struct gd_scan_stats f = {.error = 0};
+    struct gd_scan_stats *list;
 
     if (!take_shape(in, &f) || file->figures_count == UINT32_MAX - 1) {
         return GD_EPROTO;
@@ -647,7 +647,7 @@ uint32_t gd_scan_file_find(const struct gd_scan_file *file, uint32_t member, int
 }
 
 bool gd_scan_file_result(const struct gd_scan_file *file, uint32_t number, uint32_t index,
-                         const struct gd_scan_figures **ret)
+                         const struct gd_scan_stats **ret)
 {
     const struct unit *unit = number < file->unit_count ? &file->unit[number] : NULL;
     struct entry key = {.index = index};

@@ -42,7 +42,7 @@ struct gd_scan_unit { /* one step of one rank */
     uint64_t stamps; /* a hash of when they were dumped */
 };
 
-struct gd_scan_figures {
+struct gd_scan_stats {
     enum gd_dtype dtype;
     struct gd_shape shape;
     struct gd_stats stats;
@@ -51,7 +51,7 @@ struct gd_scan_figures {
 
 struct gd_scan_result { /* of one value of a unit */
     uint32_t index;
-    const struct gd_scan_figures *figures; /* NULL: looked at, nothing to judge */
+    const struct gd_scan_stats *figures; /* NULL: looked at, nothing to judge */
 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ const struct gd_scan_unit *gd_scan_file_unit(const struct gd_scan_file *file, ui
 uint32_t gd_scan_file_find(const struct gd_scan_file *file, uint32_t member, int64_t step);
 /* Whether the value was looked at; *ret as in gd_scan_result. */
 bool gd_scan_file_result(const struct gd_scan_file *file, uint32_t number, uint32_t index,
-                         const struct gd_scan_figures **ret);
+                         const struct gd_scan_stats **ret);
 uint64_t gd_scan_file_results(const struct gd_scan_file *file); /* of all units */
 
 #endif

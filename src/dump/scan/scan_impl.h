@@ -11,20 +11,22 @@
 #include "dump/dump_target_impl.h"
 #include "dump/scan/scan.h"
 
-/* ---- scan_kept.c: values that are wanted again ----------------------------------------------- */
+/* ---- scan_cache.c: values that are wanted again -----------------------------------------------
+ */
 
-struct scan_kept;
-struct scan_kept_value;
-struct scan_kept *scan_kept_new(void);       /* NULL: out of memory */
-void scan_kept_free(struct scan_kept *kept); /* NULL is fine; nobody has a value any more */
+struct scan_cache;
+struct scan_cache_value;
+struct scan_cache *scan_cache_new(void);       /* NULL: out of memory */
+void scan_cache_free(struct scan_cache *kept); /* NULL is fine; nobody has a value any more */
 /* The whole value, which has so many bytes as a tensor, from any thread: read now, or lately.
  * GD_ELIMIT without a word: there is no room for it, it must be read by pieces. */
-int scan_kept_get(struct scan_kept *kept, struct gd_source *source, size_t bytes,
-                  struct scan_kept_value **ret, struct gd_err *err);
-const struct gd_tensor *scan_kept_tensor(const struct scan_kept_value *value); /* NULL of NULL */
-void scan_kept_put(struct scan_kept *kept, struct scan_kept_value *value);     /* NULL is fine */
+int scan_cache_get(struct scan_cache *kept, struct gd_source *source, size_t bytes,
+                   struct scan_cache_value **ret, struct gd_err *err);
+const struct gd_tensor *scan_cache_tensor(const struct scan_cache_value *value); /* NULL of NULL */
+void scan_cache_put(struct scan_cache *kept, struct scan_cache_value *value);    /* NULL is fine */
 
-/* ---- scan_look.c: one value ------------------------------------------------------------------ */
+/* ---- scan_compute.c: one value ------------------------------------------------------------------
+ */
 
 struct scan_buffers { /* that threads read into; each takes one and gives it back */
     pthread_mutex_t mutex;
@@ -43,28 +45,30 @@ struct scan_work { /* a value that is to be looked at */
 };
 struct scan_found {
     bool done;
-    bool big;                        /* left for all threads together */
-    struct gd_scan_figures *figures; /* NULL: nothing worth judging; malloc'd */
-    uint64_t bytes;                  /* of the file that were looked at */
-    int rc;                          /* why it could not be read, and in words */
+    bool big;                      /* left for all threads together */
+    struct gd_scan_stats *figures; /* NULL: nothing worth judging; malloc'd */
+    uint64_t bytes;                /* of the file that were looked at */
+    int rc;                        /* why it could not be read, and in words */
     char *why;
 };
-struct scan_look {
+struct scan_compute {
     const struct dump_target *target;
     size_t at; /* of its steps */
     struct scan_buffers *buffers;
-    struct scan_kept *kept;
+    struct scan_cache *kept;
     int threads;                             /* 1: a big value is left */
     bool (*go_on)(void *ctx, uint64_t more); /* so many bytes were read since it was asked */
     void (*size)(void *ctx, uint64_t bytes); /* so many there are of a value */
     void *ctx;
 };
 /* not done: it was stopped, or memory is short (rc). May be called from any thread. */
-void scan_look(const struct scan_look *look, const struct scan_work *work, struct scan_found *ret);
+void scan_compute(const struct scan_compute *look, const struct scan_work *work,
+                  struct scan_found *ret);
 
-/* ---- scan_state.c: what is remembered -------------------------------------------------------- */
+/* ---- scan_progress.c: what is remembered --------------------------------------------------------
+ */
 
-struct scan_state {
+struct scan_progress {
     int fd; /* < 0: nothing is written down */
     char path[4096];
     bool keeps;                /* it was asked for, and stays */
@@ -74,12 +78,12 @@ struct scan_state {
 };
 /* `key` tells scans of different dumps apart. A file in the state directory that cannot be had is
  * no error: `warning` says why. */
-int scan_state_open(struct scan_state *state, const struct gd_scan_options *options,
-                    const struct gd_scan_head *head, const char *key, char *warning, size_t size,
-                    struct gd_err *err);
-int scan_state_add(struct scan_state *state, struct gd_buf *bytes, struct gd_err *err);
+int scan_progress_open(struct scan_progress *state, const struct gd_scan_options *options,
+                       const struct gd_scan_head *head, const char *key, char *warning, size_t size,
+                       struct gd_err *err);
+int scan_progress_add(struct scan_progress *state, struct gd_buf *bytes, struct gd_err *err);
 /* complete: all that was to be done is done. */
-int scan_state_close(struct scan_state *state, bool complete, struct gd_err *err);
+int scan_progress_close(struct scan_progress *state, bool complete, struct gd_err *err);
 
 /* ---- scan_units.c: what there is to look at -------------------------------------------------- */
 
@@ -138,9 +142,9 @@ struct scan {
     uint64_t quiet; /* values of which nothing was worth judging */
     struct gd_scan_head head;
     struct scan_list list;
-    struct scan_state state;
+    struct scan_progress state;
     struct scan_buffers buffers;
-    struct scan_kept *kept;
+    struct scan_cache *kept;
     struct gd_scan_file **part; /* that are merged; NULL: it is a scan */
     size_t part_count;
     int threads;

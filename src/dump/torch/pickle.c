@@ -112,7 +112,7 @@ static int add_global(struct pickle_machine *machine, const struct gd_pickle_glo
         return GD_ELIMIT;
     }
     *pickle->global[pickle->global_count] = *global;
-    return gd_lookup_add(&pickle->globals, hash, pickle->global_count++, machine->err);
+    return gd_hash_index_add(&pickle->globals, hash, pickle->global_count++, machine->err);
 }
 
 static char *copy_name(struct pickle_machine *machine, const char *text, size_t len)
@@ -131,13 +131,13 @@ static char *copy_name(struct pickle_machine *machine, const char *text, size_t 
     return copy;
 }
 
-static uint64_t hash_of_name(struct gd_lookup *lookup, const char *module, size_t module_len,
+static uint64_t hash_of_name(struct gd_hash_index *lookup, const char *module, size_t module_len,
                              const char *name, size_t name_len)
 {
-    uint64_t parts[2] = {gd_lookup_hash(lookup, module, module_len),
-                         gd_lookup_hash(lookup, name, name_len)};
+    uint64_t parts[2] = {gd_hash_index_hash(lookup, module, module_len),
+                         gd_hash_index_hash(lookup, name, name_len)};
 
-    return gd_lookup_hash(lookup, parts, sizeof(parts));
+    return gd_hash_index_hash(lookup, parts, sizeof(parts));
 }
 
 static bool same_text(const char *text, const char *bytes, size_t len)
@@ -154,7 +154,7 @@ struct gd_pickle_value *pickle_new_global(struct pickle_machine *machine, const 
     struct gd_pickle_global made = {.at = machine->input.opcode, .times = 1};
     uint32_t number;
 
-    for (size_t at = 0; value && gd_lookup_next(&pickle->globals, hash, &at, &number);) {
+    for (size_t at = 0; value && gd_hash_index_next(&pickle->globals, hash, &at, &number);) {
         struct gd_pickle_global *known = pickle->global[number];
 
         if (same_text(known->module, module, module_len) &&
@@ -235,7 +235,7 @@ static void end_machine(struct pickle_machine *machine)
     free(machine->mark);
     free(machine->memo_key);
     free(machine->memo);
-    gd_lookup_deinit(&machine->memo_at);
+    gd_hash_index_deinit(&machine->memo_at);
 }
 
 static int read_program(const struct pickle_input *input, uint64_t size, struct gd_pickle **ret,
@@ -302,7 +302,7 @@ int gd_pickle_read_memory(const void *program, size_t size, const char *what,
 void gd_pickle_free(struct gd_pickle *pickle)
 {
     if (pickle) {
-        gd_lookup_deinit(&pickle->globals);
+        gd_hash_index_deinit(&pickle->globals);
         free(pickle->global);
         free(pickle->persistent);
         gd_arena_deinit(&pickle->arena);

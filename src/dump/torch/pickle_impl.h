@@ -4,7 +4,7 @@
 #define GD_DUMP_PICKLE_IMPL_H
 
 #include "base/arena.h"
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 #include "dump/torch/pickle.h"
 
 /* ---- the program as bytes (pickle_input.c) --------------------------------------------------- */
@@ -38,7 +38,7 @@ struct gd_pickle {
 
     struct gd_pickle_global **global;
     uint32_t global_count, global_cap;
-    struct gd_lookup globals;
+    struct gd_hash_index globals;
 
     struct gd_pickle_value **persistent;
     uint32_t persistent_count, persistent_cap;
@@ -57,7 +57,7 @@ struct pickle_machine {
     uint64_t *memo_key; /* by number in the table */
     struct gd_pickle_value **memo;
     uint32_t memo_count, memo_cap;
-    struct gd_lookup memo_at;
+    struct gd_hash_index memo_at;
     bool stopped;
 };
 

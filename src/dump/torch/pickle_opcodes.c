@@ -417,7 +417,7 @@ static int op_put_many(struct pickle_machine *m, unsigned how)
 
 static bool find_memo(struct pickle_machine *m, uint64_t key, uint64_t hash, uint32_t *ret)
 {
-    for (size_t at = 0; gd_lookup_next(&m->memo_at, hash, &at, ret);) {
+    for (size_t at = 0; gd_hash_index_next(&m->memo_at, hash, &at, ret);) {
         if (m->memo_key[*ret] == key) {
             return true;
         }
@@ -448,7 +448,7 @@ static int grow_memo(struct pickle_machine *m)
 
 static int remember(struct pickle_machine *m, uint64_t key)
 {
-    uint64_t hash = gd_lookup_hash(&m->memo_at, &key, sizeof(key));
+    uint64_t hash = gd_hash_index_hash(&m->memo_at, &key, sizeof(key));
     uint32_t number;
 
     if (need(m, 1) != GD_OK) {
@@ -463,12 +463,12 @@ static int remember(struct pickle_machine *m, uint64_t key)
     }
     m->memo_key[m->memo_count] = key;
     m->memo[m->memo_count] = top(m, 0);
-    return gd_lookup_add(&m->memo_at, hash, m->memo_count++, m->err);
+    return gd_hash_index_add(&m->memo_at, hash, m->memo_count++, m->err);
 }
 
 static int recall(struct pickle_machine *m, uint64_t key)
 {
-    uint64_t hash = gd_lookup_hash(&m->memo_at, &key, sizeof(key));
+    uint64_t hash = gd_hash_index_hash(&m->memo_at, &key, sizeof(key));
     uint32_t number;
 
     if (!find_memo(m, key, hash, &number)) {

@@ -32,9 +32,9 @@ struct dcp {
     int dir;
     struct part_file *file;
     size_t count, room;
-    struct gd_lookup by_name;
+    struct gd_hash_index by_name;
     const struct gd_pickle_value *places; /* storage_data */
-    struct gd_lookup by_piece;            /* of their keys, by tensor and offsets */
+    struct gd_hash_index by_piece;        /* of their keys, by tensor and offsets */
     uint32_t pieces;                      /* of all tensors */
 };
 
@@ -164,11 +164,11 @@ static int open_file(struct dcp *dcp, const char *name, struct part_file *ret)
 
 static const struct part_file *file_of(struct dcp *dcp, const char *name, struct gd_err *err)
 {
-    uint64_t hash = gd_lookup_hash(&dcp->by_name, name, strlen(name));
+    uint64_t hash = gd_hash_index_hash(&dcp->by_name, name, strlen(name));
     struct part_file *grown;
     uint32_t number;
 
-    for (size_t at = 0; gd_lookup_next(&dcp->by_name, hash, &at, &number);) {
+    for (size_t at = 0; gd_hash_index_next(&dcp->by_name, hash, &at, &number);) {
         if (strcmp(dcp->file[number].name, name) == 0) {
             return &dcp->file[number];
         }
@@ -183,7 +183,7 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
         return NULL;
     }
     dcp->file = grown;
-    if (gd_lookup_add(&dcp->by_name, hash, (uint32_t)dcp->count, err) != GD_OK) {
+    if (gd_hash_index_add(&dcp->by_name, hash, (uint32_t)dcp->count, err) != GD_OK) {
         return NULL;
     }
     if (open_file(dcp, name, &dcp->file[dcp->count++]) != GD_OK) {
@@ -236,12 +236,12 @@ static bool key_of_place(const struct dcp *dcp, uint32_t index, unsigned char ke
 static const struct gd_pickle_value *place_of_key(struct dcp *dcp, const unsigned char *key,
                                                   size_t len)
 {
-    uint64_t hash = gd_lookup_hash(&dcp->by_piece, key, len);
+    uint64_t hash = gd_hash_index_hash(&dcp->by_piece, key, len);
     unsigned char other[MAX_KEY];
     size_t other_len;
     uint32_t number;
 
-    for (size_t at = 0; gd_lookup_next(&dcp->by_piece, hash, &at, &number);) {
+    for (size_t at = 0; gd_hash_index_next(&dcp->by_piece, hash, &at, &number);) {
         if (key_of_place(dcp, number, other, &other_len) && other_len == len &&
             memcmp(key, other, len) == 0) {
             return dcp->places->item[(size_t)number * 2 + 1];
@@ -259,7 +259,8 @@ static int index_places(struct dcp *dcp, struct gd_err *err)
 
     for (uint32_t i = 0; rc == GD_OK && i < dcp->places->count; i++) {
         if (key_of_place(dcp, i, key, &len) && !place_of_key(dcp, key, len)) {
-            rc = gd_lookup_add(&dcp->by_piece, gd_lookup_hash(&dcp->by_piece, key, len), i, err);
+            rc = gd_hash_index_add(&dcp->by_piece, gd_hash_index_hash(&dcp->by_piece, key, len), i,
+                                   err);
         }
     }
     return rc;
@@ -552,8 +553,8 @@ static int dcp_read(struct gd_archive *archive, struct gd_disk *disk,
         close(dcp.dir);
     }
     free(dcp.file);
-    gd_lookup_deinit(&dcp.by_name);
-    gd_lookup_deinit(&dcp.by_piece);
+    gd_hash_index_deinit(&dcp.by_name);
+    gd_hash_index_deinit(&dcp.by_piece);
     gd_pickle_free(pickle);
     return rc;
 }

@@ -8,8 +8,8 @@
 #define GD_DUMP_TORCH_IMPL_H
 
 #include "base/arena.h"
-#include "dump/io/archive.h"
-#include "dump/lookup.h"
+#include "dump/files/archive.h"
+#include "dump/hash_index.h"
 #include "dump/torch/pickle.h"
 
 #define TORCH_NOTE_MAX 256
@@ -39,7 +39,7 @@ struct torch_file {
 
     struct torch_storage **storage;
     uint32_t storage_count, storage_cap;
-    struct gd_lookup storages; /* by key */
+    struct gd_hash_index storages; /* by key */
 };
 
 /* A tensor as the pickle describes it. */
@@ -102,7 +102,8 @@ bool torch_print_scalar(const struct gd_pickle_value *value, struct gd_buf *out)
  * memory that the caller frees; NULL: it is none, or out of memory. */
 unsigned char *torch_take_bytes(const struct gd_pickle_value *value, size_t *size);
 
-/* ---- what is in the file (torch_walk.c, torch_globals.c) ------------------------------------- */
+/* ---- what is in the file (torch_names.c, torch_globals.c) -------------------------------------
+ */
 
 /* Adds all that the pickle holds to the archive, or what is under the key of the options; and notes
  * about the classes that it names. */

@@ -30,8 +30,8 @@ struct legacy {
     struct gd_pickle *object, *keys;
     struct place *place; /* by number of the key in `keys` */
     size_t key_count;
-    struct gd_lookup by_key;    /* numbers of keys */
-    struct gd_lookup first_use; /* numbers of persistent ids by key */
+    struct gd_hash_index by_key;    /* numbers of keys */
+    struct gd_hash_index first_use; /* numbers of persistent ids by key */
 };
 
 static bool legacy_is(const unsigned char *start, size_t size, struct gd_disk *disk)
@@ -105,13 +105,13 @@ static int index_uses(struct legacy *legacy, struct gd_err *err)
         if (!torch_storage_id(gd_pickle_persistent_at(legacy->object, i), &id)) {
             continue;
         }
-        hash = gd_lookup_hash(&legacy->first_use, id.key->text, id.key->count);
-        for (size_t at = 0; !known && gd_lookup_next(&legacy->first_use, hash, &at, &number);) {
+        hash = gd_hash_index_hash(&legacy->first_use, id.key->text, id.key->count);
+        for (size_t at = 0; !known && gd_hash_index_next(&legacy->first_use, hash, &at, &number);) {
             known = torch_storage_id(gd_pickle_persistent_at(legacy->object, number), &other) &&
                     other.key->count == id.key->count &&
                     memcmp(other.key->text, id.key->text, id.key->count) == 0;
         }
-        rc = known ? GD_OK : gd_lookup_add(&legacy->first_use, hash, (uint32_t)i, err);
+        rc = known ? GD_OK : gd_hash_index_add(&legacy->first_use, hash, (uint32_t)i, err);
     }
     return rc;
 }
@@ -120,10 +120,10 @@ static int index_uses(struct legacy *legacy, struct gd_err *err)
 static bool find_use(struct legacy *legacy, const struct gd_pickle_value *key,
                      struct torch_storage_id *ret)
 {
-    uint64_t hash = gd_lookup_hash(&legacy->first_use, key->text, key->count);
+    uint64_t hash = gd_hash_index_hash(&legacy->first_use, key->text, key->count);
     uint32_t number;
 
-    for (size_t at = 0; gd_lookup_next(&legacy->first_use, hash, &at, &number);) {
+    for (size_t at = 0; gd_hash_index_next(&legacy->first_use, hash, &at, &number);) {
         if (torch_storage_id(gd_pickle_persistent_at(legacy->object, number), ret) &&
             ret->key->count == key->count && memcmp(ret->key->text, key->text, key->count) == 0) {
             return true;
@@ -190,9 +190,9 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
 static bool find_key(struct legacy *legacy, const char *key, uint32_t key_len, uint32_t *ret)
 {
     const struct gd_pickle_value *keys = gd_pickle_root(legacy->keys);
-    uint64_t hash = gd_lookup_hash(&legacy->by_key, key, key_len);
+    uint64_t hash = gd_hash_index_hash(&legacy->by_key, key, key_len);
 
-    for (size_t at = 0; gd_lookup_next(&legacy->by_key, hash, &at, ret);) {
+    for (size_t at = 0; gd_hash_index_next(&legacy->by_key, hash, &at, ret);) {
         const struct gd_pickle_value *known = keys->item[*ret];
 
         if (known->count == key_len && memcmp(known->text, key, key_len) == 0) {
@@ -211,8 +211,8 @@ static int index_key(struct legacy *legacy, const struct gd_pickle_value *keys, 
     if (find_key(legacy, key->text, key->count, &number)) {
         return broken(legacy, err, "the list of storages has a key twice");
     }
-    return gd_lookup_add(&legacy->by_key, gd_lookup_hash(&legacy->by_key, key->text, key->count),
-                         index, err);
+    return gd_hash_index_add(
+        &legacy->by_key, gd_hash_index_hash(&legacy->by_key, key->text, key->count), index, err);
 }
 
 static int read_places(struct legacy *legacy, struct gd_err *err)
@@ -301,8 +301,8 @@ static int legacy_read(struct gd_archive *archive, struct gd_disk *disk,
     torch_file_deinit(&legacy.file);
     gd_pickle_free(legacy.object);
     gd_pickle_free(legacy.keys);
-    gd_lookup_deinit(&legacy.by_key);
-    gd_lookup_deinit(&legacy.first_use);
+    gd_hash_index_deinit(&legacy.by_key);
+    gd_hash_index_deinit(&legacy.first_use);
     free(legacy.place);
     return rc;
 }

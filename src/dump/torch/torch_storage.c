@@ -150,7 +150,7 @@ static struct torch_storage *known_storage(struct torch_file *file,
 {
     uint32_t number;
 
-    for (size_t at = 0; gd_lookup_next(&file->storages, hash, &at, &number);) {
+    for (size_t at = 0; gd_hash_index_next(&file->storages, hash, &at, &number);) {
         struct torch_storage *storage = file->storage[number];
 
         if (storage->key_len == key->count && memcmp(storage->key, key->text, key->count) == 0) {
@@ -176,7 +176,7 @@ static struct torch_storage *add_storage(struct torch_file *file, const struct g
         }
     }
     if (!storage || file->storage_count == file->storage_cap ||
-        gd_lookup_add(&file->storages, hash, file->storage_count, NULL) != GD_OK) {
+        gd_hash_index_add(&file->storages, hash, file->storage_count, NULL) != GD_OK) {
         free(storage);
         return NULL;
     }
@@ -189,7 +189,7 @@ static struct torch_storage *add_storage(struct torch_file *file, const struct g
 static struct torch_storage *find_storage(struct torch_file *file,
                                           const struct gd_pickle_value *key)
 {
-    uint64_t hash = gd_lookup_hash(&file->storages, key->text, key->count);
+    uint64_t hash = gd_hash_index_hash(&file->storages, key->text, key->count);
     struct torch_storage *storage = known_storage(file, key, hash);
     char name[MAX_KEY + 1];
     struct gd_err err;
@@ -285,5 +285,5 @@ void torch_file_deinit(struct torch_file *file)
         free(file->storage[i]);
     }
     free(file->storage);
-    gd_lookup_deinit(&file->storages);
+    gd_hash_index_deinit(&file->storages);
 }

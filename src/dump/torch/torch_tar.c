@@ -28,7 +28,7 @@ struct named { /* a storage or a tensor by the number that the others know it by
 struct table {
     struct named *named;
     uint32_t count, cap;
-    struct gd_lookup by_key;
+    struct gd_hash_index by_key;
 };
 
 struct old {
@@ -192,10 +192,10 @@ static int read_count(struct old *old, struct part *part, int64_t *ret, struct g
 
 static const struct named *find_named(struct table *table, int64_t key)
 {
-    uint64_t hash = gd_lookup_hash(&table->by_key, &key, sizeof(key));
+    uint64_t hash = gd_hash_index_hash(&table->by_key, &key, sizeof(key));
     uint32_t number;
 
-    for (size_t at = 0; gd_lookup_next(&table->by_key, hash, &at, &number);) {
+    for (size_t at = 0; gd_hash_index_next(&table->by_key, hash, &at, &number);) {
         if (table->named[number].key == key) {
             return &table->named[number];
         }
@@ -206,7 +206,7 @@ static const struct named *find_named(struct table *table, int64_t key)
 static int add_named(struct old *old, struct table *table, uint64_t at, const struct named *named,
                      struct gd_err *err)
 {
-    uint64_t hash = gd_lookup_hash(&table->by_key, &named->key, sizeof(named->key));
+    uint64_t hash = gd_hash_index_hash(&table->by_key, &named->key, sizeof(named->key));
 
     if (find_named(table, named->key)) {
         return broken(old, at, "the number of a storage or tensor stands there twice", err);
@@ -223,7 +223,7 @@ static int add_named(struct old *old, struct table *table, uint64_t at, const st
     }
     table->named[table->count] = *named;
     gd_bytes_ref(named->view.bytes);
-    return gd_lookup_add(&table->by_key, hash, table->count++, err);
+    return gd_hash_index_add(&table->by_key, hash, table->count++, err);
 }
 
 /* ---- storages -------------------------------------------------------------------------------- */
@@ -402,7 +402,7 @@ static void free_table(struct table *table)
         gd_bytes_unref(table->named[i].view.bytes);
     }
     free(table->named);
-    gd_lookup_deinit(&table->by_key);
+    gd_hash_index_deinit(&table->by_key);
 }
 
 static int read_object(struct old *old, const struct gd_archive_options *options,

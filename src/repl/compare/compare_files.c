@@ -331,8 +331,8 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
     if (rc != GD_OK) {
         return rc;
     }
-    if (c->options->shown.view != GD_VIEW_OWN) {
-        struct gd_view_row *view = gd_arena_alloc(arena, sizeof(*view));
+    if (c->options->shown.view != GD_TOOL_OWN) {
+        struct gd_tool_row *view = gd_arena_alloc(arena, sizeof(*view));
 
         if (view) {
             *view = result->row;
@@ -342,7 +342,7 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
     drop(c->side_a, pair->a);
     drop(c->side_b, pair->b);
     if ((pair->a && !row.a) || (pair->b && !row.b) || !row.note ||
-        (c->options->shown.view != GD_VIEW_OWN && !row.view)) {
+        (c->options->shown.view != GD_TOOL_OWN && !row.view)) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
     }
     return compare_rows_add(c->rows, &row, err);
@@ -379,7 +379,7 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
     static const struct gd_run_ops ops = {get, done};
     struct gd_run_options options = {.profile = c->options->profile,
                                      .view = c->options->shown.view,
-                                     .view_options = gd_view_defaults(c->options->shown.view),
+                                     .view_options = gd_tool_defaults(c->options->shown.view),
                                      .go_on = go_on};
     struct gd_matching matching = {0};
     struct repl_work work;
@@ -401,7 +401,7 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
     if (rc == GD_OK) {
         rc = gd_compare_run(c->count, &ops, c, &options, err);
     }
-    if (rc == GD_OK && c->options->shown.view == GD_VIEW_MSPROBE) {
+    if (rc == GD_OK && c->options->shown.view == GD_TOOL_MSPROBE) {
         rc = compare_probe_make(c->call, c->a, c->b, c->rows, first, err);
     }
     gd_matching_free(&matching);
@@ -682,7 +682,7 @@ static int show(struct comparing *c, struct gd_err *err)
                        "the stop; `step` goes to the end of this one",
                        c->rows->old);
     }
-    if (shown.view == GD_VIEW_MSPROBE) {
+    if (shown.view == GD_TOOL_MSPROBE) {
         rc = compare_probe_judge(call, c->rows, err);
     }
     if (rc != GD_OK) {
@@ -692,7 +692,7 @@ static int show(struct comparing *c, struct gd_err *err)
     shown.steps_left_out = c->steps_left_out;
     compare_rows_sort(c->rows, shown.sort);
     compare_rows_show(call, c->rows, &shown);
-    if (shown.view == GD_VIEW_OWN && c->rows->count == 1 && shown.limit < 0) {
+    if (shown.view == GD_TOOL_OWN && c->rows->count == 1 && shown.limit < 0) {
         compare_pair_show(call, c->rows);
     }
     if (c->guessed) {

@@ -109,9 +109,9 @@ static int take_value(struct command_call *call, struct compare_options *options
         return gd_map_read(value, &options->map, err);
     }
     if (strcmp(option, "--as") == 0) {
-        int view = gd_view_from_name(value);
+        int view = gd_tool_from_name(value);
 
-        options->shown.view = view < 0 ? GD_VIEW_OWN : (enum gd_view)view;
+        options->shown.view = view < 0 ? GD_TOOL_OWN : (enum gd_tool)view;
         return view < 0 ? gd_fail(err, GD_EUSAGE,
                                   "--as %.80s: gradb, allclose, troubleshooter or msprobe", value)
                         : GD_OK;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
@@ -18,7 +18,8 @@
 struct naming { /* of one table */
     struct command_call *call;
     const struct gd_table *table;
-    struct gd_lookup modules; /* units that are forward calls of modules, by the module's path */
+    struct gd_hash_index
+        modules; /* units that are forward calls of modules, by the module's path */
     bool torch, mindspore;
 };
 
@@ -61,8 +62,8 @@ static int naming_init(struct naming *names, struct command_call *call,
         size_t len = node_of(names, i, &info) ? module_of(info.wire_name) : 0;
 
         if (len) {
-            rc = gd_lookup_add(&names->modules,
-                               gd_lookup_hash(&names->modules, info.wire_name, len), i, err);
+            rc = gd_hash_index_add(
+                &names->modules, gd_hash_index_hash(&names->modules, info.wire_name, len), i, err);
         }
     }
     return rc;
@@ -74,11 +75,11 @@ static bool module_call(struct naming *names, const char *wire, struct gd_node_i
 {
     const char *dot = strrchr(wire, '.');
     size_t at = 0, len = dot ? (size_t)(dot - wire) : 0, found = SIZE_MAX;
-    uint64_t hash = gd_lookup_hash(&names->modules, wire, len);
+    uint64_t hash = gd_hash_index_hash(&names->modules, wire, len);
     struct gd_node_info info;
     uint32_t number;
 
-    while (len && gd_lookup_next(&names->modules, hash, &at, &number)) {
+    while (len && gd_hash_index_next(&names->modules, hash, &at, &number)) {
         if (number < found && node_of(names, number, &info) && module_of(info.wire_name) == len &&
             strncmp(info.wire_name, wire, len) == 0) {
             found = number;
@@ -304,7 +305,7 @@ static int make_row(struct naming *a, struct naming *b, struct compare_row *row,
         no_side(&probe->b);
     }
     probe->has_elements = row->item_a->source && row->item_b && row->item_b->source;
-    for (int i = 0; i < GD_VIEW_CELLS; i++) {
+    for (int i = 0; i < GD_TOOL_CELLS; i++) {
         probe->metric[i] =
             row->view && strcmp(probe->b.name, NONE) != 0 ? row->view->cell[i] : "unsupported";
     }
@@ -406,7 +407,7 @@ static int add_argument(struct naming *a, struct naming *b, uint32_t unit,
     if (strcmp(probe->a.dtype, probe->b.dtype) != 0) {
         no_side(&probe->b);
     }
-    for (int i = 0; i < GD_VIEW_CELLS; i++) {
+    for (int i = 0; i < GD_TOOL_CELLS; i++) {
         probe->metric[i] = "unsupported";
     }
     row.probe = probe;
@@ -484,7 +485,7 @@ int compare_probe_make(struct command_call *call, const struct gd_table *a,
     for (size_t i = first; rc == GD_OK && i < rows->count; i++) {
         rows->row[i].probe->number = first; /* whose calls are one table's */
     }
-    gd_lookup_deinit(&names_a.modules);
-    gd_lookup_deinit(&names_b.modules);
+    gd_hash_index_deinit(&names_a.modules);
+    gd_hash_index_deinit(&names_b.modules);
     return rc;
 }

@@ -18,7 +18,7 @@ const char *compare_probe_number(struct command_call *call, double value)
     char text[40];
 
     return isnan(value) ? "Nan"
-                        : inspect_printf(call, "%s", gd_view_number(value, text, sizeof(text)));
+                        : inspect_printf(call, "%s", gd_tool_number(value, text, sizeof(text)));
 }
 
 enum figure_kind {
@@ -92,7 +92,7 @@ int compare_probe_titles(enum probe_mode mode, const char **title)
 
     memcpy(title, begin, sizeof(begin));
     if (mode == PROBE_ELEMENTS) {
-        middle = gd_view_columns(GD_VIEW_MSPROBE, &more);
+        middle = gd_tool_columns(GD_TOOL_MSPROBE, &more);
     } else if (mode == PROBE_DIGESTS) {
         middle = digests;
         more = 2;
@@ -118,7 +118,7 @@ void compare_probe_cells(enum probe_mode mode, const struct probe_row *row, cons
     memcpy(cell, begin, sizeof(begin));
     if (mode == PROBE_ELEMENTS) {
         memcpy(cell + count, row->metric, sizeof(row->metric));
-        count += GD_VIEW_CELLS;
+        count += GD_TOOL_CELLS;
     } else if (mode == PROBE_STATISTICS) {
         memcpy(cell + count, row->difference, sizeof(row->difference));
         count += 8;

@@ -144,7 +144,7 @@ static const char *number(struct command_call *call, double value)
 {
     char text[40];
 
-    return inspect_printf(call, "%s", gd_view_number(value, text, sizeof(text)));
+    return inspect_printf(call, "%s", gd_tool_number(value, text, sizeof(text)));
 }
 
 static const char *shape_cell(struct command_call *call, bool has, const struct gd_shape *shape)
@@ -298,16 +298,16 @@ static void columns_of(const struct compare_rows *rows, const struct rows_shown 
     int more;
 
     ret->count = 0;
-    if (how->view == GD_VIEW_OWN) {
+    if (how->view == GD_TOOL_OWN) {
         ret->count = OWN_CELLS;
         memcpy(ret->title, own_titles, sizeof(own_titles));
         return;
     }
-    if (how->view == GD_VIEW_MSPROBE) {
+    if (how->view == GD_TOOL_MSPROBE) {
         ret->count = compare_probe_titles(rows->probe_mode, ret->title);
         return;
     }
-    view = gd_view_columns(how->view, &more);
+    view = gd_tool_columns(how->view, &more);
     ret->title[ret->count++] = "orig array name";
     ret->title[ret->count++] = "target array name";
     if (how->shapes) {
@@ -324,15 +324,15 @@ static void cells_of(struct command_call *call, const struct compare_rows *rows,
 {
     int count = 0, more;
 
-    if (how->view == GD_VIEW_OWN) {
+    if (how->view == GD_TOOL_OWN) {
         own_cells(call, row, cell);
         return;
     }
-    if (how->view == GD_VIEW_MSPROBE) {
+    if (how->view == GD_TOOL_MSPROBE) {
         compare_probe_cells(rows->probe_mode, row->probe, cell);
         return;
     }
-    gd_view_columns(how->view, &more);
+    gd_tool_columns(how->view, &more);
     cell[count++] = row->a ? row->a : "None";
     cell[count++] = row->b ? row->b : "None";
     if (how->shapes) {
@@ -348,10 +348,10 @@ static void cells_of(struct command_call *call, const struct compare_rows *rows,
 
 static bool differs(const struct rows_shown *how, const struct compare_row *row)
 {
-    if (how->view == GD_VIEW_MSPROBE) {
+    if (how->view == GD_TOOL_MSPROBE) {
         return !compare_probe_passed(row->probe);
     }
-    if (how->view != GD_VIEW_OWN) {
+    if (how->view != GD_TOOL_OWN) {
         return !row->view->passed;
     }
     return gd_verdict_is_bad(row->verdict) || is_missing(row->verdict) || row->verdict == GD_V_WARN;
@@ -597,7 +597,7 @@ static void record(struct command_call *call, const struct compare_rows *rows,
             continue;
         }
         limit--;
-        if (how->view == GD_VIEW_OWN) {
+        if (how->view == GD_TOOL_OWN) {
             add_row_record(call, list, &rows->row[i]);
         } else {
             add_view_record(call, list, rows, how, &rows->row[i]);
@@ -621,8 +621,8 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
     }
     all = shown_of(rows, how, only);
     if (all > 0) {
-        (how->view == GD_VIEW_OWN       ? show_own
-         : how->view == GD_VIEW_MSPROBE ? show_lists
+        (how->view == GD_TOOL_OWN       ? show_own
+         : how->view == GD_TOOL_MSPROBE ? show_lists
                                         : show_view)(call, rows, how, only, limit);
     }
     if (all > limit) {

@@ -7,7 +7,7 @@
 #define GD_REPL_COMPARE_ROWS_H
 
 #include "compare/match.h"
-#include "compare/run.h"
+#include "compare/pairs.h"
 #include "repl/core/command.h"
 
 /* msprobe's: see compare_probe.h. */
@@ -25,7 +25,7 @@ struct probe_row {
     int position;      /* among those */
     size_t number;     /* of the table */
     struct probe_side a, b;
-    const char *metric[GD_VIEW_CELLS];
+    const char *metric[GD_TOOL_CELLS];
     const char *difference[8];
     const char *result, *message;
 };
@@ -46,7 +46,7 @@ struct compare_row {
     struct gd_tolerance tolerance;
     struct gd_stats stats_a, stats_b;      /* with metrics, or of a dump of statistics */
     const char *note;                      /* "" */
-    const struct gd_view_row *view;        /* of another tool; NULL */
+    const struct gd_tool_row *view;        /* of another tool; NULL */
     struct probe_row *probe;               /* of msprobe; NULL */
     const struct gd_item *item_a, *item_b; /* as long as their tables live; NULL none */
     uint32_t unit_a, unit_b;
@@ -79,7 +79,7 @@ size_t compare_rows_not_compared(const struct compare_rows *rows);
 
 enum rows_sort { ROWS_IN_ORDER, ROWS_BY_NAME, ROWS_WORST_FIRST };
 struct rows_shown {
-    enum gd_view view;
+    enum gd_tool view;
     enum rows_sort sort;
     bool only_differing;
     bool shapes;   /* TroubleShooter's columns of shapes */

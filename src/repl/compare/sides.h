@@ -7,7 +7,7 @@
 #ifndef GD_REPL_SIDES_H
 #define GD_REPL_SIDES_H
 
-#include "compare/table.h"
+#include "compare/tensor_table.h"
 #include "repl/core/command.h"
 
 enum side_kind { SIDE_FILE, SIDE_DIRECTORY, SIDE_DUMP, SIDE_LIVE, SIDE_TENSOR };

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "dump/lookup.h"
+#include "dump/hash_index.h"
 #include "repl/compare/compare_files.h"
 #include "repl/core/command.h"
 #include "repl/core/work.h"
@@ -21,8 +21,8 @@ struct checking {
     struct command_call *call;
     struct side side[2];
     struct gd_table table[2];
-    struct gd_lookup trained[2]; /* items of a table that are states, by the name of what they are
-                                    the state of: one for each name */
+    struct gd_hash_index trained[2]; /* items of a table that are states, by the name of what they
+                                    are the state of: one for each name */
     int sides;
     struct totals totals[2];
     struct out_table *out;
@@ -62,15 +62,15 @@ static enum kind kind_of(const struct gd_item *item)
     return item->kind == GD_ENTRY_BUFFER ? KIND_BUFFER : KIND_PARAMETER;
 }
 
-static bool has_state(struct gd_lookup *trained, const struct gd_table *table, const char *name)
+static bool has_state(struct gd_hash_index *trained, const struct gd_table *table, const char *name)
 {
-    uint64_t hash = gd_lookup_hash(trained, name, strlen(name));
+    uint64_t hash = gd_hash_index_hash(trained, name, strlen(name));
     const char *parameter;
     uint32_t item;
     int64_t number;
     size_t at = 0;
 
-    while (gd_lookup_next(trained, hash, &at, &item)) {
+    while (gd_hash_index_next(trained, hash, &at, &item)) {
         if (gd_name_state(table->item[item].name, &number, &parameter) && parameter &&
             strcmp(parameter, name) == 0) {
             return true;
@@ -79,7 +79,8 @@ static bool has_state(struct gd_lookup *trained, const struct gd_table *table, c
     return false;
 }
 
-static int find_trained(struct gd_lookup *trained, const struct gd_table *table, struct gd_err *err)
+static int find_trained(struct gd_hash_index *trained, const struct gd_table *table,
+                        struct gd_err *err)
 {
     int rc = GD_OK;
 
@@ -89,8 +90,9 @@ static int find_trained(struct gd_lookup *trained, const struct gd_table *table,
 
         if (gd_name_state(table->item[i].name, &number, &parameter) && parameter &&
             !has_state(trained, table, parameter)) {
-            rc = gd_lookup_add(trained, gd_lookup_hash(trained, parameter, strlen(parameter)),
-                               (uint32_t)i, err);
+            rc = gd_hash_index_add(trained,
+                                   gd_hash_index_hash(trained, parameter, strlen(parameter)),
+                                   (uint32_t)i, err);
         }
     }
     return rc;
@@ -425,7 +427,7 @@ static int check_params(struct command_call *call, struct gd_err *err)
     rc = rc == GD_OK ? show_totals(&c, err) : rc;
     while (loaded > 0) {
         gd_table_deinit(&c.table[--loaded]);
-        gd_lookup_deinit(&c.trained[loaded]);
+        gd_hash_index_deinit(&c.trained[loaded]);
     }
     for (int i = 0; i < c.sides && i < 2; i++) {
         side_close(&c.side[i]);

@@ -7,7 +7,7 @@
 #define GD_REPL_DUMP_LIVE_IMPL_H
 
 #include "dump/mindspore/dump_config.h"
-#include "dump/mindspore/ms_writer.h"
+#include "dump/mindspore/ms_dump_writer.h"
 #include "repl/commands/files/dump_live.h"
 
 struct dump_plan {

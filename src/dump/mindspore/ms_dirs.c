@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/mindspore/ms_dirs.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "dump/mindspore/ms_file_name.h"
+
+#define MAX_PARTS 64
+
+struct parts { /* of the path to a directory: [0] is its own name, [1] that of the one around it */
+    const char *name[MAX_PARTS];
+    uint32_t entry[MAX_PARTS]; /* GD_NO_ENTRY: above what was opened */
+    int count;
+};
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/* The directories above the root of the listing, from its absolute path, innermost first. */
+static int parts_above(const struct gd_listing *listing, struct ms_dirs *tree, struct parts *ret,
+                       struct gd_err *err)
+{
+    char path[PATH_MAX], *at;
+
+    ret->count = 0;
+    if (!realpath(listing->entry[0].name, path)) {
+        snprintf(path, sizeof(path), "%s", listing->entry[0].name);
+    }
+    while ((at = strrchr(path, '/')) && ret->count < MAX_PARTS / 2) {
+        const char *name = gd_arena_strdup(&tree->arena, at + 1);
+
+        if (!name) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
+        }
+        ret->entry[ret->count] = ret->count == 0 ? 0 : GD_NO_ENTRY;
+        ret->name[ret->count++] = name;
+        *at = '\0';
+    }
+    return GD_OK;
+}
+
+static void parts_of(const struct gd_listing *listing, uint32_t entry, const struct parts *above,
+                     struct parts *ret)
+{
+    ret->count = 0;
+    for (; entry != 0 && ret->count < MAX_PARTS / 2; entry = listing->entry[entry].parent) {
+        ret->name[ret->count] = listing->entry[entry].name;
+        ret->entry[ret->count++] = entry;
+    }
+    for (int i = 0; i < above->count && ret->count < MAX_PARTS; i++) {
+        ret->name[ret->count] = above->name[i];
+        ret->entry[ret->count++] = above->entry[i];
+    }
+}
+
+static const char *part(const struct parts *parts, int i)
+{
+    return i < parts->count ? parts->name[i] : "";
+}
+
+static bool number_behind(const char *name, const char *prefix, uint64_t max, uint64_t *ret)
+{
+    size_t len = strlen(prefix);
+
+    return strncmp(name, prefix, len) == 0 &&
+           gd_ms_number(name + len, strlen(name + len), max, ret);
+}
+
+bool ms_is_rank(const char *name, int *ret)
+{
+    uint64_t rank;
+
+    if (!number_behind(name, "rank_", 1000000, &rank)) {
+        return false;
+    }
+    *ret = (int)rank;
+    return true;
+}
+
+/* The topmost of the first `levels` parts that is in the listing. */
+static uint32_t top_of(const struct parts *parts, int levels)
+{
+    uint32_t top = parts->entry[0];
+
+    for (int i = 1; i < levels && i < parts->count && parts->entry[i] != GD_NO_ENTRY; i++) {
+        top = parts->entry[i];
+    }
+    return top;
+}
+
+static bool is_time(const char *name)
+{
+    return strlen(name) == 14 && strspn(name, "0123456789") == 14;
+}
+
+/* rank_R/YmdHMS/step_N, of whole graphs on Ascend: all starts of a rank are one. */
+static bool place_started(const struct parts *parts, struct ms_dir *ret)
+{
+    uint64_t step;
+
+    if (!number_behind(part(parts, 0), "step_", INT64_MAX, &step) || !is_time(part(parts, 1)) ||
+        !ms_is_rank(part(parts, 2), &ret->rank)) {
+        return false;
+    }
+    ret->step = (int64_t)step;
+    ret->root = top_of(parts, 3);
+    ret->rank_dir = parts->entry[2];
+    return true;
+}
+
+/* NET/GRAPH/ITERATION, NET/GRAPH/constants; anything else is a directory of files that hold in all
+ * steps. */
+static void place(const struct parts *parts, struct ms_dir *ret)
+{
+    uint64_t step, graph;
+    bool constants = strcmp(part(parts, 0), "constants") == 0;
+    bool numbered = number_behind(part(parts, 1), "", UINT32_MAX, &graph);
+
+    ret->step = GD_EVERY_STEP;
+    ret->net = ret->graph = "";
+    ret->root = parts->entry[0];
+    ret->rank_dir = GD_NO_ENTRY;
+    if (place_started(parts, ret) || !numbered ||
+        (!constants && !number_behind(part(parts, 0), "", INT64_MAX, &step))) {
+        return;
+    }
+    ret->step = constants ? GD_EVERY_STEP : (int64_t)step;
+    ret->graph = part(parts, 1);
+    ret->net = part(parts, 2);
+    ret->root = top_of(parts, 3);
+    if (parts->count > 3 && ms_is_rank(parts->name[3], &ret->rank)) {
+        ret->rank_dir = parts->entry[3];
+    }
+}
+
+/* NET/device_D/iteration_K, NET/iteration_K */
+static void place_bin(const struct parts *parts, struct ms_dir *ret)
+{
+    uint64_t step, device = 0;
+    bool has_device;
+
+    ret->step = GD_EVERY_STEP;
+    ret->net = ret->graph = "";
+    ret->root = parts->entry[0];
+    ret->rank_dir = GD_NO_ENTRY;
+    if (!number_behind(part(parts, 0), "iteration_", INT64_MAX, &step)) {
+        return;
+    }
+    has_device = number_behind(part(parts, 1), "device_", 1000000, &device);
+    ret->step = (int64_t)step;
+    ret->rank = (int)device;
+    ret->net = part(parts, has_device ? 2 : 1);
+    ret->root = top_of(parts, has_device ? 2 : 1);
+    if (!has_device && parts->count > 1 && parts->entry[1] != GD_NO_ENTRY) {
+        ret->root = parts->entry[1];
+    }
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+bool ms_is_renamed(const char *name)
+{
+    size_t len = strlen(name);
+    size_t digits = strspn(name, "0123456789");
+
+    return digits > 0 && len == digits + 4 && strcmp(name + digits, ".npy") == 0;
+}
+
+/* Begins as MindSpore's does. */
+static bool is_statistic(const struct gd_listing *listing, uint32_t entry)
+{
+    static const char header[] = "Op Type,Op Name,Task ID,Stream ID,Timestamp,I";
+    char path[PATH_MAX], start[sizeof(header) - 1];
+    struct gd_disk *disk;
+    bool is = false;
+
+    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
+        gd_disk_open(AT_FDCWD, path, false, &disk, NULL) != GD_OK) {
+        return false;
+    }
+    if (gd_disk_size(disk) >= sizeof(start) &&
+        gd_disk_read(disk, 0, start, sizeof(start), NULL) == GD_OK) {
+        is = memcmp(start, header, sizeof(start)) == 0;
+    }
+    gd_disk_unref(disk);
+    return is;
+}
+
+static bool is_ours(const struct gd_listing *listing, uint32_t entry, bool bin, bool mapped)
+{
+    const char *name = listing->entry[entry].name;
+    struct gd_ms_bin_name bin_name;
+    struct gd_ms_name npy_name;
+    size_t len = strlen(name);
+
+    if (bin) {
+        return gd_ms_bin_name_parse(name, &bin_name);
+    }
+    if (strcmp(name, "statistic.csv") == 0) {
+        return is_statistic(listing, entry);
+    }
+    if (len <= 4 || strcmp(name + len - 4, ".npy") != 0) { /* elements alone: the name has a type */
+        return gd_ms_name_parse(name, &npy_name) && npy_name.stored != GD_STORED_NONE;
+    }
+    return gd_ms_name_parse(name, &npy_name) || (mapped && ms_is_renamed(name));
+}
+
+static uint32_t count_files(const struct gd_listing *listing, uint32_t directory, bool bin)
+{
+    bool mapped = gd_listing_child(listing, directory, "mapping.csv") != GD_NO_ENTRY;
+    uint32_t count = 0;
+
+    for (uint32_t i = listing->entry[directory].first_child; i != GD_NO_ENTRY;
+         i = listing->entry[i].next) {
+        count += !listing->entry[i].is_directory && is_ours(listing, i, bin, mapped);
+    }
+    return count;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int add_dir(struct ms_dirs *tree, const struct ms_dir *dir, struct gd_err *err)
+{
+    struct ms_dir *grown = gd_grow(tree->dir, tree->count, &tree->cap, sizeof(*grown));
+
+    if (!grown) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
+    }
+    tree->dir = grown;
+    tree->dir[tree->count++] = *dir;
+    return GD_OK;
+}
+
+/* What comes behind an entry of those below `root`, parents before children; GD_NO_ENTRY: none. */
+static uint32_t next_below(const struct gd_listing *listing, uint32_t entry, uint32_t root)
+{
+    if (listing->entry[entry].first_child != GD_NO_ENTRY) {
+        return listing->entry[entry].first_child;
+    }
+    while (entry != root && listing->entry[entry].next == GD_NO_ENTRY) {
+        entry = listing->entry[entry].parent;
+    }
+    return entry == root ? GD_NO_ENTRY : listing->entry[entry].next;
+}
+
+static int compare_dirs(const void *a, const void *b)
+{
+    const struct ms_dir *x = a, *y = b;
+    int order;
+
+    if (x->root != y->root) {
+        return x->root < y->root ? -1 : 1;
+    }
+    order = strlen(x->graph) != strlen(y->graph) ? strlen(x->graph) < strlen(y->graph) ? -1 : 1
+                                                 : strcmp(x->graph, y->graph);
+    return order ? order : (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+int ms_dirs_read(const struct gd_listing *listing, uint32_t root, bool bin, struct ms_dirs *ret,
+                 struct gd_err *err)
+{
+    struct parts above, parts;
+    int rc;
+
+    *ret = (struct ms_dirs){.dir = NULL};
+    gd_arena_init(&ret->arena, 0);
+    rc = parts_above(listing, ret, &above, err);
+    for (uint32_t i = root; rc == GD_OK && i != GD_NO_ENTRY; i = next_below(listing, i, root)) {
+        struct ms_dir dir = {.entry = i};
+
+        if (!listing->entry[i].is_directory) {
+            continue;
+        }
+        dir.files = count_files(listing, i, bin);
+        if (dir.files > 0) {
+            parts_of(listing, i, &above, &parts);
+            (bin ? place_bin : place)(&parts, &dir);
+            rc = add_dir(ret, &dir, err);
+        }
+    }
+    if (rc != GD_OK) {
+        ms_dirs_clear(ret);
+    } else if (ret->count > 1) {
+        qsort(ret->dir, ret->count, sizeof(*ret->dir), compare_dirs);
+    }
+    return rc;
+}
+
+void ms_dirs_clear(struct ms_dirs *tree)
+{
+    free(tree->dir);
+    gd_arena_deinit(&tree->arena);
+    *tree = (struct ms_dirs){.dir = NULL};
+}
+
+static int add_roots(const struct ms_dirs *tree, const struct gd_dump_format *format,
+                     struct gd_findings *findings, struct gd_err *err)
+{
+    const struct ms_dirs_rule *rule = format->detail;
+    int rc = GD_OK;
+
+    for (size_t i = 0, end; rc == GD_OK && i < tree->count; i = end) {
+        struct gd_finding finding = {
+            .format = format, .root = tree->dir[i].root, .rule = rule->text};
+
+        for (end = i; end < tree->count && tree->dir[end].root == finding.root; end++) {
+            finding.files += tree->dir[end].files;
+        }
+        rc = gd_findings_add(findings, &finding, err);
+    }
+    return rc;
+}
+
+int ms_dirs_find(const struct gd_dump_format *format, const struct gd_listing *listing,
+                 struct gd_findings *findings, struct gd_err *err)
+{
+    const struct ms_dirs_rule *rule = format->detail;
+    struct ms_dirs tree;
+    int rc = ms_dirs_read(listing, 0, rule->is_bin, &tree, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = add_roots(&tree, format, findings, err);
+    ms_dirs_clear(&tree);
+    return rc;
+}

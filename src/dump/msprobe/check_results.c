@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What comparisons and accuracy checks of other tools found: rows that did not pass as events, of
+ * the nodes of a dump that lies beside the table. Workbooks and databases are told, not read. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "dump/msprobe/api_walk.h"
+#include "dump/msprobe/msprobe_table.h"
+
+#define MAX_EVENTS 5000 /* of a file */
+#define MAX_TEXT   1500
+
+static const struct kind {
+    const char *begin, *end; /* of the file's name */
+    const char *event;       /* NULL: it is not read */
+    const char *what;        /* or why not */
+} kinds[] = {
+    {"compare_result", ".csv", "compare", "a comparison of msprobe or ptdbg_ascend"},
+    {"compare_result", ".xlsx", NULL,
+     "a comparison, as a workbook: save it as .csv to have it read"},
+    {"accuracy_checking_result", ".csv", "accuracy",
+     "an accuracy check of msprobe or ptdbg_ascend"},
+    {"accuracy_checking_details", ".csv", NULL,
+     "details of an accuracy check: its accuracy_checking_result has the verdicts"},
+    {"api_precision_compare_result", ".csv", "accuracy", "accuracy checks compared"},
+    {"api_precision_compare_details", ".csv", NULL,
+     "details of accuracy checks that were compared"},
+    {"free_benchmark", ".csv", "benchmark", "results that changed when msprobe disturbed a call"},
+    {"similarities", ".csv", NULL,
+     "similarities of gradients, as msprobe made them: a table to look at"},
+    {"advisor_", ".txt", NULL, "advice of msprobe or ptdbg_ascend: a text to look at"},
+    {"", ".trend.db", NULL,
+     "a database of trends, of msprobe: the dump that it was made of is read"},
+    {"", ".vis.db", NULL,
+     "a graph that msprobe made to be looked at: the dump that it was made of is read"},
+    {"", ".vis", NULL,
+     "a graph that msprobe made to be looked at: the dump that it was made of is read"},
+};
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static const struct kind *kind_of(const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t end = strlen(kinds[i].end);
+
+        if (strncmp(name, kinds[i].begin, strlen(kinds[i].begin)) == 0 && len > end &&
+            strcmp(name + len - end, kinds[i].end) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
+                struct gd_findings *findings, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
+        const struct kind *kind = kind_of(base_of(listing->entry[i].name));
+        struct gd_finding finding = {.format = format, .root = i, .files = 1};
+
+        if (kind && !listing->entry[i].is_directory) {
+            finding.rule = kind->what;
+            rc = gd_findings_add(findings, &finding, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+struct reading {
+    struct gd_catalog *catalog;
+    const struct kind *kind;
+    struct table table;
+    uint64_t rows, bad;
+};
+
+/* The words of all releases for what is fine, or was not judged. */
+static bool is_fine(const char *word)
+{
+    static const char *const fine[] = {"pass", "Pass", "Yes", "SKIP", "skip", "N/A", "", "nan"};
+    size_t len = strcspn(word, "\t ");
+
+    for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
+        if (strlen(fine[i]) == len && strncmp(word, fine[i], len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_verdict(const char *column)
+{
+    static const char *const names[] = {"Result",
+                                        "Accuracy Reached or Not",
+                                        "Forward Test Success",
+                                        "Backward Test Success",
+                                        "Forward Status",
+                                        "Backward Status"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], column) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "Torch.add.0.forward.input.0" is of the node Torch.add.0.forward. */
+static gd_node_id node_of(const struct gd_graph *graph, const char *name)
+{
+    for (size_t len = strlen(name); len > 0; len--) {
+        gd_node_id node = GD_NO_NODE;
+
+        if (name[len] == '\0' || name[len] == '.' || name[len] == '_') {
+            node = gd_graph_lookup_wire(graph, name, len);
+            node = node == GD_NO_NODE ? gd_graph_lookup(graph, name, len) : node;
+        }
+        if (node != GD_NO_NODE) {
+            return node;
+        }
+    }
+    return GD_NO_NODE;
+}
+
+/* Name, verdicts, and every cell that has something to say of how far it is off. */
+static void put_text(const struct reading *in, const char *name, struct gd_buf *out)
+{
+    gd_buf_printf(out, "%.300s:", name);
+    for (size_t i = 0; i < in->table.columns && out->len < MAX_TEXT; i++) {
+        const char *column = in->table.column[i], *cell = table_at(&in->table, i);
+        bool bulky = strstr(column, "Stack") || strstr(column, "Name") || strstr(column, "name");
+
+        if (cell && !bulky && !is_fine(cell) && strcmp(cell, "None") != 0) {
+            gd_buf_printf(out, " %.60s %.*s,", column,
+                          (int)(strcspn(cell, "\t\n") < 120 ? strcspn(cell, "\t\n") : 120), cell);
+        }
+    }
+    if (out->len) {
+        out->data[--out->len] = '\0'; /* the last comma or colon */
+    }
+}
+
+static int take_row(struct reading *in, struct gd_err *err)
+{
+    static const char *const names[] = {"NPU Name", "API Name", "api_name"};
+    struct gd_buf text = GD_BUF_INIT(8 * MAX_TEXT);
+    bool judged = false, fine = true;
+    const char *name = NULL;
+    int64_t step = GD_EVERY_STEP;
+    int rc = GD_OK;
+
+    for (size_t i = 0; !name && i < sizeof(names) / sizeof(names[0]); i++) {
+        name = table_cell(&in->table, names[i]);
+    }
+    for (size_t i = 0; i < in->table.columns; i++) {
+        if (is_verdict(in->table.column[i])) {
+            judged = true;
+            fine = fine && is_fine(table_at(&in->table, i) ? table_at(&in->table, i) : "");
+        }
+    }
+    in->rows++;
+    if (!name || (judged && fine)) {
+        return GD_OK;
+    }
+    if (in->bad++ < MAX_EVENTS) {
+        table_whole(table_cell(&in->table, "step"), &step);
+        put_text(in, name, &text);
+        rc = gd_catalog_add_event(in->catalog, step, node_of(gd_catalog_graph(in->catalog), name),
+                                  in->kind->event, gd_buf_text(&text), err);
+    }
+    gd_buf_deinit(&text);
+    return rc;
+}
+
+static int take_file(struct reading *in, const char *path, struct gd_err *err)
+{
+    char fact[160];
+    bool more = true;
+    int rc = table_open(path, &in->table, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    while (rc == GD_OK) {
+        rc = table_next(&in->table, &more, err);
+        if (rc != GD_OK || !more) {
+            break;
+        }
+        rc = take_row(in, err);
+    }
+    table_close(&in->table);
+    snprintf(fact, sizeof(fact), "%llu rows, of which %llu did not pass%s",
+             (unsigned long long)in->rows, (unsigned long long)in->bad,
+             in->bad > MAX_EVENTS ? ": the first 5000 are events" : "");
+    gd_catalog_keep(in->catalog);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(in->catalog, base_of(path), fact, err);
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+/* "_rank3" in the name of the file; else the directory's. */
+static int rank_of(const char *path)
+{
+    const char *at = strstr(base_of(path), "_rank");
+    struct api_where where;
+
+    if (at && at[5] >= '0' && at[5] <= '9') {
+        return (int)(strtol(at + 5, NULL, 10) & 0xffffff);
+    }
+    api_where_of(path, &where);
+    return where.rank;
+}
+
+/* The rank of a dump beside it, where there is one; else a session of its own. */
+static int catalog_for(struct gd_dump *dump, int rank, struct gd_catalog **ret, struct gd_err *err)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < gd_dump_count(dump); i++) {
+        if (gd_catalog_rank(gd_dump_at(dump, i)) == rank) {
+            *ret = gd_dump_at(dump, i);
+            found++;
+        }
+    }
+    return found == 1 ? GD_OK : gd_dump_catalog(dump, rank, "results", ret, err);
+}
+
+static int read_file(const struct gd_listing *listing, const struct gd_finding *finding,
+                     struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                     struct gd_err *err)
+{
+    struct reading in = {.kind = kind_of(base_of(listing->entry[finding->root].name))};
+    char path[PATH_MAX];
+    int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
+
+    if (rc == GD_OK && go_on && !go_on(ctx, 0)) {
+        rc = gd_fail(err, GD_EINTR, "interrupted");
+    }
+    if (rc != GD_OK || !in.kind) {
+        return rc;
+    }
+    if (!in.kind->event) {
+        return gd_dump_left_out(dump, path, in.kind->what, err);
+    }
+    rc = catalog_for(dump, rank_of(path), &in.catalog, err);
+    return rc != GD_OK ? rc : take_file(&in, path, err);
+}
+
+const struct gd_dump_format gd_results_format = {
+    .name = "results",
+    .what = "what other tools found: comparisons, accuracy checks (.csv)",
+    .find = find,
+    .read = read_file,
+};
