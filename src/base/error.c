@@ -70,6 +70,11 @@ int gd_fail_errno(struct gd_err *err, int code, const char *format, ...)
     return code;
 }
 
+int gd_fail_nomem(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory");
+}
+
 const char *gd_status_name(int code)
 {
     static const char *const names[] = {

@@ -47,6 +47,9 @@ int gd_fail(struct gd_err *err, int code, const char *format, ...)
 int gd_fail_errno(struct gd_err *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* "out of memory". Returns GD_ENOMEM. */
+int gd_fail_nomem(struct gd_err *err);
+
 /* The stable machine name of a code ("not_found", "state", ...), for JSON. Never NULL. */
 const char *gd_status_name(int code);
 

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "dump/catalog_impl.h"
-#include "dump/detect.h"
+#include "dump/format.h"
+#include "engine/debugger.h"
 
 #define MAX_FACTS    10000
 #define MAX_VALUES   (UINT32_C(1) << 26)
 #define MAX_STEPS    (UINT32_C(1) << 24)
 #define MAX_CATALOGS 65536
-#define MAX_LEFT     2000 /* kept by name; the rest is counted */
+#define MAX_LEFT     2000 /* paths kept by name; the rest are only counted */
 #define MAX_TEXT     (UINT64_C(1) << 32)
 
 struct gd_dump {
@@ -20,7 +21,7 @@ struct gd_dump {
     struct gd_arena arena;
     struct gd_catalog **catalogs;
     size_t count, cap;
-    void *by_place; /* tree of them by order_places, until it is finished */
+    void *by_place; /* tsearch(3) tree ordered by order_places; dropped when the dump is finished */
     struct gd_catalog_fact *left;
     size_t left_count, left_cap;
     uint64_t left_more;
@@ -36,8 +37,8 @@ static int no_memory(struct gd_err *err)
     return gd_fail(err, GD_ENOMEM, "out of memory for what was found of a dump");
 }
 
-/* The list with room for one more item of `size` bytes; when that cannot be, the list as it was and
- * *rc says so. */
+/* Makes room for one more item of `size` bytes and returns the list; on failure returns the list
+ * unchanged and sets *rc. */
 static void *grow(void *list, size_t count, size_t *cap, size_t size, size_t max, int *rc,
                   struct gd_err *err)
 {
@@ -49,7 +50,7 @@ static void *grow(void *list, size_t count, size_t *cap, size_t size, size_t max
         return list;
     }
     if (count >= max) {
-        *rc = gd_fail(err, GD_ELIMIT, "the dump has more than %zu entries of a kind", max);
+        *rc = gd_fail(err, GD_ELIMIT, "the dump has more than %zu entries of one kind", max);
         return list;
     }
     grown = realloc(list, wanted * size);
@@ -61,7 +62,7 @@ static void *grow(void *list, size_t count, size_t *cap, size_t size, size_t max
     return grown;
 }
 
-/* A copy that lives as long as the catalog; NULL stays NULL. False: out of memory. */
+/* Copies the text into the arena; NULL stays NULL. False: out of memory. */
 static bool keep_text(struct gd_arena *arena, const char **text)
 {
     if (*text) {
@@ -87,7 +88,7 @@ static bool keep_bytes(struct gd_arena *arena, const void **data, size_t size)
     return true;
 }
 
-/* A dump has few shapes, and many values of each: one copy is enough. */
+/* A dump has few distinct shapes and many values of each: share one copy. */
 static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape)
 {
     const void *copy = *shape;
@@ -329,7 +330,7 @@ int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const cha
     }
     last = catalog->reason_count ? &catalog->reasons[catalog->reason_count - 1] : NULL;
     if (last && strcmp(last->why, why) == 0) {
-        why = last->why; /* the same for very many */
+        why = last->why; /* many nodes in a row share one reason */
     } else if (!keep_text(&catalog->arena, &why)) {
         return no_memory(err);
     }

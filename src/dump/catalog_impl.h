@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Between catalog.c, which fills a catalog, and catalog_read.c, which sorts it and looks it up. */
+/* Shared by catalog.c, which fills a catalog, and catalog_read.c, which sorts it and looks values
+ * up. */
 #ifndef GD_DUMP_CATALOG_IMPL_H
 #define GD_DUMP_CATALOG_IMPL_H
 
@@ -12,32 +13,32 @@ struct kept_reason { /* why a node was not dumped */
     const char *why;
 };
 
-struct graph_step { /* of one of several graphs */
+struct graph_step { /* a step of one of several graphs */
     uint32_t subgraph;
     int64_t step;
 };
 
 struct kept_value {
     struct gd_catalog_value of;
-    uint32_t order;  /* of the node: execution order first, the others in front */
-    uint32_t number; /* in which order they were added */
+    uint32_t order;  /* of the node: execution order starting at 1; 0 for nodes that do not run */
+    uint32_t number; /* order of adding */
 };
 
 struct gd_catalog {
     int rank;
-    const char *where; /* its own */
+    const char *where;
     struct gd_graph *graph;
     bool owns_graph, keep;
     struct gd_peer peer;
     struct gd_arena arena;
     struct kept_value *values;
     size_t value_count, value_cap;
-    const struct gd_shape **shapes; /* of values, each once */
+    const struct gd_shape **shapes; /* distinct shapes of values */
     size_t shape_count, shape_cap;
     struct gd_hash_index shape_lookup;
     struct gd_catalog_step *steps;
     size_t step_count, step_cap;
-    struct graph_step *graph_steps; /* sorted; none where there is one graph */
+    struct graph_step *graph_steps; /* sorted; empty when there is only one graph */
     size_t graph_step_count;
     struct kept_reason *reasons;
     size_t reason_count, reason_cap;
@@ -49,8 +50,7 @@ struct gd_catalog {
     size_t fact_count, fact_cap;
 };
 
-/* Nothing is added to it any more: its graph is committed, and what it has is in the order in which
- * it is looked up. */
+/* Commits the graph and sorts everything for lookup. Nothing may be added afterwards. */
 int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "dump/catalog_impl.h"
 
-#define MAX_CONSUMERS 64 /* of an operator that are asked what it gave them */
+#define MAX_CONSUMERS 64 /* consumers of one operator that are searched for its output */
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
@@ -72,7 +72,7 @@ static uint32_t order_of(const struct gd_graph *graph, gd_node_id node)
 {
     struct gd_node_info info;
 
-    /* what does not run was there before */
+    /* nodes that do not run existed before the step */
     return gd_graph_node(graph, node, &info) && info.order != GD_NO_ORDER ? info.order + 1 : 0;
 }
 
@@ -127,7 +127,7 @@ static size_t unique_graph_steps(struct graph_step *list, size_t count)
     return kept;
 }
 
-/* Values are in the order of their steps: few follow each other that are not of one graph. */
+/* Values are sorted by step, so consecutive values seldom change graph. */
 static int collect_graph_steps(struct gd_catalog *catalog, struct gd_err *err)
 {
     struct graph_step *list;
@@ -185,7 +185,7 @@ const struct gd_catalog_step *gd_catalog_steps(const struct gd_catalog *catalog,
     return catalog->steps;
 }
 
-/* The first of a graph's steps that is not before it. */
+/* The first of the graph's steps that is not before `step`. */
 static size_t graph_step_from(const struct gd_catalog *catalog, uint32_t subgraph, int64_t step)
 {
     struct graph_step key = {subgraph, step};
@@ -249,7 +249,7 @@ int64_t gd_catalog_step_before(const struct gd_catalog *catalog, gd_node_id node
     return low > 0 ? catalog->steps[low - 1].step : GD_EVERY_STEP;
 }
 
-/* The first value that does not stand before the key. */
+/* The first value that is not less than the key. */
 static size_t lower_bound(const struct gd_catalog *catalog, const struct kept_value *key)
 {
     size_t low = 0, high = catalog->value_count;
@@ -300,7 +300,7 @@ const struct gd_catalog_value *gd_catalog_find(const struct gd_catalog *catalog,
     return found;
 }
 
-/* The dumped input that an edge from node:slot leads into; false: none. */
+/* The dumped input that an edge from node:slot leads to; false: none. */
 static bool input_of(const struct gd_node_info *consumer, gd_node_id node, uint32_t slot,
                      uint32_t *ret)
 {

@@ -5,81 +5,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "dump/files/archive.h"
 
-#define MAX_ENTRIES  (UINT32_C(1) << 25) /* of a listing */
-#define MAX_FINDINGS 100000
-
-/* In the order in which they are asked; a format that leaves files to another stands behind it. */
-const struct gd_dump_format *const gd_dump_formats[] = {
-    &gd_overflow_format,
-    &gd_msprobe_format,
-    &gd_ptdbg_format,
-    &gd_api_info_format,
-    &gd_grad_probe_format,
-    &gd_monitor_format,
-    &gd_atb_table_format,
-    &gd_ms_sync_format,
-    &gd_ms_bin_format,
-    &gd_cann_format,
-    &gd_tf_ascend_format,
-    &gd_tensor_files_format,
-    &gd_rdr_format,
-    &gd_ms_ir_format,
-    &gd_glog_format,
-    &gd_results_format,
-    NULL,
-};
-
-const struct gd_dump_format *gd_dump_format_find(const char *name)
-{
-    for (size_t i = 0; gd_dump_formats[i]; i++) {
-        if (strcmp(gd_dump_formats[i]->name, name) == 0) {
-            return gd_dump_formats[i];
-        }
-    }
-    return NULL;
-}
-
-/* ---- findings -------------------------------------------------------------------------------- */
-
-int gd_findings_add(struct gd_findings *findings, const struct gd_finding *finding,
-                    struct gd_err *err)
-{
-    struct gd_finding *item;
-    char *rule;
-
-    if (findings->count == MAX_FINDINGS) {
-        return gd_fail(err, GD_ELIMIT, "a directory with more than %d dumps in it", MAX_FINDINGS);
-    }
-    if (findings->count == findings->cap) {
-        size_t cap = findings->cap ? findings->cap * 2 : 8;
-        struct gd_finding *grown = realloc(findings->item, cap * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for what was found");
-        }
-        findings->item = grown;
-        findings->cap = cap;
-    }
-    rule = strdup(finding->rule ? finding->rule : "");
-    if (!rule) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for what was found");
-    }
-    item = &findings->item[findings->count++];
-    *item = *finding;
-    item->rule = rule;
-    return GD_OK;
-}
-
-void gd_findings_clear(struct gd_findings *findings)
-{
-    for (size_t i = 0; i < findings->count; i++) {
-        free((char *)findings->item[i].rule);
-    }
-    free(findings->item);
-    *findings = (struct gd_findings){.item = NULL};
-}
+#define MAX_ENTRIES (UINT32_C(1) << 25) /* of a listing */
 
 /* ---- looking and reading --------------------------------------------------------------------- */
 
@@ -109,7 +36,7 @@ static int find_all(struct looking *look, struct gd_err *err)
     return rc;
 }
 
-/* What one format cannot read of its place is left out with a reason: the others are read. */
+/* If one format cannot read its place, record why and continue with the others. */
 static int read_one(struct looking *look, const struct gd_finding *finding, struct gd_err *err)
 {
     char path[4096] = "";
@@ -140,7 +67,7 @@ static bool is_by_product(const char *name)
     return false;
 }
 
-/* Configurations that tools leave beside a dump, for whoever looks for what they are. */
+/* Configuration files that tools leave next to a dump: say what they are. */
 static int tell_by_products(struct looking *look, struct gd_err *err)
 {
     int rc = GD_OK;
@@ -151,10 +78,10 @@ static int tell_by_products(struct looking *look, struct gd_err *err)
 
         if (!entry->is_directory && is_by_product(entry->name) &&
             gd_listing_path(look->listing, i, path, sizeof(path), NULL) == GD_OK) {
-            rc = gd_dump_left_out(look->dump, path,
-                                  "the configuration of a dump: it says where the dump is and what "
-                                  "of it was wanted",
-                                  err);
+            rc = gd_dump_left_out(
+                look->dump, path,
+                "a dump configuration: it names the dump's directory and selects what is dumped",
+                err);
         }
     }
     return rc;
@@ -177,7 +104,7 @@ static int read_all(struct looking *look, struct gd_err *err)
     return rc != GD_OK ? rc : gd_dump_finish(look->dump, err);
 }
 
-/* Of the root itself, also where it is given as "." or with a slash behind. */
+/* Also checks the root itself, which may be given as "." or with a trailing slash. */
 static bool is_profile(const struct looking *look, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -204,12 +131,11 @@ static int none_found(const struct looking *look, const char *path, struct gd_er
         gd_buf_printf(&names, "%s%s", i ? ", " : "", gd_dump_formats[i]->name);
     }
     if (look->options->format) {
-        rc = gd_fail(err, GD_EPROTO, "%.200s holds nothing that is %.40s", path,
-                     look->options->format);
+        rc = gd_fail(err, GD_EPROTO, "%.200s contains no %.40s dump", path, look->options->format);
     } else {
-        rc = gd_fail(err, GD_EPROTO,
-                     "%.200s (%u entries) holds nothing that is known: looked for %.200s", path,
-                     look->listing->count, gd_buf_text(&names));
+        rc =
+            gd_fail(err, GD_EPROTO, "%.200s (%u entries) contains no known dump: looked for %.200s",
+                    path, look->listing->count, gd_buf_text(&names));
     }
     gd_buf_deinit(&names);
     return rc;
@@ -222,13 +148,14 @@ static int nothing_read(const struct looking *look, const char *path, struct gd_
     const struct gd_catalog_fact *left = gd_dump_left(look->dump, &count, &more);
 
     if (count == 0) {
-        return gd_fail(err, GD_EPROTO, "%.200s is a %s dump with nothing in it", path,
+        return gd_fail(err, GD_EPROTO, "%.200s is an empty %s dump", path,
                        look->findings.item[0].format->name);
     }
     if (strcmp(path, left[0].name) == 0 && strstr(left[0].value, path)) {
-        return gd_fail(err, GD_EPROTO, "%.450s", left[0].value); /* it says it all */
+        /* the reason already names the path */
+        return gd_fail(err, GD_EPROTO, "%.450s", left[0].value);
     }
-    return gd_fail(err, GD_EPROTO, "nothing of %.100s can be read: %.120s: %.220s", path,
+    return gd_fail(err, GD_EPROTO, "nothing in %.100s can be read: %.120s: %.220s", path,
                    left[0].name, left[0].value);
 }
 
@@ -255,8 +182,7 @@ int gd_detect(const char *path, const struct gd_detect_options *options, struct 
     int rc;
 
     if (options->format && !gd_dump_format_find(options->format)) {
-        return gd_fail(err, GD_EINVAL,
-                       "\"%.60s\" is no format of a dump: \"info formats\" lists them",
+        return gd_fail(err, GD_EINVAL, "\"%.60s\" is not a dump format: see \"info formats\"",
                        options->format);
     }
     rc = gd_listing_read(path, MAX_ENTRIES, options->go_on, options->ctx, &look.listing, err);

@@ -12,8 +12,8 @@
 #define RECORD_FORMAT "history"
 #define RECORD_MAGIC  "GRADBHR\n"
 
-/* What gradb itself recorded is no directory and no catalog: a session that is over. One that is
- * damaged has its name at least. */
+/* Recognised by its magic or, if damaged, by its suffix: gradb's own recordings are not a catalog
+ * but a session that is over. */
 static bool is_record(const char *path)
 {
     char start[sizeof(RECORD_MAGIC) - 1] = "";

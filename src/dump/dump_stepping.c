@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How a dump moves: from step to step, or inside one from node to node, and what is evaluated on
- * the way. */
+/* How a dump moves: from step to step, or within a step from node to node; and the watchpoints
+ * evaluated on the way. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "dump/dump_target_impl.h"
 #include "engine/progress.h"
 
-#define AT_ONCE 0.03 /* seconds of work that a command does before it is left to the loop */
+#define AT_ONCE 0.03 /* seconds that a command works before it returns to the event loop */
 
 static double seconds_now(void)
 {
@@ -29,8 +29,7 @@ static size_t step_count(const struct dump_target *target)
 
 /* ---- standing somewhere ---------------------------------------------------------------------- */
 
-/* The first that is of the step before the one that it stands at, or of a later one; they are in
- * the order of steps. */
+/* The first scalar of the previous or a later step; they are sorted by step. */
 static size_t first_scalar(const struct dump_target *target,
                            const struct gd_catalog_scalar *scalars, size_t count)
 {
@@ -68,7 +67,7 @@ static void stand(struct dump_target *target, size_t at, gd_node_id node)
     target->node = node;
 }
 
-/* The last step of the target that is not behind `step`; its first when all are. */
+/* The target's last step that is not after `step`; its first step if all are. */
 static size_t step_not_after(const struct dump_target *target, int64_t step)
 {
     size_t low = 0, high = step_count(target);
@@ -93,7 +92,7 @@ static bool takes_part(const struct dump_group *group, size_t member,
     return target && (target == lead || !alone);
 }
 
-/* The other ranks come to the step of the one that leads. */
+/* Moves the other ranks to the leading rank's step. */
 static void bring_others(struct dump_target *lead, bool alone)
 {
     int64_t step = dump_step_at(lead, lead->at);
@@ -122,7 +121,7 @@ static void tell(struct dump_target *target, enum gd_stop_reason reason, const c
     gd_session_on_stopped(target->base.session, &stop);
 }
 
-/* Where all of them came to, the one that is looked at last. */
+/* Announces where all ranks stopped, the selected one last. */
 static void tell_all(struct dump_target *lead, bool alone, enum gd_stop_reason reason,
                      const char *text)
 {
@@ -164,7 +163,7 @@ static bool has_value(const struct dump_target *target, gd_node_id node, size_t 
     return false;
 }
 
-/* In the execution order, where it goes on behind the node; at its start behind none. */
+/* The position in execution order after the node; 0 for GD_NO_NODE. */
 static uint32_t place_behind(const struct dump_target *target, gd_node_id node)
 {
     uint32_t count;
@@ -194,8 +193,8 @@ static bool is_break(const struct dump_target *target, gd_node_id node)
     return low < target->break_count && target->breaks[low] == node;
 }
 
-/* The first node from *place on that runs in the step number `at` and is `wanted`, or any
- * (GD_NO_NODE), or has a breakpoint; *place is behind it then. GD_NO_NODE: there is none. */
+/* The first node at or after *place that runs in step number `at` and is `wanted` (GD_NO_NODE: any)
+ * or has a breakpoint; moves *place past it. GD_NO_NODE: none. */
 static gd_node_id next_node(const struct dump_target *target, size_t at, uint32_t *place,
                             gd_node_id wanted, bool breaks)
 {
@@ -223,14 +222,14 @@ static gd_node_id next_node(const struct dump_target *target, size_t at, uint32_
 static int end_of_dump(const struct dump_target *target, struct gd_err *err)
 {
     if (step_count(target) == 0) {
-        return gd_fail(err, GD_ENODATA, "the dump has no steps: its values hold in all");
+        return gd_fail(err, GD_ENODATA, "the dump has no steps: its values hold in every step");
     }
     return gd_fail(err, GD_ENODATA,
-                   "step %lld is the last one of the dump: reverse-step and goto lead back",
+                   "step %lld is the last step of the dump: use reverse-step or goto to go back",
                    (long long)dump_step_at(target, target->at));
 }
 
-/* To a node, in this step or in one behind it. */
+/* Moves to a node in this step or a later one. */
 static int go_to_node(struct dump_target *target, gd_node_id wanted, int64_t count,
                       struct gd_err *err)
 {
@@ -255,7 +254,7 @@ static int go_to_node(struct dump_target *target, gd_node_id wanted, int64_t cou
     if (wanted == GD_NO_NODE) {
         return end_of_dump(target, err);
     }
-    return gd_fail(err, GD_ENODATA, "%.300s was not dumped in this step or a later one",
+    return gd_fail(err, GD_ENODATA, "%.300s was not dumped in this or a later step",
                    gd_graph_name(target->base.session->graph, wanted));
 }
 
@@ -272,12 +271,13 @@ static int no_step(const struct dump_target *target, int64_t step, struct gd_err
         return end_of_dump(target, err);
     }
     if (high == GD_EVERY_STEP || low > step) {
-        return gd_fail(err, GD_ENOTFOUND, "step %lld is not in the dump: it has %lld to %lld",
+        return gd_fail(err, GD_ENOTFOUND,
+                       "step %lld is not in the dump, which has steps %lld to %lld",
                        (long long)step, (long long)dump_step_at(target, 0),
                        (long long)dump_step_at(target, count - 1));
     }
     return gd_fail(err, GD_ENOTFOUND,
-                   "step %lld is not in the dump: next to it are %lld and %lld (info steps)",
+                   "step %lld is not in the dump: the nearest are %lld and %lld (info steps)",
                    (long long)step, (long long)low, (long long)high);
 }
 
@@ -297,13 +297,13 @@ static int go_back(struct dump_target *target, int64_t count, struct gd_err *err
     size_t at = target->at;
 
     if (target->node != GD_NO_NODE && at > 0) {
-        at--; /* out of the step that it is inside of */
+        at--; /* leave the step it is inside */
         count--;
     }
     if (target->at == 0) {
         return step_count(target) == 0
                    ? end_of_dump(target, err)
-                   : gd_fail(err, GD_ENODATA, "step %lld is the first one of the dump",
+                   : gd_fail(err, GD_ENODATA, "step %lld is the first step of the dump",
                              (long long)dump_step_at(target, 0));
     }
     stand(target, (uint64_t)count < at ? at - (size_t)count : 0, GD_NO_NODE);
@@ -440,8 +440,8 @@ static bool grow_values(struct dump_target *target)
     return true;
 }
 
-/* The value of an item in the step where the target stands. What was not dumped in it is no news;
- * what cannot be read is. */
+/* Evaluates an item in the target's current step. A value that was not dumped is not an error; one
+ * that cannot be read is. */
 static void evaluate(struct dump_target *target, const struct dump_plan *plan,
                      const struct dump_item *item)
 {
@@ -469,7 +469,7 @@ static void evaluate(struct dump_target *target, const struct dump_plan *plan,
     }
 }
 
-/* All items of a rank are evaluated. */
+/* Judges a rank once all of its items are evaluated. */
 static bool judge(struct dump_target *target)
 {
     struct gd_watch_moment moment = {
@@ -477,11 +477,12 @@ static bool judge(struct dump_target *target)
     bool *interrupted = &target->group->run.interrupted, by_user = *interrupted, stop;
     char why[200];
 
-    for (size_t i = 0; i < target->value_count; i++) { /* they moved while the list grew */
+    /* group->member may have moved while the list grew */
+    for (size_t i = 0; i < target->value_count; i++) {
         target->values[i].shape = &target->figures[i].shape;
         target->values[i].stats = target->values[i].error ? NULL : &target->figures[i].stats;
     }
-    dump_tell_scalars(target); /* a watchpoint on one of them interrupts the run */
+    dump_tell_scalars(target); /* a watchpoint on a scalar may interrupt the run */
     stop = *interrupted && !by_user;
     *interrupted = by_user;
     stop = gd_session_on_watch_values(target->base.session, &moment, target->values,
@@ -511,7 +512,7 @@ static void finish(struct dump_group *group, enum gd_stop_reason reason, const c
 
     gd_progress_end(group->run.progress);
     group->run = (struct dump_run){.lead = NULL};
-    if (hit && hit != lead) { /* what stopped it is what is looked at */
+    if (hit && hit != lead) { /* select the rank that caused the stop */
         gd_debugger_select(hit->base.session->debugger, hit->base.session->number, NULL);
         tell(lead, GD_STOP_STEP, "", true);
         for (size_t i = 0; i < group->count; i++) {
@@ -525,7 +526,7 @@ static void finish(struct dump_group *group, enum gd_stop_reason reason, const c
     tell_all(lead, alone, reason, text);
 }
 
-/* On to the next step; false: the run is over. */
+/* Moves on to the next step; false: the run is over. */
 static bool advance(struct dump_group *group)
 {
     struct dump_run *run = &group->run;
@@ -562,7 +563,7 @@ static bool advance(struct dump_group *group)
     return true;
 }
 
-/* One item of what is watched in this step; when it was the last, the step is judged. */
+/* Evaluates one watched item; after the last one, judges the step. */
 static bool look(struct dump_group *group)
 {
     struct dump_run *run = &group->run;
@@ -628,7 +629,7 @@ static int begin(struct dump_target *target, const struct gd_run *run, struct gd
     group->run = (struct dump_run){.lead = target,
                                    .alone = goes_alone(target, run->kind),
                                    .left = run->kind == GD_RUN_STEP ? run->count : INT64_MAX};
-    for (size_t i = 0; i < group->count; i++) { /* hits belong to the stop that comes */
+    for (size_t i = 0; i < group->count; i++) { /* their hits belong to the coming stop */
         if (takes_part(group, i, target, group->run.alone)) {
             gd_session_on_running(group->member[i]->base.session);
         }
@@ -637,7 +638,7 @@ static int begin(struct dump_target *target, const struct gd_run *run, struct gd
         uint64_t steps = count - target->at;
 
         group->run.progress = gd_progress_begin(
-            target->base.session->debugger, "looking through the dump", "steps",
+            target->base.session->debugger, "searching the dump", "steps",
             (uint64_t)group->run.left < steps ? (uint64_t)group->run.left : steps);
     }
     work(group, AT_ONCE);
@@ -652,9 +653,8 @@ static int move(struct dump_target *target, const struct gd_run *run, struct gd_
     case GD_RUN_NEXT: return go_to_node(target, GD_NO_NODE, run->count, err);
     case GD_RUN_TO_NODE: return go_to_node(target, run->node, 1, err);
     default:
-        return gd_fail(
-            err, GD_EUNSUPPORTED,
-            "a dump does not know the phases of a step: step, next and run-to move in it");
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a dump has no phases within a step: use step, next or run-to");
     }
 }
 
@@ -666,7 +666,7 @@ int dump_resume(struct gd_target *base, const struct gd_run *run, struct gd_err 
     int rc;
 
     if (target->group->run.lead) {
-        return gd_fail(err, GD_ESTATE, "the dump is being looked through: interrupt it first");
+        return gd_fail(err, GD_ESTATE, "the dump is being searched: interrupt that first");
     }
     if (run->kind == GD_RUN_STEP || run->kind == GD_RUN_CONTINUE) {
         return begin(target, run, err);
@@ -684,7 +684,7 @@ int dump_interrupt(struct gd_target *base, struct gd_err *err)
     struct dump_target *target = (struct dump_target *)base;
 
     if (target->group->run.lead != target) {
-        return gd_fail(err, GD_ESTATE, "the dump stands already");
+        return gd_fail(err, GD_ESTATE, "the dump is already stopped");
     }
     target->group->run.interrupted = true;
     return GD_OK;

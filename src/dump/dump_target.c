@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a dump answers. How it moves is in dump_stepping.c. */
+/* Answers requests for a dump's values and statistics. dump_stepping.c moves it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/detect.h"
 #include "dump/dump_target_impl.h"
+#include "dump/format.h"
 
 #define MAX_THREADS 16
 
@@ -60,7 +60,7 @@ static int not_dumped(const struct dump_target *target, const struct gd_tensor_r
                    (long long)step, why ? why : "no step has it");
 }
 
-/* The value as of a step, or of the one before it. */
+/* Finds the value in a step, or in the previous one. */
 static int find_value(const struct dump_target *target, const struct gd_tensor_ref *ref,
                       const struct gd_catalog_value **ret, struct gd_err *err)
 {
@@ -94,7 +94,7 @@ static int find_value(const struct dump_target *target, const struct gd_tensor_r
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* What the file says of itself is better than what its name said. */
+/* Prefers the file's own shape to the one its name gave. */
 static void learn_shape(struct dump_target *target, const struct gd_catalog_value *value,
                         const struct gd_tensor *tensor)
 {
@@ -124,7 +124,7 @@ static int fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
 
         gd_graph_slot_name(base->session->graph, ref->node, ref->slot, slot);
         return gd_fail(err, GD_ENODATA,
-                       "the values of %.300s:%s were not dumped: the dump holds its statistics",
+                       "the values of %.300s:%s were not dumped: the dump has only its statistics",
                        gd_graph_name(base->session->graph, ref->node), slot);
     }
     rc =
@@ -179,7 +179,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
         ret->dtype = value->dtype;
         ret->shape = value->shape ? *value->shape : ret->shape;
         if (!value->stats) {
-            return gd_fail(err, GD_ENODATA, "the dump has neither values nor statistics of it");
+            return gd_fail(err, GD_ENODATA, "the dump has neither its values nor its statistics");
         }
         ret->stats = *value->stats;
         return GD_OK;
@@ -194,7 +194,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
     return gd_source_stats(value->source, dump_before(target, value), &mine, &ret->stats, err);
 }
 
-struct waiting { /* a user waits for statistics */
+struct waiting { /* progress of statistics that the user waits for */
     struct gd_debugger *debugger;
     uint64_t item, total; /* bytes */
 };
@@ -271,7 +271,7 @@ static int recall(struct gd_target *base, const struct gd_tensor_ref *ref, gd_re
 
 typedef void (*fact_fn)(void *ctx, const char *name, const char *value);
 
-/* Several graphs count each for itself. */
+/* With several graphs, each counts its own steps. */
 static void describe_graph_steps(const struct dump_target *target, fact_fn fact, void *ctx)
 {
     const struct gd_graph *graph = target->base.session->graph;
@@ -361,7 +361,7 @@ static void destroy(struct gd_target *base)
     free(target);
 }
 
-/* Values of the step before are always there. */
+/* The values of the previous step are always on disk: nothing to do. */
 static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t count,
                          struct gd_err *err)
 {
@@ -415,7 +415,7 @@ static int order_jobs(const void *a, const void *b)
     return strcmp((*x)->job, (*y)->job);
 }
 
-/* The world of a job is one more than its highest rank; 1: it is alone. */
+/* A job's world size is its highest rank plus one; 1: not distributed. */
 static int fill_worlds(const struct dump_group *group, struct gd_err *err)
 {
     struct gd_peer **peers = calloc(group->count + 1, sizeof(*peers));
@@ -440,8 +440,8 @@ static int fill_worlds(const struct dump_group *group, struct gd_err *err)
     return GD_OK;
 }
 
-/* Ranks of one dump that readers gave the same job are the ranks of one job, which is another one
- * than that of any other dump. */
+/* Ranks of one dump with the same job name share a job, which differs from every job of other
+ * dumps. */
 static int fill_peers(const struct dump_group *group, struct gd_err *err)
 {
     static unsigned dumps;
@@ -512,7 +512,7 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
         group->count = gd_dump_count(dump);
         group->path = strdup(path);
         group->member = calloc(group->count + 1, sizeof(struct dump_target *));
-        group->users = 1; /* this function */
+        group->users = 1; /* reference of this function */
     }
     if (!group || !group->path || !group->member) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for a dump");
@@ -523,7 +523,7 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
         first = first || rc != GD_OK ? first : session;
     }
     if (group && --group->users > 0) {
-        if (first) { /* those that could be made stay: err says what ended it */
+        if (first) { /* keep the sessions created so far; err says what failed */
             gd_debugger_select(debugger, first->number, NULL);
             *ret = first;
         }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * The insides of a dump as a target, shared by dump_target.c and dump_stepping.c and nobody else.
- */
+/* The inside of a dump target, shared by dump_target.c, dump_stepping.c and scan/. */
 #ifndef GD_DUMP_DUMP_TARGET_IMPL_H
 #define GD_DUMP_DUMP_TARGET_IMPL_H
 
@@ -10,15 +8,15 @@
 struct dump_target;
 struct gd_progress;
 
-struct dump_item { /* of a plan */
+struct dump_item { /* one value or scalar that a plan watches */
     gd_node_id node;
     uint32_t slot;
-    char *scalar; /* instead of node; else NULL */
-    bool dead;    /* it asks for dead units */
-    bool against; /* the value of the step before */
+    char *scalar; /* set instead of node; otherwise NULL */
+    bool dead;    /* asks for dead units */
+    bool against; /* needs the value of the previous step */
     struct gd_stats_options options;
-    struct gd_watch_trigger *trigger; /* worth judging when any holds */
-    size_t trigger_count;             /* 0: always */
+    struct gd_watch_trigger *trigger; /* the value is judged when any of them holds */
+    size_t trigger_count;             /* 0: always judge */
 };
 struct dump_plan {
     uint32_t id;
@@ -32,12 +30,12 @@ struct dump_figures {
     struct gd_stats stats;
 };
 
-struct dump_run {              /* what is under way; one in a group */
-    struct dump_target *lead;  /* NULL: nothing */
-    bool alone;                /* the other ranks stay where they are */
+struct dump_run {              /* the run in progress; one per group */
+    struct dump_target *lead;  /* NULL: no run */
+    bool alone;                /* the other ranks do not move */
     int64_t left;              /* steps to go */
-    size_t member, plan, item; /* that is to be evaluated next, of the step that they stand at */
-    bool arrived;              /* at that step: it is to be evaluated */
+    size_t member, plan, item; /* next to evaluate in the current step */
+    bool arrived;              /* at a step that is still to be evaluated */
     struct dump_target *hit;   /* the first rank in which a watchpoint fired */
     bool interrupted;
     struct gd_progress *progress;
@@ -47,7 +45,7 @@ struct dump_run {              /* what is under way; one in a group */
 struct dump_group { /* the ranks of one dump */
     struct gd_dump *dump;
     char *path;
-    struct dump_target **member; /* NULL: its session is gone */
+    struct dump_target **member; /* NULL: its session is closed */
     size_t count, users;
     struct dump_run run;
 };
@@ -56,28 +54,28 @@ struct dump_target {
     struct gd_target base;
     struct dump_group *group;
     struct gd_catalog *catalog;
-    size_t at;               /* of its steps */
-    gd_node_id node;         /* inside the step it stands behind this one; GD_NO_NODE: at its end */
-    struct dump_plan *plans; /* by id */
+    size_t at;       /* index of the current step */
+    gd_node_id node; /* inside a step: stopped after this node; GD_NO_NODE: at the step's end */
+    struct dump_plan *plans; /* sorted by id */
     size_t plan_count;
     gd_node_id *breaks; /* sorted */
     size_t break_count;
-    /* what was found of the step that is evaluated */
+    /* what was found in the step being evaluated */
     struct gd_watch_value *values;
     struct dump_figures *figures;
     size_t value_count, value_cap;
 };
 
-/* GD_EVERY_STEP: there is no such step. */
+/* GD_EVERY_STEP: no such step. */
 int64_t dump_step_at(const struct dump_target *target, size_t at);
-/* The target of a session that is a dump; else NULL. */
+/* NULL: the session is not a dump. */
 struct dump_target *dump_target_of(const struct gd_session *session);
-/* Statistics of a value, against the previous step of its graph where that can be. */
+/* Statistics of a value, compared with the previous step of its graph if possible. */
 int dump_stats(const struct dump_target *target, const struct gd_catalog_value *value,
                const struct gd_stats_options *options, struct dump_figures *ret,
                struct gd_err *err);
 
-/* The value of the previous step of its graph that can be compared with it; NULL: there is none. */
+/* The value of the previous step of its graph that it can be compared with; NULL: none. */
 struct gd_source *dump_before(const struct dump_target *target,
                               const struct gd_catalog_value *value);
 
@@ -88,11 +86,11 @@ int dump_interrupt(struct gd_target *target, struct gd_err *err);
 int dump_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                          struct gd_err *err);
 int dump_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);
-void dump_free_plan(struct dump_plan *plan); /* what it points to */
+void dump_free_plan(struct dump_plan *plan); /* Frees the members, not the plan itself. */
 void dump_work(struct gd_target *target, double seconds);
-/* The named numbers of the step that it stands at, and of the one before. */
+/* Passes the current and the previous step's scalars to the session. */
 void dump_tell_scalars(struct dump_target *target);
-/* Its plans and values; a run of the group ends. */
+/* Drops the target's plans and values and ends a run of the group. */
 void dump_run_forget(struct dump_target *target);
 
 #endif

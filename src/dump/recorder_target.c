@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A history file as a target: statistics by step, no values, no edges. */
+/* A recorded history file as a target: statistics by step, no values, no edges. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
-struct part { /* a recorded tensor, and where it stands in the file */
+struct part { /* a recorded tensor and its place in the file */
     struct gd_history_tensor tensor;
     uint32_t at;
 };
@@ -131,11 +131,11 @@ static int fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
     (void)fn;
     (void)ctx;
     return gd_fail(err, GD_ENODATA,
-                   "the values of %.300s were not recorded: a history file holds statistics",
+                   "the values of %.300s were not recorded: a history file has only statistics",
                    gd_graph_name(target->session->graph, ref->node));
 }
 
-/* The last record of a tensor is its current value, the one before its previous. */
+/* A tensor's last record is its current value, the one before is its previous value. */
 static int answer_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                         void *ctx, struct gd_err *err)
 {
@@ -223,7 +223,7 @@ static double scalar_value(const struct gd_stats *stats)
     return stats->pos_inf ? INFINITY : stats->neg_inf ? -INFINITY : stats->mean;
 }
 
-/* First, last but one and last: what a session knows of a scalar. */
+/* A session knows a scalar's first, last but one and last value. */
 static void take_scalars(struct gd_session *session)
 {
     struct gd_history_tensor tensor;

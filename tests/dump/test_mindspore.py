@@ -597,13 +597,13 @@ class OlderReleases(unittest.TestCase):
         self.statistics("alone", writer.ALL, False)
         text = gradb(self.root / "alone", ["print Add-op1:0", "watch tensor_overflow on Add-op1", "continue",
                                            "info history Add-op1:4 max mean"])
-        self.assertIn("no values: the values of Add-op1:0 were not dumped: the dump holds its statistics", text)
+        self.assertIn("no values: the values of Add-op1:0 were not dumped: the dump has only its statistics", text)
         self.assertIn("Watchpoint 1, at the end of step 1.", text)
         done = harness.run_gradb("--batch", "--nx", "-ex", "x/4 Add-op1:0", "open", self.root / "alone")
         self.assertIn("the values of Add-op1:0 were not dumped", done.stderr)
         table = next((self.root / "alone").rglob("statistic.csv"))
         done = harness.run_gradb("--batch", "--nx", "open", table)
-        self.assertIn("is a table: open the directory of the dump it is of", done.stderr)
+        self.assertIn("is a table: open its dump's directory instead", done.stderr)
 
     def test_ranks_go_together(self):
         for rank in (0, 1):
@@ -618,7 +618,7 @@ class OlderReleases(unittest.TestCase):
         self.assertRegex(text, r"\[0. 0. 0.\]")
         self.assertRegex(text, r"\[rank 1\] Watchpoint 1, at the end of step 20\.")
         done = harness.run_gradb("--batch", "--nx", "-ex", "goto 5", "open", self.root / "ranks")
-        self.assertIn("step 5 is not in the dump: next to it are 0 and 10 (info steps)", done.stderr)
+        self.assertIn("step 5 is not in the dump: the nearest are 0 and 10 (info steps)", done.stderr)
 
     def test_broken_files_are_told(self):
         rank = self.tree("broken")

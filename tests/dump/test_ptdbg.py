@@ -115,7 +115,7 @@ class Ptdbg(unittest.TestCase):
         self.assertRegex(text, r"(?s)slot in\d.*kwargs\.out")
         self.assertRegex(text, r"/m\.py:9 in run\n +z = x \* y")
         self.assertRegex(text, r"(?s)float16 \(2, 2\)\n.*min +-1\n +max +4\n")
-        self.assertRegex(text, r"forward_info_77\.json.*ends too early")
+        self.assertRegex(text, r"forward_info_77\.json.*ends unexpectedly")
 
 
 if __name__ == "__main__":

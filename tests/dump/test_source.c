@@ -395,7 +395,7 @@ static void test_files_are_opened_again(void **state)
     name_of(FILES - 1, path, sizeof(path));
     assert_int_equal(truncate(path, 2), 0);
     assert_int_equal(gd_disk_read(disk[FILES - 1], 0, other, 4, &err), GD_EPROTO);
-    assert_non_null(strstr(err.text, "was cut short while it was read"));
+    assert_non_null(strstr(err.text, "was truncated while it was being read"));
     for (int i = 0; i < FILES; i++) {
         gd_disk_unref(disk[i]);
         name_of(i, path, sizeof(path));
@@ -439,7 +439,8 @@ static void test_statistics_that_end_early(void **state)
     assert_int_equal(truncate(path, 1 << 20), 0);
     for (options.threads = 1; options.threads <= 2; options.threads++) {
         assert_int_equal(gd_source_stats(source, NULL, &options, &stats, &err), GD_EPROTO);
-        assert_non_null(strstr(err.text, "cut short while it was read: it ends at 1048576"));
+        assert_non_null(
+            strstr(err.text, "truncated while it was being read: it now ends at byte 1048576"));
     }
     gd_source_unref(source);
     gd_bytes_unref(desc.bytes);

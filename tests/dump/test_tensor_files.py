@@ -131,7 +131,7 @@ class Npy(Files):
             np.save(out, np.arange(3))
             np.save(out, np.arange(4))
         self.same(self.tool.read(path), np.arange(3), "the first of two")
-        self.assertEqual(self.tool.open(path)["notes"], ["160 bytes behind the array were not read"])
+        self.assertEqual(self.tool.open(path)["notes"], ["160 bytes after the array were ignored"])
         for array in [np.array([b"ab", b"cde"]), np.array(["x", "yz"]), np.array([b"\x01\x02\x03"], "V3")]:
             got = self.tool.read(self.save(array))
             self.assertEqual((got.dtype, got.tobytes()), (np.uint8, array.tobytes()))
@@ -143,11 +143,11 @@ class Npy(Files):
             array = np.array(bits("<f8", (10, 4)), order=order)
             path = self.save(array)
             path.write_bytes(path.read_bytes()[:-40])
-            with self.assertRaisesRegex(dumptool.Refused, r"cut short: of 320 bytes of elements there are 280"):
+            with self.assertRaisesRegex(dumptool.Refused, r"truncated: 320 bytes of elements expected, 280 found"):
                 self.tool.read(path)
             want = array[:8] if order == "C" else array[:, :3]
             self.same(self.tool.read(path, partial=True), want, order)
-        self.assertRegex(self.tool.open(path, partial=True)["notes"][0], "cut short")
+        self.assertRegex(self.tool.open(path, partial=True)["notes"][0], "truncated")
 
 
 class Npz(Files):
@@ -239,7 +239,7 @@ class OtherLibraries(Files):
         entry = self.tool.open(self.dir / "float8_e4m3fn.npy")["entries"][0]
         self.assertEqual(entry["stored"], "opaque")
         self.assertEqual(self.tool.open(self.dir / "int4.npy", dtype="int4")["notes"],
-                         ["numpy keeps one value of that type in a byte: shown as those bytes"])
+                         ["numpy has one value of this type per byte: shown as bytes"])
         for name in ("bfloat16.npy", "bfloat16_f.npy"):
             self.same(self.tool.read(self.dir / name), self.expected("npy", "bfloat16"), name)
         self.assertEqual(self.tool.open(self.dir / "bfloat16.npy")["notes"],
@@ -264,8 +264,8 @@ class OtherLibraries(Files):
         for name in ("a.weight", "a.bias", "b.weight"):
             self.same(self.tool.read(path, name), self.expected("sharded", name), name)
         self.assertRegex(entries["c.gone"]["problem"], "cannot open model-3-of-2.safetensors: No such file")
-        self.assertEqual(entries["d.absent"]["problem"], "model-1-of-2.safetensors has no tensor of that name")
-        self.assertIn("model-2-of-2.safetensors has 1 tensors that the index does not name", answer["notes"])
+        self.assertEqual(entries["d.absent"]["problem"], "model-1-of-2.safetensors does not contain a tensor of that name")
+        self.assertIn("model-2-of-2.safetensors has 1 tensors that the index does not list", answer["notes"])
 
 
 class Json(Files):
@@ -274,7 +274,7 @@ class Json(Files):
         path.write_bytes(b'\xef\xbb\xbf{"a": [1, -2.5e3, NaN, -Infinity, true, null, "\\u00e9\\ud83d\\ude00\\n"], "b": {}, '
                          b'"a": 3}')
         self.assertEqual(self.tool.json(path), {"b": {}, "a": 3})
-        with self.assertRaisesRegex(dumptool.Refused, 'FILE:1: the key "a" comes twice'):
+        with self.assertRaisesRegex(dumptool.Refused, 'FILE:1: duplicate key "a"'):
             self.tool.json(path, unique=True)
         path.write_text('["\\u00e9\\ud83d\\ude00\\n", "\\ud800x", [[]], 1e999, -0]')
         tree = self.tool.json(path)
@@ -283,15 +283,15 @@ class Json(Files):
     def test_mistakes_name_their_line(self):
         path = self.dir / "b.json"
         for text, what in [('{\n"a": 01}', "FILE:2"), ("[1,\n2,\n]", "FILE:3"), ('{"a"\n1}', "FILE:2: .*colon"),
-                           ("[" * 100, "FILE:1: JSON of more than 64 levels"), ("[1] x", "behind the end"),
+                           ("[" * 100, "FILE:1: JSON nested deeper than 64 levels"), ("[1] x", "after the end"),
                            ('["\t"]', "control character"), ('["\\x"]', "escape"), ('["\\u0000"]', "NUL"),
-                           ("{1: 2}", "key in quotes"), ("", "ends too early"), ('["', "ends too early"),
-                           ("[-]", "value is expected"), ("[-NaN]", "value is expected"), ("nul", "value")]:
+                           ("{1: 2}", "key in quotes"), ("", "ends unexpectedly"), ('["', "ends unexpectedly"),
+                           ("[-]", "expected a value"), ("[-NaN]", "expected a value"), ("nul", "value")]:
             path.write_text(text)
             with self.assertRaisesRegex(dumptool.Refused, what, msg=text):
                 self.tool.json(path)
         path.write_bytes(b'["\xff"]')
-        with self.assertRaisesRegex(dumptool.Refused, "not UTF-8"):
+        with self.assertRaisesRegex(dumptool.Refused, "not valid UTF-8"):
             self.tool.json(path)
 
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dump/cann/cann_load.h"
+#include "dump/format.h"
 
 #define MAX_ROOTS 100000
 

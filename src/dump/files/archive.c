@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "dump/format.h"
 #include "dump/hash_index.h"
 
 #define MAX_ENTRIES    ((size_t)1000000)
 #define MAX_NOTES      1000
-/* Containers of a pickle may hold each other, so that a small file has very many names: what they
- * take is bounded by its size. */
+/* The containers of a pickle may contain each other, so a small file can name very many entries:
+ * their number is limited by the file's size. */
 #define FREE_ENTRIES   ((size_t)1000)
-#define ENTRY_BYTES    4 /* of the file, for each entry beyond those */
+#define ENTRY_BYTES    4 /* required of the file per entry beyond those */
 #define FREE_TEXTS     ((uint64_t)16 << 20)
 #define TEXTS_PER_BYTE 16
 
@@ -29,15 +30,9 @@ struct gd_archive {
     size_t notes;
 };
 
-const struct gd_archive_format *const gd_archive_formats[] = {
-    &gd_npy_format,     &gd_torch_format,        &gd_npz_format,       &gd_safetensors_format,
-    &gd_sharded_format, &gd_torch_legacy_format, &gd_torch_tar_format, &gd_ms_ckpt_format,
-    &gd_atb_format,     &gd_torch_dcp_format,    &gd_pickle_format,    NULL,
-};
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The number of the entry that has the name; false: none has. */
+/* Finds the entry with this name; false: none. */
 static bool find_name(const struct gd_archive *archive, const char *name, uint64_t hash,
                       uint32_t *ret)
 {
@@ -93,13 +88,13 @@ bool gd_is_profile(const char *name, bool is_directory)
 int gd_fail_profile(const char *path, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO,
-                   "%.300s is the output of a profiler: it has times and no tensors. Open it with "
+                   "%.300s is profiler output: it contains times, not tensors. Open it with "
                    "Perfetto, TensorBoard or MindStudio Insight; \"info timing\" shows the times "
                    "of a run that gradb debugs",
                    path);
 }
 
-/* A chrome trace by any name: an object with "traceEvents" near its beginning. */
+/* Recognises a Chrome trace of any name: an object with "traceEvents" near its beginning. */
 static bool is_trace(struct gd_disk *disk)
 {
     char start[8193];
@@ -124,7 +119,7 @@ static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
                                  gd_archive_formats[i]->name);
     }
     if (name) {
-        return gd_fail(err, GD_EINVAL, "no tensor file format is named %.60s: there are %s", name,
+        return gd_fail(err, GD_EINVAL, "\"%.60s\" is not a tensor file format: there are %s", name,
                        all);
     }
     if (gd_disk_size(disk) == 0) {
@@ -137,10 +132,10 @@ static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
     }
     const char *dot = strrchr(gd_disk_path(disk), '.');
     if (dot && strcmp(dot, ".csv") == 0) {
-        return gd_fail(err, GD_EPROTO, "%.300s is a table: open the directory of the dump it is of",
+        return gd_fail(err, GD_EPROTO, "%.300s is a table: open its dump's directory instead",
                        gd_disk_path(disk));
     }
-    return gd_fail(err, GD_EPROTO, "%.300s is no tensor file of a known format (%s)",
+    return gd_fail(err, GD_EPROTO, "%.300s is not a tensor file of a known format (%s)",
                    gd_disk_path(disk), all);
 }
 
@@ -189,7 +184,7 @@ int gd_archive_open_disk(struct gd_disk *disk, const struct gd_archive_options *
         return rc;
     }
     if (gd_disk_is_changed(disk)) {
-        gd_archive_add_note(archive, "the file was modified while it was read");
+        gd_archive_add_note(archive, "the file was modified while it was being read");
     }
     *ret = archive;
     return GD_OK;
@@ -287,8 +282,7 @@ static int make_room(struct gd_archive *archive, struct gd_err *err)
 
     if (archive->count >= entries_max(archive->disk)) {
         return gd_fail(err, GD_ELIMIT,
-                       "%.300s has more than %zu tensors and values, which is more than a file of "
-                       "its size can have",
+                       "%.300s has more than %zu tensors and values: too many for its size",
                        gd_disk_path(archive->disk), archive->count);
     }
     if (archive->count == archive->room) {
@@ -302,7 +296,7 @@ static int make_room(struct gd_archive *archive, struct gd_err *err)
     return GD_OK;
 }
 
-/* Of two with one name, the first is found. */
+/* Adds an entry to the index. Of duplicate names, the first is found. */
 static int index_name(struct gd_archive *archive, const char *name, struct gd_err *err)
 {
     uint64_t hash = gd_hash_index_hash(&archive->names, name, strlen(name));
@@ -323,14 +317,13 @@ int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *en
     if (rc != GD_OK) {
         return rc;
     }
-    if (copy.problem) { /* one line, whatever came from the file */
+    if (copy.problem) { /* keep it on one line, whatever the file contains */
         gd_fail(&line, GD_OK, "%s", copy.problem);
         copy.problem = line.text;
     }
     if (!copy_text(archive, &copy.name) || !copy_text(archive, &copy.text) ||
         !copy_text(archive, &copy.problem) || !copy_text(archive, &copy.same_as)) {
-        return gd_fail(err, GD_ELIMIT,
-                       "%.300s: the names in it take more memory than its size allows",
+        return gd_fail(err, GD_ELIMIT, "%.300s: its names take more memory than its size allows",
                        gd_disk_path(archive->disk));
     }
     rc = index_name(archive, copy.name, err);
@@ -357,7 +350,7 @@ void gd_archive_add_note(struct gd_archive *archive, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    /* One line, whatever came from the file. */
+    /* Keep it on one line, whatever the file contains. */
     gd_fail(&text, GD_OK, "%s", line);
     if ((archive->notes & (archive->notes + 1)) == 0) {
         grown = realloc(archive->note, (archive->notes * 2 + 2) * sizeof(*grown));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* One tensor as the transformer library of Ascend (ATB) dumps it: lines NAME=VALUE up to that of
- * $End, then the elements. */
+/* One tensor as Ascend's transformer library (ATB) dumps it: lines NAME=VALUE up to "$End", then
+ * the elements. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/files/archive.h"
+#include "dump/format.h"
 
 #define MAX_HEAD  ((size_t)64 << 10)
 #define MAX_VALUE 1024
@@ -16,7 +16,7 @@ static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
     return size > 9 && memcmp(start, "$Version=", 9) == 0;
 }
 
-/* Numbers of the device's runtime. */
+/* Numbered as in the device runtime. */
 static enum gd_stored type_of(int64_t code)
 {
     static const enum gd_stored types[] = {
@@ -31,7 +31,7 @@ static enum gd_stored type_of(int64_t code)
                                                                            : types[code];
 }
 
-/* The value of a line "NAME=VALUE" in the head; false: there is none. */
+/* Finds the value of a line "NAME=VALUE" in the header; false: none. */
 static bool value_of(const char *head, const char *name, char out[MAX_VALUE])
 {
     size_t len = strlen(name);
@@ -50,7 +50,7 @@ static bool value_of(const char *head, const char *name, char out[MAX_VALUE])
     return false;
 }
 
-/* "2,3"; "" is a scalar. */
+/* Parses "2,3"; "" is a scalar. */
 static bool dims_of(const char *text, struct gd_shape *ret)
 {
     int64_t total = 1;
@@ -70,7 +70,7 @@ static bool dims_of(const char *text, struct gd_shape *ret)
     return *text == '\0';
 }
 
-/* The head, and where the elements begin. */
+/* Reads the header and finds where the elements begin. */
 static int read_head(struct gd_disk *disk, char **ret, uint64_t *data, struct gd_err *err)
 {
     uint64_t size = gd_disk_size(disk);
@@ -89,7 +89,7 @@ static int read_head(struct gd_disk *disk, char **ret, uint64_t *data, struct gd
     if (!line) {
         free(head);
         return gd_fail(err, GD_EPROTO,
-                       "%.300s: no line \"$End=\" ends its head of at most %zu bytes",
+                       "%.300s: its header does not end with a line \"$End=\" within %zu bytes",
                        gd_disk_path(disk), MAX_HEAD);
     }
     *data = (uint64_t)(line - head) + 1;
@@ -106,27 +106,27 @@ static int describe(const char *head, struct gd_disk *disk, struct gd_source_des
 
     if (value_of(head, "data", other) && other[0]) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%.200s: its elements lie in another file, %.200s: open that one", path,
+                       "%.200s: its elements are in another file, %.200s: open that one", path,
                        other);
     }
     if (!value_of(head, "dtype", type) || !value_of(head, "dims", dims)) {
-        return gd_fail(err, GD_EPROTO, "%.300s: its head lacks the line \"dtype\" or \"dims\"",
+        return gd_fail(err, GD_EPROTO, "%.300s: its header lacks the line \"dtype\" or \"dims\"",
                        path);
     }
     ret->stored = strspn(type, "0123456789") == strlen(type) && strlen(type) <= 3
                       ? type_of(strtol(type, NULL, 10))
                       : GD_STORED_NONE;
     if (!ret->stored || !type[0]) {
-        return gd_fail(err, GD_EPROTO, "%.300s: \"dtype=%.60s\" is no element type that is known",
-                       path, type);
+        return gd_fail(err, GD_EPROTO, "%.300s: \"dtype=%.60s\" is not a known element type", path,
+                       type);
     }
     if (!dims_of(dims, &ret->shape)) {
-        return gd_fail(err, GD_EPROTO, "%.300s: \"dims=%.100s\" is no shape", path, dims);
+        return gd_fail(err, GD_EPROTO, "%.300s: \"dims=%.100s\" is not a shape", path, dims);
     }
     return GD_OK;
 }
 
-/* As many bytes as the shape wants: what lies behind them is padding. */
+/* Takes the bytes that the shape needs; the rest is padding. */
 static int make_source(struct gd_disk *disk, uint64_t data, struct gd_source_desc *desc,
                        struct gd_source **ret, struct gd_err *err)
 {
@@ -137,7 +137,7 @@ static int make_source(struct gd_disk *disk, uint64_t data, struct gd_source_des
     if (__builtin_mul_overflow((uint64_t)count, gd_stored_bits(desc->stored) / 8, &bytes) ||
         bytes > left) {
         return gd_fail(err, GD_EPROTO,
-                       "%.300s: %llu bytes behind its head are fewer than its shape wants",
+                       "%.300s: only %llu bytes follow its header, fewer than its shape needs",
                        gd_disk_path(disk), (unsigned long long)left);
     }
     rc = gd_bytes_of_disk(disk, data, bytes, &desc->bytes, err);
@@ -160,7 +160,7 @@ static int read_atb(struct gd_archive *archive, struct gd_disk *disk,
     rc = rc != GD_OK ? rc : make_source(disk, data, &desc, &entry.source, err);
     rc = rc != GD_OK ? rc : gd_archive_add(archive, &entry, err);
     if (rc == GD_OK && value_of(head, "format", format) && strcmp(format, "2") != 0) {
-        gd_archive_add_note(archive, "stored in the layout number %.60s of the device", format);
+        gd_archive_add_note(archive, "stored in the device layout number %.60s", format);
     }
     gd_source_unref(entry.source);
     free(head);

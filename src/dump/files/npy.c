@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The header is read as the small part of Python's literals that numpy writes: nothing is
- * evaluated, nothing nests.
+ * Parses the subset of Python literals that numpy writes in the header: nothing is evaluated,
+ * nothing nests.
  */
 #include "dump/files/npy.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/files/archive.h"
+#include "dump/format.h"
 
 #define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
@@ -27,7 +27,7 @@ struct reader {
 
 static int fault(struct reader *in, const char *what)
 {
-    return gd_fail(in->err, GD_EPROTO, "a broken .npy header: %s at character %zu", what, in->at);
+    return gd_fail(in->err, GD_EPROTO, "broken .npy header: %s at character %zu", what, in->at);
 }
 
 /* ---- the words of a literal ------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ static int read_string(struct reader *in, char *ret, size_t size)
     size_t used = 0;
 
     if (quote != '\'' && quote != '"') {
-        return fault(in, "a string is expected");
+        return fault(in, "expected a string");
     }
     for (in->at++; in->at < in->size && in->text[in->at] != quote; in->at++) {
         char c = in->text[in->at];
@@ -67,16 +67,16 @@ static int read_string(struct reader *in, char *ret, size_t size)
         if (c == '\\' && in->at + 1 < in->size && strchr("\\'\"", in->text[in->at + 1])) {
             c = in->text[++in->at];
         } else if (c == '\\' || (unsigned char)c < 0x20) {
-            return fault(in, "a string with an escape");
+            return fault(in, "unsupported escape in a string");
         }
         if (used + 1 >= size) {
-            return fault(in, "a string that is too long");
+            return fault(in, "string too long");
         }
         ret[used++] = c;
     }
     ret[used] = '\0';
     if (in->at >= in->size) {
-        return fault(in, "a string without its end");
+        return fault(in, "unterminated string");
     }
     in->at++;
     return GD_OK;
@@ -92,14 +92,14 @@ static int read_dimension(struct reader *in, int64_t *ret)
     while (in->at < in->size && in->text[in->at] >= '0' && in->text[in->at] <= '9') {
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, in->text[in->at] - '0', &value)) {
-            return fault(in, "a dimension that 64 bits cannot hold");
+            return fault(in, "dimension exceeds 64 bits");
         }
         in->at++;
     }
     if (in->at == first) {
-        return fault(in, "a dimension is a number of elements");
+        return fault(in, "expected a dimension");
     }
-    accept(in, "L"); /* as Python 2 wrote it */
+    accept(in, "L"); /* Python 2's suffix */
     *ret = value;
     return GD_OK;
 }
@@ -110,21 +110,22 @@ static int read_shape(struct reader *in)
 
     shape->rank = 0;
     if (!accept(in, "(")) {
-        return fault(in, "the shape must be a tuple");
+        return fault(in, "expected a tuple as shape");
     }
     while (!accept(in, ")")) {
         int rc;
 
         if (shape->rank == GD_MAX_RANK) {
-            return gd_fail(in->err, GD_ELIMIT, "a tensor of more than %d dimensions", GD_MAX_RANK);
+            return gd_fail(in->err, GD_ELIMIT, "a tensor with more than %d dimensions",
+                           GD_MAX_RANK);
         }
         rc = read_dimension(in, &shape->dim[shape->rank++]);
         if (rc != GD_OK) {
             return rc;
         }
-        /* A tuple of one has its comma. */
+        /* A tuple of one ends with a comma. */
         if (!accept(in, ",") && (shape->rank == 1 || peek(in) != ')')) {
-            return fault(in, "a comma is expected in the shape");
+            return fault(in, "expected a comma in the shape");
         }
     }
     return GD_OK;
@@ -134,11 +135,11 @@ static int read_shape(struct reader *in)
 
 static int refuse(struct reader *in, const char *why)
 {
-    return gd_fail(in->err, GD_EUNSUPPORTED, "elements of type %s: %s", in->npy->descr, why);
+    return gd_fail(in->err, GD_EUNSUPPORTED, "element type %s: %s", in->npy->descr, why);
 }
 
-/* "<V2" with the mark of a byte order is how numpy writes bfloat16, which it does not know; that
- * of a byte may be one of many. */
+/* numpy does not know bfloat16 and writes it as "<V2", with a byte order; one-byte types are
+ * ambiguous. */
 static int read_raw(struct reader *in, char order, long item)
 {
     enum gd_stored told = in->dtype ? gd_stored_from_name(in->dtype) : GD_STORED_NONE;
@@ -146,16 +147,17 @@ static int read_raw(struct reader *in, char order, long item)
 
     if (told != GD_STORED_NONE && (long)gd_stored_bits(told) == item * 8) {
         npy->stored = told;
-        npy->assumed = "the type was given, the file only tells its size";
+        npy->assumed = "the user chose the type: the file has only its size";
     } else if (item == 2 && order == '<') {
         npy->stored = GD_STORED_BFLOAT16;
         npy->assumed = "assumed to be bfloat16, which numpy writes as <V2";
     } else {
         npy->stored = GD_STORED_OPAQUE;
-        npy->assumed = item != 1 ? "raw bytes"
-                       : told != GD_STORED_NONE && gd_stored_bits(told) < 8
-                           ? "numpy keeps one value of that type in a byte: shown as those bytes"
-                           : "raw bytes: a float8 or a small integer type? Tell it with --dtype";
+        npy->assumed =
+            item != 1 ? "raw bytes"
+            : told != GD_STORED_NONE && gd_stored_bits(told) < 8
+                ? "numpy has one value of this type per byte: shown as bytes"
+                : "raw bytes: may be float8 or a small integer type (choose with --dtype)";
     }
     npy->item = (size_t)item;
     return GD_OK;
@@ -174,14 +176,14 @@ static int read_number_type(struct reader *in, char kind, long item, bool other_
     }
     in->npy->stored = gd_stored_from_name(name);
     if ((long)gd_stored_bits(in->npy->stored) != item * 8) {
-        return refuse(in, "a number of that size cannot be read");
+        return refuse(in, "numbers of this size are not supported");
     }
     in->npy->item = (size_t)item;
     in->npy->swap = other_order && item > 1;
     return GD_OK;
 }
 
-/* The digits at p, which are all; 0: they are none, or too large. */
+/* Parses digits to the end of the text; 0: not a number, or too large. */
 static long read_size(const char *p)
 {
     char *end;
@@ -194,7 +196,7 @@ static long read_size(const char *p)
     return *end || size > 1 << 20 ? 0 : size;
 }
 
-/* A code of NumPy's: "<f4", "|b1", "|V2". */
+/* Parses a NumPy type code: "<f4", "|b1", "|V2". */
 static int read_code(struct reader *in, const char *p)
 {
     struct gd_npy *npy = in->npy;
@@ -203,19 +205,19 @@ static int read_code(struct reader *in, const char *p)
     long item;
 
     if (kind == 'O') {
-        return refuse(in, "pickled Python objects, which are not read");
+        return refuse(in, "pickled Python objects are not read");
     }
     if (kind == 'M' || kind == 'm') {
         return refuse(in, "dates and times cannot be read as numbers");
     }
     item = read_size(p);
     if (item == 0 || !strchr("biufcVSUa", kind) || !kind) {
-        return refuse(in, "no such type");
+        return refuse(in, "unknown type");
     }
     if (kind == 'S' || kind == 'U' || kind == 'a') {
         npy->stored = GD_STORED_OPAQUE;
         npy->item = (size_t)item * (kind == 'U' ? 4 : 1);
-        npy->assumed = "texts, shown as bytes";
+        npy->assumed = "strings, shown as bytes";
         return GD_OK;
     }
     if (kind == 'V') {
@@ -232,8 +234,7 @@ static int read_descr(struct reader *in)
 
     if (peek(in) == '[' || peek(in) == '(') {
         return gd_fail(in->err, GD_EUNSUPPORTED,
-                       "a structured array, of records with fields: %.120s: only arrays of numbers "
-                       "can be read",
+                       "a structured array with fields %.120s: only arrays of numbers can be read",
                        in->text + in->at);
     }
     rc = read_string(in, npy->descr, sizeof(npy->descr));
@@ -241,13 +242,13 @@ static int read_descr(struct reader *in)
         return rc;
     }
     if (isalpha((unsigned char)p[0]) &&
-        isalpha((unsigned char)p[1])) { /* some write a name: 'bfloat16' */
+        isalpha((unsigned char)p[1])) { /* some writers use a name: 'bfloat16' */
         npy->stored = gd_stored_from_name(p);
         npy->item = gd_stored_bits(npy->stored) / 8;
-        return npy->item ? GD_OK : refuse(in, "no such type");
+        return npy->item ? GD_OK : refuse(in, "unknown type");
     }
     if (strcmp(p, "<E2") == 0 || strcmp(p, "<T2") == 0 || strcmp(p, "<h2") == 0) {
-        npy->stored = GD_STORED_BFLOAT16; /* as MindSpore writes it, which NumPy cannot read */
+        npy->stored = GD_STORED_BFLOAT16; /* MindSpore writes this; NumPy cannot read it */
         npy->item = 2;
         npy->swap = IS_BIG_ENDIAN;
         return GD_OK;
@@ -271,7 +272,7 @@ static int read_key(struct reader *in)
           : strcmp(key, "shape") == 0         ? &in->has_shape
                                               : NULL;
     if (!has || *has || !accept(in, ":")) {
-        return fault(in, "keys are descr, fortran_order and shape, each of them once");
+        return fault(in, "expected the keys descr, fortran_order and shape, each once");
     }
     *has = true;
     if (has == &in->has_descr) {
@@ -282,7 +283,7 @@ static int read_key(struct reader *in)
     }
     in->npy->fortran = accept(in, "True");
     if (!in->npy->fortran && !accept(in, "False")) {
-        return fault(in, "fortran_order is True or False");
+        return fault(in, "expected True or False for fortran_order");
     }
     return GD_OK;
 }
@@ -290,7 +291,7 @@ static int read_key(struct reader *in)
 static int read_dict(struct reader *in)
 {
     if (!accept(in, "{")) {
-        return fault(in, "a dictionary is expected");
+        return fault(in, "expected a dictionary");
     }
     while (!accept(in, "}")) {
         int rc = read_key(in);
@@ -299,14 +300,14 @@ static int read_dict(struct reader *in)
             return rc;
         }
         if (!accept(in, ",") && peek(in) != '}') {
-            return fault(in, "a comma is expected");
+            return fault(in, "expected a comma");
         }
     }
     if (peek(in) != '\0' || in->at < in->size) {
-        return fault(in, "text behind the dictionary");
+        return fault(in, "unexpected text after the dictionary");
     }
     if (!in->has_descr || !in->has_order || !in->has_shape) {
-        return fault(in, "descr, fortran_order and shape must all be there, they are not");
+        return fault(in, "descr, fortran_order or shape is missing");
     }
     return GD_OK;
 }
@@ -316,7 +317,7 @@ bool gd_npy_is(const unsigned char *start, size_t size)
     return size >= sizeof(magic) && memcmp(start, magic, sizeof(magic)) == 0;
 }
 
-/* The length of the header's text; *at gets where it begins. */
+/* Reads the length of the header's text; *at gets its offset. */
 static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struct gd_err *err)
 {
     unsigned char head[12];
@@ -327,8 +328,9 @@ static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struc
         return gd_fail(err, GD_EPROTO, "no .npy header");
     }
     if (rc == GD_OK && (head[6] < 1 || head[6] > 3 || head[7] != 0)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "version %d.%d of .npy: 1.0, 2.0 and 3.0 can be read",
-                       head[6], head[7]);
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "unsupported .npy version %d.%d: only 1.0, 2.0 and 3.0 can be read", head[6],
+                       head[7]);
     }
     *at = rc == GD_OK && head[6] == 1 ? 10 : 12;
     if (rc == GD_OK && *at == 12) {
@@ -343,11 +345,11 @@ static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struc
         *length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
     }
     if (*length > GD_NPY_MAX_HEADER) {
-        return gd_fail(err, GD_ELIMIT, "an .npy header of %zu bytes: %d at most are read", *length,
-                       GD_NPY_MAX_HEADER);
+        return gd_fail(err, GD_ELIMIT, "an .npy header of %zu bytes exceeds the limit of %d",
+                       *length, GD_NPY_MAX_HEADER);
     }
     if (*length > size - *at) {
-        return gd_fail(err, GD_EPROTO, "an .npy file that ends within its header of %zu bytes",
+        return gd_fail(err, GD_EPROTO, "the .npy file ends within its header of %zu bytes",
                        *length);
     }
     return GD_OK;
@@ -387,20 +389,20 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
 
 /* ---- the tensor ------------------------------------------------------------------------------ */
 
-/* Elements that are bytes become a last axis of them. */
+/* Elements of raw bytes get a last axis of bytes. */
 static int add_byte_axis(struct gd_npy *npy, struct gd_err *err)
 {
     if (npy->stored != GD_STORED_OPAQUE || npy->item == 1) {
         return GD_OK;
     }
     if (npy->shape.rank == GD_MAX_RANK) {
-        return gd_fail(err, GD_ELIMIT, "a tensor of more than %d dimensions", GD_MAX_RANK);
+        return gd_fail(err, GD_ELIMIT, "a tensor with more than %d dimensions", GD_MAX_RANK);
     }
     npy->shape.dim[npy->shape.rank++] = (int64_t)npy->item;
     return GD_OK;
 }
 
-/* The first axis of the file is that whose rows lie one after another. */
+/* Shortens the axis that is outermost in the file to its complete rows. */
 static void cut_short(struct gd_npy *npy, uint64_t left)
 {
     int axis = npy->fortran ? npy->shape.rank - 1 : 0;
@@ -434,7 +436,7 @@ static size_t bytes_of(const struct gd_npy *npy)
     return (size_t)gd_shape_count(&npy->shape) * (gd_stored_bits(npy->stored) / 8);
 }
 
-/* *npy gets the shape of what there is; *cut: that is less than the header says. */
+/* *npy gets the shape that is really there; *cut: less than the header says. */
 static int fit(struct gd_npy *npy, uint64_t left, bool partial, bool *cut, struct gd_err *err)
 {
     size_t need;
@@ -452,8 +454,8 @@ static int fit(struct gd_npy *npy, uint64_t left, bool partial, bool *cut, struc
         cut_short(npy, left);
     }
     if (bytes_of(npy) > left) {
-        return gd_fail(err, GD_EPROTO, "cut short: of %zu bytes of elements there are %llu", need,
-                       (unsigned long long)left);
+        return gd_fail(err, GD_EPROTO, "truncated: %zu bytes of elements expected, %llu found",
+                       need, (unsigned long long)left);
     }
     return GD_OK;
 }
@@ -474,7 +476,7 @@ int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *
     }
     snprintf(note, sizeof(note), "%s%s%s", npy->assumed ? npy->assumed : "",
              npy->assumed && cut ? "; " : "",
-             cut ? "the file was cut short, this is what there is" : "");
+             cut ? "the file is truncated: shown is what there is" : "");
     desc.note = note;
     desc.shape.rank = fitted.shape.rank;
     memcpy(desc.shape.dim, fitted.shape.dim, sizeof(desc.shape.dim[0]) * (size_t)fitted.shape.rank);
@@ -499,7 +501,7 @@ static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
     return gd_npy_is(start, size);
 }
 
-/* "weights.npy" is named "weights". */
+/* "weights.npy" becomes "weights". */
 static void base_name(const char *path, char *ret, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -549,7 +551,7 @@ static int read_npy(struct gd_archive *archive, struct gd_disk *disk,
     entry.name = name;
     rc = gd_archive_add(archive, &entry, err);
     if (rc == GD_OK && trailing) {
-        gd_archive_add_note(archive, "%llu bytes behind the array were not read",
+        gd_archive_add_note(archive, "%llu bytes after the array were ignored",
                             (unsigned long long)trailing);
     }
     if (rc == GD_OK && gd_source_info(entry.source, &info, NULL) == GD_OK && info.note[0]) {

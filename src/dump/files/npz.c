@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* NumPy's .npz: a zip file whose members are .npy files. Headers are read when somebody asks. */
+/* NumPy's .npz: a zip file of .npy files. Headers are read on demand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/files/archive.h"
 #include "dump/files/npy.h"
+#include "dump/format.h"
 #include "dump/io/zip.h"
 
 #define HEAD_BYTES ((size_t)1024) /* enough for nearly all headers */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * safetensors: the length of a JSON header, the header, the elements of all tensors one after
- * another. What the reference reader refuses is refused: tensors that overlap or leave gaps, a
- * length that is not that of type and shape, bytes behind the last one.
+ * safetensors: header length, JSON header, then the elements of all tensors. Refuses what the
+ * reference reader refuses: tensors that overlap or leave gaps, a length that does not match type
+ * and shape, trailing bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/files/archive.h"
+#include "dump/format.h"
 #include "dump/io/json.h"
 
 #define MAX_HEADER UINT64_C(100000000)
@@ -17,7 +17,7 @@
 struct type {
     const char *name;
     unsigned bits;
-    enum gd_stored stored; /* NONE: can be listed, not read */
+    enum gd_stored stored; /* NONE: listed, but cannot be read */
 };
 
 static const struct type types[] = {
@@ -45,7 +45,7 @@ static const struct type types[] = {
     {"F6_E3M2", 6, GD_STORED_NONE},
 };
 
-struct range { /* of a tensor, within the bytes behind the header */
+struct range { /* of a tensor, in the bytes after the header */
     uint64_t begin, end;
 };
 
@@ -54,13 +54,13 @@ struct reading {
     struct gd_disk *disk;
     struct gd_json json;
     uint64_t data;  /* where the elements begin */
-    uint64_t taken; /* bytes of all of them */
+    uint64_t taken; /* bytes of all tensors */
     struct range *ranges;
     size_t count, room;
     struct gd_err *err;
 };
 
-struct tensor { /* as its entry in the header says */
+struct tensor { /* as in its header entry */
     const struct type *type;
     struct gd_shape shape;
     struct range range;
@@ -69,7 +69,7 @@ struct tensor { /* as its entry in the header says */
 
 static int fault(struct reading *in, size_t at, const char *what)
 {
-    return gd_json_fail(&in->json, at, GD_EPROTO, in->err, "a broken safetensors header: %s", what);
+    return gd_json_fail(&in->json, at, GD_EPROTO, in->err, "broken safetensors header: %s", what);
 }
 
 /* ---- the header ------------------------------------------------------------------------------ */
@@ -94,10 +94,10 @@ static int read_type(struct reading *in, struct tensor *tensor)
         }
     }
     return gd_json_fail(&in->json, token.at, GD_EPROTO, in->err,
-                        "a broken safetensors header: no element type is named %.40s", token.text);
+                        "broken safetensors header: unknown element type %.40s", token.text);
 }
 
-/* Numbers to ret[0 ... max - 1]; *count gets how many. */
+/* Reads numbers to ret[0 ... max - 1]; *count gets how many. */
 static int read_numbers(struct reading *in, uint64_t *ret, int max, int *count)
 {
     struct gd_json_token token;
@@ -105,7 +105,7 @@ static int read_numbers(struct reading *in, uint64_t *ret, int max, int *count)
 
     *count = 0;
     if (rc == GD_OK && token.kind != GD_JSON_ARRAY) {
-        return fault(in, token.at, "an array of numbers is expected");
+        return fault(in, token.at, "expected an array of numbers");
     }
     while (rc == GD_OK) {
         rc = next(in, &token);
@@ -117,7 +117,7 @@ static int read_numbers(struct reading *in, uint64_t *ret, int max, int *count)
                                 max);
         }
         if (token.kind != GD_JSON_NUMBER || !gd_json_unsigned(token.text, &ret[*count])) {
-            return fault(in, token.at, "sizes and offsets are whole numbers without a sign");
+            return fault(in, token.at, "expected sizes and offsets as unsigned integers");
         }
         (*count)++;
     }
@@ -131,7 +131,7 @@ static int read_shape(struct reading *in, struct tensor *tensor)
 
     for (int i = 0; rc == GD_OK && i < tensor->shape.rank; i++) {
         if (dims[i] > INT64_MAX) {
-            return fault(in, in->json.at, "a dimension that is too large");
+            return fault(in, in->json.at, "dimension too large");
         }
         tensor->shape.dim[i] = (int64_t)dims[i];
     }
@@ -144,7 +144,7 @@ static int read_range(struct reading *in, struct tensor *tensor)
     int count, rc = read_numbers(in, ends, 2, &count);
 
     if (rc == GD_OK && (count != 2 || ends[0] > ends[1])) {
-        return fault(in, in->json.at, "data_offsets are a beginning and an end");
+        return fault(in, in->json.at, "expected data_offsets as a begin and an end");
     }
     if (rc == GD_OK) {
         tensor->range = (struct range){ends[0], ends[1]};
@@ -158,7 +158,7 @@ static int read_tensor_keys(struct reading *in, struct tensor *tensor)
     int rc = next(in, &token);
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        return fault(in, token.at, "a tensor is described by an object");
+        return fault(in, token.at, "expected an object for each tensor");
     }
     while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
         bool *has = strcmp(token.text, "dtype") == 0          ? &tensor->has_type
@@ -167,7 +167,8 @@ static int read_tensor_keys(struct reading *in, struct tensor *tensor)
                                                               : NULL;
 
         if (!has || *has) {
-            return fault(in, token.at, "keys are dtype, shape and data_offsets, each of them once");
+            return fault(in, token.at,
+                         "expected the keys dtype, shape and data_offsets, each once");
         }
         *has = true;
         rc = has == &tensor->has_type    ? read_type(in, tensor)
@@ -175,7 +176,7 @@ static int read_tensor_keys(struct reading *in, struct tensor *tensor)
                                          : read_range(in, tensor);
     }
     if (rc == GD_OK && (!tensor->has_type || !tensor->has_shape || !tensor->has_range)) {
-        return fault(in, token.at, "dtype, shape and data_offsets must all be there, they are not");
+        return fault(in, token.at, "dtype, shape or data_offsets is missing");
     }
     return rc;
 }
@@ -188,10 +189,10 @@ static int check_length(struct reading *in, const struct tensor *tensor, size_t 
     uint64_t bits;
 
     if (count < 0 || __builtin_mul_overflow((uint64_t)count, tensor->type->bits, &bits)) {
-        return fault(in, at, "a shape with more elements than 64 bits can count");
+        return fault(in, at, "the number of elements exceeds 64 bits");
     }
     if (bits % 8 || bits / 8 != tensor->range.end - tensor->range.begin) {
-        return fault(in, at, "data_offsets whose length is not that of dtype and shape");
+        return fault(in, at, "data_offsets do not match dtype and shape");
     }
     return GD_OK;
 }
@@ -247,7 +248,7 @@ static void sort_ranges(struct reading *in)
     }
 }
 
-/* Together they are longer than what they lie in: two must share a byte. */
+/* If the tensors take more bytes than there are, two of them must overlap: report where. */
 static int overlap(struct reading *in)
 {
     size_t i = 1;
@@ -272,20 +273,20 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
     }
     if (rc == GD_OK && tensor.range.end > all) {
         rc = gd_json_fail(&in->json, at, GD_EPROTO, in->err,
-                          "the file was cut short: %.80s ends at byte %llu of %llu", name,
+                          "the file is truncated: %.80s ends at byte %llu of %llu", name,
                           (unsigned long long)tensor.range.end, (unsigned long long)all);
     }
     if (rc == GD_OK && tensor.range.end - tensor.range.begin > all - in->taken) {
         rc = add_range(in, tensor.range);
-        return rc != GD_OK ? rc : overlap(in); /* not after half a million more of them */
+        return rc != GD_OK ? rc : overlap(in); /* fail now, not after half a million more of them */
     }
     if (rc == GD_OK && gd_archive_find(in->archive, name) && name[0]) {
-        rc = fault(in, at, "a tensor that is there twice");
+        rc = fault(in, at, "duplicate tensor");
     }
     if (rc == GD_OK && tensor.type->stored != GD_STORED_NONE) {
         rc = make_source(in, &tensor, &entry.source);
     } else if (rc == GD_OK) {
-        entry.problem = "float6 elements cannot be read";
+        entry.problem = "float6 elements are not supported";
     }
     if (rc == GD_OK) {
         in->taken += tensor.range.end - tensor.range.begin;
@@ -298,7 +299,7 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
     return rc;
 }
 
-/* Texts that whoever wrote the file left: {"format": "pt"}. */
+/* Free-form strings of the writer: {"format": "pt"}. */
 static int read_metadata(struct reading *in)
 {
     struct gd_json_token token;
@@ -308,14 +309,14 @@ static int read_metadata(struct reading *in)
 
     line[0] = '\0';
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        return fault(in, token.at, "__metadata__ is an object");
+        return fault(in, token.at, "expected an object for __metadata__");
     }
     while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
         free(key);
         key = strdup(token.text);
         rc = key ? next(in, &token) : gd_fail(in->err, GD_ENOMEM, "out of memory");
         if (rc == GD_OK && token.kind != GD_JSON_STRING) {
-            rc = fault(in, token.at, "__metadata__ holds texts and nothing else");
+            rc = fault(in, token.at, "__metadata__ may only contain strings");
         } else if (rc == GD_OK && used < sizeof(line)) {
             used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%.60s: %.60s",
                                      used ? ", " : "", key, token.text);
@@ -328,7 +329,7 @@ static int read_metadata(struct reading *in)
     return rc;
 }
 
-/* One after another, without holes, to the end of the file. */
+/* Checks that tensors follow each other without gaps to the end of the file. */
 static int check_ranges(struct reading *in)
 {
     uint64_t end = 0, all = gd_disk_size(in->disk) - in->data;
@@ -344,7 +345,7 @@ static int check_ranges(struct reading *in)
         end = in->ranges[i].end;
     }
     if (end != all) {
-        return gd_fail(in->err, GD_EPROTO, "%.300s has %llu bytes behind the last tensor",
+        return gd_fail(in->err, GD_EPROTO, "%.300s has %llu bytes after the last tensor",
                        gd_disk_path(in->disk), (unsigned long long)(all - end));
     }
     return GD_OK;
@@ -358,7 +359,7 @@ static int read_header(struct reading *in)
     int rc = next(in, &token);
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        return fault(in, token.at, "an object is expected");
+        return fault(in, token.at, "expected an object");
     }
     while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
         free(name);
@@ -368,7 +369,7 @@ static int read_header(struct reading *in)
         } else if (strcmp(name, "__metadata__") != 0) {
             rc = read_tensor(in, name, token.at);
         } else if (metadata) {
-            rc = fault(in, token.at, "__metadata__ is there twice");
+            rc = fault(in, token.at, "duplicate __metadata__");
         } else {
             metadata = true;
             rc = read_metadata(in);
@@ -376,7 +377,7 @@ static int read_header(struct reading *in)
     }
     free(name);
     if (rc == GD_OK) {
-        rc = next(in, &token); /* the end of the text */
+        rc = next(in, &token); /* expects the end of the text */
     }
     return rc != GD_OK ? rc : check_ranges(in);
 }
@@ -415,14 +416,13 @@ static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
     length = header_length(start);
     if (length > MAX_HEADER) {
         return gd_fail(err, GD_ELIMIT,
-                       "%.300s: a safetensors header of %llu bytes: %llu at most "
-                       "are read",
+                       "%.300s: its safetensors header of %llu bytes exceeds the limit of %llu",
                        gd_disk_path(disk), (unsigned long long)length,
                        (unsigned long long)MAX_HEADER);
     }
     if (length > gd_disk_size(disk) - 8) {
         return gd_fail(err, GD_EPROTO,
-                       "%.300s was cut short: it ends within its header of %llu bytes",
+                       "%.300s is truncated: it ends within its header of %llu bytes",
                        gd_disk_path(disk), (unsigned long long)length);
     }
     text = malloc((size_t)length + 1);

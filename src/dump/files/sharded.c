@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The index of a checkpoint in several files: which tensor is in which of them. A file is named
- * without a directory, lies beside the index and is no link. What is wrong with one file is told
- * at its tensors; those of the others can be read.
+ * The index of a sharded checkpoint: which tensor is in which file. Files are named without a
+ * directory, lie next to the index and are not links. An error in one file is reported at its
+ * tensors; those of the other files can be read.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/files/archive.h"
+#include "dump/format.h"
 #include "dump/hash_index.h"
 #include "dump/io/json.h"
 
@@ -20,7 +20,7 @@
 
 struct shard {
     const char *name;           /* in the index */
-    struct gd_archive *archive; /* NULL: `problem` */
+    struct gd_archive *archive; /* NULL: see `problem` */
     char problem[GD_ERR_TEXT_MAX];
     size_t used;
 };
@@ -34,7 +34,7 @@ struct shards {
     struct gd_hash_index by_name;
 };
 
-/* The first of the text, blanks aside, is what begins an object. */
+/* Whether the first character other than blanks begins an object. */
 static bool begins_object(const unsigned char *start, size_t size)
 {
     size_t at = size >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -52,7 +52,8 @@ static int read_index(struct gd_disk *disk, cJSON **ret, struct gd_err *err)
     return gd_json_read(disk, &options, ret, err);
 }
 
-/* The object of tensors: under weight_map, or all of a param_name_map.json. NULL: there is none. */
+/* The object that lists the tensors: weight_map, or the whole of a param_name_map.json. NULL:
+ * none. */
 static const cJSON *find_map(const cJSON *root)
 {
     const cJSON *map = cJSON_GetObjectItemCaseSensitive(root, "weight_map"), *item;
@@ -99,7 +100,7 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
 
     if (!*name || strchr(name, '/') || strcmp(name, "..") == 0 || strcmp(name, ".") == 0) {
         return gd_fail(err, GD_EPROTO,
-                       "\"%.200s\" is no name of a file beside the index: directories are refused",
+                       "\"%.200s\" is not a file name next to the index: directories are refused",
                        name);
     }
     rc = gd_disk_open(shards->dir, name, false, &disk, err);
@@ -108,9 +109,9 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
     }
     size = gd_disk_size(disk) < sizeof(start) ? (size_t)gd_disk_size(disk) : sizeof(start);
     rc = gd_disk_read(disk, 0, start, size, err);
-    /* All that the format itself would look at: an index in an index would go on for ever. */
+    /* JSON is refused here: an index within an index would never end. */
     if (rc == GD_OK && begins_object(start, size)) {
-        rc = gd_fail(err, GD_EPROTO, "%.200s is no tensor file but JSON", name);
+        rc = gd_fail(err, GD_EPROTO, "%.200s is JSON, not a tensor file", name);
     }
     options.format = NULL;
     if (rc == GD_OK) {
@@ -194,7 +195,7 @@ static int add_tensor(struct shards *shards, const char *name, const char *file,
         entry = *found;
         shard->used++;
     } else if (shard->archive) {
-        snprintf(problem, sizeof(problem), "%.200s has no tensor of that name", file);
+        snprintf(problem, sizeof(problem), "%.200s does not contain a tensor of that name", file);
         entry.problem = problem;
     } else {
         entry.problem = shard->problem;
@@ -248,7 +249,7 @@ static void tell_leftover(const struct shards *shards)
 
         if (shard->archive && gd_archive_count(shard->archive) > shard->used) {
             gd_archive_add_note(shards->archive,
-                                "%.200s has %zu tensors that the index does not name", shard->name,
+                                "%.200s has %zu tensors that the index does not list", shard->name,
                                 gd_archive_count(shard->archive) - shard->used);
         }
         for (size_t k = 0; shard->archive && k < gd_archive_note_count(shard->archive); k++) {
@@ -271,7 +272,7 @@ static int read_sharded(struct gd_archive *archive, struct gd_disk *disk,
     }
     map = find_map(root);
     shards.dir = map ? open_directory(gd_disk_path(disk), err)
-                     : gd_fail(err, GD_EPROTO, "%.300s has no weight_map of tensors to files",
+                     : gd_fail(err, GD_EPROTO, "%.300s has no weight_map from tensors to files",
                                gd_disk_path(disk));
     rc = shards.dir < 0 ? shards.dir : add_tensors(&shards, map, err);
     if (rc == GD_OK) {
@@ -291,7 +292,7 @@ static int read_sharded(struct gd_archive *archive, struct gd_disk *disk,
 
 const struct gd_archive_format gd_sharded_format = {
     .name = "sharded",
-    .what = "index of a checkpoint in several files (.index.json)",
+    .what = "index of a sharded checkpoint (.index.json)",
     .is = is,
     .read = read_sharded,
 };

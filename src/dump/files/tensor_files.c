@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tensor files and checkpoints that belong to no other format: a single one, a directory of them.
- * What a checkpoint holds becomes a tree of nodes; several of one kind are steps where their names
- * tell which.
+ * Tensor files and checkpoints that belong to no other format: a single file, or a directory of
+ * them. The entries of a checkpoint become a tree of nodes; several checkpoints of one kind become
+ * steps if their names give the step.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/catalog.h"
-#include "dump/detect.h"
-#include "dump/files/archive.h"
 #include "dump/files/tensor_names.h"
+#include "dump/format.h"
+#include "engine/debugger.h"
 
 #define MAX_NAME  ((size_t)1 << 20)
-#define MAX_TEXTS 1000 /* of all files, which are told */
+#define MAX_TEXTS 1000 /* shown, over all files */
 
-/* Files whose names end so are looked into; ".index.json" stands for its shards. */
+/* Files with these endings are examined; ".index.json" covers its shards. */
 static const char *const extensions[] = {
     ".npy", ".npz", ".safetensors", ".index.json", ".pt", ".pth", ".ckpt", ".bin", ".pkl",
 };
@@ -24,7 +23,7 @@ static const char *const extensions[] = {
 struct file {
     uint32_t entry;
     struct gd_path_facts facts;
-    char *prefix; /* what is left of its path */
+    char *prefix; /* what remains of its path */
 };
 
 struct reading {
@@ -34,9 +33,9 @@ struct reading {
     size_t count, room;
     bool (*go_on)(void *ctx, uint64_t done);
     void *ctx;
-    bool drop_prefix; /* all checkpoints have the same: it tells nothing */
-    int64_t epoch;    /* steps of an epoch */
-    uint64_t texts;   /* that were seen in the files, and are no tensors */
+    bool drop_prefix; /* the same for all checkpoints: says nothing */
+    int64_t epoch;    /* steps per epoch */
+    uint64_t texts;   /* values found that are not tensors */
     struct gd_err *err;
 };
 
@@ -49,7 +48,7 @@ static const char *extension_of(const char *name)
     if (strcmp(name, "param_name_map.json") == 0) {
         return ".json";
     }
-    if (strcmp(name, ".metadata") == 0) { /* of PyTorch's distributed checkpoints */
+    if (strcmp(name, ".metadata") == 0) { /* PyTorch's distributed checkpoints */
         return ".metadata";
     }
     for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
@@ -62,7 +61,8 @@ static const char *extension_of(const char *name)
     return NULL;
 }
 
-/* The index that names it stands beside it: "model.safetensors.index.json", or MindSpore's map. */
+/* Whether an index next to the file lists it: "model.safetensors.index.json", or MindSpore's
+ * map. */
 static bool has_index(const struct gd_listing *listing, uint32_t directory, const char *name,
                       const char *extension)
 {
@@ -73,7 +73,7 @@ static bool has_index(const struct gd_listing *listing, uint32_t directory, cons
         gd_listing_child(listing, directory, "param_name_map.json") != GD_NO_ENTRY) {
         return true;
     }
-    for (int part = 0; part < 2; part++) { /* "-of-00005", then "-00001" */
+    for (int part = 0; part < 2; part++) { /* strip "-of-00005", then "-00001" */
         while (base > 0 && name[base - 1] >= '0' && name[base - 1] <= '9') {
             base--;
         }
@@ -86,7 +86,8 @@ static bool has_index(const struct gd_listing *listing, uint32_t directory, cons
     return gd_listing_child(listing, directory, index) != GD_NO_ENTRY;
 }
 
-/* In a directory the name tells whether to look; a single file is looked at anyway. */
+/* Whether to examine an entry: in a directory its name decides, a single file is always
+ * examined. */
 static const char *wanted(const struct gd_listing *listing, uint32_t index)
 {
     const struct gd_listing_entry *entry = &listing->entry[index];
@@ -107,10 +108,10 @@ static const char *wanted(const struct gd_listing *listing, uint32_t index)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-struct counts { /* for each entry of the listing */
+struct counts { /* per entry of the listing */
     uint32_t files;
-    bool foreign; /* of another format, or that has such below it */
-    bool covered; /* lies within another format's place */
+    bool foreign; /* belongs to another format, or has such an entry below it */
+    bool covered; /* inside another format's place */
 };
 
 static void count_all(const struct gd_listing *listing, const struct gd_findings *findings,
@@ -133,7 +134,7 @@ static void count_all(const struct gd_listing *listing, const struct gd_findings
     }
 }
 
-/* The largest places that other formats have nothing to do with. */
+/* Finds the largest subtrees without entries of other formats. */
 static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
                 struct gd_findings *findings, struct gd_err *err)
 {
@@ -150,8 +151,8 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
         struct gd_finding finding = {.format = format,
                                      .root = i,
                                      .files = counts[i].files,
-                                     .rule = "files whose names end as those of tensors and "
-                                             "checkpoints do"};
+                                     .rule =
+                                         "file names end as those of tensors and checkpoints do"};
 
         if (counts[i].files == 0 || counts[i].foreign || counts[i].covered || inside) {
             continue;
@@ -211,8 +212,8 @@ static bool is_npy(const struct reading *in, const struct file *file)
     return extension && strcmp(extension, ".npy") == 0;
 }
 
-/* What all files tell together: MindSpore counts the steps of an epoch, and the last one in any is
- * how many there are. */
+/* Needs all names: MindSpore counts steps within an epoch; the highest number seen is the epoch's
+ * length. */
 static void settle(struct reading *in)
 {
     const char *prefix = NULL;
@@ -307,7 +308,7 @@ static int add_node(struct gd_graph *graph, const struct gd_archive *archive,
     return gd_graph_add(graph, &desc, ret, err);
 }
 
-/* The node that a file calls so, exactly. */
+/* The node with exactly this name in the file. */
 static gd_node_id find_wire(const struct gd_graph *graph, const char *wire)
 {
     gd_node_id node = gd_graph_lookup_wire(graph, wire, strlen(wire));
@@ -319,7 +320,7 @@ static gd_node_id find_wire(const struct gd_graph *graph, const char *wire)
                : GD_NO_NODE;
 }
 
-/* "a.b" and "a/b" would be one node: the later one keeps its own spelling, or gets a number. */
+/* "a.b" and "a/b" would become one node: the later one keeps its own spelling, or gets a number. */
 static int free_name(const struct gd_graph *graph, const char *wire, struct gd_buf *name,
                      struct gd_err *err)
 {
@@ -335,10 +336,10 @@ static int free_name(const struct gd_graph *graph, const char *wire, struct gd_b
             gd_buf_printf(name, "%s#%d", wire, i);
         }
     }
-    return gd_fail(err, GD_ELIMIT, "too many tensors are named like %.100s", wire);
+    return gd_fail(err, GD_ELIMIT, "too many tensors have names like %.100s", wire);
 }
 
-/* The node of a tensor's name, made when it is the first of that name in any step. */
+/* Finds or creates the node for a tensor's name, shared by all steps. */
 static int node_of(struct gd_graph *graph, const struct gd_archive *archive,
                    const struct gd_archive_entry *entry, const struct gd_source_info *info,
                    const char *wire, gd_node_id *ret, struct gd_err *err)
@@ -383,8 +384,8 @@ static int add_value(struct reading *in, const struct place *place, gd_node_id n
     return gd_catalog_add(place->catalog, &value, in->err);
 }
 
-/* What a checkpoint holds besides tensors: a number is a scalar of its step, where it has one;
- * "'Adam'" and "(0.9, 0.999)" are told as they are. */
+/* Values in a checkpoint that are not tensors: a number becomes a scalar of its step, if there is
+ * one; "'Adam'" or "(0.9, 0.999)" is shown as it is. */
 static int add_text(struct reading *in, const struct place *place,
                     const struct gd_archive_entry *entry)
 {
@@ -417,8 +418,8 @@ static int add_entry(struct reading *in, const struct place *place,
     if (rc == GD_ENOMEM || rc == GD_EINTR) {
         return gd_fail(in->err, rc, "%s", why.text);
     }
-    /* An .npy is named by its path, as is what has no name in its file; of others the path stands
-     * in front, where there are several. */
+    /* An .npy file and an unnamed tensor are named by the path; other tensors get the path as
+     * prefix if there are several files. */
     gd_buf_puts(&wire, place->prefix);
     if (entry->name[0] && (strcmp(gd_archive_format(place->archive), "npy") != 0 || !wire.len)) {
         gd_buf_printf(&wire, "%s%s", wire.len ? "/" : "", entry->name);
@@ -480,7 +481,7 @@ static int read_file(struct reading *in, const struct file *file)
         size_t len = strlen(path);
         bool repeats = strncmp(why.text, path, len) == 0 && strncmp(why.text + len, ": ", 2) == 0;
 
-        /* Alone, it is what was asked for. */
+        /* the only file is the one the user asked for */
         return rc == GD_ENOMEM || in->count == 1
                    ? gd_fail(in->err, rc, "%s", why.text)
                    : gd_dump_left_out(in->dump, path, why.text + (repeats ? len + 2 : 0), in->err);
@@ -503,8 +504,8 @@ static int read_file(struct reading *in, const struct file *file)
     return rc;
 }
 
-/* The entry that follows in the tree below root, what is in a directory right behind it;
- * GD_NO_ENTRY: it was the last. */
+/* The next entry in the tree below root, a directory's contents right after it; GD_NO_ENTRY:
+ * end. */
 static uint32_t next_below(const struct gd_listing *listing, uint32_t at, uint32_t root)
 {
     if (listing->entry[at].first_child != GD_NO_ENTRY) {
@@ -530,7 +531,7 @@ static int read_files(struct reading *in, uint32_t root)
     settle(in);
     for (size_t i = 0; rc == GD_OK && i < in->count; i++) {
         if (in->go_on && !in->go_on(in->ctx, i)) {
-            return gd_fail(in->err, GD_EINTR, "stopped after %zu of %zu tensor files", i,
+            return gd_fail(in->err, GD_EINTR, "interrupted after %zu of %zu tensor files", i,
                            in->count);
         }
         rc = read_file(in, &in->file[i]);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Words that a step follows, the surest first; a number after "epoch" is one when nothing else is.
- */
+/* Words that are followed by a step, the most certain first; a number after "epoch" only if there
+ * is nothing else. */
 static const char *const words[] = {"global_step", "steps",      "step", "iteration",
                                     "iter",        "checkpoint", "ckpt", "epoch"};
 
@@ -15,7 +15,7 @@ static bool is_separator(char c)
     return c == '-' || c == '_' || c == '=' || c == '.';
 }
 
-/* The digits at p, up to `end`; their length, 0: there are none, or too many. */
+/* The length of the digits at p, up to `end`; 0: none, or too many. */
 static size_t read_number(const char *p, const char *end, int64_t *ret)
 {
     int64_t value = 0;
@@ -31,7 +31,7 @@ static size_t read_number(const char *p, const char *end, int64_t *ret)
     return n;
 }
 
-/* The word at p with the number behind it; the length of both, 0: they are not there. */
+/* Matches the word at p and the number after it; the length of both, or 0. */
 static size_t read_word(const char *p, const char *end, const char *word, int64_t *ret)
 {
     size_t len = strlen(word), n;
@@ -72,7 +72,7 @@ void gd_path_directory(const char *text, struct gd_path_facts *facts, struct gd_
     gd_buf_printf(name, "%s%s", name->len ? "/" : "", text);
 }
 
-/* Where a word with a number stands in the name, at the beginning or behind a separator. */
+/* Finds a word with a number in the name, at the beginning or after a separator. */
 static bool find_word(const char *base, size_t len, const char **at, size_t *size, int64_t *step)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -90,7 +90,7 @@ static bool find_word(const char *base, size_t len, const char **at, size_t *siz
     return false;
 }
 
-/* "-2_1875" at the end, of MindSpore's checkpoints. */
+/* The ending "-2_1875" of MindSpore's checkpoints. */
 static size_t find_epoch(const char *base, size_t len, struct gd_path_facts *facts)
 {
     const char *end = base + len;
@@ -112,7 +112,7 @@ static size_t find_epoch(const char *base, size_t len, struct gd_path_facts *fac
     return len - at + 1;
 }
 
-/* Two pieces of the name with one separator between them. */
+/* Joins two parts of the name with one separator. */
 static void add_pieces(const char *a, size_t a_len, const char *b, size_t b_len,
                        struct gd_buf *name)
 {

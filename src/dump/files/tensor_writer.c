@@ -12,17 +12,17 @@
 
 #define MAX_NAME   65000
 #define ALL32      0xffffffffU
-#define ENTRY_ROOM 120 /* of an entry in safetensors' header, without name and shape */
+#define ENTRY_ROOM 120 /* bytes of a safetensors header entry, without name and shape */
 
 struct gd_tensor_writer {
     enum gd_tensor_file kind;
     FILE *file;
     uint64_t at;             /* bytes written so far */
-    uint64_t header;         /* safetensors: bytes of JSON that room was left for */
+    uint64_t header;         /* safetensors: bytes reserved for the JSON */
     struct gd_buf directory; /* zip: entries; safetensors: JSON */
     size_t count;            /* tensors begun */
-    uint64_t left;           /* bytes of the tensor at work that are to come */
-    uint64_t local;          /* zip: where its local header is */
+    uint64_t left;           /* bytes of the current tensor still to come */
+    uint64_t local;          /* zip: offset of its local header */
     uint64_t size;           /* zip: of the member */
     uint32_t crc;
     char *name;
@@ -39,16 +39,15 @@ static int put(struct gd_tensor_writer *w, const void *data, size_t size, struct
     return GD_OK;
 }
 
-/* Over bytes that were written before; the place goes back to the end. */
+/* Overwrites bytes written earlier, then returns to the end. */
 static int put_at(struct gd_tensor_writer *w, uint64_t at, const void *data, size_t size,
                   struct gd_err *err)
 {
     if (fseeko(w->file, (off_t)at, SEEK_SET) != 0 || fwrite(data, 1, size, w->file) != size ||
         fseeko(w->file, 0, SEEK_END) != 0) {
-        return errno == ESPIPE
-                   ? gd_fail(err, GD_EUNSUPPORTED,
-                             "a file of several tensors cannot go to a pipe or a terminal")
-                   : gd_fail_errno(err, GD_EIO, "cannot write the tensor file");
+        return errno == ESPIPE ? gd_fail(err, GD_EUNSUPPORTED,
+                                         "several tensors cannot be written to a pipe or terminal")
+                               : gd_fail_errno(err, GD_EIO, "cannot write the tensor file");
     }
     return GD_OK;
 }
@@ -86,14 +85,14 @@ static uint64_t cap32(uint64_t value)
     return value < ALL32 ? value : ALL32;
 }
 
-/* What a local header and a directory entry share: from the version that is needed to the size. */
+/* The fields shared by local header and directory entry: from the required version to the size. */
 static void add_common(const struct gd_tensor_writer *w, bool large, struct gd_buf *out)
 {
     add16(out, large ? 45 : 20);
     add16(out, is_ascii(w->name) ? 0 : 0x0800);
     add16(out, 0);  /* stored */
     add16(out, 0);  /* midnight */
-    add16(out, 33); /* of the first of January 1980, as numpy has it */
+    add16(out, 33); /* 1 January 1980, as numpy writes */
     add32(out, w->crc);
     add32(out, large ? ALL32 : w->size);
     add32(out, large ? ALL32 : w->size);
@@ -191,7 +190,7 @@ static const char *const safe_types[GD_DT_COUNT] = {
     [GD_BFLOAT16] = "BF16", [GD_COMPLEX64] = "C64",
 };
 
-/* What is no UTF-8 in a name is the replacement character. */
+/* Invalid UTF-8 in a name becomes the replacement character. */
 static void add_quoted(const char *text, struct gd_buf *out)
 {
     gd_buf_putc(out, '"');
@@ -229,7 +228,8 @@ static void add_described(struct gd_tensor_writer *w, enum gd_dtype dtype,
                   (unsigned long long)(begin + bytes));
 }
 
-/* Room for the header, which is only known at the end: blanks behind it belong to the format. */
+/* The header is known only at the end: reserve room and fill the rest with blanks, as the format
+ * allows. */
 static int leave_room(struct gd_tensor_writer *w, const struct gd_tensor_plan *plan, size_t count,
                       const char *format, struct gd_err *err)
 {
@@ -266,7 +266,7 @@ static int finish_safetensors(struct gd_tensor_writer *w, struct gd_err *err)
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     if (w->directory.len > w->header) {
-        return gd_fail(err, GD_ELIMIT, "tensors of more dimensions than were announced");
+        return gd_fail(err, GD_ELIMIT, "a tensor has more dimensions than announced");
     }
     add64(&head, w->header);
     rc = put_at(w, 0, gd_buf_text(&head), head.len, err);
@@ -361,15 +361,15 @@ int gd_tensor_writer_begin(struct gd_tensor_writer *w, const char *name, enum gd
         return rc;
     }
     if (!gd_tensor_file_holds(w->kind, dtype)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "the file cannot hold %.100s: it is of type %s", name,
-                       gd_dtype_name(dtype));
+        return gd_fail(err, GD_EUNSUPPORTED, "the file cannot hold %.100s, which is of type %s",
+                       name, gd_dtype_name(dtype));
     }
     if (w->kind == GD_FILE_NPY && w->count) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "an .npy file holds one tensor: .npz and .safetensors hold several");
+                       "an .npy file holds only one tensor: use .npz or .safetensors");
     }
     if (strlen(name) > MAX_NAME) {
-        return gd_fail(err, GD_ELIMIT, "a tensor's name of more than %d bytes", MAX_NAME);
+        return gd_fail(err, GD_ELIMIT, "the tensor's name is longer than %d bytes", MAX_NAME);
     }
     free(w->name);
     w->name = strdup(name);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of loaded bytes, so many are kept for the next who wants them. */
+/* bytes of loaded blocks that are cached for later readers */
 #define MAX_KEPT ((uint64_t)256 << 20)
 
-struct block { /* loaded bytes; lives while somebody reads, or it is among those kept */
+struct block { /* loaded bytes; lives while being read or cached */
     int refs;
     unsigned char *data;
 };
@@ -21,21 +21,21 @@ struct row_part {
 struct gd_bytes {
     int refs;
     uint64_t size;
-    struct gd_disk *disk;   /* a piece of it from `at` on */
-    struct gd_bytes *whole; /* or of others */
+    struct gd_disk *disk;   /* a part of a file, starting at `at` */
+    struct gd_bytes *whole; /* or a part of other bytes */
     uint64_t at;
-    struct row_part *row; /* or several others, none of them empty */
+    struct row_part *row; /* or a row of several, none of them empty */
     size_t row_count;
-    gd_bytes_locate_fn locate; /* until it was found */
+    gd_bytes_locate_fn locate; /* NULL once it has been found */
     gd_bytes_seen_fn seen;
     gd_bytes_load_fn load;
     gd_bytes_stream_fn stream;
     void (*free_ctx)(void *ctx);
     void *ctx;
     const unsigned char *memory;
-    pthread_mutex_t mutex; /* of locate, load and block */
+    pthread_mutex_t mutex; /* guards locate, load and block */
     bool located;
-    /* Under the lock of those kept: */
+    /* The cache; guarded by its mutex: */
     struct block *block;
     struct gd_bytes *newer, *older;
 };
@@ -54,7 +54,7 @@ static void block_unref(struct block *block)
     }
 }
 
-/* Lets go of it; the lock is held. */
+/* Removes the block from the cache. The lock is held. */
 static struct block *kept_remove(struct gd_bytes *bytes)
 {
     struct block *block = bytes->block;
@@ -76,7 +76,7 @@ static void kept_add(struct gd_bytes *bytes, struct block *block)
     kept.bytes += bytes->size;
 }
 
-/* A reference on the block that is kept, or NULL. */
+/* Returns a reference on the cached block, or NULL. */
 static struct block *kept_find(struct gd_bytes *bytes)
 {
     struct block *block;
@@ -92,7 +92,7 @@ static struct block *kept_find(struct gd_bytes *bytes)
     return block;
 }
 
-/* The newest one always stays: what is larger than all that may be kept is still read by pieces. */
+/* The newest block always stays: even one larger than the whole cache is read in pieces. */
 static void kept_take(struct gd_bytes *bytes, struct block *block)
 {
     pthread_mutex_lock(&kept.mutex);
@@ -222,7 +222,7 @@ int gd_bytes_of_part(struct gd_bytes *whole, uint64_t at, uint64_t size, struct 
     struct gd_bytes *bytes;
 
     if (at > whole->size || size > whole->size - at) {
-        return gd_fail(err, GD_EPROTO, "%llu bytes at %llu are wanted, and there are %llu in all",
+        return gd_fail(err, GD_EPROTO, "%llu bytes at %llu are outside the %llu that exist",
                        (unsigned long long)size, (unsigned long long)at,
                        (unsigned long long)whole->size);
     }
@@ -256,7 +256,7 @@ int gd_bytes_of_row(struct gd_bytes *const *part, size_t count, struct gd_bytes 
         }
         if (__builtin_add_overflow(at, part[i]->size, &bytes->size)) {
             gd_bytes_unref(bytes);
-            return gd_fail(err, GD_ELIMIT, "more bytes than 64 bits can count");
+            return gd_fail(err, GD_ELIMIT, "the size exceeds the range of 64 bits");
         }
         bytes->row[bytes->row_count++] =
             (struct row_part){.bytes = gd_bytes_ref(part[i]), .at = at};
@@ -342,7 +342,7 @@ static int read_loaded(struct gd_bytes *bytes, uint64_t at, void *ret, size_t si
     struct block *block;
     int rc = GD_OK;
 
-    /* One loads, others wait for it. */
+    /* One thread loads, the others wait for it. */
     pthread_mutex_lock(&bytes->mutex);
     if (bytes->stream) {
         rc = bytes->stream(bytes->ctx, at, ret, size, err);
@@ -390,7 +390,7 @@ static int read_row(struct gd_bytes *bytes, uint64_t at, unsigned char *ret, siz
     return rc;
 }
 
-/* A piece of a file. */
+/* Reads a part of a file. */
 static int read_piece(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size,
                       struct gd_err *err)
 {
@@ -406,8 +406,8 @@ static int read_piece(struct gd_bytes *bytes, uint64_t at, void *ret, size_t siz
 int gd_bytes_read(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size, struct gd_err *err)
 {
     if (at > bytes->size || size > bytes->size - at) {
-        return gd_fail(err, GD_EPROTO, "%zu bytes at %llu are wanted, and there are %llu in all",
-                       size, (unsigned long long)at, (unsigned long long)bytes->size);
+        return gd_fail(err, GD_EPROTO, "%zu bytes at %llu are outside the %llu that exist", size,
+                       (unsigned long long)at, (unsigned long long)bytes->size);
     }
     if (size == 0) {
         return GD_OK;

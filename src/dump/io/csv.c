@@ -59,8 +59,10 @@ static int broken(const struct gd_csv *csv, const char *what, struct gd_err *err
 
 struct row {
     size_t count;
-    bool quoted;    /* inside quotes */
-    bool was_quote; /* the byte before was one, inside: its end, or a doubled one */
+    bool quoted; /* inside quotes */
+    /* the previous byte was a quote inside quotes: the closing one, or the first of a doubled
+     * one */
+    bool was_quote;
     bool over;
 };
 
@@ -68,7 +70,7 @@ static int end_field(struct gd_csv *csv, struct row *row, struct gd_err *err)
 {
     gd_buf_putc(&csv->text, '\0');
     if (row->count == GD_CSV_MAX_FIELDS) {
-        return broken(csv, "a row with too many fields", err);
+        return broken(csv, "the row has too many fields", err);
     }
     row->count++;
     if (row->count < GD_CSV_MAX_FIELDS) {
@@ -80,7 +82,7 @@ static int end_field(struct gd_csv *csv, struct row *row, struct gd_err *err)
 static int take(struct gd_csv *csv, struct row *row, int byte, struct gd_err *err)
 {
     if (byte == '\0') {
-        return broken(csv, "a NUL: this is no table", err);
+        return broken(csv, "a NUL byte: not a table", err);
     }
     if (row->quoted && byte == OVER && !row->was_quote) {
         return broken(csv, "a quote is not closed", err);
@@ -127,7 +129,7 @@ static int read_row(struct gd_csv *csv, struct row *row, int *last, struct gd_er
             return rc;
         }
         if (csv->text.failed) {
-            return broken(csv, "a row that is too long", err);
+            return broken(csv, "the row is too long", err);
         }
     }
     return GD_OK;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A dump has more files than a process may hold open. Those that were read last stay open; another
- * is opened again by its path when it is wanted, and must be the same file as before.
+ * A dump has more files than a process may hold open. The files read last stay open; any other is
+ * reopened by path when needed and must still be the same file.
  */
 #include "dump/io/disk.h"
 
@@ -19,22 +19,22 @@
 
 struct gd_disk {
     int refs;
-    struct gd_disk *whole; /* of a part, which is never open itself; else NULL */
+    struct gd_disk *whole; /* of a part, which has no descriptor of its own; otherwise NULL */
     uint64_t at;
-    char *path; /* as it was opened */
-    char *full; /* by which it is opened again */
+    char *path; /* as given to gd_disk_open */
+    char *full; /* absolute, for reopening */
     int flags;
     dev_t device;
     ino_t inode;
     uint64_t size;
     struct timespec modified;
-    /* Under the mutex: */
+    /* Guarded by the pool's mutex: */
     int fd;    /* -1: not open */
-    int users; /* that read at this moment */
+    int users; /* reads in progress */
     struct gd_disk *newer, *older;
 };
 
-/* Those that are open, by their last use. */
+/* The open files, in order of last use. */
 static struct {
     pthread_mutex_t mutex;
     struct gd_disk *newest, *oldest;
@@ -50,7 +50,7 @@ static const char *kind_name(mode_t mode)
     case S_IFSOCK: return "a socket";
     case S_IFCHR:
     case S_IFBLK: return "a device";
-    default: return "no regular file";
+    default: return "not a regular file";
     }
 }
 
@@ -76,7 +76,7 @@ static void pool_close(struct gd_disk *disk)
     pool.open--;
 }
 
-/* Half of what the process may have at most: the rest is for others. */
+/* Half of the process's limit; the rest is left for other uses. */
 static int pool_max(void)
 {
     struct rlimit limit;
@@ -90,7 +90,7 @@ static int pool_max(void)
     return pool.max;
 }
 
-/* The file that was opened is in use now; another one may have to be closed for it. */
+/* Counts an opened file, which is now in use, and may close another. */
 static void pool_opened(struct gd_disk *disk, int fd)
 {
     disk->fd = fd;
@@ -112,18 +112,18 @@ static int reopen(struct gd_disk *disk, struct gd_err *err)
     int fd = open(disk->full, disk->flags);
 
     if (fd < 0) {
-        return gd_fail_errno(err, GD_EIO, "cannot open %.300s again", disk->path);
+        return gd_fail_errno(err, GD_EIO, "cannot reopen %.300s", disk->path);
     }
     if (fstat(fd, &st) != 0 || st.st_dev != disk->device || st.st_ino != disk->inode) {
         close(fd);
-        return gd_fail(err, GD_EIO, "%.300s was replaced by another file while it was read",
+        return gd_fail(err, GD_EIO, "%.300s was replaced by another file while it was being read",
                        disk->path);
     }
     pool_opened(disk, fd);
     return GD_OK;
 }
 
-/* A descriptor that stays open until it is released. */
+/* Returns a descriptor that stays open until it is released. */
 static int acquire(struct gd_disk *disk, int *ret, struct gd_err *err)
 {
     int rc = GD_OK;
@@ -150,7 +150,7 @@ static void release(struct gd_disk *disk)
     pthread_mutex_unlock(&pool.mutex);
 }
 
-/* The path without regard to the working directory, which may change. */
+/* An absolute path, because the working directory may change. */
 static char *full_path(int dir_fd, const char *path)
 {
     char link[64], dir[4096], *full = NULL;
@@ -205,20 +205,21 @@ static int disk_create(int fd, const struct stat *st, int dir_fd, const char *pa
 int gd_disk_open(int dir_fd, const char *path, bool follow, struct gd_disk **ret,
                  struct gd_err *err)
 {
-    /* Without waiting: a pipe that nobody writes would hold us. */
+    /* O_NONBLOCK: opening a pipe without a writer would block. */
     int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW);
     struct stat st;
     int fd = openat(dir_fd, path, flags), rc;
 
     if (fd < 0) {
         if (errno == ELOOP && !follow) {
-            return gd_fail(err, GD_EIO, "%.300s is a link, which is not followed here", path);
+            return gd_fail(err, GD_EIO, "%.300s is a symbolic link, which is not followed here",
+                           path);
         }
         return gd_fail_errno(err, errno == ENOENT ? GD_ENOTFOUND : GD_EIO, "cannot open %.300s",
                              path);
     }
     if (fstat(fd, &st) != 0) {
-        rc = gd_fail_errno(err, GD_EIO, "cannot look at %.300s", path);
+        rc = gd_fail_errno(err, GD_EIO, "cannot read the attributes of %.300s", path);
     } else if (!S_ISREG(st.st_mode)) {
         rc = gd_fail(err, GD_EIO, "%.300s is %s, not a regular file", path, kind_name(st.st_mode));
     } else {
@@ -307,8 +308,8 @@ static int read_all(struct gd_disk *disk, int fd, uint64_t at, unsigned char *to
         }
         if (got == 0) {
             return gd_fail(err, GD_EPROTO,
-                           "%.300s was cut short while it was read: it ends at %llu", disk->path,
-                           (unsigned long long)at);
+                           "%.300s was truncated while it was being read: it now ends at byte %llu",
+                           disk->path, (unsigned long long)at);
         }
         to += got;
         at += (uint64_t)got;
@@ -323,7 +324,7 @@ int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, stru
 
     if (at > disk->size || size > disk->size - at) {
         return gd_fail(err, GD_EPROTO,
-                       "%.300s ends at byte %llu, where %zu bytes at %llu are wanted", disk->path,
+                       "%.300s ends at byte %llu: cannot read %zu bytes at byte %llu", disk->path,
                        (unsigned long long)disk->size, size, (unsigned long long)at);
     }
     if (size == 0) {

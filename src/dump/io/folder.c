@@ -12,7 +12,7 @@
 
 #include "dump/io/disk.h"
 
-#define TRIES    100 /* names for a new file */
+#define TRIES    100 /* attempts to find a free name */
 #define MAX_NAME 255
 
 struct gd_folder {
@@ -23,7 +23,7 @@ struct gd_folder {
 struct gd_folder_file {
     struct gd_folder *folder;
     char *name;
-    char part[64]; /* what it is called until the end */
+    char part[64]; /* temporary name, until the file is complete */
     FILE *file;
 };
 
@@ -57,10 +57,10 @@ int gd_folder_open(const char *path, struct gd_folder **ret, struct gd_err *err)
     int fd;
 
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        return gd_fail_errno(err, GD_EIO, "cannot make the directory %.300s", path);
+        return gd_fail_errno(err, GD_EIO, "cannot create the directory %.300s", path);
     }
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? gd_fail_errno(err, GD_EIO, "cannot write into %.300s", path)
+    return fd < 0 ? gd_fail_errno(err, GD_EIO, "cannot write to %.300s", path)
                   : make(fd, path, ret, err);
 }
 
@@ -71,14 +71,14 @@ int gd_folder_child(struct gd_folder *folder, const char *name, struct gd_folder
     int fd;
 
     if (!gd_folder_name_is_fine(name)) {
-        return gd_fail(err, GD_EINVAL, "\"%.100s\" is no name for a directory", name);
+        return gd_fail(err, GD_EINVAL, "\"%.100s\" is not a valid directory name", name);
     }
     snprintf(path, sizeof(path), "%.3800s/%s", folder->path, name);
     if (mkdirat(folder->fd, name, 0777) != 0 && errno != EEXIST) {
-        return gd_fail_errno(err, GD_EIO, "cannot make the directory %.300s", path);
+        return gd_fail_errno(err, GD_EIO, "cannot create the directory %.300s", path);
     }
     fd = openat(folder->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? gd_fail_errno(err, GD_EIO, "cannot write into %.300s", path)
+    return fd < 0 ? gd_fail_errno(err, GD_EIO, "cannot write to %.300s", path)
                   : make(fd, path, ret, err);
 }
 
@@ -117,7 +117,7 @@ static int cannot_write(const struct gd_folder_file *file, struct gd_err *err)
     return gd_fail_errno(err, GD_EIO, "cannot write %.300s/%.200s", file->folder->path, file->name);
 }
 
-/* Under a name that nobody has. */
+/* Creates the file under a temporary name that is free. */
 static int open_part(struct gd_folder_file *file)
 {
     static unsigned number;
@@ -142,7 +142,7 @@ int gd_folder_begin(struct gd_folder *folder, const char *name, struct gd_folder
     int fd, rc;
 
     if (!gd_folder_name_is_fine(name)) {
-        return gd_fail(err, GD_EINVAL, "\"%.100s\" is no name for a file", name);
+        return gd_fail(err, GD_EINVAL, "\"%.100s\" is not a valid file name", name);
     }
     file = calloc(1, sizeof(*file));
     if (!file || !(file->name = strdup(name))) {
@@ -209,7 +209,7 @@ int gd_folder_append(struct gd_folder *folder, const char *name, const void *dat
     int fd = -1, rc = GD_OK;
 
     if (!gd_folder_name_is_fine(name)) {
-        return gd_fail(err, GD_EINVAL, "\"%.100s\" is no name for a file", name);
+        return gd_fail(err, GD_EINVAL, "\"%.100s\" is not a valid file name", name);
     }
     fd = openat(folder->fd, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
@@ -238,8 +238,7 @@ int gd_folder_get(struct gd_folder *folder, const char *name, size_t max, struct
     }
     if (gd_disk_size(disk) > max) {
         gd_disk_unref(disk);
-        return gd_fail(err, GD_ELIMIT, "%.300s/%.100s is larger than it can be", folder->path,
-                       name);
+        return gd_fail(err, GD_ELIMIT, "%.300s/%.100s is larger than allowed", folder->path, name);
     }
     size = (size_t)gd_disk_size(disk);
     if (size > 0) {

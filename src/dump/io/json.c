@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Tokens of JSON. What is open is a row of flags, not the stack of the program. */
+/* JSON tokens. Nesting is kept in an array of flags, never on the call stack. */
 #include "dump/io/json.h"
 
 #include <stdio.h>
@@ -34,9 +34,10 @@ int gd_json_fail(const struct gd_json *json, size_t at, int code, struct gd_err 
 static int fault(struct gd_json *json, const char *what, struct gd_err *err)
 {
     if (json->at >= json->size) {
-        return gd_json_fail(json, json->at, GD_EPROTO, err, "the JSON text ends too early");
+        return gd_json_fail(json, json->at, GD_EPROTO, err, "the JSON ends unexpectedly");
     }
-    return gd_json_fail(json, json->at, GD_EPROTO, err, "no JSON at byte %zu: %s", json->at, what);
+    return gd_json_fail(json, json->at, GD_EPROTO, err, "invalid JSON at byte %zu: %s", json->at,
+                        what);
 }
 
 static void skip_blanks(struct gd_json *json)
@@ -71,7 +72,7 @@ static int hex4(struct gd_json *json, uint32_t *ret, struct gd_err *err)
                                            : -1;
 
         if (digit < 0) {
-            return fault(json, "four hexadecimal digits must follow \\u", err);
+            return fault(json, "\\u must be followed by four hexadecimal digits", err);
         }
         *ret = *ret << 4 | (uint32_t)digit;
         json->at++;
@@ -86,7 +87,8 @@ static void add_utf8(struct gd_buf *out, uint32_t code)
     gd_buf_add(out, bytes, gd_utf8_encode(code, bytes));
 }
 
-/* Behind \u. Half of a pair, which Python may write, is the replacement character. */
+/* Reads what follows \u. A lone surrogate, which Python may write, becomes the replacement
+ * character. */
 static int read_code(struct gd_json *json, struct gd_err *err)
 {
     uint32_t code, low;
@@ -96,7 +98,7 @@ static int read_code(struct gd_json *json, struct gd_err *err)
         return rc;
     }
     if (code == 0) {
-        return fault(json, "a string with a NUL inside", err);
+        return fault(json, "a NUL in a string", err);
     }
     if (code >= 0xd800 && code < 0xdc00 && accept(json, "\\u")) {
         rc = hex4(json, &low, err);
@@ -128,7 +130,7 @@ static int read_escape(struct gd_json *json, struct gd_err *err)
         json->at++;
         return read_code(json, err);
     }
-    return fault(json, "no such escape in a string", err);
+    return fault(json, "invalid escape in a string", err);
 }
 
 static int check_utf8(struct gd_json *json, size_t start, struct gd_err *err)
@@ -141,14 +143,14 @@ static int check_utf8(struct gd_json *json, size_t start, struct gd_err *err)
 
         if (len == 0) {
             json->at = start;
-            return fault(json, "a string that is not UTF-8", err);
+            return fault(json, "a string is not valid UTF-8", err);
         }
         p += len;
     }
     return GD_OK;
 }
 
-/* Behind the first quote. */
+/* Reads what follows the opening quote. */
 static int read_string(struct gd_json *json, struct gd_json_token *ret, struct gd_err *err)
 {
     size_t start = json->at;
@@ -175,7 +177,7 @@ static int read_string(struct gd_json *json, struct gd_json_token *ret, struct g
         return rc;
     }
     if (json->string.failed) {
-        return gd_json_fail(json, start, GD_ELIMIT, err, "a string of more than %zu bytes",
+        return gd_json_fail(json, start, GD_ELIMIT, err, "a string is longer than %zu bytes",
                             MAX_STRING);
     }
     ret->text = gd_buf_text(&json->string);
@@ -200,7 +202,7 @@ static char char_at(const struct gd_json *json, size_t at)
     return at < json->size ? json->text[at] : '\0';
 }
 
-/* The length of the number at `at`, 0: there is none. */
+/* The length of the number at `at`; 0: not a number. */
 static size_t number_length(const struct gd_json *json, size_t at)
 {
     size_t start = at, n;
@@ -244,13 +246,13 @@ static int read_number(struct gd_json *json, struct gd_json_token *ret, struct g
     size_t len = number_length(json, json->at);
 
     if (len == 0) {
-        return fault(json, "a value is expected", err);
+        return fault(json, "expected a value", err);
     }
     gd_buf_clear(&json->string);
     json->string.max = MAX_STRING;
     gd_buf_add(&json->string, json->text + json->at, len);
     if (json->string.failed) {
-        return fault(json, "a number of too many digits", err);
+        return fault(json, "a number has too many digits", err);
     }
     json->at += len;
     ret->kind = GD_JSON_NUMBER;
@@ -284,7 +286,8 @@ static int open_one(struct gd_json *json, bool object, struct gd_json_token *ret
     int max = json->max_depth ? json->max_depth : 64;
 
     if (json->depth >= (max < GD_JSON_MAX_DEPTH ? max : GD_JSON_MAX_DEPTH)) {
-        return gd_json_fail(json, json->at, GD_ELIMIT, err, "JSON of more than %d levels", max);
+        return gd_json_fail(json, json->at, GD_ELIMIT, err, "JSON nested deeper than %d levels",
+                            max);
     }
     json->at++;
     json->in_object[json->depth++] = object;
@@ -331,13 +334,13 @@ static int read_key(struct gd_json *json, struct gd_json_token *ret, struct gd_e
     int rc;
 
     if (!accept(json, "\"")) {
-        return fault(json, "a key in quotes is expected", err);
+        return fault(json, "expected a key in quotes", err);
     }
     ret->kind = GD_JSON_KEY;
     rc = read_string(json, ret, err);
     skip_blanks(json);
     if (rc == GD_OK && !accept(json, ":")) {
-        rc = fault(json, "a colon is expected after a key", err);
+        rc = fault(json, "expected a colon after a key", err);
     }
     json->state = VALUE;
     return rc;
@@ -359,7 +362,7 @@ int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err 
             return GD_OK;
         }
         if (!accept(json, ",")) {
-            return fault(json, object ? "',' or '}' is expected" : "',' or ']' is expected", err);
+            return fault(json, object ? "expected ',' or '}'" : "expected ',' or ']'", err);
         }
         skip_blanks(json);
         json->state = object ? KEY : VALUE;
@@ -375,7 +378,7 @@ int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err 
     }
     if (json->state == DONE) {
         ret->kind = GD_JSON_END;
-        return json->at < json->size ? fault(json, "more text behind the end", err) : GD_OK;
+        return json->at < json->size ? fault(json, "unexpected text after the end", err) : GD_OK;
     }
     return read_value(json, ret, err);
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * JSON from outside, read token by token, or as a tree of cJSON nodes. It must be the JSON of the
- * standard in valid UTF-8, but that Python's NaN, Infinity and -Infinity are numbers, and that a
- * byte order mark in front is skipped. Neither is ever deeper than it may be, and a string has no
- * NUL inside. Errors tell the file and the line.
+ * Reads untrusted JSON, token by token or into a tree of cJSON nodes. Accepts standard JSON in
+ * valid UTF-8, with two additions: Python's NaN, Infinity and -Infinity are numbers, and a leading
+ * byte order mark is skipped. Depth and size are limited, strings have no NUL. Errors name the file
+ * and line.
+ *
+ * cJSON's own parser cannot do this: it refuses NaN, rounds integers above 2^53, keeps duplicate
+ * keys, looks keys up linearly and needs the whole text as a tree.
  */
 #ifndef GD_DUMP_JSON_H
 #define GD_DUMP_JSON_H
@@ -16,12 +19,12 @@
 #define GD_JSON_MAX_DEPTH 256
 
 enum gd_json_kind {
-    GD_JSON_END, /* of the text */
+    GD_JSON_END, /* end of the text */
     GD_JSON_OBJECT,
     GD_JSON_OBJECT_END,
     GD_JSON_ARRAY,
     GD_JSON_ARRAY_END,
-    GD_JSON_KEY, /* of the value that follows */
+    GD_JSON_KEY, /* the next token is its value */
     GD_JSON_STRING,
     GD_JSON_NUMBER,
     GD_JSON_TRUE,
@@ -31,18 +34,18 @@ enum gd_json_kind {
 
 struct gd_json_token {
     enum gd_json_kind kind;
-    const char *text; /* KEY, STRING: what it means, NUL-terminated; NUMBER: as it is written. Good
-                         until the next token */
+    /* KEY, STRING: decoded, NUL-terminated; NUMBER: as written. Valid until the next token */
+    const char *text;
     size_t size;
-    size_t at; /* byte of the text where it begins */
+    size_t at; /* byte offset of its beginning */
 };
 
-/* A text that is read. To be zeroed but for the first four. */
+/* A text being read. Zero all but the first four members. */
 struct gd_json {
     const char *text;
     size_t size;
     int max_depth;    /* 0: 64; at most GD_JSON_MAX_DEPTH */
-    const char *what; /* "model.index.json", for errors */
+    const char *what; /* named in errors: "model.index.json" */
     /* Private: */
     size_t at;
     int depth;
@@ -53,14 +56,14 @@ struct gd_json {
 };
 
 int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err *err);
-/* The rest of the value that the token begins (nothing but of an object and an array). */
+/* Skips the rest of the value that `token` begins (nothing unless it is an object or array). */
 int gd_json_skip(struct gd_json *json, const struct gd_json_token *token, struct gd_err *err);
 void gd_json_deinit(struct gd_json *json);
-/* "FILE:LINE: ..." of what is wrong at a byte. Returns code. */
+/* Fails with "FILE:LINE: ..." for the byte `at`. Returns code. */
 int gd_json_fail(const struct gd_json *json, size_t at, int code, struct gd_err *err,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Digits and nothing else, that fit. */
+/* Parses decimal digits only; false: anything else, or out of range. */
 bool gd_json_unsigned(const char *text, uint64_t *ret);
 
 /* ---- trees ----------------------------------------------------------------------------------- */
@@ -69,12 +72,11 @@ struct gd_json_options {
     size_t max_bytes; /* 0: 256 MiB */
     int max_depth;    /* 0: 64 */
     size_t max_nodes; /* 0: 8 million */
-    bool unique;      /* a key that an object has twice is an error; else the last one counts, as
-                         Python has it */
-    const char *what; /* for errors; NULL: the path of the file */
+    bool unique;      /* a duplicate key is an error; otherwise the last one counts, as in Python */
+    const char *what; /* named in errors; NULL: the file's path */
 };
-/* Numbers have their text in valuestring, so that gd_json_unsigned can have them exactly. Freed
- * with cJSON_Delete. GD_EPROTO, GD_ELIMIT. options may be NULL. */
+/* Numbers keep their text in valuestring, so gd_json_unsigned can read them exactly. Free with
+ * cJSON_Delete. GD_EPROTO, GD_ELIMIT. options may be NULL. */
 int gd_json_parse(const char *text, size_t size, const struct gd_json_options *options, cJSON **ret,
                   struct gd_err *err);
 int gd_json_read(struct gd_disk *disk, const struct gd_json_options *options, cJSON **ret,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* JSON as a tree of cJSON's nodes, made from tokens. */
+/* Builds a cJSON tree from tokens. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define MAX_BYTES ((size_t)256 << 20)
 #define MAX_NODES ((size_t)8000000)
 
-/* The keys of one object: a table of its members that grows with it. */
+/* The keys of one object: a hash table that grows with its members. */
 struct keys {
     cJSON **slot; /* open addressing; NULL: free */
     size_t slots, count;
@@ -22,16 +22,16 @@ struct building {
     struct gd_err *err;
     cJSON *open[GD_JSON_MAX_DEPTH];
     struct keys keys[GD_JSON_MAX_DEPTH];
-    struct gd_hash_index seeded; /* holds nothing: its hash cannot be foreseen */
+    struct gd_hash_index seeded; /* always empty: only its seeded hash is used */
     int depth;
     cJSON *root;
-    char *key; /* of the value that comes next */
+    char *key; /* of the next value */
     size_t nodes;
 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* One seed serves all objects of a text. */
+/* All objects of a text share one seed. */
 static cJSON **slot_of(struct building *b, const struct keys *keys, const char *key)
 {
     size_t at = (size_t)gd_hash_index_hash(&b->seeded, key, strlen(key)) & (keys->slots - 1);
@@ -67,7 +67,7 @@ static int no_memory(struct gd_err *err)
     return gd_fail(err, GD_ENOMEM, "out of memory for a JSON text");
 }
 
-/* Takes the older value of a key that comes again out of the object: the last one counts. */
+/* Removes the older value of a duplicate key: the last one counts. */
 static void replace(cJSON *object, cJSON *old)
 {
     cJSON_Delete(cJSON_DetachItemViaPointer(object, old));
@@ -86,8 +86,7 @@ static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
     }
     slot = slot_of(b, keys, node->string);
     if (*slot && b->options->unique) {
-        gd_json_fail(&b->json, at, GD_EPROTO, b->err, "the key \"%.80s\" comes twice",
-                     node->string);
+        gd_json_fail(&b->json, at, GD_EPROTO, b->err, "duplicate key \"%.80s\"", node->string);
         cJSON_Delete(node);
         return GD_EPROTO;
     }
@@ -101,7 +100,7 @@ static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
     return GD_OK;
 }
 
-/* Owns the node, also on failure. */
+/* Takes over the node, also on failure. */
 static int add_node(struct building *b, cJSON *node, size_t at)
 {
     cJSON *parent = b->depth ? b->open[b->depth - 1] : NULL;
@@ -111,7 +110,7 @@ static int add_node(struct building *b, cJSON *node, size_t at)
     }
     if (++b->nodes > (b->options->max_nodes ? b->options->max_nodes : MAX_NODES)) {
         cJSON_Delete(node);
-        return gd_json_fail(&b->json, at, GD_ELIMIT, b->err, "JSON of more than %zu values",
+        return gd_json_fail(&b->json, at, GD_ELIMIT, b->err, "JSON with more than %zu values",
                             b->nodes - 1);
     }
     if (!parent) {
@@ -178,7 +177,7 @@ static int take(struct building *b, const struct gd_json_token *token)
     }
 }
 
-/* cJSON keeps the last child of a node in its first child's prev: as it made them itself. */
+/* cJSON keeps a node's last child in the `prev` of the first one; do the same here. */
 int gd_json_parse(const char *text, size_t size, const struct gd_json_options *options, cJSON **ret,
                   struct gd_err *err)
 {
@@ -218,7 +217,7 @@ int gd_json_read(struct gd_disk *disk, const struct gd_json_options *options, cJ
     int rc;
 
     if (size > max) {
-        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes of JSON: %zu at most are read",
+        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes of JSON, more than the limit of %zu",
                        gd_disk_path(disk), (unsigned long long)size, max);
     }
     text = malloc((size_t)size + 1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Directories are read in the order in which they were found, the nearest first: what is left out
- * for being too deep never hides what lies above it.
+ * Directories are read breadth first: entries too deep to be listed never hide those above them.
  */
 #include "dump/io/listing.h"
 
@@ -40,7 +39,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits of both, without zeros in front, as numbers of any length; moves on behind them. */
+/* Compares digit runs of any length as numbers, ignoring leading zeros; moves past them. */
 static int compare_numbers(const char **a, const char **b)
 {
     size_t len_a, len_b;
@@ -84,7 +83,7 @@ static int compare_names(const char *a, const char *b)
     if (*x != *y) {
         return *x ? 1 : -1;
     }
-    return strcmp(a, b); /* "a01" and "a1" */
+    return strcmp(a, b); /* equal but for leading zeros */
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -103,7 +102,7 @@ static int add(struct reading *in, const struct gd_listing_entry *entry)
 
     if (in->listing->count >= in->max) {
         return gd_fail(in->err, GD_ELIMIT,
-                       "%.300s has more than %u files and directories: open one of those below it",
+                       "%.300s contains more than %u files and directories: open a subdirectory",
                        impl->entry[0].name, in->max);
     }
     if (in->listing->count == impl->room) {
@@ -120,8 +119,7 @@ static int add(struct reading *in, const struct gd_listing_entry *entry)
     impl->entry[in->listing->count++] = *entry;
     if (in->go_on && in->listing->count % ASK_EVERY == 0 &&
         !in->go_on(in->ctx, in->listing->count)) {
-        return gd_fail(in->err, GD_EINTR, "stopped while it looked through %.300s",
-                       impl->entry[0].name);
+        return gd_fail(in->err, GD_EINTR, "interrupted while listing %.300s", impl->entry[0].name);
     }
     return GD_OK;
 }
@@ -197,7 +195,7 @@ static int read_directory(struct reading *in, uint32_t index)
         in->listing->unreadable++;
         return GD_OK;
     }
-    /* The root may be a link: that is what was typed. */
+    /* The root may be a link: the user named it. */
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (index ? O_NOFOLLOW : 0));
     dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
@@ -299,7 +297,7 @@ int gd_listing_path(const struct gd_listing *listing, uint32_t entry, char *out,
         int wrote = snprintf(out + used, size - used, "%s%s", slash ? "/" : "", name);
 
         if (wrote < 0 || (size_t)wrote >= size - used) {
-            return gd_fail(err, GD_ELIMIT, "a path of more than %zu bytes below %.300s", size,
+            return gd_fail(err, GD_ELIMIT, "a path longer than %zu bytes below %.300s", size,
                            listing->entry[0].name);
         }
         used += (size_t)wrote;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What lies under a directory: read once, at most so deep and so much, no link followed. All that
- * looks for a format looks here and not at the disk.
+ * The entries below a directory, read once, limited in depth and number, without following links.
+ * Format detection works on this listing, not on the disk.
  */
 #ifndef GD_DUMP_LISTING_H
 #define GD_DUMP_LISTING_H
@@ -20,27 +20,28 @@ struct gd_listing_entry {
     double modified;
     bool is_directory;
     uint8_t depth;        /* 0: the root */
-    uint32_t parent;      /* GD_NO_ENTRY: of the root */
-    uint32_t first_child; /* children lie in a row, sorted by name, numbers by value */
-    uint32_t children;    /* how many */
+    uint32_t parent;      /* GD_NO_ENTRY for the root */
+    uint32_t first_child; /* children are consecutive, sorted by name, numbers by value */
+    uint32_t children;    /* their number */
     uint32_t next;        /* sibling */
 };
 
 struct gd_listing {
-    const struct gd_listing_entry *entry; /* a directory stands before what is in it */
+    const struct gd_listing_entry *entry; /* a directory precedes its contents */
     uint32_t count;
-    uint32_t links, others, too_deep, unreadable; /* left out: links, devices, ... */
+    /* not listed: symbolic links, devices and the like, ... */
+    uint32_t links, others, too_deep, unreadable;
     struct gd_listing_impl *impl;
 };
 
-/* `path` may be a regular file: then it is all there is. go_on is asked now and then with the
+/* `path` may be a regular file, which is then the only entry. go_on is called now and then with the
  * number of entries; false: GD_EINTR. GD_ENOTFOUND, GD_EIO, GD_ELIMIT: more than max_entries. */
 int gd_listing_read(const char *path, uint32_t max_entries,
                     bool (*go_on)(void *ctx, uint64_t entries), void *ctx, struct gd_listing **ret,
                     struct gd_err *err);
 void gd_listing_free(struct gd_listing *listing);
 
-/* The path of an entry, beginning with the root's, into out; GD_ELIMIT: longer than size. */
+/* Writes the path of an entry, starting with the root's, to out; GD_ELIMIT: longer than size. */
 int gd_listing_path(const struct gd_listing *listing, uint32_t entry, char *out, size_t size,
                     struct gd_err *err);
 uint32_t gd_listing_child(const struct gd_listing *listing, uint32_t entry, const char *name);

@@ -16,7 +16,7 @@ struct pair {
 };
 
 struct gd_mapping {
-    char *text; /* the file, with NUL for commas and ends of lines */
+    char *text; /* the file, with NUL for commas and line ends */
     struct pair *pair;
     size_t count;
 };
@@ -26,7 +26,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct pair *)a)->name, ((const struct pair *)b)->name);
 }
 
-/* A line that holds no comma says nothing. */
+/* A line without a comma is ignored. */
 static void add_line(struct gd_mapping *mapping, char *line)
 {
     char *comma = strchr(line, ',');
@@ -70,7 +70,7 @@ static int read_text(struct gd_disk *disk, struct gd_mapping *mapping, struct gd
     uint64_t size = gd_disk_size(disk);
 
     if (size > MAX_BYTES) {
-        return gd_fail(err, GD_ELIMIT, "%.300s is larger than any list of names",
+        return gd_fail(err, GD_ELIMIT, "%.300s is too large to be a list of names",
                        gd_disk_path(disk));
     }
     mapping->text = malloc((size_t)size + 1);
@@ -103,7 +103,7 @@ int gd_mapping_read_file(const char *path, struct gd_mapping **ret, struct gd_er
     return GD_OK;
 }
 
-/* The path of the mapping.csv of a directory, or of the directory that a file is in. */
+/* The path of mapping.csv in a directory, or next to a file. */
 static int find_path(const struct gd_listing *listing, uint32_t place, char *out, size_t size,
                      struct gd_err *err)
 {

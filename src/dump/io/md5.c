@@ -15,7 +15,7 @@ static uint32_t word(const unsigned char *bytes)
            (uint32_t)bytes[3] << 24;
 }
 
-/* One of the 64 steps: which function of b, c and d, and which word of the block. */
+/* One of the 64 steps: its function of b, c and d, and its word of the block. */
 static uint32_t mix(int step, uint32_t b, uint32_t c, uint32_t d, int *at)
 {
     switch (step / 16) {
@@ -33,7 +33,7 @@ static void take_block(struct gd_md5 *md5, const unsigned char *block)
     uint32_t a = md5->state[0], b = md5->state[1], c = md5->state[2], d = md5->state[3];
 
     for (int step = 0; step < 64; step++) {
-        /* The constants are the sines of the first whole numbers. */
+        /* RFC 1321's constants are sines. */
         uint32_t sine = (uint32_t)(uint64_t)(fabs(sin(step + 1)) * 4294967296.0);
         int at;
         uint32_t f = mix(step, b, c, d, &at) + a + sine + word(block + 4 * at);

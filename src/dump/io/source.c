@@ -6,10 +6,10 @@
 
 #include "dump/io/source_impl.h"
 
-#define MAX_NESTED 4     /* lazy sources whose sources are lazy */
-#define MAX_OPENED 65536 /* lazy sources that stay open behind a look at them */
+#define MAX_NESTED 4     /* how deep lazy sources may nest */
+#define MAX_OPENED 65536 /* lazy sources that may stay open after use */
 
-static uint32_t opened; /* lazy sources that are open, of all there are */
+static uint32_t opened; /* lazy sources open in the process */
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ static struct gd_source *source_new(void)
     return source;
 }
 
-/* Only so many bytes of a shape are set: the rest of it need not be copied. */
+/* Copies only the used dimensions: a shape is large, and there are many. */
 static struct gd_shape copy_shape(const struct gd_shape *shape)
 {
     struct gd_shape copy = {.rank = shape->rank};
@@ -34,7 +34,7 @@ static struct gd_shape copy_shape(const struct gd_shape *shape)
     return copy;
 }
 
-/* Every element lies within the bytes. There are elements. */
+/* Checks that every element lies within the bytes. There is at least one element. */
 static int check_reach(const struct gd_source_desc *desc, const struct gd_layout *layout,
                        struct gd_err *err)
 {
@@ -46,21 +46,21 @@ static int check_reach(const struct gd_source_desc *desc, const struct gd_layout
 
         if (__builtin_mul_overflow(layout->stride[i], layout->shape.dim[i] - 1, &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
-            return gd_fail(err, GD_EPROTO, "the strides reach further than 64 bits can count");
+            return gd_fail(err, GD_EPROTO, "the strides exceed the range of 64 bits");
         }
     }
     if (low < 0 || __builtin_mul_overflow(bits, 8, &bits) ||
         __builtin_add_overflow(high, 1, &last) ||
         (uint64_t)last > bits / gd_stored_bits(desc->stored)) {
         return gd_fail(err, GD_EPROTO,
-                       "elements %lld to %lld of type %s are wanted, and there are %llu bytes",
+                       "elements %lld to %lld of type %s are needed, but there are only %llu bytes",
                        (long long)low, (long long)high, gd_stored_name(desc->stored),
                        (unsigned long long)gd_bytes_size(desc->bytes));
     }
     return GD_OK;
 }
 
-/* A step that is never taken may be anything in the file, and is nothing here. */
+/* Zeroes strides that are never stepped along: a file may hold anything there. */
 static void settle_steps(struct gd_layout *layout, bool is_empty)
 {
     for (int i = 0; i < layout->shape.rank; i++) {
@@ -96,7 +96,7 @@ int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, 
     int rc;
 
     if (gd_stored_bits(desc->stored) == 0) {
-        return gd_fail(err, GD_EINVAL, "elements of an unknown type");
+        return gd_fail(err, GD_EINVAL, "the element type is unknown");
     }
     rc = make_layout(desc, &layout, err);
     if (rc != GD_OK) {
@@ -166,7 +166,7 @@ int gd_source_of_tensor(struct gd_tensor *tensor, struct gd_source **ret, struct
     return rc;
 }
 
-/* The bytes of one of several sources that are joined. */
+/* The bytes of one of several joined sources. */
 static int bytes_of_part(const struct gd_source *first, const struct gd_source *part,
                          struct gd_bytes **ret, struct gd_err *err)
 {
@@ -176,7 +176,7 @@ static int bytes_of_part(const struct gd_source *first, const struct gd_source *
     if (!part->is_contiguous || item == 0 || a->stored != b->stored || a->swap != b->swap ||
         a->conjugate != b->conjugate || a->negate != b->negate) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "its pieces are stored in different ways, or not in the order of rows");
+                       "its pieces differ in element type or byte order, or are not in row order");
     }
     return gd_bytes_of_part(b->bytes, (uint64_t)part->layout->offset * item,
                             (uint64_t)gd_shape_count(&part->info.shape) * item, ret, err);
@@ -269,7 +269,7 @@ static int load_all(void *ctx, void *ret, size_t size, struct gd_err *err)
     if (tensor->dtype != source->info.dtype || gd_tensor_bytes(tensor) != size ||
         !gd_shape_equal(&tensor->shape, &source->info.shape)) {
         gd_tensor_unref(tensor);
-        return gd_fail(err, GD_EPROTO, "the values are not of the type and shape that were told");
+        return gd_fail(err, GD_EPROTO, "the values do not have the announced type and shape");
     }
     gd_strided_copy(ret, tensor->data, &tensor->shape, tensor->stride,
                     gd_dtype_size(tensor->dtype));
@@ -277,13 +277,13 @@ static int load_all(void *ctx, void *ret, size_t size, struct gd_err *err)
     return GD_OK;
 }
 
-/* The outer source lives as long as the inner one, which it owns: nothing to free. */
+/* The inner source is owned by the outer one, its context: nothing to free. */
 static void keep(void *ctx)
 {
     (void)ctx;
 }
 
-/* Of values that are made as a whole: a source that makes them when they are wanted. */
+/* Wraps `load` in a source that calls it when values are needed. */
 static int make_loading(struct gd_source *source, struct gd_source **ret, struct gd_err *err)
 {
     struct gd_source_info info;
@@ -310,8 +310,7 @@ static int make_loading(struct gd_source *source, struct gd_source **ret, struct
     return rc;
 }
 
-/* What it is stays as it was found the first time: others may look at it while it is opened again.
- */
+/* The first info stays: other threads may look at it while the source is opened again. */
 static int note_info(struct gd_source *source, struct gd_source *inner, struct gd_err *err)
 {
     struct gd_source_info info;
@@ -323,7 +322,7 @@ static int note_info(struct gd_source *source, struct gd_source *inner, struct g
     if (source->is_known) {
         return info.dtype == source->info.dtype && gd_shape_equal(&info.shape, &source->info.shape)
                    ? GD_OK
-                   : gd_fail(err, GD_EIO, "its type or its shape changed since it was opened");
+                   : gd_fail(err, GD_EIO, "its type or shape changed since it was opened");
     }
     source->note = info.note[0] ? strdup(info.note) : NULL;
     if (info.note[0] && !source->note) {
@@ -364,7 +363,7 @@ int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct g
         int rc = GD_OK;
 
         if (depth == MAX_NESTED) {
-            rc = gd_fail(err, GD_ELIMIT, "a tensor that is found by way of too many others");
+            rc = gd_fail(err, GD_ELIMIT, "tensors refer to each other too deeply");
         } else {
             pthread_mutex_lock(&source->mutex);
             rc = source->inner ? GD_OK : open_inner(source, err);
@@ -421,7 +420,7 @@ int gd_source_info(struct gd_source *source, struct gd_source_info *ret, struct 
     return rc;
 }
 
-/* The slice as a layout: the same steps, in elements instead of bytes. */
+/* Converts a slice to a layout, whose steps are in elements, not bytes. */
 static int slice_layout(const struct gd_layout *whole, const struct gd_slice *slice,
                         struct gd_layout *ret, struct gd_err *err)
 {
@@ -474,7 +473,7 @@ static int read_run(const struct gd_source *source, int64_t first, int64_t count
     int64_t all = gd_shape_count(&source->info.shape);
 
     if (first < 0 || count < 0 || first > all || count > all - first) {
-        return gd_fail(err, GD_EINVAL, "%lld elements from %lld on, of a tensor of %lld",
+        return gd_fail(err, GD_EINVAL, "%lld elements starting at %lld exceed the tensor's %lld",
                        (long long)count, (long long)first, (long long)all);
     }
     if (source->is_contiguous) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Statistics of a tensor on the disk. No statistic depends on the order of the axes: the elements
- * are taken as they lie in the file.
+ * Statistics of a tensor on disk. They do not depend on element order, so the elements are read in
+ * file order.
  */
 #include "dump/io/source_impl.h"
 
-/* A source with its axes in another order. */
+/* A source with its axes permuted. */
 struct view {
     const struct gd_stored_elements *elements;
     struct gd_layout layout;
@@ -28,7 +28,7 @@ static void swap(struct gd_layout *layout, int a, int b)
     layout->stride[b] = stride;
 }
 
-/* The outer of two axes has the larger step; or none, being one row many times over. */
+/* The outer of two axes has the larger step, or step 0 (a row repeated). */
 static bool is_outer(const struct gd_layout *layout, int a, int b)
 {
     int64_t x = layout->stride[a], y = layout->stride[b];
@@ -76,7 +76,7 @@ static int check_pair(const struct gd_source *cur, const struct gd_source *prev,
         gd_shape_equal(&prev->info.shape, &cur->info.shape)) {
         return GD_OK;
     }
-    return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must agree",
+    return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must match",
                    gd_dtype_name(cur->info.dtype), gd_shape_text(&cur->info.shape, a, sizeof(a)),
                    gd_dtype_name(prev->info.dtype), gd_shape_text(&prev->info.shape, b, sizeof(b)));
 }

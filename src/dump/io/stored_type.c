@@ -97,7 +97,7 @@ static const struct {
     {"qint16", GD_STORED_INT16},
     {"quint16", GD_STORED_UINT16},
     {"qint32", GD_STORED_INT32},
-    {"f8_e4m3", GD_STORED_FLOAT8_E4M3FN}, /* safetensors' */
+    {"f8_e4m3", GD_STORED_FLOAT8_E4M3FN}, /* safetensors */
     {"f8_e5m2", GD_STORED_FLOAT8_E5M2},
     {"f8_e4m3fnuz", GD_STORED_FLOAT8_E4M3FNUZ},
     {"f8_e5m2fnuz", GD_STORED_FLOAT8_E5M2FNUZ},
@@ -173,14 +173,15 @@ enum gd_stored gd_stored_from_name(const char *name)
 /* ---- floats of a byte and less --------------------------------------------------------------- */
 
 struct small_float {
-    unsigned mantissa; /* bits of it */
+    unsigned mantissa; /* bits */
     int bias;
     enum {
         IEEE,
         FINITE,
         UNSIGNED_ZERO
-    } kind; /* FINITE: no infinity, NaN is all ones but the
-               sign; UNSIGNED_ZERO: NaN is what -0 would be */
+        /* FINITE: no infinity, NaN is all ones but the sign; UNSIGNED_ZERO: NaN has the pattern of
+         * -0 */
+    } kind;
 };
 
 static const struct small_float small_floats[GD_STORED_COUNT] = {
@@ -218,8 +219,8 @@ static float small_value(const struct small_float *type, unsigned byte)
     return (float)(byte & 0x80 ? -value : value);
 }
 
-/* A byte with as many bits of exponent as its first bits say: sign, how many, exponent with its own
- * sign and hidden first bit, mantissa. */
+/* HiFloat8: sign, a prefix code for the number of exponent bits, exponent with its own sign and an
+ * implied first bit, mantissa. */
 static float hifloat8_value(unsigned byte)
 {
     unsigned v = byte & 0x7f, dots, digits, mantissa, exponent;
@@ -288,7 +289,7 @@ static const float *table_of(enum gd_stored stored)
 
 /* ---- widening -------------------------------------------------------------------------------- */
 
-/* Element `i` of those that are smaller than a byte. */
+/* Element `i` of a type smaller than a byte. */
 static unsigned bits_at(enum gd_stored stored, const unsigned char *in, int64_t i)
 {
     switch (types[stored].bits) {
@@ -352,7 +353,7 @@ SWAP(16)
 SWAP(32)
 SWAP(64)
 
-/* Both halves of a complex element are swapped on their own. */
+/* The two halves of a complex element are byte-swapped separately. */
 static void copy_plain(enum gd_stored stored, const unsigned char *in, int64_t count, bool swap,
                        unsigned char *out)
 {

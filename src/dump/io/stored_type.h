@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Element types as files have them, and what they read as.
+ * Element types in files, and the engine types they are read as.
  *
- * Types that the engine does not have are widened exactly: float8, float6 and float4 kinds,
- * HiFloat8 and E8M0 to float32; int4, int2 to int8; uint4, uint2, uint1 to uint8; complex32 to
- * complex64. Quantised integers stay integers.
+ * Types that the engine lacks are widened exactly: the float8, float6 and float4 kinds, HiFloat8
+ * and E8M0 to float32; int4, int2 to int8; uint4, uint2, uint1 to uint8; complex32 to complex64.
+ * Quantised integers stay integers.
  */
 #ifndef GD_DUMP_STORED_TYPE_H
 #define GD_DUMP_STORED_TYPE_H
@@ -38,29 +38,29 @@ enum gd_stored {
     GD_STORED_FLOAT8_E4M3B11FNUZ,
     GD_STORED_FLOAT8_E8M0FNU,
     GD_STORED_HIFLOAT8,
-    GD_STORED_FLOAT6_E2M3, /* one in a byte, in its low six bits, as numpy has them */
+    GD_STORED_FLOAT6_E2M3, /* one per byte, in the low six bits, as numpy has them */
     GD_STORED_FLOAT6_E3M2,
-    GD_STORED_FLOAT4_E1M2, /* two in a byte, low half first */
+    GD_STORED_FLOAT4_E1M2, /* two per byte, low half first */
     GD_STORED_FLOAT4_E2M1,
     GD_STORED_INT4,
-    GD_STORED_UINT4, /* two in a byte, low half first */
+    GD_STORED_UINT4, /* two per byte, low half first */
     GD_STORED_INT2,
-    GD_STORED_UINT2,  /* four in a byte, low bits first */
-    GD_STORED_UINT1,  /* eight in a byte, highest bit first */
-    GD_STORED_OPAQUE, /* bytes that are shown as such: strings, unknown types */
+    GD_STORED_UINT2,  /* four per byte, low bits first */
+    GD_STORED_UINT1,  /* eight per byte, high bit first */
+    GD_STORED_OPAQUE, /* raw bytes: strings, unknown types */
     GD_STORED_COUNT
 };
 
-unsigned gd_stored_bits(enum gd_stored stored);    /* of one element; 0 for NONE */
+unsigned gd_stored_bits(enum gd_stored stored);    /* per element; 0 for NONE */
 const char *gd_stored_name(enum gd_stored stored); /* "float8_e4m3fn" */
-/* numpy's, torch's, MindSpore's and safetensors' spellings, any case; where numpy and safetensors
- * mean different types by one word ("u8", "f4"), it is numpy's. NONE: none. */
+/* Accepts numpy's, torch's, MindSpore's and safetensors' names in any case; a name that numpy and
+ * safetensors use differently ("u8", "f4") is numpy's. Returns NONE if unknown. */
 enum gd_stored gd_stored_from_name(const char *name);
-enum gd_dtype gd_stored_dtype(enum gd_stored stored); /* what it reads as */
+enum gd_dtype gd_stored_dtype(enum gd_stored stored); /* what it is read as */
 enum gd_stored gd_stored_of_dtype(enum gd_dtype dtype);
 
-/* `count` elements beginning at element `first` of `in` (so many bits each) to `out`, in the host's
- * byte order; swap: `in` has the other one. */
+/* Converts `count` elements, starting at element `first` of `in`, to `out` in host byte order;
+ * swap: `in` has the other byte order. */
 void gd_stored_widen(enum gd_stored stored, bool swap, const unsigned char *in, int64_t first,
                      int64_t count, void *out);
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The axes of what is wanted are put in the order in which they lie in the file, each with its step
- * there and its step in the result. Then the file is read from its beginning to its end, whatever
- * the order of the axes, through a window that grows while neighbours are wanted and shrinks to
- * what is needed when they are far apart.
+ * The wanted axes are sorted by their step in the file, each with its step in the result. The file
+ * is then read front to back, whatever the order of the axes, through a window that grows while
+ * neighbours are wanted and shrinks to what is needed when they are far apart.
  */
 #include "dump/io/strided_read.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define DIRECT  ((int64_t)32 << 10) /* bytes; runs of so many are read where they belong */
+#define DIRECT  ((int64_t)32 << 10) /* bytes; longer runs are read straight to their destination */
 #define WINDOW  ((uint64_t)512 << 10)
-#define NEAR    ((uint64_t)16 << 10) /* bytes between two runs that are read in one go */
-#define AT_ONCE 2048                 /* elements that are converted at a time */
+#define NEAR    ((uint64_t)16 << 10) /* bytes; runs closer than this are read together */
+#define AT_ONCE 2048                 /* elements converted at a time */
 
 struct axis {
     int64_t dim, from, to; /* steps in elements; from >= 0 */
@@ -21,19 +20,19 @@ struct axis {
 
 struct window {
     unsigned char *data;
-    uint64_t at, size; /* what it holds */
-    uint64_t ahead;    /* bytes to read beyond what is asked for */
-    uint64_t end;      /* nothing behind it is wanted */
+    uint64_t at, size; /* range held */
+    uint64_t ahead;    /* bytes to read beyond the request */
+    uint64_t end;      /* nothing after it is wanted */
 };
 
 struct gather {
     const struct gd_stored_elements *in;
     unsigned bits;
-    size_t item; /* of the result */
-    bool plain;  /* elements are bytes as they are */
+    size_t item; /* bytes of an element of the result */
+    bool plain;  /* elements need no conversion */
     struct axis axis[GD_MAX_RANK];
     int rank;
-    int64_t first; /* element of the file at which all begins */
+    int64_t first; /* element of the file to start at */
     unsigned char *out;
     struct window window;
 };
@@ -57,14 +56,14 @@ static void add_axis(struct gather *g, struct axis axis)
 {
     int at = g->rank++;
 
-    /* Large steps first; an axis without a step, which repeats what is there, is the innermost. */
+    /* Largest step first; an axis with step 0, which repeats its elements, goes innermost. */
     for (; at > 0 && g->axis[at - 1].from < axis.from; at--) {
         g->axis[at] = g->axis[at - 1];
     }
     g->axis[at] = axis;
 }
 
-/* Axes whose step is a whole row of the next one, in both, are one. */
+/* Merges axes where the outer step is a whole row of the inner one, in file and result. */
 static void join_axes(struct gather *g)
 {
     int kept = 0;
@@ -112,7 +111,7 @@ static void plan(struct gather *g, const struct gd_layout *layout)
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
-/* Makes bytes at ... at + size (no more than WINDOW) readable at *ret. */
+/* Makes bytes [at, at + size) readable at *ret; size is at most WINDOW. */
 static int look(struct gather *g, uint64_t at, uint64_t size, const unsigned char **ret,
                 struct gd_err *err)
 {
@@ -196,7 +195,7 @@ static void conjugate(enum gd_dtype dtype, unsigned char *p, int64_t count)
     }
 }
 
-/* Elements one after another to their places, `step` elements apart. */
+/* Writes consecutive elements `step` elements apart. */
 static void scatter(unsigned char *out, const unsigned char *in, int64_t count, int64_t step,
                     size_t item)
 {
@@ -231,7 +230,7 @@ static void scatter(unsigned char *out, const unsigned char *in, int64_t count, 
     }
 }
 
-/* Elements `step` apart, the first of them number `at` of p, to `to` in the result's type. */
+/* Converts elements of p that are `step` apart, starting at number `at`, to the result's type. */
 static void convert(const struct gather *g, const unsigned char *p, int64_t at, int64_t count,
                     int64_t step, unsigned char *to)
 {
@@ -258,7 +257,7 @@ static void convert(const struct gather *g, const unsigned char *p, int64_t at, 
     }
 }
 
-/* So many elements of a run that their bytes, and what lies between them, fit into the window. */
+/* How many elements of a run fit into the window, with the gaps between them. */
 static int64_t fitting(const struct gather *g, const struct axis *axis, int64_t left)
 {
     uint64_t step = (uint64_t)axis->from * g->bits / 8;
@@ -273,7 +272,7 @@ static int64_t fitting(const struct gather *g, const struct axis *axis, int64_t 
     return left < most ? left : most;
 }
 
-/* The elements along the innermost axis, beginning at element `from` of the file. */
+/* Reads the elements along the innermost axis, starting at element `from` of the file. */
 static int take_run(struct gather *g, const struct axis *axis, int64_t from, unsigned char *out,
                     struct gd_err *err)
 {
@@ -355,8 +354,8 @@ int gd_strided_read(const struct gd_stored_elements *elements, const struct gd_l
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Rows that lie one after another in C order: the largest box that begins at `first` and has no
- * more than `count` elements. */
+/* The largest box of rows consecutive in C order that starts at `first` and has at most `count`
+ * elements. */
 static int64_t box_at(const struct gd_layout *whole, int64_t first, int64_t count,
                       struct gd_layout *ret)
 {

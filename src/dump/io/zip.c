@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The end record is looked for from the end of the file; the last one counts, and the directory
- * must lie right before it (or before the zip64 one). All else follows from the directory.
+ * The end record is searched from the end of the file; the last one counts. The directory must lie
+ * right before it (or before the zip64 one). Everything else follows from the directory.
  */
 #include "dump/io/zip.h"
 #include "dump/io/zip_check.h"
@@ -18,10 +18,10 @@
 #define LOCAL_SIZE     30
 #define MAX_COMMENT    65535
 #define MAX_DIRECTORY  ((uint64_t)1 << 30)
-#define MAX_RATIO      1100 /* deflate cannot make more than about 1032 of 1 */
+#define MAX_RATIO      1100 /* deflate expands at most 1032 to 1 */
 #define MAX_INFLATED   ((uint64_t)16 << 30)
 #define MAX_ALL        ((uint64_t)64 << 30)
-#define FLAG_ENCRYPTED 0x2041 /* in any of its kinds */
+#define FLAG_ENCRYPTED 0x2041 /* any kind of encryption */
 #define FLAG_PATCH     0x0020
 #define ALL16          0xffffU
 #define ALL32          0xffffffffU
@@ -31,15 +31,15 @@ struct gd_zip {
     struct gd_disk *disk;
     struct gd_zip_entry *entry;
     size_t count;
-    unsigned char *directory; /* as it is in the file */
+    unsigned char *directory; /* as in the file */
     char *names;
-    uint32_t *by_name, *by_place; /* indices of entries */
+    uint32_t *by_name, *by_place; /* sorted indices of entries */
     uint64_t directory_at;
 };
 
 struct ends { /* what the end records say */
     uint64_t count, size, at;
-    uint64_t place; /* where the directory must end */
+    uint64_t place; /* offset where the directory must end */
 };
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static int read_end64(struct gd_zip *zip, uint64_t at, struct ends *ends, struct
     }
     place = u64(locator + 8);
     if (u32(locator + 16) > 1 || place > at || at - place < END64_SIZE) {
-        return broken(zip, at, "a zip64 locator that points nowhere", err);
+        return broken(zip, at, "a zip64 locator that points outside the file", err);
     }
     rc = gd_disk_read(zip->disk, place, end, sizeof(end), err);
     if (rc != GD_OK) {
@@ -88,7 +88,7 @@ static int read_end64(struct gd_zip *zip, uint64_t at, struct ends *ends, struct
         return broken(zip, place, "no zip64 end record", err);
     }
     if (u32(end + 16) || u32(end + 20) || u64(end + 24) != u64(end + 32)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "%.300s is a zip file in several parts",
+        return gd_fail(err, GD_EUNSUPPORTED, "%.300s is part of a multi-part zip file",
                        gd_disk_path(zip->disk));
     }
     *ends = (struct ends){u64(end + 32), u64(end + 40), u64(end + 48), place};
@@ -113,10 +113,10 @@ static int read_end(struct gd_zip *zip, const unsigned char *end, uint64_t at, s
         }
     }
     if (full) {
-        return broken(zip, at, "an end record that wants a zip64 one, which is missing,", err);
+        return broken(zip, at, "an end record without the zip64 record it requires", err);
     }
     if (u16(end + 4) || u16(end + 6) || u16(end + 8) != u16(end + 10)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "%.300s is a zip file in several parts",
+        return gd_fail(err, GD_EUNSUPPORTED, "%.300s is part of a multi-part zip file",
                        gd_disk_path(zip->disk));
     }
     *ends = (struct ends){u16(end + 10), u32(end + 12), u32(end + 16), at};
@@ -137,8 +137,7 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
     for (size_t at = tail; rc == GD_OK && at-- > 0;) {
         if (tail - at >= END_SIZE && u32(end + at) == 0x06054b50) {
             if (u16(end + at + 20) != tail - at - END_SIZE) {
-                rc = broken(zip, size - tail + at, "an end record with a comment of the wrong size",
-                            err);
+                rc = broken(zip, size - tail + at, "an end record with a wrong comment size", err);
             } else {
                 rc = read_end(zip, end + at, size - tail + at, ends, err);
             }
@@ -147,16 +146,15 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
         }
     }
     free(end);
-    return rc != GD_OK ? rc
-                       : gd_fail(err, GD_EPROTO,
-                                 "%.300s is a zip file that was cut short: it has no end "
-                                 "record",
-                                 gd_disk_path(zip->disk));
+    return rc != GD_OK
+               ? rc
+               : gd_fail(err, GD_EPROTO, "%.300s is a truncated zip file: it has no end record",
+                         gd_disk_path(zip->disk));
 }
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* Sizes and places that do not fit into 32 bits, in their order. */
+/* Reads sizes and offsets that do not fit into 32 bits, in zip64's order. */
 static bool read_extra(const unsigned char *extra, size_t len, struct gd_zip_entry *entry)
 {
     uint64_t *wanted[3];
@@ -200,12 +198,12 @@ static int check_entry(const struct gd_zip *zip, const struct gd_zip_entry *entr
     }
     if (entry->method != GD_ZIP_STORED && entry->method != GD_ZIP_DEFLATED) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%.200s: the member %.100s is packed by method %u; stored (0) and deflated "
-                       "(8) ones can be read",
+                       "%.200s: the member %.100s uses compression method %u; only stored (0) and "
+                       "deflated (8) can be read",
                        gd_disk_path(zip->disk), entry->name, entry->method);
     }
     if (entry->method == GD_ZIP_STORED && entry->size != entry->packed) {
-        return broken(zip, at, "a stored member with two sizes", err);
+        return broken(zip, at, "a stored member with two different sizes", err);
     }
     if (entry->method == GD_ZIP_DEFLATED &&
         (entry->size > MAX_INFLATED || entry->size / MAX_RATIO > entry->packed)) {
@@ -217,7 +215,8 @@ static int check_entry(const struct gd_zip *zip, const struct gd_zip_entry *entr
     return GD_OK;
 }
 
-/* The entry at p, of `left` bytes; *used gets its length. Its name goes to *names. */
+/* Reads the entry at p, with `left` bytes available; *used gets its length. Appends its name to
+ * *names. */
 static int read_entry(struct gd_zip *zip, const unsigned char *p, size_t left, char **names,
                       size_t *used, struct gd_err *err)
 {
@@ -232,13 +231,13 @@ static int read_entry(struct gd_zip *zip, const unsigned char *p, size_t left, c
     extra = u16(p + 30);
     *used = CENTRAL_SIZE + name + extra + u16(p + 32);
     if (*used > left) {
-        return broken(zip, at, "a directory entry that is longer than the directory", err);
+        return broken(zip, at, "a directory entry that exceeds the directory", err);
     }
     if (name == 0 || name > GD_ZIP_MAX_NAME || memchr(p + CENTRAL_SIZE, 0, name)) {
-        return broken(zip, at, "a member whose name is empty, too long or has a NUL inside", err);
+        return broken(zip, at, "a member name that is empty, too long or contains a NUL", err);
     }
     if (u16(p + 34)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "%.300s is a zip file in several parts",
+        return gd_fail(err, GD_EUNSUPPORTED, "%.300s is part of a multi-part zip file",
                        gd_disk_path(zip->disk));
     }
     memcpy(*names, p + CENTRAL_SIZE, name);
@@ -252,7 +251,7 @@ static int read_entry(struct gd_zip *zip, const unsigned char *p, size_t left, c
                                    .header = u32(p + 42)};
     *names += name + 1;
     if (!read_extra(p + CENTRAL_SIZE + name, extra, entry)) {
-        return broken(zip, at, "a member without the size that its entry promises", err);
+        return broken(zip, at, "a member without the zip64 size its entry announces", err);
     }
     zip->count++;
     return check_entry(zip, entry, at, err);
@@ -282,7 +281,7 @@ static int read_directory(struct gd_zip *zip, const struct ends *ends, struct gd
     }
     if (left) {
         return broken(zip, zip->directory_at + (uint64_t)(p - zip->directory),
-                      "bytes behind the last directory entry", err);
+                      "unexpected bytes after the last directory entry", err);
     }
     return GD_OK;
 }
@@ -303,14 +302,14 @@ static int order_by_place(const void *a, const void *b, void *ctx)
     return x < y ? -1 : x > y;
 }
 
-/* Where the member behind number `i` of by_place begins. */
+/* Where the member after number `i` of by_place begins. */
 static uint64_t end_of_place(const struct gd_zip *zip, size_t i)
 {
     return i + 1 < zip->count ? zip->entry[zip->by_place[i + 1]].header : zip->directory_at;
 }
 
-/* No two members of one name, and none that reaches into another or into the directory. What a
- * local header takes is known for certain when it is read: see gd_zip_locate. */
+/* Checks that names are unique and that members overlap neither each other nor the directory. The
+ * size of a local header is known only when it is read: see gd_zip_locate. */
 static int check_all(struct gd_zip *zip, struct gd_err *err)
 {
     for (uint32_t i = 0; i < zip->count; i++) {
@@ -330,8 +329,8 @@ static int check_all(struct gd_zip *zip, struct gd_err *err)
 
         if (entry->header > end || end - entry->header < head ||
             end - entry->header - head < entry->packed) {
-            return broken(zip, entry->header,
-                          "a member that reaches into another or beyond the end", err);
+            return broken(zip, entry->header, "a member that overlaps another or exceeds the file",
+                          err);
         }
     }
     return GD_OK;
@@ -367,10 +366,11 @@ static int read_all(struct gd_zip *zip, struct gd_err *err)
                        (unsigned long long)ends.size);
     }
     if (ends.size > ends.place || ends.at != ends.place - ends.size) {
-        return broken(zip, ends.place, "an end record whose directory is not right before it", err);
+        return broken(zip, ends.place, "an end record that does not directly follow its directory",
+                      err);
     }
     if (ends.count > ends.size / CENTRAL_SIZE) {
-        return broken(zip, ends.place, "a directory that is too short for its members", err);
+        return broken(zip, ends.place, "a directory too short for its members", err);
     }
     zip->directory_at = ends.at;
     rc = allocate(zip, &ends, err);
@@ -475,7 +475,7 @@ static size_t place_of(const struct gd_zip *zip, const struct gd_zip_entry *entr
     return low;
 }
 
-/* A size in a local header: that of the directory, or left to what follows the data. */
+/* Whether a size in a local header matches the directory's, or is left to the data descriptor. */
 static bool agrees(uint32_t local, uint64_t size)
 {
     return local == 0 || local == ALL32 || local == size;
@@ -494,7 +494,7 @@ int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t
     }
     if (u32(head) != 0x04034b50 || u16(head + 26) != name ||
         memcmp(head + LOCAL_SIZE, entry->name, name) != 0) {
-        return broken(zip, at, "a local header that is not that of its member", err);
+        return broken(zip, at, "a local header of another member", err);
     }
     if (u16(head + 8) != entry->method || (u16(head + 6) & (FLAG_ENCRYPTED | FLAG_PATCH)) ||
         !agrees(u32(head + 18), entry->packed) || !agrees(u32(head + 22), entry->size)) {
@@ -502,7 +502,7 @@ int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t
     }
     data = at + LOCAL_SIZE + name + u16(head + 28);
     if (data > end || end - data < entry->packed) {
-        return broken(zip, at, "a member that reaches into another or beyond the end", err);
+        return broken(zip, at, "a member that overlaps another or exceeds the file", err);
     }
     *ret = data;
     return GD_OK;
@@ -512,15 +512,15 @@ int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t
 
 #define STEP            ((size_t)256 << 10)
 #define HEAD_STEP       ((size_t)4096)
-/* Of an .npy that is longer, the checksum stays unknown. */
+/* Larger .npy headers leave the checksum unknown. */
 #define GD_ZIP_MAX_HEAD ((size_t)16 << 10)
 
 struct member {
     struct gd_zip *zip;
     const struct gd_zip_entry *entry;
     bool check;
-    struct zip_check *large;   /* of a stored one that is checked as it is read */
-    struct zip_stream *stream; /* of a large deflated one; NULL */
+    struct zip_check *large;   /* for a stored member that is checked while it is read */
+    struct zip_stream *stream; /* for a large deflated member; otherwise NULL */
 };
 
 static int wrong_crc(const struct member *member, struct gd_err *err)
@@ -551,7 +551,7 @@ static int locate_stored(void *ctx, uint64_t *ret, struct gd_err *err)
     return rc;
 }
 
-/* The header of an array is read before its values, and not by way of them. */
+/* An array's header is read separately from its values: add it to the checksum. */
 static enum zip_verdict tell_head(const struct member *member, uint64_t size)
 {
     unsigned char head[GD_ZIP_MAX_HEAD];
@@ -582,8 +582,8 @@ static int inflate_fault(const struct member *member, const char *what, struct g
                    gd_disk_path(member->zip->disk), member->entry->name, what);
 }
 
-/* The next bytes of the member for zlib, which has none left. At the end there are none, and zlib
- * may still hold some of what it inflated. */
+/* Gives zlib the next bytes of the member. At the end there are none, although zlib may still have
+ * output. */
 static int feed(const struct member *member, z_stream *stream, uint64_t *at, uint64_t *left,
                 unsigned char *in, size_t step, struct gd_err *err)
 {
@@ -601,8 +601,8 @@ static int feed(const struct member *member, z_stream *stream, uint64_t *at, uin
     return rc;
 }
 
-/* zlib counts in 32 bits: it gets room for a piece at a time, and one byte more than there should
- * be, so that it can say that there is more. */
+/* zlib counts in 32 bits, so it gets room piece by piece, plus one byte more than expected, to
+ * detect excess data. */
 static int inflate_all(const struct member *member, z_stream *stream, unsigned char *in,
                        unsigned char *ret, size_t size, struct gd_err *err)
 {
@@ -625,7 +625,7 @@ static int inflate_all(const struct member *member, z_stream *stream, unsigned c
         stream->avail_out = room ? (uInt)room : 1;
         got = inflate(stream, Z_NO_FLUSH);
         if (room == 0 && stream->avail_out == 0) {
-            return inflate_fault(member, "it inflates to more than it claims", err);
+            return inflate_fault(member, "it inflates to more than its size", err);
         }
         done += room ? room - stream->avail_out : 0;
         if (got == Z_STREAM_END) {
@@ -635,11 +635,12 @@ static int inflate_all(const struct member *member, z_stream *stream, unsigned c
             return inflate_fault(member, "its data end too early", err);
         }
         if (got != Z_OK && got != Z_BUF_ERROR) {
-            return inflate_fault(member, stream->msg ? stream->msg : "it cannot be inflated", err);
+            return inflate_fault(member, stream->msg ? stream->msg : "its data cannot be inflated",
+                                 err);
         }
     }
     if (rc == GD_OK && (done != size || left || stream->avail_in)) {
-        rc = inflate_fault(member, "it is not as long as it claims", err);
+        rc = inflate_fault(member, "it inflates to less than its size", err);
     }
     return rc;
 }
@@ -675,7 +676,7 @@ static int load_deflated(void *ctx, void *ret, size_t size, struct gd_err *err)
     return rc;
 }
 
-/* As much as `size` bytes of a member that may go on. */
+/* Inflates the first `size` bytes of a member. */
 static int inflate_head(const struct member *member, unsigned char *in, unsigned char *ret,
                         size_t size, struct gd_err *err)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#define MAX_RUNS 512 /* pieces that do not touch each other; of more, nothing is known */
+#define MAX_RUNS 512 /* separate pieces that are tracked; with more, the verdict stays unknown */
 
 struct run {
     uint64_t at, size;
@@ -18,7 +18,7 @@ struct zip_check {
     uint64_t size;
     uint32_t crc;
     enum zip_verdict verdict;
-    struct run run[MAX_RUNS]; /* by place; no two touch */
+    struct run run[MAX_RUNS]; /* sorted; no two touch */
     size_t count;
 };
 
@@ -64,7 +64,7 @@ static bool touches(const struct run *first, const struct run *second)
     return first->at + first->size == second->at;
 }
 
-/* Two neighbours are one from now on. */
+/* Merges two neighbouring runs. */
 static void join(struct zip_check *check, size_t first)
 {
     struct run *run = &check->run[first];
@@ -75,7 +75,7 @@ static void join(struct zip_check *check, size_t first)
     memmove(run + 1, run + 2, (check->count - first - 1) * sizeof(*run));
 }
 
-/* Runs that lie within the piece: somebody has looked at a part of it before. */
+/* Drops the runs inside the piece: parts that were read before. */
 static void forget_within(struct zip_check *check, const struct run *piece, size_t place)
 {
     size_t end = place;
@@ -92,7 +92,7 @@ static void add(struct zip_check *check, const struct run *piece)
 {
     size_t place = place_of(check, piece->at);
 
-    /* One that ends where the piece begins stands before it. */
+    /* A run that ends where the piece begins comes before it. */
     if (place < check->count && touches(&check->run[place], piece)) {
         place++;
     }

@@ -6,19 +6,20 @@
 #include <string.h>
 #include <zlib.h>
 
-#define WINDOW       ((size_t)32 << 20) /* bytes kept of what was inflated last */
+#define WINDOW       ((size_t)32 << 20) /* latest output bytes that are kept */
 #define STEP         ((size_t)1 << 20)
-#define MOST_WINDOWS 4                    /* of all streams, but for those that are being read */
-#define MARK_BYTES   ((uint64_t)16 << 20) /* of content between two marks, at least */
-#define MOST_MARKS   512                  /* each takes some 40 KiB */
+#define MOST_WINDOWS 4                    /* windows of all streams that are not being read */
+#define MARK_BYTES   ((uint64_t)16 << 20) /* minimum distance of two marks, in content */
+#define MOST_MARKS   512                  /* each takes about 40 KiB */
 #define MOST_REWINDS 16
-#define LOAD_MAX     ((uint64_t)256 << 20) /* up to which it is unpacked whole after all, */
-#define LOAD_RATIO   32                    /* or so many times what is packed */
+/* a member up to this size may be inflated whole after all, */
+#define LOAD_MAX     ((uint64_t)256 << 20)
+#define LOAD_RATIO   32 /* or one up to this many times its compressed size */
 
-struct mark { /* where inflating can begin again */
+struct mark { /* a point where inflating can resume */
     z_stream z;
-    uint64_t base;     /* in the content */
-    uint64_t at, left; /* of the packed bytes */
+    uint64_t base;     /* offset in the content */
+    uint64_t at, left; /* in the compressed bytes */
     uLong crc;         /* of the content before it */
 };
 
@@ -28,18 +29,18 @@ struct zip_stream {
     z_stream z;
     bool begun;
     unsigned rewinds;
-    uint64_t at, left; /* of the packed bytes that were not read yet */
-    uint64_t base;     /* of the window, in the content */
-    size_t fill;       /* bytes in it */
+    uint64_t at, left; /* compressed bytes not read yet */
+    uint64_t base;     /* offset of the window in the content */
+    size_t fill;       /* bytes in the window */
     uLong crc;
     uint64_t mark_bytes;
-    size_t mark_count; /* in the order of the content */
+    size_t mark_count; /* sorted by content */
     struct mark mark[MOST_MARKS];
     unsigned char *in;     /* STEP bytes */
-    unsigned char *window; /* NULL: another stream has it now */
-    /* Under the lock: */
+    unsigned char *window; /* NULL: taken by another stream */
+    /* Guarded by the lock: */
     bool busy;
-    struct zip_stream *newer, *older; /* of those with a window */
+    struct zip_stream *newer, *older; /* list of the streams with a window */
 };
 
 static struct {
@@ -90,7 +91,7 @@ static void make_room(void)
     }
 }
 
-/* False: out of memory. Else it is this stream's until done_with_window. */
+/* Makes the window this stream's until done_with_window. False: out of memory. */
 static bool take_window(struct zip_stream *s)
 {
     pthread_mutex_lock(&windows.mutex);
@@ -173,7 +174,7 @@ static int begin(struct zip_stream *s, struct gd_err *err)
     return gd_zip_locate(s->zip, s->entry, &s->at, err);
 }
 
-/* Without memory for it there is no mark: reading back takes longer then. */
+/* Without memory, the mark is skipped: seeking back takes longer. */
 static void set_mark(struct zip_stream *s)
 {
     uint64_t end = s->base + s->fill;
@@ -189,7 +190,7 @@ static void set_mark(struct zip_stream *s)
     }
 }
 
-/* The last one that is not behind that place. NULL: there is none. */
+/* The last mark at or before `at`; NULL: none. */
 static struct mark *find_mark(struct zip_stream *s, uint64_t at)
 {
     size_t low = 0, high = s->mark_count;
@@ -222,20 +223,20 @@ static int go_to_mark(struct zip_stream *s, struct mark *mark, struct gd_err *er
     return GD_OK;
 }
 
-/* What it takes in memory is in proportion to the file. */
+/* The memory this takes must be in proportion to the file. */
 static bool may_load(const struct gd_zip_entry *entry)
 {
     return entry->size <= LOAD_MAX || entry->size / LOAD_RATIO <= entry->packed;
 }
 
-/* So that reading on leads to that place, by the shortest way. */
+/* Positions the stream so that reading on reaches `at` by the shortest way. */
 static int seek(struct zip_stream *s, uint64_t at, struct gd_err *err)
 {
     bool back = s->begun && at < s->base;
     struct mark *mark = find_mark(s, at);
 
     if (back && ++s->rewinds > MOST_REWINDS && may_load(s->entry)) {
-        return gd_fail(err, GD_ENODATA, "the member is not read in order");
+        return gd_fail(err, GD_ENODATA, "the member is read out of order");
     }
     if (mark && (back || !s->begun || mark->base > s->base + s->fill)) {
         return go_to_mark(s, mark, err);
@@ -243,7 +244,7 @@ static int seek(struct zip_stream *s, uint64_t at, struct gd_err *err)
     return back || !s->begun ? begin(s, err) : GD_OK;
 }
 
-/* At the end there is nothing more, and zlib may still hold some of what it inflated. */
+/* At the end there is no more input, but zlib may still have output. */
 static int feed(struct zip_stream *s, struct gd_err *err)
 {
     size_t n = s->left < STEP ? (size_t)s->left : STEP;
@@ -264,7 +265,7 @@ static bool is_cut_short(const struct zip_stream *s, int got)
     return got == Z_BUF_ERROR && s->left == 0 && s->z.avail_in == 0;
 }
 
-/* All of it was inflated. */
+/* Checks size and CRC once everything is inflated. */
 static int check_end(struct zip_stream *s, int got, struct gd_err *err)
 {
     unsigned char beyond;
@@ -281,13 +282,13 @@ static int check_end(struct zip_stream *s, int got, struct gd_err *err)
             return fault(s, "its data end too early", err);
         }
         if (s->z.avail_out == 0 || (got != Z_OK && got != Z_STREAM_END)) {
-            return fault(s, "it inflates to more than it claims", err);
+            return fault(s, "it inflates to more than its size", err);
         }
     }
     if (s->left || s->z.avail_in) {
-        return fault(s, "it is not as long as it claims", err);
+        return fault(s, "it inflates to less than its size", err);
     }
-    return s->crc == s->entry->crc ? GD_OK : fault(s, "its CRC is another one", err);
+    return s->crc == s->entry->crc ? GD_OK : fault(s, "its CRC is wrong", err);
 }
 
 static int inflate_more(struct zip_stream *s, struct gd_err *err)
@@ -311,7 +312,7 @@ static int inflate_more(struct zip_stream *s, struct gd_err *err)
         return fault(s, "its data end too early", err);
     }
     if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) {
-        return fault(s, s->z.msg ? s->z.msg : "it cannot be inflated", err);
+        return fault(s, s->z.msg ? s->z.msg : "its data cannot be inflated", err);
     }
     room -= s->z.avail_out;
     s->crc = crc32(s->crc, s->window + s->fill, (uInt)room);
@@ -322,7 +323,7 @@ static int inflate_more(struct zip_stream *s, struct gd_err *err)
     if (got != Z_STREAM_END) {
         set_mark(s);
     }
-    return got == Z_STREAM_END ? fault(s, "it is not as long as it claims", err) : GD_OK;
+    return got == Z_STREAM_END ? fault(s, "it inflates to less than its size", err) : GD_OK;
 }
 
 static int read_window(struct zip_stream *s, uint64_t at, unsigned char *out, size_t size,
@@ -343,7 +344,7 @@ static int read_window(struct zip_stream *s, uint64_t at, unsigned char *out, si
         }
     }
     if (rc != GD_OK && rc != GD_ENODATA) {
-        s->begun = false; /* the next reader finds the same */
+        s->begun = false; /* later readers get the same error */
     }
     return rc;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "dump/files/archive.h"
+#include "dump/format.h"
 #include "dump/hash_index.h"
 #include "dump/io/suffix.h"
 #include "dump/mindspore/ms_ckpt_record.h"

@@ -8,7 +8,7 @@
 #define GD_DUMP_MS_DIRS_H
 
 #include "base/arena.h"
-#include "dump/catalog.h"
+#include "dump/format.h"
 
 struct ms_dir { /* that holds files of the dump */
     uint32_t entry;

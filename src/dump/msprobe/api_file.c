@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/detect.h"
 #include "dump/msprobe/api_load.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #define GD_DUMP_API_LOAD_H
 
 #include "base/arena.h"
-#include "dump/catalog.h"
+#include "dump/format.h"
 #include "dump/hash_index.h"
 #include "dump/io/json.h"
 

@@ -6,7 +6,6 @@
 #ifndef GD_DUMP_API_WALK_H
 #define GD_DUMP_API_WALK_H
 
-#include "dump/detect.h"
 #include "dump/msprobe/api_load.h"
 #include "dump/msprobe/msprobe_table.h"
 

@@ -8,7 +8,7 @@
 #define GD_DUMP_TORCH_IMPL_H
 
 #include "base/arena.h"
-#include "dump/files/archive.h"
+#include "dump/format.h"
 #include "dump/hash_index.h"
 #include "dump/torch/pickle.h"
 

@@ -133,10 +133,10 @@ class Atb(Tables):
                                          ("c.bin", np.array([True, False]), 12, r"(?s)bool.*True +False")):
             text = gradb(self.tensor("alone/" + name, array, code), "print tensor")
             self.assertRegex(text, shown, name)
-        for name, more, told in (("far.bin", {"data": "/else"}, r"lie in another file"),
-                                 ("type.bin", {"dtype": 99}, r"no element type"),
-                                 ("dims.bin", {"dims": "2,x"}, r"is no shape"),
-                                 ("long.bin", {"dims": "1000000,1000000"}, r"fewer than its shape wants")):
+        for name, more, told in (("far.bin", {"data": "/else"}, r"are in another file"),
+                                 ("type.bin", {"dtype": 99}, r"not a known element type"),
+                                 ("dims.bin", {"dims": "2,x"}, r"is not a shape"),
+                                 ("long.bin", {"dims": "1000000,1000000"}, r"fewer than its shape needs")):
             self.assertRegex(gradb(self.tensor("bad/" + name, np.zeros(2, "f4"), 0, **more)), told)
         (self.dir / "bad" / "cut.bin").write_bytes(b"$Version=1.0\ndtype=0\n")
         self.assertRegex(gradb(self.dir / "bad" / "cut.bin"), r"\$End=")
