@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Arguments, and nothing else. */
+/* The command line. */
 #include "app.h"
 #include "generate.h"
 #include "options.h"
@@ -14,30 +14,25 @@
 
 static void print_help(void)
 {
-    puts("Usage: gradb [OPTION]... [run -- PROGRAM [ARGUMENT]... | listen [ADDRESS] | open PATH |\n"
-         "             demo | sessions | attach [NAME]]\n"
-         "Debug the training of a neural network: stop it at a step or an operator and look "
-         "inside.\n"
+    puts("Usage: gradb [OPTION]... [MODE]\n"
+         "Debug neural-network training: stop it at a step or at an operator and look inside.\n"
          "\n"
-         "  run -- PROGRAM    start a training program and stop it before its first step\n"
-         "  listen [ADDRESS]  wait for training processes that connect by themselves\n"
-         "  open PATH...      look at what a training left on the disk: dump, checkpoint, record\n"
-         "  demo              debug the little transformer that comes with gradb\n"
-         "  sessions          list the gradbs that have a terminal or outlived it\n"
-         "  attach [NAME]     take one of them over to this terminal\n");
+         "Modes:");
+    for (const struct program_mode *m = program_modes; m->name; m++) {
+        printf("  %-17s  %s\n", m->usage, m->text);
+    }
+    puts("\nOptions:");
     for (const struct program_option *o = program_options; o->name; o++) {
         char left[64];
-        snprintf(left, sizeof(left), "%s%s%s", o->name,
-                 !o->argument ? ""
-                 : o->joined  ? "="
-                              : " ",
+        const char *between = o->joined ? "=" : " ";
+        snprintf(left, sizeof(left), "%s%s%s", o->name, o->argument ? between : "",
                  o->argument ? o->argument : "");
-        printf("  %-16s  %s\n", left, o->text);
+        printf("  %-17s  %s\n", left, o->text);
     }
-    puts("\nExit status: 0 good; in batch mode 1 a command failed, 3 no training process was "
-         "reached,\n"
-         "4 a watchpoint fired, 5 the training failed, 6 what was compared differs;\n"
-         "2 wrong usage; 130 interrupted.");
+    puts("\nExit status: 0 success, 2 usage error, 130 interrupted; in batch mode also 1 a command "
+         "failed,\n"
+         "3 no training process connected, 4 a watchpoint fired, 5 the training failed,\n"
+         "6 a comparison found differences.");
 }
 
 enum option_code {
@@ -79,9 +74,9 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int usage(const char *what, const char *detail)
+static int report_usage(const char *what, const char *detail)
 {
-    fprintf(stderr, "error: %s%s; \"gradb --help\" explains\n", what, detail);
+    fprintf(stderr, "error: %s%s; see \"gradb --help\"\n", what, detail);
     return STATUS_USAGE;
 }
 
@@ -94,7 +89,7 @@ static int set_color(struct app_options *options, const char *when)
             return 0;
         }
     }
-    return usage("--color takes auto, always or never, not ", when);
+    return report_usage("--color takes auto, always or never, not ", when);
 }
 
 static void add_command(struct app_options *options, bool is_file, const char *text)
@@ -103,8 +98,8 @@ static void add_command(struct app_options *options, bool is_file, const char *t
         (struct app_command){.is_file = is_file, .text = text};
 }
 
-/* -1: go on; otherwise the exit status. */
-static int take_option(struct app_options *options, int code)
+/* -1: continue; otherwise the exit status. */
+static int parse_option(struct app_options *options, int code)
 {
     switch (code) {
     case 'x': add_command(options, true, optarg); return -1;
@@ -122,17 +117,15 @@ static int take_option(struct app_options *options, int code)
     case OPT_VERSION: puts("gradb " GRADB_VERSION); return 0;
     case OPT_GENERATE: return generate_run(optarg);
     case 'h': print_help(); return 0;
-    default: return usage("an option is unknown or lacks its argument", "");
+    default: return report_usage("unknown option, or missing argument", "");
     }
 }
 
-/* Their options may also come behind. */
-static int take_session_mode(struct app_options *options, const char *mode, int at, int argc,
-                             char **argv)
+/* `sessions` and `attach` also accept their options after the mode word. */
+static int parse_session_mode(struct app_options *options, int at, int argc, char **argv)
 {
-    bool attach = strcmp(mode, "attach") == 0;
+    bool attach = options->mode == APP_ATTACH;
 
-    options->mode = attach ? APP_ATTACH : APP_SESSIONS;
     for (; at < argc; at++) {
         if (attach && strcmp(argv[at], "--read-only") == 0) {
             options->read_only = true;
@@ -143,49 +136,51 @@ static int take_session_mode(struct app_options *options, const char *mode, int 
         } else if (attach && !options->session && argv[at][0] != '-') {
             options->session = argv[at];
         } else {
-            return usage("one argument too many: ", argv[at]);
+            return report_usage("unexpected argument: ", argv[at]);
         }
     }
     return -1;
 }
 
-static int take_mode(struct app_options *options, int argc, char **argv)
+static int parse_mode(struct app_options *options, int argc, char **argv)
 {
     int at = optind;
 
     if (at >= argc) {
         return -1;
     }
-    const char *mode = argv[at++];
-    if (strcmp(mode, "run") == 0) {
-        at += at < argc && strcmp(argv[at], "--") == 0 ? 1 : 0;
+    const struct program_mode *mode = find_program_mode(argv[at]);
+    if (!mode) {
+        return report_usage("unknown mode: ", argv[at]);
+    }
+    at++;
+    options->mode = mode->mode;
+    switch (mode->mode) {
+    case APP_RUN:
+        at += at < argc && strcmp(argv[at], "--") == 0;
         if (at >= argc) {
-            return usage("run: the program is missing: gradb run -- PROGRAM", "");
+            return report_usage("run: missing program: gradb run -- PROGRAM...", "");
         }
-        options->mode = APP_RUN;
         options->program = argv + at;
         return -1;
-    }
-    if (strcmp(mode, "listen") == 0) {
-        options->mode = APP_LISTEN;
+    case APP_OPEN:
+        if (at >= argc) {
+            return report_usage("open: missing path: gradb open PATH...", "");
+        }
+        options->opened = argv + at;
+        return -1;
+    case APP_SESSIONS:
+    case APP_ATTACH: return parse_session_mode(options, at, argc, argv);
+    case APP_LISTEN:
         if (at < argc && argv[at][0] != '-') {
             options->listen_address = argv[at++];
         }
-    } else if (strcmp(mode, "open") == 0) {
-        if (at >= argc) {
-            return usage("open: the path is missing: gradb open PATH...", "");
-        }
-        options->mode = APP_OPEN;
-        options->opened = argv + at;
-        return -1;
-    } else if (strcmp(mode, "demo") == 0) {
-        options->mode = APP_DEMO;
-    } else if (strcmp(mode, "sessions") == 0 || strcmp(mode, "attach") == 0) {
-        return take_session_mode(options, mode, at, argc, argv);
-    } else {
-        return usage("there is no mode ", mode);
+        break;
+    default: break;
     }
-    return at < argc ? usage("one argument too many (options come first): ", argv[at]) : -1;
+    return at < argc
+               ? report_usage("unexpected argument (options come before the mode): ", argv[at])
+               : -1;
 }
 
 int main(int argc, char **argv)
@@ -198,14 +193,14 @@ int main(int argc, char **argv)
     setlocale(LC_COLLATE, "");
     options.commands = calloc((size_t)argc + 1, sizeof(*options.commands));
     if (!options.commands) {
-        return usage("out of memory", "");
+        return report_usage("out of memory", "");
     }
     opterr = 0;
     while (status < 0 && (code = getopt_long_only(argc, argv, "+", long_options, NULL)) != -1) {
-        status = take_option(&options, code);
+        status = parse_option(&options, code);
     }
     if (status < 0) {
-        status = take_mode(&options, argc, argv);
+        status = parse_mode(&options, argc, argv);
     }
     if (status < 0) {
         status = app_run(&options);

@@ -1,19 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The program's options as a table, from which --help, the completions and the manual page come.
+ * The command line as tables: modes ("run", "listen", ...) and options. The parser, --help, the
+ * shell completions and the manual page are all made from them.
  */
 #ifndef GD_OPTIONS_H
 #define GD_OPTIONS_H
 
 #include <stdbool.h>
 
+#include "app.h"
+
+enum program_words { /* what may follow a mode, for the completions */
+                     WORDS_NONE,
+                     WORDS_PROGRAM,
+                     WORDS_FILES,
+                     WORDS_SESSIONS,
+};
+
+struct program_mode {
+    const char *name;
+    enum app_mode mode;
+    enum program_words words;
+    const char *usage; /* "run -- PROGRAM..."; parameters in capitals */
+    const char *text;  /* imperative, no full stop */
+};
+
 struct program_option {
     const char *name;     /* "-ex", "--color" */
     const char *argument; /* "COMMAND"; NULL when it takes none */
     bool joined;          /* "--color=WHEN" */
-    const char *text;     /* no full stop */
+    const char *text;     /* imperative, no full stop */
 };
 
+extern const struct program_mode program_modes[];     /* ends with a NULL name */
 extern const struct program_option program_options[]; /* ends with a NULL name */
+
+/* NULL: not a mode. */
+const struct program_mode *find_program_mode(const char *name);
 
 #endif
