@@ -30,9 +30,9 @@ struct app {
     struct gd_debugger *debugger;
     struct gd_server *server;
     struct repl *repl;
-    struct resident *resident; /* NULL: nobody types, or no place for its socket */
-    bool terminal;             /* a person types */
-    bool panes;                /* were open */
+    struct resident *resident; /* NULL: not interactive, or the socket could not be created */
+    bool terminal;             /* stdin and stdout are a terminal */
+    bool panes;                /* were opened */
     ev_signal interrupt, terminate, hangup;
 };
 
@@ -43,7 +43,7 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *watcher, int events)
     struct app *app = watcher->data;
 
     (void)events;
-    if (!app->options->batch) { /* else it is the end */
+    if (!app->options->batch) { /* in batch mode Ctrl-C ends gradb */
         tty_out_interrupted();
     }
     if (repl_interrupt(app->repl)) {
@@ -75,13 +75,14 @@ static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int events)
         resident_hangup(app->resident);
         return;
     }
-    repl_let_go_at_end(app->repl); /* nobody could take it over: as `on-hangup detach` */
+    repl_let_go_at_end(app->repl); /* no session to attach to: as `on-hangup detach` */
     on_terminate(loop, watcher, events);
 }
 
 static volatile sig_atomic_t last_signal;
 
-/* As libev's own, but output that waits for its reader hears of it, too: the loop comes after. */
+/* As libev's handler, and also interrupts output that is blocked on a slow reader: the loop cannot
+ * do that. */
 static void on_signal(int number)
 {
     int saved = errno;
@@ -102,11 +103,11 @@ static void start_signal(struct app *app, ev_signal *watcher,
     ev_signal_start(app->loop, watcher);
     sigfillset(&action.sa_mask);
     sigaction(number, &action, NULL);
-    ev_unref(app->loop); /* signals alone keep nothing alive */
+    ev_unref(app->loop); /* signals alone do not keep the loop running */
 }
 
-/* A Ctrl-C too many does not leave half done what is left to do: it is short. */
-static void signals_block(void)
+/* Blocks signals during shutdown, so that a second Ctrl-C cannot interrupt it. */
+static void block_signals(void)
 {
     sigset_t set;
 
@@ -123,7 +124,7 @@ static void stop_signal(struct app *app, ev_signal *watcher)
     ev_signal_stop(app->loop, watcher);
 }
 
-/* ---- what the terminal can do ---- */
+/* ---- terminal capabilities ---- */
 
 static bool wants_color(const struct app_options *options)
 {
@@ -142,7 +143,7 @@ static bool has_utf8(void)
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-static int terminal_width(void)
+static int get_terminal_width(void)
 {
     struct winsize size;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
@@ -151,7 +152,7 @@ static int terminal_width(void)
     return 80;
 }
 
-static struct repl_options repl_options_of(const struct app *app)
+static struct repl_options make_repl_options(const struct app *app)
 {
     return (struct repl_options){
         .batch = app->options->batch,
@@ -159,14 +160,14 @@ static struct repl_options repl_options_of(const struct app *app)
         .interactive = app->terminal && !app->options->batch,
         .color = wants_color(app->options),
         .utf8 = has_utf8(),
-        .width = terminal_width(),
+        .width = get_terminal_width(),
     };
 }
 
-/* ---- the order of things ---- */
+/* ---- startup and shutdown ---- */
 
-/* $XDG_CONFIG_HOME/gradb/gradbrc or ~/.config/gradb/gradbrc. What is wrong in it is reported; the
- * rest of the program goes on. */
+/* Runs $XDG_CONFIG_HOME/gradb/gradbrc or ~/.config/gradb/gradbrc. Errors in it are printed but do
+ * not stop the startup. */
 static void read_rc(struct app *app)
 {
     const char *config = getenv("XDG_CONFIG_HOME");
@@ -199,7 +200,8 @@ static int run_mode(struct app *app)
     }
 }
 
-/* -x and -ex in their order. In batch mode a failure ends them, unless `on-error` is "continue". */
+/* Runs -x and -ex in the order given. In batch mode a failure stops them, unless `on-error` is
+ * "continue". */
 static int run_commands(struct app *app)
 {
     for (size_t i = 0; i < app->options->command_count && !repl_wants_quit(app->repl) &&
@@ -215,24 +217,24 @@ static int run_commands(struct app *app)
     return GD_OK;
 }
 
-static void greet(const struct app *app)
+static void print_greeting(const struct app *app)
 {
     if (app->terminal && !app->options->quiet && !app->options->batch && !app->options->json) {
         tty_out_puts(STDOUT_FILENO, "gradb " GRADB_VERSION ". Type \"help\" for help.\n");
     }
 }
 
-static bool next_terminal(struct app *app)
+static bool wait_for_terminal(struct app *app)
 {
     if (!resident_wait(app->resident)) {
         return false;
     }
     repl_set_looks(app->repl, wants_color(app->options), has_utf8());
-    repl_set_width(app->repl, terminal_width());
+    repl_set_width(app->repl, get_terminal_width());
     return true;
 }
 
-static void complain(const char *what, const struct gd_err *err)
+static void print_problem(const char *what, const struct gd_err *err)
 {
     char line[sizeof(err->text) + 80];
 
@@ -240,7 +242,7 @@ static void complain(const char *what, const struct gd_err *err)
     tty_out_puts(STDERR_FILENO, line);
 }
 
-/* One terminal after the other, until the end. */
+/* Serves one terminal after the other, until gradb quits. */
 static void run_terminals(struct app *app, bool panes)
 {
     do {
@@ -249,33 +251,33 @@ static void run_terminals(struct app *app, bool panes)
         }
         if (!panes) {
             resident_replay(app->resident, wants_color(app->options));
-            repl_run_prompt(app->repl); /* until the end, or until panes are wanted */
+            repl_run_prompt(app->repl); /* returns when gradb quits, or to open the panes */
         }
         if (!repl_wants_quit(app->repl) && !repl_has_left(app->repl)) {
             struct gd_err err = {.code = GD_OK};
             app->panes = panes = true;
             if (tui_run(app->loop, app->repl, &err) != GD_OK) {
-                complain("error", &err);
+                print_problem("error", &err);
                 break;
             }
         }
         while (!repl_wants_quit(app->repl) && app->resident && !repl_has_left(app->repl)) {
-            ev_run(app->loop, EVRUN_ONCE); /* the SIGHUP that a front end's end announced */
+            ev_run(app->loop, EVRUN_ONCE); /* wait for the SIGHUP of the lost terminal */
         }
-    } while (!repl_wants_quit(app->repl) && app->resident && next_terminal(app));
+    } while (!repl_wants_quit(app->repl) && app->resident && wait_for_terminal(app));
     tui_guard_end();
     tui_forget();
 }
 
 static int run_front_end(struct app *app)
 {
-    greet(app);
+    print_greeting(app);
     if (!app->options->no_rc) {
         read_rc(app);
     }
     int rc = run_mode(app);
     bool over = repl_batch_fails(app->repl, rc);
-    if (over && !app->terminal) { /* nobody is there who could do something else */
+    if (over && !app->terminal) { /* no user can continue from here */
         int status = repl_exit_status(app->repl);
         return status != 0 ? status : STATUS_FAILED;
     }
@@ -291,18 +293,18 @@ static int run_front_end(struct app *app)
     if (!repl_wants_quit(app->repl)) {
         run_terminals(app, app->options->tui);
     }
-    repl_clear_status(app->repl); /* only batch mode tells what failed */
+    repl_clear_status(app->repl); /* only batch mode reports failures by its status */
     return repl_exit_status(app->repl);
 }
 
-static int app_start(struct app *app, struct gd_err *err)
+static int start_app(struct app *app, struct gd_err *err)
 {
     int rc = gd_debugger_create(&app->debugger, err);
     if (rc != GD_OK) {
         return rc;
     }
     app->debugger->open_file = gd_dump_open;
-    struct repl_options options = repl_options_of(app);
+    struct repl_options options = make_repl_options(app);
     rc = repl_create(app->loop, app->debugger, &options, &app->repl, err);
     if (rc == GD_OK) {
         tui_lend_screen(app->repl);
@@ -311,7 +313,7 @@ static int app_start(struct app *app, struct gd_err *err)
     return rc;
 }
 
-/* The list of the sessions that run, or one of them on this terminal: none of our own. */
+/* `gradb sessions` and `gradb attach`: no debugger of its own. */
 static int run_other(const struct app_options *options)
 {
     struct gd_err err = {.code = GD_OK};
@@ -325,7 +327,7 @@ static int run_other(const struct app_options *options)
     return rc != GD_OK ? STATUS_FAILED : 0;
 }
 
-/* From the first command to the last: the exit status. */
+/* Runs all commands and terminals; returns the exit status. */
 static int run_session(struct app *app)
 {
     const struct app_options *options = app->options;
@@ -339,18 +341,18 @@ static int run_session(struct app *app)
     start_signal(app, &app->hangup, on_hangup, SIGHUP);
     if (app->terminal && !options->batch &&
         resident_create(app->loop, app->repl, NULL, &app->resident, &err) != GD_OK) {
-        complain("warning: the session ends with its terminal", &err);
+        print_problem("warning: this session cannot survive the loss of its terminal", &err);
     }
     int status = run_front_end(app);
-    if (status == 0 && tty_out_gave_up()) { /* the end came before the loop */
+    if (status == 0 && tty_out_gave_up()) { /* a signal arrived before the loop ran */
         status = 128 + last_signal;
     }
     repl_end(app->repl);
-    if (!app->panes) { /* a terminal that did not even take their end back gets no more time */
+    if (!app->panes) { /* the panes already waited for the terminal */
         repl_out_wait(app->repl, 0);
     }
     tty_out_end(TTY_STUCK_MS);
-    signals_block();
+    block_signals();
     stop_signal(app, &app->interrupt);
     stop_signal(app, &app->terminate);
     stop_signal(app, &app->hangup);
@@ -367,15 +369,15 @@ int app_run(const struct app_options *options)
     int status = STATUS_FAILED;
 
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, not the end */
+    signal(SIGXFSZ, SIG_IGN); /* report a file size limit as an error */
     app.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     app.loop = ev_default_loop(EVFLAG_AUTO);
     if (!app.loop) {
-        fprintf(stderr, "error: no event loop can be made\n");
+        fprintf(stderr, "error: cannot create the event loop\n");
         return STATUS_FAILED;
     }
     tty_out_begin(app.loop);
-    if (app_start(&app, &err) == GD_OK) {
+    if (start_app(&app, &err) == GD_OK) {
         status = run_session(&app);
     } else {
         fprintf(stderr, "error: %s\n", err.text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The program: what the command line asked for, and the wiring of session, wire and front end.
+ * The program: runs what the command line asked for; connects debugger, server and front end.
  */
 #ifndef GD_APP_H
 #define GD_APP_H
@@ -20,20 +20,20 @@ struct app_options {
     enum app_mode mode;
     char *const *program;       /* of APP_RUN; NULL-terminated */
     char *const *opened;        /* of APP_OPEN: paths and options of the command "open" */
-    const char *listen_address; /* NULL: the usual one */
+    const char *listen_address; /* NULL: the default */
     struct app_command *commands;
     size_t command_count;
     bool batch;
     bool quiet;
     bool no_rc;
     bool json;
-    const char *session; /* of APP_ATTACH; NULL: the only one */
+    const char *session; /* of APP_ATTACH; NULL: the only one running */
     bool read_only, take;
     bool tui;
     enum app_when color;
 };
 
-/* Runs to the end; returns the exit status. */
+/* Runs until gradb quits; returns the exit status. */
 int app_run(const struct app_options *options);
 
 #endif

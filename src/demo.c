@@ -9,14 +9,15 @@
 #include <unistd.h>
 
 static const char hint[] =
-    "\nThis training has a fault: after some dozens of steps its loss is no number any more. Try:\n"
-    "  step            one training step (an empty line repeats it); step 10 takes ten\n"
+    "\n"
+    "This training has a bug: after a few dozen steps its loss becomes NaN. Try:\n"
+    "  step            run one training step (Enter repeats it); step 10 runs ten\n"
     "  info graph      what is being trained\n"
-    "  watch TO on all stop at the first tensor with a NaN or an infinity; then continue\n"
-    "  why             where it came from, once it stopped; print . shows the tensor itself\n"
-    "  help            everything else\n\n";
+    "  watch TO on all stop at the first tensor with a NaN or an infinity; then: continue\n"
+    "  why             after the stop: where the NaN came from; print . shows the tensor\n"
+    "  help            all commands\n\n";
 
-/* GRADB_DEMO, or beside this program: in the build tree, then where it is installed. */
+/* GRADB_DEMO, or relative to this executable: in the build tree, then in the installation. */
 static bool find_program(char *out, size_t size)
 {
     static const char *const places[] = {"../examples/charlm/charlm", "../libexec/gradb/charlm"};
@@ -41,26 +42,26 @@ static bool find_program(char *out, size_t size)
     return false;
 }
 
-/* ---- the tour: what a person would type, line by line ---- */
+/* ---- the tour: commands, run one after the other ---- */
 
 static const struct {
-    const char *say; /* before the command; NULL: nothing */
+    const char *say; /* printed before the command; NULL: nothing */
     const char *command;
 } tour[] = {
-    {"A little transformer is being trained. It stands before its first step.", "info graph"},
-    {"Ten steps: the loss falls.", "step 10"},
-    {"Later it will be no number any more. Stop at the first tensor with a NaN or an infinity:",
+    {"A small transformer is about to train. It is stopped before its first step.", "info graph"},
+    {"Run ten steps: the loss falls.", "step 10"},
+    {"Later the loss becomes NaN. Stop at the first tensor with a NaN or an infinity:",
      "watch TO on all"},
     {NULL, "continue"},
-    {"There it is, in the middle of a step. What is wrong with it, and where did that come from?",
+    {"It stopped in the middle of a step. Which elements are bad, and where do they come from?",
      "find nonfinite ."},
     {NULL, "why"},
-    {"The line that takes the logarithm:", "list"},
-    {"The loss on its way there:", "info history loss -n 5"},
-    {"What did watching cost?", "info watchpoints"},
+    {"The line that computes the logarithm:", "list"},
+    {"The loss up to here:", "info history loss -n 5"},
+    {"What did the watchpoint cost?", "info watchpoints"},
 };
 
-/* Every line, or up to the first that fails. */
+/* Runs the commands up to the first that fails. */
 static int play_tour(struct repl *repl)
 {
     for (size_t i = 0; i < sizeof(tour) / sizeof(tour[0]); i++) {
@@ -76,13 +77,14 @@ static int play_tour(struct repl *repl)
     }
     const struct gd_session *session = repl_debugger(repl)->current;
     if (!session || session->stop.reason != GD_STOP_HIT) {
-        fprintf(stderr, "error: the demo's training did not go wrong\n");
+        fprintf(stderr, "error: the demo's training did not reach its bug\n");
         return GD_ESTATE;
     }
-    printf("\n# Found: the logarithm of a probability that underflowed to 0, with nothing to guard "
-           "it.\n");
+    printf("\n"
+           "# Found: the logarithm of a probability that underflowed to 0, without an epsilon to "
+           "guard it.\n");
     fflush(stdout);
-    repl_clear_status(repl); /* the watchpoint that fired is what was to be shown */
+    repl_clear_status(repl); /* the hit was intended and is not a failure */
     return GD_OK;
 }
 
@@ -95,7 +97,8 @@ int demo_start(struct repl *repl, bool terminal)
     char found[PATH_MAX];
 
     if (!find_program(found, sizeof(found)) || !realpath(found, path)) {
-        fprintf(stderr, "error: the demo's trainer is not here: GRADB_DEMO may name it\n");
+        fprintf(stderr,
+                "error: cannot find the demo's training program: set GRADB_DEMO to its path\n");
         return GD_ENOTFOUND;
     }
     arguments[0] = path;

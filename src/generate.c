@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- shells ---- */
+/* ---- shell completions ---- */
 
 static void for_each_option(void (*fn)(const struct program_option *option))
 {
@@ -191,7 +191,7 @@ static void print_fish(void)
 
 /* ---- the manual page ---- */
 
-/* Text in roff: no line may begin with a control character, backslashes and dashes are escaped. */
+/* Escapes text for roff: control characters at the start of a line, backslashes and dashes. */
 static void print_roff(const char *text)
 {
     bool line_start = true;
@@ -211,7 +211,7 @@ static void print_roff(const char *text)
     }
 }
 
-/* Words in capitals are parameters. */
+/* Parameters are the words in capitals. */
 static void print_roff_usage(const char *usage)
 {
     while (*usage != '\0') {
@@ -287,7 +287,7 @@ static void print_man_command(const struct command *command)
     print_roff(command->summary);
     puts(".");
     if (command->aliases && command->aliases[0] != '\0') {
-        printf("Short forms: ");
+        printf("Aliases: ");
         print_roff(command->aliases);
         puts(".");
     }
@@ -397,12 +397,11 @@ static void print_man(void)
 {
     print_man_top();
     for_each_option(print_man_option);
-    puts(
-        ".SH COMMANDS\n"
-        "Names may be shortened as long as they are unique.\n"
-        "An empty line repeats stepping and listing commands.\n"
-        "\\(dq> FILE\\(dq at the end of a command writes its output to a file, \\(dq&\\(dq runs it "
-        "in the background. Lines that begin with # are comments.");
+    puts(".SH COMMANDS\n"
+         "Command names may be shortened as long as they stay unique.\n"
+         "An empty line repeats stepping and listing commands.\n"
+         "\\(dq> FILE\\(dq at the end of a command writes its output to a file, \\(dq&\\(dq runs "
+         "it in the background. Lines that begin with # are comments.");
     for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         print_man_command(c);
     }

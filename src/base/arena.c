@@ -11,7 +11,7 @@
 
 struct gd_arena_block {
     struct gd_arena_block *next;
-    size_t size; /* of bytes */
+    size_t size; /* bytes */
     size_t used;
     alignas(max_align_t) unsigned char bytes[];
 };
@@ -60,7 +60,8 @@ static struct gd_arena_block *add_block(struct gd_arena *arena, size_t need)
     block->size = size - head;
     block->used = 0;
     arena->total += size;
-    /* A block made for one big piece must not hide the free room of the current one. */
+    /* Keep the current block in front when it has more free room than a block made for one big
+     * piece. */
     if (arena->head && arena->head->size - arena->head->used > block->size - need) {
         block->next = arena->head->next;
         arena->head->next = block;
@@ -71,7 +72,7 @@ static struct gd_arena_block *add_block(struct gd_arena *arena, size_t need)
     return block;
 }
 
-static void *take(struct gd_arena *arena, size_t size, size_t align)
+static void *take_from_block(struct gd_arena *arena, size_t size, size_t align)
 {
     struct gd_arena_block *block = arena->head;
     size_t start = 0;
@@ -93,7 +94,7 @@ static void *take(struct gd_arena *arena, size_t size, size_t align)
 
 void *gd_arena_alloc(struct gd_arena *arena, size_t size)
 {
-    return take(arena, size, alignof(max_align_t));
+    return take_from_block(arena, size, alignof(max_align_t));
 }
 
 void *gd_arena_zalloc(struct gd_arena *arena, size_t size)
@@ -108,7 +109,7 @@ void *gd_arena_zalloc(struct gd_arena *arena, size_t size)
 
 char *gd_arena_strndup(struct gd_arena *arena, const char *text, size_t len)
 {
-    char *copy = len < SIZE_MAX ? take(arena, len + 1, 1) : NULL;
+    char *copy = len < SIZE_MAX ? take_from_block(arena, len + 1, 1) : NULL;
 
     if (!copy) {
         return NULL;

@@ -36,7 +36,7 @@ int gd_buf_reserve(struct gd_buf *buf, size_t more)
     size_t cap, need;
     char *data;
 
-    /* One byte beyond max is kept for the NUL, so max itself must leave room for it. */
+    /* max itself must leave room for the NUL, which len does not count. */
     if (buf->len > buf->max || more > buf->max - buf->len || buf->len + more == SIZE_MAX) {
         buf->failed = true;
         return GD_ELIMIT;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A growing byte buffer with a maximum that is given when it is made.
+ * A growing byte buffer with a maximum size.
  *
- * The bytes are always followed by a NUL that `len` does not count, so text can be read in place.
- * A failed append leaves what was there and sets `failed`, so a run of appends is checked once.
+ * The bytes are always followed by a NUL that `len` does not count, so that text can be read in
+ * place. A failed append changes nothing but sets `failed`: check once after a series of appends.
  */
 #ifndef GD_BASE_BUF_H
 #define GD_BASE_BUF_H
@@ -13,11 +13,11 @@
 #include <stddef.h>
 
 struct gd_buf {
-    char *data; /* never NULL after an append; use gd_buf_text() to read */
+    char *data; /* read it with gd_buf_text(), which is never NULL */
     size_t len;
     size_t cap;
-    size_t max;  /* len never exceeds this; SIZE_MAX for no limit */
-    bool failed; /* an append was refused: out of memory or over max */
+    size_t max;  /* limit for len; SIZE_MAX: none */
+    bool failed; /* an append failed: out of memory or over max */
 };
 
 #define GD_BUF_INIT(max_bytes)                                                                     \
@@ -26,8 +26,8 @@ struct gd_buf {
     }
 
 void gd_buf_init(struct gd_buf *buf, size_t max);
-void gd_buf_deinit(struct gd_buf *buf); /* frees; the buffer can be used again with the same max */
-void gd_buf_clear(struct gd_buf *buf);  /* len = 0, failed = false, memory kept */
+void gd_buf_deinit(struct gd_buf *buf); /* frees; the buffer may be reused */
+void gd_buf_clear(struct gd_buf *buf);  /* empties; keeps the memory */
 
 /* Each returns GD_OK, GD_ENOMEM or GD_ELIMIT. */
 int gd_buf_reserve(struct gd_buf *buf, size_t more);
@@ -40,11 +40,11 @@ int gd_buf_printf(struct gd_buf *buf, const char *format, ...)
 int gd_buf_vprintf(struct gd_buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-/* The text so far; "" when nothing was added. Valid until the next append. */
+/* "" when nothing was appended. Valid until the next append. */
 const char *gd_buf_text(const struct gd_buf *buf);
 
-/* Hands the bytes to the caller, who frees them with free(); the buffer is empty after it.
- * Returns NULL when nothing was ever added or an append failed. */
+/* Moves the bytes to the caller, who frees them with free(); the buffer is empty afterwards. NULL
+ * when nothing was ever appended or an append failed. */
 char *gd_buf_take(struct gd_buf *buf);
 
 #endif

@@ -8,7 +8,7 @@
  *     GD_CLEANUP(gd_cleanup_free) char *line = NULL;
  *     GD_CLEANUP(gd_buf_deinit) struct gd_buf text = GD_BUF_INIT(SIZE_MAX);
  *
- * Not for files that were written: the result of fclose() tells whether the data arrived.
+ * Not for files that were written: the result of fclose() says whether the data was written.
  */
 #ifndef GD_BASE_CLEANUP_H
 #define GD_BASE_CLEANUP_H

@@ -61,27 +61,27 @@ static const struct {
     {"cdouble", GD_COMPLEX128},
 };
 
-static bool known(enum gd_dtype dtype)
+static bool is_known(enum gd_dtype dtype)
 {
     return (unsigned)dtype < GD_DT_COUNT && table[dtype].name;
 }
 
 size_t gd_dtype_size(enum gd_dtype dtype)
 {
-    return known(dtype) ? table[dtype].size : 0;
+    return is_known(dtype) ? table[dtype].size : 0;
 }
 
 const char *gd_dtype_name(enum gd_dtype dtype)
 {
-    return known(dtype) ? table[dtype].name : "unknown";
+    return is_known(dtype) ? table[dtype].name : "unknown";
 }
 
 const char *gd_dtype_descr(enum gd_dtype dtype)
 {
-    return known(dtype) ? table[dtype].descr : NULL;
+    return is_known(dtype) ? table[dtype].descr : NULL;
 }
 
-/* A descriptor with its byte order mark, or, as numpy allows, without one. */
+/* A descriptor, with its byte order mark or, as numpy allows, without. */
 static bool is_descr(const char *name, const char *descr)
 {
     return strcmp(name, descr) == 0 || strcmp(name, descr + 1) == 0;
@@ -114,25 +114,25 @@ enum gd_dtype gd_dtype_from_name(const char *name)
 
 bool gd_dtype_is_float(enum gd_dtype dtype)
 {
-    return known(dtype) && table[dtype].family == FLOATING;
+    return is_known(dtype) && table[dtype].family == FLOATING;
 }
 
 bool gd_dtype_is_int(enum gd_dtype dtype)
 {
-    return known(dtype) && (table[dtype].family == SIGNED || table[dtype].family == UNSIGNED);
+    return is_known(dtype) && (table[dtype].family == SIGNED || table[dtype].family == UNSIGNED);
 }
 
 bool gd_dtype_is_unsigned(enum gd_dtype dtype)
 {
-    return known(dtype) && table[dtype].family == UNSIGNED;
+    return is_known(dtype) && table[dtype].family == UNSIGNED;
 }
 
 bool gd_dtype_is_complex(enum gd_dtype dtype)
 {
-    return known(dtype) && table[dtype].family == COMPLEX;
+    return is_known(dtype) && table[dtype].family == COMPLEX;
 }
 
-/* memcpy to a local of that type: p need not be aligned. */
+/* memcpy, because p need not be aligned. */
 #define LOAD(type)                                                                                 \
     {                                                                                              \
         type value;                                                                                \
@@ -183,15 +183,15 @@ uint16_t gd_float_to_half(float value)
     uint32_t sign = (bits >> 16) & 0x8000;
     uint32_t mag = bits & UINT32_C(0x7fffffff);
 
-    if (mag > UINT32_C(0x7f800000)) { /* NaN: quiet, with what fits of the payload */
+    if (mag > UINT32_C(0x7f800000)) { /* NaN: make it quiet, keep the top of the payload */
         return (uint16_t)(sign | 0x7e00 | ((mag >> 13) & 0x3ff));
     }
-    if (mag >= UINT32_C(0x477ff000)) { /* 65520 and more round to infinity */
+    if (mag >= UINT32_C(0x477ff000)) { /* 65520 and above round to infinity */
         return (uint16_t)(sign | 0x7c00);
     }
     if (mag < UINT32_C(0x38800000)) {
-        /* Below 2^-14: added to 0.5, the last place is 2^-24, a half's denormal step, so the
-         * addition itself rounds to nearest even. */
+        /* Below 2^-14: the last place of 0.5 is 2^-24, the step of half denormals, so this addition
+         * rounds to nearest even. */
         uint32_t sum = gd_float_bits(gd_bits_float(mag) + 0.5f);
 
         return (uint16_t)(sign | (sum - gd_float_bits(0.5f)));

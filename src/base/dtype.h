@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Element types of tensors, and how one element is read. Elements are in the host's byte order.
+ * Element types of tensors, and reading one element. Elements are in host byte order.
  */
 #ifndef GD_BASE_DTYPE_H
 #define GD_BASE_DTYPE_H
@@ -24,33 +24,33 @@ enum gd_dtype {
     GD_FLOAT16 = 10, /* IEEE 754 binary16 */
     GD_FLOAT32 = 11,
     GD_FLOAT64 = 12,
-    GD_STRING = 13,   /* recognised so that it can be refused clearly; has no element size */
+    GD_STRING = 13,   /* recognised in order to be rejected clearly; has no element size */
     GD_BFLOAT16 = 14, /* the upper half of a binary32 */
     GD_COMPLEX64 = 15,
     GD_COMPLEX128 = 16,
     GD_DT_COUNT
 };
 
-/* Bytes of one element; 0 for GD_DT_NONE, GD_STRING and numbers out of range. */
+/* Bytes per element; 0 for GD_DT_NONE, GD_STRING and unknown numbers. */
 size_t gd_dtype_size(enum gd_dtype dtype);
 
 /* numpy's name: "float32", "bool", ...; "bfloat16"; "unknown" for anything else. */
 const char *gd_dtype_name(enum gd_dtype dtype);
 
-/* The .npy descriptor ("<f4", "|b1", ...); bfloat16 has none in numpy: returns "<u2". NULL when
- * the type has no elements. */
+/* The .npy descriptor ("<f4", "|b1", ...); "<u2" for bfloat16, which numpy lacks. NULL for types
+ * without elements. */
 const char *gd_dtype_descr(enum gd_dtype dtype);
 
-/* From a name ("float32", "f4", "half", "bf16"); GD_DT_NONE when it is none. */
+/* Accepts "float32", "f4", "half", "bf16", ...; GD_DT_NONE for unknown names. */
 enum gd_dtype gd_dtype_from_name(const char *name);
 
 bool gd_dtype_is_float(enum gd_dtype dtype); /* float16, bfloat16, float32, float64 */
-bool gd_dtype_is_int(enum gd_dtype dtype);   /* signed and unsigned, not bool */
+bool gd_dtype_is_int(enum gd_dtype dtype);   /* signed or unsigned; not bool */
 bool gd_dtype_is_unsigned(enum gd_dtype dtype);
 bool gd_dtype_is_complex(enum gd_dtype dtype);
 
-/* One element (at `p`, any alignment) widened to double; the real part of a complex one. Integers
- * beyond 2^53 round. NaN for types without elements. */
+/* The element at `p` (any alignment) as a double; the real part of a complex one. Integers beyond
+ * 2^53 are rounded. NaN for types without elements. */
 double gd_dtype_load(enum gd_dtype dtype, const void *p);
 
 float gd_half_to_float(uint16_t bits);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Half and bfloat16 widening as inline functions, for loops over whole tensors. No branches, and no
- * float operation takes a denormal: a trainer may have told its processor to flush them to zero.
+ * Widens half and bfloat16, inline for loops over whole tensors. Without branches, and without
+ * float operations on denormals: the training process may flush them to zero.
  */
 #ifndef GD_BASE_DTYPE_IMPL_H
 #define GD_BASE_DTYPE_IMPL_H

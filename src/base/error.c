@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message is one line whatever went into it: names and paths come from peers and files. */
-static void one_line(char *text)
+/* A message stays one line: names and paths in it come from peers and files. */
+static void make_one_line(char *text)
 {
     for (; *text; text++) {
         if ((unsigned char)*text < 0x20 || *text == 0x7f) {
@@ -16,21 +16,20 @@ static void one_line(char *text)
     }
 }
 
-static void fill(struct gd_err *err, int code, int saved_errno, const char *format, va_list args)
-    __attribute__((format(printf, 4, 0)));
+static void fill_error(struct gd_err *err, int code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 
-static void fill(struct gd_err *err, int code, int saved_errno, const char *format, va_list args)
+static void fill_error(struct gd_err *err, int code, const char *format, va_list args)
 {
-    /* Formatted aside first: an argument may be the old text of the same err. */
+    /* Formatted into a copy first: an argument may be err->text itself. */
     char text[GD_ERR_TEXT_MAX];
     int written = vsnprintf(text, sizeof(text), format, args);
 
     if (written < 0) {
         text[0] = '\0';
     }
-    one_line(text);
+    make_one_line(text);
     err->code = code;
-    err->saved_errno = saved_errno;
     err->offset = 0;
     memcpy(err->text, text, strlen(text) + 1);
 }
@@ -43,7 +42,7 @@ int gd_fail(struct gd_err *err, int code, const char *format, ...)
         va_list args;
 
         va_start(args, format);
-        fill(err, code, 0, format, args);
+        fill_error(err, code, format, args);
         va_end(args);
     }
     errno = keep;
@@ -60,7 +59,7 @@ int gd_fail_errno(struct gd_err *err, int code, const char *format, ...)
         char reason[128];
 
         va_start(args, format);
-        fill(err, code, keep, format, args);
+        fill_error(err, code, format, args);
         va_end(args);
         len = strlen(err->text);
         snprintf(err->text + len, sizeof(err->text) - len, ": %s",

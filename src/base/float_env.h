@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The floating-point environment of a thread, set aside while we compute: in a trainer invalid
- * operations may raise signals, results may be rounded otherwise, and denormals may read as 0.
+ * Sets the thread's floating-point environment aside while gradb computes: in a training process
+ * invalid operations may trap, rounding may differ and denormals may be flushed to zero.
  *
- * On x86-64 all our arithmetic is SSE's, whose environment is one register; the C library's
- * functions go over that of the old coprocessor, too, which costs more than a small tensor.
+ * On x86-64 all our arithmetic is SSE, whose environment is one register. The C library's functions
+ * also switch the x87 environment, which costs more than the statistics of a small tensor.
  */
 #ifndef GD_BASE_FLOAT_ENV_H
 #define GD_BASE_FLOAT_ENV_H
@@ -12,9 +12,7 @@
 #ifdef __x86_64__
 #include <xmmintrin.h>
 
-#define GD_FLOAT_ENV_DEFAULT                                                                       \
-    0x1f80U /* all exceptions masked, to nearest, denormals are numbers                            \
-             */
+#define GD_FLOAT_ENV_DEFAULT 0x1f80U /* exceptions masked, round to nearest, denormals kept */
 
 typedef unsigned gd_float_env;
 

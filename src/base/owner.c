@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_DIRECTORY 72 /* bytes, so that a socket's name fits behind it */
+#define MAX_DIRECTORY 72 /* bytes; leaves room for the name of a socket */
 
-/* ---- whose process ---- */
+/* ---- peers ---- */
 
 union any_address {
     struct sockaddr any;
@@ -22,9 +22,9 @@ union any_address {
     struct sockaddr_storage storage;
 };
 
-/* An end as /proc/net/tcp (v4) and /proc/net/tcp6 (v6) write it; an IPv4 end may be in both. */
+/* An address as /proc/net/tcp (v4) and /proc/net/tcp6 (v6) print it; IPv4 may be in both. */
 struct end_text {
-    char v4[16], v6[48]; /* "" when it cannot be there */
+    char v4[16], v6[48]; /* "": not in this table */
 };
 
 static void add_words(char *out, size_t size, const struct in6_addr *address, unsigned port)
@@ -35,12 +35,12 @@ static void add_words(char *out, size_t size, const struct in6_addr *address, un
     snprintf(out, size, "%08X%08X%08X%08X:%04X", word[0], word[1], word[2], word[3], port);
 }
 
-/* False: not a loopback address. */
-static bool describe(const union any_address *address, struct end_text *ret)
+/* False when it is not a loopback address. */
+static bool describe_address(const union any_address *address, struct end_text *ret)
 {
     struct in6_addr mapped = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
     struct in_addr v4 = address->v4.sin_addr;
-    unsigned port = ntohs(address->v4.sin_port); /* lies where sin6_port does */
+    unsigned port = ntohs(address->v4.sin_port); /* same offset as sin6_port */
 
     ret->v4[0] = '\0';
     if (address->any.sa_family == AF_INET6) {
@@ -57,8 +57,9 @@ static bool describe(const union any_address *address, struct end_text *ret)
     return ntohl(v4.s_addr) >> 24 == 127;
 }
 
-/* The user of the connection from `local` to `remote`. False: the table cannot be read. A socket
- * that nobody holds (closed, or not accepted yet) has no inode, and its user is not known. */
+/* Finds the user of the connection from `local` to `remote`; returns false when the table cannot be
+ * read. A socket that no process holds (closed, or not accepted yet) has inode 0, and its user is
+ * unknown. */
 static bool find_owner(const char *table, const char *local, const char *remote, long *uid)
 {
     char line[512], from[64], to[64];
@@ -80,7 +81,7 @@ static bool find_owner(const char *table, const char *local, const char *remote,
     return true;
 }
 
-static struct gd_peer_owner owner_of_tcp(int fd)
+static struct gd_peer_owner find_tcp_owner(int fd)
 {
     struct gd_peer_owner owner = {.kind = GD_OWNER_REMOTE, .uid = -1};
     union any_address ours = {.any = {.sa_family = AF_UNSPEC}}, theirs = ours;
@@ -92,8 +93,8 @@ static struct gd_peer_owner owner_of_tcp(int fd)
         (theirs.any.sa_family != AF_INET && theirs.any.sa_family != AF_INET6)) {
         return owner;
     }
-    describe(&ours, &here);
-    if (!describe(&theirs, &there)) {
+    describe_address(&ours, &here);
+    if (!describe_address(&theirs, &there)) {
         return owner;
     }
     bool told = here.v4[0] != '\0' && there.v4[0] != '\0' &&
@@ -107,7 +108,7 @@ static struct gd_peer_owner owner_of_tcp(int fd)
     return owner;
 }
 
-/* A socket that listens has no other end, and that of all zeros stands in the table. */
+/* The table lists a listening socket with an all-zero remote address. */
 long gd_uid_of_listener(int fd)
 {
     static const char none4[] = "00000000:0000", none6[] = "00000000000000000000000000000000:0000";
@@ -119,7 +120,7 @@ long gd_uid_of_listener(int fd)
 
     if (getpeername(fd, &theirs.any, &size) != 0 ||
         (theirs.any.sa_family != AF_INET && theirs.any.sa_family != AF_INET6) ||
-        !describe(&theirs, &end)) {
+        !describe_address(&theirs, &end)) {
         return -1;
     }
     unsigned port = ntohs(theirs.v4.sin_port);
@@ -142,7 +143,7 @@ struct gd_peer_owner gd_owner_of_peer(int fd)
     socklen_t domain_size = sizeof(domain);
 
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size) != 0 || domain != AF_UNIX) {
-        return owner_of_tcp(fd);
+        return find_tcp_owner(fd);
     }
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) {
         return (struct gd_peer_owner){.kind = GD_OWNER_OTHER, .uid = -1};
@@ -152,7 +153,7 @@ struct gd_peer_owner gd_owner_of_peer(int fd)
                                   .pid = (long)who.pid};
 }
 
-/* ---- where ---- */
+/* ---- places of sockets ---- */
 
 const char *gd_unix_path(const char *address)
 {
@@ -183,7 +184,7 @@ int gd_own_directory(char *path, size_t size, struct gd_err *err)
     }
     return len > 0 && (size_t)len < size
                ? GD_OK
-               : gd_fail(err, GD_ENOTFOUND, "there is no directory for sockets");
+               : gd_fail(err, GD_ENOTFOUND, "no directory for sockets: set XDG_RUNTIME_DIR");
 }
 
 int gd_own_directory_check(const char *path, bool make, struct gd_err *err)
@@ -191,13 +192,14 @@ int gd_own_directory_check(const char *path, bool make, struct gd_err *err)
     struct stat st;
 
     if (make && mkdir(path, 0700) != 0 && errno != EEXIST) {
-        return gd_fail_errno(err, GD_ENOTFOUND, "cannot make the directory %.300s", path);
+        return gd_fail_errno(err, GD_ENOTFOUND, "cannot create the directory %.300s", path);
     }
     if (lstat(path, &st) != 0) {
         return gd_fail_errno(err, GD_ENOTFOUND, "%.300s", path);
     }
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
-        return gd_fail(err, GD_EIO, "%.300s must be a directory of yours alone (mode 0700)", path);
+        return gd_fail(err, GD_EIO,
+                       "%.300s must be a directory that belongs to you and has mode 0700", path);
     }
     return GD_OK;
 }
@@ -208,11 +210,11 @@ int gd_own_parent_check(const char *path, bool make, struct gd_err *err)
     const char *slash = strrchr(path, '/');
 
     if (strlen(path) >= GD_SOCKET_PATH) {
-        return gd_fail(err, GD_EINVAL, "%.200s is too long for a socket: at most %d bytes", path,
+        return gd_fail(err, GD_EINVAL, "socket path too long: %.200s (at most %d bytes)", path,
                        GD_SOCKET_PATH - 1);
     }
     if (!slash || slash[1] == '\0') {
-        return gd_fail(err, GD_EINVAL, "\"%.200s\" is not the path of a socket: unix:/DIR/NAME",
+        return gd_fail(err, GD_EINVAL, "\"%.200s\" is not a socket path: write unix:/DIR/NAME",
                        path);
     }
     snprintf(parent, sizeof(parent), "%.*s", slash > path ? (int)(slash - path) : 1, path);

@@ -10,7 +10,7 @@ struct reader {
     struct gd_err *err;
 };
 
-static int fault(struct reader *reader, size_t at, const char *what)
+static int fail_at(struct reader *reader, size_t at, const char *what)
 {
     gd_fail(reader->err, GD_EINVAL, "%s at character %zu of the slice", what, at + 1);
     if (reader->err) {
@@ -19,8 +19,8 @@ static int fault(struct reader *reader, size_t at, const char *what)
     return GD_EINVAL;
 }
 
-/* An integer of any length with any number of signs, as Python's. What does not fit is held at the
- * ends of int64_t, which selects the same elements, as no axis is that long. */
+/* An integer of any length with any number of signs, as in Python; clamped to int64_t, which
+ * selects the same elements: no axis is that long. */
 static int read_integer(struct reader *reader, int64_t *ret)
 {
     bool negative = false;
@@ -32,13 +32,13 @@ static int read_integer(struct reader *reader, int64_t *ret)
         reader->in.at++;
     }
     if (!gd_cursor_take_integer(&reader->in, &value, NULL)) {
-        return fault(reader, reader->in.at, "expected an integer");
+        return fail_at(reader, reader->in.at, "expected an integer");
     }
     *ret = negative ? -value : value;
     return GD_OK;
 }
 
-/* One optional part of start:stop:step; None is how Python spells a part that is left out. */
+/* One optional part of start:stop:step; None stands for an omitted part. */
 static int read_part(struct reader *reader, bool *has, int64_t *ret)
 {
     char c;
@@ -55,7 +55,7 @@ static int read_part(struct reader *reader, bool *has, int64_t *ret)
     return read_integer(reader, ret);
 }
 
-/* What follows the colon after the first part of a range. */
+/* The rest of a range, after its first colon. */
 static int read_range(struct reader *reader, struct gd_slice_item *item)
 {
     size_t step_at;
@@ -70,7 +70,7 @@ static int read_range(struct reader *reader, struct gd_slice_item *item)
     step_at = reader->in.at;
     rc = read_part(reader, &item->has_step, &item->step);
     if (rc == GD_OK && item->step == 0) {
-        return fault(reader, step_at, "the step of a range cannot be zero");
+        return fail_at(reader, step_at, "the step of a range cannot be zero");
     }
     return rc;
 }
@@ -102,7 +102,7 @@ static int read_item(struct reader *reader, struct gd_slice_item *item)
         return read_range(reader, item);
     }
     if (!item->has_start && !none) {
-        return fault(reader, start_at, "expected an integer, a range, ... or None");
+        return fail_at(reader, start_at, "expected an integer, a range, ... or None");
     }
     item->kind = none ? GD_SLICE_NEWAXIS : GD_SLICE_INDEX;
     item->has_start = false;
@@ -119,14 +119,14 @@ int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *
 
     slice.count = 0;
     if (!gd_cursor_take(in, "[")) {
-        return fault(&reader, in->at, "expected [");
+        return fail_at(&reader, in->at, "expected [");
     }
     do {
         if (slice.count && gd_cursor_peek(in) == ']') {
             break; /* [1,] is [1] */
         }
         if (slice.count == GD_MAX_SLICE_ITEMS) {
-            return fault(&reader, in->at, "more parts than any tensor has axes");
+            return fail_at(&reader, in->at, "more items than a tensor can have axes");
         }
         rc = read_item(&reader, &slice.item[slice.count]);
         if (rc != GD_OK) {
@@ -135,20 +135,20 @@ int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *
         slice.count++;
     } while (gd_cursor_take(in, ","));
     if (!gd_cursor_take(in, "]")) {
-        return fault(&reader, in->at, "expected , or ]");
+        return fail_at(&reader, in->at, "expected , or ]");
     }
     if (used) {
         *used = in->at;
     }
-    /* Only what was read: the rest of the table holds nothing. */
+    /* Copies only the items read; the rest of the array is uninitialised. */
     ret->count = slice.count;
     memcpy(ret->item, slice.item, (size_t)slice.count * sizeof(slice.item[0]));
     return GD_OK;
 }
 
-/* Python's rules for the start, stop and step of a range on an axis of `dim`. Returns the length
- * and the first index. */
-static int64_t range_adjust(const struct gd_slice_item *item, int64_t dim, int64_t *first)
+/* Python's rules for start, stop and step on an axis of `dim` elements. Returns the length, and the
+ * first index. */
+static int64_t adjust_range(const struct gd_slice_item *item, int64_t dim, int64_t *first)
 {
     int64_t step = item->step;
     int64_t low = step < 0 ? -1 : 0;
@@ -192,13 +192,13 @@ static int add_axis(struct cutter *cut, int64_t dim, int64_t stride)
     return GD_OK;
 }
 
-static int move(struct cutter *cut, int64_t index, int64_t stride)
+static int move_offset(struct cutter *cut, int64_t index, int64_t stride)
 {
     int64_t bytes;
 
     if (__builtin_mul_overflow(index, stride, &bytes) ||
         __builtin_add_overflow(cut->view->offset, bytes, &cut->view->offset)) {
-        return gd_fail(cut->err, GD_EINVAL, "the slice reaches further than 64 bits can count");
+        return gd_fail(cut->err, GD_EINVAL, "the slice exceeds 64-bit offsets");
     }
     return GD_OK;
 }
@@ -212,22 +212,22 @@ static int cut_index(struct cutter *cut, int64_t index)
                        "index %lld is out of bounds for axis %d with size %lld", (long long)index,
                        cut->axis, (long long)dim);
     }
-    return move(cut, index < 0 ? index + dim : index, cut->stride[cut->axis]);
+    return move_offset(cut, index < 0 ? index + dim : index, cut->stride[cut->axis]);
 }
 
 static int cut_range(struct cutter *cut, const struct gd_slice_item *item)
 {
     int64_t stride = cut->stride[cut->axis];
     int64_t first;
-    int64_t count = range_adjust(item, cut->shape->dim[cut->axis], &first);
-    int rc = count ? move(cut, first, stride) : GD_OK;
+    int64_t count = adjust_range(item, cut->shape->dim[cut->axis], &first);
+    int rc = count ? move_offset(cut, first, stride) : GD_OK;
 
     if (rc != GD_OK) {
         return rc;
     }
-    /* With fewer than two elements the step is never taken, and may be absurd. */
+    /* With fewer than two elements the step is unused, and may overflow. */
     if (count > 1 && __builtin_mul_overflow(stride, item->step, &stride)) {
-        return gd_fail(cut->err, GD_EINVAL, "the slice reaches further than 64 bits can count");
+        return gd_fail(cut->err, GD_EINVAL, "the slice exceeds 64-bit offsets");
     }
     return add_axis(cut, count, stride);
 }
@@ -260,7 +260,7 @@ static int cut_item(struct cutter *cut, const struct gd_slice_item *item, int sp
     case GD_SLICE_ELLIPSIS: return cut_whole(cut, spare);
     case GD_SLICE_NEWAXIS: return add_axis(cut, 1, 0);
     }
-    return gd_fail(cut->err, GD_EINVAL, "a slice part of an unknown kind");
+    return gd_fail(cut->err, GD_EINVAL, "unknown kind of slice item");
 }
 
 int gd_slice_apply(const struct gd_slice *slice, const struct gd_shape *shape,
@@ -271,7 +271,7 @@ int gd_slice_apply(const struct gd_slice *slice, const struct gd_shape *shape,
     int named = 0, ellipses = 0, rc = GD_OK;
 
     if (gd_shape_count(shape) < 0 || slice->count < 0 || slice->count > GD_MAX_SLICE_ITEMS) {
-        return gd_fail(err, GD_EINVAL, "not a shape or a slice");
+        return gd_fail(err, GD_EINVAL, "invalid shape or slice");
     }
     for (int i = 0; i < slice->count; i++) {
         const struct gd_slice_item *item = &slice->item[i];
@@ -315,7 +315,7 @@ int gd_tensor_slice(const struct gd_tensor *tensor, const struct gd_slice *slice
     return gd_tensor_view(tensor, &view.shape, view.stride, view.offset, ret, err);
 }
 
-static void item_text(const struct gd_slice_item *item, struct gd_buf *out)
+static void add_item_text(const struct gd_slice_item *item, struct gd_buf *out)
 {
     switch (item->kind) {
     case GD_SLICE_INDEX: gd_buf_printf(out, "%lld", (long long)item->start); break;
@@ -346,7 +346,7 @@ int gd_slice_text(const struct gd_slice *slice, struct gd_buf *out)
         if (i) {
             gd_buf_puts(out, ", ");
         }
-        item_text(&slice->item[i], out);
+        add_item_text(&slice->item[i], out);
     }
     gd_buf_putc(out, ']');
     return out->failed ? GD_ELIMIT : GD_OK;

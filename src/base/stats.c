@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A tensor is cut into pieces of a fixed size, whoever works on them; their parts are joined in the
- * order of the elements. So the results do not depend on the number of threads.
+ * A tensor is cut into pieces of a fixed size, which are joined in the order of the elements:
+ * results do not depend on the number of threads.
  *
- * No statistic depends on the order of the axes, so they are taken as they lie in memory.
+ * No statistic depends on the order of the axes, so they are visited in memory order.
  */
 #include "base/stats.h"
 
@@ -17,55 +17,55 @@
 #include "base/workers.h"
 
 #define PIECE_BYTES (4 << 20)
-#define WINDOW      64  /* pieces whose parts are kept at a time */
-#define SHORT_RUN   512 /* bytes, below which gathering elements is the better way */
+#define WINDOW      64  /* pieces whose results are kept at a time */
+#define SHORT_RUN   512 /* bytes; shorter runs are gathered into blocks */
 
 struct compute {
     struct gd_stats_job job;
     int64_t count, per_piece;
-    int64_t from; /* the first element of the pieces at work */
+    int64_t from; /* first element of the current window */
     struct gd_stats_part *parts;
-    pthread_mutex_t mutex; /* of the failure of a reader: */
-    int64_t failed_at;     /* the piece */
+    pthread_mutex_t mutex; /* guards the failure of a reader: */
+    int64_t failed_at;     /* piece number */
     int rc;
     struct gd_err err;
 };
 
-static int check_asked(enum gd_dtype dtype, const struct gd_stats_options *options,
-                       struct gd_err *err)
+static int check_options(enum gd_dtype dtype, const struct gd_stats_options *options,
+                         struct gd_err *err)
 {
     if (!gd_stats_kind(dtype)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
+        return gd_fail(err, GD_EUNSUPPORTED, "cannot compute statistics of a %s tensor",
                        gd_dtype_name(dtype));
     }
     if (options && (options->range_count < 0 || options->range_count > GD_MAX_RANGES)) {
-        return gd_fail(err, GD_EINVAL, "%d ranges: there can be 0 to %d", options->range_count,
+        return gd_fail(err, GD_EINVAL, "%d ranges: expected 0 to %d", options->range_count,
                        GD_MAX_RANGES);
     }
     return GD_OK;
 }
 
-static int check(const struct gd_tensor *cur, const struct gd_tensor *prev,
-                 const struct gd_stats_options *options, struct gd_err *err)
+static int check_tensors(const struct gd_tensor *cur, const struct gd_tensor *prev,
+                         const struct gd_stats_options *options, struct gd_err *err)
 {
     char a[64], b[64];
 
     if (prev && (prev->dtype != cur->dtype || !gd_shape_equal(&prev->shape, &cur->shape))) {
-        return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must agree",
+        return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must match",
                        gd_dtype_name(cur->dtype), gd_shape_text(&cur->shape, a, sizeof(a)),
                        gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, b, sizeof(b)));
     }
-    return check_asked(cur->dtype, options, err);
+    return check_options(cur->dtype, options, err);
 }
 
-/* Takes an axis of a tensor from its other end. */
-static void flip(struct gd_tensor *tensor, int axis)
+/* Reverses an axis. */
+static void flip_axis(struct gd_tensor *tensor, int axis)
 {
     tensor->data += tensor->stride[axis] * (tensor->shape.dim[axis] - 1);
     tensor->stride[axis] = -tensor->stride[axis];
 }
 
-static void swap(struct gd_tensor *tensor, int a, int b)
+static void swap_axes(struct gd_tensor *tensor, int a, int b)
 {
     int64_t dim = tensor->shape.dim[a], stride = tensor->stride[a];
 
@@ -75,7 +75,7 @@ static void swap(struct gd_tensor *tensor, int a, int b)
     tensor->stride[b] = stride;
 }
 
-/* The outer of two axes has the larger stride; or none, being one row many times over. */
+/* The outer axis has the larger stride, or stride 0: one row many times. */
 static bool is_outer(const struct gd_tensor *tensor, int a, int b)
 {
     int64_t x = tensor->stride[a], y = tensor->stride[b];
@@ -83,29 +83,29 @@ static bool is_outer(const struct gd_tensor *tensor, int a, int b)
     return y != 0 && (x == 0 || x > y);
 }
 
-/* The axes of cur as they lie in memory, those of prev likewise. There are elements. */
-static void arrange(struct gd_tensor *cur, struct gd_tensor *prev)
+/* Sorts the axes of cur by memory order, those of prev along with them. Not for empty tensors. */
+static void sort_axes(struct gd_tensor *cur, struct gd_tensor *prev)
 {
     for (int i = 0; i < cur->shape.rank; i++) {
         if (cur->stride[i] >= 0) {
             continue;
         }
-        flip(cur, i);
+        flip_axis(cur, i);
         if (prev) {
-            flip(prev, i);
+            flip_axis(prev, i);
         }
     }
     for (int i = 1; i < cur->shape.rank; i++) {
         for (int j = i; j > 0 && is_outer(cur, j, j - 1); j--) {
-            swap(cur, j, j - 1);
+            swap_axes(cur, j, j - 1);
             if (prev) {
-                swap(prev, j, j - 1);
+                swap_axes(prev, j, j - 1);
             }
         }
     }
 }
 
-/* Whichever thread comes to it first, the failure that counts is the earliest. */
+/* Keeps the failure of the earliest elements, whichever thread reports it first. */
 static void keep_failure(struct compute *c, int64_t first, const struct gd_err *err)
 {
     pthread_mutex_lock(&c->mutex);
@@ -130,8 +130,8 @@ static void do_piece(struct compute *c, size_t i)
     }
 }
 
-/* In a worker, whose floating-point environment is that of the thread that made it. */
-static void work(void *ctx, size_t i)
+/* A worker has the floating-point environment of the thread that created it. */
+static void work_on_piece(void *ctx, size_t i)
 {
     gd_float_env environment;
 
@@ -140,8 +140,8 @@ static void work(void *ctx, size_t i)
     gd_float_env_leave(environment);
 }
 
-/* Between two pieces: whether whoever waits still wants the rest. */
-static bool goes_on(const struct compute *c)
+/* Called between pieces: whether the caller still wants the result. */
+static bool is_wanted(const struct compute *c)
 {
     const struct gd_stats_options *options = c->job.options;
 
@@ -157,19 +157,19 @@ static bool do_in_turn(struct compute *c, struct gd_stats_part *total)
     struct gd_stats_part part;
     bool wanted = true;
 
-    if (c->count <= c->per_piece) { /* which is all: nothing needs to be joined */
+    if (c->count <= c->per_piece) { /* a single piece: nothing to join */
         c->parts = total;
         do_piece(c, 0);
         c->from = c->count;
         c->parts = NULL;
-        return goes_on(c);
+        return is_wanted(c);
     }
     gd_stats_part_init(total);
     for (c->parts = &part; wanted && c->from < c->count;) {
         do_piece(c, 0);
         gd_stats_part_merge(total, &part);
         c->from += c->per_piece;
-        wanted = goes_on(c);
+        wanted = is_wanted(c);
     }
     c->parts = NULL;
     return wanted;
@@ -184,17 +184,17 @@ static bool do_together(struct compute *c, int threads, struct gd_stats_part *to
         int64_t left = (c->count - c->from + c->per_piece - 1) / c->per_piece;
         size_t now = left < WINDOW ? (size_t)left : WINDOW;
 
-        gd_workers_run(threads, now, work, c);
+        gd_workers_run(threads, now, work_on_piece, c);
         for (size_t i = 0; i < now; i++) {
             gd_stats_part_merge(total, &c->parts[i]);
         }
         c->from += (int64_t)now * c->per_piece;
-        wanted = goes_on(c);
+        wanted = is_wanted(c);
     }
     return wanted;
 }
 
-/* Not inlined: the arithmetic must stay between the changes of the environment around it. */
+/* noinline: keeps the arithmetic between the two switches of the floating-point environment. */
 static __attribute__((noinline)) bool compute(struct compute *c, int threads, struct gd_stats *ret)
 {
     struct gd_stats_part total;
@@ -213,8 +213,8 @@ static __attribute__((noinline)) bool compute(struct compute *c, int threads, st
     return whole;
 }
 
-/* What both kinds of elements have in common. */
-static int run(struct compute *c, struct gd_stats *ret, struct gd_err *err)
+/* Common to gd_stats_compute and gd_stats_compute_read. */
+static int compute_stats(struct compute *c, struct gd_stats *ret, struct gd_err *err)
 {
     gd_float_env environment;
     bool whole;
@@ -231,7 +231,7 @@ static int run(struct compute *c, struct gd_stats *ret, struct gd_err *err)
         return c->rc;
     }
     if (!whole) {
-        return gd_fail(err, GD_EINTR, "stopped in the middle of the statistics");
+        return gd_fail(err, GD_EINTR, "interrupted while computing statistics");
     }
     return GD_OK;
 }
@@ -244,12 +244,12 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
 {
     struct compute c;
     struct gd_tensor arranged, prev_arranged;
-    int rc = check(cur, prev, options, err);
+    int rc = check_tensors(cur, prev, options, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    /* Not as a whole: the room for an error is the larger part, and only a reader makes any. */
+    /* Not zeroed as a whole: most of it is room for an error message, which only a reader needs. */
     c.job = (struct gd_stats_job){.cur = cur,
                                   .prev = prev,
                                   .options = options ? options : &no_options,
@@ -264,11 +264,11 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
         if (prev) {
             prev_arranged = *prev;
         }
-        arrange(&arranged, prev ? &prev_arranged : NULL);
+        sort_axes(&arranged, prev ? &prev_arranged : NULL);
         c.job.cur = &arranged;
         c.job.prev = prev ? &prev_arranged : NULL;
     }
-    return run(&c, ret, err);
+    return compute_stats(&c, ret, err);
 }
 
 int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_stats_reader *cur,
@@ -282,27 +282,27 @@ int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_st
                                 .prev_reader = prev,
                                 .dtype = dtype},
                         .count = count};
-    int rc = check_asked(dtype, options, err);
+    int rc = check_options(dtype, options, err);
 
     if (rc != GD_OK) {
         return rc;
     }
     c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(dtype);
     pthread_mutex_init(&c.mutex, NULL);
-    rc = run(&c, ret, err);
+    rc = compute_stats(&c, ret, err);
     pthread_mutex_destroy(&c.mutex);
     return rc;
 }
 
-/* ---- nothing but finite elements ------------------------------------------------------------- */
+/* ---- all finite? --------------------------------------------------------------------- */
 
-/* Of the elements of a 64-bit word, as many as there are: a finite one has a clear top bit when its
- * sign is masked out and the lowest bit of its exponent is added. */
+/* Test of all elements in a 64-bit word at once: with its sign masked and the lowest bit of its
+ * exponent added, a finite element has a clear top bit. */
 struct form {
     uint64_t mask, add;
 };
 
-static bool form_of(enum gd_dtype dtype, struct form *ret)
+static bool get_form(enum gd_dtype dtype, struct form *ret)
 {
     switch (dtype) {
     case GD_FLOAT16:
@@ -321,7 +321,7 @@ static bool form_of(enum gd_dtype dtype, struct form *ret)
     }
 }
 
-static bool run_is_finite(const struct form *form, const unsigned char *x, size_t bytes)
+static bool is_run_finite(const struct form *form, const unsigned char *x, size_t bytes)
 {
     const struct gd_stats_level *level = gd_stats_level();
     unsigned char last[GD_UNITED_STEP] = {0};
@@ -344,11 +344,11 @@ bool gd_stats_all_finite(const struct gd_tensor *tensor)
     if (!kind || kind->part) {
         return false;
     }
-    if (!form_of(tensor->dtype, &form)) {
+    if (!get_form(tensor->dtype, &form)) {
         return true; /* integers */
     }
     if (gd_tensor_count(tensor) > 0 && !gd_tensor_is_contiguous(tensor)) {
-        arrange(&arranged, NULL);
+        sort_axes(&arranged, NULL);
     }
     if (!gd_walk_init(&walk, &arranged.shape, arranged.stride, item)) {
         return gd_tensor_count(tensor) == 0;
@@ -361,14 +361,14 @@ bool gd_stats_all_finite(const struct gd_tensor *tensor)
         return false;
     }
     do {
-        if (!run_is_finite(&form, arranged.data + walk.offset, bytes)) {
+        if (!is_run_finite(&form, arranged.data + walk.offset, bytes)) {
             return false;
         }
     } while (gd_walk_next(&walk));
     return true;
 }
 
-static bool at_least_one(uint64_t *count, struct gd_stats *stats, unsigned bit)
+static bool raise_to_one(uint64_t *count, struct gd_stats *stats, unsigned bit)
 {
     if (*count > 0) {
         return (stats->unknown & bit) != 0;
@@ -384,13 +384,13 @@ bool gd_stats_prove(double max, double min, double mean, double norm, struct gd_
     bool any = false;
 
     if (highest) {
-        any |= at_least_one(&ret->pos_inf, ret, GD_UNKNOWN_INF);
+        any |= raise_to_one(&ret->pos_inf, ret, GD_UNKNOWN_INF);
     }
     if (lowest) {
-        any |= at_least_one(&ret->neg_inf, ret, GD_UNKNOWN_INF);
+        any |= raise_to_one(&ret->neg_inf, ret, GD_UNKNOWN_INF);
     }
     if (isnan(max) || isnan(min) || isnan(norm) || (isnan(mean) && !(highest && lowest))) {
-        any |= at_least_one(&ret->nan, ret, GD_UNKNOWN_NAN);
+        any |= raise_to_one(&ret->nan, ret, GD_UNKNOWN_NAN);
     }
     return any;
 }

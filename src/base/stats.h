@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Statistics of a tensor in one pass over its memory: everything that a condition, a printer or a
- * watch plan asks for. Runs in the debugger and, linked into libgradb, in the training process.
+ * Statistics of a tensor in one pass over its memory: all that conditions, printers and watch plans
+ * need. Runs in the debugger and, in libgradb, in the training process.
  *
- * max, min, mean, abs_mean and sum_sq are over finite elements; counts are over all. A complex
- * element is its magnitude, in sums and counts: NaN when either part is, else +Inf when either part
- * is infinite. Accumulation is in double, by blocks that are joined without loss, so that 1e8
- * elements agree with a float64 reference to 1e-6 relative; a sum beyond the largest double is
- * infinite, and so is then what is made of it. Results do not depend on the number of threads.
- * Whatever the calling thread has set up (traps, rounding, denormals as zero) neither matters nor
- * is changed.
+ * - max, min, mean, abs_mean and sum_sq are over finite elements; counts are over all.
+ * - A complex element counts as its magnitude: NaN when either part is, else +Inf when either part
+ *   is infinite.
+ * - Sums are double and lossless across blocks: 1e8 elements agree with a float64 reference to 1e-6
+ *   relative. A sum beyond the largest double is infinite, and so is what is derived from it.
+ * - Results do not depend on the number of threads, nor on the floating-point environment of the
+ *   calling thread (traps, rounding, denormals), which is preserved.
  */
 #ifndef GD_BASE_STATS_H
 #define GD_BASE_STATS_H
@@ -18,7 +18,7 @@
 
 #define GD_MAX_RANGES 16
 
-struct gd_range { /* both ends inside */
+struct gd_range { /* both ends inclusive */
     double lo, hi;
 };
 
@@ -32,34 +32,34 @@ struct gd_stats {
     uint64_t positive; /* finite and > 0 */
     uint64_t negative; /* finite and < 0 */
     uint64_t denormal;
-    double min;                       /* over finite elements; +inf when there is none */
-    double max;                       /* -inf when there is none */
-    double mean;                      /* 0 when there is no finite element, as the three below */
-    double abs_mean;                  /* mean of |x| */
-    double sum_sq;                    /* sum of x*x */
-    double std;                       /* population standard deviation */
-    int range_count;                  /* as asked for */
-    uint64_t in_range[GD_MAX_RANGES]; /* elements inside each */
+    double min;      /* of finite elements; +Inf when there are none */
+    double max;      /* -Inf when there are none */
+    double mean;     /* 0 when there are no finite elements; so are the next three */
+    double abs_mean; /* mean of |x| */
+    double sum_sq;   /* sum of x*x */
+    double std;      /* population standard deviation */
+    int range_count; /* as in the options */
+    uint64_t in_range[GD_MAX_RANGES]; /* elements in each range */
     /* Against a second tensor of the same shape (has_prev). All but mismatch are over the positions
-     * where both are finite; |cur - prev| and dot of complex elements are the true ones, Re(a conj
-     * b) for dot. */
+     * where both are finite. For complex elements |cur - prev| is the magnitude of the difference,
+     * and dot is Re(a conj b). */
     bool has_prev;
     double mean_abs_delta; /* mean |cur - prev| */
-    double mean_delta;     /* mean (cur - prev); of complex elements that of their magnitudes */
+    double mean_delta;     /* mean (cur - prev); complex: of the magnitudes */
     double sum_sq_delta;   /* sum |cur - prev|^2 */
     double max_abs_delta;
     double mean_abs_prev;
     double dot; /* sum cur * prev */
     double sum_sq_prev;
-    uint64_t unpaired; /* positions left out of these: either element is NaN or infinite */
-    /* elements with |cur - prev| > atol + rtol * |prev|; equal infinities match; NaN does not, but
-     * with equal_nan two NaN do */
+    uint64_t unpaired; /* positions skipped: either element is NaN or infinite */
+    /* Elements with |cur - prev| > atol + rtol * |prev|. Equal infinities match; NaN matches only
+     * NaN, with equal_nan. */
     uint64_t mismatch;
-    /* Of gd_units, where it was asked for; else 0. */
+    /* Of gd_units; 0 when not computed. */
     uint64_t units, dead_units;
-    /* Bits of enum gd_unknown: figures that nobody has computed. 0 of what gd_stats_compute gives;
-     * statistics that somebody wrote down have fewer. nan, pos_inf and neg_inf of which the bit is
-     * set are lower bounds: 0 where nothing is known, else so many at least. */
+    /* Bits of enum gd_unknown: statistics that were not computed. 0 after gd_stats_compute;
+     * statistics read from files may lack some. nan, pos_inf and neg_inf with their bit set are
+     * lower bounds. */
     unsigned unknown;
 };
 
@@ -83,32 +83,32 @@ struct gd_stats_options {
     struct gd_range range[GD_MAX_RANGES];
     double rtol, atol;
     bool equal_nan;
-    int threads; /* that may share the work of a big tensor; 0 and 1: the caller's alone */
-    /* Called again and again while a big tensor is worked on, by the calling thread, with the
-     * number of elements that are done; false stops the work: GD_EINTR. NULL: nobody asks. */
+    int threads; /* threads for a big tensor; 0 and 1: only the caller's */
+    /* Called from the calling thread now and then, with the number of elements done; returns false
+     * to stop the work (GD_EINTR). May be NULL. */
     bool (*go_on)(void *ctx, uint64_t done);
     void *go_on_ctx;
 };
 
-/* Statistics of `cur`, against `prev` when it is not NULL (same dtype and shape: GD_EINVAL
- * otherwise, and with more than GD_MAX_RANGES). options may be NULL. GD_EUNSUPPORTED: the dtype has
- * no numbers. */
+/* Computes the statistics of `cur`, against `prev` if not NULL. options may be NULL. Returns
+ * GD_EINVAL (dtypes or shapes differ, more than GD_MAX_RANGES) or GD_EUNSUPPORTED (not a numeric
+ * dtype). */
 int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err);
 
-/* What figures that somebody else wrote down prove: one that is NaN comes of a NaN element (a mean
- * also of +Inf with -Inf), an extreme that is infinite is an element. A count that does not say so
- * becomes "at least 1". 0 stands for a figure that was not told; extremes of no finite element, max
- * -Inf and min +Inf, prove nothing. true: the counts of `ret` are lower bounds now. */
+/* Derives counts from statistics that another program wrote: a NaN statistic proves a NaN element
+ * (a mean also +Inf with -Inf), an infinite extreme proves an infinite element. That count is
+ * raised to 1. 0 means "not given"; max -Inf with min +Inf (no finite element) proves nothing.
+ * Returns true when counts of `ret` are now lower bounds. */
 bool gd_stats_prove(double max, double min, double mean, double norm, struct gd_stats *ret);
 
-/* Whether no element is NaN or infinite, at less cost than the statistics. false may also mean that
- * this is not known: of complex numbers, and where elements lie too far apart. */
+/* Whether all elements are finite; cheaper than the statistics. false may also mean unknown:
+ * complex numbers, elements far apart. */
 bool gd_stats_all_finite(const struct gd_tensor *tensor);
 
-/* Elements that are not in memory: `count` of them from number `first` on, to out. Called by
- * several threads at once, for pieces that do not overlap. */
+/* Reads `count` elements from number `first` on into `out`. Called by several threads at once, for
+ * pieces that do not overlap. */
 typedef int (*gd_stats_read_fn)(void *ctx, int64_t first, int64_t count, void *out,
                                 struct gd_err *err);
 struct gd_stats_reader {
@@ -116,16 +116,15 @@ struct gd_stats_reader {
     void *ctx;
 };
 
-/* gd_stats_compute of `count` elements that lie one after another, in memory that does not grow
- * with them; prev may be NULL. An error of a reader ends it and is returned: that of the earliest
- * elements, when several fail. */
+/* gd_stats_compute for `count` contiguous elements from a reader, in a fixed amount of memory; prev
+ * may be NULL. An error of a reader is returned: that of the earliest elements if several fail. */
 int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_stats_reader *cur,
                           const struct gd_stats_reader *prev,
                           const struct gd_stats_options *options, struct gd_stats *ret,
                           struct gd_err *err);
 
-/* A histogram of the finite elements over `bins` equal bins of [lo, hi]; the last bin is closed.
- * Elements outside are not counted. bins >= 1. */
+/* A histogram of the finite elements: `bins` (>= 1) equal bins of [lo, hi], the last one closed.
+ * Elements outside are not counted. */
 int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,
                        uint64_t *ret, struct gd_err *err);
 

@@ -34,18 +34,18 @@ typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 
 #include "base/stats_kernel.h"
 
-static bool runs_here(void)
+static bool is_supported(void)
 {
     unsigned a, b, c = 0, d;
 
-    /* Not every compiler knows F16C by name here. */
+    /* Not all compilers know F16C by name here. */
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
 const struct gd_stats_level gd_stats_avx2 = {
     .name = "avx2",
-    .runs_here = runs_here,
+    .runs_here = is_supported,
     .united = united,
     .float16 = KERNEL(float16, VECTOR / 2),
     .bfloat16 = KERNEL(bfloat16, VECTOR / 2),

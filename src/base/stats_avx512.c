@@ -36,7 +36,7 @@ typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 
 #include "base/stats_kernel.h"
 
-static bool runs_here(void)
+static bool is_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -44,7 +44,7 @@ static bool runs_here(void)
 
 const struct gd_stats_level gd_stats_avx512 = {
     .name = "avx512",
-    .runs_here = runs_here,
+    .runs_here = is_supported,
     .united = united,
     .float16 = KERNEL(float16, VECTOR / 2),
     .bfloat16 = KERNEL(bfloat16, VECTOR / 2),

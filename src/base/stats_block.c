@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A piece of a tensor, block by block. A block stays in the nearest cache while the kernels go over
- * it: one that reads it from memory and nearly always tells enough, others that count or correct
- * where it does not (zeros, non-finite elements, a mean far from zero), one for each range.
+ * Statistics of a piece of a tensor, block by block. A block stays in the L1 cache while several
+ * kernels read it: a first one that nearly always suffices, others for what it cannot decide
+ * (zeros, non-finite elements, a mean far from zero), and one per range.
  *
- * Dtypes without kernels of their own, and the last few elements of a tensor, are widened to
- * doubles first.
+ * Dtypes without kernels, and the last few elements of a tensor, are first widened to doubles.
  */
 #include <float.h>
 #include <math.h>
@@ -13,18 +12,18 @@
 
 #include "base/stats_impl.h"
 
-#define WIDE 512 /* elements that are widened at a time */
+#define WIDE 512 /* elements widened at a time */
 
-/* Some elements in memory: those of a tensor, or those widened to doubles. */
+/* Contiguous elements, of a tensor or widened to doubles. */
 struct block {
     enum gd_dtype dtype;
     const struct gd_stats_kernel *kernel;
-    const unsigned char *x, *p; /* p: the previous ones, or NULL */
+    const unsigned char *x, *p; /* p: of the previous tensor, or NULL */
     size_t n;
 };
 
-static const struct gd_stats_kernel *kernel_of(const struct gd_stats_level *level,
-                                               enum gd_dtype dtype)
+static const struct gd_stats_kernel *get_kernel(const struct gd_stats_level *level,
+                                                enum gd_dtype dtype)
 {
     const struct gd_stats_kernel *kernel = NULL;
 
@@ -38,8 +37,8 @@ static const struct gd_stats_kernel *kernel_of(const struct gd_stats_level *leve
     return kernel && kernel->step ? kernel : NULL;
 }
 
-/* The sum of finite doubles overflowed: on the way, or for good. */
-static void sum_of_huge(const struct block *b, struct gd_block_sums *sums)
+/* The sum of finite doubles overflowed: sums again, scaled down. */
+static void sum_huge(const struct block *b, struct gd_block_sums *sums)
 {
     const double scale = 0x1p-64;
     double sum = 0, abs = 0, x;
@@ -80,9 +79,9 @@ static void count_signs(const struct block *b, const struct gd_block_sums *sums,
     part->denormal += tiny > 0 ? small.below - small.zero : 0;
 }
 
-/* Sum of squared deviations from the block's mean. The difference of the sums has all its digits
- * but where the mean is large against the deviations. */
-static double spread_of(const struct block *b, const struct gd_block_sums *sums)
+/* Sum of squared deviations from the block's mean. The difference of the sums is exact enough
+ * unless the mean is large compared with the deviations. */
+static double compute_spread(const struct block *b, const struct gd_block_sums *sums)
 {
     double mean = sums->sum / (double)sums->finite;
     double m2 = sums->sq - sums->sum * mean;
@@ -106,7 +105,7 @@ static size_t take_sums(const struct gd_stats_job *job, const struct block *b,
         count_not_finite(b, b->n - sums.finite, part);
         part->odd = sums.finite < b->n;
         if (!(sums.abs <= DBL_MAX)) {
-            sum_of_huge(b, &sums);
+            sum_huge(b, &sums);
         }
     }
     part->count += b->n;
@@ -115,13 +114,13 @@ static size_t take_sums(const struct gd_stats_job *job, const struct block *b,
         part->in_range[i] += b->kernel->within(b->x, b->n, job->options->range[i]);
     }
     if (sums.finite) {
-        gd_stats_part_sums(part, &sums, spread_of(b, &sums));
+        gd_stats_part_sums(part, &sums, compute_spread(b, &sums));
     }
     return sums.finite;
 }
 
-/* One position of two tensors: elements or magnitudes, their distance, their product. */
-static void pair_add(const struct gd_stats_options *options, double x, double p, double distance,
+/* Adds one position of two tensors: elements or magnitudes, their distance, their product. */
+static void add_pair(const struct gd_stats_options *options, double x, double p, double distance,
                      double product, struct gd_block_pair *pair, uint64_t *pairs)
 {
     bool both = isfinite(x) && isfinite(p);
@@ -141,9 +140,9 @@ static void pair_add(const struct gd_stats_options *options, double x, double p,
     pair->dot += product;
 }
 
-/* Real elements that are not all finite, in either tensor. */
-static void pair_slowly(const struct gd_stats_job *job, const struct block *b,
-                        struct gd_stats_part *part)
+/* For real elements that are not all finite in both tensors. */
+static void add_pairs_one_by_one(const struct gd_stats_job *job, const struct block *b,
+                                 struct gd_stats_part *part)
 {
     size_t item = gd_dtype_size(b->dtype);
     double x[WIDE], p[WIDE];
@@ -156,14 +155,14 @@ static void pair_slowly(const struct gd_stats_job *job, const struct block *b,
         gd_stats_widen(b->dtype, b->x + at * item, n, x, NULL);
         gd_stats_widen(b->dtype, b->p + at * item, n, p, NULL);
         for (size_t i = 0; i < n; i++) {
-            pair_add(job->options, x[i], p[i], fabs(x[i] - p[i]), x[i] * p[i], &pair, &pairs);
+            add_pair(job->options, x[i], p[i], fabs(x[i] - p[i]), x[i] * p[i], &pair, &pairs);
         }
         gd_stats_part_pair(part, &pair, pairs, n - pairs);
     }
 }
 
-/* inf - inf: equal infinities are no distance apart, others an infinite one. */
-static double complex_distance(const double x[2], const double p[2])
+/* inf - inf: equal infinities have distance 0, others an infinite one. */
+static double distance_of_complex(const double x[2], const double p[2])
 {
     double apart = gd_stats_magnitude(x[0] - p[0], x[1] - p[1]);
 
@@ -173,8 +172,8 @@ static double complex_distance(const double x[2], const double p[2])
     return apart;
 }
 
-static void pair_complex(const struct gd_stats_job *job, const struct block *b,
-                         struct gd_stats_part *part)
+static void add_complex_pairs(const struct gd_stats_job *job, const struct block *b,
+                              struct gd_stats_part *part)
 {
     const struct gd_stats_kind *kind = gd_stats_kind(b->dtype);
     size_t item = gd_dtype_size(b->dtype);
@@ -186,13 +185,14 @@ static void pair_complex(const struct gd_stats_job *job, const struct block *b,
 
         kind->widen(b->x + i * item, kind->part, 2, x);
         kind->widen(b->p + i * item, kind->part, 2, p);
-        pair_add(job->options, gd_stats_magnitude(x[0], x[1]), gd_stats_magnitude(p[0], p[1]),
-                 complex_distance(x, p), x[0] * p[0] + x[1] * p[1], &pair, &pairs);
+        add_pair(job->options, gd_stats_magnitude(x[0], x[1]), gd_stats_magnitude(p[0], p[1]),
+                 distance_of_complex(x, p), x[0] * p[0] + x[1] * p[1], &pair, &pairs);
     }
     gd_stats_part_pair(part, &pair, pairs, b->n - pairs);
 }
 
-static void take(const struct gd_stats_job *job, const struct block *b, struct gd_stats_part *part)
+static void take_elements(const struct gd_stats_job *job, const struct block *b,
+                          struct gd_stats_part *part)
 {
     size_t finite = take_sums(job, b, part);
     struct gd_block_pair pair;
@@ -207,10 +207,11 @@ static void take(const struct gd_stats_job *job, const struct block *b, struct g
             return;
         }
     }
-    pair_slowly(job, b, part);
+    add_pairs_one_by_one(job, b, part);
 }
 
-/* What a kernel's steps do not fill is left to the portable one, which takes any number. */
+/* The remainder that does not fill a kernel's step goes to the portable kernel, which accepts any
+ * count. */
 static void take_doubles(const struct gd_stats_job *job, const double *x, const double *p, size_t n,
                          struct gd_stats_part *part)
 {
@@ -223,7 +224,7 @@ static void take_doubles(const struct gd_stats_job *job, const double *x, const 
                       .n = whole};
 
     if (whole) {
-        take(job, &b, part);
+        take_elements(job, &b, part);
     }
     if (whole == n) {
         return;
@@ -234,7 +235,7 @@ static void take_doubles(const struct gd_stats_job *job, const double *x, const 
         b.p += whole * sizeof(*p);
     }
     b.n = n - whole;
-    take(job, &b, part);
+    take_elements(job, &b, part);
 }
 
 static void take_widened(const struct gd_stats_job *job, const struct block *b,
@@ -254,7 +255,7 @@ static void take_widened(const struct gd_stats_job *job, const struct block *b,
         take_doubles(job, x, b->p && !is_complex ? p : NULL, n, part);
     }
     if (b->p && is_complex) {
-        pair_complex(job, b, part);
+        add_complex_pairs(job, b, part);
     }
 }
 
@@ -265,7 +266,7 @@ static void take_block(const struct gd_stats_job *job, struct block *b, struct g
 
     if (whole) {
         b->n = whole;
-        take(job, b, part);
+        take_elements(job, b, part);
     }
     if (whole == n) {
         return;
@@ -285,7 +286,8 @@ static void take_blocks(const struct gd_stats_job *job, int64_t count, struct gd
 
     for (int64_t at = 0; at < count && cur->rc == GD_OK; at += most) {
         size_t n = (size_t)(count - at < most ? count - at : most);
-        struct block b = {.dtype = job->dtype, .kernel = kernel_of(job->level, job->dtype), .n = n};
+        struct block b = {
+            .dtype = job->dtype, .kernel = get_kernel(job->level, job->dtype), .n = n};
 
         b.x = gd_stats_source_take(cur, n);
         b.p = prev ? gd_stats_source_take(prev, n) : NULL;

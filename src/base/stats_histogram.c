@@ -5,18 +5,18 @@
 #include "base/float_env.h"
 #include "base/stats_impl.h"
 
-#define WIDE   512 /* elements that are widened at a time */
+#define WIDE   512 /* elements widened at a time */
 #define TABLES 4
-#define NARROW 256 /* up to so many bins there are tables */
+#define NARROW 256 /* up to this many bins use tables */
 
 struct bins {
     double lo, hi, step, scale;
-    double doubt; /* how near an edge, in bins, rounding may have taken the wrong one */
+    double doubt; /* how near an edge, in bins, rounding can pick the wrong bin */
     int64_t count;
 };
 
-/* Edges, and the corrections for rounding at them, are those of numpy.histogram. */
-static int64_t correct(const struct bins *bins, double x, int64_t bin)
+/* Edges, and the correction of rounding at them, as in numpy.histogram. */
+static int64_t correct_bin(const struct bins *bins, double x, int64_t bin)
 {
     if (bin > 0 && x < bins->lo + bins->step * (double)bin) {
         return bin - 1;
@@ -27,7 +27,7 @@ static int64_t correct(const struct bins *bins, double x, int64_t bin)
     return bin;
 }
 
-/* The bin of each element, `count` for those outside. */
+/* The bin of each element; `count` for elements outside. */
 static void find_bins(const double *x, size_t n, const struct bins *bins, int64_t *ret)
 {
     for (size_t i = 0; i < n; i++) {
@@ -38,13 +38,13 @@ static void find_bins(const double *x, size_t n, const struct bins *bins, int64_
 
         bin = bin < bins->count ? bin : bins->count - 1;
         if (!(from_edge > bins->doubt && from_edge < 1 - bins->doubt)) {
-            bin = correct(bins, x[i], bin);
+            bin = correct_bin(bins, x[i], bin);
         }
         ret[i] = inside ? bin : bins->count;
     }
 }
 
-/* A range of one point: all of it is the end of the last bin. */
+/* lo == hi: equal elements belong to the last bin. */
 static void find_point(const double *x, size_t n, const struct bins *bins, int64_t *ret)
 {
     for (size_t i = 0; i < n; i++) {
@@ -52,7 +52,7 @@ static void find_point(const double *x, size_t n, const struct bins *bins, int64
     }
 }
 
-/* Equal elements in a row would wait for each other: the tables take turns. */
+/* Several tables take turns: equal elements in a row would wait for each other's increment. */
 static void count_in_tables(const int64_t *bin, size_t n, uint64_t table[TABLES][NARROW + 1])
 {
     for (size_t i = 0; i < n; i++) {
@@ -103,12 +103,12 @@ static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const
     }
 }
 
-/* Not inlined: the arithmetic must stay between the changes of the environment around it. */
+/* noinline: keeps the arithmetic between the two switches of the floating-point environment. */
 static __attribute__((noinline)) void fill_bins(const struct gd_tensor *tensor, double lo,
                                                 double hi, size_t bins, uint64_t *ret)
 {
-    /* The width of the whole range of doubles is not a double; that of half of it is. Neither is
-     * how many bins there are to the unit in a range of denormals. */
+    /* hi - lo may exceed the largest double: compute with halves. In a range of denormals, bins per
+     * unit would overflow: scale up. */
     bool narrow = lo < hi && hi - lo < 0x1p-900;
     double scale = !isfinite(hi - lo) ? 0.5 : narrow ? 0x1p600 : 1;
     struct bins b = {.lo = lo * scale, .hi = hi * scale, .count = (int64_t)bins};
@@ -125,11 +125,12 @@ int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, siz
     gd_float_env environment;
 
     if (!gd_stats_kind(tensor->dtype)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
+        return gd_fail(err, GD_EUNSUPPORTED, "cannot compute statistics of a %s tensor",
                        gd_dtype_name(tensor->dtype));
     }
     if (bins == 0 || !isfinite(lo) || !isfinite(hi) || lo > hi) {
-        return gd_fail(err, GD_EINVAL, "a histogram needs bins and finite ends in order");
+        return gd_fail(err, GD_EINVAL,
+                       "a histogram needs at least one bin and finite limits in ascending order");
     }
     memset(ret, 0, bins * sizeof(*ret));
     environment = gd_float_env_enter();

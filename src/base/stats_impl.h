@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between stats.c, which cuts tensors into blocks and joins what comes out, and the kernels, which
- * go over one block. There is a set of kernels for each level of a processor's abilities, chosen
- * when the program runs.
+ * Interface between stats.c, which cuts tensors into blocks and joins the results, and the kernels,
+ * which process one block. There is a set of kernels per instruction set, chosen at run time.
  *
- * A block is contiguous, of any alignment, and some thousand elements at most.
+ * A block is contiguous, unaligned, and a few thousand elements at most.
  */
 #ifndef GD_BASE_STATS_IMPL_H
 #define GD_BASE_STATS_IMPL_H
@@ -15,31 +14,31 @@ struct gd_block_sums {
     double sum, abs, sq; /* of x, |x|, x*x; abs is not finite when an element is not */
     double min, max;
     double least;    /* the smallest |x| */
-    uint64_t finite; /* how many of them are */
+    uint64_t finite; /* number of finite elements */
     uint64_t signs;  /* finite elements whose sign bit is set */
 };
 
-/* What elements near zero there are. */
+/* Elements near zero. */
 struct gd_block_small {
     uint64_t zero, neg_zero;
-    uint64_t below; /* |x| < tiny: zeros among them */
+    /* |x| < tiny, zeros included */
+    uint64_t below;
 };
 
-/* Of one block against another. Only good when all elements are finite: abs_prev is then, too. */
+/* A block against another. Valid only when all elements are finite, i.e. abs and abs_prev are. */
 struct gd_block_pair {
     double delta, abs_delta, sq_delta, max_delta; /* of x - p */
     double abs_prev, sq_prev, dot;
     uint64_t near; /* |x - p| <= atol + rtol * |p| */
 };
 
-/* `n` is a multiple of step, and not 0. */
+/* `n`: a positive multiple of step. */
 struct gd_stats_kernel {
-    size_t step; /* 0: this level has none for the dtype */
-    /* Over the elements; sums is the fast one, and right in all but abs only where they are all
-     * finite. */
+    size_t step; /* 0: no kernel for the dtype */
+    /* sums is the fast one; unless all elements are finite, only its abs is valid. */
     void (*sums)(const unsigned char *x, size_t n, struct gd_block_sums *ret);
     void (*sums_finite)(const unsigned char *x, size_t n, struct gd_block_sums *ret);
-    /* Sum of (x - mean)^2 over the finite ones; `all`: they are known to be. */
+    /* Sum of (x - mean)^2 over the finite elements. all: all of them are finite. */
     double (*spread)(const unsigned char *x, size_t n, double mean, bool all);
     void (*small)(const unsigned char *x, size_t n, double tiny, struct gd_block_small *ret);
     uint64_t (*within)(const unsigned char *x, size_t n, struct gd_range range);
@@ -69,54 +68,54 @@ void gd_stats_use_level(const struct gd_stats_level *level);
 
 /* A dtype, as statistics see it. */
 struct gd_stats_kind {
-    /* Elements, `step` bytes apart, to doubles: one part of them for complex types. NULL: the dtype
-     * has no numbers. */
+    /* Widens `n` elements, `step` bytes apart, to doubles; one part of complex elements. NULL: not
+     * a numeric dtype. */
     void (*widen)(const unsigned char *x, size_t step, size_t n, double *out);
-    double tiny; /* the smallest normal number; 0: there are no denormals */
+    double tiny; /* the smallest normal number; 0: no denormals */
     size_t part; /* bytes from the real to the imaginary part; 0 for real types */
 };
 
-/* NULL when the dtype has no numbers. */
+/* NULL: not a numeric dtype. */
 const struct gd_stats_kind *gd_stats_kind(enum gd_dtype dtype);
-/* `n` elements to doubles, complex ones to their magnitudes; re and im have room for n. */
+/* Widens `n` elements to doubles, complex ones to magnitudes. re and im are scratch of n
+ * doubles. */
 void gd_stats_widen(enum gd_dtype dtype, const unsigned char *x, size_t n, double *re, double *im);
 /* The magnitude of a complex number; NaN, not infinity, when either part is NaN. */
 double gd_stats_magnitude(double re, double im);
 
-/* A tensor as blocks. The caller lends the memory that strided elements are gathered in, or those
- * of a reader. */
+/* Reads a tensor, or a reader, as blocks. The caller provides the scratch memory for gathering. */
 struct gd_stats_source {
     const unsigned char *data;
     size_t item;
     struct gd_walk walk;
     int64_t at; /* elements of the current run already taken */
     unsigned char *scratch;
-    const struct gd_stats_reader *reader; /* NULL: of a tensor */
-    int64_t next, end;                    /* elements that it was not asked for yet */
+    const struct gd_stats_reader *reader; /* NULL: reads a tensor */
+    int64_t next, end;                    /* elements not requested from the reader yet */
     size_t held, used;                    /* elements in scratch */
-    int rc;                               /* of the reader; what is taken then is zeros */
+    int rc; /* result of the reader; after a failure the elements are zeros */
     struct gd_err *err;
 };
 
 #define GD_BLOCK_BYTES 16384
-#define GD_READ_BYTES  (4 * GD_BLOCK_BYTES) /* that a reader is asked for at a time */
+#define GD_READ_BYTES  (4 * GD_BLOCK_BYTES) /* requested from a reader at a time */
 
-/* From element number `first` on, which exists. */
+/* Starts at element number `first`, which must exist. */
 void gd_stats_source_init(struct gd_stats_source *source, const struct gd_tensor *tensor,
                           int64_t first, unsigned char scratch[GD_BLOCK_BYTES]);
-/* Elements first ... end - 1 of a reader; whole blocks are taken, but for the last. */
+/* Elements first ... end - 1 of a reader, in whole blocks except the last. */
 void gd_stats_source_init_read(struct gd_stats_source *source, const struct gd_stats_reader *reader,
                                enum gd_dtype dtype, int64_t first, int64_t end,
                                unsigned char scratch[GD_READ_BYTES], struct gd_err *err);
-/* The next n elements, that exist and fit into GD_BLOCK_BYTES. Good until the next call. */
+/* The next n elements, which must exist and fit into GD_BLOCK_BYTES. Valid until the next call. */
 const unsigned char *gd_stats_source_take(struct gd_stats_source *source, size_t n);
 
-/* A sum that remembers what rounding took away. */
+/* A compensated sum. */
 struct gd_sum {
     double value, lost;
 };
 
-/* What a piece of a tensor comes to. */
+/* Result of a piece of a tensor. */
 struct gd_stats_part {
     struct gd_sum sum, abs, sq, m2; /* m2: of (x - mean)^2 */
     struct gd_sum delta, abs_delta, sq_delta, abs_prev, sq_prev, dot;
@@ -125,18 +124,18 @@ struct gd_stats_part {
     uint64_t count, finite, pairs; /* pairs: positions where both are finite */
     uint64_t nan, pos_inf, neg_inf, zero, neg_zero, negative, denormal, mismatch;
     uint64_t in_range[GD_MAX_RANGES];
-    bool odd; /* the last block had an element that is not finite: the next one may, too */
+    bool odd; /* the last block had a non-finite element: expect more */
 };
 
 void gd_stats_part_init(struct gd_stats_part *part);
-/* A block's sums; m2 is about the block's own mean. */
+/* Adds a block's sums; m2 is about the block's own mean. */
 void gd_stats_part_sums(struct gd_stats_part *part, const struct gd_block_sums *sums, double m2);
-/* A block's pairs: `pairs` where both are finite, `others` where not, `near` among all. */
+/* Adds a block's pairs: `pairs` where both are finite, `others` elsewhere, `near` among all. */
 void gd_stats_part_pair(struct gd_stats_part *part, const struct gd_block_pair *pair,
                         uint64_t pairs, uint64_t others);
-/* The pieces are added in the order of the elements, so that the result is always the same. */
+/* Call in the order of the elements, so that results are reproducible. */
 void gd_stats_part_merge(struct gd_stats_part *part, const struct gd_stats_part *next);
-/* Everything but has_prev and range_count. */
+/* Sets everything but has_prev and range_count. */
 void gd_stats_part_finish(const struct gd_stats_part *part, struct gd_stats *ret);
 
 struct gd_stats_job {
@@ -147,11 +146,11 @@ struct gd_stats_job {
     enum gd_dtype dtype;                                /* of a reader's elements */
 };
 
-/* Elements first ... first + count - 1, into an empty part. The floating-point environment is the
- * default one. */
+/* Processes elements first ... first + count - 1 into an empty part, in the default floating-point
+ * environment. */
 void gd_stats_piece(const struct gd_stats_job *job, int64_t first, int64_t count,
                     struct gd_stats_part *ret);
-/* The same of a reader; fails when it does. */
+/* The same for a reader; returns its error. */
 int gd_stats_piece_read(const struct gd_stats_job *job, int64_t first, int64_t count,
                         struct gd_stats_part *ret, struct gd_err *err);
 

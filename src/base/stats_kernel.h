@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernels of one level, written once for all of them with the compiler's vectors. The file of a
- * level (stats_avx512.c, ...) includes this after it has said
+ * The kernels of one level, written once with the compiler's vector types. The file of a level
+ * (stats_avx512.c, ...) includes this after it has defined
  *
  *     VECTOR                 bytes of a vector
  *     f64v f32v i64v i32v i16v    vectors of that size
@@ -17,8 +17,8 @@
  *                            b is
  *     signs16                an i16v whose lanes have the signs of those of two f32v, in any order
  *
- * Sums are in double throughout: float32 is widened as it is loaded, which costs less than waiting
- * for the memory. Each kernel keeps few accumulators, so that they stay in registers.
+ * Sums are in double throughout: float32 is widened while loading, which is cheaper than waiting
+ * for memory. Each kernel has few accumulators, so that they stay in registers.
  */
 #include <float.h>
 #include <math.h>
@@ -135,7 +135,7 @@ INLINE double least32(f32v v)
     return (double)least;
 }
 
-/* What a step takes: two vectors of floats, whose order does not matter, or four of doubles. */
+/* Input of one step: two vectors of floats in any order, or four of doubles. */
 struct two {
     f32v a, b;
 };
@@ -167,9 +167,9 @@ INLINE struct two two_bfloat16(const unsigned char *p)
     return (struct two){(f32v)(v << 16), (f32v)(v & UINT32_C(0xffff0000))};
 }
 
-/* Where taking a vector apart costs more than a load does, the floats are loaded again, or stored
- * and loaded: neither competes with the arithmetic. Compilers that would know better are told that
- * they cannot know what is there. */
+/* Where splitting a vector costs more than a load, the floats are loaded a second time, or stored
+ * and loaded: that does not compete with the arithmetic. A barrier keeps the compiler from undoing
+ * it. */
 INLINE struct four four_float32(const unsigned char *p)
 {
     const unsigned char *q = p;
@@ -217,8 +217,8 @@ INLINE void add64(struct sums64 *s, f64v x)
     s->sq = fma64(x, x, s->sq);
 }
 
-/* Two at a time: |x| + |y| is the larger of |x + y| and |x - y|. Where x or y is not finite,
- * neither is that. */
+/* Two at a time: |x| + |y| is the larger of |x + y| and |x - y|. The result is not finite where x
+ * or y is not. */
 INLINE void add_both64(struct sums64 *s, f64v x, f64v y)
 {
 #ifdef most_abs64
@@ -254,7 +254,7 @@ INLINE void ends_add32(struct ends32 *e, f32v x)
     e->signs += (i32v)((u32v)x >> 31);
 }
 
-/* Signs are counted in 16 bits where they come so: a block has not too many for that. */
+/* Signs are counted in 16-bit lanes where available: a block is too small to overflow them. */
 INLINE void ends_add_both32(struct ends32 *e, struct two v)
 {
 #ifdef signs16
@@ -285,8 +285,7 @@ INLINE void put_ends32(const struct ends32 *e, struct gd_block_sums *ret)
     ret->signs = count32(e->signs);
 }
 
-/* The processor alone fetches too little ahead to keep the memory busy while we compute. A prefetch
- * beyond the end of the tensor does no harm. */
+/* Prefetches: the processor alone does not fetch far enough ahead. Harmless beyond the end. */
 INLINE void ahead(const unsigned char *p, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64) {
@@ -314,8 +313,8 @@ INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
     ret->finite = n;
 }
 
-/* Of 16 bits: as signed numbers, the largest is the largest element when that is not negative; as
- * unsigned ones, it is the smallest element when that is negative. */
+/* Extremes by integer comparison: the signed maximum is the largest element if not negative; the
+ * unsigned maximum is the smallest element if negative. */
 struct ends16 {
     i16v high, low, least, signs;
 };
@@ -364,7 +363,8 @@ INLINE void sums16(const unsigned char *p, size_t n, four_fn load, float (*value
         add_both64(&s, v.x[0], v.x[2]);
         add_both64(&t, v.x[1], v.x[3]);
     }
-    const struct ends16 seen = e; /* whose lanes are gone over in memory: `e` stays in registers */
+    /* its lanes are read from memory, so that `e` stays in registers */
+    const struct ends16 seen = e;
 
     put_sums(&s, &t, ret);
     put_ends16(&seen, value, ret);
@@ -408,7 +408,7 @@ INLINE void sums_finite32(const unsigned char *p, size_t n, four_fn load, size_t
     ret->finite = count32(finite);
 }
 
-/* `all`: that all are finite is known. */
+/* all: all elements are known to be finite. */
 INLINE f64v square_from(f64v x, f64v mean, bool all, f64v sum)
 {
     f64v d = x - mean;
@@ -454,7 +454,7 @@ INLINE void small32(const unsigned char *p, size_t n, two_fn load, size_t bytes,
     ret->below = count32(below);
 }
 
-/* The floats that are inside the range are those between its ends moved inwards to floats. */
+/* The ends of the range are moved inwards to floats: the same floats are inside. */
 INLINE float float_above(double x)
 {
     float f = (float)x;
@@ -481,7 +481,7 @@ struct pair64 {
     i64v near;
 };
 
-/* The tolerance is rounded twice, not fused: mismatches are the same on every processor. */
+/* The tolerance is rounded twice, not fused, so that mismatches are the same on every processor. */
 INLINE void pair_add(struct pair64 *s, f64v x, f64v p, f64v rtol, f64v atol)
 {
     f64v d = x - p, distance = abs64(d), size = abs64(p);
@@ -527,7 +527,7 @@ INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, fou
     put_pair(&s, ret);
 }
 
-/* The kernels of a dtype: the loops above, with its way to load. */
+/* The kernels of a dtype: the loops above with its load function. */
 #define KERNELS(name, bytes)                                                                       \
     static void name##_sums_finite(const unsigned char *x, size_t n, struct gd_block_sums *ret)    \
     {                                                                                              \

@@ -13,7 +13,7 @@ const struct gd_stats_level *const gd_stats_levels[] = {
     &gd_stats_portable, NULL,
 };
 
-/* Threads that find it NULL at once come to the same answer. */
+/* Threads that race to set it choose the same level. */
 static _Atomic(const struct gd_stats_level *) in_use;
 
 const struct gd_stats_level *gd_stats_level(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Statistics with the vectors that every 64-bit ARM has: see stats_kernel.h. */
+/* Statistics with the vectors of every 64-bit ARM: see stats_kernel.h. */
 #include "base/stats_impl.h"
 
 #ifdef __aarch64__
@@ -12,7 +12,7 @@ typedef int64_t i64v __attribute__((vector_size(VECTOR)));
 typedef int32_t i32v __attribute__((vector_size(VECTOR)));
 typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 
-/* "nm": of a NaN and b it is b. */
+/* "nm": the minimum of NaN and b is b. */
 #define min64(a, b)    (f64v) vminnmq_f64((float64x2_t)(a), (float64x2_t)(b))
 #define max64(a, b)    (f64v) vmaxnmq_f64((float64x2_t)(a), (float64x2_t)(b))
 #define min32(a, b)    (f32v) vminnmq_f32((float32x4_t)(a), (float32x4_t)(b))
@@ -33,14 +33,14 @@ static inline __attribute__((always_inline)) f32v four_halves(const unsigned cha
 
 #include "base/stats_kernel.h"
 
-static bool runs_here(void)
+static bool is_supported(void)
 {
     return true;
 }
 
 const struct gd_stats_level gd_stats_neon = {
     .name = "neon",
-    .runs_here = runs_here,
+    .runs_here = is_supported,
     .united = united,
     .float16 = KERNEL(float16, VECTOR / 2),
     .bfloat16 = KERNEL(bfloat16, VECTOR / 2),

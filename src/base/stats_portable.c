@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Statistics in plain C, over doubles alone: what every other level is tested against, what takes
- * the last few elements of a tensor, and all there is on processors without a level of their own.
+ * Statistics in plain C over doubles: the reference for all other levels, the code for the last few
+ * elements of a tensor, and the only level on processors without their own.
  */
 #include <float.h>
 #include <math.h>
@@ -121,14 +121,14 @@ static uint64_t united(const unsigned char *x, size_t bytes, uint64_t mask, uint
     return all;
 }
 
-static bool runs_here(void)
+static bool is_supported(void)
 {
     return true;
 }
 
 const struct gd_stats_level gd_stats_portable = {
     .name = "portable",
-    .runs_here = runs_here,
+    .runs_here = is_supported,
     .united = united,
     .float64 = {.step = 1,
                 .sums = float64_sums,

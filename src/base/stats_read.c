@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How statistics get at the elements: dtypes as doubles, tensors as blocks. */
+/* Reading elements for statistics: dtypes as doubles, tensors as blocks. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/dtype_impl.h"
 #include "base/stats_impl.h"
 
-/* The contiguous loop is written out so that the compiler sees its step. */
+/* A separate contiguous loop lets the compiler see its constant step. */
 #define WIDEN(name, type, value)                                                                   \
     static void name(const unsigned char *x, size_t step, size_t n, double *out)                   \
     {                                                                                              \
@@ -110,7 +110,7 @@ void gd_stats_source_init_read(struct gd_stats_source *source, const struct gd_s
     source->err = err;
 }
 
-/* Blocks are as they would be of a tensor: what is held is a multiple of them. */
+/* Reads a multiple of the block size, so that blocks are cut as for a tensor. */
 static const unsigned char *take_read(struct gd_stats_source *source, size_t n)
 {
     const unsigned char *x;

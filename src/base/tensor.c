@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* From this size on, blocks are mapped on their own and huge pages are asked for: with 4 KiB pages
- * the page faults of a fresh gigabyte cost as much as copying it. */
+/* Blocks from this size on are mapped separately, with huge pages: with 4 KiB pages the page faults
+ * of a fresh gigabyte cost as much as copying it. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
 struct gd_tensor_memory {
@@ -32,7 +32,7 @@ int64_t gd_shape_count(const struct gd_shape *shape)
         if (dim < 0) {
             return -1;
         }
-        /* A dimension of 0 must not hide that the strides of the others would overflow. */
+        /* A dimension of 0 must not hide an overflow of the strides of the others. */
         if (dim == 0) {
             empty = true;
         } else if (__builtin_mul_overflow(count, dim, &count)) {
@@ -50,23 +50,23 @@ int gd_shape_bytes(const struct gd_shape *shape, enum gd_dtype dtype, size_t *re
     bool empty = false;
 
     if (item == 0) {
-        return gd_fail(err, GD_EINVAL, "%s tensors have no elements of a fixed size",
+        return gd_fail(err, GD_EINVAL, "%s tensors do not have elements of a fixed size",
                        gd_dtype_name(dtype));
     }
     if (shape->rank < 0 || shape->rank > GD_MAX_RANK) {
-        return gd_fail(err, GD_EINVAL, "a tensor of rank %d: the rank must be 0 to %d", shape->rank,
+        return gd_fail(err, GD_EINVAL, "tensor of rank %d: the rank must be 0 to %d", shape->rank,
                        GD_MAX_RANK);
     }
     for (int i = 0; i < shape->rank; i++) {
         int64_t dim = shape->dim[i];
 
         if (dim < 0) {
-            return gd_fail(err, GD_EINVAL, "dimension %d of the shape is negative (%lld)", i,
+            return gd_fail(err, GD_EINVAL, "dimension %d of the shape is negative: %lld", i,
                            (long long)dim);
         }
         empty = empty || dim == 0;
         if (dim > 0 && __builtin_mul_overflow(span, dim, &span)) {
-            return gd_fail(err, GD_ELIMIT, "the shape has more elements than 64 bits can count");
+            return gd_fail(err, GD_ELIMIT, "the number of elements exceeds 64 bits");
         }
     }
     if (span > (int64_t)(INT64_MAX / (int64_t)item) || (uint64_t)span > SIZE_MAX / item) {
@@ -96,7 +96,7 @@ void gd_shape_strides(const struct gd_shape *shape, size_t item, int64_t stride[
 
     for (int i = shape->rank - 1; i >= 0; i--) {
         stride[i] = step;
-        /* Only a shape without elements can overflow here, and its strides are never followed. */
+        /* Only a shape without elements can overflow here; its strides are never used. */
         if (shape->dim[i] > 0 && __builtin_mul_overflow(step, shape->dim[i], &step)) {
             step = 0;
         }
@@ -128,7 +128,7 @@ static void free_block(void *data, size_t bytes, void *ctx)
     free(data);
 }
 
-static size_t huge_round(size_t bytes)
+static size_t round_to_huge(size_t bytes)
 {
     return (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 }
@@ -136,13 +136,13 @@ static size_t huge_round(size_t bytes)
 static void unmap_block(void *data, size_t bytes, void *ctx)
 {
     (void)ctx;
-    munmap(data, huge_round(bytes));
+    munmap(data, round_to_huge(bytes));
 }
 
-/* Whole huge pages at a huge page boundary: mapped with one to spare, then the ends are cut off. */
+/* Aligned to huge pages: maps one page more and trims both ends. */
 static void *map_block(size_t bytes)
 {
-    size_t size = huge_round(bytes);
+    size_t size = round_to_huge(bytes);
     size_t lead;
     unsigned char *start;
 
@@ -158,12 +158,12 @@ static void *map_block(size_t bytes)
     if (lead < HUGE_PAGE) {
         munmap(start + lead + size, HUGE_PAGE - lead);
     }
-    /* Where huge pages are switched off this is refused, and small ones do as well. */
+    /* Fails where huge pages are disabled, which is fine. */
     madvise(start + lead, size, MADV_HUGEPAGE);
     return start + lead;
 }
 
-static struct gd_tensor_memory *memory_create(void *data, size_t bytes, gd_tensor_free_fn free_fn,
+static struct gd_tensor_memory *create_memory(void *data, size_t bytes, gd_tensor_free_fn free_fn,
                                               void *ctx)
 {
     struct gd_tensor_memory *memory = calloc(1, sizeof(*memory));
@@ -179,7 +179,7 @@ static struct gd_tensor_memory *memory_create(void *data, size_t bytes, gd_tenso
     return memory;
 }
 
-static void memory_unref(struct gd_tensor_memory *memory)
+static void unref_memory(struct gd_tensor_memory *memory)
 {
     if (!memory || __atomic_sub_fetch(&memory->refs, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
@@ -190,7 +190,7 @@ static void memory_unref(struct gd_tensor_memory *memory)
     free(memory);
 }
 
-static struct gd_tensor *tensor_new(enum gd_dtype dtype, const struct gd_shape *shape)
+static struct gd_tensor *new_tensor(enum gd_dtype dtype, const struct gd_shape *shape)
 {
     struct gd_tensor *tensor = calloc(1, sizeof(*tensor));
 
@@ -220,13 +220,13 @@ int gd_tensor_create(enum gd_dtype dtype, const struct gd_shape *shape, size_t m
         return rc;
     }
     if (max_bytes && bytes > max_bytes) {
-        return gd_fail(err, GD_ELIMIT, "a tensor of %zu bytes is over the limit of %zu", bytes,
+        return gd_fail(err, GD_ELIMIT, "a tensor of %zu bytes exceeds the limit of %zu", bytes,
                        max_bytes);
     }
     if (bytes > SIZE_MAX - 2 * HUGE_PAGE) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a tensor of %zu bytes", bytes);
     }
-    tensor = tensor_new(dtype, shape);
+    tensor = new_tensor(dtype, shape);
     if (!tensor) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
@@ -237,7 +237,7 @@ int gd_tensor_create(enum gd_dtype dtype, const struct gd_shape *shape, size_t m
     huge = bytes >= HUGE_PAGE;
     block = huge ? map_block(bytes) : malloc(bytes);
     if (block) {
-        tensor->memory = memory_create(block, bytes, huge ? unmap_block : free_block, NULL);
+        tensor->memory = create_memory(block, bytes, huge ? unmap_block : free_block, NULL);
     }
     if (!tensor->memory) {
         if (block) {
@@ -267,12 +267,12 @@ int gd_tensor_wrap(enum gd_dtype dtype, const struct gd_shape *shape, const void
     }
     if (bytes != need || (need && !data)) {
         return gd_fail(err, GD_EPROTO,
-                       "%zu bytes of data for a %s tensor of shape %s, which takes %zu", bytes,
+                       "%zu bytes of data for a %s tensor of shape %s, which needs %zu", bytes,
                        gd_dtype_name(dtype), gd_shape_text(shape, text, sizeof(text)), need);
     }
-    tensor = tensor_new(dtype, shape);
-    /* The free function takes a plain pointer: it ends the memory, whoever may write to it. */
-    memory = memory_create((void *)(uintptr_t)data, bytes, free_fn, ctx);
+    tensor = new_tensor(dtype, shape);
+    /* Casts const away for the free function only. */
+    memory = create_memory((void *)(uintptr_t)data, bytes, free_fn, ctx);
     if (!tensor || !memory) {
         free(tensor);
         free(memory);
@@ -285,7 +285,7 @@ int gd_tensor_wrap(enum gd_dtype dtype, const struct gd_shape *shape, const void
 }
 
 /* Whether every element of the layout lies inside the memory of `base`. */
-static bool view_fits(const struct gd_tensor *base, const struct gd_shape *shape,
+static bool fits_view(const struct gd_tensor *base, const struct gd_shape *shape,
                       const int64_t stride[GD_MAX_RANK], int64_t offset)
 {
     int64_t low, high, at;
@@ -321,10 +321,10 @@ int gd_tensor_view(const struct gd_tensor *base, const struct gd_shape *shape,
     if (rc != GD_OK) {
         return rc;
     }
-    if (bytes && !view_fits(base, shape, stride, offset)) {
-        return gd_fail(err, GD_EINVAL, "a view reaches outside its tensor's memory");
+    if (bytes && !fits_view(base, shape, stride, offset)) {
+        return gd_fail(err, GD_EINVAL, "the view exceeds its tensor's memory");
     }
-    tensor = tensor_new(base->dtype, shape);
+    tensor = new_tensor(base->dtype, shape);
     if (!tensor) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
@@ -353,7 +353,7 @@ void gd_tensor_unref(struct gd_tensor *tensor)
     if (!tensor || __atomic_sub_fetch(&tensor->refs, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
     }
-    memory_unref(tensor->memory);
+    unref_memory(tensor->memory);
     free(tensor);
 }
 
@@ -407,7 +407,7 @@ int gd_tensor_contiguous(struct gd_tensor *tensor, struct gd_tensor **ret, struc
     return GD_OK;
 }
 
-/* One run along the innermost axis. The sizes are spelled out so that each becomes plain moves. */
+/* One run along the innermost axis. Spelled-out sizes become plain moves. */
 static void copy_apart(unsigned char *out, const unsigned char *in, int64_t count, int64_t stride,
                        size_t item)
 {
@@ -469,13 +469,14 @@ bool gd_walk_init(struct gd_walk *walk, const struct gd_shape *shape,
 {
     int axes = 0;
 
-    /* Not as a whole: most of it is room for axes that are not there. */
+    /* Not zeroed as a whole: most of it is room for unused axes. */
     walk->run = walk->run_stride = walk->offset = 0;
     walk->axes = 0;
     if (gd_shape_count(shape) <= 0) {
         return false;
     }
-    /* Axes of 1 say nothing; an axis whose step is a whole row of the next one joins it. */
+    /* Axes of 1 are dropped; an axis whose step is a whole row of the next one is merged with
+     * it. */
     for (int i = 0; i < shape->rank; i++) {
         if (shape->dim[i] == 1) {
             continue;

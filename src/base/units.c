@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A look ORs the rows of the tensor, as bits, into one row: what is left of a unit that was zero
- * throughout are the sign bits of negative zeros. So the loop over the elements knows no dtypes,
- * and runs at the speed of memory.
+ * The rows of a tensor are ORed, as bits, into one row: a unit that was zero throughout is left
+ * with nothing but the sign bits of negative zeros. This loop is independent of the dtype and runs
+ * at memory speed.
  */
 #include "base/units.h"
 
@@ -12,7 +12,7 @@
 struct gd_units {
     enum gd_dtype dtype;
     size_t total;
-    uint32_t *streak; /* of each unit: looks in a row in which it was zero throughout */
+    uint32_t *streak; /* per unit: consecutive tensors in which it was zero throughout */
 };
 
 int gd_units_create(struct gd_units **ret, struct gd_err *err)
@@ -35,7 +35,8 @@ void gd_units_destroy(struct gd_units *units)
     free(units);
 }
 
-static int start_anew(struct gd_units *units, enum gd_dtype dtype, size_t total, struct gd_err *err)
+static int reset_units(struct gd_units *units, enum gd_dtype dtype, size_t total,
+                       struct gd_err *err)
 {
     uint32_t *streak = calloc(total ? total : 1, sizeof(*streak));
 
@@ -83,7 +84,7 @@ static void or_elements(unsigned char *into, const unsigned char *from, size_t n
     }
 }
 
-/* ORs all rows of the tensor into `row`; false when there are none. */
+/* ORs all rows into `row`; false when there are none. */
 static bool or_rows(const struct gd_tensor *tensor, size_t total, unsigned char *row)
 {
     size_t item = gd_dtype_size(tensor->dtype), unit = 0;
@@ -92,7 +93,7 @@ static bool or_rows(const struct gd_tensor *tensor, size_t total, unsigned char 
     if (!gd_walk_init(&walk, &tensor->shape, tensor->stride, item)) {
         return false;
     }
-    do { /* a run may end within a row, and may hold several */
+    do { /* a run may end within a row, or span several */
         const unsigned char *p = tensor->data + walk.offset;
         size_t left = (size_t)walk.run;
 
@@ -108,7 +109,7 @@ static bool or_rows(const struct gd_tensor *tensor, size_t total, unsigned char 
     return true;
 }
 
-/* Whether the bits of an element, of one part of it for complex types, are those of a zero. */
+/* Whether these bits of an element, or of one part of a complex one, are those of zero. */
 static bool is_zero(uint64_t bits, enum gd_dtype dtype, size_t part)
 {
     bool has_sign = gd_dtype_is_float(dtype) || gd_dtype_is_complex(dtype);
@@ -155,14 +156,14 @@ int gd_units_look(struct gd_units *units, const struct gd_tensor *tensor, struct
     int rc = GD_OK;
 
     if (item == 0) {
-        return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
+        return gd_fail(err, GD_EUNSUPPORTED, "cannot compute statistics of a %s tensor",
                        gd_dtype_name(tensor->dtype));
     }
-    if (gd_shape_count(shape) <= 0) { /* no row to look at */
+    if (gd_shape_count(shape) <= 0) { /* no rows */
         total = 0;
     }
     if (tensor->dtype != units->dtype || total != units->total) {
-        rc = start_anew(units, tensor->dtype, total, err);
+        rc = reset_units(units, tensor->dtype, total, err);
     }
     if (rc != GD_OK || total == 0) {
         return rc;

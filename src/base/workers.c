@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct call { /* on its caller's stack, in the list while it wants helpers */
+struct call { /* on its caller's stack; in the list while it wants helpers */
     gd_work_fn work;
     void *ctx;
     size_t count;
-    atomic_size_t next; /* the first part that nobody has taken */
+    atomic_size_t next; /* the first part not taken */
     int wanted;         /* helpers that may still join */
     int helpers;        /* at work */
     pthread_cond_t left;
@@ -20,7 +20,7 @@ struct call { /* on its caller's stack, in the list while it wants helpers */
 };
 
 struct pool {
-    pid_t pid; /* whose threads they are: a fork has the memory, not the threads */
+    pid_t pid; /* owner of the threads: a forked process inherits the memory, not the threads */
     struct pool *before_fork;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
@@ -28,11 +28,11 @@ struct pool {
     int threads;
 };
 
-/* The pool of this process, or of the one it was forked from, whose locks may be taken for good.
- * Those are kept, so that their memory is not lost. */
+/* The pool of this process, or of the one that it was forked from, whose mutex may stay locked
+ * forever. Other pools stay referenced, so that it is not reported as a leak. */
 static _Atomic(struct pool *) current;
 
-static struct pool *pool_get(void)
+static struct pool *get_pool(void)
 {
     struct pool *old = atomic_load(&current), *pool;
     pid_t pid = getpid();
@@ -51,7 +51,7 @@ static struct pool *pool_get(void)
     if (atomic_compare_exchange_strong(&current, &old, pool)) {
         return pool;
     }
-    /* Another thread was faster. */
+    /* another thread was faster */
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->mutex);
     free(pool);
@@ -77,7 +77,7 @@ static struct call *find_call(struct pool *pool)
     return NULL;
 }
 
-static void *help(void *arg)
+static void *run_helper(void *arg)
 {
     struct pool *pool = arg;
     struct call *call;
@@ -99,7 +99,7 @@ static void *help(void *arg)
     return NULL;
 }
 
-/* As many as are wanted, or as can be had. The mutex is held. */
+/* Creates up to `wanted` threads; fewer if the system refuses. The mutex is held. */
 static void make_threads(struct pool *pool, int wanted)
 {
     pthread_attr_t attr;
@@ -112,7 +112,7 @@ static void make_threads(struct pool *pool, int wanted)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (pool->threads < wanted && pthread_create(&thread, &attr, help, pool) == 0) {
+    while (pool->threads < wanted && pthread_create(&thread, &attr, run_helper, pool) == 0) {
         pool->threads++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -132,7 +132,7 @@ static void remove_call(struct pool *pool, struct call *call)
 void gd_workers_run(int threads, size_t count, gd_work_fn work, void *ctx)
 {
     struct call call = {.work = work, .ctx = ctx, .count = count};
-    struct pool *pool = threads > 1 && count > 1 ? pool_get() : NULL;
+    struct pool *pool = threads > 1 && count > 1 ? get_pool() : NULL;
 
     if (!pool) {
         do_parts(&call);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads that share the work of one call. They are made when they are first asked for, wait for
- * the next call, and have all signals blocked. The caller does its share, so that a call comes to
- * its end when no thread can be had.
+ * Threads that share the work of one call. They are created on first use, wait for the next call,
+ * and have all signals blocked. The caller works too, so a call also completes when no thread can
+ * be created.
  *
- * Any thread may call, several at once. A process that was forked makes threads of its own.
+ * Calls may be made from any thread, also at the same time. A forked process creates its own
+ * threads.
  */
 #ifndef GD_BASE_WORKERS_H
 #define GD_BASE_WORKERS_H
@@ -13,11 +14,11 @@
 
 #define GD_MAX_WORKERS 64
 
-/* Part number `part` of the work. The parts of one call run at the same time and in any order. */
+/* Part number `part` of the work. Parts of one call run concurrently and in any order. */
 typedef void (*gd_work_fn)(void *ctx, size_t part);
 
-/* Runs the parts 0 ... count - 1 on up to `threads` threads, the caller's among them; back when all
- * of them are done. */
+/* Runs parts 0 ... count - 1 on up to `threads` threads, including the caller's; returns when all
+ * are done. */
 void gd_workers_run(int threads, size_t count, gd_work_fn work, void *ctx);
 
 #endif

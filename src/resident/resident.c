@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The side of the session: its socket, its terminal, its viewers. */
+/* The session's end: its socket, its terminal, its viewers. */
 #include "resident/resident.h"
 #include "resident/resident_shell.h"
 #include "resident/resident_wire.h"
@@ -24,18 +24,18 @@
 #include "tui/tape.h"
 
 #define MAX_PEERS  16
-#define KEPT_TEXT  ((size_t)64 << 10) /* of the console, for the next terminal */
-#define SEND_SPACE (1 << 20)          /* that a viewer's pictures may take on their way */
+#define KEPT_TEXT  ((size_t)64 << 10) /* bytes of console output kept for the next terminal */
+#define SEND_SPACE (1 << 20)          /* send buffer of a viewer: screen images in flight */
 
 enum role { PEER_NEW, PEER_NEXT, PEER_OWNER, PEER_VIEWER };
 
 struct peer {
     struct resident *resident;
     ev_io io;
-    int fd; /* -1: free */
+    int fd; /* -1: unused */
     enum role role;
     long pid;
-    bool stale; /* a viewer that has missed a picture */
+    bool stale; /* a viewer that could not take the last image */
 };
 
 struct resident {
@@ -43,24 +43,24 @@ struct resident {
     struct repl *repl;
     char name[64];
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-    char terminal[64]; /* "" none */
+    char terminal[64]; /* "": none */
     double since;
     int fd;
     ev_io io;
     struct peer peers[MAX_PEERS];
-    struct peer *owner; /* whose terminal it is; NULL: gradb's own, or none */
+    struct peer *owner; /* whose terminal is in use; NULL: gradb's own, or none */
     bool waiting;
-    bool asked;     /* `disconnect`: nothing changes for what runs */
-    bool suspended; /* the owner's shell has the terminal for a while */
-    bool fresh;     /* a terminal that has not seen the console yet */
+    bool asked;     /* left by `disconnect`: the training is not affected */
+    bool suspended; /* Ctrl-Z: the owner's shell has the terminal */
+    bool fresh;     /* the terminal has not shown the console yet */
     int next[RESIDENT_FDS];
-    struct peer *next_owner; /* its terminal was handed over and is not in use yet */
+    struct peer *next_owner; /* handed over a terminal that is not in use yet */
     struct resident_hello next_hello;
-    struct gd_buf text;    /* the console's last */
-    struct gd_buf picture; /* of the panes; empty: closed */
+    struct gd_buf text;    /* the end of the console's output */
+    struct gd_buf picture; /* image of the panes; empty: closed */
 };
 
-static bool put(struct peer *peer, enum resident_reply reply, const char *text, size_t len)
+static bool send_message(struct peer *peer, enum resident_reply reply, const char *text, size_t len)
 {
     char message[RESIDENT_MESSAGE_MAX];
 
@@ -69,14 +69,15 @@ static bool put(struct peer *peer, enum resident_reply reply, const char *text, 
     return send(peer->fd, message, len + 1, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-/* In pieces, where it is long. Who does not read misses it; who is gone is heard of by the loop. */
-static void tell(struct peer *peer, enum resident_reply reply, const char *text, size_t len)
+/* Split into messages of at most RESIDENT_MESSAGE_MAX. A peer that does not read loses text; the
+ * loop notices one that has closed. */
+static void send_text(struct peer *peer, enum resident_reply reply, const char *text, size_t len)
 {
     bool sent = peer->fd >= 0;
 
     do {
         size_t now = len < RESIDENT_MESSAGE_MAX - 1 ? len : RESIDENT_MESSAGE_MAX - 1;
-        sent = sent && put(peer, reply, text, now);
+        sent = sent && send_message(peer, reply, text, now);
         text += now;
         len -= now;
     } while (sent && len > 0);
@@ -103,7 +104,7 @@ static int count_viewers(const struct resident *resident)
     return count;
 }
 
-static void follow_viewers(struct resident *resident);
+static void update_recording(struct resident *resident);
 
 static void drop_peer(struct peer *peer)
 {
@@ -120,35 +121,35 @@ static void drop_peer(struct peer *peer)
     if (resident->owner == peer) {
         resident->owner = NULL;
     }
-    follow_viewers(resident);
+    update_recording(resident);
 }
 
-/* ---- those who look on ---- */
+/* ---- viewers ---- */
 
-static void watch_peer(struct peer *peer, int events)
+static void set_peer_events(struct peer *peer, int events)
 {
     ev_io_stop(peer->resident->loop, &peer->io);
     ev_io_set(&peer->io, peer->fd, events);
     ev_io_start(peer->resident->loop, &peer->io);
 }
 
-/* The newest picture, whole or, where the viewer is slow, again later. */
+/* Sends the newest image; if the viewer is slow, it is sent again when the socket is writable. */
 static void send_picture(struct peer *peer)
 {
     const struct gd_buf *picture = &peer->resident->picture;
     const char *text = gd_buf_text(picture);
     size_t left = picture->len;
-    bool sent = put(peer, RESIDENT_BEGIN, "", 0);
+    bool sent = send_message(peer, RESIDENT_BEGIN, "", 0);
 
     while (sent && left > RESIDENT_MESSAGE_MAX - 1) {
-        sent = put(peer, RESIDENT_PICTURE, text, RESIDENT_MESSAGE_MAX - 1);
+        sent = send_message(peer, RESIDENT_PICTURE, text, RESIDENT_MESSAGE_MAX - 1);
         text += RESIDENT_MESSAGE_MAX - 1;
         left -= RESIDENT_MESSAGE_MAX - 1;
     }
-    sent = sent && put(peer, RESIDENT_SHOW, text, left);
+    sent = sent && send_message(peer, RESIDENT_SHOW, text, left);
     if (sent == peer->stale) {
         peer->stale = !sent;
-        watch_peer(peer, peer->stale ? EV_READ | EV_WRITE : EV_READ);
+        set_peer_events(peer, peer->stale ? EV_READ | EV_WRITE : EV_READ);
     }
 }
 
@@ -166,8 +167,8 @@ static void on_picture(void *ctx, const char *bytes, size_t len)
     }
 }
 
-/* Pictures are recorded while somebody wants them. */
-static void follow_viewers(struct resident *resident)
+/* Records images only while there are viewers. */
+static void update_recording(struct resident *resident)
 {
     bool wanted = count_viewers(resident) > 0;
 
@@ -184,17 +185,17 @@ static void add_viewer(struct peer *peer)
 
     peer->role = PEER_VIEWER;
     setsockopt(peer->fd, SOL_SOCKET, SO_SNDBUF, &space, sizeof(space));
-    tell(peer, RESIDENT_OK, "", 0);
-    tell(peer, RESIDENT_LINES, gd_buf_text(&resident->text), resident->text.len);
-    follow_viewers(resident);
+    send_text(peer, RESIDENT_OK, "", 0);
+    send_text(peer, RESIDENT_LINES, gd_buf_text(&resident->text), resident->text.len);
+    update_recording(resident);
     if (!resident->waiting) {
-        raise(SIGWINCH); /* the panes draw a picture anew, if they are open */
+        raise(SIGWINCH); /* makes open panes draw an image */
     }
 }
 
-/* ---- the console's text ---- */
+/* ---- console output ---- */
 
-static void keep_text(struct resident *resident, const char *text, size_t len)
+static void keep_console(struct resident *resident, const char *text, size_t len)
 {
     struct gd_buf *kept = &resident->text;
 
@@ -216,16 +217,16 @@ static void on_lines(void *ctx, const char *text, size_t len)
 {
     struct resident *resident = ctx;
 
-    keep_text(resident, text, len);
+    keep_console(resident, text, len);
     for (int i = 0; i < MAX_PEERS; i++) {
         if (resident->peers[i].fd >= 0 && resident->peers[i].role == PEER_VIEWER) {
-            tell(&resident->peers[i], RESIDENT_LINES, text, len);
+            send_text(&resident->peers[i], RESIDENT_LINES, text, len);
         }
     }
 }
 
-/* Where the last `rows` rows begin. */
-static const char *last_rows(const char *text, size_t len, int rows, int cols)
+/* The start of the last `rows` rows. */
+static const char *find_last_rows(const char *text, size_t len, int rows, int cols)
 {
     const char *begin = text + len;
     const char *end = begin;
@@ -257,9 +258,9 @@ void resident_replay(struct resident *resident, bool color)
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 2 || size.ws_col < 1) {
         size = (struct winsize){.ws_row = 24, .ws_col = 80};
     }
-    text = last_rows(text, resident->text.len, size.ws_row - 1, size.ws_col);
+    text = find_last_rows(text, resident->text.len, size.ws_row - 1, size.ws_col);
     while (text < stop) {
-        if (!color && *text == '\x1b') { /* the printers' colours: ESC [ ... m */
+        if (!color && *text == '\x1b') { /* skip colors: ESC [ ... m */
             const char *end = memchr(text, 'm', (size_t)(stop - text));
             text = end ? end + 1 : stop;
         } else {
@@ -270,7 +271,7 @@ void resident_replay(struct resident *resident, bool color)
     gd_buf_deinit(&shown);
 }
 
-/* ---- what is said of it ---- */
+/* ---- status ---- */
 
 static void get_facts(void *ctx, struct repl_residence *ret)
 {
@@ -302,15 +303,15 @@ static void send_facts(struct peer *peer)
     cJSON_AddNumberToObject(facts, "viewers", count_viewers(resident));
     char *text = cJSON_PrintUnformatted(facts);
     if (text) {
-        tell(peer, RESIDENT_FACTS, text, strlen(text));
+        send_text(peer, RESIDENT_FACTS, text, strlen(text));
     }
     free(text);
     cJSON_Delete(facts);
 }
 
-/* ---- terminals come and go ---- */
+/* ---- changing terminals ---- */
 
-static void to_nowhere(void)
+static void redirect_to_null(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -322,33 +323,33 @@ static void to_nowhere(void)
     }
 }
 
-/* Why this terminal is let go; nothing to say to one that is dead. */
-static void say_why(const struct resident *resident, char *text, size_t size)
+/* Message for the terminal that is released; "" if it is gone. */
+static void explain_release(const struct resident *resident, char *text, size_t size)
 {
     text[0] = '\0';
     if (resident->next_owner) {
         snprintf(text, size,
-                 "[taken over by %s, process %ld: gradb attach --take %s takes it back]",
+                 "[taken over by %s, process %ld; to take it back: gradb attach --take %s]",
                  resident->next_hello.terminal, resident->next_owner->pid, resident->name);
     } else if (resident->asked) {
-        snprintf(text, size, "[disconnected: gradb attach %s comes back]", resident->name);
+        snprintf(text, size, "[disconnected; to return: gradb attach %s]", resident->name);
     }
 }
 
-static void terminal_away(struct resident *resident)
+static void release_terminal(struct resident *resident)
 {
     char text[256];
 
-    say_why(resident, text, sizeof(text));
+    explain_release(resident, text, sizeof(text));
     if (resident->owner) {
-        tell(resident->owner, RESIDENT_LET_GO, text, strlen(text));
+        send_text(resident->owner, RESIDENT_LET_GO, text, strlen(text));
         drop_peer(resident->owner);
     } else if (text[0] != '\0') {
         tty_out_puts(STDOUT_FILENO, text);
         tty_out_puts(STDOUT_FILENO, "\n");
     }
     tty_out_end(0);
-    to_nowhere();
+    redirect_to_null();
     resident_leave_shell();
     resident->terminal[0] = '\0';
     resident->suspended = false;
@@ -362,7 +363,7 @@ void resident_hangup(struct resident *resident)
         return;
     }
     if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) {
-        to_nowhere(); /* the front end's last words would block */
+        redirect_to_null(); /* writing to the terminal would block */
     }
     repl_leave(resident->repl);
 }
@@ -386,8 +387,8 @@ static void set_or_unset(const char *name, const char *value)
     }
 }
 
-/* A locale that this machine does not know is read for what its letters are. */
-static void take_locale(const char *name)
+/* Of a locale that is not installed here, only the encoding is used. */
+static void adopt_locale(const char *name)
 {
     if (!setlocale(LC_CTYPE, name)) {
         bool utf8 = strstr(name, "UTF-8") || strstr(name, "utf8");
@@ -397,7 +398,7 @@ static void take_locale(const char *name)
     setenv("LC_ALL", name, 1);
 }
 
-static void take_terminal(struct resident *resident)
+static void adopt_terminal(struct resident *resident)
 {
     const struct resident_hello *hello = &resident->next_hello;
 
@@ -408,28 +409,28 @@ static void take_terminal(struct resident *resident)
     set_or_unset("TERM", hello->term);
     set_or_unset("COLORTERM", hello->colorterm);
     set_or_unset("NO_COLOR", hello->no_color);
-    unsetenv("LINES"); /* of the terminal before */
+    unsetenv("LINES"); /* of the previous terminal */
     unsetenv("COLUMNS");
-    take_locale(hello->locale);
+    adopt_locale(hello->locale);
     snprintf(resident->terminal, sizeof(resident->terminal), "%s",
-             hello->terminal[0] != '\0' ? hello->terminal : "a terminal");
+             hello->terminal[0] != '\0' ? hello->terminal : "another terminal");
     resident->owner = resident->next_owner;
     resident->owner->role = PEER_OWNER;
     drop_next(resident);
     resident->fresh = true;
-    tell(resident->owner, RESIDENT_OK, resident->name, strlen(resident->name));
+    send_text(resident->owner, RESIDENT_OK, resident->name, strlen(resident->name));
 }
 
 /* ---- messages ---- */
 
-static void take_next(struct peer *peer, const struct resident_hello *hello,
-                      const int fds[RESIDENT_FDS])
+static void accept_next(struct peer *peer, const struct resident_hello *hello,
+                        const int fds[RESIDENT_FDS])
 {
     struct resident *resident = peer->resident;
 
-    if (resident->next_owner) { /* two at once: the later one wins */
+    if (resident->next_owner) { /* two at the same time: the later one wins */
         struct peer *before = resident->next_owner;
-        tell(before, RESIDENT_ERROR, "another terminal came at the same time", 38);
+        send_text(before, RESIDENT_ERROR, "another terminal attached at the same time", 38);
         drop_peer(before);
     }
     memcpy(resident->next, fds, sizeof(resident->next));
@@ -450,7 +451,7 @@ static void on_hello(struct peer *peer)
 
     int rc = resident_read_hello(peer->fd, &hello, fds, &err);
     if (rc != GD_OK) {
-        tell(peer, RESIDENT_ERROR, err.text, strlen(err.text));
+        send_text(peer, RESIDENT_ERROR, err.text, strlen(err.text));
         drop_peer(peer);
         return;
     }
@@ -463,10 +464,10 @@ static void on_hello(struct peer *peer)
     default: break;
     }
     if (resident->terminal[0] == '\0' || hello.take != 0) {
-        take_next(peer, &hello, fds);
+        accept_next(peer, &hello, fds);
         return;
     }
-    tell(peer, RESIDENT_BUSY, resident->terminal, strlen(resident->terminal));
+    send_text(peer, RESIDENT_BUSY, resident->terminal, strlen(resident->terminal));
     for (int i = 0; i < RESIDENT_FDS; i++) {
         close(fds[i]);
     }
@@ -518,8 +519,8 @@ static void on_peer(struct ev_loop *loop, ev_io *io, int events)
     }
 }
 
-/* NULL: all are in use. One that has not said a word yet gives way. */
-static struct peer *free_peer(struct resident *resident)
+/* NULL: all are in use. A peer that has not sent its hello yet is dropped if needed. */
+static struct peer *find_free_peer(struct resident *resident)
 {
     struct peer *silent = NULL;
 
@@ -545,7 +546,7 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
     if (fd < 0) {
         return;
     }
-    struct peer *peer = resident_peer_is_ours(fd, &pid) ? free_peer(resident) : NULL;
+    struct peer *peer = resident_peer_is_ours(fd, &pid) ? find_free_peer(resident) : NULL;
     if (!peer) {
         close(fd);
         return;
@@ -556,14 +557,14 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
     ev_io_start(loop, &peer->io);
 }
 
-/* ---- nobody is there ---- */
+/* ---- without a terminal ---- */
 
-/* Until a terminal is there: another one, or the same one after a Ctrl-Z. */
-static void serve(struct resident *resident)
+/* Runs the loop until there is a terminal: a new one, or the same one after Ctrl-Z. */
+static void wait_for_terminal(struct resident *resident)
 {
     struct gd_debugger *debugger = repl_debugger(resident->repl);
     bool paused = resident->suspended;
-    double patience = 0; /* at first: signals of the terminal that went are still to come */
+    double patience = 0; /* at first only poll: signals of the lost terminal may be pending */
 
     while (!repl_wants_quit(resident->repl) && (patience == 0 || !resident->next_owner)) {
         debugger->pump(debugger->pump_ctx, patience);
@@ -574,7 +575,7 @@ static void serve(struct resident *resident)
         }
         if (paused && !resident->owner) {
             paused = false;
-            terminal_away(resident);
+            release_terminal(resident);
             repl_hang_up(resident->repl);
         }
         if (!paused && !resident->asked && !resident->next_owner &&
@@ -589,35 +590,36 @@ bool resident_wait(struct resident *resident)
     repl_clear_left(resident->repl);
     resident->waiting = true;
     if (resident->suspended) {
-        tell(resident->owner, RESIDENT_STOPPED, "", 0);
+        send_text(resident->owner, RESIDENT_STOPPED, "", 0);
     } else {
-        terminal_away(resident);
+        release_terminal(resident);
     }
-    ev_ref(resident->loop); /* the socket alone is reason enough to sleep */
+    ev_ref(resident->loop); /* wait even if the socket is the only event source */
     if (!resident->suspended && !resident->next_owner && !resident->asked) {
         repl_hang_up(resident->repl);
     }
-    serve(resident);
+    wait_for_terminal(resident);
     ev_unref(resident->loop);
     if (!repl_wants_quit(resident->repl) && resident->next_owner) {
         if (resident->owner) {
-            terminal_away(resident);
+            release_terminal(resident);
         }
-        take_terminal(resident);
+        adopt_terminal(resident);
     }
     resident->waiting = resident->asked = resident->suspended = false;
     return !repl_wants_quit(resident->repl);
 }
 
-/* ---- start and end ---- */
+/* ---- creating and destroying ---- */
 
-/* Under another name until it listens: whoever finds a socket that does not removes it. */
+/* Renamed into place only when listening: a socket that refuses connections is taken for dead and
+ * removed. */
 static int listen_at(struct resident *resident, struct gd_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     if (strlen(resident->path) + sizeof(".new") > sizeof(address.sun_path)) {
-        return gd_fail(err, GD_ELIMIT, "%.200s is too long for a socket", resident->path);
+        return gd_fail(err, GD_ELIMIT, "socket path too long: %.200s", resident->path);
     }
     snprintf(address.sun_path, sizeof(address.sun_path), "%.100s.new", resident->path);
     unlink(address.sun_path);
@@ -632,7 +634,7 @@ static int listen_at(struct resident *resident, struct gd_err *err)
     return GD_OK;
 }
 
-static struct resident *make(struct ev_loop *loop, struct repl *repl, const char *name)
+static struct resident *new_resident(struct ev_loop *loop, struct repl *repl, const char *name)
 {
     const char *terminal = ttyname(STDIN_FILENO);
     struct resident *resident = calloc(1, sizeof(*resident));
@@ -667,7 +669,7 @@ int resident_create(struct ev_loop *loop, struct repl *repl, const char *name,
 {
     char directory[80];
     int rc = resident_directory(directory, sizeof(directory), err);
-    struct resident *resident = rc == GD_OK ? make(loop, repl, name) : NULL;
+    struct resident *resident = rc == GD_OK ? new_resident(loop, repl, name) : NULL;
 
     if (!resident) {
         return rc != GD_OK ? rc : gd_fail(err, GD_ENOMEM, "out of memory");
@@ -694,7 +696,7 @@ void resident_destroy(struct resident *resident)
     }
     repl_set_residence(resident->repl, NULL, NULL);
     for (int i = 0; i < MAX_PEERS; i++) {
-        tell(&resident->peers[i], RESIDENT_LET_GO, "", 0);
+        send_text(&resident->peers[i], RESIDENT_LET_GO, "", 0);
         drop_peer(&resident->peers[i]);
     }
     if (ev_is_active(&resident->io)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The side of the new terminal: gradb attach. */
+/* The terminal's end: gradb attach. */
 #include "resident/resident.h"
 #include "resident/resident_list.h"
 #include "resident/resident_view.h"
@@ -20,10 +20,10 @@
 struct attached {
     int fd;
     bool have_saved;
-    struct termios saved;       /* as the shell had it */
-    sigset_t open;              /* what is let in while it waits */
-    bool stopping;              /* Ctrl-Z: the session was asked to leave the screen */
-    struct resident_view *view; /* NULL: the terminal is handed over */
+    struct termios saved;       /* terminal settings of the shell */
+    sigset_t open;              /* signal mask while waiting */
+    bool stopping;              /* Ctrl-Z: waiting for the session to release the screen */
+    struct resident_view *view; /* NULL: the terminal was handed over */
 };
 
 static volatile sig_atomic_t signalled[65];
@@ -33,7 +33,7 @@ static void on_signal(int number)
     signalled[number] = 1;
 }
 
-static bool take_signal(int number)
+static bool consume_signal(int number)
 {
     bool was = signalled[number] != 0;
 
@@ -57,8 +57,8 @@ static void restore_modes(const struct attached *attached)
     }
 }
 
-/* The shell gets its terminal; back from there the session draws anew. */
-static void stop_here(struct attached *attached)
+/* Stops this process, so that the shell gets its terminal; when continued, the session redraws. */
+static void stop_process(struct attached *attached)
 {
     attached->stopping = false;
     restore_modes(attached);
@@ -66,22 +66,22 @@ static void stop_here(struct attached *attached)
     send_news(attached, RESIDENT_CONTINUED);
 }
 
-/* What the signals that came ask for. */
-static void forward(struct attached *attached)
+/* Acts on the signals that arrived. */
+static void forward_signals(struct attached *attached)
 {
-    if (take_signal(SIGWINCH)) {
+    if (consume_signal(SIGWINCH)) {
         send_news(attached, RESIDENT_RESIZED);
         if (attached->view) {
             resident_view_resize(attached->view);
         }
     }
-    if (!attached->view && take_signal(SIGINT)) {
+    if (!attached->view && consume_signal(SIGINT)) {
         send_news(attached, RESIDENT_INTERRUPTED);
     }
-    if (take_signal(SIGTSTP)) {
+    if (consume_signal(SIGTSTP)) {
         if (attached->view) {
             resident_view_leave(attached->view);
-            stop_here(attached);
+            stop_process(attached);
             resident_view_take(attached->view, RESIDENT_SHOW, "", 0);
         } else if (!attached->stopping) {
             attached->stopping = true;
@@ -90,8 +90,8 @@ static void forward(struct attached *attached)
     }
 }
 
-/* Its process died without a word: the terminal is as it left it. */
-static int died(const struct attached *attached, struct gd_err *err)
+/* The session's process died: restores the terminal settings. */
+static int report_death(const struct attached *attached, struct gd_err *err)
 {
     char restore[256];
 
@@ -100,17 +100,17 @@ static int died(const struct attached *attached, struct gd_err *err)
         fputs(restore, stdout);
         fflush(stdout);
     }
-    return gd_fail(err, GD_ELOST, "the session is gone: its process ended without a word");
+    return gd_fail(err, GD_ELOST, "connection to the session lost: its process died");
 }
 
-/* True: it is over, *rc says how. */
+/* Returns true when the session ended or released the terminal; *rc is the result. */
 static bool on_message(struct attached *attached, int *rc, struct gd_err *err)
 {
     char text[RESIDENT_MESSAGE_MAX + 1];
     size_t got = resident_receive(attached->fd, text, sizeof(text), 0);
 
     if (got == 0) {
-        *rc = died(attached, err);
+        *rc = report_death(attached, err);
         return true;
     }
     switch (text[0]) {
@@ -126,7 +126,7 @@ static bool on_message(struct attached *attached, int *rc, struct gd_err *err)
     case RESIDENT_ERROR: *rc = gd_fail(err, GD_EIO, "%s", text + 1); return true;
     case RESIDENT_STOPPED:
         if (attached->stopping) {
-            stop_here(attached);
+            stop_process(attached);
         }
         return false;
     default:
@@ -142,8 +142,9 @@ static bool is_to_end(const struct attached *attached)
     return signalled[SIGTERM] || signalled[SIGHUP] || (attached->view && signalled[SIGINT]);
 }
 
-/* Until the session lets go. Signals are let in only while it waits. */
-static int stay(struct attached *attached, struct gd_err *err)
+/* Returns when the session ends or releases the terminal. Signals are only admitted while
+ * waiting. */
+static int wait_for_release(struct attached *attached, struct gd_err *err)
 {
     const struct timespec patience = {.tv_sec = RESIDENT_PATIENCE_MS / 1000};
     bool typed = attached->view && isatty(STDIN_FILENO);
@@ -154,9 +155,9 @@ static int stay(struct attached *attached, struct gd_err *err)
                                  {.fd = typed ? STDIN_FILENO : -1, .events = POLLIN}};
         int ready = ppoll(wait, 2, attached->stopping ? &patience : NULL, &attached->open);
         if (ready == 0 && attached->stopping) {
-            stop_here(attached); /* it does not answer; the shell shall */
+            stop_process(attached); /* the session does not answer: stop anyway */
         }
-        forward(attached);
+        forward_signals(attached);
         if (ready > 0 && wait[0].revents != 0 && on_message(attached, &rc, err)) {
             break;
         }
@@ -168,7 +169,7 @@ static int stay(struct attached *attached, struct gd_err *err)
     return rc;
 }
 
-/* ---- the way in ---- */
+/* ---- attaching ---- */
 
 static void copy_env(char *out, size_t size, const char *name)
 {
@@ -196,8 +197,8 @@ static void fill_hello(struct resident_hello *hello, bool read_only, bool take)
     snprintf(hello->terminal, sizeof(hello->terminal), "%s", terminal ? terminal : "");
 }
 
-/* They are held back until stay waits for them. */
-static void take_signals(sigset_t *open, sigset_t *before)
+/* Blocks the signals that are only handled while waiting. */
+static void block_signals(sigset_t *open, sigset_t *before)
 {
     static const int forwarded[] = {SIGWINCH, SIGINT, SIGTSTP, SIGTERM, SIGHUP};
     sigset_t closed;
@@ -215,7 +216,7 @@ static void take_signals(sigset_t *open, sigset_t *before)
     }
 }
 
-static int knock(struct attached *attached, bool take, struct gd_err *err)
+static int send_hello(struct attached *attached, bool take, struct gd_err *err)
 {
     static const int terminal[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     char text[RESIDENT_MESSAGE_MAX + 1];
@@ -228,7 +229,8 @@ static int knock(struct attached *attached, bool take, struct gd_err *err)
         return gd_fail(err, GD_ELOST, "the session does not answer");
     }
     if (text[0] == RESIDENT_BUSY) {
-        return gd_fail(err, GD_ESTATE, "it is on %s: --take takes it over", text + 1);
+        return gd_fail(err, GD_ESTATE, "the session is on %s: use --take to take it from there",
+                       text + 1);
     }
     return text[0] == RESIDENT_OK ? GD_OK : gd_fail(err, GD_EIO, "%s", text + 1);
 }
@@ -250,10 +252,10 @@ static int attach_at(const char *path, bool read_only, bool take, struct gd_err 
         }
     }
     attached.have_saved = tcgetattr(STDIN_FILENO, &attached.saved) == 0;
-    take_signals(&attached.open, &before);
-    int rc = knock(&attached, take, err);
+    block_signals(&attached.open, &before);
+    int rc = send_hello(&attached, take, err);
     if (rc == GD_OK) {
-        rc = stay(&attached, err);
+        rc = wait_for_release(&attached, err);
     }
     close(attached.fd);
     resident_view_free(attached.view);
@@ -262,10 +264,10 @@ static int attach_at(const char *path, bool read_only, bool take, struct gd_err 
     return rc;
 }
 
-/* ---- which one ---- */
+/* ---- choosing a session ---- */
 
-static int choose(const char *name, struct resident_found *all, size_t count,
-                  struct resident_found **ret, struct gd_err *err)
+static int choose_session(const char *name, struct resident_found *all, size_t count,
+                          struct resident_found **ret, struct gd_err *err)
 {
     size_t fits = 0;
 
@@ -279,22 +281,20 @@ static int choose(const char *name, struct resident_found *all, size_t count,
         for (size_t i = 0; i < count; i++) {
             resident_print_found(stderr, &all[i]);
         }
-        return gd_fail(err, GD_EAMBIGUOUS, "there are %zu sessions: gradb attach NAME", fits);
+        return gd_fail(err, GD_EAMBIGUOUS, "%zu sessions are running: gradb attach NAME", fits);
     }
     if (fits == 0 && name) {
-        return gd_fail(err, GD_ENOTFOUND,
-                       "no session has the name \"%.80s\": gradb sessions lists them", name);
+        return gd_fail(err, GD_ENOTFOUND, "no session is named \"%.80s\": see \"gradb sessions\"",
+                       name);
     }
-    return fits == 1
-               ? GD_OK
-               : gd_fail(err, GD_ENOTFOUND, "there is no session: each gradb on a terminal is one");
+    return fits == 1 ? GD_OK : gd_fail(err, GD_ENOTFOUND, "no gradb session is running");
 }
 
-static bool says_yes(const char *terminal)
+static bool confirm_takeover(const char *terminal)
 {
     char line[64];
 
-    printf("The session is on %s: take it over? (y or n) ", terminal);
+    printf("The session is on %s. Take it from there? (y or n) ", terminal);
     fflush(stdout);
     return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
@@ -307,16 +307,16 @@ int resident_attach(const char *name, bool read_only, bool take, struct gd_err *
 
     int rc = resident_find_all(&all, &count, err);
     if (rc == GD_OK) {
-        rc = choose(name, all, count, &chosen, err);
+        rc = choose_session(name, all, count, &chosen, err);
     }
     if (rc == GD_OK && !read_only &&
         (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !isatty(STDERR_FILENO))) {
-        rc = gd_fail(err, GD_EINVAL, "attach needs a terminal; --read-only does not");
+        rc = gd_fail(err, GD_EINVAL, "attach needs a terminal, except with --read-only");
     }
     const char *terminal = rc == GD_OK ? resident_found_text(chosen, "terminal") : "";
     if (rc == GD_OK && !read_only && !take && terminal[0] != '\0') {
-        take = says_yes(terminal);
-        rc = take ? GD_OK : gd_fail(err, GD_EINTR, "the session stays where it is");
+        take = confirm_takeover(terminal);
+        rc = take ? GD_OK : gd_fail(err, GD_EINTR, "not attached");
     }
     if (rc == GD_OK) {
         rc = attach_at(chosen->path, read_only, take, err);

@@ -55,17 +55,16 @@ size_t resident_receive(int fd, char *text, size_t size, int milliseconds)
     }
     ssize_t got = recv(fd, text, size - 1, 0);
     if (got < 0 && errno == ECONNRESET) {
-        /* It closed with a message of ours unread. That is told first, once; its own last words
-         * are still there. */
+        /* The peer closed before it read our message: the first recv reports that error once, then
+         * its last message can still be read. */
         got = recv(fd, text, size - 1, 0);
     }
     text[got > 0 ? got : 0] = '\0';
     return got > 0 ? (size_t)got : 0;
 }
 
-/* What a session says of itself, or NULL. The socket of one that has ended is removed and counted.
- */
-static cJSON *facts_of(const char *path, size_t *removed)
+/* The session's answer, or NULL. The socket of a dead session is removed and counted. */
+static cJSON *get_facts(const char *path, size_t *removed)
 {
     struct resident_hello hello = {.version = RESIDENT_VERSION, .wish = RESIDENT_STATUS};
     char text[RESIDENT_MESSAGE_MAX + 1];
@@ -81,7 +80,7 @@ static cJSON *facts_of(const char *path, size_t *removed)
         text[0] == RESIDENT_FACTS) {
         facts = cJSON_Parse(text + 1);
     } else {
-        fprintf(stderr, "%s: no answer\n", path);
+        fprintf(stderr, "warning: %s does not answer\n", path);
     }
     close(fd);
     return facts;
@@ -113,14 +112,14 @@ int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err 
         if (!is_socket_name(e->d_name) || (size_t)used >= sizeof(found->path)) {
             continue;
         }
-        found->facts = facts_of(found->path, &removed);
+        found->facts = get_facts(found->path, &removed);
         *count += found->facts != NULL;
     }
     if (dir) {
         closedir(dir);
     }
     if (removed > 0) {
-        fprintf(stderr, "Removed %zu socket%s of sessions that have ended from %s\n", removed,
+        fprintf(stderr, "Removed %zu socket%s of dead sessions from %s\n", removed,
                 removed > 1 ? "s" : "", directory);
     }
     return GD_OK;
@@ -140,13 +139,13 @@ const char *resident_found_text(const struct resident_found *found, const char *
     return text ? text : "";
 }
 
-static double number_of(const struct resident_found *found, const char *name)
+static double get_number(const struct resident_found *found, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItem(found->facts, name);
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-/* A program may bear any name. */
+/* Escapes control characters: a program may have any name. */
 static void print_safe(FILE *out, const char *text)
 {
     while (*text != '\0') {
@@ -176,7 +175,7 @@ static void print_json(const cJSON *record)
 
 void resident_print_found(FILE *out, const struct resident_found *found)
 {
-    time_t since = (time_t)number_of(found, "since");
+    time_t since = (time_t)get_number(found, "since");
     struct tm when;
     char text[32] = "";
 
@@ -185,19 +184,19 @@ void resident_print_found(FILE *out, const struct resident_found *found)
     }
     const char *terminal = resident_found_text(found, "terminal");
     const char *program = resident_found_text(found, "program");
-    fprintf(out, "%-16s %8.0f  %s  ", resident_found_text(found, "name"), number_of(found, "pid"),
+    fprintf(out, "%-16s %8.0f  %s  ", resident_found_text(found, "name"), get_number(found, "pid"),
             text);
     print_safe(out, program[0] != '\0' ? program : "-");
     fprintf(out, "  %s, step %.0f  %s", resident_found_text(found, "state"),
-            number_of(found, "step"), terminal[0] != '\0' ? terminal : "no terminal");
-    double viewers = number_of(found, "viewers");
+            get_number(found, "step"), terminal[0] != '\0' ? terminal : "no terminal");
+    double viewers = get_number(found, "viewers");
     if (viewers > 0) {
-        fprintf(out, ", %.0f look%s on", viewers, viewers > 1 ? "" : "s");
+        fprintf(out, ", %.0f viewer%s", viewers, viewers > 1 ? "s" : "");
     }
     putc('\n', out);
 }
 
-/* A program whose gradb ended before it, or was killed. */
+/* Output of a program whose gradb ended or was killed before the program. */
 static void print_left(void *ctx, const struct launch_left *left)
 {
     (void)ctx;
@@ -221,10 +220,11 @@ int resident_list(bool json, struct gd_err *err)
         }
     }
     if (count == 0 && rc == GD_OK && !json) {
-        puts("No session. Each gradb on a terminal is one, and stays when its terminal goes.");
+        puts("No session is running. Each gradb on a terminal is a session and survives the loss "
+             "of its terminal.");
     }
     resident_forget_all(all, count);
-    if (!json) { /* its lines are sessions; "info session" has these, too */
+    if (!json) { /* in JSON each line is a session; \"info session\" has these files */
         launch_output_left(print_left, NULL);
     }
     return rc;

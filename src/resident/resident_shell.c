@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOKS      2000 /* for the shell to take its terminal back */
+#define LOOKS      2000 /* polls until the shell has its terminal again */
 #define LOOK_NANOS 1000000
 
-/* In a child: once the shell has seen us stop, its terminal is its own. */
-static void wake_behind_shell(int tty, pid_t group, pid_t parent)
+/* In a child: continues gradb as soon as the shell has noticed the stop and taken its terminal. */
+static void continue_after_shell(int tty, pid_t group, pid_t parent)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NANOS};
 
@@ -26,7 +26,7 @@ static void wake_behind_shell(int tty, pid_t group, pid_t parent)
     _exit(0);
 }
 
-/* What Ctrl-Z and bg do. A shell without job control does not mind; a leader has no shell. */
+/* As Ctrl-Z and `bg` would. Harmless without job control. */
 static void become_job(int tty)
 {
     pid_t self = getpid();
@@ -37,16 +37,16 @@ static void become_job(int tty)
     }
     pid_t child = fork();
     if (child == 0) {
-        wake_behind_shell(tty, group, self);
+        continue_after_shell(tty, group, self);
     } else if (child > 0) {
         raise(SIGSTOP);
-        /* Dead and not waited for it would still hold our group, and no session could begin. */
+        /* a zombie would keep our process group alive, and setsid would fail */
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
         }
     }
 }
 
-/* The leader of a group cannot begin a session: a child lends its group for a moment. */
+/* A group leader cannot call setsid: it joins the group of a short-lived child first. */
 static void leave_group(void)
 {
     pid_t child = fork();
@@ -61,7 +61,7 @@ static void leave_group(void)
         if (setpgid(0, child) == 0) {
             setsid();
         }
-        kill(child, SIGKILL); /* the loop reaps it */
+        kill(child, SIGKILL); /* reaped by the loop */
     }
 }
 
@@ -70,12 +70,12 @@ void resident_leave_shell(void)
     int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (tty < 0) {
-        return; /* no terminal controls us */
+        return; /* no controlling terminal */
     }
     become_job(tty);
     if (setsid() < 0) {
         if (getsid(0) == getpid()) {
-            ioctl(tty, TIOCNOTTY); /* its SIGHUP comes to us, too, and finds nothing to do */
+            ioctl(tty, TIOCNOTTY); /* also sends us a SIGHUP, which has no effect by now */
         } else {
             leave_group();
         }

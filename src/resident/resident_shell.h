@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The shell that started gradb, and the terminal that controls both. A session that leaves them
- * lets the shell have its prompt again, and no key of that terminal reaches it any more.
+ * Detaches gradb from the shell and the controlling terminal that it was started from: the shell
+ * shows its prompt again, and keys typed there no longer reach gradb.
  */
 #ifndef GD_RESIDENT_SHELL_H
 #define GD_RESIDENT_SHELL_H
 
-/* Cheap when there is neither any more. The terminal must be as the shell wants it. */
+/* Cheap when there is no controlling terminal. Restore the terminal settings first. */
 void resident_leave_shell(void);
 
 #endif

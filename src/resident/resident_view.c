@@ -13,9 +13,9 @@
 #include "tui/tape.h"
 
 struct resident_view {
-    struct draw *draw;     /* NULL: lines are shown */
-    struct gd_buf picture; /* that is shown, or comes */
-    bool no_panes;         /* this terminal cannot show them */
+    struct draw *draw;     /* NULL: showing lines */
+    struct gd_buf picture; /* shown now, or being received */
+    bool no_panes;         /* this terminal cannot show panes */
 };
 
 struct resident_view *resident_view_new(void)
@@ -44,7 +44,7 @@ void resident_view_free(struct resident_view *view)
     }
 }
 
-static void show(struct resident_view *view)
+static void show_picture(struct resident_view *view)
 {
     const char *no_color = getenv("NO_COLOR");
     bool plain = no_color && no_color[0] != '\0';
@@ -57,7 +57,7 @@ static void show(struct resident_view *view)
     if (!view->draw && !view->no_panes) {
         bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
         view->no_panes = draw_open(utf8, true, &view->draw, &err) != GD_OK;
-        if (view->draw) { /* the theme comes with the picture */
+        if (view->draw) { /* the image includes its theme */
             draw_set_theme(view->draw, DRAW_THEME_DARK, plain ? 0 : 256);
         }
     }
@@ -75,7 +75,7 @@ void resident_view_take(struct resident_view *view, char kind, const char *bytes
     case RESIDENT_PICTURE: gd_buf_add(&view->picture, bytes, len); break;
     case RESIDENT_SHOW:
         gd_buf_add(&view->picture, bytes, len);
-        show(view);
+        show_picture(view);
         break;
     case RESIDENT_LINES:
         if (!view->draw) {
@@ -92,7 +92,7 @@ void resident_view_resize(struct resident_view *view)
     if (view->draw) {
         draw_resize(view->draw);
         draw_forget(view->draw);
-        show(view);
+        show_picture(view);
     }
 }
 

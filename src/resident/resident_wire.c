@@ -7,9 +7,9 @@
 
 #include "base/owner.h"
 
-#define MOST_FDS 32 /* that are taken in so that they can be closed; the kernel drops more */
+#define MOST_FDS 32 /* received, so that surplus ones can be closed */
 
-/* ---- where and who ---- */
+/* ---- addresses and peers ---- */
 
 int resident_directory(char *path, size_t size, struct gd_err *err)
 {
@@ -24,7 +24,7 @@ bool resident_peer_is_ours(int fd, long *pid)
     return owner.kind == GD_OWNER_OURS;
 }
 
-/* ---- what ---- */
+/* ---- messages ---- */
 
 struct control {
     union {
@@ -40,8 +40,8 @@ static void close_all(const int *fds, int count)
     }
 }
 
-/* Every descriptor that came with the message; they are the caller's. */
-static int take_fds(struct msghdr *message, int fds[MOST_FDS])
+/* All descriptors that came with the message; the caller owns them. */
+static int receive_fds(struct msghdr *message, int fds[MOST_FDS])
 {
     int count = 0;
 
@@ -57,36 +57,36 @@ static int take_fds(struct msghdr *message, int fds[MOST_FDS])
     return count;
 }
 
-static void end_texts(struct resident_hello *hello)
+static void terminate_strings(struct resident_hello *hello)
 {
     hello->terminal[sizeof(hello->terminal) - 1] = '\0';
     hello->term[sizeof(hello->term) - 1] = '\0';
     hello->locale[sizeof(hello->locale) - 1] = '\0';
     hello->colorterm[sizeof(hello->colorterm) - 1] = '\0';
     hello->no_color[sizeof(hello->no_color) - 1] = '\0';
-    for (char *p = hello->terminal; *p != '\0'; p++) { /* it is shown to others */
+    for (char *p = hello->terminal; *p != '\0'; p++) { /* is shown on other terminals */
         *p = (unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e ? '?' : *p;
     }
 }
 
-/* NULL: it is good. */
-static const char *fault_of(const struct resident_hello *hello, ssize_t len, int flags,
-                            const int *fds, int count)
+/* NULL: valid. */
+static const char *find_fault(const struct resident_hello *hello, ssize_t len, int flags,
+                              const int *fds, int count)
 {
     int wanted = hello->wish == RESIDENT_ATTACH ? RESIDENT_FDS : 0;
 
     if (len != (ssize_t)sizeof(*hello) || hello->version != RESIDENT_VERSION) {
-        return "it comes from another release of gradb: attach with the one that runs";
+        return "the session runs another release of gradb: attach with that release";
     }
     if ((flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || count != wanted) {
-        return "the greeting does not bring the descriptors that it must";
+        return "the hello lacks its file descriptors";
     }
     if (hello->wish < RESIDENT_STATUS || hello->wish > RESIDENT_VIEW) {
-        return "the greeting wishes what is not known";
+        return "the hello has an unknown request";
     }
     for (int i = 0; i < count; i++) {
         if (!isatty(fds[i])) {
-            return "a descriptor that was handed over is no terminal";
+            return "a file descriptor in the hello is not a terminal";
         }
     }
     return NULL;
@@ -109,20 +109,20 @@ int resident_read_hello(int fd, struct resident_hello *hello, int fds[RESIDENT_F
     }
     ssize_t len = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (len < 0) {
-        return gd_fail_errno(err, GD_ELOST, "the greeting");
+        return gd_fail_errno(err, GD_ELOST, "cannot read the hello");
     }
-    int count = take_fds(&message, all);
+    int count = receive_fds(&message, all);
     if (len == 0 && count == 0) {
-        return gd_fail(err, GD_ELOST, "it hung up");
+        return gd_fail(err, GD_ELOST, "the peer hung up");
     }
-    const char *fault = fault_of(hello, len, message.msg_flags, all, count);
+    const char *fault = find_fault(hello, len, message.msg_flags, all, count);
     if (fault) {
         close_all(all, count);
         *hello = (struct resident_hello){.version = 0};
         return gd_fail(err, GD_EPROTO, "%s", fault);
     }
     memcpy(fds, all, (size_t)count * sizeof(int));
-    end_texts(hello);
+    terminate_strings(hello);
     return GD_OK;
 }
 

@@ -90,7 +90,7 @@ static void limits_hold(void **state)
 
     (void)state;
     assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape_2_3, 23, &tensor, &err), GD_ELIMIT);
-    assert_string_equal(err.text, "a tensor of 24 bytes is over the limit of 23");
+    assert_string_equal(err.text, "a tensor of 24 bytes exceeds the limit of 23");
     assert_int_equal(gd_tensor_create(GD_FLOAT64, &huge, 0, &tensor, &err), GD_ENOMEM);
     assert_int_equal(gd_tensor_create(GD_STRING, &shape_2_3, 0, &tensor, &err), GD_EINVAL);
     assert_null(tensor);
@@ -158,7 +158,7 @@ static void wrapped_memory_ends_once(void **state)
         gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 20, count_free, &freed, &tensor, &err),
         GD_EPROTO);
     assert_string_equal(err.text,
-                        "20 bytes of data for a float32 tensor of shape (2, 3), which takes 24");
+                        "20 bytes of data for a float32 tensor of shape (2, 3), which needs 24");
     assert_int_equal(freed, 0);
     assert_int_equal(
         gd_tensor_wrap(GD_FLOAT32, &shape_2_3, values, 24, count_free, &freed, &tensor, &err),

@@ -871,7 +871,7 @@ class Demo(unittest.TestCase):
         self.assertIn("(gradb) watch TO on all", done.stdout)
         self.assertRegex(done.stdout, r"Log-op\d+ \(Log\) \[TO\].*origin")
         self.assertIn("takes the logarithm of 0", done.stdout)
-        self.assertTrue(done.stdout.rstrip().endswith("with nothing to guard it."))
+        self.assertTrue(done.stdout.rstrip().endswith("without an epsilon to guard it."))
 
     def test_a_demo_that_is_not_there(self):
         done = harness.run_gradb("demo", input="", env={"GRADB_DEMO": "/nonexistent/charlm"})

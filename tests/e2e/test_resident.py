@@ -300,14 +300,14 @@ class Attach(Case):
         second.expect_screen(r"^\(gradb\)")
         first.process.kill()
         self.assertEqual(second.wait_exit(), 1)
-        second.expect("error: the session is gone")
+        second.expect("error: connection to the session lost")
         self.assertTrue(second.is_as_before())
         first.process.wait(harness.DEADLINE)  # until then its socket takes connections
         for name in ("gradb-1.sock", "gradb-2.sock"):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as dead:
                 dead.bind(str(self.sockets / name))
         done = self.run_sessions()
-        self.assertRegex(done.stderr, r"^Removed 3 sockets of sessions that have ended from \S+\n$")
+        self.assertRegex(done.stderr, r"^Removed 3 sockets of dead sessions from \S+\n$")
         self.assertEqual(self.run_sessions().stderr, "")
         self.assertEqual(list(self.sockets.iterdir()), [])
 
@@ -315,9 +315,9 @@ class Attach(Case):
         first = self.gradb(options=("--tui",))
         first.expect_screen("stopped")
         second = self.tty("attach")
-        second.expect("take it over? (y or n) ")
+        second.expect("Take it from there? (y or n) ")
         second.send("n")
-        second.expect("stays where it is")
+        second.expect("error: not attached")
         self.assertEqual(second.wait_exit(), 1)
         second = self.tty("attach", "--take")
         first.expect(f"taken over by {second.name}, process {second.process.pid}")
@@ -604,9 +604,9 @@ class Socket(Case):
         self.sockets.chmod(0o755)
         done = self.run_sessions()
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^error: \S+/gradb must be a directory of yours alone \(mode 0700\)\n$")
+        self.assertRegex(done.stderr, r"^error: \S+/gradb must be a directory that belongs to you and has mode 0700\n$")
         tty = self.gradb(start=())
-        tty.expect("warning: the session ends with its terminal: ")
+        tty.expect("warning: this session cannot survive the loss of its terminal: ")
         tty.expect("(gradb) ")
         tty.close()
         self.assertIn(tty.process.wait(harness.DEADLINE), (0, 129))  # the end of input, or the hangup
@@ -623,20 +623,20 @@ class Socket(Case):
 
     def test_there_is_none(self):
         tty = self.tty("attach")
-        tty.expect("error: there is no session")
+        tty.expect("error: no gradb session is running")
         self.assertEqual(tty.wait_exit(), 1)
         self.assertRegex(self.run_sessions().stdout, "^No session")
 
     def test_several(self):
         one, two = self.start(), self.start()
         tty = self.tty("attach")
-        tty.expect("error: there are 2 sessions: gradb attach NAME")
+        tty.expect("error: 2 sessions are running: gradb attach NAME")
         self.assertEqual(tty.wait_exit(), 1)
         tty = self.tty("attach", "--take", f"gradb-{one.process.pid}")
         tty.expect("(gradb) ")
         self.assertEqual(len([line for line in self.run_sessions().stdout.splitlines() if two.name in line]), 1)
         tty = self.tty("attach", "nobody")
-        tty.expect('error: no session has the name "nobody"')
+        tty.expect('error: no session is named "nobody"')
 
 
 if __name__ == "__main__":
