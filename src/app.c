@@ -21,9 +21,6 @@
 #include "tui/guard.h"
 #include "tui/tui.h"
 
-#define STATUS_FAILED      1
-#define STATUS_INTERRUPTED 130
-
 struct app {
     const struct app_options *options;
     struct ev_loop *loop;
@@ -62,7 +59,7 @@ static void on_terminate(struct ev_loop *loop, ev_signal *watcher, int events)
     struct app *app = watcher->data;
 
     (void)events;
-    repl_quit_at_once(app->repl, 128 + watcher->signum);
+    repl_quit_at_once(app->repl, STATUS_SIGNAL + watcher->signum);
     repl_interrupt(app->repl);
     ev_break(loop, EVBREAK_ALL);
 }
@@ -279,7 +276,7 @@ static int run_front_end(struct app *app)
     bool over = repl_batch_fails(app->repl, rc);
     if (over && !app->terminal) { /* no user can continue from here */
         int status = repl_exit_status(app->repl);
-        return status != 0 ? status : STATUS_FAILED;
+        return status != STATUS_OK ? status : STATUS_FAILED;
     }
     if (!over || !app->options->batch) {
         run_commands(app);
@@ -324,7 +321,7 @@ static int run_other(const struct app_options *options)
     if (rc != GD_OK) {
         fprintf(stderr, "error: %s\n", err.text);
     }
-    return rc != GD_OK ? STATUS_FAILED : 0;
+    return rc != GD_OK ? STATUS_FAILED : STATUS_OK;
 }
 
 /* Runs all commands and terminals; returns the exit status. */
@@ -344,8 +341,8 @@ static int run_session(struct app *app)
         print_problem("warning: this session cannot survive the loss of its terminal", &err);
     }
     int status = run_front_end(app);
-    if (status == 0 && tty_out_gave_up()) { /* a signal arrived before the loop ran */
-        status = 128 + last_signal;
+    if (status == STATUS_OK && tty_out_gave_up()) { /* a signal arrived before the loop ran */
+        status = STATUS_SIGNAL + last_signal;
     }
     repl_end(app->repl);
     if (!app->panes) { /* the panes already waited for the terminal */

@@ -463,9 +463,9 @@ int generate_run(const char *what)
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         if (strcmp(what, makers[i].name) == 0) {
             makers[i].make();
-            return 0;
+            return STATUS_OK;
         }
     }
     fprintf(stderr, "error: --generate takes bash, zsh, fish, man or json-commands\n");
-    return 2;
+    return STATUS_USAGE;
 }

@@ -3,14 +3,13 @@
 #include "app.h"
 #include "generate.h"
 #include "options.h"
+#include "repl/core/exit_status.h"
 
 #include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define STATUS_USAGE 2
 
 static void print_help(void)
 {

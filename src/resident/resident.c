@@ -580,7 +580,7 @@ static void wait_for_terminal(struct resident *resident)
         }
         if (!paused && !resident->asked && !resident->next_owner &&
             !repl_has_reason_to_stay(resident->repl)) {
-            repl_quit(resident->repl, 0);
+            repl_quit(resident->repl, STATUS_OK);
         }
     }
 }

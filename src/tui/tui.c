@@ -453,7 +453,7 @@ static void run(struct tui *tui)
     if (tui->ended && repl_is_resident(tui->repl)) {
         raise(SIGHUP); /* not an end that somebody asked for */
     } else if (tui->ended) {
-        repl_quit(tui->repl, 0);
+        repl_quit(tui->repl, STATUS_OK);
     }
 }
 

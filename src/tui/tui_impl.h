@@ -8,6 +8,7 @@
 #include <ev.h>
 
 #include "base/buf.h"
+#include "repl/core/await.h"
 #include "tui/draw.h"
 #include "tui/form.h"
 #include "tui/keys.h"
@@ -81,9 +82,9 @@ struct tree_pane {
 
 /* ---- the node pane ---- */
 
-/* An answer that is awaited outlives the panes when it must. */
 struct stats_request {
-    struct tui *tui; /* NULL: nobody waits any more */
+    struct await await;
+    struct tui *tui; /* not to be read once the panes have left the answer */
     uint32_t slot;
     uint64_t serial;
 };

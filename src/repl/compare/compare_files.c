@@ -728,7 +728,7 @@ static int show(struct comparing *c, struct gd_err *err)
                          shown.label_a, shown.label_b, compare_rows_summary(call, c->rows));
     }
     if (rc == GD_OK && compare_rows_differ(c->rows)) {
-        compare_set_status(call->repl);
+        repl_add_status(call->repl, STATUS_DIFFERS);
     }
     return rc;
 }

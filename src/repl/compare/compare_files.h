@@ -45,7 +45,6 @@ int compare_files(struct command_call *call, struct gd_err *err);
 /* `compare loss LOG [LOG]`. */
 int compare_loss(struct command_call *call, struct gd_err *err);
 /* The exit status says that there are differences. */
-void compare_set_status(struct repl *repl);
 
 /* Steps that both have, and ranks: one comparison each. */
 struct compare_step {

@@ -246,10 +246,3 @@ bool compare_is_of_files(struct command_call *call)
     }
     return files > 0 && words == 2;
 }
-
-void compare_set_status(struct repl *repl)
-{
-    if (repl->exit_status == 0 || repl->exit_status == 4) {
-        repl->exit_status = 6;
-    }
-}

@@ -149,7 +149,7 @@ int lockstep_show(struct lockstep *l, struct gd_err *err)
     bool differ = l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER;
 
     if (differ) {
-        compare_set_status(l->call->repl);
+        repl_add_status(l->call->repl, STATUS_DIFFERS);
         l->a->current = l->node_a != GD_NO_NODE ? l->node_a : l->a->current;
         l->b->current = l->node_b != GD_NO_NODE ? l->node_b : l->b->current;
     }

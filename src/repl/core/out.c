@@ -30,7 +30,7 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
     }
     fflush(stdout); /* what stands there came before */
     if (!tty_out_write(is_error ? STDERR_FILENO : STDOUT_FILENO, text, len) && errno == EPIPE) {
-        repl_quit(repl, 1); /* the reader has seen enough */
+        repl_quit(repl, STATUS_FAILED); /* the reader has seen enough */
     }
 }
 

@@ -2,6 +2,7 @@
 /* What happens by itself, as text or as JSON events. */
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live.h"
+#include "repl/core/announce.h"
 #include "repl/core/command.h"
 #include "repl/core/hits.h"
 #include "repl/core/repl_impl.h"
@@ -406,8 +407,8 @@ void repl_report_stop(struct repl *repl, struct gd_session *session)
         repl_write_json(repl, NULL, "stopped", object);
         return;
     }
-    if (session->stop.together) {
-        return; /* told with the others of its job */
+    if (repl_is_told_with_job(repl, session)) {
+        return;
     }
     gd_arena_init(&arena, 1 << 20);
     add_report(repl, session, &arena, &text);
@@ -485,30 +486,16 @@ static void event_text(struct repl *repl, const struct gd_event *event)
     gd_arena_deinit(&arena);
 }
 
-/* By a command, alone or with its job. */
-static bool is_driven(const struct repl *repl, const struct gd_session *session)
+/* What an event changes, said or not. */
+static void note_event(struct repl *repl, const struct gd_event *event)
 {
-    for (size_t i = 0; i < sizeof(repl->drives) / sizeof(repl->drives[0]); i++) {
-        const struct gd_session *driven =
-            repl->drives[i] > 0 ? gd_debugger_session(repl->debugger, repl->drives[i]) : NULL;
-        if (driven && (driven == session ||
-                       (gd_ranks_of(driven) && gd_ranks_of(driven) == gd_ranks_of(session)))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void repl_on_event(void *ctx, const struct gd_event *event)
-{
-    struct repl *repl = ctx;
+    bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
 
     if (event->type == GD_EV_LOG && event->text) {
         repl_launch_log(repl, event->text);
     }
-    if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced &&
-        repl->exit_status == 0) {
-        repl->exit_status = 4; /* also when the settings keep it from stopping the run */
+    if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced) {
+        repl_add_status(repl, STATUS_WATCHPOINT); /* also where it does not stop the run */
     }
     if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->ranks_timer)) {
         ev_timer_again(repl->loop, &repl->ranks_timer);
@@ -516,22 +503,23 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (event->type == GD_EV_GRAPH) {
         repl_dump_graph(repl, event->session);
     }
-    bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
     if (over && event->session->failed && !repl_lost_runs(repl, event->session)) {
         repl_training_failed(repl);
     }
-    bool aside = over || event->type == GD_EV_HIT || event->type == GD_EV_STOPPED;
-    if (repl->ending || (repl->muted && aside && !repl->options.json)) {
-        return;
-    }
-    if ((event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING) &&
-        is_driven(repl, event->session)) {
+}
+
+void repl_on_event(void *ctx, const struct gd_event *event)
+{
+    struct repl *repl = ctx;
+
+    note_event(repl, event);
+    if (!repl_announces_event(repl, event)) {
         return;
     }
     if (event->type == GD_EV_STOPPED) {
         repl_note_stop(repl, event->session);
         repl_hits_over(repl);
-        if (!repl_stop_is_silent(repl) && !repl_dump_is_passing(repl, event->session)) {
+        if (repl_announces_stop(repl, event->session)) {
             repl_report_stop(repl, event->session);
         }
     } else if (repl->options.json) {

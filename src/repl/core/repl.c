@@ -204,7 +204,7 @@ bool repl_wants_quit(const struct repl *repl)
 
 int repl_exit_status(const struct repl *repl)
 {
-    return repl->quit_status != 0 ? repl->quit_status : repl->exit_status;
+    return repl->quit_status != STATUS_OK ? repl->quit_status : (int)repl->exit_status;
 }
 
 int repl_check_seal(const struct repl *repl, struct gd_err *err)
@@ -246,7 +246,7 @@ void repl_clear_left(struct repl *repl)
 
 void repl_clear_status(struct repl *repl)
 {
-    repl->exit_status = 0;
+    repl->exit_status = STATUS_OK;
 }
 
 void repl_end(struct repl *repl)
@@ -358,20 +358,16 @@ void repl_lines_clear(struct repl_lines *lines)
 
 void repl_set_failed(struct repl *repl, int rc)
 {
-    if (rc == GD_EINTR) {
-        repl->exit_status = 130;
-    } else if (repl->fail_status != 0) {
-        repl->exit_status = repl->fail_status;
-    } else if (repl->exit_status == 0 || repl->exit_status == 4 || repl->exit_status == 6) {
-        repl->exit_status = 1;
-    }
-    repl->fail_status = 0;
+    repl_add_status(repl, rc == GD_EINTR                   ? STATUS_INTERRUPTED
+                          : repl->fail_status != STATUS_OK ? repl->fail_status
+                                                           : STATUS_FAILED);
+    repl->fail_status = STATUS_OK;
 }
 
 void repl_training_failed(struct repl *repl)
 {
-    if (!repl->ending && !repl->muted && (repl->exit_status == 0 || repl->exit_status == 4)) {
-        repl->exit_status = 5;
+    if (!repl->ending && !repl->muted) {
+        repl_add_status(repl, STATUS_TRAINING_FAILED);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "engine/debugger.h"
+#include "repl/core/exit_status.h"
 
 struct repl;
 struct ev_loop;
@@ -43,8 +44,7 @@ int repl_execute(struct repl *repl, const char *line);
 /* As source: stops at the first error. */
 int repl_source(struct repl *repl, const char *path);
 bool repl_wants_quit(const struct repl *repl);
-int repl_exit_status(const struct repl *repl); /* 0 good, 1 a command failed, 4 a watchpoint fired,
-                                                  5 the training failed, 130 interrupted */
+int repl_exit_status(const struct repl *repl); /* see exit_status.h */
 /* After the last command of a batch: a program that `run` started and whose training is over comes
  * to its end, and a training that stands at an exception counts as failed. */
 void repl_end_batch(struct repl *repl);

@@ -9,6 +9,7 @@
 
 #include "engine/progress.h"
 #include "repl/core/command.h"
+#include "repl/core/exit_status.h"
 
 struct repl_launch;
 
@@ -90,9 +91,9 @@ struct repl {
     char listen_address[256]; /* where `listen` and `run` listen; "" the usual place */
     bool listen_chosen;       /* the user named it */
 
-    int exit_status; /* of what failed so far */
-    int quit_status; /* of the command that asked to quit; 0: none of its own */
-    int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
+    enum exit_status exit_status; /* of what failed so far */
+    int quit_status;              /* of the command that asked to quit; 0: none of its own */
+    enum exit_status fail_status; /* what the failing command asks for; 0: STATUS_FAILED */
     bool quit;
     bool at_once;                               /* and no output is waited for */
     bool left;                                  /* the terminal is to be left */
@@ -265,7 +266,6 @@ bool repl_lost_runs(const struct repl *repl, const struct gd_session *session);
 /* Lets go of every process: they run on by themselves. */
 void repl_let_all_go(struct repl *repl);
 void repl_note_stop(struct repl *repl, struct gd_session *session); /* at the event */
-bool repl_stop_is_silent(struct repl *repl);
 /* Displays and bodies of a stop that nobody waited for. */
 void repl_follow_up(struct repl *repl);
 

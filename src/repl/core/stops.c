@@ -4,6 +4,7 @@
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"
+#include "repl/core/announce.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
@@ -70,26 +71,14 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
             add_number(repl, hit->watchpoint);
         }
     }
-    if (session->stop.reason == GD_STOP_HIT && repl->exit_status == 0) {
-        repl->exit_status = 4;
+    if (session->stop.reason == GD_STOP_HIT) {
+        repl_add_status(repl, STATUS_WATCHPOINT);
     }
     if (repl->depth == 0) {
         ev_timer_stop(repl->loop, &repl->follow_timer);
         ev_timer_set(&repl->follow_timer, 0., 0.);
         ev_timer_start(repl->loop, &repl->follow_timer);
     }
-}
-
-/* gdb's habit: a body whose first line is `silent` stops without a word. */
-bool repl_stop_is_silent(struct repl *repl)
-{
-    for (int i = 0; i < repl->stop_number_count; i++) {
-        const struct repl_lines *body = repl_commands_of(repl, repl->stop_numbers[i]);
-        if (body && body->count > 0 && strcmp(body->line[0], "silent") == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The hook that prints displays, with a call of its own. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
 #include "engine/cache.h"
+#include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
@@ -79,10 +80,8 @@ int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seco
     return rc;
 }
 
-/* One answer that is waited for. It may come after the wait was given up: then it frees itself. */
 struct answer {
-    bool done;
-    bool abandoned;
+    struct await await;
     int code;
     struct gd_err err;
     struct gd_tensor *tensor;
@@ -103,11 +102,9 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
 {
     struct answer *answer = ctx;
 
-    if (answer->abandoned) {
-        free(answer);
+    if (!await_take(answer)) {
         return;
     }
-    answer->done = true;
     answer->step = step;
     if (err) {
         set_error(answer, err);
@@ -121,11 +118,9 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
 {
     struct answer *answer = ctx;
 
-    if (answer->abandoned) {
-        free(answer);
+    if (!await_take(answer)) {
         return;
     }
-    answer->done = true;
     answer->step = step;
     if (err) {
         set_error(answer, err);
@@ -140,11 +135,9 @@ static void on_text(void *ctx, const char *text, const struct gd_err *err)
 {
     struct answer *answer = ctx;
 
-    if (answer->abandoned) {
-        free(answer);
+    if (!await_take(answer)) {
         return;
     }
-    answer->done = true;
     if (err) {
         set_error(answer, err);
         return;
@@ -155,20 +148,14 @@ static void on_text(void *ctx, const char *text, const struct gd_err *err)
     }
 }
 
-static bool answer_done(void *ctx)
-{
-    return ((struct answer *)ctx)->done;
-}
-
 /* After the request was accepted. On failure the answer is gone. */
 static int wait_answer(struct command_call *call, struct answer *answer, struct gd_err *err)
 {
-    if (!answer->done) {
+    if (!answer->await.arrived) {
         out_flush(call->out);
     }
-    int rc = repl_wait(call->repl, answer_done, answer, -1);
+    int rc = repl_await(call->repl, answer, -1);
     if (rc != GD_OK) {
-        answer->abandoned = true;
         return rc == GD_EINTR
                    ? repl_interrupted(call->repl,
                                       "interrupted while waiting for the trainer's answer", err)

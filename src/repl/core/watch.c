@@ -7,6 +7,7 @@
 
 #include "engine/expected.h"
 #include "engine/ranks.h"
+#include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
@@ -245,25 +246,17 @@ void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
 
 /* ---- costs --------------------------------------------------------------------------------- */
 
-struct costs { /* frees itself when the wait was given up */
-    bool done, abandoned;
+struct costs {
+    struct await await;
     struct gd_watch_total total;
 };
 
 static void on_costs(void *ctx, const struct gd_watch_total *total)
 {
     struct costs *costs = ctx;
-    if (costs->abandoned) {
-        free(costs);
-        return;
+    if (await_take(costs)) {
+        costs->total = *total;
     }
-    costs->done = true;
-    costs->total = *total;
-}
-
-static bool costs_done(void *ctx)
-{
-    return ((const struct costs *)ctx)->done;
 }
 
 int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struct gd_err *err)
@@ -277,9 +270,8 @@ int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struc
         free(costs);
         return rc;
     }
-    rc = repl_wait(call->repl, costs_done, costs, COST_SECONDS);
+    rc = repl_await(call->repl, costs, COST_SECONDS);
     if (rc != GD_OK) {
-        costs->abandoned = true;
         return gd_fail(err, rc,
                        rc == GD_EINTR ? "interrupted while the trainer's answer was awaited"
                                       : "the trainer has not answered");

@@ -379,7 +379,7 @@ static void end_of_input(struct line *line)
         tty_out_puts(STDOUT_FILENO, "quit\n");
         repl_execute(line->repl, "quit");
     } else {
-        repl_quit(line->repl, 0);
+        repl_quit(line->repl, STATUS_OK);
     }
 }
 

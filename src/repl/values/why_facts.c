@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/ranks.h"
+#include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
@@ -136,8 +137,8 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
 
 /* ---- what the other ranks have ------------------------------------------------------------- */
 
-struct agreement { /* frees itself when the wait was given up */
-    bool done, abandoned;
+struct agreement {
+    struct await await;
     enum gd_why_agreement found;
     int rank;
 };
@@ -147,20 +148,10 @@ static void came(void *ctx, const struct gd_ranks_digests *digests, const struct
     struct agreement *asked = ctx;
 
     (void)err; /* then it is not known */
-    if (asked->abandoned) {
-        free(asked);
-        return;
-    }
-    asked->done = true;
-    if (digests && digests->tensor_count == 1) {
+    if (await_take(asked) && digests && digests->tensor_count == 1) {
         asked->rank = digests->tensor[0].differs;
         asked->found = asked->rank >= 0 ? GD_WHY_DIFFERS : GD_WHY_SAME;
     }
-}
-
-static bool is_done(void *ctx)
-{
-    return ((const struct agreement *)ctx)->done;
 }
 
 /* Whether the tensor of that name is the same on all ranks. GD_EINTR alone is a failure. */
@@ -176,9 +167,8 @@ static int ask_agreement(struct command_call *call, const char *name, struct agr
         free(asked);
         return GD_OK;
     }
-    rc = repl_wait(call->repl, is_done, asked, -1);
-    if (rc != GD_OK && !asked->done) {
-        asked->abandoned = true;
+    rc = repl_await(call->repl, asked, -1);
+    if (rc != GD_OK) {
         return rc == GD_EINTR ? gd_fail(err, rc, "interrupted while the ranks were asked") : GD_OK;
     }
     *ret = *asked;

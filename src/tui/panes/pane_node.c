@@ -19,22 +19,23 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     struct stats_request *request = ctx;
     struct tui *tui = request->tui;
 
-    if (tui) {
-        struct slot_stats *slot = &tui->node.slot[request->slot];
-        tui->node.awaited[request->slot] = NULL;
-        if (request->serial == tui->node.serial) {
-            slot->state = !err ? STATS_HERE : STATS_FAILED;
-            if (!err) {
-                slot->dtype = dtype;
-                slot->shape = *shape;
-                slot->stats = *stats;
-                slot->step = step;
-            } else {
-                snprintf(slot->why, sizeof(slot->why), "%.119s", err->text);
-            }
-        }
-        tui_changed(tui);
+    if (!await_take(request)) {
+        return;
     }
+    struct slot_stats *slot = &tui->node.slot[request->slot];
+    tui->node.awaited[request->slot] = NULL;
+    if (request->serial == tui->node.serial) {
+        slot->state = !err ? STATS_HERE : STATS_FAILED;
+        if (!err) {
+            slot->dtype = dtype;
+            slot->shape = *shape;
+            slot->stats = *stats;
+            slot->step = step;
+        } else {
+            snprintf(slot->why, sizeof(slot->why), "%.119s", err->text);
+        }
+    }
+    tui_changed(tui);
     free(request);
 }
 
@@ -48,7 +49,7 @@ static void ask(struct tui *tui, struct gd_session *session, uint32_t slot)
     if (!request) {
         return;
     }
-    *request = (struct stats_request){tui, slot, pane->serial};
+    *request = (struct stats_request){.tui = tui, .slot = slot, .serial = pane->serial};
     pane->slot[slot].state = STATS_ASKED;
     pane->awaited[slot] = request;
     if (gd_session_stats(session, &ref, on_stats, request, &err) != GD_OK) {
@@ -75,13 +76,14 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     struct tui *tui = request->tui;
 
     (void)step;
-    if (tui) {
-        tui->node.awaited[request->slot] = NULL;
-        if (request->serial == tui->node.serial) {
-            take_bins(&tui->node.slot[request->slot], !err ? tensor : NULL);
-        }
-        tui_changed(tui);
+    if (!await_take(request)) {
+        return;
     }
+    tui->node.awaited[request->slot] = NULL;
+    if (request->serial == tui->node.serial) {
+        take_bins(&tui->node.slot[request->slot], !err ? tensor : NULL);
+    }
+    tui_changed(tui);
     free(request);
 }
 
@@ -122,7 +124,7 @@ static void ask_histogram(struct tui *tui, struct gd_session *session, uint32_t 
     if (!request) {
         return;
     }
-    *request = (struct stats_request){tui, slot, pane->serial};
+    *request = (struct stats_request){.tui = tui, .slot = slot, .serial = pane->serial};
     of->sampled = make_sample(&of->shape, &sample);
     of->histogram = STATS_ASKED;
     pane->awaited[slot] = request;
@@ -190,7 +192,7 @@ void tui_node_forget(struct tui *tui)
 {
     for (int i = 0; i < TUI_MAX_SLOTS; i++) {
         if (tui->node.awaited[i]) {
-            tui->node.awaited[i]->tui = NULL;
+            await_leave(tui->node.awaited[i]);
             tui->node.awaited[i] = NULL;
         }
     }

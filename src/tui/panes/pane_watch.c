@@ -26,8 +26,9 @@ struct watch_note { /* what is remembered of a watchpoint */
     uint64_t cost_ns;
 };
 
-struct costs_request { /* outlives the pane when it must */
-    struct tui *tui;   /* NULL: nobody waits any more */
+struct costs_request {
+    struct await await;
+    struct tui *tui; /* not to be read once the pane has left the answer */
 };
 
 struct watch_pane {
@@ -127,10 +128,10 @@ static void on_costs(void *ctx, const struct gd_watch_total *total)
     struct costs_request *request = ctx;
     struct tui *tui = request->tui;
 
-    free(request);
-    if (!tui) {
+    if (!await_take(request)) {
         return;
     }
+    free(request);
     struct watch_pane *pane = state(tui);
     bool differs = pane->total_ns != total->compute_ns;
     pane->awaited = NULL;
@@ -603,7 +604,7 @@ static void destroy(struct tui *tui, void *of)
 
     ev_timer_stop(tui->loop, &pane->again);
     if (pane->awaited) {
-        pane->awaited->tui = NULL;
+        await_leave(pane->awaited);
     }
     free(pane->note);
     free(pane);

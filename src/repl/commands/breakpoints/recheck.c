@@ -6,13 +6,14 @@
 #include <stdlib.h>
 
 #include "engine/watch/watchpoint.h"
+#include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
 #include "repl/values/inspect.h"
 
-struct recheck { /* frees itself when the wait was given up */
-    bool done, abandoned;
+struct recheck {
+    struct await await;
     size_t hits;
     struct gd_err err;
 };
@@ -20,20 +21,13 @@ struct recheck { /* frees itself when the wait was given up */
 static void on_rechecked(void *ctx, size_t hits, const struct gd_err *err)
 {
     struct recheck *recheck = ctx;
-    if (recheck->abandoned) {
-        free(recheck);
+    if (!await_take(recheck)) {
         return;
     }
-    recheck->done = true;
     recheck->hits = hits;
     if (err) {
         recheck->err = *err;
     }
-}
-
-static bool recheck_done(void *ctx)
-{
-    return ((const struct recheck *)ctx)->done;
 }
 
 /* What a process of MindSpore evaluates by itself it does not count. */
@@ -88,9 +82,8 @@ static int run_recheck(struct command_call *call, struct gd_err *err)
         free(recheck);
         return rc;
     }
-    rc = repl_wait(call->repl, recheck_done, recheck, -1);
+    rc = repl_await(call->repl, recheck, -1);
     if (rc != GD_OK) {
-        recheck->abandoned = true;
         return gd_fail(err, rc, "interrupted while the watchpoints are checked again");
     }
     struct recheck answer = *recheck;

@@ -9,6 +9,7 @@
 
 #include "engine/why/why.h"
 #include "repl/commands/breakpoints/why_question.h"
+#include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/checked.h"
@@ -17,8 +18,8 @@
 #include "repl/values/value.h"
 #include "repl/values/why.h"
 
-struct why_answer { /* may outlive the command when the wait is given up */
-    bool done, abandoned;
+struct why_answer {
+    struct await await;
     int code;
     struct gd_err err;
     struct gd_why why; /* its nodes are a copy */
@@ -27,11 +28,9 @@ struct why_answer { /* may outlive the command when the wait is given up */
 static void on_answer(void *ctx, const struct gd_why *why, const struct gd_err *err)
 {
     struct why_answer *answer = ctx;
-    if (answer->abandoned) {
-        free(answer);
+    if (!await_take(answer)) {
         return;
     }
-    answer->done = true;
     if (!why) {
         answer->err = *err;
         answer->code = err->code != GD_OK ? err->code : GD_EIO;
@@ -48,11 +47,6 @@ static void on_answer(void *ctx, const struct gd_why *why, const struct gd_err *
     }
 }
 
-static bool is_done(void *ctx)
-{
-    return ((struct why_answer *)ctx)->done;
-}
-
 /* *ret is freed by answer_free. */
 static int ask_origin(struct command_call *call, gd_node_id node, uint32_t slot, enum gd_bad bad,
                       const struct gd_why_facts *facts, struct why_answer **ret, struct gd_err *err)
@@ -66,9 +60,8 @@ static int ask_origin(struct command_call *call, gd_node_id node, uint32_t slot,
         free(answer);
         return rc;
     }
-    rc = repl_wait(call->repl, is_done, answer, -1);
+    rc = repl_await(call->repl, answer, -1);
     if (rc != GD_OK) {
-        answer->abandoned = true;
         return gd_fail(err, rc, "interrupted on the way through the graph");
     }
     if (answer->code != GD_OK) {

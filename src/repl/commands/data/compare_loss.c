@@ -131,7 +131,7 @@ static int show_difference(struct command_call *call, const struct gd_loss_log *
                          "Then first-divergence of the forward pass.\n"
                        : "The first losses agree: compare gradients and weights after the "
                          "first step.\n");
-        compare_set_status(call->repl);
+        repl_add_status(call->repl, STATUS_DIFFERS);
     } else {
         show_agreement(call, logs, &d, tolerance);
     }

@@ -401,7 +401,7 @@ static int show(struct looking *l, const struct found *f, const struct found *la
         show_none(l, last);
     }
     if (f->any) {
-        compare_set_status(call->repl);
+        repl_add_status(call->repl, STATUS_DIFFERS);
     }
     return GD_OK;
 }

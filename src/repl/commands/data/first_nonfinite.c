@@ -422,7 +422,7 @@ static int look_everywhere(struct looking *l, const struct compare_options *opti
         sum_up(l);
     }
     if (rc == GD_OK && l->found) {
-        compare_set_status(l->call->repl);
+        repl_add_status(l->call->repl, STATUS_DIFFERS);
     }
     return rc;
 }

@@ -171,7 +171,7 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
         note = inspect_name(call, why.text);
     } else if (stats.nan || stats.pos_inf || stats.neg_inf) {
         note = "not finite";
-        compare_set_status(call->repl);
+        repl_add_status(call->repl, STATUS_DIFFERS);
     } else if (stats.count > 1 && stats.min == stats.max) {
         note = stats.max == 0 ? "all 0" : stats.max == 1 ? "all 1" : "all the same";
     }
@@ -265,7 +265,7 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
         count_item(c, 1, b);
     }
     if (verdict == GD_V_NONFINITE) {
-        compare_set_status(call->repl);
+        repl_add_status(call->repl, STATUS_DIFFERS);
     }
     if (a && b && verdict == GD_V_UNREADABLE) {
         inspect_not_checked(call, &c->checked, problem_of(a, b));
@@ -382,7 +382,7 @@ static int show_totals(struct checking *c, struct gd_err *err)
                        inspect_plural(call, c->never_updated, "parameter"));
         }
         if (c->unmatched[0] || c->unmatched[1] || c->shapes) {
-            compare_set_status(call->repl);
+            repl_add_status(call->repl, STATUS_DIFFERS);
         }
     }
     return GD_OK;

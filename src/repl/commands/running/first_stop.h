@@ -5,8 +5,6 @@
 
 #include "repl/core/command.h"
 
-#define STATUS_NO_CONNECTION 3 /* exit status: no training process was reached */
-
 struct first_stop {
     struct gd_debugger *debugger;
     int above; /* only sessions with a greater number count */

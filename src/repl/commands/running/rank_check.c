@@ -5,14 +5,15 @@
 #include "engine/ranks.h"
 #include "repl/commands/running/running.h"
 #include "repl/compare/compare_files.h"
+#include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
 #define CHECK_ROWS 40 /* tensors shown that differ; the rest is counted */
 
-struct digests {               /* frees itself when the wait was given up */
-    struct command_call *call; /* NULL then */
-    bool done;
+struct digests {
+    struct await await;
+    struct command_call *call;
     struct gd_err err;
 };
 
@@ -107,11 +108,9 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
 {
     struct digests *asked = ctx;
 
-    if (!asked->call) {
-        free(asked);
+    if (!await_take(asked)) {
         return;
     }
-    asked->done = true;
     if (err) {
         asked->err = *err;
     } else if (digests->compared == 0) {
@@ -122,14 +121,9 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
     } else {
         print_check(asked->call, digests);
         if (digests->differing > 0) {
-            compare_set_status(asked->call->repl);
+            repl_add_status(asked->call->repl, STATUS_DIFFERS);
         }
     }
-}
-
-static bool digests_done(void *ctx)
-{
-    return ((const struct digests *)ctx)->done;
 }
 
 int rank_check(struct command_call *call, const char *what, struct gd_err *err)
@@ -147,12 +141,8 @@ int rank_check(struct command_call *call, const char *what, struct gd_err *err)
     asked->call = call;
     out_flush(call->out);
     int rc = gd_ranks_digest(ranks, what, on_digests, asked, err);
-    if (rc == GD_OK) {
-        rc = repl_wait(call->repl, digests_done, asked, -1);
-    }
-    if (rc == GD_EINTR && !asked->done) {
-        asked->call = NULL;
-        return gd_fail(err, rc, "interrupted while the ranks computed their digests");
+    if (rc == GD_OK && repl_await(call->repl, asked, -1) != GD_OK) {
+        return gd_fail(err, GD_EINTR, "interrupted while the ranks computed their digests");
     }
     if (rc == GD_OK && asked->err.code != GD_OK) {
         rc = asked->err.code;

@@ -39,7 +39,7 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
     hint = hint ? hint : "";
     repl->fail_status = STATUS_NO_CONNECTION;
     if (rc == GD_EINTR) {
-        repl->fail_status = 0;
+        repl->fail_status = STATUS_OK;
         return gd_fail(err, rc, "interrupted before %s connected", program);
     }
     if (rc == GD_ETIMEOUT) {

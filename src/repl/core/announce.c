@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/announce.h"
+
+#include <string.h>
+
+#include "engine/ranks.h"
+#include "repl/commands/files/dump_live.h"
+#include "repl/core/repl_impl.h"
+
+/* A command moves it, alone or with its job, and reports its stops itself. */
+static bool is_driven(const struct repl *repl, const struct gd_session *session)
+{
+    for (size_t i = 0; i < sizeof(repl->drives) / sizeof(repl->drives[0]); i++) {
+        const struct gd_session *driven =
+            repl->drives[i] > 0 ? gd_debugger_session(repl->debugger, repl->drives[i]) : NULL;
+        if (driven && (driven == session ||
+                       (gd_ranks_of(driven) && gd_ranks_of(driven) == gd_ranks_of(session)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A command ends the process (kill, detach, a hangup): "the training ended" would mislead. */
+static bool is_muted(const struct repl *repl, enum gd_event_type type)
+{
+    return repl->muted && !repl->options.json &&
+           (type == GD_EV_LOST || type == GD_EV_FINISHED || type == GD_EV_HIT ||
+            type == GD_EV_STOPPED);
+}
+
+bool repl_announces_event(const struct repl *repl, const struct gd_event *event)
+{
+    bool moves = event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING;
+
+    return !repl->ending && !is_muted(repl, event->type) &&
+           !(moves && is_driven(repl, event->session));
+}
+
+bool repl_is_told_with_job(const struct repl *repl, const struct gd_session *session)
+{
+    return session->stop.together && !repl->options.json;
+}
+
+bool repl_stop_is_silent(struct repl *repl)
+{
+    for (int i = 0; i < repl->stop_number_count; i++) {
+        const struct repl_lines *body = repl_commands_of(repl, repl->stop_numbers[i]);
+        if (body && body->count > 0 && strcmp(body->line[0], "silent") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool repl_announces_stop(struct repl *repl, const struct gd_session *session)
+{
+    return !repl_stop_is_silent(repl) && !repl_is_told_with_job(repl, session) &&
+           !repl_dump_is_passing(repl, session); /* it stopped to be dumped, and runs on */
+}

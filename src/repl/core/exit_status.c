@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/core/exit_status.h"
+
+#include "repl/core/repl_impl.h"
+
+enum exit_status exit_status_after(enum exit_status so_far, enum exit_status next)
+{
+    switch (next) {
+    case STATUS_OK: return so_far;
+    case STATUS_WATCHPOINT: return so_far == STATUS_OK ? next : so_far;
+    case STATUS_TRAINING_FAILED:
+    case STATUS_DIFFERS: return so_far == STATUS_OK || so_far == STATUS_WATCHPOINT ? next : so_far;
+    case STATUS_FAILED:
+        return so_far == STATUS_OK || so_far == STATUS_WATCHPOINT || so_far == STATUS_DIFFERS
+                   ? next
+                   : so_far;
+    default: return next; /* no connection, a signal */
+    }
+}
+
+void repl_add_status(struct repl *repl, enum exit_status status)
+{
+    repl->exit_status = exit_status_after(repl->exit_status, status);
+}
