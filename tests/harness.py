@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every Python test shares: TAP output, deadlines, and the gradb binary as a process.
+"""Shared by all Python tests: TAP output, deadlines, and gradb as a process.
 
-A test file defines unittest.TestCase classes and ends with `harness.main()`. No test sleeps: it waits
-for an event (a line, a condition, an exit) with a deadline.
+A test file defines unittest.TestCase classes and ends with `harness.main()`. A test never sleeps: it waits for an event
+(a line, a condition, an exit) with a deadline.
 """
 import contextlib
 import importlib
@@ -26,13 +26,13 @@ GRADB = BUILD / "src" / "gradb"
 CHARLM = BUILD / "examples" / "charlm" / "charlm"
 DEADLINE = float(os.environ.get("GRADB_TEST_DEADLINE", "60"))
 
-# A shell that runs the tests in the background has them ignored, and what we start would inherit that.
+# A background job of a shell ignores these signals, and the processes that we start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 class TapResult(unittest.TestResult):
-    """Prints one TAP line a test as it ends, with the traceback as comments."""
+    """Prints a TAP line for each test when it ends; tracebacks are comments."""
 
     def __init__(self):
         super().__init__()
@@ -65,7 +65,7 @@ class TapResult(unittest.TestResult):
         self.line_due = False
 
     def addSubTest(self, test, subtest, err):
-        """A part that failed: its traceback now, the test's own line when the test is over."""
+        """Prints the traceback of a failed subtest. The line of the test follows when it ends."""
         super().addSubTest(test, subtest, err)
         if err is not None:
             self.line_due = True
@@ -86,7 +86,7 @@ class TapResult(unittest.TestResult):
 
 
 def main():
-    """Runs every test of the calling file (or the names given as arguments) and exits."""
+    """Runs the tests of the calling file, or those named by the arguments, and exits."""
     module = sys.modules["__main__"]
     loader = unittest.TestLoader()
     if sys.argv[1:]:
@@ -95,18 +95,18 @@ def main():
         suite = loader.loadTestsFromModule(module)
     result = TapResult()
     suite.run(result)
-    print(f"1..{result.number}", flush=True)  # a class that is skipped whole has one line
+    print(f"1..{result.number}", flush=True)  # a class that is skipped has one line
     os._exit(0 if result.wasSuccessful() else 1)
 
 
 def write_messages(folder, *names):
-    """Has protoc write the Python modules of src/proto/NAME.proto into a folder."""
+    """Generates the Python modules of src/proto/NAME.proto in a folder."""
     subprocess.run(["protoc", f"--proto_path={SOURCE / 'src' / 'proto'}", f"--python_out={folder}",
                     *(f"{name}.proto" for name in names)], check=True)
 
 
 def load_messages(*names):
-    """Those modules, imported."""
+    """Generates and imports the Python modules of src/proto/NAME.proto."""
     with tempfile.TemporaryDirectory(prefix="gradb-proto-") as folder:
         write_messages(folder, *names)
         sys.path.insert(0, folder)
@@ -117,8 +117,7 @@ def load_messages(*names):
 
 
 def free_port():
-    """A port of this host that nobody listens at now. Not one of those that the system hands out by itself: a program
-    of another test could take it before it is used."""
+    """A free port, outside of the ephemeral range: another test cannot get it by accident before it is used."""
     while True:
         port = random.randrange(15000, 32000)
         with socket.socket() as probe:
@@ -130,7 +129,7 @@ def free_port():
 
 
 def wait_for(what, predicate, deadline=None):
-    """Polls a cheap predicate until it gives a true value, which is returned."""
+    """Polls a cheap predicate until it returns a true value, and returns that."""
     end = time.monotonic() + (deadline or DEADLINE)
     while True:
         value = predicate()
@@ -141,12 +140,12 @@ def wait_for(what, predicate, deadline=None):
         time.sleep(0.005)
 
 
-_homes = []  # of the gradbs that the running test started with run_gradb()
+_homes = []  # the home of each gradb that the current test started with run_gradb()
 
 
 def end_all_of(*homes):
-    """Kills what a gradb with one of these homes is or started: a training process outlives a gradb that was killed or
-    detached it."""
+    """Kills each gradb with one of these homes, and what it started: a training process survives a gradb that was
+    killed or that detached it."""
     marks = {f"{name}={home}".encode() for home in homes for name in ("HOME", "HARNESS_HOME")}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -155,14 +154,14 @@ def end_all_of(*homes):
 
 
 class Gradb:
-    """gradb reading commands from a pipe: what it prints is collected, `expect` waits for a line."""
+    """A gradb that reads commands from a pipe. Collects its output; `expect` waits for a line of it."""
 
     def __init__(self, *args, listen="127.0.0.1:0", command=("listen",), env=None, cwd=None):
         self.home = tempfile.TemporaryDirectory(prefix="gradb-home-")
         full_env = dict(os.environ, HOME=self.home.name, XDG_CONFIG_HOME=self.home.name + "/config",
                         XDG_STATE_HOME=self.home.name + "/state", TERM="dumb", LC_ALL="C.UTF-8")
         full_env.pop("GRADB_ADDRESS", None)
-        full_env.update(env or {}, HARNESS_HOME=self.home.name)  # also where the test has a HOME of its own
+        full_env.update(env or {}, HARNESS_HOME=self.home.name)  # `env` may replace HOME
         argv = [str(GRADB), "--no-tui", "-q"]
         if listen:
             argv += ["--listen", listen]
@@ -186,7 +185,7 @@ class Gradb:
         self.process.stdin.flush()
 
     def expect(self, pattern, deadline=None):
-        """The match of the first line after the last expected one that the pattern is found in."""
+        """Waits for a line that the pattern matches, after the line that matched last. Returns the match."""
         end = time.monotonic() + (deadline or DEADLINE)
         regex = re.compile(pattern)
         while True:
@@ -217,7 +216,7 @@ class Gradb:
         self.process.send_signal(signal.SIGINT)
 
     def finish(self, deadline=None):
-        """Waits for the end after `quit` or end of input; returns the exit status."""
+        """Closes the input, waits until gradb ends, and returns its exit status."""
         try:
             self.process.stdin.close()
         except BrokenPipeError:
@@ -237,8 +236,8 @@ class Gradb:
 
 
 def run_gradb(*args, input=None, env=None, cwd=None, timeout=None):
-    """gradb to its end: returns subprocess.CompletedProcess with text output. What it started and detached ends with
-    the test."""
+    """Runs gradb until it ends; returns subprocess.CompletedProcess with its output as text. Training processes that it
+    started and detached are killed at the end of the test."""
     with tempfile.TemporaryDirectory(prefix="gradb-home-") as home:
         full_env = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home + "/config",
                         XDG_STATE_HOME=home + "/state", TERM="dumb", LC_ALL="C.UTF-8")

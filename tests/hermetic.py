@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs one test program in surroundings of its own: hermetic.py COMMAND [ARGUMENT]...
+"""Runs a test program in an isolated environment: hermetic.py COMMAND [ARGUMENT]...
 
-The program gets an empty HOME, TMPDIR and XDG directories, and none of the variables by which gradb or a loader would
-find another gradb. Every process that it starts belongs to it, also one that became a daemon. Processes and files that
-are left when it ends are removed; a program that succeeded and left some has failed.
+The program gets an empty HOME, TMPDIR and XDG directories, and no variable that could lead it to another gradb. When it
+ends, the processes that it started (daemons, too) and its files are removed. If it left any, the test fails.
 """
 import ctypes
 import os
@@ -16,15 +15,15 @@ import tempfile
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-SECONDS = 20  # what a process may take to end after the test
-SCRATCH = "GRADB_TEST_SCRATCH"  # set for the program: it runs in surroundings of its own
+SECONDS = 20  # how long processes may need to end after the test
+SCRATCH = "GRADB_TEST_SCRATCH"  # tells the program that it is isolated
 FOREIGN = ("GRADB_ADDRESS", "GRADB_TOKEN", "GRADB_JOB", "GRADB_RUN", "GRADB_DISABLE", "GRADB_LIBRARY",
            "ENABLE_MS_DEBUGGER", "MS_DEBUGGER_HOST", "MS_DEBUGGER_PORT", "MS_DEBUGGER_PARTIAL_MEM", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
            "PYTHONSTARTUP", "PYTHONHOME", "NO_COLOR", "COLORTERM", "INPUTRC")
 
 
 def surroundings(scratch):
-    """The environment of the test, whose directories exist."""
+    """Makes the directories; returns the environment of the test."""
     env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     folders = {"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "home/.local/state",
                "XDG_CONFIG_HOME": "home/.config", "XDG_CACHE_HOME": "home/.cache"}
@@ -36,7 +35,7 @@ def surroundings(scratch):
 
 
 def descendants():
-    """{pid: command line} of all living processes below this one."""
+    """{pid: command line} of all live descendants of this process."""
     parent, command = {}, {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -45,7 +44,7 @@ def descendants():
             state, ppid = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
             line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
         except (OSError, ValueError):
-            continue  # it has just ended
+            continue  # the process has just ended
         if state not in "ZX":
             parent[int(entry.name)], command[int(entry.name)] = int(ppid), line
     found, fresh = {}, [os.getpid()]
@@ -56,7 +55,7 @@ def descendants():
 
 
 def wait(child):
-    """The child's exit status. Orphans that have ended are reaped meanwhile."""
+    """Returns the child's exit status. Reaps orphans until then."""
     while True:
         pid, status = os.wait()
         if pid == child.pid:
@@ -72,7 +71,7 @@ def reap():
 
 
 def remaining(seconds):
-    """What is still alive once everything had that long to end."""
+    """Waits until all descendants have ended, at most `seconds`; returns those that are still alive."""
     end = time.monotonic() + seconds
     while True:
         reap()
@@ -95,7 +94,7 @@ def kill_all():
 
 
 def files_left(scratch):
-    """Ours; what PyTorch and multiprocessing keep in TMPDIR is theirs."""
+    """Files of gradb in TMPDIR. PyTorch and multiprocessing may leave theirs."""
     return sorted(str(path.relative_to(scratch)) for path in (scratch / "tmp").glob("gradb*"))
 
 
@@ -115,9 +114,9 @@ def main():
             return status if status > 0 else 128 - status
         processes, files = remaining(SECONDS), files_left(scratch)
         for pid, line in processes.items():
-            print(f"# left a process behind: {pid} {line}", flush=True)
+            print(f"# the test left a process: {pid} {line}", flush=True)
         for name in files:
-            print(f"# left a file behind: {name}", flush=True)
+            print(f"# the test left a file: {name}", flush=True)
         return 1 if processes or files else 0
     finally:
         kill_all()

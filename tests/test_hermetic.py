@@ -42,7 +42,7 @@ class Hermetic(unittest.TestCase):
 
     def test_a_file_of_ours_fails(self):
         out, status = self.ends("touch $TMPDIR/gradb-left")
-        self.assertIn("# left a file behind: tmp/gradb-left", out)
+        self.assertIn("# the test left a file: tmp/gradb-left", out)
         self.assertEqual(status, 1)
 
     def test_a_daemon_ends_with_a_failed_test(self):

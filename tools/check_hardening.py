@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is installed is position independent, bound and read-only before it runs, and checks its stack and its copies.
+"""Checks how programs and libraries are hardened: PIE, BIND_NOW, RELRO, stack protector, _FORTIFY_SOURCE.
 
-check_hardening.py BUILD: looks at the files that `ninja install` would install, and prints one line a fault.
-check_hardening.py FILE: looks at that one, such as the module that pip built.
+    check_hardening.py BUILD    the files that `ninja install` would install
+    check_hardening.py FILE     one file, such as the module that pip built
+
+Prints one line for each fault; the exit status is 1 if there are any.
 """
 import json
 import pathlib
@@ -25,11 +27,11 @@ def faults_of(path):
     program = ".so" not in path.name
     checks = {
         "is not position independent": "Elf file type is DYN" in headers,
-        "is not bound when it is loaded (BIND_NOW)": "BIND_NOW" in dynamic or "Flags: NOW" in dynamic,
+        "does not bind its symbols when it is loaded (BIND_NOW)": "BIND_NOW" in dynamic or "Flags: NOW" in dynamic,
         "has no read-only relocations (RELRO)": "GNU_RELRO" in headers,
         "has an executable stack": any("GNU_STACK" in line and "RWE" not in line for line in headers.splitlines()),
         "has no stack protector": "__stack_chk_fail" in imported,
-        "has no checked copies (_FORTIFY_SOURCE)": not copies or any(name.endswith("_chk") for name in imported),
+        "is not compiled with _FORTIFY_SOURCE": not copies or any(name.endswith("_chk") for name in imported),
     }
     if program:
         checks["is not a position independent program (PIE)"] = "Flags:" in dynamic and "PIE" in dynamic
@@ -49,7 +51,7 @@ def main():
     binaries = installed(place) if place.is_dir() else [place]
     faults = [fault for path in binaries for fault in faults_of(path)]
     if place.is_dir() and len(binaries) < 2:
-        faults.append(f"{place}: only {len(binaries)} installed programs and libraries were found")
+        faults.append(f"{place}: expected several installed programs and libraries, found {len(binaries)}")
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

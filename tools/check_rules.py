@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The house rules that a program can check: layering, licences, banned functions, forgotten tests.
+"""Checks layering, licences, banned functions, the version, and that every test is built.
 
-Prints one line a fault, `FILE:LINE: what`, and exits with 1 when there is any.
+Prints one line for each fault, `FILE:LINE: what`; the exit status is 1 if there are any.
 """
 import pathlib
 import re
@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Who may include whom: a directory of src/ may use itself and these.
+# A folder of src/ may include from itself and from these.
 MAY_INCLUDE = {
     "base": set(),
     "engine": {"base"},
@@ -45,7 +45,7 @@ def licence_of(path):
 
 
 def check_licences(files):
-    """Every file names its licence; what the agent links or outsiders take is MIT."""
+    """Every file names its licence. What training programs link or copy is MIT."""
     for path in files:
         licence = licence_of(path)
         if licence not in ("MIT", "GPL-3.0-or-later"):
@@ -53,11 +53,11 @@ def check_licences(files):
         place = path.relative_to(ROOT).as_posix()
         must_be_mit = place.startswith(("src/agent/", "src/base/", "examples/", "python/")) or place.endswith(".proto")
         if must_be_mit and licence != "MIT":
-            fault(path, 1, f"must be MIT (what a training program links), is {licence}")
+            fault(path, 1, f"must be MIT, because training programs link or copy it; is {licence}")
 
 
 def check_agent_closure():
-    """No file that ends up in libgradb includes a GPL header: follow the includes from its sources."""
+    """The sources of libgradb, and all that they include, are MIT."""
     todo = [p for p in (ROOT / "src/agent").glob("*.c")]
     for name in ("src/base/meson.build", "src/proto/meson.build"):
         text = (ROOT / name).read_text()
@@ -70,11 +70,11 @@ def check_agent_closure():
             continue
         seen.add(path)
         if licence_of(path) != "MIT":
-            fault(path, 1, "is linked into libgradb or included by it, and is not MIT")
+            fault(path, 1, "must be MIT, because libgradb contains or includes it")
         for include in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
             todo.append(ROOT / "src" / include)
     if len(seen) < 5:
-        fault(ROOT / "src/agent/gradb.h", 1, "the check of libgradb's sources found none: mend tools/check_rules.py")
+        fault(ROOT / "src/agent/gradb.h", 1, "found no sources of libgradb: correct tools/check_rules.py")
 
 
 def check_layers(files):
@@ -109,7 +109,7 @@ def check_banned(files):
 
 
 def check_python(files):
-    """Python that is installed compiles, and its lines end in time."""
+    """Python that is installed compiles, and its lines are not too long."""
     for path in files:
         text = path.read_text()
         try:
@@ -118,7 +118,7 @@ def check_python(files):
             fault(path, error.lineno or 1, f"does not compile: {error.msg}")
         for number, line in enumerate(text.split("\n"), 1):
             if len(line) > MAX_PYTHON_COLUMNS:
-                fault(path, number, f"{len(line)} columns: {MAX_PYTHON_COLUMNS} are the most")
+                fault(path, number, f"{len(line)} columns; at most {MAX_PYTHON_COLUMNS} are allowed")
 
 
 def check_version():
@@ -133,7 +133,7 @@ def check_version():
 
 
 def check_tests_registered():
-    """Every test source is named in the build file beside it: whole, or by its words after the first."""
+    """The build file of each test's folder names it: `test_slice.c`, or `slice` in quotes."""
     for path in tracked("tests/**/test_*.c", "tests/**/test_*.py", "tests/fuzz/fuzz_*.c"):
         build = path.parent / "meson.build"
         text = build.read_text()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""clang's warnings on every C file of a build directory that clang set up: clang_check.py DIRECTORY
+"""Checks every C file for warnings of clang: clang_check.py DIRECTORY
 
-Nothing is compiled to the end: the tests compile with gcc, and the fuzz targets with clang what they need. Generated
-headers must be there. Prints what clang says; the exit status is 1 when it said something.
+DIRECTORY was set up with CC=clang, and its generated headers are built. Files are only parsed, which takes seconds.
+Prints the warnings; the exit status is 1 if there are any.
 """
 import concurrent.futures
 import json
@@ -16,7 +16,7 @@ DROPPED = ("-fsanitize=", "-O", "-M")
 
 
 def arguments(entry):
-    """The command of the compilation database, as a look at the source alone."""
+    """The command of the compilation database, without code generation."""
     words = iter(shlex.split(entry["command"]))
     kept = []
     for word in words:
@@ -35,7 +35,7 @@ def check(entry):
 def main():
     directory = pathlib.Path(sys.argv[1])
     entries = json.loads((directory / "compile_commands.json").read_text(encoding="utf-8"))
-    # Files of several targets once; generated ones are not ours.
+    # A file may belong to several targets. Generated files are left out.
     files = {entry["file"]: entry for entry in entries if entry["file"].startswith("..") and entry["file"].endswith(".c")}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         said = [text for text in pool.map(check, files.values()) if text]

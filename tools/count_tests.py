@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counts the cases of the last test run of each build directory from meson's JUnit files.
+"""Counts the test cases of the last test run of each build directory: count_tests.py DIRECTORY...
 
-A program that failed and was run once more by itself (tools/run_tests.py) counts as that second run; what had failed
-before is named. The last line is `N passed, N failed, N skipped`; the exit status is 1 when a case failed or none ran.
+Reads the JUnit files of meson. A program that tools/run_tests.py ran again counts as its second run; what failed in the
+first is named. Prints the slowest programs, too. The last line is `N passed, N failed, N skipped`. The exit status is 1
+if a case failed or none ran.
 """
 import json
 import pathlib
@@ -10,6 +11,7 @@ import sys
 import xml.etree.ElementTree as xml
 
 GOOD_ENDS = ("OK", "SKIP", "EXPECTEDFAIL")
+SLOWEST = 10
 
 
 def read_cases(path):
@@ -27,7 +29,7 @@ def read_cases(path):
 
 
 def read_run(logs, base):
-    """The cases of one run, an unhappy end without a failed case (a signal, the time limit, a leak) as one of them."""
+    """The cases of one run. A program that failed without a failed case (a signal, a timeout, a leak) adds one."""
     programs = read_cases(logs / f"{base}.junit.xml")
     for line in (logs / f"{base}.json").read_text(encoding="utf-8").splitlines():
         test = json.loads(line)
@@ -42,7 +44,7 @@ def failures(programs):
 
 
 def count(directory):
-    """[passed, failed, skipped] of a build directory; what failed is printed."""
+    """[passed, failed, skipped] of a build directory. Prints what failed."""
     logs = pathlib.Path(directory) / "meson-logs"
     if not (logs / "testlog.junit.xml").exists() or not (logs / "testlog.json").exists():
         print(f"{directory}: no test ran")
@@ -51,7 +53,7 @@ def count(directory):
     if (logs / "again.junit.xml").exists() and (logs / "again.json").exists():
         again = read_run(logs, "again")
         for failure in failures({name: cases for name, cases in programs.items() if name in again}):
-            print(f"{directory}: failed among the others, run once more: {failure}")
+            print(f"{directory}: failed at first, run again: {failure}")
         programs.update(again)
     for failure in failures(programs):
         print(f"{directory}: FAILED {failure}")
@@ -61,10 +63,21 @@ def count(directory):
     return numbers
 
 
+def durations(directory):
+    """(seconds, build directory, program) of the last run."""
+    log = pathlib.Path(directory) / "meson-logs/testlog.json"
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return [(test["duration"], directory, test["name"]) for test in map(json.loads, lines)]
+
+
 def main():
-    total = [0, 0, 0]
+    total, slow = [0, 0, 0], []
     for directory in sys.argv[1:]:
         total = [a + b for a, b in zip(total, count(directory))]
+        slow += durations(directory)
+    print("The slowest tests:")
+    for seconds, directory, name in sorted(slow, reverse=True)[:SLOWEST]:
+        print(f"{seconds:8.1f} s  {directory}: {name.rpartition(' / ')[2]}")
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
     return 1 if total[1] or not total[0] else 0
 

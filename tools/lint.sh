@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck disable=SC2016,SC2317 # functions and strings that `check` runs
-# What a reviewer should not have to look for. Run by ./dev lint; prints one line a check.
+# The checks of ./dev lint. Prints one line for each check, and the output of those that fail.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -28,7 +28,7 @@ format()
     sources | xargs clang-format --dry-run -Werror
 }
 
-clang_warnings() # of every file; what the fuzz targets are built of brings the generated headers
+clang_warnings() # the fuzz build makes the generated headers
 {
     ./dev build fuzz && python3 tools/clang_check.py build/fuzz
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs the tests of a build directory: run_tests.py DIRECTORY [ARGUMENT OF meson test]...
 
-Programs that fail run once more, one at a time: whoever reads the log sees whether a failure needs the others' load.
+If a few programs fail, they run again one at a time: the log then shows whether a failure needs the load of the others.
 tools/count_tests.py counts both runs and names what failed in the first. The exit status is that of the last run.
 """
 import json
@@ -12,7 +12,7 @@ import sys
 
 from count_tests import GOOD_ENDS
 
-FEW = 4  # more than this is no matter of load
+MAX_RERUN = 4  # more failures than this are not due to load
 
 
 def meson_test(directory, *arguments):
@@ -21,7 +21,7 @@ def meson_test(directory, *arguments):
 
 
 def failed_programs(log):
-    """Names as `meson test` takes them."""
+    """Their names, as `meson test` takes them."""
     if not log.exists():
         return []
     tests = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
@@ -34,11 +34,11 @@ def main():
     for base in ("testlog", "again"):
         for old in logs.glob(f"{base}.*"):
             old.unlink()
-    # One more than there are processors: a test waits for its programs about as long as it computes.
+    # A test waits for its programs about as long as it computes, so one more than there are processors.
     status = meson_test(directory, "--num-processes", str((os.cpu_count() or 1) + 1), *arguments)
     failed = failed_programs(logs / "testlog.json")
-    if 0 < len(failed) <= FEW:
-        print(f"run_tests: once more, by itself: {', '.join(failed)}", flush=True)
+    if 0 < len(failed) <= MAX_RERUN:
+        print(f"run_tests: run again, one at a time: {', '.join(failed)}", flush=True)
         status = meson_test(directory, "--num-processes", "1", "--logbase", "again", *failed)
     return status
 
