@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the pages say of other places is true: links lead somewhere, commands and settings that are shown exist."""
+"""What the pages say about other places is true: links lead somewhere, commands and settings that are shown exist."""
 import functools
 import json
 import re
@@ -45,6 +45,15 @@ class Links(unittest.TestCase):
                     self.assertTrue(target.exists(), "there is no such file")
                     if anchor:
                         self.assertIn(anchor, anchors(target), "the page has no such heading")
+
+    def test_pages_that_sources_name_exist(self):
+        for folder, patterns in (("src", ("*.c", "*.h", "*.proto")), ("python", ("*.py", "*.c", "*.h"))):
+            for path in (path for pattern in patterns for path in (harness.SOURCE / folder).rglob(pattern)):
+                for page in re.findall(r"\bdocs/[\w-]+\.md", path.read_text(encoding="utf-8")):
+                    self.assertTrue((harness.SOURCE / page).exists(), f"{path}: {page}")
+        for page in PAGES:
+            for name in re.findall(r"`(docs/[\w-]+\.md)`", page.read_text(encoding="utf-8")):
+                self.assertTrue((harness.SOURCE / name).exists(), f"{page}: {name}")
 
     def test_the_index_has_every_page(self):
         listed = {link.partition("#")[0] for link in links(DOCS / "README.md")}

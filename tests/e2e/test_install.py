@@ -56,7 +56,7 @@ class Installed(unittest.TestCase):
                        PKG_CONFIG_SYSROOT_DIR=cls.root.name, LD_LIBRARY_PATH=str(cls.libdir), TERM="dumb",
                        LC_ALL="C.UTF-8", PYTHONPATH=f"{harness.SOURCE}/tests/e2e:{os.environ.get('PYTHONPATH', '')}")
         trainer = "\n".join(blocks("c", TUTORIAL)[0]) + "\n"
-        (cls.work / "trainer.c").write_text(trainer.replace("learning_rate = 0.1f", "learning_rate = 0.02f"))
+        (cls.work / "fit.c").write_text(trainer.replace("learning_rate = 0.1f", "learning_rate = 0.02f"))
         # Without Python's headers it is not built.
         cls.has_native = (harness.BUILD / "python" / "native" / "_native.abi3.so").exists()
         # In the place of a MindSpore script: a program that speaks its protocol with the stock gRPC library.
@@ -150,9 +150,9 @@ class Installed(unittest.TestCase):
 
     def test_c_trainer(self):
         self.build_trainer()
-        alone = self.shell("./trainer", env={"GRADB_ADDRESS": f"127.0.0.1:{harness.free_port()}"})
+        alone = self.shell("./fit", env={"GRADB_ADDRESS": f"127.0.0.1:{harness.free_port()}"})
         self.assertEqual(alone.returncode, 0, alone.stderr)
-        done = self.shell("gradb run -- ./trainer", input="step 3\nprint net/weight\nkill\nquit\n")
+        done = self.shell("gradb run -- ./fit", input="step 3\nprint net/weight\nkill\nquit\n")
         self.assertIn("Stopped at the end of step 3", done.stdout)
         self.assertRegex(done.stdout, r"\[3\.01\d+ +0\.62\d+\]")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
