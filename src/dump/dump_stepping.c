@@ -8,6 +8,7 @@
 
 #include "dump/dump_target_impl.h"
 #include "engine/progress.h"
+#include "engine/watch/watch_report.h"
 
 #define AT_ONCE 0.03 /* seconds that a command works before it returns to the event loop */
 
@@ -485,8 +486,8 @@ static bool judge(struct dump_target *target)
     dump_tell_scalars(target); /* a watchpoint on a scalar may interrupt the run */
     stop = *interrupted && !by_user;
     *interrupted = by_user;
-    stop = gd_session_on_watch_values(target->base.session, &moment, target->values,
-                                      target->value_count, why, sizeof(why)) ||
+    stop = gd_watch_on_values(target->base.session, &moment, target->values, target->value_count,
+                              why, sizeof(why)) ||
            stop;
     target->value_count = 0;
     return stop;

@@ -4,6 +4,7 @@
 #define GD_DUMP_DUMP_TARGET_IMPL_H
 
 #include "dump/dump_target.h"
+#include "engine/watch/watch_report.h"
 
 struct dump_target;
 struct gd_progress;

@@ -266,6 +266,13 @@ bool gd_cache_get_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref,
     return true;
 }
 
+bool gd_cache_has_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref)
+{
+    const struct entry *entry = find(cache, ref);
+
+    return entry && entry->has_stats;
+}
+
 void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step)
 {
     bool next = last_step < new_step && last_step == new_step - 1;

@@ -28,6 +28,8 @@ bool gd_cache_get_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref,
                         enum gd_dtype *dtype, struct gd_shape *shape, struct gd_stats *stats,
                         int64_t *step);
 
+bool gd_cache_has_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref);
+
 /* The trainer runs: a current value of `last_step` is the previous one once the step is new_step ==
  * last_step + 1; other current values go. A move within the step drops current values. */
 void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step);

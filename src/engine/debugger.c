@@ -41,8 +41,7 @@ void gd_debugger_destroy(struct gd_debugger *debugger)
     if (!debugger) {
         return;
     }
-    /* Nobody is left who could be told anything. */
-    debugger->impl->observer_count = 0;
+    debugger->impl->ending = true;
     ranks_end(debugger);
     for (size_t i = 0; i < debugger->session_count; i++) {
         gd_session_on_finished(debugger->sessions[i], "the debugger ends");
@@ -98,9 +97,13 @@ void gd_debugger_unobserve(struct gd_debugger *debugger, gd_observer_fn fn, void
 
 void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event)
 {
+    if (debugger->impl->ending) {
+        return;
+    }
     for (size_t i = 0; i < debugger->impl->observer_count; i++) {
         debugger->impl->observers[i].fn(debugger->impl->observers[i].ctx, event);
     }
+    gd_watchpoints_on_event(debugger, event);
 }
 
 /* ---- sessions

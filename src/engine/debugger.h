@@ -94,8 +94,7 @@ struct gd_debugger {
     int next_breakpoint;               /* watchpoints take their numbers from here, too */
     struct gd_watchpoint *watchpoints; /* engine/watch/watchpoint.h */
     uint64_t cost_round;               /* of gd_watch_costs */
-    bool watchpoints_observed;
-    struct gd_exclude *excludes; /* engine/watch/watch_exclude.c */
+    struct gd_exclude *excludes;       /* engine/watch/watch_exclude.c */
     struct gd_settings settings;
     bool interrupted; /* the user pressed Ctrl-C; who acts on it clears it */
     const struct gd_server_ops *server;
@@ -116,7 +115,8 @@ struct gd_debugger {
 int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err);
 void gd_debugger_destroy(struct gd_debugger *debugger);
 
-/* Observers are called in order of registration; fn must not register or remove. */
+/* Observers are called in order of registration; fn must not register or remove. The engine's own
+ * watchpoints follow an event after all observers (gd_watchpoints_on_event). */
 int gd_debugger_observe(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx);
 void gd_debugger_unobserve(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx);
 void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event);

@@ -129,6 +129,7 @@ void session_destroy(struct gd_session *session)
     }
     if (session->impl) {
         session_drop_requests(session);
+        gd_cache_destroy(session->impl->cache);
         free(session->impl->sites);
         free(session->impl->pushed);
         free(session->impl->kept);
@@ -137,7 +138,6 @@ void session_destroy(struct gd_session *session)
         free(session->impl);
     }
     gd_graph_destroy(session->graph);
-    gd_cache_destroy(session->cache);
     gd_history_close(session->history);
     free(session->hits);
     free(session);
@@ -158,7 +158,7 @@ static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd
     }
     rc = gd_graph_create(max_graph > SIZE_MAX ? SIZE_MAX : (size_t)max_graph, &session->graph, err);
     if (rc == GD_OK) {
-        rc = gd_cache_create(debugger->settings.max_cache, &session->cache, err);
+        rc = gd_cache_create(debugger->settings.max_cache, &session->impl->cache, err);
     }
     if (rc != GD_OK) {
         session_destroy(session);
@@ -336,7 +336,7 @@ static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
         session->timing.stopped += now - session->impl->since;
     }
     session->impl->since = now;
-    gd_cache_move(session->cache, last_step, stop->step);
+    gd_cache_move(session->impl->cache, last_step, stop->step);
     session->stop = *stop;
     session->stop.sequence = sequence;
     session->reached = stop->step;

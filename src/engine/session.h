@@ -14,7 +14,6 @@
 #include "engine/target.h"
 
 struct gd_debugger;
-struct gd_cache;
 struct gd_watching;
 struct gd_history;
 
@@ -157,7 +156,6 @@ struct gd_session {
     struct gd_debugger *debugger;
     struct gd_target *target; /* NULL after it ended */
     struct gd_graph *graph;   /* never NULL */
-    struct gd_cache *cache;
     int number; /* 1, 2, ... in order of appearance; what `rank N` and `info ranks` call it */
     enum gd_state state;
     struct gd_stop stop; /* the current, or when running the last, stop */
@@ -212,38 +210,15 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
 /* In a record that can go back, a hit of the same watchpoint, step and tensor replaces what was
  * found there before. */
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
+/* A whole value that the target came to have for another request: later questions for it are
+ * answered from the cache. */
+void gd_session_keep(struct gd_session *session, const struct gd_tensor_ref *ref,
+                     struct gd_tensor *tensor, int64_t step);
 /* Something worth knowing: "skipped-step", "loss-scale", "graph-changed", "warning". Observers hear
  * of it, and a `catch` of that kind stops the run. */
 void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
                          int64_t step, gd_node_id node);
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);
-/* Values of a plan (struct gd_watch_plan) have come: every watchpoint that covers them is judged,
- * hits are reported. Returns whether the training is to stop here; `why` then says so in a line (at
- * most size bytes). A report that came in parts: once for each part; the answer counts for all. */
-struct gd_watch_value {
-    uint32_t plan;
-    gd_node_id node; /* GD_NO_NODE: of a scalar */
-    uint32_t slot;
-    const char *scalar; /* NULL: of a node */
-    enum gd_dtype dtype;
-    const struct gd_shape *shape;
-    const struct gd_stats *stats; /* NULL: error says why */
-    unsigned error;               /* bits of enum gd_hit_error */
-    int64_t value_step;           /* the step that computed it; -1 unknown */
-    uint64_t cost_ns;
-};
-struct gd_watch_moment {
-    int64_t step;
-    gd_node_id node; /* exact: that has just run; GD_NO_NODE at the step's end */
-    bool record;     /* sent for the history alone: nothing is judged */
-    bool complete;   /* no more values of this step come: sums are judged with what there is */
-};
-bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watch_moment *moment,
-                                const struct gd_watch_value *values, size_t count, char *why,
-                                size_t size);
-/* The process said that it cannot evaluate watchpoint `id` by itself (GPU without values of the
- * step before): from now on the engine does, by a plan. */
-void gd_session_on_watch_unable(struct gd_session *session, int32_t id);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
 void gd_session_on_log(struct gd_session *session, const char *text); /* a line of the trainer */
 void gd_session_on_warning(struct gd_session *session, const char *text); /* shown to the user */
@@ -262,6 +237,24 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                      void *ctx, struct gd_err *err);
+/* Whether gd_session_stats would fetch the whole value and compute its statistics inside a callback
+ * of the target. A front end that shows progress fetches the value itself instead, and computes
+ * with gd_session_stats_of. */
+bool gd_session_computes_stats(const struct gd_session *session, const struct gd_tensor_ref *ref);
+/* Statistics of `tensor`, the whole value of `ref` at `step`, against the previous value if the
+ * session holds it. They are kept for later questions unless the session moved meanwhile.
+ * options->go_on may run the loop. Errors as gd_stats_compute. */
+int gd_session_stats_of(struct gd_session *session, const struct gd_tensor_ref *ref,
+                        struct gd_tensor *tensor, int64_t step,
+                        const struct gd_stats_options *options, struct gd_stats *ret,
+                        struct gd_err *err);
+/* The whole value of `ref` if the session holds it; NULL otherwise. Nothing is asked for. The
+ * caller releases the reference. */
+struct gd_tensor *gd_session_held(struct gd_session *session, const struct gd_tensor_ref *ref,
+                                  int64_t *step);
+/* The cache of fetched values: bytes in use, and settings.max_cache after it changed. */
+uint64_t gd_session_cached_bytes(const struct gd_session *session);
+void gd_session_limit_cache(struct gd_session *session, uint64_t max_bytes);
 /* A session that is over is forgotten when new ones need its place (max-sessions), but not while it
  * is held. Who keeps a pointer to one while the loop runs holds it, or looks it up again by its
  * number. Counted; NULL is fine. */

@@ -110,20 +110,82 @@ static int64_t step_of(const struct gd_session *session, int64_t step)
 /* ---- statistics of what we hold
  * ------------------------------------------------------------------- */
 
-static int compute(struct gd_session *session, const struct gd_tensor_ref *ref,
-                   struct gd_tensor *tensor, struct gd_stats *ret, struct gd_err *err)
+/* The held value that `tensor`, the value of `ref`, is compared with; NULL: none. */
+static struct gd_tensor *previous_of(struct gd_session *session, const struct gd_tensor_ref *ref,
+                                     const struct gd_tensor *tensor)
 {
     struct gd_tensor_ref before = *ref;
-    struct gd_tensor *prev = NULL;
+    struct gd_tensor *prev;
 
-    if (ref->iter == GD_CURRENT) {
-        before.iter = GD_PREVIOUS;
-        prev = gd_cache_get(session->cache, &before, NULL);
+    if (ref->iter != GD_CURRENT) {
+        return NULL;
     }
-    if (prev && (prev->dtype != tensor->dtype || !gd_shape_equal(&prev->shape, &tensor->shape))) {
-        prev = NULL;
+    before.iter = GD_PREVIOUS;
+    prev = gd_cache_get(session->impl->cache, &before, NULL);
+    return prev && prev->dtype == tensor->dtype && gd_shape_equal(&prev->shape, &tensor->shape)
+               ? prev
+               : NULL;
+}
+
+static int compute_stats(struct gd_session *session, const struct gd_tensor_ref *ref,
+                         struct gd_tensor *tensor, const struct gd_stats_options *options,
+                         struct gd_stats *ret, struct gd_err *err)
+{
+    struct gd_tensor *prev = previous_of(session, ref, tensor);
+    int rc;
+
+    gd_tensor_ref(tensor); /* options->go_on may run the loop, which may empty the cache */
+    prev = prev ? gd_tensor_ref(prev) : NULL;
+    rc = gd_stats_compute(tensor, prev, options, ret, err);
+    gd_tensor_unref(prev);
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
+int gd_session_stats_of(struct gd_session *session, const struct gd_tensor_ref *ref,
+                        struct gd_tensor *tensor, int64_t step,
+                        const struct gd_stats_options *options, struct gd_stats *ret,
+                        struct gd_err *err)
+{
+    uint64_t sequence = session->stop.sequence;
+    int rc = compute_stats(session, ref, tensor, options, ret, err);
+
+    if (rc == GD_OK && session->state != GD_RUNNING && session->stop.sequence == sequence) {
+        gd_cache_put_stats(session->impl->cache, ref, tensor->dtype, &tensor->shape, ret, step);
     }
-    return gd_stats_compute(tensor, prev, NULL, ret, err);
+    return rc;
+}
+
+bool gd_session_computes_stats(const struct gd_session *session, const struct gd_tensor_ref *ref)
+{
+    const struct gd_target *target = session->target;
+
+    return (!target || (target->capabilities & GD_CAN_STATS) == 0) &&
+           (session->state == GD_RUNNING || !gd_cache_has_stats(session->impl->cache, ref));
+}
+
+void gd_session_keep(struct gd_session *session, const struct gd_tensor_ref *ref,
+                     struct gd_tensor *tensor, int64_t step)
+{
+    gd_cache_put(session->impl->cache, ref, tensor, step);
+}
+
+uint64_t gd_session_cached_bytes(const struct gd_session *session)
+{
+    return gd_cache_bytes(session->impl->cache);
+}
+
+void gd_session_limit_cache(struct gd_session *session, uint64_t max_bytes)
+{
+    gd_cache_set_max(session->impl->cache, max_bytes);
+}
+
+struct gd_tensor *gd_session_held(struct gd_session *session, const struct gd_tensor_ref *ref,
+                                  int64_t *step)
+{
+    struct gd_tensor *held = gd_cache_get(session->impl->cache, ref, step);
+
+    return held ? gd_tensor_ref(held) : NULL;
 }
 
 static void answer_stats(struct session_request *request, struct gd_tensor *tensor, int64_t step)
@@ -132,13 +194,13 @@ static void answer_stats(struct session_request *request, struct gd_tensor *tens
     struct gd_stats stats;
     struct gd_err err;
 
-    if (compute(session, &request->ref, tensor, &stats, &err) != GD_OK) {
+    if (compute_stats(session, &request->ref, tensor, NULL, &stats, &err) != GD_OK) {
         answer_error(request, &err);
         return;
     }
     if (still_there(request)) {
-        gd_cache_put_stats(session->cache, &request->ref, tensor->dtype, &tensor->shape, &stats,
-                           step);
+        gd_cache_put_stats(session->impl->cache, &request->ref, tensor->dtype, &tensor->shape,
+                           &stats, step);
     }
     request->answered = true;
     request->stats_fn(request->ctx, tensor->dtype, &tensor->shape, &stats, step, NULL);
@@ -169,7 +231,7 @@ static void tensor_came(void *ctx, struct gd_tensor *tensor, int64_t step, const
     step = step_of(session, step);
     gd_tensor_ref(tensor); /* the cache may be emptied by what the callback does */
     if (request->whole && still_there(request)) {
-        gd_cache_put(session->cache, &request->ref, tensor, step);
+        gd_cache_put(session->impl->cache, &request->ref, tensor, step);
     }
     if (request->stats_fn) {
         answer_stats(request, tensor, step);
@@ -214,7 +276,7 @@ static void stats_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
     } else {
         step = step_of(session, step);
         if (still_there(request)) {
-            gd_cache_put_stats(session->cache, &request->ref, dtype, shape, stats, step);
+            gd_cache_put_stats(session->impl->cache, &request->ref, dtype, shape, stats, step);
         }
         request->answered = true;
         request->stats_fn(request->ctx, dtype, shape, stats, step, NULL);
@@ -261,7 +323,7 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
     int rc;
 
     if (session->state != GD_RUNNING) {
-        whole = gd_cache_get(session->cache, ref, &step);
+        whole = gd_cache_get(session->impl->cache, ref, &step);
     }
     if (whole) {
         return answer_from(whole, slice, step, fn, ctx, err);
@@ -293,18 +355,17 @@ static int stats_from_cache(struct gd_session *session, const struct gd_tensor_r
     int64_t step;
     int rc;
 
-    if (gd_cache_get_stats(session->cache, ref, &dtype, &shape, &stats, &step)) {
+    if (gd_cache_get_stats(session->impl->cache, ref, &dtype, &shape, &stats, &step)) {
         fn(ctx, dtype, &shape, &stats, step, NULL);
         return GD_OK;
     }
-    tensor = gd_cache_get(session->cache, ref, &step);
+    tensor = gd_cache_get(session->impl->cache, ref, &step);
     if (!tensor) {
         return no_value(session, ref, err);
     }
-    gd_tensor_ref(tensor);
-    rc = compute(session, ref, tensor, &stats, err);
+    gd_tensor_ref(tensor); /* the cache may be emptied by what the callback does */
+    rc = gd_session_stats_of(session, ref, tensor, step, NULL, &stats, err);
     if (rc == GD_OK) {
-        gd_cache_put_stats(session->cache, ref, tensor->dtype, &tensor->shape, &stats, step);
         fn(ctx, tensor->dtype, &tensor->shape, &stats, step, NULL);
     }
     gd_tensor_unref(tensor);

@@ -10,6 +10,7 @@
 #include "engine/hit_index.h"
 
 struct gd_ranks;        /* engine/ranks.h */
+struct gd_cache;        /* engine/cache.h */
 struct session_request; /* a fetch or statistics request that waits for the target */
 
 struct session_site { /* a node that a breakpoint covers; sorted by node, then number */
@@ -27,6 +28,7 @@ struct session_rank { /* what ranks.c keeps of a session; ranks NULL: it is alon
 };
 
 struct gd_session_impl {
+    struct gd_cache *cache; /* of fetched values */
     struct session_request *requests;
     struct session_rank rank;
     unsigned holds; /* gd_session_hold */
@@ -68,6 +70,7 @@ struct debugger_observer {
 struct gd_debugger_impl {
     struct debugger_observer *observers;
     size_t observer_count;
+    bool ending; /* gd_debugger_destroy: nobody hears events any more */
     struct gd_target *dead;
     struct gd_ranks *ranks;       /* engine/ranks.h: all jobs that were */
     struct gd_progress *progress; /* engine/progress.h: what runs, oldest first */

@@ -77,7 +77,7 @@ struct gd_remote_watch {
 
 /*
  * A plan: which statistics of which values the target computes by itself, where they lie, and
- * reports with gd_session_on_watch_values. Built by engine/watch/watch_plan.c, which gives each
+ * reports with gd_watch_on_values. Built by engine/watch/watch_plan.c, which gives each
  * tensor to one plan however many watchpoints cover it, so that it is read once.
  */
 struct gd_watch_trigger {

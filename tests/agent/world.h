@@ -22,7 +22,6 @@
 #include <stdatomic.h>
 
 #include "agent/gradb.h"
-#include "engine/cache.h"
 #include "engine/debugger.h"
 #include "proto/grpc/grpc_server.h"
 #include "proto/v1/v1_service.h"

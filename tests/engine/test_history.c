@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/watch/watch_report.h"
 #include "fake_target.h"
 #include "history_bench.h"
 

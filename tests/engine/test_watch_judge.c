@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "engine/watch/watch_report.h"
 #include "watch_bench.h"
 
 static bool report_value(struct watch_bench *bench, gd_node_id node, bool exact, int64_t step,
@@ -216,7 +217,7 @@ static void test_temporary(void **state)
         {.plan = plan, .node = N_CONV, .shape = &shape, .stats = &stats, .value_step = 1}};
     struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE};
     char why[200];
-    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof(why)));
+    assert_true(gd_watch_on_values(bench->session, &moment, values, 2, why, sizeof(why)));
     assert_int_equal(bench->hit_count, 1); /* the first in execution order, and no more */
     assert_int_equal(bench->hits[0].node, N_CONV);
     assert_non_null(gd_watchpoint_at(bench->debugger, number));
@@ -224,7 +225,7 @@ static void test_temporary(void **state)
     assert_null(gd_watchpoint_at(bench->debugger, number));
     assert_int_equal(bench->fake->plan_count, 0);
     /* A second report that was on its way: nobody is left to judge it. */
-    assert_false(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof(why)));
+    assert_false(gd_watch_on_values(bench->session, &moment, values, 2, why, sizeof(why)));
     bench_free(bench);
 }
 
@@ -370,7 +371,7 @@ static void test_order(void **state)
         values[i] = (struct gd_watch_value){
             .plan = plan, .node = nodes[i], .shape = &shape, .stats = &stats, .value_step = 1};
     }
-    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 6, why, sizeof(why)));
+    assert_true(gd_watch_on_values(bench->session, &moment, values, 6, why, sizeof(why)));
     assert_string_equal(why, "watchpoint 1 (TO) on w1.weight:0");
     assert_int_equal(bench->hit_count, 6);
     for (int i = 0; i < 6; i++) {
@@ -391,11 +392,11 @@ static void test_record_only(void **state)
                                    .shape = &shape,
                                    .stats = &stats};
     struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE, .record = true};
-    assert_false(gd_session_on_watch_values(bench->session, &moment, &value, 1, NULL, 0));
+    assert_false(gd_watch_on_values(bench->session, &moment, &value, 1, NULL, 0));
     assert_int_equal(bench->hit_count, 0);
     value.plan = 999; /* nobody asked for that */
     moment.record = false;
-    assert_false(gd_session_on_watch_values(bench->session, &moment, &value, 1, NULL, 0));
+    assert_false(gd_watch_on_values(bench->session, &moment, &value, 1, NULL, 0));
     bench_free(bench);
 }
 
@@ -495,7 +496,7 @@ static void test_scalar_in_plan(void **state)
     bench_run(bench);
     gd_session_on_scalar(bench->session, "loss", NAN, 2); /* the plan is what counts */
     assert_int_equal(bench->hit_count, 0);
-    assert_true(gd_session_on_watch_values(bench->session, &moment, &value, 1, why, sizeof(why)));
+    assert_true(gd_watch_on_values(bench->session, &moment, &value, 1, why, sizeof(why)));
     assert_string_equal(why, "watchpoint 1 (LN) on loss");
     assert_true(bench->hits[0].is_scalar);
     assert_string_equal(bench->hits[0].node_name, "loss");
@@ -615,12 +616,12 @@ static void test_unable(void **state)
     (void)state;
     int number = bench_must_watch(bench, "WCL");
     assert_int_equal(bench->fake->watches, 1);
-    gd_session_on_watch_unable(bench->session, number);
-    gd_session_on_watch_unable(bench->session, number);
+    gd_watch_on_unable(bench->session, number);
+    gd_watch_on_unable(bench->session, number);
     assert_int_equal(bench->warnings, 1);
     assert_int_equal(bench->fake->unwatches, 1);
     assert_non_null(bench_plan(bench, N_WEIGHT, 0, false, NULL));
-    gd_session_on_watch_unable(bench->session, 77);
+    gd_watch_on_unable(bench->session, 77);
     bench_free(bench);
 }
 

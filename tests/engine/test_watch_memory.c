@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "engine/watch/watch_report.h"
 #include "watch_bench.h"
 
 void *__real_malloc(size_t size);
@@ -105,7 +106,7 @@ static void report_all(struct watch_bench *bench)
                                                 .shape = &shape,
                                                 .stats = &stats};
         }
-        gd_session_on_watch_values(bench->session, &moment, values, count, NULL, 0);
+        gd_watch_on_values(bench->session, &moment, values, count, NULL, 0);
     }
 }
 

@@ -13,6 +13,7 @@
 
 #include "../scratch.h"
 #include "engine/history/history.h"
+#include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"
 

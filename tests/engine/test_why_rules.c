@@ -14,6 +14,7 @@
 
 #include "../scratch.h"
 #include "engine/history/history.h"
+#include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"
 

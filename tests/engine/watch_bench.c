@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "watch_bench.h"
+#include "engine/watch/watch_report.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -266,5 +267,5 @@ bool bench_report(struct watch_bench *bench, const struct fake_plan *plan, gd_no
                                    .error = error,
                                    .value_step = step};
     struct gd_watch_moment moment = {.step = step, .node = plan->exact ? node : GD_NO_NODE};
-    return gd_session_on_watch_values(bench->session, &moment, &value, 1, why, size);
+    return gd_watch_on_values(bench->session, &moment, &value, 1, why, size);
 }

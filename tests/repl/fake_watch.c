@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/watch/watch_report.h"
 #include "repl/fake_target.h"
 #include "repl/fake_watch.h"
 
@@ -119,8 +120,7 @@ static bool report_plan(struct fake *fake, struct fake_plan *plan, int64_t step)
         look(fake, &plan->items[i], &stats[i], &values[i]);
     }
     plan->reports++;
-    bool stop =
-        gd_session_on_watch_values(fake->session, &moment, values, plan->count, why, sizeof(why));
+    bool stop = gd_watch_on_values(fake->session, &moment, values, plan->count, why, sizeof(why));
     free(values);
     free(stats);
     return stop;

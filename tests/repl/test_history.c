@@ -15,6 +15,7 @@
 
 #include "../scratch.h"
 #include "engine/history/history.h"
+#include "engine/watch/watch_report.h"
 #include "repl/net.h"
 #include "repl/values/spark.h"
 

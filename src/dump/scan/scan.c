@@ -8,6 +8,7 @@
 
 #include "base/workers.h"
 #include "dump/scan/scan_impl.h"
+#include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 
 #define WINDOW_ITEMS 4096 /* values whose units are worked on together */
@@ -280,8 +281,7 @@ static int judge(struct scan *scan, const struct opened *open, struct gd_err *er
 
     if (rc == GD_OK) {
         tell_numbers(open->unit);
-        gd_session_on_watch_values(open->unit->target->base.session, &moment, values, count, NULL,
-                                   0);
+        gd_watch_on_values(open->unit->target->base.session, &moment, values, count, NULL, 0);
     }
     free(values);
     return rc;

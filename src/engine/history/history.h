@@ -12,6 +12,8 @@
 
 #include "engine/session.h"
 
+struct gd_watch_value; /* engine/watch/watch_report.h */
+
 struct gd_history;
 
 struct gd_history_record { /* one tensor at one step */

@@ -6,6 +6,7 @@
 
 #include "engine/history/history_impl.h"
 #include "engine/session_impl.h"
+#include "engine/watch/watch_report.h"
 
 bool gd_session_can_recall(const struct gd_session *session)
 {

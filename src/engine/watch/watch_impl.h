@@ -11,6 +11,7 @@
 #ifndef GD_ENGINE_WATCH_IMPL_H
 #define GD_ENGINE_WATCH_IMPL_H
 
+#include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 
 #define WATCH_PLAN_ITEMS   20000

@@ -549,9 +549,8 @@ static void judge_value(struct watch_judging *judging, const struct gd_watch_val
     watching_judge(judging, plan->items[index].tensor, plan->items[index].part, &seen);
 }
 
-bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watch_moment *moment,
-                                const struct gd_watch_value *values, size_t count, char *why,
-                                size_t size)
+bool gd_watch_on_values(struct gd_session *session, const struct gd_watch_moment *moment,
+                        const struct gd_watch_value *values, size_t count, char *why, size_t size)
 {
     struct watch_judging judging = {
         .w = session->watching, .step = moment->step, .why = why, .size = size};

@@ -72,7 +72,7 @@ void watching_push_remote(struct gd_watching *w)
     }
 }
 
-void gd_session_on_watch_unable(struct gd_session *session, int32_t id)
+void gd_watch_on_unable(struct gd_session *session, int32_t id)
 {
     struct gd_watching *w = session->watching;
     char text[160];

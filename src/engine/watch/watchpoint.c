@@ -297,9 +297,8 @@ static void on_stopped(struct gd_debugger *debugger, struct gd_session *session)
     }
 }
 
-static void on_event(void *ctx, const struct gd_event *event)
+void gd_watchpoints_on_event(struct gd_debugger *debugger, const struct gd_event *event)
 {
-    struct gd_debugger *debugger = ctx;
     switch (event->type) {
     case GD_EV_GRAPH: watching_refresh(event->session, 0, false); break;
     case GD_EV_HIT: on_hit(debugger, event); break;
@@ -453,32 +452,16 @@ static int fill(const struct gd_debugger *debugger, const struct gd_watch_spec *
     return rc != GD_OK ? rc : check_when(debugger, watch, err);
 }
 
-static int observe_once(struct gd_debugger *debugger, struct gd_err *err)
-{
-    if (debugger->watchpoints_observed) {
-        return GD_OK;
-    }
-    if (gd_debugger_observe(debugger, on_event, debugger) != GD_OK) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
-    }
-    debugger->watchpoints_observed = true;
-    return GD_OK;
-}
-
 int gd_watchpoint_add(struct gd_debugger *debugger, const struct gd_watch_spec *spec,
                       struct gd_watchpoint **ret, struct gd_err *err)
 {
     struct gd_err scratch;
     err = err ? err : &scratch;
-    int rc = observe_once(debugger, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
     struct gd_watchpoint *watch = calloc(1, sizeof(*watch));
     if (!watch) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
     }
-    rc = fill(debugger, spec, watch, err);
+    int rc = fill(debugger, spec, watch, err);
     if (rc != GD_OK) {
         destroy(watch);
         return rc;

@@ -124,6 +124,9 @@ int gd_exclude_add(struct gd_debugger *debugger, const char *where, struct gd_er
 int gd_exclude_delete(struct gd_debugger *debugger, const char *where, struct gd_err *err);
 const char *gd_exclude_at(const struct gd_debugger *debugger, size_t index); /* NULL: the end */
 
+/* How watchpoints follow a session. Called by gd_debugger_emit after all observers, so that a front
+ * end can still show a temporary watchpoint that is deleted because it fired. */
+void gd_watchpoints_on_event(struct gd_debugger *debugger, const struct gd_event *event);
 /* Called by gd_debugger_destroy and when a session is destroyed. */
 void gd_watchpoints_free(struct gd_debugger *debugger);
 void gd_watching_free(struct gd_session *session);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 #include "proto/clock.h"
 #include "proto/ms/ms_plan.h"
@@ -230,8 +231,8 @@ static void flush(struct ms_plans *plans, struct ms_batch *batch, bool record)
     if (!batch->count) {
         return;
     }
-    bool stop = gd_session_on_watch_values(plans->target->base.session, &moment, batch->value,
-                                           batch->count, why, sizeof(why));
+    bool stop = gd_watch_on_values(plans->target->base.session, &moment, batch->value, batch->count,
+                                   why, sizeof(why));
     batch->count = 0;
     if (stop && !plans->stop) {
         memcpy(plans->why, why, sizeof(why));

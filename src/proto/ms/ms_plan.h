@@ -12,6 +12,7 @@
 #define GD_PROTO_MS_PLAN_H
 
 #include "base/units.h"
+#include "engine/watch/watch_report.h"
 #include "proto/ms/ms_target_impl.h"
 
 struct ms_recipe { /* what is computed; shared by the items that ask for the same */

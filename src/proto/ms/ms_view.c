@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cache.h"
 #include "proto/ms/ms_target_impl.h"
 
 /* Larger ones are not fetched for their statistics: the process computes those itself, less of
@@ -356,7 +355,7 @@ static void give_tensor(struct gd_ms_target *target, struct ms_view *view, struc
         return;
     }
     /* All of it is here now: the next slice needs no round trip. */
-    gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
+    gd_session_keep(target->base.session, &view->ref, tensor, step);
     if (gd_tensor_slice(tensor, &view->slice, &cut, &err) != GD_OK) {
         view->tensor_fn(view->ctx, NULL, step, &err);
     } else {
@@ -375,7 +374,7 @@ static void give_stats(struct gd_ms_target *target, struct ms_view *view, struct
         view->stats_fn(view->ctx, view->base.dtype, &view->base.shape, stats, step, NULL);
         return;
     }
-    gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
+    gd_session_keep(target->base.session, &view->ref, tensor, step);
     if (gd_stats_compute(tensor, NULL, NULL, &own, &err) != GD_OK) {
         view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, NULL, step, &err);
     } else {

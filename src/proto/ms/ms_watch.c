@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/watch/condition.h"
+#include "engine/watch/watch_report.h"
 #include "proto/ms/ms_target_impl.h"
 
 #define MAX_NODES_PER_SET  30000
@@ -490,7 +491,7 @@ static void tell_unable(struct gd_ms_target *target)
             continue;
         }
         watch->missing_steps = 0;
-        gd_session_on_watch_unable(target->base.session, watch->id);
+        gd_watch_on_unable(target->base.session, watch->id);
         watch = target->watches;
     }
 }

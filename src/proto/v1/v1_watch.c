@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/watch/watch_report.h"
 #include "proto/v1/v1_impl.h"
 
 #define CAN(name)      GRADB__V1__CAPABILITY__CAPABILITY_##name
@@ -368,8 +369,8 @@ static void judge(struct v1_target *t, const Gradb__V1__WatchReport *m, bool exa
         moment.node = batch->value[0].node;
     }
     char why[sizeof(t->report_why)] = "";
-    if (gd_session_on_watch_values(t->base.session, &moment, batch->value, batch->count, why,
-                                   sizeof(why)) &&
+    if (gd_watch_on_values(t->base.session, &moment, batch->value, batch->count, why,
+                           sizeof(why)) &&
         !t->report_stop) {
         t->report_stop = true;
         memcpy(t->report_why, why, sizeof(why));

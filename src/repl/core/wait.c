@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
-#include "engine/cache.h"
 #include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
@@ -208,69 +207,28 @@ int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
     return rc;
 }
 
-/* Against the value of the step before, where we have it. */
-static int compute_here(struct command_call *call, const struct gd_tensor_ref *ref,
-                        struct gd_tensor *tensor, struct gd_stats *ret, struct gd_err *err)
-{
-    struct gd_tensor_ref before = *ref;
-    struct gd_tensor *prev = NULL;
-    char what[160];
-
-    before.iter = GD_PREVIOUS;
-    if (ref->iter == GD_CURRENT) {
-        prev = gd_cache_get(call->session->cache, &before, NULL);
-    }
-    if (prev && (prev->dtype != tensor->dtype || !gd_shape_equal(&prev->shape, &tensor->shape))) {
-        prev = NULL;
-    }
-    gd_tensor_ref(tensor); /* the cache may lose both meanwhile */
-    prev = prev ? gd_tensor_ref(prev) : NULL;
-    repl_work_name(what, sizeof(what), "statistics of", call->session, ref);
-    int rc = repl_stats_compute(call, what, tensor, prev, ret, err);
-    gd_tensor_unref(prev);
-    gd_tensor_unref(tensor);
-    return rc;
-}
-
-/* Of who leaves statistics to us: fetched as a value, and computed where Ctrl-C is heard. */
+/* Of a target that leaves statistics to us: fetched as a value, and computed where Ctrl-C is
+ * heard. */
 static int stats_here(struct command_call *call, const struct gd_tensor_ref *ref,
                       enum gd_dtype *dtype, struct gd_shape *shape, struct gd_stats *ret,
                       int64_t *step, struct gd_err *err)
 {
-    struct gd_session *session = call->session;
     struct gd_tensor *tensor = NULL;
     int64_t of = -1;
     int rc = repl_fetch(call, ref, NULL, &tensor, &of, err);
     if (rc != GD_OK) {
         return rc;
     }
-    uint64_t sequence = session->stop.sequence;
-    rc = compute_here(call, ref, tensor, ret, err);
+    rc = repl_stats_of(call, ref, tensor, of, ret, err);
     if (rc == GD_OK) {
         *dtype = tensor->dtype;
         *shape = tensor->shape;
-        if (session->stop.sequence == sequence && session->state != GD_RUNNING) {
-            gd_cache_put_stats(session->cache, ref, *dtype, shape, ret, of);
-        }
         if (step) {
             *step = of;
         }
     }
     gd_tensor_unref(tensor);
     return rc;
-}
-
-static bool is_computed_here(const struct gd_session *session, const struct gd_tensor_ref *ref)
-{
-    const struct gd_target *target = session->target;
-    enum gd_dtype dtype;
-    struct gd_shape shape;
-    struct gd_stats stats;
-    int64_t step;
-
-    return (!target || (target->capabilities & GD_CAN_STATS) == 0) &&
-           !(session->state != GD_RUNNING &&
-             gd_cache_get_stats(session->cache, ref, &dtype, &shape, &stats, &step));
 }
 
 /* While the loop runs, others may ask for statistics, too: they do not run it again. */
@@ -317,7 +275,7 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
     if (rc != GD_OK) {
         return rc;
     }
-    if (is_computed_here(call->session, ref)) {
+    if (gd_session_computes_stats(call->session, ref)) {
         return stats_here(call, ref, dtype, shape, ret, step, err);
     }
     struct answer *answer = calloc(1, sizeof(*answer));

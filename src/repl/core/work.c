@@ -122,6 +122,19 @@ int repl_stats_compute(struct command_call *call, const char *what, const struct
     return repl_work_end(&mine.work, rc, err);
 }
 
+int repl_stats_of(struct command_call *call, const struct gd_tensor_ref *ref,
+                  struct gd_tensor *tensor, int64_t step, struct gd_stats *ret, struct gd_err *err)
+{
+    struct stats_work mine = {.item = gd_dtype_size(tensor->dtype)};
+    struct gd_stats_options options = {.go_on = stats_go_on, .go_on_ctx = &mine};
+    char what[160];
+
+    repl_work_name(what, sizeof(what), "statistics of", call->session, ref);
+    repl_work_begin(&mine.work, call, what, gd_tensor_bytes(tensor));
+    int rc = gd_session_stats_of(call->session, ref, tensor, step, &options, ret, err);
+    return repl_work_end(&mine.work, rc, err);
+}
+
 /* The axis to cut along so that the pieces are as even as can be. */
 static int longest_axis(const struct gd_shape *shape)
 {

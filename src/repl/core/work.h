@@ -37,6 +37,9 @@ int repl_work_end(struct repl_work *work, int rc, struct gd_err *err);
 /* gd_stats_compute and gd_stats_histogram, as such work. */
 int repl_stats_compute(struct command_call *call, const char *what, const struct gd_tensor *tensor,
                        const struct gd_tensor *prev, struct gd_stats *ret, struct gd_err *err);
+/* gd_session_stats_of, as such work. */
+int repl_stats_of(struct command_call *call, const struct gd_tensor_ref *ref,
+                  struct gd_tensor *tensor, int64_t step, struct gd_stats *ret, struct gd_err *err);
 int repl_stats_histogram(struct command_call *call, const char *what,
                          const struct gd_tensor *tensor, double lo, double hi, size_t bins,
                          uint64_t *ret, struct gd_err *err);

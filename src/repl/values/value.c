@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/cache.h"
 #include "repl/core/command.h"
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
@@ -303,20 +302,16 @@ static bool change_from_cache(struct command_call *call, struct value *value)
 {
     struct gd_tensor_ref ref = value->arg.ref;
     struct gd_tensor *part = NULL;
+    bool known = false;
     ref.iter = GD_PREVIOUS;
-    struct gd_tensor *prev = gd_cache_get(call->session->cache, &ref, &value->prev_step);
-    if (!prev || !value->tensor) {
-        return false;
+    struct gd_tensor *prev = gd_session_held(call->session, &ref, &value->prev_step);
+    if (prev && value->tensor && gd_tensor_slice(prev, &value->arg.slice, &part, NULL) == GD_OK) {
+        known = repl_stats_compute(call, "statistics of the change", value->tensor, part,
+                                   &value->change, NULL) == GD_OK;
+        value->has_change_count = known;
     }
-    if (value->arg.slice.count == 0) {
-        part = gd_tensor_ref(prev);
-    } else if (gd_tensor_slice(prev, &value->arg.slice, &part, NULL) != GD_OK) {
-        return false;
-    }
-    bool known = repl_stats_compute(call, "statistics of the change", value->tensor, part,
-                                    &value->change, NULL) == GD_OK;
-    value->has_change_count = known;
     gd_tensor_unref(part);
+    gd_tensor_unref(prev);
     return known;
 }
 

@@ -2,7 +2,6 @@
 /* `info target`. */
 #include <string.h>
 
-#include "engine/cache.h"
 #include "repl/commands/status/info.h"
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
@@ -105,7 +104,7 @@ int info_target(struct command_call *call, struct gd_err *err)
     cJSON *record = out_record(call->out, "target");
     (void)err;
     info_add_session(call, record, session);
-    out_set(record, OUT_INT("cached_bytes", gd_cache_bytes(session->cache)),
+    out_set(record, OUT_INT("cached_bytes", gd_session_cached_bytes(session)),
             OUT_TEXT("protocol", target ? target->ops->kind : ""),
             OUT_JSON("can", list_capabilities(target)));
     cJSON *facts = out_object(record, "facts");

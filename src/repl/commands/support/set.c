@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "engine/cache.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands/files/dump_live.h"
 #include "repl/commands/support/show.h"
@@ -29,7 +28,7 @@ static int apply_setting(struct command_call *call, const struct gd_settings *be
     const struct gd_settings *now = &call->debugger->settings;
 
     for (size_t i = 0; i < call->debugger->session_count; i++) {
-        gd_cache_set_max(call->debugger->sessions[i]->cache, call->debugger->settings.max_cache);
+        gd_session_limit_cache(call->debugger->sessions[i], now->max_cache);
     }
     if (now->evaluate != before->evaluate || now->watch_when != before->watch_when ||
         now->stop_on_hit != before->stop_on_hit || now->history_bytes != before->history_bytes) {
