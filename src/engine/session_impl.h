@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * The private halves of a session and of the debugger, shared by session.c, target.c, debugger.c
- * and breakpoint.c and nobody else.
- */
+/* The private halves of a session and of the debugger, shared by the files of src/engine itself. */
 #ifndef GD_ENGINE_SESSION_IMPL_H
 #define GD_ENGINE_SESSION_IMPL_H
 
@@ -83,6 +80,12 @@ void debugger_bury(struct gd_debugger *debugger, struct gd_target *target);
 /* Adds the session to the list, making room first. GD_ELIMIT. */
 int debugger_add_session(struct gd_debugger *debugger, struct gd_session *session,
                          struct gd_err *err);
+
+void session_emit(struct gd_session *session, enum gd_event_type type, const char *text,
+                  const struct gd_hit *hit);
+bool session_has_ended(const struct gd_session *session);
+/* Fills the stop's node from its name, or the name from the node. */
+void session_name_stop(struct gd_session *session, struct gd_stop *stop);
 
 /* Frees a session whose target is destroyed. */
 void session_destroy(struct gd_session *session);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The list of hits of a session: bounded, and in a record that can go back without duplicates. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session_impl.h"
+#include "engine/watch/watchpoint.h"
+
+/* Room for one more hit; the oldest go when the limit is reached, an eighth at a time. */
+static struct gd_hit *hit_slot(struct gd_session *session)
+{
+    uint64_t max = session->debugger->settings.max_hits;
+    size_t cap = session->impl->hit_cap ? session->impl->hit_cap * 2 : 16;
+    struct gd_hit *grown;
+
+    if (session->hit_count >= max) {
+        size_t out = session->hit_count - (size_t)(max - max / 8);
+
+        out = out ? out : 1;
+        if (out > session->hit_count) {
+            return NULL;
+        }
+        session->hits_dropped += out;
+        session->hit_count -= out;
+        memmove(session->hits, session->hits + out, session->hit_count * sizeof(*session->hits));
+        if (max == 0) {
+            return NULL;
+        }
+    }
+    if (session->hit_count == session->impl->hit_cap) {
+        grown = realloc(session->hits, cap * sizeof(*grown));
+        if (!grown) {
+            return NULL;
+        }
+        session->hits = grown;
+        session->impl->hit_cap = cap;
+    }
+    return &session->hits[session->hit_count++];
+}
+
+/* A process tells no more than the wire number, which several conditions share. */
+static const struct gd_condition *kind_of(const struct gd_session *session,
+                                          const struct gd_hit *hit)
+{
+    const struct gd_watchpoint *watch =
+        hit->kind ? NULL : gd_watchpoint_at(session->debugger, hit->watchpoint);
+
+    if (watch && watch->condition && watch->condition->wire == hit->condition) {
+        return watch->condition;
+    }
+    return hit->kind;
+}
+
+/* What a hit's place is in this session. */
+static void complete_hit(struct gd_session *session, struct gd_hit *hit)
+{
+    const struct gd_watchpoint *watch = gd_watchpoint_at(session->debugger, hit->watchpoint);
+    struct gd_node_info info;
+
+    hit->node_name[sizeof(hit->node_name) - 1] = '\0';
+    hit->kind = kind_of(session, hit);
+    hit->once = watch && watch->temporary && !hit->error;
+    if (hit->param_count < 0 || hit->param_count > GD_MAX_HIT_PARAMS) {
+        hit->param_count = 0;
+    }
+    if (hit->is_scalar) {
+        hit->node = GD_NO_NODE; /* a node may have the name of a number */
+    } else if (hit->node == GD_NO_NODE && hit->node_name[0]) {
+        hit->node = gd_graph_lookup_wire(session->graph, hit->node_name, strlen(hit->node_name));
+    } else if (!hit->node_name[0]) {
+        snprintf(hit->node_name, sizeof(hit->node_name), "%s",
+                 gd_graph_name(session->graph, hit->node));
+    }
+    gd_graph_slot_name(session->graph, hit->node, hit->slot, hit->slot_name);
+    hit->frozen = gd_graph_node(session->graph, hit->node, &info) && gd_node_attr(&info, "frozen");
+    if (hit->stop_sequence == 0) { /* hits are reported before the stop that they cause */
+        hit->stop_sequence = session->stop.sequence + (session->state != GD_STOPPED);
+    }
+}
+
+void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
+{
+    bool goes_back = session->target && (session->target->capabilities & GD_CAN_GOTO) != 0;
+    struct gd_hit made = *hit, *kept;
+
+    complete_hit(session, &made);
+    session_reach(session, made.step);
+    kept = goes_back ? gd_hit_index_find(&session->impl->hit_index, session, &made) : NULL;
+    if (kept) {
+        *kept = made;
+    } else {
+        kept = hit_slot(session);
+        if (!kept) {
+            session->hits_dropped++;
+            return;
+        }
+        *kept = made;
+        if (goes_back) {
+            gd_hit_index_add(&session->impl->hit_index, session, kept);
+        }
+    }
+    session_emit(session, GD_EV_HIT, NULL, kept);
+}
+
+struct gd_hit *session_take_hits(struct gd_session *session, size_t *count)
+{
+    struct gd_hit *taken;
+    size_t kept = 0;
+
+    *count = 0;
+    for (size_t i = 0; i < session->hit_count; i++) {
+        *count += session->hits[i].step == session->stop.step;
+    }
+    taken = *count ? malloc(*count * sizeof(*taken)) : NULL;
+    if (!taken) {
+        return NULL;
+    }
+    *count = 0;
+    for (size_t i = 0; i < session->hit_count; i++) {
+        if (session->hits[i].step == session->stop.step) {
+            taken[(*count)++] = session->hits[i];
+        } else {
+            session->hits[kept++] = session->hits[i];
+        }
+    }
+    session->hit_count = kept;
+    session->hits_generation++;
+    gd_hit_index_rebuild(&session->impl->hit_index, session);
+    return taken;
+}
+
+void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit)
+{
+    struct gd_hit *slot = hit_slot(session);
+
+    if (!slot) {
+        session->hits_dropped++;
+        return;
+    }
+    *slot = *hit;
+    if (session->impl->hit_index.cap > 0) {
+        gd_hit_index_add(&session->impl->hit_index, session, slot);
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The stops of a session: which of those that a target reports are announced to the observers
+ * (GD_EV_STOPPED), and the books that are kept of each: time, steps, cache.
+ *
+ * Every stop is announced, once, except that
+ *   - a session that has ended hears nothing more;
+ *   - at a breakpoint that is to be ignored (its condition, its ignore count) the rest of the run
+ * is resumed (resume_silently), unless the user interrupts or nothing is left of the run;
+ *   - a rank of a job that moves together is kept by ranks_take_stop: either it is sent on to the
+ *     next boundary (rank.quiet), or ranks_settle announces it when all ranks have stopped.
+ *
+ * The front end decides what an announced stop looks like, and whether it runs commands.
+ */
+#include <stdio.h>
+
+#include "engine/cache.h"
+#include "engine/session_impl.h"
+
+void gd_session_on_running(struct gd_session *session)
+{
+    double now = debugger_now(session->debugger);
+
+    if (session_has_ended(session) || session->state == GD_RUNNING) {
+        return;
+    }
+    if (session->state == GD_STOPPED) {
+        session->timing.stopped += now - session->impl->since;
+    }
+    session->impl->since = now;
+    session->state = GD_RUNNING;
+    if (!session->impl->resuming && !session->impl->rank.quiet) {
+        session->timing.last_run = 0;
+        session->timing.last_run_steps = 0;
+        session_emit(session, GD_EV_RUNNING, NULL, NULL);
+    }
+}
+
+void session_note_run(struct gd_session *session, const struct gd_run *run,
+                      const struct gd_stop *from, uint64_t sequence)
+{
+    struct gd_session_impl *impl = session->impl;
+
+    impl->rechecking = run->kind == GD_RUN_RECHECK;
+    if (run->kind != GD_RUN_RECHECK && sequence == UINT64_MAX) {
+        impl->run = *run;
+        if (run->name != impl->run_name) {
+            snprintf(impl->run_name, sizeof(impl->run_name), "%s", run->name ? run->name : "");
+        }
+        impl->run.name = impl->run_name;
+        impl->run_from = *from;
+        impl->has_run = true;
+    }
+    if (session->state == GD_STOPPED && session->stop.sequence == sequence) {
+        gd_session_on_running(session);
+    }
+}
+
+void session_count_steps(struct gd_session *session, int64_t step)
+{
+    int64_t ran = step - session->stop.step;
+
+    if (ran > 0) {
+        session->timing.last_run_steps += ran;
+        session->timing.steps_run += ran;
+    }
+}
+
+/* The books of a stop: time, steps, cache. No event yet. */
+static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
+{
+    double now = debugger_now(session->debugger);
+    int64_t last_step = session->stop.step;
+    uint64_t sequence = session->stop.sequence;
+
+    if (session->state == GD_RUNNING) {
+        session->timing.last_run += now - session->impl->since;
+        session->timing.running += now - session->impl->since;
+        session_count_steps(session, stop->step);
+    } else if (session->state == GD_STOPPED) {
+        session->timing.stopped += now - session->impl->since;
+    }
+    session->impl->since = now;
+    gd_cache_move(session->impl->cache, last_step, stop->step);
+    session->stop = *stop;
+    session->stop.sequence = sequence;
+    session->reached = stop->step;
+    session_name_stop(session, &session->stop);
+    session->state = GD_STOPPED;
+}
+
+/* What is left of the run that was under way, as a run from here; false when it is done. */
+static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
+{
+    const struct gd_session_impl *impl = session->impl;
+    const struct gd_stop *from = &impl->run_from;
+    const struct gd_stop *at = &session->stop;
+    struct gd_node_info a, b;
+
+    if (!impl->has_run) {
+        return false;
+    }
+    *ret = impl->run;
+    if (at->step < from->step) {
+        return true; /* the trainer counts anew: nobody knows how far it came */
+    }
+    if (ret->kind == GD_RUN_STEP) {
+        /* Steps end between two stops of different step; one that stands at an end has it behind
+         * it. */
+        ret->count -= at->step - from->step + at->at_step_end - from->at_step_end;
+        return ret->count > 0;
+    }
+    if (ret->kind == GD_RUN_NEXT) {
+        if (at->step == from->step && gd_graph_node(session->graph, from->node, &a) &&
+            gd_graph_node(session->graph, at->node, &b) && a.order != GD_NO_ORDER &&
+            b.order != GD_NO_ORDER && b.order > a.order) {
+            ret->count -= (int64_t)b.order - a.order;
+        } else {
+            ret->count--;
+        }
+        return ret->count > 0;
+    }
+    return true;
+}
+
+/* Goes on as if nothing had happened. False when that fails: then it is a stop like any other. */
+static bool resume_silently(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_run run;
+    bool resumed;
+
+    if (!session->target || session->interrupt_asked || !rest_of_run(session, &run)) {
+        return false;
+    }
+    impl->resuming = true;
+    impl->has_deferred = false;
+    resumed = gd_target_resume(session->target, &run, NULL) == GD_OK;
+    impl->resuming = false;
+    return resumed;
+}
+
+/* A stop that is shown ends what was asked, whether the trainer has come to it or not. Even of one
+ * that stands there the debugger does not know what came first, the stop or the request. */
+static void forget_interrupt(struct gd_session *session)
+{
+    if (session->target && session->impl->interrupt_at) {
+        session->target->ops->interrupt_at(session->target, 0, NULL);
+    }
+    session->impl->interrupt_at = 0;
+}
+
+/* Counts the stop, and says why it is one. */
+static void count_stop(struct gd_session *session, enum breakpoint_verdict verdict)
+{
+    if (verdict == BREAKPOINT_STOP && session->stop.reason == GD_STOP_NODE) {
+        session->stop.reason = GD_STOP_BREAKPOINT;
+    }
+    if (session->interrupt_asked && session->stop.reason == GD_STOP_BREAKPOINT &&
+        verdict == BREAKPOINT_IGNORE) {
+        session->stop.reason = GD_STOP_INTERRUPT;
+    }
+    session->interrupt_asked = false;
+    forget_interrupt(session);
+    session->stop.sequence++;
+}
+
+void session_announce(struct gd_session *session, enum breakpoint_verdict verdict)
+{
+    gd_node_id node = session->stop.node;
+
+    if (node != GD_NO_NODE) {
+        session->current = node;
+    }
+    session_emit(session, GD_EV_STOPPED, NULL, NULL);
+    if (verdict == BREAKPOINT_STOP && session->stop.node == node) {
+        breakpoints_delete_temporary(session, node);
+    }
+}
+
+void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_stop now = *stop;
+
+    if (session_has_ended(session)) {
+        return;
+    }
+    if (impl->resuming) { /* the target answered from inside resume: the loop below goes on with it
+                           */
+        impl->deferred = *stop;
+        impl->has_deferred = true;
+        return;
+    }
+    for (;;) {
+        enum breakpoint_verdict verdict = BREAKPOINT_NONE;
+        bool at_node = now.reason == GD_STOP_BREAKPOINT || now.reason == GD_STOP_NODE ||
+                       now.reason == GD_STOP_HIT;
+
+        enter_stop(session, &now);
+        if (at_node && !impl->rechecking) {
+            verdict = breakpoints_pass(session, session->stop.node);
+        }
+        impl->rechecking = false;
+        if (verdict == BREAKPOINT_IGNORE && now.reason == GD_STOP_BREAKPOINT &&
+            resume_silently(session)) {
+            if (!impl->has_deferred || session_has_ended(session)) {
+                return;
+            }
+            now = impl->deferred;
+            continue;
+        }
+        if (!session_has_ended(session)) { /* the trainer may have been lost when it was to go on */
+            bool asked = session->interrupt_asked;
+
+            count_stop(session, verdict);
+            if (!ranks_take_stop(session, verdict, asked)) {
+                session_announce(session, verdict);
+            }
+        }
+        return;
+    }
+}
