@@ -24,6 +24,8 @@ MAY_INCLUDE = {
     "resident": {"base", "engine", "repl", "tui"},
     "": {"base", "engine", "proto", "dump", "compare", "repl", "tui", "resident"},
 }
+# Folders of tests/ that do not test a folder of src/.
+OTHER_TESTS = {"device", "docs", "e2e", "fuzz", "golden", "tools", "torch", "trainer"}
 MAX_PYTHON_COLUMNS = 120
 
 faults = []
@@ -143,6 +145,12 @@ def check_tests_registered():
             fault(path, 1, f"is not built: name it in {build.relative_to(ROOT)}")
 
 
+def check_test_folders():
+    for folder in sorted({path.parent for path in tracked("tests/*/meson.build")}):
+        if folder.name not in OTHER_TESTS and not (ROOT / "src" / folder.name).is_dir():
+            fault(folder, 1, f"src/{folder.name} does not exist: tests/ has the folders of src/")
+
+
 def main():
     c_files = tracked("*.c", "*.h")
     check_licences(c_files + tracked("*.py", "*.proto", "*.sh", "*meson.build"))
@@ -152,6 +160,7 @@ def main():
     check_python(tracked("python/*.py", "python/**/*.py"))
     check_version()
     check_tests_registered()
+    check_test_folders()
     print("\n".join(faults))
     return 1 if faults else 0
 
