@@ -458,6 +458,7 @@ int generate_run(const char *what)
                   {"zsh", print_zsh},
                   {"fish", print_fish},
                   {"man", print_man},
+                  {"markdown", generate_markdown},
                   {"json-commands", print_json}};
 
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
@@ -466,6 +467,6 @@ int generate_run(const char *what)
             return STATUS_OK;
         }
     }
-    fprintf(stderr, "error: --generate takes bash, zsh, fish, man or json-commands\n");
+    fprintf(stderr, "error: --generate takes bash, zsh, fish, man, markdown or json-commands\n");
     return STATUS_USAGE;
 }

@@ -98,6 +98,19 @@ class Commands(unittest.TestCase):
         self.assertEqual({name for name in found if name not in self.settings and not name.startswith("print")}, set())
 
 
+class Reference(unittest.TestCase):
+    def test_it_has_every_command_and_setting(self):
+        page = (harness.BUILD / "docs" / "reference.md").read_text(encoding="utf-8")
+        for command in json.loads(harness.run_gradb("--generate", "json-commands").stdout):
+            self.assertIn(f"\n### {command['name']}\n", page)
+        shown = harness.run_gradb("--json", "--batch", "-nx", "-q", "-ex", "info settings").stdout
+        for setting in json.loads(shown)["settings"]:
+            self.assertIn(f"\n| `{setting['name']}` | ", page)
+        for fence in re.findall(r"^```.*$", page, re.M):
+            self.assertEqual(fence, "```")
+        self.assertEqual(page.count("\n```\n") % 2, 0)
+
+
 class Packages(unittest.TestCase):
     def test_readme_names_those_that_dev_installs(self):
         script = (harness.SOURCE / "dev").read_text(encoding="utf-8")
