@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Training as a whole: the loss falls, runs repeat exactly, and each fault shows in the numbers. */
+/* Training as a whole: the loss falls, runs repeat exactly, and each fault has its effect. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static double mean_abs(const struct tensor *x)
     return sum / (double)x->count;
 }
 
-/* The first operator of the graph with a non-finite output and none among its inputs. */
+/* The first operator with a non-finite output and only finite inputs. */
 static const struct op *culprit(const struct train *t)
 {
     for (size_t i = 0; i < t->graph->op_count; i++) {
@@ -146,7 +146,7 @@ static void nan_log(void **state)
     do {
         text_step(t);
     } while (isfinite(t->loss) && t->step < 100);
-    assert_true(t->step >= 20 && t->step < 100); /* later, but in reach */
+    assert_true(t->step >= 20 && t->step < 100); /* not at once, but soon */
     const struct op *op = culprit(t);
     assert_non_null(op);
     assert_string_equal(op->type, "Log");
@@ -224,7 +224,7 @@ static void vanishing(void **state)
     struct train *good = after(FAULT_NONE, 3);
     const struct tensor *active = t->model->blocks[0].active;
     assert_string_equal(active->producer->type, "Tanh");
-    size_t flat = 0; /* where tanh has no slope left at all */
+    size_t flat = 0; /* elements where tanh has no slope */
     for (size_t i = 0; i < active->count; i++) {
         flat += fabsf(active->f[i]) == 1.0f;
     }
@@ -246,7 +246,7 @@ static void fp16_overflow(void **state)
     const struct op *op = culprit(t);
     assert_non_null(op);
     assert_ptr_equal(op, t->model->scaled_loss->producer);
-    const struct tensor *logits = t->model->logits; /* these really are half-precision values */
+    const struct tensor *logits = t->model->logits; /* must be half-precision values */
     for (size_t i = 0; i < logits->count; i++) {
         float value = logits->f[i];
         ops_round_half(&value, 1);
@@ -255,7 +255,7 @@ static void fp16_overflow(void **state)
     while (isfinite(parameter(t, "head.weight")->value->f[0]) && t->step < 200) {
         text_step(t);
     }
-    assert_true(t->step < 200); /* in the end the weights are gone, too */
+    assert_true(t->step < 200); /* finally the weights are not finite either */
     train_destroy(t);
 }
 
