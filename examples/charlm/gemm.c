@@ -106,7 +106,7 @@ static void store_tile(const struct gemm *g, const float *tile, size_t row, size
     }
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -118,12 +118,12 @@ static void run_block(const struct gemm *g, const struct tile *t, const float *p
     float packed_a[K_BLOCK * MAX_ROWS];
     float out[MAX_ROWS * MAX_COLS];
     for (size_t row = begin; row < end; row += t->rows) {
-        size_t rows = smaller(t->rows, end - row);
+        size_t rows = min_size(t->rows, end - row);
         pack_panel(packed_a, g->a + row * g->a_row + k0 * g->a_col, g->a_col, g->a_row, k, rows,
                    t->rows);
         for (size_t col = 0; col < n; col += t->cols) {
             t->run(k, packed_a, packed_b + col * k, out);
-            store_tile(g, out, row, n0 + col, rows, smaller(t->cols, n - col), t->cols, k0 > 0);
+            store_tile(g, out, row, n0 + col, rows, min_size(t->cols, n - col), t->cols, k0 > 0);
         }
     }
 }
@@ -133,12 +133,12 @@ static void run_rows(const struct gemm *g, size_t begin, size_t end)
     struct tile t = choose_tile();
     float packed_b[K_BLOCK * N_BLOCK];
     for (size_t n0 = 0; n0 < g->n; n0 += N_BLOCK) {
-        size_t n = smaller(N_BLOCK, g->n - n0);
+        size_t n = min_size(N_BLOCK, g->n - n0);
         for (size_t k0 = 0; k0 < g->k; k0 += K_BLOCK) {
-            size_t k = smaller(K_BLOCK, g->k - k0);
+            size_t k = min_size(K_BLOCK, g->k - k0);
             for (size_t col = 0; col < n; col += t.cols) {
                 pack_panel(packed_b + col * k, g->b + k0 * g->b_row + (n0 + col) * g->b_col,
-                           g->b_row, g->b_col, k, smaller(t.cols, n - col), t.cols);
+                           g->b_row, g->b_col, k, min_size(t.cols, n - col), t.cols);
             }
             run_block(g, &t, packed_b, k0, k, n0, n, begin, end);
         }

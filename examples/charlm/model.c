@@ -269,7 +269,7 @@ static void network_backward(struct model *m)
     graph_leave(g);
 }
 
-/* ---- the whole model ----------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 static void batch_make(struct model *m)
 {

@@ -30,7 +30,8 @@ static double norm_of(const float *x, size_t count)
 }
 
 /* Slope of the loss along `direction` (unit length) at parameter p. */
-static double slope(struct train *t, const struct param *p, const float *direction, double eps)
+static double measure_slope(struct train *t, const struct param *p, const float *direction,
+                            double eps)
 {
     size_t count = p->value->count;
     size_t bytes = count * sizeof(float);
@@ -66,7 +67,7 @@ static void parameter_check(struct train *t, const struct param *p, const float 
             direction[i] = (float)((double)direction[i] / length);
             want += (double)direction[i] * (double)grad[i];
         }
-        double got = slope(t, p, direction, 1e-2);
+        double got = measure_slope(t, p, direction, 1e-2);
         if (fabs(got - want) > 0.01 * fabs(want) + 2e-4) {
             fail_msg("%s, direction %d: finite difference %.6g, backward %.6g", p->name, trial, got,
                      want);
