@@ -48,7 +48,7 @@ struct bench {
     struct gd_debugger *debugger;
     struct gd_server *server;
     unsigned stops, ended;
-    bool told;
+    bool confirmed;
 };
 
 /* ---- training processes ---------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static void on_costs(void *ctx, const struct gd_watch_total *total)
         bench_fail("unexpected number of watched tensors: %llu",
                    (unsigned long long)total->tensors);
     }
-    b->told = true;
+    b->confirmed = true;
 }
 
 /* Seconds from the command until a training process confirms the plan. */
@@ -217,13 +217,13 @@ static double time_watch(struct bench *b)
     struct gd_err err;
     double begin = bench_now();
 
-    b->told = false;
+    b->confirmed = false;
     if (gd_condition_find("TO", &spec.condition, &err) != GD_OK ||
         gd_watchpoint_add(b->debugger, &spec, NULL, &err) != GD_OK ||
         gd_watch_costs(b->debugger, on_costs, b, &err) != GD_OK) {
         fail_with(&err);
     }
-    while (!b->told) {
+    while (!b->confirmed) {
         run_loop(b);
     }
     return bench_now() - begin;

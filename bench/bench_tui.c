@@ -415,13 +415,13 @@ static void on_hits(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct bench *bench = timer->data;
     static uint32_t node;
-    static double since, told;
+    static double since, reported;
     double now = bench_now();
 
     (void)loop;
     (void)events;
     since = since == 0 ? now : since;
-    for (; told < (now - since) * HITS_A_SECOND; told++) {
+    for (; reported < (now - since) * HITS_A_SECOND; reported++) {
         struct gd_hit hit = {.watchpoint = 1, .step = 2, .node = node++ % bench->nodes};
         struct gd_node_info info;
         gd_graph_node(bench->session->graph, hit.node, &info);
