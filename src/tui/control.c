@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the commands layout, focus, winheight, refresh, bind and `help keys` do. Before the panes
- * are open the wishes are kept here: gradbrc is read then.
+ * The commands layout, focus, winheight, refresh, bind and `help keys`. gradbrc is read before the
+ * panes open, so what they set is kept here until then.
  */
 #include "tui/tui_impl.h"
 
@@ -55,9 +55,6 @@ static int control_focus(void *ctx, const char *name, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    if (!tui_panes[pane]) {
-        return gd_fail(err, GD_EUNSUPPORTED, "the pane %s is not there in this gradb", name);
-    }
     wish.focus = pane;
     if (tui) {
         tui_show(tui, pane);
@@ -79,7 +76,7 @@ static int control_height(void *ctx, int rows, struct gd_err *err)
     return GD_OK;
 }
 
-/* As it is on the screen, where the layout chose it. */
+/* As drawn, if the layout chose it. */
 static int control_height_now(void *ctx)
 {
     const struct tui *tui = ctx;
@@ -178,7 +175,7 @@ void tui_control_start(struct tui *tui)
 {
     tui->layout = wish.layout;
     tui->focus = TUI_CONSOLE;
-    tui->shown = tui->next = tui_panes[wish.focus] ? wish.focus : TUI_CONSOLE;
+    tui->shown = tui->next = wish.focus;
     tui->console_rows = wish.console_rows;
     repl_set_screen(tui->repl, &control_ops, tui);
 }

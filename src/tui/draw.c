@@ -21,17 +21,17 @@
 #include "tui/tape.h"
 #include "tui/text.h"
 
-#include <term.h> /* last: its macros are named as one likes to name things */
+#include <term.h> /* last: its macros have very common names */
 
-#define ESCAPE_DELAY 25 /* milliseconds that an escape sequence may take to arrive */
+#define ESCAPE_DELAY 25 /* milliseconds to wait for the rest of an escape sequence */
 
-/* Bracketed paste: the terminal marks what is pasted, so that it cannot be taken for keys. */
+/* Bracketed paste: the terminal marks pasted text, so that it cannot be mistaken for keys. */
 #define PASTE_ON    "\033[?2004h"
 #define PASTE_OFF   "\033[?2004l"
-#define PASTE_BEGIN (KEY_MAX + 101) /* numbers of our own, which no terminal's keys have */
+#define PASTE_BEGIN (KEY_MAX + 101) /* key numbers of our own, outside the terminal's */
 #define PASTE_END   (KEY_MAX + 102)
 
-/* The mouse: what is sent when it is pressed begins with one of these. */
+/* A mouse report begins with one of these. */
 #define MOUSE_NUMBERS_BEGIN "\033[<"
 #define MOUSE_BYTES_BEGIN   "\033[M"
 #define MOUSE_KEY           (KEY_MAX + 103)
@@ -39,33 +39,33 @@
 struct draw {
     SCREEN *screen;
     struct draw_out *out;
-    struct termios before; /* the terminal's modes */
+    struct termios before; /* the terminal's modes before we changed them */
     bool has_before;
     bool utf8;
-    bool second_screen; /* of the terminal: the pictures stand on it */
-    bool has_started;   /* the terminal's colours were looked at */
-    int colors;         /* that it has: 0, 8, 16 or 256 */
-    bool direct;        /* it takes red, green and blue instead of a number */
+    bool second_screen; /* pictures go to the terminal's alternate screen */
+    bool has_started;   /* the terminal's colours are known */
+    int colors;         /* available: 0, 8, 16 or 256 */
+    bool direct;        /* takes red, green and blue instead of a colour number */
     enum draw_theme theme;
     int most_colors;
     attr_t attr[DRAW_STYLE_COUNT];
     bool cursor_set;
     int cursor_row, cursor_col;
     char restore[256];
-    mbstate_t typed; /* a character whose last bytes have not come yet */
-    bool mouse;      /* the terminal was asked for it */
+    mbstate_t typed; /* an incomplete multibyte character */
+    bool mouse;      /* mouse reports are on */
     struct mouse_read mouse_read;
     struct draw_mouse pressed;
 };
 
-/* NULL: this terminal has none. */
-static const char *capability(const char *name)
+/* NULL: the terminal lacks it. */
+static const char *find_capability(const char *name)
 {
     const char *text = tigetstr(name);
     return text != (const char *)-1 ? text : NULL;
 }
 
-/* Appends a capability without its padding marks. */
+/* Appends a capability without its padding. */
 static void restore_add(struct draw *draw, const char *text)
 {
     size_t len = strlen(draw->restore);
@@ -83,10 +83,11 @@ static void restore_add(struct draw *draw, const char *text)
     draw->restore[len] = '\0';
 }
 
-/* What asks the terminal for its mouse, or not any more; it fills tparm's one buffer. */
+/* The sequence that switches mouse reports on or off; in tparm's static buffer. */
 static const char *mouse_mode(bool on)
 {
-    char *mode = (char *)capability("XM"); /* tparm takes it so, and leaves it alone */
+    char *mode =
+        (char *)find_capability("XM"); /* tparm is not const-correct, but does not modify it */
 
     if (mode) {
         return tparm(mode, on ? 1L : 0L);
@@ -104,7 +105,7 @@ static void make_restore(struct draw *draw, bool with_mouse)
         restore_add(draw, mouse_mode(false));
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        restore_add(draw, capability(names[i]));
+        restore_add(draw, find_capability(names[i]));
     }
 }
 
@@ -121,7 +122,7 @@ void draw_restore_foreign(char *out, size_t size)
 
 /* ---- styles ---- */
 
-/* Not before colours are wanted: this sends something already. */
+/* Delayed until colours are wanted, because start_color writes to the terminal. */
 static void colors_start(struct draw *draw)
 {
     if (draw->has_started) {
@@ -136,13 +137,13 @@ static void colors_start(struct draw *draw)
     draw->direct = tigetflag("RGB") > 0 || tigetnum("RGB") > 0;
 }
 
-/* A colour as this terminal takes it; one that takes true colours knows but eight by number. */
+/* A colour as this terminal encodes it; with true colours, only eight have numbers. */
 static int color_of(const struct draw *draw, int color)
 {
     return draw->direct && color >= 8 ? (int)style_rgb(color) : color;
 }
 
-/* Each style has its pair of colours: the number of the style, plus one. */
+/* The colour pair of a style has the style's number plus one. */
 static attr_t style_start(const struct draw *draw, int colors, enum draw_style style)
 {
     struct style_look look = style_look(draw->theme, colors, style);
@@ -184,8 +185,8 @@ int draw_most_colors(const struct draw *draw)
 
 /* ---- start and end ---- */
 
-/* What curses knows nothing of. */
-static void say(const char *text)
+/* Output that bypasses curses. */
+static void write_raw(const char *text)
 {
     tty_out_puts(STDOUT_FILENO, text);
 }
@@ -197,7 +198,7 @@ static void restore_modes(const struct draw *draw)
     }
 }
 
-/* What curses goes back to when it ends is what was there before C-s was taken. */
+/* Makes curses restore, when it ends, the modes from before C-s was taken. */
 static void keep_modes(const struct draw *draw)
 {
     struct termios now;
@@ -224,13 +225,14 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
         return rc;
     }
     draw->has_before = tcgetattr(STDIN_FILENO, &draw->before) == 0;
-    tty_flow_take(STDIN_FILENO); /* C-s is a key, here as at the prompt */
+    tty_flow_take(STDIN_FILENO); /* C-s is a key here, as at the prompt */
     draw->screen = newterm(NULL, draw_out_file(draw->out), stdin);
     if (!draw->screen) {
         restore_modes(draw);
         draw_out_close(draw->out);
         free(draw);
-        return gd_fail(err, GD_EUNSUPPORTED, "the terminal's type is not known here");
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "unknown terminal type; set TERM to one that this machine knows");
     }
     set_term(draw->screen);
     keep_modes(draw);
@@ -247,7 +249,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
     define_key("\033[201~", PASTE_END);
     define_key(MOUSE_NUMBERS_BEGIN, MOUSE_KEY);
     define_key(MOUSE_BYTES_BEGIN, MOUSE_KEY + 1);
-    say(PASTE_ON);
+    write_raw(PASTE_ON);
     for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
         draw->attr[style] = style_start(draw, 0, (enum draw_style)style);
     }
@@ -256,7 +258,8 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
     return GD_OK;
 }
 
-/* The terminal takes nothing: whoever writes to it would wait for ever. Its modes need no bytes. */
+/* The terminal accepts no bytes, and every write would block forever. Restoring its modes needs
+ * none. */
 static void give_up_terminal(const struct draw *draw)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -272,20 +275,20 @@ static void give_up_terminal(const struct draw *draw)
     }
 }
 
-static void leave(struct draw *draw, int most_ms)
+static void leave_curses(struct draw *draw, int most_ms)
 {
     tape_close();
     if (!draw_out_release(draw->out, most_ms)) {
         give_up_terminal(draw);
     }
-    say(PASTE_OFF);
+    write_raw(PASTE_OFF);
     if (draw->mouse) {
-        say(mouse_mode(false));
+        write_raw(mouse_mode(false));
     }
     curs_set(1);
     endwin();
     if (!draw->second_screen) {
-        say("\n"); /* below the last picture */
+        write_raw("\n"); /* below the last picture */
     }
 }
 
@@ -294,7 +297,7 @@ void draw_close(struct draw *draw)
     if (!draw) {
         return;
     }
-    leave(draw, TTY_STUCK_MS);
+    leave_curses(draw, TTY_STUCK_MS);
     delscreen(draw->screen);
     draw_out_close(draw->out);
     free(draw);
@@ -302,15 +305,15 @@ void draw_close(struct draw *draw)
 
 void draw_leave(struct draw *draw)
 {
-    leave(draw, -1);
+    leave_curses(draw, -1);
 }
 
 void draw_enter(struct draw *draw)
 {
-    tty_flow_take(STDIN_FILENO); /* C-s may have stopped it meanwhile */
-    say(PASTE_ON);
+    tty_flow_take(STDIN_FILENO); /* C-s may have stopped the terminal in the meantime */
+    write_raw(PASTE_ON);
     if (draw->mouse) {
-        say(mouse_mode(true));
+        write_raw(mouse_mode(true));
     }
     draw_resize(draw);
     draw_forget(draw);
@@ -358,7 +361,8 @@ void draw_end(struct draw *draw)
     tape_end();
     curs_set(draw->cursor_set ? 1 : 0);
     refresh();
-    draw_out_catch(draw->out); /* the first picture, which sets the terminal's modes, was not */
+    /* the first picture is not caught, because it sets the terminal's modes */
+    draw_out_catch(draw->out);
     draw_out_send(draw->out);
 }
 
@@ -392,7 +396,7 @@ int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style
         if (used + glyph.width > cols) {
             break;
         }
-        if (used > 0 || glyph.width > 0) { /* an accent alone would go to the cell before */
+        if (used > 0 || glyph.width > 0) { /* a lone accent would combine with the previous cell */
             mvaddstr(row, col + used, glyph.text);
         }
         used += glyph.width;
@@ -457,8 +461,8 @@ static int special_key(int key)
     return key >= KEY_F(1) && key <= KEY_F(12) ? DRAW_KEY_F1 + key - KEY_F(1) : DRAW_KEY_OTHER;
 }
 
-/* The character that ends with this byte; -1 when there is none (yet). What is no character in this
- * locale is dropped, but not the byte that shows it: that begins the next one. */
+/* The character completed by this byte; -1: none (yet). Invalid sequences are dropped, but the byte
+ * that reveals them is kept: it begins the next character. */
 static int take_byte(struct draw *draw, char byte)
 {
     bool inside = mbsinit(&draw->typed) == 0;
@@ -472,12 +476,13 @@ static int take_byte(struct draw *draw, char byte)
     return rc == (size_t)-2 ? -1 : (int)wide;
 }
 
-/* A byte that may be the mouse's; true: it is no key. */
+/* true: the byte belongs to a mouse report and is not a key. */
 static bool take_mouse(struct draw *draw, int key, enum mouse_taken *taken)
 {
     *taken = MOUSE_MORE;
     if (draw->mouse_read.form != MOUSE_NO) {
-        int byte = key == KEY_BACKSPACE ? 0x7f : key; /* a column, where that key sends it */
+        /* curses has turned a column of 0x7f into this key */
+        int byte = key == KEY_BACKSPACE ? 0x7f : key;
         *taken = mouse_read_byte(&draw->mouse_read, byte, &draw->pressed);
         return *taken != MOUSE_BROKEN;
     }
@@ -488,7 +493,7 @@ static bool take_mouse(struct draw *draw, int key, enum mouse_taken *taken)
     return true;
 }
 
-/* Not get_wch: behind a byte that is no character it swallows the keys that follow. */
+/* Not get_wch: after an invalid byte it swallows the keys that follow. */
 int draw_key(struct draw *draw)
 {
     enum mouse_taken taken;
@@ -518,13 +523,13 @@ int draw_key(struct draw *draw)
 
 bool draw_set_mouse(struct draw *draw, bool on)
 {
-    const char *begins = capability("kmous");
+    const char *begins = find_capability("kmous");
     bool known = begins && (strcmp(begins, MOUSE_NUMBERS_BEGIN) == 0 ||
                             strcmp(begins, MOUSE_BYTES_BEGIN) == 0);
 
     if (known && on != draw->mouse) {
         draw->mouse = on;
-        fputs(mouse_mode(on), draw_out_file(draw->out)); /* as if curses sent it */
+        fputs(mouse_mode(on), draw_out_file(draw->out)); /* through the same stream as curses */
         fflush(draw_out_file(draw->out));
         make_restore(draw, on);
     }

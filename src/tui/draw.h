@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The screen: the only file that calls curses. Everything that is drawn is clipped and made safe
- * here (tui/text.h).
+ * The screen. This is the only file that calls curses. It clips everything that is drawn and makes
+ * it safe to show (tui/text.h).
  */
 #ifndef GD_TUI_DRAW_H
 #define GD_TUI_DRAW_H
@@ -19,13 +19,13 @@ enum draw_style {
     DRAW_DIM,
     DRAW_REVERSE,
     DRAW_ERROR,
-    DRAW_MARK, /* where the training stands, breakpoints */
+    DRAW_MARK, /* where the training is stopped; breakpoints */
     DRAW_SCOPE,
-    DRAW_HIT,     /* a watchpoint fired there */
-    DRAW_WATCHED, /* watch marks */
+    DRAW_HIT,     /* a watchpoint hit */
+    DRAW_WATCHED, /* marks of watched nodes */
     DRAW_GOOD,
-    DRAW_CHANGED, /* differs from the step before */
-    DRAW_MATCH,   /* of a search; elements in the range that is looked for */
+    DRAW_CHANGED, /* differs from the previous step */
+    DRAW_MATCH,   /* a search match; elements inside the searched range */
     DRAW_HEAT0,   /* DRAW_HEAT0 ... DRAW_HEAT0 + DRAW_HEATS - 1: from low to high */
     DRAW_STYLE_COUNT = DRAW_HEAT0 + 16
 };
@@ -42,37 +42,38 @@ struct draw_rect {
     int row, col, rows, cols;
 };
 
-/* Takes the terminal on stdin and stdout; without colours until draw_set_theme. GD_EUNSUPPORTED:
- * none, or of an unknown type; GD_ENOMEM. Without the second screen the pictures stand on the one
- * that scrolls, and the last one stays there. */
+/* Takes over the terminal on stdin and stdout, without colours until draw_set_theme. Without
+ * second_screen, pictures go to the normal screen and the last one stays there. GD_EUNSUPPORTED: no
+ * terminal, or one of unknown type; GD_ENOMEM. */
 int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *err);
-/* Colours by the terminal's count of them, at most `most` (0: none; DRAW_ALL_COLORS: as many as it
- * has): 256 or true colours for heat maps, else the 8 or 16 named ones; without colour bold, dim,
- * reverse and underline alone. Cheap when nothing changed. */
+/* Uses at most `most` colours (0: none; DRAW_ALL_COLORS: as many as the terminal has). Heat maps
+ * use 256 or true colours; everything else the 8 or 16 named ones. Without colours, styles differ
+ * by bold, dim, reverse and underline. Cheap when nothing changed. */
 #define DRAW_ALL_COLORS 256
 void draw_set_theme(struct draw *draw, enum draw_theme theme, int most);
-int draw_most_colors(const struct draw *draw); /* as it was set */
-/* Gives the terminal back as it was; one that takes nothing any more has its modes back alone, and
- * nothing is written to it from then on. */
+int draw_most_colors(const struct draw *draw); /* the last `most` */
+/* Restores the terminal. If the terminal accepts no bytes any more, only its modes are restored,
+ * and nothing is written to it from then on. */
 void draw_close(struct draw *draw);
 
 void draw_leave(struct draw *draw);  /* back to the plain screen for a while */
-void draw_enter(struct draw *draw);  /* and here again */
+void draw_enter(struct draw *draw);  /* the way back */
 void draw_resize(struct draw *draw); /* after the terminal's size changed */
 void draw_size(const struct draw *draw, int *rows, int *cols);
 bool draw_utf8(const struct draw *draw);
-/* What puts a terminal back when nobody can call draw_close any more; valid until draw_close. */
+/* The bytes that restore the terminal when draw_close can no longer be called; valid until
+ * draw_close. */
 const char *draw_restore_text(const struct draw *draw);
-/* The same for the terminal that TERM names, when another process drew on it. "" it is not known.
- */
+/* The same for the terminal named by TERM, when another process drew on it. "": unknown
+ * terminal. */
 void draw_restore_foreign(char *out, size_t size);
 
 void draw_begin(struct draw *draw); /* an empty picture */
-void draw_end(struct draw *draw);   /* shows it, as far as the terminal takes it now */
-/* Gives the terminal more of it; true: the picture is out, and the next one may be drawn. */
+void draw_end(struct draw *draw);   /* shows the picture, as far as the terminal accepts it now */
+/* Sends more of the picture. Returns true when all of it is sent and the next one may be drawn. */
 bool draw_send(struct draw *draw);
-void draw_forget(struct draw *draw); /* the next picture is sent whole */
-/* Returns the columns used; what does not fit is cut off. */
+void draw_forget(struct draw *draw); /* the next picture is sent completely */
+/* Returns the columns used; clips what does not fit. */
 int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style style,
               const char *text);
 int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style style,
@@ -80,7 +81,8 @@ int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style
 void draw_fill(struct draw *draw, int row, int col, int cols, enum draw_style style);
 void draw_hline(struct draw *draw, int row, int col, int cols);
 void draw_vline(struct draw *draw, int row, int col, int rows);
-void draw_cursor(struct draw *draw, int row, int col); /* none is shown in a picture without */
+/* a picture without a call shows no cursor */
+void draw_cursor(struct draw *draw, int row, int col);
 
 /* Keys: Unicode characters, and the keys below. */
 enum draw_key_code {
@@ -98,15 +100,15 @@ enum draw_key_code {
     DRAW_KEY_F1, /* ... F12 */
     DRAW_KEY_F12 = DRAW_KEY_F1 + 11,
     DRAW_KEY_OTHER,
-    DRAW_KEY_MOUSE,     /* draw_mouse says what */
-    DRAW_KEY_PASTE,     /* what follows was pasted, not typed, */
+    DRAW_KEY_MOUSE,     /* see draw_mouse */
+    DRAW_KEY_PASTE,     /* the keys from here on were pasted, not typed, */
     DRAW_KEY_PASTE_END, /* up to here */
 };
-/* The next key that was typed; -1 when there is none now. */
+/* The next key; -1: none is waiting. */
 int draw_key(struct draw *draw);
 
-/* Off at first: a terminal whose mouse we take cannot select text. false: it has none that we know
- * of. draw_restore_text is another one afterwards. */
+/* Off by default: while we take the mouse, the terminal cannot select text. Changes what
+ * draw_restore_text returns. Returns false when this terminal type has no known mouse. */
 bool draw_set_mouse(struct draw *draw, bool on);
 enum draw_button { DRAW_MOUSE_CLICK, DRAW_MOUSE_UP, DRAW_MOUSE_DOWN /* the wheel */ };
 struct draw_mouse {

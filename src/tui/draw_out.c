@@ -12,11 +12,12 @@
 #include "repl/line/tty.h"
 
 struct draw_out {
-    FILE *file;   /* curses writes to it; its descriptor leads to the terminal or to `caught` */
-    int caught;   /* memory */
-    int terminal; /* of its own, for it must not wait, and stdout is shared; -1: none */
+    FILE *file; /* curses writes to it; its descriptor refers to the terminal or to `caught` */
+    int caught; /* memory */
+    /* opened again, because it must not block and stdout is shared; -1: could not be opened */
+    int terminal;
     bool catches;
-    char *waiting; /* caught before, and not sent yet */
+    char *waiting; /* caught earlier, not sent yet */
     size_t at, len, room;
 };
 
@@ -36,7 +37,7 @@ int draw_out_open(struct draw_out **ret, struct gd_err *err)
         out->file = fdopen(fd, "w");
     }
     if (!out || !out->file) {
-        int rc = gd_fail_errno(err, GD_EIO, "cannot take the terminal");
+        int rc = gd_fail_errno(err, GD_EIO, "cannot open the terminal");
         close_fd(fd);
         free(out);
         return rc;
@@ -71,8 +72,8 @@ void draw_out_catch(struct draw_out *out)
     }
 }
 
-/* Takes what curses wrote since the last time. */
-static void collect(struct draw_out *out)
+/* Takes what curses has written since the last call. */
+static void collect_output(struct draw_out *out)
 {
     off_t written = lseek(out->caught, 0, SEEK_CUR);
 
@@ -83,7 +84,7 @@ static void collect(struct draw_out *out)
         size_t room = (out->len + (size_t)written) * 2;
         char *more = realloc(out->waiting, room);
         if (!more) {
-            return; /* it stays where it is */
+            return; /* it stays in the file */
         }
         out->waiting = more;
         out->room = room;
@@ -91,7 +92,7 @@ static void collect(struct draw_out *out)
     ssize_t got = pread(out->caught, out->waiting + out->len, (size_t)written, 0);
     out->len += got > 0 ? (size_t)got : 0;
     if (lseek(out->caught, 0, SEEK_SET) != 0 || ftruncate(out->caught, 0) != 0) {
-        out->len = out->at; /* it would come twice */
+        out->len = out->at; /* would be sent twice */
     }
 }
 
@@ -99,16 +100,17 @@ bool draw_out_send(struct draw_out *out)
 {
     if (!out->catches) {
         struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
-        return poll(&fd, 1, 0) != 0; /* also when it is gone: then nothing waits */
+        /* also true when the terminal is gone, so that nothing waits for it */
+        return poll(&fd, 1, 0) != 0;
     }
-    collect(out);
+    collect_output(out);
     while (out->at < out->len) {
         ssize_t sent = write(out->terminal, out->waiting + out->at, out->len - out->at);
         if (sent < 0 && errno == EAGAIN) {
             return false;
         }
         if (sent < 0 && errno != EINTR) {
-            break; /* it is gone */
+            break; /* the terminal is gone */
         }
         out->at += sent > 0 ? (size_t)sent : 0;
     }
@@ -116,7 +118,7 @@ bool draw_out_send(struct draw_out *out)
     return true;
 }
 
-/* Nothing of what curses writes reaches the terminal any more. */
+/* From now on, what curses writes is discarded. */
 static void give_up(struct draw_out *out)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -128,7 +130,8 @@ static void give_up(struct draw_out *out)
     }
 }
 
-/* Each wait is one for the first byte: a slow terminal has all the time that it needs. */
+/* The timeout applies to the first byte of each write: a slow terminal gets all the time it
+ * needs. */
 bool draw_out_release(struct draw_out *out, int most_ms)
 {
     struct pollfd fd = {.fd = out->catches ? out->terminal : STDOUT_FILENO, .events = POLLOUT};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The way of a picture from curses to the terminal. curses waits until the terminal has taken every
- * byte; a terminal behind a line that stands still would so hold the training. Therefore what
- * curses writes is caught in memory, and given to the terminal as far as it takes it.
+ * The output of curses on its way to the terminal. curses blocks until the terminal has accepted
+ * every byte, so a terminal behind a stalled line would stall the training. Therefore the output of
+ * curses is caught in memory and handed to the terminal as fast as it accepts it.
  *
- * Where the terminal cannot be opened a second time (it is somebody else's), curses writes to it
- * itself, and only whether it takes anything at all is known.
+ * If the terminal cannot be opened a second time (it belongs to another user), curses writes to it
+ * directly, and all we know is whether it accepts anything.
  */
 #ifndef GD_TUI_DRAW_OUT_H
 #define GD_TUI_DRAW_OUT_H
@@ -17,17 +17,19 @@
 
 struct draw_out;
 
-/* The terminal on stdout. */
+/* Takes the terminal on stdout. */
 int draw_out_open(struct draw_out **ret, struct gd_err *err);
-void draw_out_close(struct draw_out *out); /* after curses let go of the file */
-/* What curses shall write to; it is the terminal until something is caught. */
+void draw_out_close(struct draw_out *out); /* after curses has released the file */
+/* The file for curses to write to. It is the terminal itself until draw_out_catch. */
 FILE *draw_out_file(struct draw_out *out);
-/* From now on. Not while curses changes the terminal's modes: those are the terminal's own. */
+/* Starts catching. Do not call it while curses changes the terminal's modes: those apply to the
+ * real terminal. */
 void draw_out_catch(struct draw_out *out);
-/* Gives the terminal what it takes of what was caught; true: all of it is out. */
+/* Hands caught output to the terminal; true: all of it is out. */
 bool draw_out_send(struct draw_out *out);
-/* The rest goes out, and curses writes to the terminal itself again. false: it took nothing for so
- * many milliseconds (-1: for ever); the rest is dropped, and so is what curses still writes. */
+/* Sends the rest and lets curses write to the terminal directly again. Returns false when the
+ * terminal accepted nothing for most_ms milliseconds (-1: wait forever): the rest is dropped, and
+ * so is everything curses still writes. */
 bool draw_out_release(struct draw_out *out, int most_ms);
 
 #endif

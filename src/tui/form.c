@@ -13,7 +13,7 @@
 #define FORM_COLS        80
 #define MAX_FIELDS       32
 #define LABEL_COLS(cols) ((cols) >= 60 ? 26 : (cols)*2 / 5)
-#define BORDER_ROWS      4 /* title, hint, fault, blank */
+#define BORDER_ROWS      4 /* title, hint, error, blank */
 #define ENTER_TEXT       "Enter runs it"
 #define ESCAPE_TEXT      "Esc leaves"
 #define KEYS_TEXT        ENTER_TEXT ", " ESCAPE_TEXT "; Up, Down: other fields"
@@ -23,7 +23,7 @@ struct tui_form {
     void *ctx;
     struct form_field field[MAX_FIELDS];
     size_t count, cursor;
-    char fault[256]; /* what is wrong; "" nothing */
+    char fault[256]; /* the error; "": none */
     size_t fault_field;
 };
 
@@ -89,7 +89,7 @@ struct form_field *tui_form_field(struct tui_form *form, size_t index)
 
 /* ---- drawing ---- */
 
-/* The chosen one, and which of how many it is. */
+/* The selected choice, and its position among all of them. */
 static void draw_choice(struct tui *tui, const struct form_field *field, int row, int col, int cols,
                         bool here)
 {
@@ -133,7 +133,7 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     at += 2; /* below the choices */
     room -= 2;
     int used = draw_text(tui->draw, row, at, room, DRAW_PLAIN, field->text);
-    if (field->text[0] == '\0') { /* what may be given is seen without going there */
+    if (field->text[0] == '\0') { /* show the accepted values before the field is selected */
         draw_text(tui->draw, row, at, 1, DRAW_DIM, here ? " " : "-");
         if (room > 2 && field->help) {
             size_t fits = tui_text_wrap(field->help, room - 2, tui->utf8);
@@ -145,7 +145,7 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     }
 }
 
-/* What is wrong, else what may stand in the field. */
+/* The error, otherwise what the field accepts. */
 static void draw_foot(struct tui *tui, int row, int col, int cols)
 {
     const struct tui_form *form = tui->form;
@@ -162,8 +162,8 @@ static void draw_foot(struct tui *tui, int row, int col, int cols)
 
 struct form_place { /* on the screen */
     int row, col, wide;
-    int shown; /* fields; 0: there is no room */
-    int first; /* the uppermost of them */
+    int shown; /* number of fields; 0: no room */
+    int first; /* the topmost of them */
 };
 
 static struct form_place place_of(const struct tui *tui)
@@ -212,8 +212,8 @@ void tui_form_draw(struct tui *tui)
 
 /* ---- keys ---- */
 
-/* What is typed is judged at once; what is not there yet is no fault before Enter. */
-static void check(struct tui_form *form)
+/* Validates after every key; a missing value is an error only at Enter. */
+static void check_fields(struct tui_form *form)
 {
     struct gd_err err = {.code = GD_OK};
     size_t field = form->cursor;
@@ -226,7 +226,7 @@ static void check(struct tui_form *form)
     }
 }
 
-static void changed(struct tui_form *form)
+static void field_changed(struct tui_form *form)
 {
     form->fault[0] = '\0';
     if (form->ops->changed(form->ctx, form, form->cursor) != GD_OK) {
@@ -234,11 +234,11 @@ static void changed(struct tui_form *form)
     }
     form->cursor = form->cursor < form->count ? form->cursor : form->count - 1;
     if (form->fault[0] == '\0') {
-        check(form);
+        check_fields(form);
     }
 }
 
-static void choose(struct tui_form *form, int by)
+static void choose_next(struct tui_form *form, int by)
 {
     struct form_field *field = &form->field[form->cursor];
     int count = 0, at = 0;
@@ -249,7 +249,7 @@ static void choose(struct tui_form *form, int by)
     }
     if (count > 0) {
         snprintf(field->text, sizeof(field->text), "%s", field->choices[(at + by + count) % count]);
-        changed(form);
+        field_changed(form);
     }
 }
 
@@ -267,7 +267,7 @@ static void choose_letter(struct tui_form *form, int key)
         const char *choice = field->choices[(at + i) % count];
         if (tolower((unsigned char)choice[0]) == key) {
             snprintf(field->text, sizeof(field->text), "%s", choice);
-            changed(form);
+            field_changed(form);
             return;
         }
     }
@@ -290,7 +290,7 @@ static void type_key(struct tui_form *form, int key)
 
     if (field->choices && !field->open) {
         if (key == ' ') {
-            choose(form, 1);
+            choose_next(form, 1);
         } else if (key > ' ' && key < 0x7f) {
             choose_letter(form, tolower(key));
         }
@@ -306,10 +306,10 @@ static void type_key(struct tui_form *form, int key)
     } else {
         return;
     }
-    changed(form);
+    field_changed(form);
 }
 
-static void submit(struct tui *tui)
+static void submit_form(struct tui *tui)
 {
     struct tui_form *form = tui->form;
     struct gd_buf line = GD_BUF_INIT(1 << 16);
@@ -338,13 +338,13 @@ bool tui_form_key(struct tui *tui, int key)
     if (key == ESCAPE) {
         tui_form_close(tui);
     } else if (key == '\r' || key == '\n') {
-        submit(tui);
+        submit_form(tui);
     } else if (key == DRAW_KEY_UP || key == DRAW_KEY_BACKTAB) {
         form->cursor = (form->cursor + form->count - 1) % form->count;
     } else if (key == DRAW_KEY_DOWN || key == '\t') {
         form->cursor = (form->cursor + 1) % form->count;
     } else if (choice && (key == DRAW_KEY_LEFT || key == DRAW_KEY_RIGHT)) {
-        choose(form, key == DRAW_KEY_LEFT ? -1 : 1);
+        choose_next(form, key == DRAW_KEY_LEFT ? -1 : 1);
     } else {
         type_key(form, key);
     }
@@ -361,17 +361,17 @@ static void click_field(struct tui *tui, int index)
     if (form->cursor != (size_t)index) {
         form->cursor = (size_t)index;
     } else if (form->field[index].choices) {
-        choose(form, 1);
+        choose_next(form, 1);
     }
 }
 
-/* col: from where the foot's text begins. */
+/* col is relative to the start of the bottom line's text. */
 static void click_foot(struct tui *tui, int col)
 {
     int escape = (int)sizeof(ENTER_TEXT ", ") - 1;
 
     if (col >= 0 && col < (int)sizeof(ENTER_TEXT) - 1) {
-        submit(tui);
+        submit_form(tui);
     } else if (col >= escape && col < escape + (int)sizeof(ESCAPE_TEXT) - 1) {
         tui_form_close(tui);
     }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * When a picture is drawn, and what happens to the terminal meanwhile: another size, Ctrl-Z and
- * back. A key is answered by a picture at once; whatever happens by itself, by at most ten a
- * second, by two where the terminal is slow. A terminal that takes nothing is not waited for: the
- * training goes on.
+ * Decides when a picture is drawn, and handles resizing, Ctrl-Z and coming back. A key is answered
+ * immediately by a picture; everything else at most ten times a second, twice on a slow terminal. A
+ * terminal that accepts nothing is not waited for: the training continues.
  */
 #include "tui/tui_impl.h"
 
@@ -14,12 +13,12 @@
 #include "repl/core/repl.h"
 
 #define FRAME_SECONDS 0.1  /* between two pictures that no key asked for */
-#define SLOW_FRAME    0.5  /* the same, where the terminal is slow */
-#define SLOW_SENDING  0.05 /* a picture that took so long to send shows that it is */
-#define SLOW_SECONDS  3.0  /* for so long it is taken to be */
+#define SLOW_FRAME    0.5  /* the same on a slow terminal */
+#define SLOW_SENDING  0.05 /* a terminal is slow if sending a picture took this long */
+#define SLOW_SECONDS  3.0  /* it counts as slow for this long */
 #define RETRY_SECONDS 0.05
 
-/* What was sent before is still under way. */
+/* Earlier output is still being sent. */
 static bool is_behind(void)
 {
     int waiting = 0;
@@ -58,7 +57,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
         tui_changed(tui);
     }
     double now = ev_time();
-    if (!draw_send(tui->draw)) { /* the picture before is still on its way */
+    if (!draw_send(tui->draw)) { /* the previous picture is still being sent */
         tui->slow_until = now + SLOW_SECONDS;
         draw_later(tui, RETRY_SECONDS);
         return;
@@ -84,7 +83,7 @@ static void on_draw_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop;
     (void)timer;
-    (void)events; /* it woke the loop: on_prepare draws */
+    (void)events; /* waking the loop is enough: on_prepare draws */
 }
 
 /* ---- the terminal's size ---- */
@@ -103,7 +102,7 @@ void tui_take_size(struct tui *tui)
         tui->focus = tui->focus_of;
     }
     tui->small = small;
-    tui->single_key = tui->single_key && !small; /* nothing would say that it is on */
+    tui->single_key = tui->single_key && !small; /* there is no status line to show that it is on */
     tui->dirty_now = true;
     tui_changed(tui);
 }
@@ -121,7 +120,7 @@ static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
 
 /* ---- Ctrl-Z, and back ---- */
 
-/* Whoever had the terminal meanwhile may have changed it. */
+/* The program that had the terminal in the meantime may have changed it. */
 static void come_back(struct tui *tui)
 {
     draw_leave(tui->draw);
@@ -134,14 +133,14 @@ static void on_suspend(struct ev_loop *loop, ev_signal *watcher, int events)
     struct tui *tui = watcher->data;
 
     (void)events;
-    ev_signal_stop(loop, watcher); /* the signal does what it usually does again */
+    ev_signal_stop(loop, watcher); /* restores the default action of the signal */
     draw_leave(tui->draw);
     raise(SIGTSTP);
     ev_signal_start(loop, watcher);
     come_back(tui);
 }
 
-/* It was stopped by other means than Ctrl-Z. */
+/* The process was stopped by something other than Ctrl-Z. */
 static void on_resume(struct ev_loop *loop, ev_signal *watcher, int events)
 {
     (void)loop;

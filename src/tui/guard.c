@@ -8,11 +8,12 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* A signal handler reaches nothing but static memory. */
+/* Everything here is static memory, because signal handlers use it. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGQUIT, SIGTERM, SIGHUP};
 #define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
 
-static const char prompt_restore[] = "\033[?2004l"; /* bracketed paste, which readline turns on */
+/* bracketed paste, which readline switches on */
+static const char prompt_restore[] = "\033[?2004l";
 
 static struct {
     struct termios termios;
@@ -28,9 +29,9 @@ static void restore_and_raise(int number)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
-    if (guard.restore_len > 0 && poll(&out, 1, 0) == 1) { /* else it would wait for ever */
+    if (guard.restore_len > 0 && poll(&out, 1, 0) == 1) { /* a write could block forever */
         ssize_t written = write(STDOUT_FILENO, guard.restore, guard.restore_len);
-        (void)written; /* there is nobody left to tell */
+        (void)written; /* nothing can be done about it here */
     }
     if (guard.have_termios) {
         tcsetattr(STDIN_FILENO, TCSANOW, &guard.termios);
@@ -40,7 +41,7 @@ static void restore_and_raise(int number)
             sigaction(number, &guard.before[i], NULL);
         }
     }
-    raise(number); /* blocked until this handler returns, then it goes to who had it before */
+    raise(number); /* delivered to the previous handler once this one returns */
 }
 
 void tui_guard_save(void)
@@ -54,14 +55,14 @@ void tui_guard_save(void)
     }
 }
 
-/* Faults end the program whoever handles them; the others may have an owner who ends it in order.
- */
+/* A fault ends the program whatever its handler does; the others may have a handler that exits
+ * cleanly. */
 static bool is_fault(int number)
 {
     return number != SIGTERM && number != SIGHUP && number != SIGQUIT;
 }
 
-static void install(void)
+static void install_handlers(void)
 {
     for (size_t i = 0; i < FATAL_COUNT && !guard.installed; i++) {
         struct sigaction action = {.sa_handler = restore_and_raise};
@@ -78,7 +79,7 @@ void tui_guard_arm(const char *restore)
     size_t len = strlen(restore);
     guard.restore_len = len < sizeof(guard.restore) ? len : sizeof(guard.restore);
     memcpy(guard.restore, restore, guard.restore_len);
-    install();
+    install_handlers();
 }
 
 void tui_guard_disarm(void)

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Gives the terminal back when the program dies: on fatal signals the saved terminal settings and
- * the leaving sequences are written before the signal goes its way.
+ * Restores the terminal when the program dies: on a fatal signal the saved terminal settings and
+ * the escape sequences that leave the panes are written before the signal takes its course.
  */
 #ifndef GD_TUI_GUARD_H
 #define GD_TUI_GUARD_H
 
 struct draw;
 
-/* Before draw_open: remembers the terminal's settings and who handles the signals. One at a time.
- */
+/* Call before draw_open: saves the terminal's settings and the current signal handlers. */
 void tui_guard_save(void);
-/* After draw_open: `restore` (copied) is written to stdout when a fatal signal comes. */
+/* Call after draw_open: `restore` (copied) is written to stdout when a fatal signal arrives. */
 void tui_guard_arm(const char *restore);
-void tui_guard_disarm(void); /* hands the signals back, or to the prompt's guard */
+void tui_guard_disarm(void); /* restores the signal handlers, or those of the prompt's guard */
 
-/* Around all that a terminal is used for: the prompt changes its settings, too. Again for another
+/* Brackets every use of a terminal (the prompt changes its settings, too). Call again for another
  * terminal on stdin. */
 void tui_guard_begin(void);
 void tui_guard_end(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The list of keys over the panes: keys that do the same share a row. */
+/* The list of keys over the panes: keys with the same effect share a row. */
 #include "tui/tui_impl.h"
 
 #include <stdio.h>
@@ -19,15 +19,15 @@ struct row {
 struct list {
     struct tui *tui;
     int rows, cols;
-    int at;            /* row of the screen that the next row gets */
+    int at;            /* screen row of the next entry */
     int count;         /* rows so far */
-    const char *group; /* of the row before */
-    struct row row;    /* not drawn yet: more names may follow */
+    const char *group; /* of the previous row */
+    struct row row;    /* not drawn yet: more key names may follow */
     bool any;
-    bool draws; /* else they are counted */
+    bool draws; /* false: rows are only counted */
 };
 
-static void put(struct list *list, enum draw_style style, const char *text)
+static void put_name(struct list *list, enum draw_style style, const char *text)
 {
     if (list->draws && list->at >= 1 && list->at < list->rows) {
         draw_text(list->tui->draw, list->at, 0, list->cols, style, text);
@@ -36,14 +36,14 @@ static void put(struct list *list, enum draw_style style, const char *text)
     list->count++;
 }
 
-static void flush(struct list *list)
+static void flush_row(struct list *list)
 {
     char line[400];
 
     if (list->any) {
         snprintf(line, sizeof(line), "  %-*s %-*s %s", NAMES_WIDTH, list->row.names, HELP_WIDTH,
                  list->row.help, list->row.right);
-        put(list, DRAW_PLAIN, line);
+        put_name(list, DRAW_PLAIN, line);
     }
     list->any = false;
 }
@@ -59,12 +59,12 @@ static void on_key(void *ctx, const char *group, const struct tui_key *key, cons
         snprintf(list->row.names + used, sizeof(list->row.names) - used, " %s", key->name);
         return;
     }
-    flush(list);
+    flush_row(list);
     if (!list->group || strcmp(list->group, group) != 0) {
         if (list->group) {
-            put(list, DRAW_PLAIN, "");
+            put_name(list, DRAW_PLAIN, "");
         }
-        put(list, DRAW_BOLD, group);
+        put_name(list, DRAW_BOLD, group);
         list->group = group;
     }
     tui_key_panes(key, panes, sizeof(panes));
@@ -79,7 +79,7 @@ static void on_key(void *ctx, const char *group, const struct tui_key *key, cons
 static int go_through(struct list *list)
 {
     tui_keys_each(on_key, list);
-    flush(list);
+    flush_row(list);
     return list->count;
 }
 
@@ -90,7 +90,7 @@ void tui_help_draw(struct tui *tui, int rows, int cols)
 
     draw_fill(tui->draw, 0, 0, cols, DRAW_REVERSE);
     draw_text(tui->draw, 0, 1, cols - 1, DRAW_REVERSE,
-              "Keys: what they do, their command, the panes where (any other key goes back)");
+              "Keys: what they do, their command, in which panes (any other key closes the list)");
     int count = go_through(&list);
     if (tui->help_first + rows - 1 < count && rows > 2) {
         draw_fill(tui->draw, rows - 1, 0, cols, DRAW_PLAIN);

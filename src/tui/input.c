@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where a key goes: to a question, a list of keys, a form, a field of a pane, the table of keys,
- * the prompt. A character resumes, ends and changes nothing outside of single-key mode.
+ * Routes a key: to a question, the list of keys, a form, a field of a pane, the table of keys, or
+ * the prompt. Outside single-key mode a plain character never resumes, ends or changes a run.
  */
 #include <limits.h>
 #include <string.h>
@@ -11,50 +11,16 @@
 
 #define CTRL_L ('l' & 0x1f)
 
-/* Fills a key's command in; false when what it names is not there. */
-static bool fill_command(struct tui *tui, const char *pattern, struct gd_buf *out)
-{
-    const struct tui_pane_ops *pane = tui_panes[tui->focus];
-
-    for (const char *p = pattern; *p != '\0'; p++) {
-        if (*p != '%' || p[1] == '\0') {
-            gd_buf_putc(out, *p);
-            continue;
-        }
-        p++;
-        if (pane->word ? !pane->word(tui, *p, out) : !tui_common_word(tui, *p, out)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool tui_key_works(struct tui *tui, const struct tui_key *key)
-{
-    struct gd_buf line = GD_BUF_INIT(65536);
-    bool works = !key->command || (!tui->executing && fill_command(tui, key->command, &line));
-
-    gd_buf_deinit(&line);
-    return works;
-}
-
 static void run_key_command(struct tui *tui, const struct tui_key *key)
 {
     struct gd_buf line = GD_BUF_INIT(65536);
 
-    if (!tui->executing && fill_command(tui, key->command, &line)) {
+    if (!tui->executing && tui_fill_command(tui, key->command, &line)) {
         struct tui_line_due due = {.text = (char *)gd_buf_text(&line), .question = key->question};
         due.keyboard = tui->focus != TUI_CONSOLE || strncmp(due.text, "focus ", 6) == 0;
         tui_run_due(tui, &due);
     }
     gd_buf_deinit(&line);
-}
-
-static void pane_request(struct tui *tui, enum tui_request request)
-{
-    if (tui_panes[tui->focus]->request) {
-        tui_panes[tui->focus]->request(tui, request);
-    }
 }
 
 void tui_request(struct tui *tui, const struct tui_key *key)
@@ -75,7 +41,7 @@ void tui_request(struct tui *tui, const struct tui_key *key)
         tui->help_first = 0;
         break;
     case TUI_COMMAND: run_key_command(tui, key); break;
-    default: pane_request(tui, key->request); break;
+    default: tui_pane_request(tui, tui->focus, key->request); break;
     }
 }
 
@@ -84,7 +50,7 @@ static bool is_printable(int key)
     return key >= ' ' && key != 0x7f && key < DRAW_KEY_UP;
 }
 
-/* Lines that only moved are not kept: nobody begins a command with them. */
+/* Keys that only move the cursor are not recorded: no command begins with them. */
 static void note_taken(struct tui *tui, const struct tui_key *by, int key)
 {
     mbstate_t state = {0};
@@ -98,7 +64,7 @@ static void note_taken(struct tui *tui, const struct tui_key *by, int key)
     tui->taken_len += len != (size_t)-1 ? len : 0;
 }
 
-/* A key that means nothing in the pane was meant for the prompt. */
+/* A key without a meaning in the pane was meant for the prompt. */
 static void type_at_prompt(struct tui *tui, int key)
 {
     tui_to_prompt(tui);
@@ -108,7 +74,7 @@ static void type_at_prompt(struct tui *tui, int key)
     tui->taken_len = 0;
 }
 
-/* Space and the keys that move scroll the list of keys; any other ends it. */
+/* Space and the keys that move scroll the list of keys; any other key closes it. */
 static void on_help_key(struct tui *tui, int key)
 {
     const struct tui_key *found = tui_key_find(0, key, TUI_NODE, false);
@@ -129,7 +95,7 @@ static void on_help_key(struct tui *tui, int key)
     }
 }
 
-/* Whoever types a command there does not answer: that is a no, and the prompt gets it. */
+/* Typing a command instead of an answer means no; the prompt gets the key. */
 static void on_answer_key(struct tui *tui, int key)
 {
     if (key == 'y' || key == 'Y') {
@@ -145,7 +111,7 @@ static void on_answer_key(struct tui *tui, int key)
     }
 }
 
-/* Behind C-x, or a key of its own: what the table says; else the prompt has it. */
+/* A key after C-x or a special key: as the table says; otherwise the prompt takes it. */
 static void on_table_key(struct tui *tui, int key)
 {
     int prefix = tui->prefix;
@@ -174,8 +140,6 @@ static void on_table_key(struct tui *tui, int key)
 
 void tui_key(struct tui *tui, int key)
 {
-    const struct tui_pane_ops *pane;
-
     if (!is_printable(key) || tui->prefix != 0) {
         tui->taken_len = 0;
     }
@@ -198,8 +162,7 @@ void tui_key(struct tui *tui, int key)
         tui_form_key(tui, key);
         return;
     }
-    pane = tui_panes[tui->focus];
-    if (tui->prefix == 0 && pane->key && pane->key(tui, key)) {
+    if (tui->prefix == 0 && tui_pane_key(tui, tui->focus, key)) {
         tui->taken_len = 0;
         return;
     }

@@ -23,118 +23,118 @@
 #define TENSOR    BIT(TUI_TENSOR)
 #define WATCH     BIT(TUI_WATCH)
 #define HITS      BIT(TUI_HITS)
-#define TEXTS     (TENSOR | BIT(TUI_HISTORY) | BIT(TUI_LOG)) /* without rows to open */
+#define TEXTS     (TENSOR | BIT(TUI_HISTORY) | BIT(TUI_LOG)) /* panes without rows to open */
 #define MODES     (HITS | TENSOR | BIT(TUI_STACK) | BIT(TUI_HISTORY))
 #define BREAKS    (TREE | NODE | TENSOR) /* about one node */
 
 /* prefix, key, name, panes, single, request, command, help, brief, question */
 const struct tui_key tui_keys[] = {
-    {C_X, 'o', "C-x o", ALL, false, TUI_OTHER_PANE, NULL, "go to the next pane", "pane", NULL},
+    {C_X, 'o', "C-x o", ALL, false, TUI_OTHER_PANE, NULL, "next pane", "pane", NULL},
     {0, '\t', "Tab", LISTS, false, TUI_OTHER_PANE, NULL, "", "", NULL},
-    {C_X, 'p', "C-x p", ALL, false, TUI_OTHER_PANE_BACK, NULL, "go to the previous pane", "", NULL},
+    {C_X, 'p', "C-x p", ALL, false, TUI_OTHER_PANE_BACK, NULL, "previous pane", "", NULL},
     {0, DRAW_KEY_BACKTAB, "S-Tab", LISTS, false, TUI_OTHER_PANE_BACK, NULL, "", "", NULL},
-    {0, ':', ":", LISTS, false, TUI_PROMPT, NULL, "to the prompt, as an unknown key does", "",
+    {0, ':', ":", LISTS, false, TUI_PROMPT, NULL, "prompt (any unknown key does the same)", "",
      NULL},
-    {C_X, '1', "C-x 1", ALL, false, TUI_ONE_PANE, NULL, "this pane alone, or all again", "alone",
-     NULL},
-    {C_X, '2', "C-x 2", ALL, false, TUI_TWO_PANES, NULL, "the next layout", "layout", NULL},
-    {C_X, 's', "C-x s", ALL, false, TUI_SINGLE_KEY, NULL, "switch single-key mode on or off",
+    {C_X, '1', "C-x 1", ALL, false, TUI_ONE_PANE, NULL, "this pane alone, or all panes again",
+     "alone", NULL},
+    {C_X, '2', "C-x 2", ALL, false, TUI_TWO_PANES, NULL, "next layout", "layout", NULL},
+    {C_X, 's', "C-x s", ALL, false, TUI_SINGLE_KEY, NULL, "single-key mode on or off",
      "single keys", NULL},
-    {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL, "to the plain prompt, and back",
-     "plain prompt", NULL},
+    {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL, "plain prompt, and back", "plain prompt",
+     NULL},
     {C_X, CTRL('a'), "C-x C-a", ALL, false, TUI_PLAIN, NULL, "", "", NULL},
-    {C_X, 'd', "C-x d", ALL, false, TUI_COMMAND, "disconnect", "leave the terminal; gradb stays",
-     "leave", NULL},
-    {0, CTRL('l'), "C-l", ALL, false, TUI_REDRAW, NULL, "draw the screen again", "", NULL},
+    {C_X, 'd', "C-x d", ALL, false, TUI_COMMAND, "disconnect",
+     "give the terminal back; gradb keeps running", "leave", NULL},
+    {0, CTRL('l'), "C-l", ALL, false, TUI_REDRAW, NULL, "redraw the screen", "", NULL},
     {0, '?', "?", LISTS, false, TUI_HELP, NULL, "show or hide this list", "", NULL},
     {0, DRAW_KEY_F1, "F1", ALL, false, TUI_HELP, NULL, "", "", NULL},
 
-    {0, DRAW_KEY_UP, "Up", LISTS, false, TUI_UP, NULL, "a line up", "", NULL},
+    {0, DRAW_KEY_UP, "Up", LISTS, false, TUI_UP, NULL, "one line up", "", NULL},
     {0, 'k', "k", LISTS, false, TUI_UP, NULL, "", "", NULL},
-    {0, DRAW_KEY_DOWN, "Down", LISTS, false, TUI_DOWN, NULL, "a line down", "", NULL},
+    {0, DRAW_KEY_DOWN, "Down", LISTS, false, TUI_DOWN, NULL, "one line down", "", NULL},
     {0, 'j', "j", LISTS, false, TUI_DOWN, NULL, "", "", NULL},
-    {0, DRAW_KEY_LEFT, "Left", LISTS & ~TREE, false, TUI_LEFT, NULL, "a column to the left", "",
-     NULL},
+    {0, DRAW_KEY_LEFT, "Left", LISTS & ~TREE, false, TUI_LEFT, NULL, "one column left", "", NULL},
     {0, 'h', "h", TENSOR, false, TUI_LEFT, NULL, "", "", NULL},
-    {0, DRAW_KEY_RIGHT, "Right", LISTS & ~TREE, false, TUI_RIGHT, NULL, "a column to the right", "",
+    {0, DRAW_KEY_RIGHT, "Right", LISTS & ~TREE, false, TUI_RIGHT, NULL, "one column right", "",
      NULL},
-    {0, DRAW_KEY_PAGE_UP, "PgUp", ALL, false, TUI_PAGE_UP, NULL, "a page up", "", NULL},
+    {0, DRAW_KEY_PAGE_UP, "PgUp", ALL, false, TUI_PAGE_UP, NULL, "one page up", "", NULL},
     {0, CTRL('b'), "C-b", LISTS, false, TUI_PAGE_UP, NULL, "", "", NULL},
-    {0, DRAW_KEY_PAGE_DOWN, "PgDn", ALL, false, TUI_PAGE_DOWN, NULL, "a page down", "", NULL},
+    {0, DRAW_KEY_PAGE_DOWN, "PgDn", ALL, false, TUI_PAGE_DOWN, NULL, "one page down", "", NULL},
     {0, CTRL('f'), "C-f", LISTS, false, TUI_PAGE_DOWN, NULL, "", "", NULL},
     {0, CTRL('u'), "C-u", LISTS, false, TUI_HALF_UP, NULL, "half a page up", "", NULL},
     {0, CTRL('d'), "C-d", LISTS, false, TUI_HALF_DOWN, NULL, "half a page down", "", NULL},
-    {0, 'g', "g", LISTS, false, TUI_TOP, NULL, "to the top", "", NULL},
+    {0, 'g', "g", LISTS, false, TUI_TOP, NULL, "first line", "", NULL},
     {0, DRAW_KEY_HOME, "Home", LISTS & ~TENSOR, false, TUI_TOP, NULL, "", "", NULL},
-    {0, 'G', "G", LISTS, false, TUI_BOTTOM, NULL, "to the end", "", NULL},
+    {0, 'G', "G", LISTS, false, TUI_BOTTOM, NULL, "last line", "", NULL},
     {0, DRAW_KEY_END, "End", LISTS & ~TENSOR, false, TUI_BOTTOM, NULL, "", "", NULL},
-    {0, DRAW_KEY_HOME, "Home", TENSOR, false, TUI_ROW_START, NULL, "to the first column", "", NULL},
-    {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "to the last column", "", NULL},
+    {0, DRAW_KEY_HOME, "Home", TENSOR, false, TUI_ROW_START, NULL, "first column", "", NULL},
+    {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "last column", "", NULL},
     {0, '\r', "Enter", LISTS & ~TEXTS, false, TUI_OPEN, NULL, "open, jump to, follow", "open",
      NULL},
     {0, ' ', "Space", TREE | HITS, false, TUI_MARK, NULL, "open or fold", "fold", NULL},
-    {0, '=', "=", TREE, false, TUI_FILTER, NULL, "show only some: by name, type, graph", "filter",
-     NULL},
+    {0, '=', "=", TREE, false, TUI_FILTER, NULL, "filter by name, type or graph", "filter", NULL},
     {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search", "search", NULL},
     {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, NULL, "next match", "next", NULL},
     {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "previous match", "", NULL},
-    {0, 'm', "m", MODES, false, TUI_MODE, NULL, "show something else of it", "mode", NULL},
-    {0, 'M', "M", TENSOR, false, TUI_LOOK, NULL, "numbers, or a heat map of what is shown", "heat",
+    {0, 'm', "m", MODES, false, TUI_MODE, NULL, "show another aspect of it", "mode", NULL},
+    {0, 'M', "M", TENSOR, false, TUI_LOOK, NULL, "numbers or heat map", "heat", NULL},
+    {0, '[', "[", TENSOR, false, TUI_INDEX_BACK, NULL, "previous index on the hidden axes", "",
      NULL},
-    {0, '[', "[", TENSOR, false, TUI_INDEX_BACK, NULL, "an index back on the axes not shown", "",
+    {0, ']', "]", TENSOR, false, TUI_INDEX_NEXT, NULL, "next index on the hidden axes", "index",
      NULL},
-    {0, ']', "]", TENSOR, false, TUI_INDEX_NEXT, NULL, "an index on", "index", NULL},
-    {0, 'y', "y", TENSOR, false, TUI_AXIS_ROWS, NULL, "another axis as the rows", "rows", NULL},
-    {0, 'x', "x", TENSOR, false, TUI_AXIS_COLS, NULL, "another axis as the columns", "columns",
+    {0, 'y', "y", TENSOR, false, TUI_AXIS_ROWS, NULL, "use another axis for the rows", "rows",
      NULL},
-    {0, CTRL('o'), "C-o", NODE, false, TUI_RETURN, NULL, "back the way Enter led; Backspace, too",
-     "back", NULL},
+    {0, 'x', "x", TENSOR, false, TUI_AXIS_COLS, NULL, "use another axis for the columns", "columns",
+     NULL},
+    {0, CTRL('o'), "C-o", NODE, false, TUI_RETURN, NULL,
+     "back to where Enter was pressed; also Backspace", "back", NULL},
     {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope", "", NULL},
     {0, '+', "+", TREE, false, TUI_UNFOLD, NULL, "", "", NULL},
-    {0, DRAW_KEY_LEFT, "Left", TREE, false, TUI_FOLD, NULL, "fold a scope, or go to the one around",
-     "", NULL},
+    {0, DRAW_KEY_LEFT, "Left", TREE, false, TUI_FOLD, NULL,
+     "fold a scope, or go to the enclosing one", "", NULL},
     {0, '-', "-", TREE, false, TUI_FOLD, NULL, "", "", NULL},
-    {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "a level back", "", NULL},
+    {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "one level back", "", NULL},
     {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, "", "", NULL},
 
-    {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "tensor %t", "its tensor as a grid",
+    {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "tensor %t", "show its tensor as a grid",
      "tensor", NULL},
     {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value", "print", NULL},
-    {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "all that is known of it", "info",
+    {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "show everything known about it",
+     "info", NULL},
+    {0, 'w', "w", LISTS & ~HITS, false, TUI_COMMAND, "why %t",
+     "explain where a bad value came from", "why", NULL},
+    {0, 'w', "w", HITS, false, TUI_COMMAND, "why hit %h", "explain where the bad value came from",
+     "why", NULL},
+    {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "show the source around it",
+     "list", NULL},
+    {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "one column right", "", NULL},
+    {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "list its inputs", "inputs", NULL},
+    {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "list what uses its output", "outputs",
      NULL},
-    {0, 'w', "w", LISTS & ~HITS, false, TUI_COMMAND, "why %t", "where a bad value came from", "why",
-     NULL},
-    {0, 'w', "w", HITS, false, TUI_COMMAND, "why hit %h", "where the bad value came from", "why",
-     NULL},
-    {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "the source around it", "list",
-     NULL},
-    {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "a column to the right", "", NULL},
-    {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "what feeds it", "inputs", NULL},
-    {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "what it feeds", "outputs", NULL},
 
-    {0, 'q', "q", ALL, true, TUI_SINGLE_KEY, NULL, "end single-key mode", "ends", NULL},
-    {0, ':', ":", CONSOLE, true, TUI_PROMPT, NULL, "to the prompt, which ends it, too", "", NULL},
+    {0, 'q', "q", ALL, true, TUI_SINGLE_KEY, NULL, "leave single-key mode", "ends", NULL},
+    {0, ':', ":", CONSOLE, true, TUI_PROMPT, NULL, "prompt (leaves single-key mode)", "", NULL},
     {0, '?', "?", CONSOLE, true, TUI_HELP, NULL, "show or hide this list", "", NULL},
-    {0, 's', "s", ALL, true, TUI_COMMAND, "step", "to the end of the next training step", "step",
-     NULL},
-    {0, 'n', "n", ALL, true, TUI_COMMAND, "next", "to the next node", "next", NULL},
-    {0, 'f', "f", ALL, true, TUI_COMMAND, "finish", "to the end of the phase", "finish", NULL},
-    {0, 'C', "C", ALL, true, TUI_COMMAND, "continue", "let the training run", "continue", NULL},
-    {0, 'c', "c", ALL, true, TUI_COMMAND, "continue", "the same, after a question", "",
-     "Let the training run?"},
+    {0, 's', "s", ALL, true, TUI_COMMAND, "step", "run to the end of the next training step",
+     "step", NULL},
+    {0, 'n', "n", ALL, true, TUI_COMMAND, "next", "run to the next node", "next", NULL},
+    {0, 'f', "f", ALL, true, TUI_COMMAND, "finish", "run to the end of the phase", "finish", NULL},
+    {0, 'C', "C", ALL, true, TUI_COMMAND, "continue", "continue the training", "continue", NULL},
+    {0, 'c', "c", ALL, true, TUI_COMMAND, "continue", "the same, after a confirmation", "",
+     "Continue the training?"},
     {0, 'b', "b", LISTS, true, TUI_COMMAND, "break %n", "stop at the selected node", "break", NULL},
-    {0, 'd', "d", BREAKS, true, TUI_COMMAND, "delete %b", "delete that breakpoint", "delete", NULL},
+    {0, 'd', "d", BREAKS, true, TUI_COMMAND, "delete %b", "delete its breakpoint", "delete", NULL},
     {0, 'd', "d", WATCH, true, TUI_COMMAND, "delete %w", "delete the watchpoint", "delete", NULL},
     {0, 'a', "a", WATCH | TREE, true, TUI_NEW, NULL, "add a watchpoint", "add", NULL},
     {0, 'e', "e", WATCH, true, TUI_EDIT, NULL, "edit the watchpoint", "edit", NULL},
-    {0, ' ', "Space", WATCH, true, TUI_MARK, NULL, "switch the watchpoint on or off", "on/off",
+    {0, ' ', "Space", WATCH, true, TUI_MARK, NULL, "enable or disable the watchpoint", "on/off",
      NULL},
-    {0, 'U', "U", LISTS, true, TUI_COMMAND, "run-to %n", "until the selected node has run",
+    {0, 'U', "U", LISTS, true, TUI_COMMAND, "run-to %n", "run until the selected node has run",
      "run-to", NULL},
-    {0, 'u', "u", ALL, true, TUI_COMMAND, "up", "a frame outwards", "", NULL},
-    {0, 'd', "d", ALL & ~(BREAKS | WATCH), true, TUI_COMMAND, "down", "a frame inwards", "", NULL},
-    {0, 'v', "v", ALL, true, TUI_COMMAND, "inputs", "what feeds the node", "", NULL},
-    {0, 'w', "w", ALL, true, TUI_COMMAND, "backtrace", "where the node was made", "", NULL},
+    {0, 'u', "u", ALL, true, TUI_COMMAND, "up", "caller's frame", "", NULL},
+    {0, 'd', "d", ALL & ~(BREAKS | WATCH), true, TUI_COMMAND, "down", "callee's frame", "", NULL},
+    {0, 'v', "v", ALL, true, TUI_COMMAND, "inputs", "list the node's inputs", "", NULL},
+    {0, 'w', "w", ALL, true, TUI_COMMAND, "backtrace", "show where the node was created", "", NULL},
     {0, 'r', "r", ALL, true, TUI_COMMAND, "run", "start the program again", "",
      "Start the program again?"},
     {0, 'K', "K", ALL, true, TUI_COMMAND, "kill", "end the training process", "", NULL},
@@ -180,7 +180,7 @@ static const struct tui_key *find_bound(int prefix, int key, enum tui_pane_id pa
     return NULL;
 }
 
-/* What is bound to the same key in the same panes: a new command takes its place. */
+/* A binding of the same key in the same panes: a new command replaces it. */
 static struct bound *same_bound(const struct tui_key *key)
 {
     for (int i = 0; i < bound_count; i++) {
@@ -201,7 +201,7 @@ bool tui_key_only_shows(const char *line)
     bool shows = false;
 
     if (command_find(NULL, line, strcspn(line, " /"), &command, &err) != GD_OK) {
-        return false; /* a user's own: it may do anything */
+        return false; /* a user-defined command: it may do anything */
     }
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         shows = shows || strcmp(command->group, groups[i]) == 0;
@@ -214,20 +214,21 @@ bool tui_key_only_shows(const char *line)
 
 int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err)
 {
-    struct bound new = {.key = {.help = "bound by hand", .brief = ""}};
+    struct bound new = {.key = {.help = "user binding", .brief = ""}};
     int rc = tui_key_parse(name, &new.key.prefix, &new.key.key, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    bool typed = new.key.prefix == 0 && new.key.key < DRAW_KEY_F1; /* the prompt takes it */
+    bool typed = new.key.prefix == 0 && new.key.key < DRAW_KEY_F1; /* the prompt needs it */
     new.key.panes = pane != TUI_PANE_COUNT ? BIT(pane) : typed ? LISTS : ALL;
     if (bound_count == MAX_BOUND && !same_bound(&new.key)) {
-        return gd_fail(err, GD_ELIMIT, "%d keys are bound already: no more fit", MAX_BOUND);
+        return gd_fail(err, GD_ELIMIT, "%d keys are bound already, which is the limit", MAX_BOUND);
     }
     if (pane == TUI_CONSOLE && new.key.prefix == 0 && new.key.key >= ' ' &&
         new.key.key < 0x110000) {
-        return gd_fail(err, GD_EINVAL, "\"%s\" is typed at the prompt of the console: bind C-x %s",
+        return gd_fail(err, GD_EINVAL,
+                       "\"%s\" is typed at the prompt of the console; bind \"C-x %s\" instead",
                        name, name);
     }
     new.key.single = new.key.prefix == 0 && new.key.key >= ' ' &&
@@ -300,7 +301,7 @@ static const struct {
     {"Esc", ESCAPE},
 };
 
-/* One key without a prefix; -1. */
+/* A key without a prefix; -1: unknown. */
 static int parse_one(const char *name)
 {
     mbstate_t state = {0};
@@ -331,11 +332,10 @@ int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err)
     *prefix = prefixed ? C_X : 0;
     *key = parse_one(prefixed ? name + 4 : name);
     if (*key < 0 || (!prefixed && *key == C_X)) {
-        return gd_fail(
-            err, GD_EINVAL,
-            "\"%.40s\" is no key: write a character, F5, C-t, Enter, PgUp, or one of them "
-            "behind \"C-x \"",
-            name);
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.40s\" is not a key: write a character, F5, C-t, Enter or PgUp, or one "
+                       "of them after \"C-x \"",
+                       name);
     }
     return GD_OK;
 }
@@ -367,12 +367,12 @@ int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err)
         used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "",
                                  pane_names[i]);
     }
-    return gd_fail(err, GD_ENOTFOUND, "\"%.40s\" is no pane; there are %s", name, all);
+    return gd_fail(err, GD_ENOTFOUND, "\"%.40s\" is not a pane; panes are %s", name, all);
 }
 
 /* ---- what lists of keys say ---- */
 
-/* In the order in which they are listed. */
+/* In display order. */
 enum key_group { SCREEN, MOVING, SEARCHING, IN_PANE, COMMANDS, SINGLE, GROUP_COUNT };
 static const char *const group_names[GROUP_COUNT] = {
     [MOVING] = "Moving",     [SEARCHING] = "Searching", [IN_PANE] = "In a pane",
@@ -424,7 +424,7 @@ void tui_keys_each(tui_key_fn fn, void *ctx)
     }
     for (int i = 0; i < bound_count; i++) {
         const char *command = bound[i].command;
-        fn(ctx, "Bound by hand", &bound[i].key, command ? command : "nothing", false);
+        fn(ctx, "User bindings", &bound[i].key, command ? command : "nothing", false);
     }
 }
 
@@ -432,7 +432,7 @@ void tui_key_panes(const struct tui_key *key, char *out, size_t size)
 {
     unsigned among = (key->panes & CONSOLE) != 0 ? ALL : LISTS;
     unsigned without = among & ~key->panes;
-    bool but = __builtin_popcount(without) <= 3; /* shorter than to name the others */
+    bool but = __builtin_popcount(without) <= 3; /* shorter than naming the others */
     unsigned listed = but ? without : key->panes;
     size_t used = 0;
 

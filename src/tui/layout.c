@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FULL_ROWS 24 /* below these, one pane at a time */
+#define FULL_ROWS 24 /* with fewer, one pane at a time */
 #define FULL_COLS 80
-#define WIDE_ROWS 43 /* from these on, more panes */
+#define WIDE_ROWS 43 /* from here on, more panes */
 #define WIDE_COLS 132
 
 #define NONE     TUI_PANE_COUNT
 #define MAX_SIDE 3
 
-/* Left and right of a line, each a column of panes; the console below both. NONE ends a column. */
+/* Two columns of panes, left and right, and the console below them. NONE ends a column. */
 struct arrangement {
     enum tui_pane_id left[MAX_SIDE], right[MAX_SIDE];
     int left_percent; /* of the columns */
@@ -57,13 +57,13 @@ int layout_find(const char *name, enum tui_layout *ret, struct gd_err *err)
                                  layouts[i].name);
     }
     if (found < 0 || found == LAYOUT_COUNT) {
-        return gd_fail(err, GD_ENOTFOUND, "\"%.40s\" is no layout; there are %s", name, all);
+        return gd_fail(err, GD_ENOTFOUND, "\"%.40s\" is not a layout; layouts are %s", name, all);
     }
     *ret = (enum tui_layout)found;
     return GD_OK;
 }
 
-static bool holds(const enum tui_pane_id *panes, enum tui_pane_id pane)
+static bool has_pane(const enum tui_pane_id *panes, enum tui_pane_id pane)
 {
     for (int i = 0; i < MAX_SIDE && panes[i] != NONE; i++) {
         if (panes[i] == pane) {
@@ -73,10 +73,10 @@ static bool holds(const enum tui_pane_id *panes, enum tui_pane_id pane)
     return false;
 }
 
-/* The focused pane is always shown: where the layout lacks it, it takes the last place. */
+/* The focused pane is always shown: if the layout lacks it, it takes the last place. */
 static void make_room(struct arrangement *a, enum tui_pane_id focus)
 {
-    if (focus == TUI_CONSOLE || holds(a->left, focus) || holds(a->right, focus)) {
+    if (focus == TUI_CONSOLE || has_pane(a->left, focus) || has_pane(a->right, focus)) {
         return;
     }
     enum tui_pane_id *side = a->right[0] != NONE ? a->right : a->left;
@@ -108,7 +108,7 @@ bool layout_is_one(const struct layout_wish *wish, int rows, int cols)
     return wish->one || rows + 1 < FULL_ROWS || cols < FULL_COLS;
 }
 
-/* The pane alone; above the prompt while the keyboard is there. */
+/* The pane alone; with the prompt below it while the keyboard is there. */
 static int one_place(const struct layout_wish *wish, int rows, int cols, struct layout_place *ret)
 {
     bool both = wish->typing && wish->pane != TUI_CONSOLE;

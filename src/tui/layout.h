@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where the panes stand: the named layouts, for screens of any size from 40x10 on. Below 80x24 one
- * pane at a time. From 132 columns and 43 rows on a layout shows more panes.
+ * Where panes go: the named layouts, for screens from 40x10 up. Below 80x24 one pane at a time;
+ * from 132x43 a layout shows more panes.
  */
 #ifndef GD_TUI_LAYOUT_H
 #define GD_TUI_LAYOUT_H
@@ -20,28 +20,29 @@ enum tui_layout {
 
 struct layout_place {
     enum tui_pane_id pane;
-    struct draw_rect rect; /* with the title in its first row */
+    struct draw_rect rect; /* its first row is the title */
 };
 #define LAYOUT_MAX_PLACES 8
 
 struct layout_wish {
     enum tui_layout layout;
-    enum tui_pane_id pane; /* is among the places, instead of another where the layout lacks it */
-    bool typing;           /* the keyboard is at the prompt, which is shown then */
-    bool one;              /* the pane alone (C-x 1) */
-    int console_rows;      /* 0: the layout's own choice, else what `winheight` set */
-    int left_percent;      /* 0: likewise */
+    enum tui_pane_id pane; /* must be shown, if necessary instead of another pane */
+    bool typing;           /* the keyboard is at the prompt, which must be shown */
+    bool one;              /* only this pane (C-x 1) */
+    int console_rows;      /* 0: the layout's default; otherwise set by `winheight` */
+    int left_percent;      /* 0: the layout's default */
 };
 
-/* rows: without the status line. Returns how many places. */
+/* rows excludes the status line. Returns the number of places. */
 int layout_places(const struct layout_wish *wish, int rows, int cols,
                   struct layout_place ret[LAYOUT_MAX_PLACES]);
-/* One pane at a time: the screen is small, or it is wished. */
+/* One pane at a time: the screen is small, or C-x 1. */
 bool layout_is_one(const struct layout_wish *wish, int rows, int cols);
-/* Likewise, whether or not there is room for more than one: the order in which C-x o goes about. */
+/* The panes in the order of C-x o, whether or not the screen has room for more than one. */
 int layout_order(enum tui_layout layout, enum tui_pane_id pane, int rows, int cols,
                  struct layout_place ret[LAYOUT_MAX_PLACES]);
 const char *layout_name(enum tui_layout layout);
-int layout_find(const char *name, enum tui_layout *ret, struct gd_err *err); /* unique prefixes */
+/* accepts unique prefixes */
+int layout_find(const char *name, enum tui_layout *ret, struct gd_err *err);
 
 #endif

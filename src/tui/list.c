@@ -20,7 +20,7 @@ void tui_list_settle(struct tui_list *list)
     } else if (list->cursor >= list->top + rows) {
         list->top = list->cursor - rows + 1;
     }
-    if (list->top + rows > list->count) { /* no blank rows while there are lines above */
+    if (list->top + rows > list->count) { /* no blank rows while lines above are hidden */
         list->top = list->count > rows ? list->count - rows : 0;
     }
 }
@@ -59,8 +59,8 @@ bool tui_list_click(struct tui_list *list, int row)
 
 /* ---- searching ---- */
 
-static bool matches(const struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
-                    size_t index)
+static bool row_matches(const struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
+                        size_t index)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
 
@@ -70,16 +70,16 @@ static bool matches(const struct tui_list *list, const struct tui_list_ops *ops,
     return found;
 }
 
-/* The next row that matches, from `from` on (itself, too), around the end. */
-static bool search(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, size_t from,
-                   bool back)
+/* Finds the next matching row, starting with `from` itself, and wraps around. */
+static bool search_from(struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
+                        size_t from, bool back)
 {
     if (list->pattern[0] == '\0' || !ops->text) {
         return false;
     }
     for (size_t i = 0; i < list->count; i++) {
         size_t at = back ? (from + list->count - i) % list->count : (from + i) % list->count;
-        if (matches(list, ops, ctx, at)) {
+        if (row_matches(list, ops, ctx, at)) {
             list->cursor = at;
             return true;
         }
@@ -107,7 +107,7 @@ bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *c
     } else if (key >= ' ' && key < 0x7f && len + 1 < sizeof(list->pattern)) {
         list->pattern[len] = (char)key;
         list->pattern[len + 1] = '\0';
-        search(list, ops, ctx, list->cursor, false);
+        search_from(list, ops, ctx, list->cursor, false);
     }
     return true;
 }
@@ -148,9 +148,9 @@ bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, voi
         list->typing = true;
         list->pattern[0] = '\0';
         break;
-    case TUI_NEXT_MATCH: search(list, ops, ctx, list->cursor + 1, false); break;
+    case TUI_NEXT_MATCH: search_from(list, ops, ctx, list->cursor + 1, false); break;
     case TUI_PREVIOUS_MATCH:
-        search(list, ops, ctx, list->cursor > 0 ? list->cursor - 1 : last, true);
+        search_from(list, ops, ctx, list->cursor > 0 ? list->cursor - 1 : last, true);
         break;
     default: return false;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A list that scrolls: cursor, top row, search, for panes whose rows have an index. The pane keeps
- * the rows; the list asks for what is on the screen and, in a search, for texts one by one.
+ * A scrolling list for panes whose rows have an index: cursor, top row, search. The pane owns the
+ * rows; the list asks for those on the screen and, during a search, for one text at a time.
  */
 #ifndef GD_TUI_LIST_H
 #define GD_TUI_LIST_H
@@ -17,35 +17,35 @@ struct tui;
 struct tui_list {
     size_t count; /* set by the pane before each call */
     size_t cursor, top;
-    int rows;         /* when it was drawn last */
-    int above;        /* rows of the pane above the list, for clicks */
-    char pattern[64]; /* of the search; "" none */
+    int rows;         /* on the screen, at the last draw */
+    int above;        /* rows of the pane above the list; for clicks */
+    char pattern[64]; /* of the search; "": none */
     bool typing;      /* the pattern is being typed */
 };
 
 enum tui_search {
     TUI_NO_SEARCH,
-    TUI_TYPING,   /* a pattern: all printable keys are its text */
-    TUI_SEARCHED, /* n is the next match */
+    TUI_TYPING,   /* every printable key extends the pattern */
+    TUI_SEARCHED, /* n finds the next match */
 };
 
 struct tui_list_ops {
-    /* One row into [col, col + cols) of screen row `row`; selected: under the cursor, and the pane
-     * has the focus. */
+    /* Draws a row into [col, col + cols) of screen row `row`. selected: under the cursor of the
+     * focused pane. */
     void (*row)(void *ctx, size_t index, int row, int col, int cols, bool selected);
-    void (*text)(void *ctx, size_t index, struct gd_buf *out); /* what a search looks in */
+    void (*text)(void *ctx, size_t index, struct gd_buf *out); /* the text that a search matches */
 };
 
 void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops,
                    void *ctx, const struct draw_rect *rect, bool focused);
-/* Moving and searching; true: that was one. */
+/* Moves or searches; false: the request was neither. */
 bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
                       enum tui_request request);
-/* A click on a row of the pane: the cursor goes there. true: it was there before. */
+/* Moves the cursor to the clicked row; true: it was already there. */
 bool tui_list_click(struct tui_list *list, int row);
-/* While a pattern is typed all keys go here; true: taken. */
+/* Takes every key while a pattern is typed; true: taken. */
 bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, int key);
 enum tui_search tui_list_search(const struct tui_list *list);
-void tui_list_settle(struct tui_list *list); /* cursor and top fit the count again */
+void tui_list_settle(struct tui_list *list); /* makes cursor and top fit the count */
 
 #endif

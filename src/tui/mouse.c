@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * With `set mouse on`: a click gives a pane the focus and moves its cursor, a click on the row of
- * the cursor (so the second of a double click, too) opens what is there, the wheel scrolls the pane
- * below it. Without, the terminal is asked for nothing and selects text as ever.
+ * With `set mouse on`: a click focuses a pane and moves its cursor; a click on the cursor's row
+ * (also the second one of a double click) opens what is there; the wheel scrolls the pane under it.
+ * Otherwise mouse reports stay off, and the terminal selects text as usual.
  */
 #include "tui/tui_impl.h"
 
@@ -13,27 +13,10 @@
 #include "tui/guard.h"
 
 #define WHEEL_LINES    3
-#define DOUBLE_SECONDS 0.4 /* a click so soon behind one at the same place is its other half */
+/* a second click at the same place within this time completes a double click */
+#define DOUBLE_SECONDS 0.4
 
-void tui_mouse_follow(struct tui *tui)
-{
-    bool wanted = tui->debugger->settings.mouse;
-    const char *type = getenv("TERM");
-    char text[160];
-
-    if (wanted == tui->mouse) {
-        return;
-    }
-    tui->mouse = wanted;
-    if (!draw_set_mouse(tui->draw, wanted)) {
-        snprintf(text, sizeof(text), "the terminal's type %.60s has no mouse that is known here",
-                 type ? type : "");
-        tui_console_add(tui, DRAW_ERROR, text, strlen(text));
-    }
-    tui_guard_arm(draw_restore_text(tui->draw)); /* a fault must switch it off, too */
-}
-
-static bool holds(const struct draw_rect *rect, int row, int col)
+static bool rect_holds(const struct draw_rect *rect, int row, int col)
 {
     return row >= rect->row && row < rect->row + rect->rows && col >= rect->col &&
            col < rect->col + rect->cols;
@@ -48,33 +31,31 @@ static bool is_second_half(const struct tui *tui, const struct draw_mouse *mouse
            last->col == mouse->col;
 }
 
-/* A double click opens once, whether its first half did already or only moved the cursor. */
-static void click(struct tui *tui, const struct layout_place *place, const struct draw_mouse *mouse)
+/* A double click opens only once, whether its first click opened something or only moved the
+ * cursor. */
+static void click_pane(struct tui *tui, const struct layout_place *place,
+                       const struct draw_mouse *mouse)
 {
-    const struct tui_pane_ops *pane = tui_panes[place->pane];
     int row = mouse->row - place->rect.row - 1; /* below the title */
     bool had_focus = tui->focus == place->pane;
 
     tui_focus(tui, place->pane);
-    if (!pane->click || row < 0) {
-        return;
-    }
-    if (pane->click(tui, row, mouse->col - place->rect.col) && had_focus) {
+    if (row >= 0 && tui_pane_click(tui, place->pane, row, mouse->col - place->rect.col) &&
+        had_focus) {
         tui->clicked.opened = true;
-        pane->request(tui, TUI_OPEN);
+        tui_pane_request(tui, place->pane, TUI_OPEN);
     }
 }
 
-static void wheel(struct tui *tui, enum tui_pane_id id, bool up)
+static void turn_wheel(struct tui *tui, enum tui_pane_id id, bool up)
 {
-    const struct tui_pane_ops *pane = tui_panes[id];
-    bool pages = id == TUI_CONSOLE; /* it has no lines to go to */
+    bool pages = id == TUI_CONSOLE; /* it has no cursor to move */
 
-    for (int i = 0; pane->request && i < (pages ? 1 : WHEEL_LINES); i++) {
+    for (int i = 0; i < (pages ? 1 : WHEEL_LINES); i++) {
         if (pages) {
-            pane->request(tui, up ? TUI_PAGE_UP : TUI_PAGE_DOWN);
+            tui_pane_request(tui, id, up ? TUI_PAGE_UP : TUI_PAGE_DOWN);
         } else {
-            pane->request(tui, up ? TUI_UP : TUI_DOWN);
+            tui_pane_request(tui, id, up ? TUI_UP : TUI_DOWN);
         }
     }
 }
@@ -86,18 +67,18 @@ static void on_panes(struct tui *tui, const struct draw_mouse *mouse)
 
     if (mouse->button == DRAW_MOUSE_CLICK) {
         if (is_second_half(tui, mouse) && tui->clicked.opened) {
-            return; /* what it opened may stand below the mouse now */
+            return; /* something it opened may now be below the mouse */
         }
         tui->clicked = (struct tui_click){.row = mouse->row, .col = mouse->col, .at = ev_time()};
     }
     for (int i = 0; i < count; i++) {
-        if (!holds(&place[i].rect, mouse->row, mouse->col) || !tui_panes[place[i].pane]) {
+        if (!rect_holds(&place[i].rect, mouse->row, mouse->col)) {
             continue;
         }
         if (mouse->button == DRAW_MOUSE_CLICK) {
-            click(tui, &place[i], mouse);
+            click_pane(tui, &place[i], mouse);
         } else {
-            wheel(tui, place[i].pane, mouse->button == DRAW_MOUSE_UP);
+            turn_wheel(tui, place[i].pane, mouse->button == DRAW_MOUSE_UP);
         }
         return;
     }
@@ -110,7 +91,7 @@ static void on_waiting(struct tui *tui, const struct draw_mouse *mouse)
     if (mouse->button == DRAW_MOUSE_CLICK) {
         tui_focus(tui, pane);
     } else if (pane == TUI_CONSOLE) {
-        wheel(tui, pane, mouse->button == DRAW_MOUSE_UP);
+        turn_wheel(tui, pane, mouse->button == DRAW_MOUSE_UP);
     }
 }
 
@@ -119,7 +100,7 @@ void tui_mouse(struct tui *tui)
     struct draw_mouse mouse;
 
     draw_mouse(tui->draw, &mouse);
-    if (tui->question || tui->small) { /* a question wants a key */
+    if (tui->question || tui->small) { /* a question needs a key */
         return;
     }
     if (tui->form && !tui->help) {

@@ -15,8 +15,8 @@ void mouse_read_begin(struct mouse_read *read, bool numbers)
     read->len = 0;
 }
 
-/* Columns and rows are counted from 1 there. */
-static enum mouse_taken event(int button, int col, int row, struct draw_mouse *ret)
+/* Reports count columns and rows from 1. */
+static enum mouse_taken read_event(int button, int col, int row, struct draw_mouse *ret)
 {
     if (col < 1 || row < 1) {
         return MOUSE_OTHER;
@@ -42,7 +42,7 @@ static enum mouse_taken end_of_numbers(struct mouse_read *read, int byte, struct
         sscanf((const char *)read->text, "%6d;%6d;%6d%c", &button, &col, &row, &rest) != 3) {
         return MOUSE_OTHER;
     }
-    return event(button, col, row, ret);
+    return read_event(button, col, row, ret);
 }
 
 enum mouse_taken mouse_read_byte(struct mouse_read *read, int byte, struct draw_mouse *ret)
@@ -67,6 +67,6 @@ enum mouse_taken mouse_read_byte(struct mouse_read *read, int byte, struct draw_
         return MOUSE_MORE;
     }
     read->form = MOUSE_NO;
-    return event(read->text[0] - BYTE_ZERO, read->text[1] - BYTE_ZERO, read->text[2] - BYTE_ZERO,
-                 ret);
+    return read_event(read->text[0] - BYTE_ZERO, read->text[1] - BYTE_ZERO,
+                      read->text[2] - BYTE_ZERO, ret);
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <term.h>
 
-/* curses has no switch for it, and keeps the table that term.h shows apart from the one it goes by;
- * but this is the text in the latter, on the heap, and an empty one is sent as nothing. */
+/* curses has no option for this and keeps its own copy of the capability table. The strings in it
+ * are on the heap; an empty one is sent as nothing. */
 static void make_empty(const char *capability)
 {
     char *text = tigetstr(capability);
@@ -19,13 +19,13 @@ static void make_empty(const char *capability)
 
 void one_screen_start(int rows)
 {
-    curs_set(0); /* with this goes out what newterm said, the way to the second screen too */
+    curs_set(0); /* flushes what newterm wrote, including the switch to the alternate screen */
     curs_set(1);
     const char *back = tigetstr("rmcup");
     if (back && back != (char *)-1) {
         putp(back);
     }
-    for (int i = 0; i < rows; i++) { /* the first picture would wipe out what stands here */
+    for (int i = 0; i < rows; i++) { /* the first picture would overwrite what is visible */
         putp("\n");
     }
     fflush(stdout);

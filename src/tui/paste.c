@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Text that was pasted. A line of it may be full of letters that are keys of the lists, so it is
- * gathered to its end and put into the prompt, or into the field of a form, and nothing of it runs
- * before somebody has seen it and typed Enter.
+ * Pasted text. It may be full of letters that are keys of the lists, so it is collected to its end
+ * and inserted into the prompt or the field of a form. Nothing of it runs until the user presses
+ * Enter.
  */
 #include <limits.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 #include "tui/tui_impl.h"
 
-#define MOST ((size_t)1 << 20) /* bytes; what is beyond them is dropped */
+#define MOST ((size_t)1 << 20) /* bytes; the rest is dropped */
 
-/* Line ends come as carriage returns; other control characters have no business in a line. */
-static void gather(struct tui *tui, int key)
+/* Line ends arrive as carriage returns; other control characters are dropped. */
+static void gather_key(struct tui *tui, int key)
 {
     char bytes[MB_LEN_MAX];
     mbstate_t state = {0};
@@ -30,7 +30,7 @@ static void gather(struct tui *tui, int key)
     }
 }
 
-/* A field is one line: the first of them. */
+/* A field holds one line: the first. */
 static void into_form(struct tui *tui, const char *text)
 {
     mbstate_t state = {0};
@@ -47,12 +47,12 @@ static void into_form(struct tui *tui, const char *text)
     }
 }
 
-static void paste(struct tui *tui)
+static void insert_paste(struct tui *tui)
 {
     const char *text = gd_buf_text(&tui->pasted);
 
     if (tui->question || tui->help) {
-        return; /* neither is answered by a paste */
+        return; /* a paste answers neither */
     }
     if (tui->form) {
         into_form(tui, text);
@@ -70,11 +70,11 @@ bool tui_paste_key(struct tui *tui, int key)
         tui->pasting = true;
     } else if (key == DRAW_KEY_PASTE_END) {
         if (tui->pasting) {
-            paste(tui);
+            insert_paste(tui);
         }
         tui_paste_stop(tui);
     } else if (tui->pasting) {
-        gather(tui, key);
+        gather_key(tui, key);
     } else {
         return false;
     }

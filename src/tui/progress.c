@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How far long work is: in the status line's row while it lasts. */
+/* The progress of long work, in the row of the status line while it lasts. */
 #include "engine/progress.h"
 
 #include "tui/text.h"
 #include "tui/tui_impl.h"
 
-#define PATIENCE 0.5 /* seconds; what is over before is not shown */
+#define PATIENCE 0.5 /* seconds; shorter work shows nothing */
 
 bool tui_progress_moves(struct tui *tui)
 {
@@ -14,7 +14,7 @@ bool tui_progress_moves(struct tui *tui)
     bool was = tui->progress;
 
     tui->progress = runs;
-    return runs || was; /* the last picture of it is taken away, too */
+    return runs || was; /* one more draw removes it */
 }
 
 bool tui_progress_draw(struct tui *tui, int row, int cols)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * readline's editing without its terminal: keys are fed in one at a time, and the line is drawn by
- * the console.
+ * readline without its terminal: keys are fed to it one at a time, and the console draws the line.
  */
 #include "tui/tui_impl.h"
 
@@ -16,11 +15,11 @@
 #include "repl/line/tty_out.h"
 #include "tui/text.h"
 
-/* readline keeps its state in globals, and its callbacks take no context. */
+/* readline keeps its state in globals, and its callbacks have no context argument. */
 static struct tui *active;
 
 #define ESCAPE    0x1b
-#define ABORT_KEY 7 /* C-g: what readline gets when it wants more input than there is */
+#define ABORT_KEY 7 /* C-g: given to readline when it asks for more input than there is */
 
 /* ---- readline's side ---- */
 
@@ -35,7 +34,7 @@ static int input_waits(void)
     return active->typed_at < active->typed_len;
 }
 
-static void redisplay(void)
+static void mark_changed(void)
 {
     line_mend();
     tui_changed(active);
@@ -61,8 +60,8 @@ static void on_line(char *text)
     }
     char *rest = text; /* several lines may have been pasted */
     for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
-        /* An empty line repeats the command before: one that is typed ahead does not know it yet.
-         */
+        /* An empty line repeats the previous command, which is unknown yet for a line that is typed
+         * ahead. */
         bool ahead = active->executing || active->queue_count > 0;
         if (!(ahead && line[0] == '\0') && !tui_offer_line(active, line)) {
             line_remember(active->repl, line);
@@ -103,21 +102,21 @@ static int leave_key(int count, int key)
 
 /* ---- ours ---- */
 
-static void install(void)
+static void install_hooks(void)
 {
     rl_callback_handler_install("", on_line);
 }
 
-/* The terminal is readline's (plain prompt) or not (panes). */
+/* panes: false when readline owns the terminal (plain prompt). */
 static void take_hooks(bool panes)
 {
     rl_getc_function = panes ? next_byte : rl_getc;
     rl_input_available_hook = panes ? input_waits : NULL;
-    rl_redisplay_function = panes ? redisplay : rl_redisplay;
+    rl_redisplay_function = panes ? mark_changed : rl_redisplay;
     rl_prep_term_function = panes ? prepare_nothing : rl_prep_terminal;
     rl_deprep_term_function = panes ? deprepare_nothing : rl_deprep_terminal;
     rl_completion_display_matches_hook = panes ? show_matches : NULL;
-    rl_completion_query_items = -1; /* the question would wait for a key of its own */
+    rl_completion_query_items = -1; /* readline's question would wait for a key of its own */
     rl_catch_signals = 0;
     rl_catch_sigwinch = 0;
     rl_change_environment = 0;
@@ -133,7 +132,7 @@ void tui_prompt_start(struct tui *tui)
     take_hooks(true);
     line_keys_take();
     line_history_load(tui->repl);
-    install();
+    install_hooks();
 }
 
 void tui_prompt_stop(struct tui *tui)
@@ -147,15 +146,15 @@ void tui_prompt_stop(struct tui *tui)
 void tui_prompt_clear(struct tui *tui)
 {
     line_put_away();
-    install();
+    install_hooks();
     tui->meta = false;
     tui_changed(tui);
 }
 
-/* Into the line, however many lines it is: Enter runs them. */
+/* Inserts all lines of it; Enter runs them. */
 void tui_prompt_paste(struct tui *tui, const char *text)
 {
-    rl_callback_sigcleanup(); /* no search goes on in it */
+    rl_callback_sigcleanup(); /* ends an incremental search */
     line_search_end(true);
     tui->meta = false;
     tui->console.back = 0;
@@ -164,7 +163,7 @@ void tui_prompt_paste(struct tui *tui, const char *text)
     tui_changed(tui);
 }
 
-/* Keys that terminals send as sequences, as readline's own bindings want them. */
+/* Terminals send these keys as escape sequences, and readline's bindings expect them so. */
 static const char *sequence_of(int key)
 {
     switch (key) {
@@ -200,7 +199,7 @@ void tui_prompt_key(struct tui *tui, int key)
         }
         tui->typed_len = len;
     }
-    if (key == ESCAPE && !tui->meta) { /* the start of Meta and the next key */
+    if (key == ESCAPE && !tui->meta) { /* begins a Meta sequence */
         tui->meta = true;
         return;
     }
@@ -216,7 +215,7 @@ void tui_prompt_key(struct tui *tui, int key)
     }
 }
 
-/* The part of the text that lies around the cursor, when it is wider than the row. */
+/* When the text is wider than the row, draws the part around the cursor. */
 static void draw_line(struct tui *tui, int row, int col, int cols, const char *text, size_t point,
                       bool focused)
 {
@@ -245,7 +244,7 @@ void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused)
     if (tui->executing) {
         prompt = repl_is_waiting(tui->repl) ? "(running, C-c stops) " : "(running) ";
     } else if (rl_display_prompt && rl_display_prompt[0] != '\0') {
-        prompt = rl_display_prompt; /* searching the history */
+        prompt = rl_display_prompt; /* during a history search */
     }
     int used = draw_text(tui->draw, row, col, cols, focused ? DRAW_BOLD : DRAW_DIM, prompt);
     if (used + 1 < cols) {
@@ -262,7 +261,7 @@ void tui_prompt_plain(struct tui *tui)
     rl_catch_signals = 0;
     rl_bind_keyseq("\\C-xa", leave_key);
     rl_bind_keyseq("\\C-x\\C-a", leave_key);
-    tty_out_puts(STDOUT_FILENO, "The panes are put away: C-x a brings them back.\n");
+    tty_out_puts(STDOUT_FILENO, "The panes are hidden: C-x a brings them back.\n");
     repl_run_prompt(tui->repl);
     tui_prompt_start(tui);
 }

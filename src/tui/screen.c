@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Where the panes stand, the lines between them, the status line, the list of keys. */
+/* Draws the whole screen: panes, the lines between them, the status line, the list of keys. */
 #include "tui/tui_impl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tui/guard.h"
 #include "tui/text.h"
 
-#define WIDE_STACK 68 /* percent of the columns, beside a source that is not there */
+#define WIDE_STACK 68 /* percent of the columns, while the source pane has nothing to show */
 
 /* ---- panes ---- */
 
@@ -16,7 +18,7 @@ static void draw_title(struct tui *tui, int row, int col, int cols, enum tui_pan
     char title[96];
     char framed[104];
 
-    tui_panes[pane]->title(tui, title, sizeof(title));
+    tui_pane_title(tui, pane, title, sizeof(title));
     snprintf(framed, sizeof(framed), " %s ", title);
     draw_hline(tui->draw, row, col, cols);
     draw_text(tui->draw, row, col + 1, cols - 2, tui->focus == pane ? DRAW_REVERSE : DRAW_BOLD,
@@ -29,28 +31,8 @@ static void draw_pane(struct tui *tui, enum tui_pane_id pane, int row, int col, 
 
     draw_title(tui, row, col, cols, pane);
     if (rect.rows > 0 && rect.cols > 0) {
-        tui_panes[pane]->draw(tui, &rect, tui->focus == pane);
+        tui_pane_draw(tui, pane, &rect);
     }
-}
-
-struct layout_wish tui_wish(struct tui *tui)
-{
-    return (struct layout_wish){
-        .layout = tui->layout,
-        .pane = tui_shown(tui),
-        .typing = tui->focus == TUI_CONSOLE,
-        .one = tui->one_pane,
-        .console_rows = tui->console_rows,
-    };
-}
-
-bool tui_shows_one(struct tui *tui)
-{
-    struct layout_wish wish = tui_wish(tui);
-    int rows, cols;
-
-    draw_size(tui->draw, &rows, &cols);
-    return layout_is_one(&wish, rows - 1, cols);
 }
 
 int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES])
@@ -65,7 +47,7 @@ int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES])
     return layout_places(&wish, rows - 1, cols, ret);
 }
 
-/* Every shown pane, and a line between two columns of them. */
+/* Every visible pane, and a line between two columns of them. */
 static void draw_panes(struct tui *tui)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
@@ -73,12 +55,7 @@ static void draw_panes(struct tui *tui)
 
     for (int i = 0; i < count; i++) {
         const struct draw_rect *rect = &place[i].rect;
-        if (!tui_panes[place[i].pane]) {
-            continue;
-        }
-        if (tui_panes[place[i].pane]->update) {
-            tui_panes[place[i].pane]->update(tui);
-        }
+        tui_pane_update(tui, place[i].pane);
         draw_pane(tui, place[i].pane, rect->row, rect->col, rect->rows, rect->cols);
         if (rect->col > 0) {
             draw_vline(tui->draw, rect->row, rect->col - 1, rect->rows);
@@ -86,7 +63,7 @@ static void draw_panes(struct tui *tui)
     }
 }
 
-/* In the console's title; above the status line where no console is shown. */
+/* In the console's title, or above the status line if the console is hidden. */
 static void draw_offer(struct tui *tui, int rows, int cols)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
@@ -101,19 +78,19 @@ static void draw_offer(struct tui *tui, int rows, int cols)
     tui_offer_draw(tui, rows - 2, 0, cols);
 }
 
-/* Too small for panes: the prompt, and why. */
+/* The screen is too small for panes: shows the prompt and the reason. */
 static void draw_small(struct tui *tui, int rows, int cols)
 {
     char why[160];
     int top = rows > 1 ? 1 : 0;
 
     if (top > 0) {
-        snprintf(why, sizeof(why), "%dx%d is too small for panes, they need %dx%d", cols, rows,
+        snprintf(why, sizeof(why), "%dx%d is too small for panes, which need %dx%d", cols, rows,
                  TUI_MIN_COLS, TUI_MIN_ROWS);
         draw_text(tui->draw, 0, 0, cols, DRAW_REVERSE, why);
     }
     struct draw_rect rect = {top, 0, rows - top, cols};
-    tui_panes[TUI_CONSOLE]->draw(tui, &rect, true);
+    tui_pane_draw(tui, TUI_CONSOLE, &rect);
 }
 
 static void draw_usual(struct tui *tui, int rows, int cols)
@@ -136,7 +113,26 @@ static void draw_usual(struct tui *tui, int rows, int cols)
     }
 }
 
-/* As `set theme`, `set color` and `set colors` say. */
+/* Applies `set mouse`. */
+static void follow_mouse(struct tui *tui)
+{
+    bool wanted = tui->debugger->settings.mouse;
+    const char *type = getenv("TERM");
+    char text[160];
+
+    if (wanted == tui->mouse) {
+        return;
+    }
+    tui->mouse = wanted;
+    if (!draw_set_mouse(tui->draw, wanted)) {
+        snprintf(text, sizeof(text), "no mouse support is known for the terminal type %.60s",
+                 type ? type : "");
+        tui_console_add(tui, DRAW_ERROR, text, strlen(text));
+    }
+    tui_guard_arm(draw_restore_text(tui->draw)); /* a fatal signal must switch it off, too */
+}
+
+/* Applies `set theme`, `set color` and `set colors`. */
 static void follow_theme(struct tui *tui)
 {
     static const int most[] = {DRAW_ALL_COLORS, 8, 16, 256};
@@ -146,24 +142,12 @@ static void follow_theme(struct tui *tui)
                    repl_wants_color(tui->repl) ? most[settings->colors] : 0);
 }
 
-int tui_draw_folded(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
-                    const char *text)
-{
-    for (; *text != '\0' && at < rect->rows; at++) {
-        size_t len;
-        size_t next = tui_text_next(text, rect->cols, tui->utf8, &len);
-        draw_text_len(tui->draw, rect->row + at, rect->col, rect->cols, style, text, len);
-        text += next;
-    }
-    return at;
-}
-
 void tui_draw_all(struct tui *tui)
 {
     int rows, cols;
 
     follow_theme(tui);
-    tui_mouse_follow(tui);
+    follow_mouse(tui);
     tui_tree_update(tui);
     tui_offer_update(tui);
     tui_status_update(tui);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The status line: what does not fit is left out, the least important first. */
+/* The status line. If it is too long, its least important parts are left out. */
 #include "tui/tui_impl.h"
 
 #include <math.h>
@@ -11,24 +11,25 @@
 #include "tui/text.h"
 
 #define MAX_PARTS    16
-#define RATE_SECONDS 1.0 /* between two looks at the step; a rate is of so long at least */
+#define RATE_SECONDS 1.0 /* between two samples of the step; a rate covers at least this long */
 
-#define TYPING_LEAST 6 /* priority of what stays beside the keys while the keyboard is there */
+/* least priority of the parts that stay beside the keys while a pane has the keyboard */
+#define TYPING_LEAST 6
 #define PANE_LEAST   9
 
 struct part {
     char text[200];
-    int priority; /* those with the smallest go first */
+    int priority; /* the lowest is left out first */
 };
 struct status {
     struct part part[MAX_PARTS];
     int count;
 };
 
-static void add(struct status *status, int priority, const char *format, ...)
+static void add_part(struct status *status, int priority, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void add(struct status *status, int priority, const char *format, ...)
+static void add_part(struct status *status, int priority, const char *format, ...)
 {
     va_list args;
 
@@ -79,12 +80,12 @@ static void add_address(struct tui *tui, const struct gd_session *session, struc
     const char *address = server ? server->address(tui->debugger->server_ctx) : NULL;
 
     if (!session && address) {
-        add(status, 8, "gradb listening on %s", address);
+        add_part(status, 8, "gradb listening on %s", address);
         return;
     }
-    add(status, 7, "gradb");
+    add_part(status, 7, "gradb");
     if (session && session->peer.address[0] != '\0') {
-        add(status, 5, "%s", session->peer.address);
+        add_part(status, 5, "%s", session->peer.address);
     }
 }
 
@@ -92,23 +93,23 @@ static void add_peer(const struct gd_session *session, struct status *status)
 {
     const struct gd_peer *peer = &session->peer;
 
-    if (peer->framework[0] != '\0') { /* files of tensors do not tell it */
-        add(status, 4, "%s%s%s", peer->framework, peer->version[0] != '\0' ? " " : "",
-            peer->version);
+    if (peer->framework[0] != '\0') { /* unknown for tensor files */
+        add_part(status, 4, "%s%s%s", peer->framework, peer->version[0] != '\0' ? " " : "",
+                 peer->version);
     }
     if (peer->device[0] != '\0') {
-        add(status, 3, "%s", peer->device);
+        add_part(status, 3, "%s", peer->device);
     }
     if (peer->world_size > 1) {
-        add(status, 9, "rank %d of %d", peer->rank, peer->world_size);
+        add_part(status, 9, "rank %d of %d", peer->rank, peer->world_size);
     } else {
-        add(status, 2, "rank %d", peer->rank);
+        add_part(status, 2, "rank %d", peer->rank);
     }
 }
 
 static void add_speed(double speed, int priority, struct status *status)
 {
-    add(status, priority, "%.*f steps/s", speed < 10 ? 2 : speed < 100 ? 1 : 0, speed);
+    add_part(status, priority, "%.*f steps/s", speed < 10 ? 2 : speed < 100 ? 1 : 0, speed);
 }
 
 static void add_rate(struct tui *tui, const struct gd_session *session, struct status *status)
@@ -116,7 +117,7 @@ static void add_rate(struct tui *tui, const struct gd_session *session, struct s
     const struct gd_timing *timing = &session->timing;
 
     if (gd_catalog_of(session)) {
-        return; /* nothing trains */
+        return; /* not a training run */
     }
     if (session->state == GD_RUNNING && tui->rate.steps_per_second > 0) {
         add_speed(tui->rate.steps_per_second, 6, status);
@@ -130,20 +131,20 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
     bool over = session->state == GD_LOST || session->state == GD_FINISHED;
     const char *slash = strrchr(session->stop.node_name, '/');
 
-    add(status, 9, "step %lld", (long long)gd_session_step(session));
+    add_part(status, 9, "step %lld", (long long)gd_session_step(session));
     if (session->state != GD_RUNNING && session->stop.node_name[0] != '\0') {
-        add(status, 8, "%.60s", slash ? slash + 1 : session->stop.node_name);
+        add_part(status, 8, "%.60s", slash ? slash + 1 : session->stop.node_name);
     }
-    add(status, 10, "%s", gd_state_name(session->state));
+    add_part(status, 10, "%s", gd_state_name(session->state));
     add_rate(tui, session, status);
     for (int i = 0; i < session->scalar_count; i++) {
         double value = session->scalar[i].value;
         if (strcmp(session->scalar[i].name, "loss") == 0) {
-            add(status, 6, "loss %.4g", isnan(value) ? (double)NAN : value); /* never "-nan" */
+            add_part(status, 6, "loss %.4g", isnan(value) ? (double)NAN : value); /* never "-nan" */
         }
     }
     if (over && session->end_text[0] != '\0') {
-        add(status, 5, "(%.120s)", session->end_text);
+        add_part(status, 5, "(%.120s)", session->end_text);
     }
 }
 
@@ -151,10 +152,10 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
 
 struct hints { /* "Enter open", the most useful first */
     char text[48][40];
-    int count, last; /* last: of those at the end, which stay when others do not fit */
+    int count, last; /* last: how many at the end stay when others do not fit */
 };
 
-static void hint(struct hints *hints, const char *key, const char *what)
+static void add_hint(struct hints *hints, const char *key, const char *what)
 {
     if (hints->count < (int)(sizeof(hints->text) / sizeof(hints->text[0]))) {
         snprintf(hints->text[hints->count++], sizeof(hints->text[0]), "%s %s", key, what);
@@ -163,11 +164,10 @@ static void hint(struct hints *hints, const char *key, const char *what)
 
 static bool is_valid(struct tui *tui, const struct tui_key *key)
 {
-    const struct tui_pane_ops *pane = tui_panes[tui->focus];
     const struct gd_session *session = tui->debugger->current;
 
     if (key->request == TUI_NEXT_MATCH) {
-        return pane->search && pane->search(tui) == TUI_SEARCHED;
+        return tui_pane_search(tui, tui->focus) == TUI_SEARCHED;
     }
     if (key->request == TUI_COMMAND && !session) {
         return false;
@@ -175,49 +175,48 @@ static bool is_valid(struct tui *tui, const struct tui_key *key)
     return tui_key_works(tui, key);
 }
 
-/* Of the table those that do something here and now; one hides what another means outside of
- * single-key mode. */
+/* The table's keys that work here and now. Outside single-key mode a key hides a later meaning of
+ * it. */
 static void hint_table(struct tui *tui, bool single, struct hints *hints)
 {
     for (const struct tui_key *key = tui_keys; key->name; key++) {
         if (key->prefix == tui->prefix && key->single == single && key->brief[0] != '\0' &&
             tui_key_find(key->prefix, key->key, tui->focus, tui->single_key) == key &&
             is_valid(tui, key)) {
-            hint(hints, key->name + (tui->prefix != 0 ? strlen("C-x ") : 0), key->brief);
+            add_hint(hints, key->name + (tui->prefix != 0 ? strlen("C-x ") : 0), key->brief);
         }
     }
 }
 
 static void make_hints(struct tui *tui, struct hints *hints)
 {
-    const struct tui_pane_ops *pane = tui_panes[tui->focus];
-    bool typing = pane->search && pane->search(tui) == TUI_TYPING;
+    bool typing = tui_pane_search(tui, tui->focus) == TUI_TYPING;
 
     if (tui->prefix != 0) {
         hint_table(tui, false, hints);
     } else if (tui->question) {
-        hint(hints, "y", "yes");
-        hint(hints, "n", "no");
+        add_hint(hints, "y", "yes");
+        add_hint(hints, "n", "no");
     } else if (tui->help) {
-        hint(hints, "Space", "page");
-        hint(hints, "q", "back");
+        add_hint(hints, "Space", "page");
+        add_hint(hints, "q", "back");
     } else if (tui->form) {
-        hint(hints, "Enter", "runs it");
-        hint(hints, "Esc", "leaves");
+        add_hint(hints, "Enter", "runs it");
+        add_hint(hints, "Esc", "leaves");
     } else if (typing) {
-        hint(hints, "Enter", "keeps it");
-        hint(hints, "Esc", "ends it");
+        add_hint(hints, "Enter", "keeps it");
+        add_hint(hints, "Esc", "ends it");
     } else {
         if (tui->single_key) {
             hint_table(tui, true, hints);
         }
         bool at_prompt = tui->focus == TUI_CONSOLE;
         if (tui->executing) {
-            hint(hints, "C-c", "stops");
+            add_hint(hints, "C-c", "stops");
         }
         hint_table(tui, false, hints);
-        hint(hints, at_prompt ? "C-x o" : "?", at_prompt ? "panes" : "keys");
-        hint(hints, at_prompt ? "F1" : ":", at_prompt ? "keys" : "prompt");
+        add_hint(hints, at_prompt ? "C-x o" : "?", at_prompt ? "panes" : "keys");
+        add_hint(hints, at_prompt ? "F1" : ":", at_prompt ? "keys" : "prompt");
         hints->last = tui->single_key ? 0 : 2;
     }
 }
@@ -238,7 +237,7 @@ static int total_of(struct tui *tui, const struct status *status)
     return total;
 }
 
-static int lowest(const struct status *status)
+static int find_lowest(const struct status *status)
 {
     int least = status->part[0].priority;
 
@@ -270,7 +269,7 @@ static int hints_width(struct tui *tui, const struct hints *hints)
     return width;
 }
 
-/* At the right end, as many as have room. */
+/* As many as fit, right-aligned. */
 static void draw_hints(struct tui *tui, struct hints *hints, int row, int col, int cols)
 {
     while (hints->count > hints->last && hints_width(tui, hints) - 1 > cols - col) {
@@ -288,7 +287,7 @@ static void draw_hints(struct tui *tui, struct hints *hints, int row, int col, i
     }
 }
 
-/* That keys are commands is said in words as long as they are. Returns the column after it. */
+/* While characters run commands, the line says so. Returns the next free column. */
 int tui_status_mode(struct tui *tui, int row, int cols)
 {
     static const char text[] = " SINGLE-KEY MODE ";
@@ -308,13 +307,13 @@ void tui_status_draw(struct tui *tui, int row, int cols)
         add_peer(session, &status);
         add_where(tui, session, &status);
     } else {
-        add(&status, 9, "no trainer yet");
+        add_part(&status, 9, "not connected");
     }
     make_hints(tui, &hints);
     draw_fill(tui->draw, row, 0, cols, DRAW_REVERSE);
     int col = tui_status_mode(tui, row, cols) + 1;
     while (status.count > 1 && (col + total_of(tui, &status) > cols ||
-                                (lowest(&status) < least &&
+                                (find_lowest(&status) < least &&
                                  col + total_of(tui, &status) + hints_width(tui, &hints) > cols))) {
         drop_least(&status);
     }

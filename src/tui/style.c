@@ -5,13 +5,13 @@ enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE, BRIGHT = 8 };
 enum { ON_8, ON_16, ON_256, DEPTHS };
 #define THEMES DRAW_THEME_COUNT
 
-/* The colour of a style; zero where it has none. */
+/* The colour of a style; zero: none. */
 struct tint {
     short color[DEPTHS];
 };
 
-/* Styles up to DRAW_HEAT0. In the safe theme blue and orange carry everything: people who do not
- * tell red from green see them as well, on a dark ground and on a light one. */
+/* Styles below DRAW_HEAT0. The safe theme uses blue and orange only, which people with red-green
+ * colour blindness can tell apart, on dark and on light backgrounds. */
 static const struct tint tints[THEMES][DRAW_HEAT0] =
     {
         [DRAW_THEME_DARK] =
@@ -57,8 +57,8 @@ static const unsigned marks[DRAW_HEAT0] = {
 
 /* ---- heat ---- */
 
-/* From low to high: darker to brighter, on a light ground brighter to darker, so that the order is
- * seen without the hue, too. */
+/* From low to high: dark to bright (bright to dark on a light background), so that the order is
+ * visible without colour. */
 static const unsigned char heat_256[THEMES][DRAW_HEATS] = {
     [DRAW_THEME_DARK] = {17, 18, 19, 25, 31, 37, 36, 35, 71, 107, 143, 179, 214, 220, 226, 229},
     [DRAW_THEME_LIGHT] = {231, 230, 229, 228, 222, 221, 215, 214, 208, 202, 196, 160, 124, 88, 52,
@@ -78,7 +78,7 @@ static const unsigned char heat_16[THEMES][NAMED_HEATS] = {
     [DRAW_THEME_SAFE] = {BLUE, BLUE + BRIGHT, WHITE, YELLOW, YELLOW + BRIGHT},
 };
 
-/* Whether black letters are read better on it than white ones. */
+/* Whether black text is more readable on it than white text. */
 static bool is_bright(int color)
 {
     if (color < 16) {
@@ -104,14 +104,14 @@ static struct style_look heat_look(enum draw_theme theme, int colors, int level)
                                : heat_8[theme][named];
     bool bright = is_bright(look.back);
     if (colors >= 256) {
-        look.fore = bright ? 16 : 231; /* of the cube: named colours may be anything */
+        look.fore = bright ? 16 : 231; /* from the colour cube: users redefine the named colours */
     } else {
         look.fore = bright ? BLACK : WHITE;
     }
     return look;
 }
 
-/* A step of the colour cube: the first is longer than the others. */
+/* One step of the colour cube; the first is larger than the others. */
 static unsigned cube_step(int number)
 {
     return number > 0 ? 55 + 40 * (unsigned)number : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a style of draw.h looks like: by theme, and by how many colours the terminal has.
+ * The look of each style of draw.h, by theme and number of colours.
  */
 #ifndef GD_TUI_STYLE_H
 #define GD_TUI_STYLE_H
@@ -15,15 +15,15 @@ enum {
 };
 
 struct style_look {
-    short fore, back; /* a terminal's colour numbers; -1 its own */
+    short fore, back; /* terminal colour numbers; -1: the terminal's default */
     unsigned marks;   /* STYLE_BOLD, ... */
 };
 
-/* colors: 0 (none), 8, 16 or 256. No meaning hangs on the colour alone: without colours styles that
- * stand side by side differ by their marks. */
+/* colors: 0 (none), 8, 16 or 256. No meaning depends on colour alone: without colours, styles that
+ * appear side by side differ in their attributes. */
 struct style_look style_look(enum draw_theme theme, int colors, enum draw_style style);
 
-/* One of the 256 colours in red, green and blue, a byte each, for a terminal with true colours. */
+/* One of the 256 colours as 0xRRGGBB, for a terminal with true colours. */
 unsigned style_rgb(int color);
 
 #endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A picture as a list of what was drawn, so that it can be drawn again on another terminal, in its
- * own size, number of colours and letters. draw.c records while somebody listens.
+ * A picture as a list of drawing calls, so that another terminal can replay it in its own size,
+ * colours and character set. draw.c records while somebody listens.
  */
 #ifndef GD_TUI_TAPE_H
 #define GD_TUI_TAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tui/draw.h"
 
@@ -19,22 +20,32 @@ enum tape_what {
     TAPE_HLINE,
     TAPE_VLINE,
     TAPE_CURSOR,
-    TAPE_THEME, /* its number in the place of cells */
+    TAPE_THEME, /* the theme's number takes the place of the columns */
     TAPE_WHAT_COUNT
 };
 
-/* fn gets every finished picture; len 0: the panes are closed. NULL: nobody listens. */
+#define TAPE_MAX_CELLS 4096 /* in a row or column */
+
+struct tape_entry { /* followed by its text */
+    uint8_t what;
+    uint8_t style;
+    int16_t row, col, cells;
+    uint16_t len;
+};
+bool tape_is_cell(int value); /* a possible row, column or number of cells */
+
+/* fn receives every finished picture; len 0: the panes were closed. NULL: stop listening. */
 void tape_listen(void (*fn)(void *ctx, const char *bytes, size_t len), void *ctx);
 
-/* For draw.c. */
+/* Called by draw.c. */
 void tape_begin(void);
 void tape_add(enum tape_what what, int row, int col, int cells, enum draw_style style,
               const char *text, size_t len);
 void tape_end(void);
 void tape_close(void);
 
-/* Draws a picture between draw_begin and draw_end. The bytes may be anything: false when they are
- * no picture, with some of it drawn. */
+/* Replays a picture between draw_begin and draw_end. The bytes are untrusted: returns false when
+ * they are not a picture; part of it may have been drawn by then. */
 bool tape_play(struct draw *draw, const char *bytes, size_t len);
 
 #endif

@@ -68,7 +68,7 @@ size_t tui_text_fit(const char *text, int columns, bool utf8)
     return at;
 }
 
-/* Bytes of the bars of a histogram that begin here, with their edges; 0: there are none. */
+/* The length in bytes of the histogram bars that begin here, including their edges; 0: none. */
 static size_t bars_at(const char *text)
 {
     size_t len = 1;

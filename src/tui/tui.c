@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The panes' loop: keys in, commands run, pictures out. */
+/* The main loop of the panes: keys in, commands run, pictures out. */
 #include "tui/tui_impl.h"
 
 #include <langinfo.h>
@@ -16,57 +16,11 @@
 #include "repl/line/tty_out.h"
 #include "tui/guard.h"
 
-#define MAX_QUEUE 100 /* lines typed ahead */
+#define MAX_QUEUE 100 /* ---- commands ---- */
 
-const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
-    [TUI_TREE] = &tui_tree_pane,       [TUI_NODE] = &tui_node_pane,
-    [TUI_CONSOLE] = &tui_console_pane, [TUI_TENSOR] = &tui_tensor_pane,
-    [TUI_WATCH] = &tui_watch_pane,     [TUI_HITS] = &tui_hits_pane,
-    [TUI_HISTORY] = &tui_history_pane, [TUI_LOG] = &tui_log_pane,
-    [TUI_STACK] = &tui_stack_pane,     [TUI_SOURCE] = &tui_source_pane,
-};
+static bool ask_question(void *ctx, const char *question);
 
-void *tui_state(struct tui *tui, enum tui_pane_id pane)
-{
-    return tui->state[pane];
-}
-
-void tui_changed(struct tui *tui)
-{
-    tui->dirty = true;
-}
-
-/* ---- commands ---- */
-
-static bool ask(void *ctx, const char *question);
-
-void tui_run_due(struct tui *tui, const struct tui_line_due *due)
-{
-    struct tui_line_due *more = tui->queue_count < MAX_QUEUE
-                                    ? realloc(tui->queue, (tui->queue_count + 1) * sizeof(*more))
-                                    : NULL;
-    if (!more) {
-        return;
-    }
-    tui->queue = more;
-    more += tui->queue_count;
-    *more = *due;
-    more->text = strdup(due->text);
-    tui->queue_count += more->text != NULL ? 1 : 0;
-}
-
-void tui_run_line(struct tui *tui, const char *line)
-{
-    tui_run_due(
-        tui, &(struct tui_line_due){.text = (char *)line, .keyboard = tui->focus != TUI_CONSOLE});
-}
-
-void tui_run_typed(struct tui *tui, const char *line)
-{
-    tui_run_due(tui, &(struct tui_line_due){.text = (char *)line, .typed = true});
-}
-
-static void execute(struct tui *tui, const struct tui_line_due *due)
+static void run_line(struct tui *tui, const struct tui_line_due *due)
 {
     struct gd_buf echo = GD_BUF_INIT(70000);
 
@@ -78,7 +32,7 @@ static void execute(struct tui *tui, const struct tui_line_due *due)
     tui->keyboard = due->keyboard;
     repl_tell_typed(tui->repl, due->text);
     repl_execute(tui->repl, due->text);
-    if (!due->typed) { /* an empty line repeats what was typed last, not what a key did */
+    if (!due->typed) { /* an empty line repeats the last typed line, not a key's command */
         repl_forget_repeat(tui->repl);
     }
     tui->keyboard = false;
@@ -93,8 +47,8 @@ static void run_queue(struct tui *tui)
         struct tui_line_due due = tui->queue[0];
         tui->queue_count--;
         memmove(tui->queue, tui->queue + 1, tui->queue_count * sizeof(*tui->queue));
-        if (!due.question || ask(tui, due.question)) {
-            execute(tui, &due);
+        if (!due.question || ask_question(tui, due.question)) {
+            run_line(tui, &due);
         }
         free(due.text);
     }
@@ -108,149 +62,6 @@ static void queue_clear(struct tui *tui)
     free(tui->queue);
     tui->queue = NULL;
     tui->queue_count = 0;
-}
-
-void tui_add_name(struct gd_buf *out, const char *name)
-{
-    if (name[strcspn(name, " \t\"'\\&>|")] == '\0') {
-        gd_buf_puts(out, name);
-        return;
-    }
-    gd_buf_putc(out, '"');
-    for (; *name != '\0'; name++) {
-        if (*name == '"' || *name == '\\') {
-            gd_buf_putc(out, '\\');
-        }
-        gd_buf_putc(out, *name);
-    }
-    gd_buf_putc(out, '"');
-}
-
-gd_node_id tui_node(struct tui *tui, struct gd_session **session)
-{
-    *session = tui->debugger->current;
-    return *session ? (*session)->current : GD_NO_NODE;
-}
-
-bool tui_common_word(struct tui *tui, char which, struct gd_buf *out)
-{
-    struct gd_session *session;
-    gd_node_id node = tui_node(tui, &session);
-
-    if (node == GD_NO_NODE || which == 'w' || which == 'h') {
-        return false;
-    }
-    if (which == 'b') {
-        const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
-        if (at) {
-            gd_buf_printf(out, "%d", at->number);
-        }
-        return at != NULL;
-    }
-    tui_add_name(out, gd_graph_name(session->graph, node));
-    return true;
-}
-
-/* ---- where the keyboard is ---- */
-
-static bool exists(enum tui_pane_id pane)
-{
-    return tui_panes[pane] != NULL;
-}
-
-enum tui_pane_id tui_shown(const struct tui *tui)
-{
-    return tui->focus != TUI_CONSOLE ? tui->focus : tui->shown;
-}
-
-void tui_focus(struct tui *tui, enum tui_pane_id pane)
-{
-    if (!exists(pane)) {
-        return;
-    }
-    tui->next = TUI_CONSOLE;
-    repl_forget_repeat(tui->repl);
-    tui->dirty_now = true;
-    tui_changed(tui);
-    if (tui->small) { /* keys stay the prompt's until there is room for panes again */
-        tui->focus_of = pane;
-        return;
-    }
-    tui->focus = pane;
-    if (pane != TUI_CONSOLE || tui_shows_one(tui)) {
-        tui->shown = pane;
-    }
-}
-
-void tui_show(struct tui *tui, enum tui_pane_id pane)
-{
-    if (tui->keyboard || !exists(pane)) {
-        tui_focus(tui, pane);
-        return;
-    }
-    tui->shown = tui->next = pane;
-    tui->dirty_now = true;
-    tui_changed(tui);
-}
-
-void tui_to_prompt(struct tui *tui)
-{
-    tui->focus = TUI_CONSOLE;
-    tui->single_key = false;
-    tui->prefix = 0;
-    tui->console.back = 0;
-    repl_forget_repeat(tui->repl);
-}
-
-/* Around the panes of the layout, also of those that a small screen shows one at a time. */
-enum tui_pane_id tui_next_pane(struct tui *tui, int by)
-{
-    struct layout_place place[LAYOUT_MAX_PLACES];
-    enum tui_pane_id from = tui->small ? tui->focus_of : tui->focus;
-    int rows, cols, at = 0;
-
-    draw_size(tui->draw, &rows, &cols);
-    int count =
-        layout_order(tui->layout, from != TUI_CONSOLE ? from : tui->shown, rows - 1, cols, place);
-    while (at < count && place[at].pane != from) {
-        at++;
-    }
-    do {
-        at = (at + by + count) % count;
-    } while (!exists(place[at].pane));
-    return place[at].pane;
-}
-
-void tui_focus_next(struct tui *tui, int by)
-{
-    bool chosen = by > 0 && tui->focus == TUI_CONSOLE && tui->next != TUI_CONSOLE;
-
-    tui_focus(tui, chosen ? tui->next : tui_next_pane(tui, by));
-}
-
-/* A pane that was shown for the focus alone gives way to one of the new layout's own. */
-void tui_set_layout(struct tui *tui, enum tui_layout layout)
-{
-    struct layout_place place[LAYOUT_MAX_PLACES];
-    int rows, cols;
-    bool holds = tui->focus == TUI_CONSOLE;
-
-    tui->layout = layout;
-    tui->one_pane = false;
-    tui->shown = tui->next = TUI_CONSOLE;
-    draw_size(tui->draw, &rows, &cols);
-    int count = layout_order(layout, TUI_CONSOLE, rows - 1, cols, place);
-    for (int i = 0; i < count; i++) {
-        holds = holds || place[i].pane == tui->focus;
-    }
-    for (int i = 0; i < count && !holds; i++) {
-        if (exists(place[i].pane)) {
-            tui->focus = place[i].pane;
-            holds = true;
-        }
-    }
-    tui->dirty_now = true;
-    tui_changed(tui);
 }
 
 static void on_input(struct ev_loop *loop, ev_io *io, int events)
@@ -269,7 +80,7 @@ static void on_input(struct ev_loop *loop, ev_io *io, int events)
     for (int key = draw_key(tui->draw); key >= 0; key = draw_key(tui->draw)) {
         tui_key(tui, key);
         if (tui->plain) {
-            break; /* the rest is for the plain prompt */
+            break; /* the plain prompt reads the rest */
         }
     }
     tui->dirty_now = true;
@@ -285,13 +96,13 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
     tui_paste_stop(tui);
     if (tui->question) {
         tui->answer = 'n';
-    } else if (!tui->executing) { /* a command that waits is interrupted by who owns the signal */
+    } else if (!tui->executing) { /* a waiting command is interrupted by the owner of the signal */
         tui_prompt_clear(tui);
         tui->dirty_now = true;
     }
 }
 
-static bool ask(void *ctx, const char *question)
+static bool ask_question(void *ctx, const char *question)
 {
     struct tui *tui = ctx;
 
@@ -300,7 +111,7 @@ static bool ask(void *ctx, const char *question)
     tui->asked_before = tui->focus;
     tui->answer = 0;
     tui->taken_len = 0;
-    tui->focus = TUI_CONSOLE; /* where the question is */
+    tui->focus = TUI_CONSOLE; /* where the question is shown */
     tui->help = false;
     tui->dirty_now = true;
     tui_changed(tui);
@@ -317,13 +128,9 @@ static bool ask(void *ctx, const char *question)
 static void on_event(void *ctx, const struct gd_event *event)
 {
     if (event->type == GD_EV_SELECTED) {
-        tui_tree_update(ctx); /* the session before it may be gone when the next picture is drawn */
+        tui_tree_update(ctx); /* the old session may be freed before the next picture is drawn */
     }
-    for (int i = 0; i < TUI_PANE_COUNT; i++) {
-        if (tui_panes[i] && tui_panes[i]->event) {
-            tui_panes[i]->event(ctx, event);
-        }
-    }
+    tui_panes_event(ctx, event);
     tui_changed(ctx);
 }
 
@@ -367,12 +174,12 @@ static void on_answer(struct ev_loop *loop, ev_io *io, int events)
     tui->answer = c == '\n' ? c : tui->answer;
 }
 
-/* What a program left on the plain screen stays until it was read. */
+/* Keeps a program's output on the plain screen until the user has read it. */
 static void wait_for_enter(struct tui *tui)
 {
     ev_io input;
 
-    tty_out_puts(STDOUT_FILENO, "\nEnter goes back to the panes. ");
+    tty_out_puts(STDOUT_FILENO, "\nPress Enter to return to the panes. ");
     ev_io_init(&input, on_answer, STDIN_FILENO, EV_READ);
     input.data = tui;
     tui->answer = 0;
@@ -387,8 +194,8 @@ static void wait_for_enter(struct tui *tui)
     tui->debugger->interrupted = false;
 }
 
-/* A program of `shell` or `pipe` has the terminal for a while. */
-static void lend(void *ctx, bool lend_it)
+/* A program started by `shell` or `pipe` has the terminal for a while. */
+static void lend_terminal(void *ctx, bool lend_it)
 {
     struct tui *tui = ctx;
 
@@ -408,8 +215,8 @@ static void lend(void *ctx, bool lend_it)
 static void repl_take(struct tui *tui)
 {
     repl_set_writer(tui->repl, tui_console_write, tui);
-    repl_set_ask(tui->repl, ask, tui);
-    repl_set_lend(tui->repl, lend, tui);
+    repl_set_ask(tui->repl, ask_question, tui);
+    repl_set_lend(tui->repl, lend_terminal, tui);
     tui_take_size(tui);
 }
 
@@ -419,16 +226,16 @@ static void go_plain(struct tui *tui)
     tui->single_key = false;
     watchers_stop(tui);
     repl_set_lend(tui->repl, NULL, NULL);
-    repl_offer_later(tui->repl); /* the plain prompt would ask before anything else */
+    repl_offer_later(tui->repl); /* the plain prompt would ask first */
     draw_leave(tui->draw);
     tui_guard_disarm();
     tui_prompt_plain(tui);
     if (repl_wants_quit(tui->repl) || repl_has_left(tui->repl)) {
-        tui->plain = true; /* where the next terminal begins */
+        tui->plain = true; /* the next terminal starts with the plain prompt */
         return;
     }
     tui_guard_arm(draw_restore_text(tui->draw));
-    tty_flow_take(STDIN_FILENO); /* curses gives it back when the panes end */
+    tty_flow_take(STDIN_FILENO); /* curses restores it when the panes end */
     repl_out_wait(tui->repl, 0);
     draw_enter(tui->draw);
     repl_take(tui);
@@ -437,7 +244,7 @@ static void go_plain(struct tui *tui)
     tui_changed(tui);
 }
 
-static void run(struct tui *tui)
+static void run_loop(struct tui *tui)
 {
     while (!repl_wants_quit(tui->repl) && !repl_has_left(tui->repl) && !tui->ended) {
         run_queue(tui);
@@ -451,14 +258,14 @@ static void run(struct tui *tui)
         }
     }
     if (tui->ended && repl_is_resident(tui->repl)) {
-        raise(SIGHUP); /* not an end that somebody asked for */
+        raise(SIGHUP); /* the terminal is gone; nobody asked to quit */
     } else if (tui->ended) {
         repl_quit(tui->repl, STATUS_OK);
     }
 }
 
-/* What was said before the panes opened went to the plain screen: the gist of it again. */
-static void greet(struct tui *tui)
+/* Messages from before the panes opened went to the plain screen: repeats the essential ones. */
+static void print_greeting(struct tui *tui)
 {
     static const char text[] =
         "C-x o goes to the next pane, : back to the prompt, C-x a leaves the panes.";
@@ -478,22 +285,22 @@ static void greet(struct tui *tui)
     tui_console_add(tui, DRAW_DIM, text, sizeof(text) - 1);
 }
 
-/* Why there can be no panes; NULL when there can. */
+/* Why panes are impossible; NULL: they are possible. */
 static const char *no_panes(char *why, size_t why_size)
 {
     const char *term = getenv("TERM");
     struct winsize size;
 
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-        return "this is no terminal";
+        return "standard input and output are not a terminal";
     }
     if (!term || term[0] == '\0' || strcmp(term, "dumb") == 0) {
-        return "this terminal cannot show them";
+        return "this terminal type cannot show them";
     }
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
         (size.ws_row < TUI_MIN_ROWS || size.ws_col < TUI_MIN_COLS)) {
-        snprintf(why, why_size, "the terminal is %dx%d, they need %dx%d", size.ws_col, size.ws_row,
-                 TUI_MIN_COLS, TUI_MIN_ROWS);
+        snprintf(why, why_size, "the terminal is %dx%d, but they need %dx%d", size.ws_col,
+                 size.ws_row, TUI_MIN_COLS, TUI_MIN_ROWS);
         return why;
     }
     return NULL;
@@ -505,34 +312,9 @@ static bool wants_utf8(const struct gd_debugger *debugger)
     return can && debugger->settings.charset != 2;
 }
 
-static void panes_destroy(struct tui *tui)
-{
-    for (int i = 0; i < TUI_PANE_COUNT; i++) {
-        if (tui->state[i] && tui_panes[i]->destroy) {
-            tui_panes[i]->destroy(tui, tui->state[i]);
-        }
-        tui->state[i] = NULL;
-    }
-}
-
-static int panes_create(struct tui *tui, struct gd_err *err)
-{
-    for (int i = 0; i < TUI_PANE_COUNT; i++) {
-        if (!tui_panes[i] || !tui_panes[i]->create) {
-            continue;
-        }
-        tui->state[i] = tui_panes[i]->create(tui);
-        if (!tui->state[i]) {
-            panes_destroy(tui);
-            return gd_fail(err, GD_ENOMEM, "out of memory for the panes");
-        }
-    }
-    return GD_OK;
-}
-
 /* ---- terminals ---- */
 
-/* The panes of a session whose terminal went: the next one shows them as they were. */
+/* The panes of a session whose terminal went away: the next terminal shows them as they were. */
 static struct tui *kept;
 
 static void terminal_give(struct tui *tui)
@@ -557,11 +339,11 @@ static int terminal_take(struct tui *tui, struct gd_err *err)
     tui->ended = false;
     tui->prefix = 0;
     tui->single_key = false;
-    tui->mouse = false; /* the terminal's; tui_mouse_follow asks it again */
+    tui->mouse = false; /* a setting of the terminal; follow_mouse applies it again */
     watchers_init(tui);
-    tui_frames_take_signals(tui); /* before curses would take them */
+    tui_frames_take_signals(tui); /* before curses installs its own handlers */
     tui_guard_save();
-    repl_out_wait(tui->repl, 0); /* curses would write in front of it */
+    repl_out_wait(tui->repl, 0); /* curses would write ahead of it */
     int rc = draw_open(tui->utf8, tui->debugger->settings.altscreen, &tui->draw, err);
     if (rc != GD_OK) {
         tui_frames_stop(tui);
@@ -578,8 +360,7 @@ static int terminal_take(struct tui *tui, struct gd_err *err)
 static void tui_destroy(struct tui *tui)
 {
     gd_debugger_unobserve(tui->debugger, on_event, tui);
-    panes_destroy(tui);
-    tui_node_forget(tui);
+    tui_panes_destroy(tui);
     tui_tree_destroy(tui->tree.tree);
     tui_console_free(tui);
     queue_clear(tui);
@@ -600,7 +381,7 @@ static struct tui *tui_create(struct ev_loop *loop, struct repl *repl, struct gd
     tui->focus = tui->shown = tui->next = TUI_CONSOLE;
     int rc = tui_tree_create(&tui->tree.tree, err);
     if (rc == GD_OK) {
-        rc = panes_create(tui, err);
+        rc = tui_panes_create(tui, err);
     }
     if (rc == GD_OK) {
         rc = gd_debugger_observe(tui->debugger, on_event, tui);
@@ -610,12 +391,12 @@ static struct tui *tui_create(struct ev_loop *loop, struct repl *repl, struct gd
         tui_destroy(tui);
         return NULL;
     }
-    greet(tui);
+    print_greeting(tui);
     return tui;
 }
 
-/* Without a terminal they go on hearing what happens, and what is printed. */
-static void keep(struct tui *tui)
+/* Without a terminal they continue to receive events and output. */
+static void keep_panes(struct tui *tui)
 {
     kept = tui;
     repl_set_writer(tui->repl, tui_console_write, tui);
@@ -630,7 +411,7 @@ void tui_forget(void)
     }
 }
 
-/* GD_EUNSUPPORTED: this terminal shows none, with the reason. */
+/* GD_EUNSUPPORTED: this terminal cannot show panes; err says why. */
 static int run_panes(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
 {
     char text[120];
@@ -646,7 +427,7 @@ static int run_panes(struct ev_loop *loop, struct repl *repl, struct gd_err *err
     kept = NULL;
     int rc = terminal_take(tui, err);
     if (rc == GD_EUNSUPPORTED) {
-        keep(tui);
+        keep_panes(tui);
         return rc;
     }
     if (rc != GD_OK) {
@@ -655,11 +436,11 @@ static int run_panes(struct ev_loop *loop, struct repl *repl, struct gd_err *err
     }
     repl_offer_at_prompt(tui->repl);
     tui->dirty = tui->dirty_now = true;
-    run(tui);
+    run_loop(tui);
     terminal_give(tui);
-    bool lost = tui->ended && repl_is_resident(repl); /* its SIGHUP is on its way */
+    bool lost = tui->ended && repl_is_resident(repl); /* its SIGHUP will follow */
     if ((repl_has_left(repl) || lost) && !repl_wants_quit(repl)) {
-        keep(tui);
+        keep_panes(tui);
     } else {
         tui_destroy(tui);
     }
@@ -671,8 +452,7 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
     struct gd_err why = {.code = GD_OK};
     int rc = run_panes(loop, repl, &why);
 
-    /* The prompt does as well, until the panes are wanted again: the terminal may be larger then.
-     */
+    /* Falls back to the prompt until panes are asked for again: the terminal may be larger then. */
     while (rc == GD_EUNSUPPORTED && !repl_wants_quit(repl) && !repl_has_left(repl)) {
         tty_out_puts(STDERR_FILENO, "No panes: ");
         tty_out_puts(STDERR_FILENO, why.text);

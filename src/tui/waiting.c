@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the screen shows before there is a training to look at: how one connects; then the question
- * whether to watch what is recommended. The question stands in a line of its own and waits for
- * nothing: other commands may be typed, and when the training runs it is gone.
+ * What the screen shows before a training process has connected: how to start one.
  */
 #include "tui/tui_impl.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "repl/core/repl.h"
-
-/* ---- no trainer ---- */
 
 static void connect_text(struct tui *tui, int cols, struct gd_buf *out)
 {
@@ -41,7 +36,7 @@ static void draw_text_lines(struct tui *tui, const char *text, int row, int rows
 static void draw_console(struct tui *tui, const struct draw_rect *rect)
 {
     if (rect->rows > 0) {
-        tui_panes[TUI_CONSOLE]->draw(tui, rect, tui->focus == TUI_CONSOLE);
+        tui_pane_draw(tui, TUI_CONSOLE, rect);
     }
 }
 
@@ -51,8 +46,8 @@ static void draw_title(struct tui *tui, int row, int cols, const char *title, bo
     draw_text(tui->draw, row, 1, cols - 2, focused ? DRAW_REVERSE : DRAW_BOLD, title);
 }
 
-/* The console gives up the rows that the text lacks, but for four of its own. Returns the rows of
- * the text with its title. */
+/* If the text needs more rows, the console gives up all but four of its own. Returns the rows of
+ * the text including its title. */
 static int rows_of_text(struct tui *tui, const char *text, int rows, int cols)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
@@ -78,8 +73,7 @@ void tui_waiting_draw(struct tui *tui, int rows, int cols)
     connect_text(tui, cols - 1, &text);
     int upper = rows_of_text(tui, gd_buf_text(&text), rows, cols);
     if (upper > 0) {
-        draw_title(tui, 0, cols, " no trainer is connected: what to type so that one does ",
-                   !console);
+        draw_title(tui, 0, cols, " no training process is connected; type one of these ", !console);
         draw_text_lines(tui, gd_buf_text(&text), 1, upper - 1, cols);
     }
     if (upper < rows) {
@@ -106,55 +100,4 @@ enum tui_pane_id tui_waiting_pane(struct tui *tui, int row)
     int upper = rows_of_text(tui, gd_buf_text(&text), rows - 1, cols);
     gd_buf_deinit(&text);
     return row < upper ? TUI_TREE : TUI_CONSOLE;
-}
-
-/* ---- the recommended watchpoints ---- */
-
-static void offer_text(size_t offers, char *text, size_t size)
-{
-    snprintf(text, size, "Set the %zu recommended watchpoint%s? Type y or n, and Enter.", offers,
-             offers == 1 ? "" : "s");
-}
-
-/* The console says it when it comes up; while it stands, the console's title does. */
-void tui_offer_update(struct tui *tui)
-{
-    size_t offers = repl_offers(tui->repl);
-    char text[120];
-
-    if (offers != tui->offers) {
-        if (offers > 0) {
-            offer_text(offers, text, sizeof(text));
-            tui_console_add(tui, DRAW_MARK, text, strlen(text));
-        }
-        tui->offers = offers;
-        tui_changed(tui);
-    }
-}
-
-void tui_offer_draw(struct tui *tui, int row, int col, int cols)
-{
-    char text[120];
-
-    offer_text(tui->offers, text, sizeof(text));
-    draw_text(tui->draw, row, col, cols, DRAW_MARK, text);
-}
-
-void tui_offer_answer(struct tui *tui, bool yes)
-{
-    tui->offers = 0;
-    tui_run_line(tui, yes ? "recommend yes" : "recommend no");
-    tui_changed(tui);
-}
-
-bool tui_offer_line(struct tui *tui, const char *line)
-{
-    bool yes = strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
-    bool no = strcasecmp(line, "n") == 0 || strcasecmp(line, "no") == 0;
-
-    if (tui->offers == 0 || tui->executing || (!yes && !no)) {
-        return false;
-    }
-    tui_offer_answer(tui, yes);
-    return true;
 }

@@ -64,7 +64,7 @@ class Dump(unittest.TestCase):
             t.expect(r"^ gradb .*  step 2  ")
             self.assertNotIn("steps/s", t.text())
             t.command("node order", r"^order \(NoOp\)")
-            t.command("focus history", r"│No step of the dump has values of it\.")
+            t.command("focus history", r"│No step of the dump contains values of it\.")
             t.command("node first", r"^first \(Add\)")
             t.command("layout stack", r"^The dump has no stack for")
             t.command("backtrace", r"^error: the dump has no stack for first")

@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
 
     def ready(self, t, panes):
         if panes:
-            t.expect_raw(b"no trainer")
+            t.expect_raw(b"no training process")
             t.expect_raw(b"\x1b[?2004h")
             t.expect_raw(b"1000h")
         t.expect_raw(b"gradb)")
@@ -367,27 +367,27 @@ class Prompt(Case):
         with Terminal(rc=RC) as t:
             t.expect_ready()
             t.send(NEXT_PANE + "?")
-            t.expect(r"go to the next pane")
+            t.expect(r"this pane alone")
             t.send("\x1b")
-            t.expect_not(r"go to the next pane")
+            t.expect_not(r"this pane alone")
 
     def test_terminal_type_unset(self):
         with Terminal(start=("env", "-u", "TERM"), rc=RC, program=False) as t:
-            t.expect(r"No panes: this terminal cannot show them")
+            t.expect(r"No panes: this terminal type cannot show them")
             t.send("quit\r")
             self.assertEqual(t.wait_exit(), 0)
             self.assertNotIn(b"\x1b[?1049h", t.raw)
 
     def test_no_terminal_type(self):
         with Terminal(term="", rc=RC, program=False) as t:
-            t.expect(r"No panes: this terminal cannot show them")
+            t.expect(r"No panes: this terminal type cannot show them")
             t.send("quit\r")
             self.assertEqual(t.wait_exit(), 0)
             self.assertNotIn(b"\x1b[?1049h", t.raw)
 
     def test_dumb_terminal(self):
         with Terminal(term="dumb", rc=RC, program=False) as t:
-            t.expect(r"No panes: this terminal cannot show them")
+            t.expect(r"No panes: this terminal type cannot show them")
             t.send("quit\r")
             self.assertEqual(t.wait_exit(), 0)
             self.assertNotIn(b"\x1b[?", t.raw)

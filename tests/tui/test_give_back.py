@@ -28,7 +28,7 @@ class StuckTerminal(unittest.TestCase):
 
     def check(self, end, statuses):
         with Terminal(rows=60, cols=200, term="xterm-256color", program=False, rc="set confirm off\nset mouse on\n") as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             t.expect(r"^\(gradb\)")
             self.stick(t)
             end(t)

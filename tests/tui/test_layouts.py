@@ -160,7 +160,7 @@ class Captures(unittest.TestCase):
 
     def test_waiting(self):
         with Terminal(program=False) as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             self.wait_same("waiting", t)
 
     def test_keys(self):
@@ -181,7 +181,7 @@ class Focus(unittest.TestCase):
             t.expect(r"\? keys  : prompt$")
             t.send(NEXT_PANE)  # the last of the layout
             t.expect(r"C-x o panes  F1 keys$")
-            t.command("focus nowhere", r'^error: "nowhere" is no pane; there are graph, node, console')
+            t.command("focus nowhere", r'^error: "nowhere" is not a pane; panes are graph, node, console')
             t.command("focus next", r"^\(gradb\) focus next$")
             t.send(NEXT_PANE + "?")
             t.expect(r"^The screen")
@@ -252,20 +252,20 @@ class Bound(unittest.TestCase):
             t.send("?")
             t.expect(r"^The screen")
             t.send("G")
-            t.expect(r"^Bound by hand")
+            t.expect(r"^User bindings")
             t.expect(r"^  F5 +step +all")
             t.send("q")
             t.expect_not(r"^\(gradb\) continue")
 
     def test_wrong_lines_are_told(self):
         with Terminal(rc="bind F99 step\n", program=False) as t:
-            t.expect_raw(b'"F99" is no key')
+            t.expect_raw(b'"F99" is not a key')
 
 
 class Waiting(unittest.TestCase):
     def test_lines_to_type(self):
         with Terminal(program=False) as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             t.expect(r"listening on 127\.0\.0\.1:\d+")
             port = re.search(r"listening on 127\.0\.0\.1:(\d+)", t.text()).group(1)
             t.expect(rf"^   GRADB_ADDRESS=127\.0\.0\.1:{port} python3 -m gradb train\.py$")
@@ -278,7 +278,7 @@ class Waiting(unittest.TestCase):
 
     def test_a_trainer_that_comes_is_shown(self):
         with Terminal(program=False) as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             t.expect(r"listening on 127\.0\.0\.1:\d+")
             address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
             with t.trainer(address, "--steps", "20"):
@@ -292,7 +292,7 @@ class Waiting(unittest.TestCase):
 
     def test_a_trainer_that_is_killed_is_lost(self):
         with Terminal(program=False) as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             t.expect(r"listening on 127\.0\.0\.1:\d+")
             address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
             with t.trainer(address) as trainer:
@@ -309,7 +309,7 @@ class Recommended(unittest.TestCase):
         with Terminal(rc="") as t:
             t.expect_ready()
             t.expect(self.ASKED)
-            t.expect(r"^Set the \d+ recommended watchpoints\? Type y or n, and Enter\.$")
+            t.expect(r"^Set the \d+ recommended watchpoints\? Type y or n, then Enter\.$")
             t.command("echo meanwhile", r"^meanwhile$")
             t.send("n\r")
             t.expect(r"^\(gradb\) recommend no$")
@@ -351,7 +351,7 @@ class Interrupted(unittest.TestCase):
 
     def test_suspend_and_resume(self):
         with Terminal(start=self.JOB, program=False, term="xterm") as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             t.expect(r"^\(gradb\)")
             mark = len(t.raw)
             t.send("\x1a")
@@ -384,7 +384,7 @@ class Interrupted(unittest.TestCase):
             t.expect_ready()
             t.send(NEXT_PANE)
             t.resize(8, 50)
-            t.expect(r"^50x8 is too small for panes, they need 40x10")
+            t.expect(r"^50x8 is too small for panes, which need 40x10")
             t.command("echo still", r"^still$")  # keys go to the prompt
             for rows, cols in ((1, 1), (2, 12), (5, 300), (9, 39)):
                 t.resize(rows, cols)
@@ -409,7 +409,7 @@ class Interrupted(unittest.TestCase):
 
     def test_a_terminal_that_takes_nothing_does_not_hold_the_training(self):
         with Terminal(program=False) as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             t.expect(r"listening on 127\.0\.0\.1:\d+")
             address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
             with t.trainer(address, "--steps", "400") as trainer:

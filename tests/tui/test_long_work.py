@@ -371,7 +371,7 @@ class Flood(unittest.TestCase):
             t.command("trace TL max_gt=-1e9 on all", r"Trace 1")
             t.send("layout watch\rfocus console\rcontinue &\r")
             t.expect(r"running")
-            t.expect(r"hits.*, older ones gone")
+            t.expect(r"hits.*, older ones dropped")
             typed = ""
             for letter in "echo this was heard":
                 t.send(letter)

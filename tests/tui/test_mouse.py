@@ -270,7 +270,7 @@ class Off(unittest.TestCase):
     def test_a_terminal_without_one(self):
         with Terminal(term="vt100") as t:
             t.expect_ready()
-            t.command("set mouse on", r"vt100 has no mouse that is known here")
+            t.command("set mouse on", r"no mouse support is known for the terminal type vt100")
 
 
 if __name__ == "__main__":

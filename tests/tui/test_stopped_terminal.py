@@ -182,7 +182,7 @@ class Keys(Case):
         with self.open(("--tui",), program=False) as t:
             t.expect_raw(b"gradb)")
             t.send("shell true\r")
-            t.expect_raw(b"Enter goes back")
+            t.expect_raw(b"Press Enter to return")
             harness.wait_for("a whole line to be read", lambda: flags(t) == (True, True))
             mark = len(t.raw)
             t.send(STOP + "\r")

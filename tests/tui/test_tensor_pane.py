@@ -205,9 +205,9 @@ class TensorPane(unittest.TestCase):
             t.step(1)
             t.open("token.weight")
             t.send("m")  # looks, and changes nothing
-            t.expect(r"no value of the previous step: ")
+            t.expect(r"no previous value: ")
             t.send(CONSOLE)
-            t.command("tensor token.weight prev", r"no value of the previous step: ")
+            t.command("tensor token.weight prev", r"no previous value: ")
             before = t.saved("token.weight")
             t.step(2)
             t.expect(r"^\[y, x\] previous")
@@ -255,7 +255,7 @@ class TensorPane(unittest.TestCase):
             t.expect_at(there[0])
             t.send("N")
             t.expect_at(there[-1])
-            t.expect(r"from the end again")
+            t.expect(r"continued from the end")
             same = weight[tuple(numpy.argwhere(weight < -limit)[0])]
             t.send(f"/={same}\r")  # the shortest text of the float32, which is no such float64
             t.expect_at(tuple(numpy.argwhere(weight == same)[0]))
@@ -272,7 +272,7 @@ class TensorPane(unittest.TestCase):
         program = [str(harness.CHARLM), "--layers", "1", "--width", "16", "--heads", "2", "--context", "16",
                    "--batch", "2", "--threads", "1", "--fault", "nan-log"]
         with Terminal(program=False, cols=100) as t:
-            t.expect(r"no trainer|[Ww]aiting|connect")
+            t.expect(r"no training process|[Ww]aiting|connect")
             t.send("focus console\r")
             t.send("watch TO on all\r")
             t.send("run -- " + " ".join(program) + "\r")
@@ -284,7 +284,7 @@ class TensorPane(unittest.TestCase):
             t.expect(r"─ tensor \S+:0 ─")
             t.expect(r"(NaN|Inf)!\d")
             t.send(NEXT_PANE + "G" + END + "n")
-            t.expect(r"nonfinite found")
+            t.expect(r"found nonfinite")
             t.expect(r"\] = (nan|-?inf)$")
             t.expect(r"^ *\d+ .*(nan|inf)")
 

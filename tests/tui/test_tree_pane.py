@@ -72,11 +72,11 @@ class Tree(unittest.TestCase):
         with Terminal() as t:
             t.expect_ready()
             t.send(NEXT_PANE + "=kind:nothing")
-            t.expect(r"no kind")
+            t.expect(r"unknown kind")
             t.send("\x15kind:weights")
             t.expect(r"^=kind:weights +18 nodes")
             t.send("\x15no such name")
-            t.expect(r"no node is like that")
+            t.expect(r"no node matches")
             t.send("jk" + UP + DOWN)  # nothing to move in
             t.expect(r"0 nodes")
             t.send(ESCAPE)
@@ -109,7 +109,7 @@ class Tree(unittest.TestCase):
             t.send("/type:softmax block0")  # what a filter takes: all words must fit
             t.expect(r"^/type:softmax block0 +\d+ nodes?")
             t.send(ESCAPE + "/kind:none")
-            t.expect(r"^/kind:none +no kind .none.")
+            t.expect(r"^/kind:none +unknown kind .none.")
             t.send(ESCAPE + "//attn.*op1[0-4]/")
             t.expect(r"^//attn\.\*op1\[0-4\]/ +\d+ nodes")
             t.send("\r")

@@ -178,11 +178,11 @@ class Panes(unittest.TestCase):
         with Terminal() as t:
             t.expect_ready()
             t.send(NEXT_PANE + "?")
-            t.expect(r"C-x o Tab +go to the next pane")
+            t.expect(r"C-x o Tab +next pane")
             t.send(" \x1b[6~")
-            t.expect(r"i +all that is known of it +info node %n")
+            t.expect(r"i +show everything known about it +info node %n")
             t.send("G")
-            t.expect(r"d +delete that breakpoint +delete %b")
+            t.expect(r"d +delete its breakpoint +delete %b")
             t.expect(r"K +end the training process +kill")
             t.send("g")
             t.expect(r"C-x o Tab")
@@ -214,7 +214,7 @@ class Panes(unittest.TestCase):
             t.expect_ready()
             t.send("shell echo from the child; tty -s && echo on a terminal\r")
             t.expect(r"^on a terminal$")
-            t.expect(r"^Enter goes back to the panes")
+            t.expect(r"^Press Enter to return to the panes")
             t.send("\r")
             t.expect_ready()
             t.expect_not(r"^on a terminal$")
@@ -231,8 +231,8 @@ class Panes(unittest.TestCase):
 
     def test_no_trainer(self):
         with Terminal(program=False) as t:
-            t.expect(r"no trainer is connected")
-            t.expect(r"listening on 127\.0\.0\.1:\d+  no trainer")
+            t.expect(r"no training process is connected")
+            t.expect(r"listening on 127\.0\.0\.1:\d+  not connected")
             t.send(NEXT_PANE + "jkgG\r +\x1b[5~\x1b[6~\t")  # nothing to move on, nothing breaks
             t.send(SINGLE_KEY + "snbdUwK" + SINGLE_KEY)
             t.expect(r"^\(gradb\)")
@@ -242,7 +242,7 @@ class Panes(unittest.TestCase):
 
     def test_end_of_input(self):
         with Terminal(program=False) as t:
-            t.expect(r"no trainer is connected")
+            t.expect(r"no training process is connected")
             t.send("\x04")  # C-d, as quit
             self.assertEqual(t.wait_exit(), 0)
             self.check_restored(t)
@@ -258,7 +258,7 @@ class NoPanes(unittest.TestCase):
 
     def test_small(self):
         with Terminal(rows=9, cols=60, program=False) as t:
-            self.check_prompt(t, r"the terminal is 60x9, they need 40x10")
+            self.check_prompt(t, r"the terminal is 60x9, but they need 40x10")
 
     def test_small_until_it_is_larger(self):
         """C-x a at the prompt that stands in for the panes tries again."""
@@ -277,16 +277,16 @@ class NoPanes(unittest.TestCase):
 
     def test_dumb(self):
         with Terminal(term="dumb", program=False) as t:
-            self.check_prompt(t, r"this terminal cannot show them")
+            self.check_prompt(t, r"this terminal type cannot show them")
 
     def test_unknown_type(self):
         with Terminal(term="no-such-terminal", program=False) as t:
-            self.check_prompt(t, r"the terminal's type is not known here")
+            self.check_prompt(t, r"unknown terminal type; set TERM")
 
     def test_not_a_terminal(self):
         done = harness.run_gradb("--tui", "-q", "--listen", "127.0.0.1:0", "listen",
                                  input="echo piped\nquit\n")
-        self.assertIn("No panes: this is no terminal.", done.stderr)
+        self.assertIn("No panes: standard input and output are not a terminal.", done.stderr)
         self.assertIn("piped", done.stdout)
         self.assertEqual(done.returncode, 0)
 
@@ -296,7 +296,7 @@ class Signals(unittest.TestCase):
 
     def check(self, number):
         with Terminal(term="xterm", program=False) as t:
-            t.expect_raw(b"no trainer")
+            t.expect_raw(b"no training process")
             t.expect_raw(b"gradb)")
             self.assertNotEqual(termios.tcgetattr(t.slave), t.before)
             mark = len(t.raw)

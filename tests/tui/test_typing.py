@@ -231,7 +231,7 @@ class SingleKeys(unittest.TestCase):
     def test_to_let_it_run_takes_an_answer_or_a_capital(self):
         with session() as (t, trainer):
             t.send(SINGLE_KEY + "c")
-            t.expect(r"^Let the training run\?")
+            t.expect(r"^Continue the training\?")
             t.send("n")
             t.expect_not(r"\(y or n\)")
             t.expect(self.ON)

@@ -151,14 +151,14 @@ class Moving(unittest.TestCase):
             t.expect_at((20, 1), "inf")
             t.send("tensor -find\r")
             t.expect_at((3, 7), "nan")
-            t.expect(r"from the start again")
+            t.expect(r"continued from the start")
             t.send("tensor -back\r")
             t.expect_at((20, 1), "inf")
             t.send('tensor -find ">1e3"\r')
             t.expect_at((39, 49), "1234.5")
-            t.expect(r">1e3 found")
+            t.expect(r"found >1e3")
             t.send("tensor -find 1000..2000\r")
-            t.expect(r"1000\.\.2000 found")
+            t.expect(r"found 1000\.\.2000")
             t.send("tensor -find 1..2\r")
             t.expect(r"no element is 1\.\.2")
             t.open("row")
@@ -175,13 +175,13 @@ class Moving(unittest.TestCase):
                                 ("-to x", r"-to takes an index"), ("-to", r"tensor -to takes an argument"),
                                 ("-heat loud", r"range, rank or off, not \"loud\""),
                                 ("-axes 0,0", r"two different axes from 0 to 1"),
-                                ("-axes 1", r"two axes, as 0,1"), ("-plane up", r"next or back, not \"up\"")):
+                                ("-axes 1", r"two axes, such as 0,1"), ("-plane up", r"next or back, not \"up\"")):
                 with self.subTest(line=line):
                     t.command("tensor " + line, error)
             t.send("tensor -find what\r")
             t.expect(r"-find takes a condition")
             t.open("row")
-            t.command("tensor -axes 0,1", r"there are no two axes")
+            t.command("tensor -axes 0,1", r"fewer than two axes")
 
     def test_said_before_the_value_came(self):
         """In one go, as a script says it."""
@@ -254,7 +254,7 @@ class NodePane(unittest.TestCase):
             t.send("G")
             t.expect(r"sink \(of :0\)")
             t.send("/800 more\r")
-            t.expect(r"and 800 more: see info node")
+            t.expect(r"and 800 more: see `info node`")
 
     def test_what_is_not_there(self):
         with ValueTerminal(cols=100, rows=30) as t, value_trainer(t, {"w": None, "v": None}, self.nodes()):

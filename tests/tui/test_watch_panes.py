@@ -78,7 +78,7 @@ class WatchPanes(unittest.TestCase):
             t.send(DOWN + DOWN + "x")
             t.expect(r"^ +max_gt +!  x$")
             t.send("\r")
-            t.expect(r'max_gt: "x" is no number; any number would be right')
+            t.expect(r'max_gt: "x" is not a number; expected any number')
             t.send(BACKSPACE + "0.001\r")
             t.expect(r"^\(gradb\) watch GL max_gt=0\.001 on gradients$")
             t.expect_not(r"a new watchpoint")
@@ -336,7 +336,7 @@ class MindSpore(unittest.TestCase):
 
     def test_one_whose_first_step_is_over_is_asked_about(self):
         with mindspore(cur_step=1, rc="", version="1.9.0", backend="Ascend", steps=5) as (t, _):
-            t.expect(r"Set the \d+ recommended watchpoints\? Type y or n, and Enter")
+            t.expect(r"Set the \d+ recommended watchpoints\? Type y or n, then Enter")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 #include "tui/text.h"
 #include "tui/tui_impl.h"
 
-#define LEAST_ROWS 8 /* of a pane that has one */
+#define LEAST_ROWS 8 /* of a list pane with a detail area */
 #define MOST_ROWS  5
 
 struct draw_rect tui_detail_take(struct draw_rect *rect)
@@ -20,6 +20,18 @@ struct draw_rect tui_detail_take(struct draw_rect *rect)
         rect->rows -= detail.rows;
     }
     return detail;
+}
+
+int tui_draw_folded(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
+                    const char *text)
+{
+    for (; *text != '\0' && at < rect->rows; at++) {
+        size_t len;
+        size_t next = tui_text_next(text, rect->cols, tui->utf8, &len);
+        draw_text_len(tui->draw, rect->row + at, rect->col, rect->cols, style, text, len);
+        text += next;
+    }
+    return at;
 }
 
 void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *text)
@@ -36,11 +48,6 @@ void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *
         memcpy(line, text, kept);
         line[kept] = '\0';
         text += len + (text[len] == '\n' ? 1 : 0);
-        for (const char *rest = line; *rest != '\0' && row < rect->rows; row++) {
-            size_t cut;
-            size_t next = tui_text_next(rest, rect->cols, tui->utf8, &cut);
-            draw_text_len(tui->draw, rect->row + row, rect->col, rect->cols, DRAW_PLAIN, rest, cut);
-            rest += next;
-        }
+        row = tui_draw_folded(tui, rect, row, DRAW_PLAIN, line);
     }
 }

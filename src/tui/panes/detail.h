@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The foot of a list: what its narrow rows leave out of the line under the cursor, in whole.
+ * The detail area below a list: shows in full what its narrow rows leave out of the current row.
  */
 #ifndef GD_TUI_DETAIL_H
 #define GD_TUI_DETAIL_H
@@ -9,9 +9,14 @@
 
 struct tui;
 
-/* Takes rows from the lower end of `rect` and returns them; none where the list needs them all. */
+/* Takes rows from the bottom of `rect` and returns them; none if the list needs all of them. */
 struct draw_rect tui_detail_take(struct draw_rect *rect);
-/* Lines of text, each folded at blanks; what does not fit is cut off. */
+/* Draws lines of text, each wrapped at blanks; clips what does not fit. */
 void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *text);
+
+/* Draws a text over as many rows as it needs, from row `at` of the pane on; returns the next
+ * row. */
+int tui_draw_folded(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
+                    const char *text);
 
 #endif

@@ -10,18 +10,18 @@
 
 #define WORD_BITS   64
 #define MAX_REGEXES 4    /* of one filter */
-#define PART        1000 /* nodes that are matched at once */
+#define PART        1000 /* nodes matched per call */
 
 struct tui_found {
     const struct gd_graph *graph;
-    uint64_t *bits; /* of nodes */
+    uint64_t *bits; /* the matching nodes */
     uint32_t node_limit;
-    uint32_t *below; /* of scopes */
+    uint32_t *below; /* matches below each scope */
     uint32_t scope_limit;
     uint32_t count;
-    regex_t regex[MAX_REGEXES]; /* that the names have to match, too */
+    regex_t regex[MAX_REGEXES]; /* that names must match as well */
     int regexes;
-    gd_node_id next; /* the first that was not matched yet */
+    gd_node_id next; /* the first node not examined yet */
 };
 
 static size_t words_of(uint32_t nodes)
@@ -68,7 +68,7 @@ struct marking {
     uint32_t limit;
 };
 
-static int mark(void *ctx, gd_node_id node)
+static int mark_node(void *ctx, gd_node_id node)
 {
     struct marking *marking = ctx;
 
@@ -78,8 +78,8 @@ static int mark(void *ctx, gd_node_id node)
     return 0;
 }
 
-/* Every type with `part` in it. The types are few, and a node names its own by the same pointer
- * each time: that is looked at before the letters. */
+/* Marks nodes of every type that contains `part`. There are few types, and a node refers to its
+ * type by the same pointer each time, which is compared before the text. */
 static int mark_types(const struct gd_graph *graph, const char *part, struct marking *marking)
 {
     struct gd_node_info info;
@@ -95,7 +95,7 @@ static int mark_types(const struct gd_graph *graph, const char *part, struct mar
             fits = strcasestr(last, part) != NULL;
         }
         if (fits) {
-            mark(marking, n);
+            mark_node(marking, n);
         }
     }
     return GD_OK;
@@ -116,13 +116,13 @@ static int mark_subgraphs(const struct gd_graph *graph, const char *part, struct
             fits = strcasestr(gd_graph_subgraph_name(graph, last), part) != NULL;
         }
         if (fits) {
-            mark(marking, n);
+            mark_node(marking, n);
         }
     }
     return GD_OK;
 }
 
-/* By the beginning of a kind's name, or its plural. */
+/* By a prefix of the kind's name, or its plural. */
 static int mark_kinds(const struct gd_graph *graph, const char *text, struct marking *marking,
                       struct gd_err *err)
 {
@@ -136,17 +136,18 @@ static int mark_kinds(const struct gd_graph *graph, const char *text, struct mar
         const char *name = gd_node_kind_name((enum gd_node_kind)k);
         if (strncasecmp(name, text, len) == 0) {
             kinds++;
-            int rc = gd_graph_search_kind(graph, (enum gd_node_kind)k, mark, marking);
+            int rc = gd_graph_search_kind(graph, (enum gd_node_kind)k, mark_node, marking);
             if (rc != GD_OK) {
                 return gd_fail(err, rc, "out of memory for a search");
             }
         }
     }
-    return kinds > 0 ? GD_OK
-                     : gd_fail(err, GD_EINVAL,
-                               "no kind \"%.20s\": weight, gradient, activation, parameter, "
-                               "constant, other",
-                               text);
+    return kinds > 0
+               ? GD_OK
+               : gd_fail(err, GD_EINVAL,
+                         "unknown kind \"%.20s\"; kinds: weight, gradient, activation, parameter, "
+                         "constant, other",
+                         text);
 }
 
 static int mark_word(const struct gd_graph *graph, const char *word, struct marking *marking,
@@ -161,12 +162,12 @@ static int mark_word(const struct gd_graph *graph, const char *word, struct mark
     if (strncasecmp(word, "kind:", 5) == 0) {
         return mark_kinds(graph, word + 5, marking, err);
     }
-    int rc = gd_graph_search_name(graph, word, mark, marking);
+    int rc = gd_graph_search_name(graph, word, mark_node, marking);
     return rc == GD_OK ? GD_OK : gd_fail(err, rc, "out of memory for a search");
 }
 
-/* Counts what lies directly in each scope, then adds it to the scopes around: those have been there
- * before it and have smaller numbers. */
+/* Counts the matches directly in each scope, then adds them to the enclosing scopes, which were
+ * created earlier and therefore have smaller numbers. */
 static void count_below(struct tui_found *found)
 {
     struct gd_node_info info;
@@ -201,7 +202,7 @@ static struct tui_found *found_new(const struct gd_graph *graph)
     found->graph = graph;
     found->node_limit = gd_graph_node_limit(graph);
     found->scope_limit = counts.scopes + 1;
-    while (gd_graph_scope(graph, found->scope_limit, &info)) { /* emptied scopes keep numbers */
+    while (gd_graph_scope(graph, found->scope_limit, &info)) { /* empty scopes keep their numbers */
         found->scope_limit++;
     }
     found->bits = calloc(words_of(found->node_limit), sizeof(*found->bits));
@@ -213,8 +214,8 @@ static struct tui_found *found_new(const struct gd_graph *graph)
     return found;
 }
 
-/* Leaves only those that fit the word, too. */
-static int narrow(struct tui_found *found, const char *word, bool first, struct gd_err *err)
+/* Keeps only the nodes that match this word as well. */
+static int narrow_to_word(struct tui_found *found, const char *word, bool first, struct gd_err *err)
 {
     size_t words = words_of(found->node_limit);
     struct marking marking = {calloc(words, sizeof(uint64_t)), found->node_limit};
@@ -230,7 +231,7 @@ static int narrow(struct tui_found *found, const char *word, bool first, struct 
     return rc;
 }
 
-static int finish(struct tui_found *found, int rc, struct tui_found **ret)
+static int finish_set(struct tui_found *found, int rc, struct tui_found **ret)
 {
     if (rc != GD_OK) {
         tui_found_free(found);
@@ -245,7 +246,7 @@ static int finish(struct tui_found *found, int rc, struct tui_found **ret)
 
 /* ---- regular expressions ------------------------------------------------------------------- */
 
-/* "/text/"; the second slash may be missing: it is still being typed. */
+/* "/text/"; the second slash may be missing while the user types. */
 static int add_regex(struct tui_found *found, const char *word, struct gd_err *err)
 {
     char text[256], what[80];
@@ -253,13 +254,13 @@ static int add_regex(struct tui_found *found, const char *word, struct gd_err *e
 
     len -= len > 0 && word[len] == '/' ? 1 : 0;
     if (found->regexes == MAX_REGEXES || len >= sizeof(text)) {
-        return gd_fail(err, GD_EINVAL, "at most %d expressions of %zu bytes", MAX_REGEXES,
+        return gd_fail(err, GD_EINVAL, "at most %d regular expressions of %zu bytes", MAX_REGEXES,
                        sizeof(text) - 1);
     }
     memcpy(text, word + 1, len);
     text[len] = '\0';
     if (gd_regex_is_too_large(text)) {
-        return gd_fail(err, GD_EINVAL, "this expression is too large");
+        return gd_fail(err, GD_EINVAL, "this regular expression is too large");
     }
     regex_t *regex = &found->regex[found->regexes];
     int rc = regcomp(regex, text, REG_EXTENDED | REG_NOSUB | REG_ICASE);
@@ -271,7 +272,7 @@ static int add_regex(struct tui_found *found, const char *word, struct gd_err *e
     return GD_OK;
 }
 
-static bool fits(const struct tui_found *found, const char *name)
+static bool matches_regexes(const struct tui_found *found, const char *name)
 {
     for (int i = 0; i < found->regexes; i++) {
         if (regexec(&found->regex[i], name, 0, NULL, 0) != 0) {
@@ -295,7 +296,8 @@ bool tui_found_work(struct tui_found *found)
             continue;
         }
         matched++;
-        *word &= fits(found, gd_graph_name(found->graph, found->next)) ? ~(uint64_t)0 : ~bit;
+        *word &=
+            matches_regexes(found, gd_graph_name(found->graph, found->next)) ? ~(uint64_t)0 : ~bit;
     }
     if (found->next < found->node_limit) {
         return true;
@@ -329,17 +331,17 @@ int tui_found_words(const struct gd_graph *graph, const char *words, const struc
             rc = add_regex(found, word, err);
             continue;
         }
-        rc = narrow(found, word, first, err);
+        rc = narrow_to_word(found, word, first, err);
         first = false;
     }
-    if (rc == GD_OK && first) { /* no word: all */
-        rc = narrow(found, "", true, err);
+    if (rc == GD_OK && first) { /* no words: everything matches */
+        rc = narrow_to_word(found, "", true, err);
     }
     for (size_t w = 0; rc == GD_OK && within && w < words_of(found->node_limit); w++) {
         found->bits[w] &= w < words_of(within->node_limit) ? within->bits[w] : 0;
     }
     free(copy);
-    return finish(found, rc, ret);
+    return finish_set(found, rc, ret);
 }
 
 /* ---- the next one -------------------------------------------------------------------------- */
@@ -352,7 +354,7 @@ static gd_node_id first_from(const struct tui_found *found, gd_node_id node)
     return node;
 }
 
-/* Of the nodes directly in a scope, up to but without `end`. */
+/* The last match among the nodes directly in a scope, before `end`. */
 static gd_node_id last_before(const struct tui_found *found, gd_node_id node, gd_node_id end)
 {
     gd_node_id last = GD_NO_NODE;
@@ -413,7 +415,7 @@ static gd_node_id last_in(const struct tui_found *found, gd_scope_id scope)
     return GD_NO_NODE;
 }
 
-/* Behind everything below `scope`. */
+/* The next match after everything below `scope`. */
 static gd_node_id next_after(const struct tui_found *found, gd_scope_id scope)
 {
     struct gd_scope_info info;

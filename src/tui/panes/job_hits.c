@@ -5,7 +5,7 @@
 
 #include "engine/ranks.h"
 
-/* A job of one process is a session alone. */
+/* A job with one process counts as a single session. */
 static const struct gd_ranks *job_of(const struct gd_session *session)
 {
     const struct gd_ranks *ranks = gd_ranks_of(session);
@@ -13,8 +13,8 @@ static const struct gd_ranks *job_of(const struct gd_session *session)
     return ranks && gd_ranks_world_size(ranks) > 1 ? ranks : NULL;
 }
 
-static const struct gd_session *member(const struct job_hits *hits,
-                                       const struct gd_session *current, int rank)
+static const struct gd_session *find_member(const struct job_hits *hits,
+                                            const struct gd_session *current, int rank)
 {
     return hits->ranks ? gd_ranks_member(hits->ranks, rank) : current;
 }
@@ -39,8 +39,8 @@ void job_hits_free(struct job_hits *hits)
     *hits = (struct job_hits){.ranks = NULL};
 }
 
-/* Room for one order a rank; false when memory is short. */
-static bool begin(struct job_hits *hits, const struct gd_session *session)
+/* Allocates one order per rank; false: out of memory. */
+static bool begin_orders(struct job_hits *hits, const struct gd_session *session)
 {
     const struct gd_ranks *ranks = job_of(session);
     int count = ranks ? gd_ranks_world_size(ranks) : 1;
@@ -55,7 +55,7 @@ static bool begin(struct job_hits *hits, const struct gd_session *session)
     return hits->order != NULL;
 }
 
-/* The first step of which something is not what it was. */
+/* The first step whose hits have changed. */
 static int64_t changed_step(const struct hits_order *order, size_t from, int64_t least)
 {
     int64_t step = from < order->count ? order->place[from].step : INT64_MAX;
@@ -94,7 +94,7 @@ static int by_step(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Puts the places of that step and later ones in anew. The first of them. */
+/* Rebuilds the places of this step and later ones. Returns the first of them. */
 static size_t merge_from(struct job_hits *hits, int64_t step)
 {
     while (hits->count > 0 && hits->place[hits->count - 1].step >= step) {
@@ -123,11 +123,11 @@ bool job_hits_update(struct job_hits *hits, const struct gd_session *session, in
     int64_t step = INT64_MAX;
     bool changed = false;
 
-    if (!begin(hits, session)) {
+    if (!begin_orders(hits, session)) {
         return false;
     }
     for (int rank = 0; rank < hits->rank_count; rank++) {
-        const struct gd_session *of = member(hits, session, rank);
+        const struct gd_session *of = find_member(hits, session, rank);
         struct hits_order *order = &hits->order[rank];
         size_t before = order->count, first = 0;
         if (of && hits_order_update(order, of, watchpoint, &first)) {
@@ -140,7 +140,7 @@ bool job_hits_update(struct job_hits *hits, const struct gd_session *session, in
         return false;
     }
     if (!make_room(hits)) {
-        job_hits_free(hits); /* it begins anew */
+        job_hits_free(hits); /* start over */
         return false;
     }
     *from = merge_from(hits, step);
@@ -154,7 +154,7 @@ const struct gd_session *job_hits_session(const struct job_hits *hits,
         return NULL;
     }
     int rank = hits->place[place].rank;
-    const struct gd_session *session = member(hits, current, rank);
+    const struct gd_session *session = find_member(hits, current, rank);
 
     return session && session->number == hits->order[rank].session ? session : NULL;
 }

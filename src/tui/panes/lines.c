@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART      20000 /* nodes looked at at once */
+#define PART      20000 /* nodes counted per call */
 #define MAX_LINES 200000
 #define MAX_BYTES ((size_t)256 << 20)
 #define MAX_CODE  400
 
-static uint32_t hash(const char *file, uint32_t line)
+static uint32_t hash_line(const char *file, uint32_t line)
 {
     uint32_t value = 2166136261U ^ line * 2654435761U;
 
@@ -19,10 +19,10 @@ static uint32_t hash(const char *file, uint32_t line)
     return value;
 }
 
-/* The slot of the line, or the free one where it belongs. */
+/* The entry of the line, or the free one where it belongs. */
 static uint32_t *slot_of(const struct tui_lines *lines, const char *file, uint32_t line)
 {
-    uint32_t at = hash(file, line) & (lines->slots - 1);
+    uint32_t at = hash_line(file, line) & (lines->slots - 1);
 
     while (lines->slot[at] != 0) {
         const struct tui_line *other = &lines->line[lines->slot[at] - 1];
@@ -50,7 +50,7 @@ static bool make_slots(struct tui_lines *lines, uint32_t slots)
     return true;
 }
 
-static bool reserve(struct tui_lines *lines)
+static bool reserve_slots(struct tui_lines *lines)
 {
     if (lines->count == lines->capacity) {
         uint32_t capacity = lines->capacity > 0 ? lines->capacity * 2 : 256;
@@ -67,7 +67,7 @@ static bool reserve(struct tui_lines *lines)
 
 static void count_frame(struct tui_lines *lines, const struct gd_frame *frame)
 {
-    if (lines->count >= MAX_LINES || !reserve(lines)) {
+    if (lines->count >= MAX_LINES || !reserve_slots(lines)) {
         return;
     }
     uint32_t *slot = slot_of(lines, frame->file, frame->line);
@@ -90,7 +90,7 @@ static bool has_place(const struct gd_frame *frame)
     return !frame->is_title && frame->file[0] != '\0' && frame->line > 0;
 }
 
-/* Each line of the node's stack once. */
+/* Counts each line of the node's stack once. */
 static void count_node(struct tui_lines *lines, struct gd_graph *graph, gd_node_id node)
 {
     uint32_t count = 0;
@@ -130,7 +130,7 @@ void tui_lines_free(struct tui_lines *lines)
     gd_arena_deinit(&lines->arena);
 }
 
-static void begin(struct tui_lines *lines, const struct gd_session *session)
+static void begin_lines(struct tui_lines *lines, const struct gd_session *session)
 {
     tui_lines_free(lines);
     tui_lines_init(lines);
@@ -142,7 +142,7 @@ static void begin(struct tui_lines *lines, const struct gd_session *session)
 bool tui_lines_follow(struct tui_lines *lines, struct gd_session *session)
 {
     if (session != lines->session || (session && session->graph_generation != lines->generation)) {
-        begin(lines, session);
+        begin_lines(lines, session);
     }
     if (lines->done) {
         return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the flight recorder has of the current node's outputs and of the loss, or of all scalars: a
- * line of bars for each figure, between its first and its last value.
+ * The flight recorder's data of the current node's outputs and the loss, or of all scalars: one
+ * line of bars per statistic, between its first and its last value.
  */
 #include "tui/tui_impl.h"
 
@@ -15,21 +15,22 @@
 #include "engine/history/history.h"
 #include "engine/statistic.h"
 #include "repl/values/spark.h"
+#include "tui/panes/detail.h"
 #include "tui/text.h"
 
-#define MAX_RECORDS 2000 /* of a tensor, the newest */
+#define MAX_RECORDS 2000 /* per tensor, the newest */
 #define MAX_ROWS    2000
 #define NAME_COLS   10
 #define VALUE_COLS  10
-#define IN_NO_STEP  "No step of the dump has values of it."
+#define IN_NO_STEP  "No step of the dump contains values of it."
 
 static const enum gd_statistic figures[] = {GD_STAT_ABS_MEAN, GD_STAT_MAX, GD_STAT_MIN,
                                             GD_STAT_NONFINITE, GD_STAT_ZERO_PERCENTAGE};
 #define FIGURES (sizeof(figures) / sizeof(figures[0]))
 
 struct row {
-    char *text; /* a headline; NULL: a figure */
-    bool hint;  /* text is one, not a tensor's name */
+    char *text; /* a headline; NULL: a statistic */
+    bool hint;  /* the headline is a hint instead of a tensor's name */
     char name[24];
     struct spark_point *points;
     size_t count;
@@ -37,19 +38,19 @@ struct row {
 
 struct history_pane {
     struct tui_list list;
-    bool scalars; /* all of them instead of the current node */
+    bool scalars; /* shows all scalars instead of the current node */
     struct row *row;
     size_t row_count;
-    /* what the rows were made of */
+    /* the source of the rows */
     const struct gd_history *history;
     gd_node_id node;
     bool of_scalars;
     uint64_t seen;
-    gd_node_id recalled; /* the node, and its session, whose past a dump was asked for last */
-    int recalled_of;     /* 0: none yet */
+    gd_node_id recalled; /* node and session whose past was last requested from a dump */
+    int recalled_of;     /* 0: none */
 };
 
-static struct history_pane *state(struct tui *tui)
+static struct history_pane *history_state(struct tui *tui)
 {
     return tui_state(tui, TUI_HISTORY);
 }
@@ -173,7 +174,7 @@ static void add_tensor(struct history_pane *pane, const struct gd_session *sessi
     free(record);
 }
 
-/* The scalars, or the loss alone. */
+/* All scalars, or only the loss. */
 static void add_scalars(struct history_pane *pane, const struct gd_session *session, bool all)
 {
     const struct gd_history *history = session->history;
@@ -199,7 +200,7 @@ static void add_hint(struct history_pane *pane, const char *text)
     }
 }
 
-/* How to have the node recorded; what finds NaN and Inf alone disturbs nobody. */
+/* Suggests how to record the node: tracing NaN and Inf is cheap and does not stop the training. */
 static void add_way(struct history_pane *pane, const struct gd_session *session, const char *name)
 {
     struct gd_buf text = GD_BUF_INIT(4096);
@@ -208,8 +209,8 @@ static void add_way(struct history_pane *pane, const struct gd_session *session,
         add_hint(pane, IN_NO_STEP);
         return;
     }
-    add_hint(pane, "Nothing is recorded of this node.");
-    gd_buf_puts(&text, "watch it:  trace TO on ");
+    add_hint(pane, "Nothing is recorded for this node.");
+    gd_buf_puts(&text, "to record it:  trace TO on ");
     tui_add_name(&text, name);
     add_hint(pane, gd_buf_text(&text));
     gd_buf_deinit(&text);
@@ -240,7 +241,7 @@ static void make_rows(struct history_pane *pane, const struct gd_session *sessio
     add_scalars(pane, session, false);
 }
 
-/* Changes with every record that came. */
+/* Changes with every new record. */
 static uint64_t seen_of(const struct gd_history *history)
 {
     struct gd_history_head head;
@@ -254,7 +255,7 @@ static uint64_t seen_of(const struct gd_history *history)
     return seen + ((uint64_t)head.generation << 48);
 }
 
-#define RECALL_SECONDS 0.1 /* that drawing may wait for a dump; "info history" waits longer */
+#define RECALL_SECONDS 0.1 /* drawing waits this long for a dump; `info history` waits longer */
 
 static bool in_time(void *ctx, uint64_t steps)
 {
@@ -266,8 +267,8 @@ static bool in_time(void *ctx, uint64_t steps)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 < *end;
 }
 
-/* Of a dump: what it has of the node is taken in when the node is first looked at. */
-static void recall(struct history_pane *pane, struct gd_session *session, gd_node_id node)
+/* Loads a dump's values of the node when it is first shown. */
+static void recall_node(struct history_pane *pane, struct gd_session *session, gd_node_id node)
 {
     struct gd_node_info info;
     struct timespec now;
@@ -287,13 +288,13 @@ static void recall(struct history_pane *pane, struct gd_session *session, gd_nod
     }
 }
 
-static void update(struct tui *tui)
+static void update_history(struct tui *tui)
 {
-    struct history_pane *pane = state(tui);
+    struct history_pane *pane = history_state(tui);
     struct gd_session *session;
     gd_node_id node = tui_node(tui, &session);
 
-    recall(pane, session, node);
+    recall_node(pane, session, node);
     const struct gd_history *history = history_of(tui);
 
     if (!history) {
@@ -348,10 +349,10 @@ static void draw_figure(struct tui *tui, const struct row *of, int row, int col,
     gd_buf_deinit(&bars);
 }
 
-static void row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
 {
     struct tui *tui = ctx;
-    const struct row *of = &state(tui)->row[index];
+    const struct row *of = &history_state(tui)->row[index];
     char name[512];
 
     if (selected) {
@@ -369,11 +370,11 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
 
 static void row_text(void *ctx, size_t index, struct gd_buf *out)
 {
-    const struct row *of = &state(ctx)->row[index];
+    const struct row *of = &history_state(ctx)->row[index];
     gd_buf_puts(out, of->text ? of->text : of->name);
 }
 
-static const struct tui_list_ops rows = {row, row_text};
+static const struct tui_list_ops rows = {draw_row, row_text};
 
 static int draw_hint(struct tui *tui, const struct draw_rect *rect, int at, const char *text)
 {
@@ -388,44 +389,44 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
     int at = 0;
 
     if (!session) {
-        draw_hint(tui, rect, at, "No training process.");
+        draw_hint(tui, rect, at, "No training process is connected.");
     } else if (gd_catalog_of(session)) {
         draw_hint(tui, rect, at, node == GD_NO_NODE ? "No node is selected." : IN_NO_STEP);
-    } else if (state(tui)->scalars) {
-        at = draw_hint(tui, rect, at, "No scalar is recorded.");
-        draw_hint(tui, rect, at, "watch it:  watch 'loss > 100'");
+    } else if (history_state(tui)->scalars) {
+        at = draw_hint(tui, rect, at, "No scalars are recorded.");
+        draw_hint(tui, rect, at, "to record one:  watch 'loss > 100'");
     } else {
-        at = draw_hint(tui, rect, at, "Nothing is recorded of this node.");
-        gd_buf_puts(&text, "watch it:  trace TO on ");
+        at = draw_hint(tui, rect, at, "Nothing is recorded for this node.");
+        gd_buf_puts(&text, "to record it:  trace TO on ");
         tui_add_name(&text, node != GD_NO_NODE ? gd_graph_name(session->graph, node) : "NODE");
         draw_hint(tui, rect, at, gd_buf_text(&text));
     }
     gd_buf_deinit(&text);
 }
 
-static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+static void draw_history(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
-    struct history_pane *pane = state(tui);
+    struct history_pane *pane = history_state(tui);
 
-    update(tui);
+    update_history(tui);
     if (pane->row_count == 0) {
         draw_nothing(tui, rect);
     }
     tui_list_draw(tui, &pane->list, &rows, tui, rect, focused);
 }
 
-static void title(struct tui *tui, char *out, size_t size)
+static void make_title(struct tui *tui, char *out, size_t size)
 {
-    snprintf(out, size, state(tui)->scalars ? "history of all scalars" : "history");
+    snprintf(out, size, history_state(tui)->scalars ? "history of all scalars" : "history");
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-static void request(struct tui *tui, enum tui_request request)
+static void handle_request(struct tui *tui, enum tui_request request)
 {
-    struct history_pane *pane = state(tui);
+    struct history_pane *pane = history_state(tui);
 
-    update(tui);
+    update_history(tui);
     if (request == TUI_MODE || (request == TUI_BACK && pane->scalars)) {
         pane->scalars = !pane->scalars;
         pane->list.cursor = pane->list.top = 0;
@@ -434,45 +435,24 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-static enum tui_search search(struct tui *tui)
-{
-    return tui_list_search(&state(tui)->list);
-}
-
-static bool key(struct tui *tui, int key)
-{
-    update(tui);
-    return tui_list_key(&state(tui)->list, &rows, tui, key);
-}
-
-static void *create(struct tui *tui)
-{
-    (void)tui;
-    return calloc(1, sizeof(struct history_pane));
-}
-
-static void destroy(struct tui *tui, void *of)
+static void release_state(struct tui *tui, void *of)
 {
     (void)tui;
     clear_rows(of);
-    free(of);
 }
 
-static bool click(struct tui *tui, int row, int col)
+static struct tui_list *current_list(struct tui *tui)
 {
-    (void)col;
-    return tui_list_click(&state(tui)->list, row);
+    return &history_state(tui)->list;
 }
 
 const struct tui_pane_ops tui_history_pane = {
-    .name = "history",
-    .create = create,
-    .destroy = destroy,
-    .update = update,
-    .draw = draw,
-    .title = title,
-    .request = request,
-    .search = search,
-    .key = key,
-    .click = click,
+    .state_size = sizeof(struct history_pane),
+    .release = release_state,
+    .update = update_history,
+    .draw = draw_history,
+    .title = make_title,
+    .list = current_list,
+    .rows = &rows,
+    .request = handle_request,
 };

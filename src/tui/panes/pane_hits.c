@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the watchpoints found: the session's hits in order of execution, those that could not be
- * checked for the same reason in one row; of a job those of all its ranks, each row with its rank.
- * A picture costs what is new and what is on the screen, however many there are.
+ * The hits of the session in order of execution; with several ranks those of the whole job, each
+ * row with its rank. Checks that failed for the same reason share a row. A picture costs what is
+ * new and what is visible, however many hits there are.
  */
 #include "repl/commands/breakpoints/hit.h"
 #include "tui/tui_impl.h"
@@ -16,30 +16,30 @@
 #include "tui/panes/job_hits.h"
 #include "tui/text.h"
 
-#define WIDE_COLS  60 /* from these on rows name what was compared */
-#define LEAST_NAME 10 /* columns of it that stay beside the figures */
-#define MAX_GROUPS 64 /* of one step: reasons why watchpoints could not be checked */
+#define WIDE_COLS  60 /* from here on, rows name the statistic that was compared */
+#define LEAST_NAME 10 /* least columns of a name beside the values */
+#define MAX_GROUPS 64 /* per step: reasons for failed checks */
 
 struct row {
-    size_t place; /* in hits.place: its only hit, or the first of a group */
-    size_t count; /* > 1: so many could not be checked, for one reason */
-    bool unclear; /* not a hit: it could not be checked */
+    size_t place; /* index in hits.place of its hit, or the first of a group */
+    size_t count; /* > 1: failed checks in this group */
+    bool unclear; /* a failed check instead of a hit */
 };
 
 struct hits_pane {
     struct tui_list list;
     struct job_hits hits;
-    int only;    /* this watchpoint's alone; 0 all */
-    bool single; /* no groups */
+    int only;    /* shows this watchpoint's hits; 0: all */
+    bool single; /* one row per failed check */
     struct row *row;
     size_t row_count, capacity;
-    size_t rows_of; /* hits.count that the rows were made of */
-    size_t unclear; /* of them that could not be checked */
+    size_t rows_of; /* value of hits.count when the rows were made */
+    size_t unclear; /* failed checks among them */
     int session;
-    uint64_t stop_sequence, selected; /* that the cursor was put on */
+    uint64_t stop_sequence, selected; /* that the cursor was moved to */
 };
 
-static struct hits_pane *state(struct tui *tui)
+static struct hits_pane *hits_state(struct tui *tui)
 {
     return tui_state(tui, TUI_HITS);
 }
@@ -62,13 +62,13 @@ static bool add_row(struct hits_pane *pane, size_t place, bool unclear)
     return true;
 }
 
-struct groups { /* of one step: rows that stand for more than one */
+struct groups { /* rows of one step that represent several failed checks */
     size_t row[MAX_GROUPS];
     size_t count;
 };
 
-/* The row that stands for such hits already; those of reasons beyond MAX_GROUPS get rows of their
- * own. */
+/* The row that already represents such checks; beyond MAX_GROUPS reasons each check has its own
+ * row. */
 static struct row *group_of(const struct hits_pane *pane, const struct gd_session *session,
                             const struct groups *groups, size_t place)
 {
@@ -85,7 +85,7 @@ static struct row *group_of(const struct hits_pane *pane, const struct gd_sessio
     return NULL;
 }
 
-/* Rows of the places from `from` on, which begin a step. */
+/* Adds rows for the places from `from` on, which must begin a step. */
 static void add_rows(struct hits_pane *pane, const struct gd_session *session, size_t from)
 {
     struct groups groups = {.count = 0};
@@ -113,7 +113,7 @@ static void add_rows(struct hits_pane *pane, const struct gd_session *session, s
     pane->rows_of = pane->hits.count;
 }
 
-/* Makes the rows again from the step on that the place is of. */
+/* Rebuilds the rows from the step of this place on. */
 static void rows_from(struct hits_pane *pane, const struct gd_session *session, size_t from)
 {
     from = from < pane->rows_of ? from : pane->rows_of;
@@ -130,7 +130,7 @@ static void rows_from(struct hits_pane *pane, const struct gd_session *session, 
 
 static void rows_anew(struct tui *tui)
 {
-    struct hits_pane *pane = state(tui);
+    struct hits_pane *pane = hits_state(tui);
 
     pane->rows_of = 0;
     pane->row_count = pane->unclear = 0;
@@ -143,7 +143,7 @@ static void rows_anew(struct tui *tui)
 
 /* ---- following the session ----------------------------------------------------------------- */
 
-/* The hit of a row; NULL: it is another rank's. */
+/* The hit of a row; NULL: it belongs to another rank. */
 static const struct gd_hit *hit_of(const struct hits_pane *pane, const struct gd_session *session,
                                    size_t row)
 {
@@ -171,7 +171,7 @@ static void go_to_number(struct hits_pane *pane, const struct gd_session *sessio
     }
 }
 
-/* To what one wants to see first of a stop, if it has hits. */
+/* Moves the cursor to the most important hit of the stop. */
 static void go_to_stop(struct hits_pane *pane, const struct gd_session *session)
 {
     int best = 0;
@@ -190,9 +190,9 @@ static void go_to_stop(struct hits_pane *pane, const struct gd_session *session)
     }
 }
 
-static void follow(struct tui *tui, const struct gd_session *session)
+static void follow_session(struct tui *tui, const struct gd_session *session)
 {
-    struct hits_pane *pane = state(tui);
+    struct hits_pane *pane = hits_state(tui);
     uint64_t selected = hits_selected(tui->repl, session);
     bool stopped = session->state != GD_RUNNING;
 
@@ -208,9 +208,9 @@ static void follow(struct tui *tui, const struct gd_session *session)
     }
 }
 
-static void update(struct tui *tui)
+static void update_hits(struct tui *tui)
 {
-    struct hits_pane *pane = state(tui);
+    struct hits_pane *pane = hits_state(tui);
     const struct gd_session *session = tui->debugger->current;
     size_t from = 0;
 
@@ -226,7 +226,7 @@ static void update(struct tui *tui)
     bool at_end = pane->list.count > 0 && pane->list.cursor + 1 == pane->list.count;
     bool same = job_hits_are_of(&pane->hits, session);
     bool changed = job_hits_update(&pane->hits, session, pane->only, &from);
-    if (!same) { /* of others than those before */
+    if (!same) { /* the hits of another session or job */
         pane->list.cursor = pane->list.top = 0;
     }
     if (changed) {
@@ -236,13 +236,13 @@ static void update(struct tui *tui)
         }
     }
     pane->list.count = pane->row_count;
-    follow(tui, session);
+    follow_session(tui, session);
     tui_list_settle(&pane->list);
 }
 
 static const struct gd_hit *hit_of_row(struct tui *tui, size_t index)
 {
-    const struct hits_pane *pane = state(tui);
+    const struct hits_pane *pane = hits_state(tui);
 
     return index < pane->row_count
                ? job_hits_at(&pane->hits, tui->debugger->current, pane->row[index].place)
@@ -251,7 +251,7 @@ static const struct gd_hit *hit_of_row(struct tui *tui, size_t index)
 
 static const struct gd_session *session_of_row(struct tui *tui, size_t index)
 {
-    const struct hits_pane *pane = state(tui);
+    const struct hits_pane *pane = hits_state(tui);
 
     return index < pane->row_count
                ? job_hits_session(&pane->hits, tui->debugger->current, pane->row[index].place)
@@ -279,13 +279,13 @@ static void add_test(const struct gd_condition *condition, const struct gd_hit_p
         gd_buf_printf(out, "%s=%.6g", param->name, param->actual_value);
         return;
     }
-    if (named) { /* without the comparison that a test's name ends in */
+    if (named) { /* without the comparison at the end of the test's name */
         gd_buf_printf(out, "%.*s ", (int)(len > 3 ? len - 3 : len), param->name);
     }
     gd_buf_printf(out, "%.4g %s %.6g", param->actual_value, signs[known->op], param->set_value);
 }
 
-/* Without `named` in few columns, for what the foot says in whole. */
+/* Without `named` the text is short; the detail area has the full one. */
 static void add_values(struct tui *tui, const struct gd_hit *hit, bool named, struct gd_buf *out)
 {
     const struct gd_condition *condition = hits_condition(tui->debugger, hit);
@@ -311,12 +311,13 @@ static void add_values(struct tui *tui, const struct gd_hit *hit, bool named, st
 
 /* ---- drawing ------------------------------------------------------------------------------- */
 
-static int digits(int64_t value)
+static int count_digits(int64_t value)
 {
     return snprintf(NULL, 0, "%lld", (long long)value);
 }
 
-/* Where, and what was found; the end of a name and the start of the figures matter most. */
+/* Draws tensor and values; when space is short, the end of the name and the start of the values
+ * stay. */
 static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, int row, int col,
                        int cols, enum draw_style style)
 {
@@ -332,7 +333,7 @@ static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, 
     const char *text = gd_buf_text(&found), *name = gd_buf_text(&where);
     int text_cols = tui_text_width(text, strlen(text), tui->utf8);
     int name_cols = tui_text_width(name, strlen(name), tui->utf8);
-    int left = cols - 2 - text_cols; /* what the figures leave for the name */
+    int left = cols - 2 - text_cols; /* columns left for the name */
     if (name_cols > left) {
         int least = name_cols < LEAST_NAME ? name_cols : LEAST_NAME;
         name_cols = left > least ? left : least < cols ? least : cols;
@@ -347,10 +348,10 @@ static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, 
     gd_buf_deinit(&found);
 }
 
-/* What the columns are, which are too narrow for words of their own. */
+/* One line names the columns, which are too narrow for titles. */
 static void draw_heading(struct tui *tui, const struct draw_rect *rect)
 {
-    bool ranks = state(tui)->hits.ranks != NULL;
+    bool ranks = hits_state(tui)->hits.ranks != NULL;
 
     draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM,
               ranks ? "step, rank, watchpoint, tensor, value" : "step, watchpoint, tensor, value");
@@ -359,7 +360,7 @@ static void draw_heading(struct tui *tui, const struct draw_rect *rect)
 static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
 {
     struct tui *tui = ctx;
-    const struct hits_pane *pane = state(tui);
+    const struct hits_pane *pane = hits_state(tui);
     const struct gd_session *session = session_of_row(tui, index);
     const struct gd_hit *hit = hit_of_row(tui, index);
     char head[128], watch[48], rank[24] = "";
@@ -373,7 +374,7 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     enum draw_style style = selected ? DRAW_REVERSE : hit->error != 0 ? DRAW_DIM : DRAW_PLAIN;
     snprintf(watch, sizeof(watch), "%d %s", hit->watchpoint, short_name(tui, hit));
     if (pane->hits.ranks) {
-        snprintf(rank, sizeof(rank), "r%-*d ", digits(pane->hits.rank_count - 1),
+        snprintf(rank, sizeof(rank), "r%-*d ", count_digits(pane->hits.rank_count - 1),
                  session->peer.rank);
     }
     int64_t last = pane->hits.place[pane->hits.count - 1].step;
@@ -381,8 +382,8 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
                         chosen   ? '>'
                         : newest ? '*'
                                  : ' ',
-                        digits(last), (long long)hit->step, rank,
-                        digits(tui->debugger->next_breakpoint - 1) + 4, watch);
+                        count_digits(last), (long long)hit->step, rank,
+                        count_digits(tui->debugger->next_breakpoint - 1) + 4, watch);
     if (selected) {
         draw_fill(tui->draw, row, col, cols, style);
     }
@@ -398,7 +399,7 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
     const struct gd_hit *hit = hit_of_row(tui, index);
 
     if (hit) {
-        const struct hits_pane *pane = state(tui);
+        const struct hits_pane *pane = hits_state(tui);
         if (pane->hits.ranks) {
             gd_buf_printf(out, "rank %d ", session_of_row(tui, index)->peer.rank);
         }
@@ -411,11 +412,11 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
 
 static const struct tui_list_ops list_ops = {draw_row, row_text};
 
-/* The hit under the cursor in whole. */
+/* Everything about the hit under the cursor. */
 static void add_detail(struct tui *tui, const struct gd_session *session, const struct gd_hit *hit,
                        size_t count, struct gd_buf *out)
 {
-    const struct hits_pane *pane = state(tui);
+    const struct hits_pane *pane = hits_state(tui);
     const struct gd_condition *condition = hits_condition(tui->debugger, hit);
     char rank[32] = "";
 
@@ -433,19 +434,19 @@ static void add_detail(struct tui *tui, const struct gd_session *session, const 
     gd_buf_printf(out, "hit %llu%s%s: %s\n", (unsigned long long)hits_number(session, hit), rank,
                   hit->traced ? ", traced" : "", condition ? condition->id : hit->expression);
     if (hit->node == GD_NO_NODE && !hit->is_scalar) {
-        gd_buf_puts(out, "The graph has no such node: it may have been optimised away.\n");
+        gd_buf_puts(out, "The graph has no such node: the compiler may have optimised it away.\n");
     }
 }
 
 static void draw_none(struct tui *tui, const struct draw_rect *rect)
 {
-    const struct hits_pane *pane = state(tui);
+    const struct hits_pane *pane = hits_state(tui);
     char text[160] = "No watchpoint has fired.";
     struct gd_watch_tally tally;
 
     gd_watch_tally(tui->debugger, &tally);
     if (tally.unclear > 0) {
-        snprintf(text, sizeof(text), "No watchpoint has fired; %llu checks could not be made.",
+        snprintf(text, sizeof(text), "No watchpoint has fired; %llu checks failed.",
                  (unsigned long long)tally.unclear);
     }
     if (pane->only != 0) {
@@ -454,9 +455,9 @@ static void draw_none(struct tui *tui, const struct draw_rect *rect)
     tui_draw_folded(tui, rect, 0, DRAW_DIM, text);
 }
 
-static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+static void draw_hits(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
-    struct hits_pane *pane = state(tui);
+    struct hits_pane *pane = hits_state(tui);
     struct draw_rect rows = *rect;
 
     if (pane->list.count == 0) {
@@ -481,9 +482,9 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
     }
 }
 
-static void title(struct tui *tui, char *out, size_t size)
+static void make_title(struct tui *tui, char *out, size_t size)
 {
-    const struct hits_pane *pane = state(tui);
+    const struct hits_pane *pane = hits_state(tui);
     const struct gd_session *session = tui->debugger->current;
     char of[64] = "", place[64] = "", unclear[48] = "", older[32] = "";
     size_t hits = 0, at = 0;
@@ -506,7 +507,7 @@ static void title(struct tui *tui, char *out, size_t size)
         snprintf(unclear, sizeof(unclear), ", %zu not checked", pane->unclear);
     }
     if (session && session->hits_dropped > 0) {
-        snprintf(older, sizeof(older), ", older ones gone");
+        snprintf(older, sizeof(older), ", older ones dropped");
     }
     snprintf(out, size, "hits%s%s%s%s", of, place, unclear, older);
 }
@@ -515,7 +516,7 @@ static void title(struct tui *tui, char *out, size_t size)
 
 static void open_hit(struct tui *tui)
 {
-    size_t row = state(tui)->list.cursor;
+    size_t row = hits_state(tui)->list.cursor;
     const struct gd_session *session = session_of_row(tui, row);
     const struct gd_hit *hit = hit_of_row(tui, row);
     char line[48];
@@ -533,16 +534,16 @@ static void open_hit(struct tui *tui)
 
 void tui_hits_show(struct tui *tui, int watchpoint)
 {
-    struct hits_pane *pane = state(tui);
+    struct hits_pane *pane = hits_state(tui);
 
     pane->only = watchpoint;
     pane->list.cursor = pane->list.top = 0;
     tui_changed(tui);
 }
 
-static void request(struct tui *tui, enum tui_request request)
+static void handle_request(struct tui *tui, enum tui_request request)
 {
-    struct hits_pane *pane = state(tui);
+    struct hits_pane *pane = hits_state(tui);
 
     switch (request) {
     case TUI_OPEN: open_hit(tui); break;
@@ -552,7 +553,7 @@ static void request(struct tui *tui, enum tui_request request)
         rows_anew(tui);
         break;
     case TUI_BACK:
-        if (pane->only != 0) { /* it came from the watchpoint */
+        if (pane->only != 0) { /* opened from the watchpoint's row */
             tui_hits_show(tui, 0);
             tui_focus(tui, TUI_WATCH);
         }
@@ -561,27 +562,17 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-static bool key(struct tui *tui, int key)
+static bool hit_word(struct tui *tui, char which, struct gd_buf *out)
 {
-    return tui_list_key(&state(tui)->list, &list_ops, tui, key);
-}
-
-static enum tui_search search(struct tui *tui)
-{
-    return tui_list_search(&state(tui)->list);
-}
-
-static bool word(struct tui *tui, char which, struct gd_buf *out)
-{
-    const struct gd_hit *hit = hit_of_row(tui, state(tui)->list.cursor);
+    const struct gd_hit *hit = hit_of_row(tui, hits_state(tui)->list.cursor);
     struct gd_buf name = GD_BUF_INIT(1024);
 
     if (!hit) {
         return false;
     }
     switch (which) {
-    case 'h': /* hits have numbers of their own on each rank */
-        if (session_of_row(tui, state(tui)->list.cursor) != tui->debugger->current) {
+    case 'h': /* each rank numbers its hits */
+        if (session_of_row(tui, hits_state(tui)->list.cursor) != tui->debugger->current) {
             return false;
         }
         gd_buf_printf(out, "%llu", (unsigned long long)hits_number(tui->debugger->current, hit));
@@ -605,38 +596,28 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
 
 /* ---- the pane ------------------------------------------------------------------------------ */
 
-static void *create(struct tui *tui)
-{
-    (void)tui;
-    return calloc(1, sizeof(struct hits_pane));
-}
-
-static void destroy(struct tui *tui, void *of)
+static void release_state(struct tui *tui, void *of)
 {
     struct hits_pane *pane = of;
 
     (void)tui;
     job_hits_free(&pane->hits);
     free(pane->row);
-    free(pane);
 }
 
-static bool click(struct tui *tui, int row, int col)
+static struct tui_list *current_list(struct tui *tui)
 {
-    (void)col;
-    return tui_list_click(&state(tui)->list, row);
+    return &hits_state(tui)->list;
 }
 
 const struct tui_pane_ops tui_hits_pane = {
-    .name = "hits",
-    .create = create,
-    .destroy = destroy,
-    .update = update,
-    .draw = draw,
-    .title = title,
-    .request = request,
-    .search = search,
-    .key = key,
-    .word = word,
-    .click = click,
+    .state_size = sizeof(struct hits_pane),
+    .release = release_state,
+    .update = update_hits,
+    .draw = draw_hits,
+    .title = make_title,
+    .list = current_list,
+    .rows = &list_ops,
+    .request = handle_request,
+    .word = hit_word,
 };

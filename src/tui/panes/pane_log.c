@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the trainers wrote: the lines of `info log`. Stays at the end until it is scrolled back. */
+/* The output of the training processes, as in `info log`. Follows the end unless scrolled back. */
 #include "tui/tui_impl.h"
 
 #include <stdio.h>
@@ -10,24 +10,24 @@
 #include "repl/launch/launch.h"
 #include "tui/text.h"
 
-#define SHIFT 8 /* columns that Left and Right move */
+#define SHIFT 8 /* columns per Left or Right */
 
 struct log_pane {
     struct tui_list list;
-    bool back;        /* scrolled back: it does not follow the end */
-    int shift;        /* columns to the right */
-    uint64_t dropped; /* lines gone when it was looked at last */
+    bool back;        /* scrolled back: does not follow the end */
+    int shift;        /* columns scrolled to the right */
+    uint64_t dropped; /* lines dropped at the last update */
 };
 
-static struct log_pane *state(struct tui *tui)
+static struct log_pane *log_state(struct tui *tui)
 {
     return tui_state(tui, TUI_LOG);
 }
 
-/* Lines that are gone move the others up; the cursor stays on its line. */
-static void update(struct tui *tui)
+/* When old lines are dropped, the cursor stays on its line. */
+static void update_log(struct tui *tui)
 {
-    struct log_pane *pane = state(tui);
+    struct log_pane *pane = log_state(tui);
     uint64_t dropped = launch_log_dropped(tui->repl);
     uint64_t gone = dropped - pane->dropped;
 
@@ -46,10 +46,10 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
     gd_buf_puts(out, launch_log_line(tui->repl, index));
 }
 
-static void row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
 {
     struct tui *tui = ctx;
-    const struct log_pane *pane = state(tui);
+    const struct log_pane *pane = log_state(tui);
     const char *text = launch_log_line(tui->repl, index);
     const char *pattern = pane->list.pattern;
     bool match = pattern[0] != '\0' && strcasestr(text, pattern);
@@ -62,26 +62,26 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     draw_text(tui->draw, row, col, cols, style, text);
 }
 
-static const struct tui_list_ops rows = {row, row_text};
+static const struct tui_list_ops rows = {draw_row, row_text};
 
-static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+static void draw_log(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
-    struct log_pane *pane = state(tui);
+    struct log_pane *pane = log_state(tui);
 
-    update(tui);
+    update_log(tui);
     if (pane->list.count == 0) {
         draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM,
                   gd_catalog_of(tui->debugger->current)
-                      ? "A dump writes nothing: info events lists what it tells."
-                      : "The trainer has written nothing.");
+                      ? "A dump has no output; `info events` lists what its logs report."
+                      : "The training process has written nothing.");
     }
-    /* The cursor is a person's place: without one being scrolled back there is none to show. */
+    /* The cursor marks where the user is reading; while the pane follows the end there is none. */
     tui_list_draw(tui, &pane->list, &rows, tui, rect, focused && pane->back);
 }
 
-static void title(struct tui *tui, char *out, size_t size)
+static void make_title(struct tui *tui, char *out, size_t size)
 {
-    const struct log_pane *pane = state(tui);
+    const struct log_pane *pane = log_state(tui);
 
     if (pane->back && pane->list.count > 0) {
         snprintf(out, size, "log %zu/%zu", pane->list.cursor + 1, pane->list.count);
@@ -90,17 +90,17 @@ static void title(struct tui *tui, char *out, size_t size)
     }
 }
 
-/* At the last line it follows the end again. */
-static void follow(struct log_pane *pane)
+/* On the last line it follows the end again. */
+static void follow_end(struct log_pane *pane)
 {
     pane->back = pane->list.count > 0 && pane->list.cursor + 1 < pane->list.count;
 }
 
-static void request(struct tui *tui, enum tui_request request)
+static void handle_request(struct tui *tui, enum tui_request request)
 {
-    struct log_pane *pane = state(tui);
+    struct log_pane *pane = log_state(tui);
 
-    update(tui);
+    update_log(tui);
     if (request == TUI_LEFT) {
         pane->shift = pane->shift > SHIFT ? pane->shift - SHIFT : 0;
     } else if (request == TUI_RIGHT) {
@@ -109,59 +109,46 @@ static void request(struct tui *tui, enum tui_request request)
         pane->list.pattern[0] = '\0';
         pane->back = false;
     } else if (tui_list_request(&pane->list, &rows, tui, request) && request != TUI_SEARCH) {
-        follow(pane);
+        follow_end(pane);
     }
 }
 
-static enum tui_search search(struct tui *tui)
+static bool handle_key(struct tui *tui, int key)
 {
-    return tui_list_search(&state(tui)->list);
-}
+    struct log_pane *pane = log_state(tui);
 
-static bool key(struct tui *tui, int key)
-{
-    struct log_pane *pane = state(tui);
-
-    update(tui);
+    update_log(tui);
     if (!tui_list_key(&pane->list, &rows, tui, key)) {
         return false;
     }
-    follow(pane);
+    follow_end(pane);
     return true;
 }
 
-static void *create(struct tui *tui)
+static struct tui_list *current_list(struct tui *tui)
 {
-    (void)tui;
-    return calloc(1, sizeof(struct log_pane));
+    return &log_state(tui)->list;
 }
 
-static void destroy(struct tui *tui, void *of)
+/* A click moves the cursor; on the last line the pane follows the end again. */
+static bool handle_click(struct tui *tui, int row, int col)
 {
-    (void)tui;
-    free(of);
-}
-
-/* A click shows where one is: the pane follows the end again from the last line on. */
-static bool click(struct tui *tui, int row, int col)
-{
-    struct log_pane *pane = state(tui);
+    struct log_pane *pane = log_state(tui);
 
     (void)col;
     tui_list_click(&pane->list, row);
-    follow(pane);
+    follow_end(pane);
     return false;
 }
 
 const struct tui_pane_ops tui_log_pane = {
-    .name = "log",
-    .create = create,
-    .destroy = destroy,
-    .update = update,
-    .draw = draw,
-    .title = title,
-    .request = request,
-    .search = search,
-    .key = key,
-    .click = click,
+    .state_size = sizeof(struct log_pane),
+    .update = update_log,
+    .draw = draw_log,
+    .title = make_title,
+    .list = current_list,
+    .rows = &rows,
+    .request = handle_request,
+    .key = handle_key,
+    .click = handle_click,
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The node under the tree's cursor: values of its outputs, and its lines as a list to go about in.
- */
+/* The node pane: statistics of the current node's outputs, and a list of what is known about it. */
 #include "tui/panes/pane_node_impl.h"
 
 #include <stdio.h>
@@ -8,8 +7,14 @@
 #include <string.h>
 
 #define MAX_TEXT     ((size_t)1 << 20)
-#define MAX_ELEMENTS 65536             /* that a histogram is made of */
-#define WHOLE_ALWAYS ((size_t)1 << 20) /* bytes: a target may send all of it for a part */
+#define MAX_ELEMENTS 65536 /* sampled for a histogram */
+/* bytes; smaller values are fetched whole, because a target may send everything for a slice */
+#define WHOLE_ALWAYS ((size_t)1 << 20)
+
+static struct node_view *view_of(struct tui *tui)
+{
+    return tui_state(tui, TUI_NODE);
+}
 
 /* ---- statistics ---- */
 
@@ -22,9 +27,9 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     if (!await_take(request)) {
         return;
     }
-    struct slot_stats *slot = &tui->node.slot[request->slot];
-    tui->node.awaited[request->slot] = NULL;
-    if (request->serial == tui->node.serial) {
+    struct slot_stats *slot = &view_of(tui)->stats.slot[request->slot];
+    view_of(tui)->stats.awaited[request->slot] = NULL;
+    if (request->serial == view_of(tui)->stats.serial) {
         slot->state = !err ? STATS_HERE : STATS_FAILED;
         if (!err) {
             slot->dtype = dtype;
@@ -39,9 +44,9 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     free(request);
 }
 
-static void ask(struct tui *tui, struct gd_session *session, uint32_t slot)
+static void ask_stats(struct tui *tui, struct gd_session *session, uint32_t slot)
 {
-    struct node_pane *pane = &tui->node;
+    struct node_stats *pane = &view_of(tui)->stats;
     struct gd_tensor_ref ref = {pane->node, slot, GD_CURRENT};
     struct gd_err err = {.code = GD_OK};
     struct stats_request *request = calloc(1, sizeof(*request));
@@ -79,15 +84,15 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     if (!await_take(request)) {
         return;
     }
-    tui->node.awaited[request->slot] = NULL;
-    if (request->serial == tui->node.serial) {
-        take_bins(&tui->node.slot[request->slot], !err ? tensor : NULL);
+    view_of(tui)->stats.awaited[request->slot] = NULL;
+    if (request->serial == view_of(tui)->stats.serial) {
+        take_bins(&view_of(tui)->stats.slot[request->slot], !err ? tensor : NULL);
     }
     tui_changed(tui);
     free(request);
 }
 
-/* Every so manieth along the outer axes, until few enough are left. */
+/* Takes every Nth index of the outer axes until few enough elements are left. */
 static bool make_sample(const struct gd_shape *shape, struct gd_slice *ret)
 {
     int64_t left = gd_shape_count(shape);
@@ -104,10 +109,10 @@ static bool make_sample(const struct gd_shape *shape, struct gd_slice *ret)
     return ret->count > 0;
 }
 
-/* Where the values are at hand for little. */
+/* Only where fetching the values is cheap. */
 static void ask_histogram(struct tui *tui, struct gd_session *session, uint32_t slot)
 {
-    struct node_pane *pane = &tui->node;
+    struct node_stats *pane = &view_of(tui)->stats;
     struct slot_stats *of = &pane->slot[slot];
     struct gd_tensor_ref ref = {pane->node, slot, GD_CURRENT};
     struct gd_slice sample;
@@ -137,7 +142,7 @@ static void ask_histogram(struct tui *tui, struct gd_session *session, uint32_t 
 
 /* ---- following the cursor ---- */
 
-static bool awaits(const struct node_pane *pane)
+static bool is_waiting(const struct node_stats *pane)
 {
     for (int i = 0; i < TUI_MAX_SLOTS; i++) {
         if (pane->awaited[i]) {
@@ -153,9 +158,9 @@ static bool can_ask(const struct gd_session *session)
            session->state == GD_FINISHED;
 }
 
-void tui_node_update(struct tui *tui)
+static void update_stats(struct tui *tui)
 {
-    struct node_pane *pane = &tui->node;
+    struct node_stats *pane = &view_of(tui)->stats;
     struct gd_session *session = tui->tree.session;
     struct gd_node_info info;
     gd_node_id node = tui_cursor_node(tui);
@@ -171,16 +176,16 @@ void tui_node_update(struct tui *tui)
         pane->serial++;
         memset(pane->slot, 0, sizeof(pane->slot));
     }
-    /* One node's questions at a time: a cursor that hurries on leaves none behind. A command that
-     * runs has the trainer to itself. */
-    if (node == GD_NO_NODE || tui->executing || awaits(pane) || !can_ask(session) ||
+    /* One node's requests at a time, so that a moving cursor leaves none behind. While a command
+     * runs, only the command talks to the training process. */
+    if (node == GD_NO_NODE || tui->executing || is_waiting(pane) || !can_ask(session) ||
         !gd_graph_node(session->graph, node, &info)) {
         return;
     }
     for (uint32_t i = 0; i < info.output_count && i < TUI_MAX_SLOTS; i++) {
         struct slot_stats *slot = &pane->slot[i];
         if (slot->state == STATS_NONE) {
-            ask(tui, session, i);
+            ask_stats(tui, session, i);
         } else if (slot->state == STATS_HERE && slot->histogram == STATS_NONE &&
                    session->state == GD_STOPPED) {
             ask_histogram(tui, session, i);
@@ -188,52 +193,43 @@ void tui_node_update(struct tui *tui)
     }
 }
 
-void tui_node_forget(struct tui *tui)
-{
-    for (int i = 0; i < TUI_MAX_SLOTS; i++) {
-        if (tui->node.awaited[i]) {
-            await_leave(tui->node.awaited[i]);
-            tui->node.awaited[i] = NULL;
-        }
-    }
-}
-
 /* ---- the list ---- */
 
-static struct node_view *view_of(struct tui *tui)
+static struct tui_list *current_list(struct tui *tui)
 {
-    return tui_state(tui, TUI_NODE);
+    return &view_of(tui)->list;
 }
 
-static void *node_create(struct tui *tui)
-{
-    struct node_view *view = calloc(1, sizeof(*view));
-
-    (void)tui;
-    if (view) {
-        gd_buf_init(&view->text, MAX_TEXT);
-        view->node = GD_NO_NODE;
-    }
-    return view;
-}
-
-static void node_destroy(struct tui *tui, void *state)
+static void init_state(struct tui *tui, void *state)
 {
     struct node_view *view = state;
 
     (void)tui;
+    gd_buf_init(&view->text, MAX_TEXT);
+    view->node = GD_NO_NODE;
+}
+
+static void release_state(struct tui *tui, void *state)
+{
+    struct node_view *view = state;
+
+    (void)tui;
+    for (int i = 0; i < TUI_MAX_SLOTS; i++) {
+        if (view->stats.awaited[i]) {
+            await_leave(view->stats.awaited[i]);
+        }
+    }
     gd_buf_deinit(&view->text);
     free(view->line);
     free(view->item);
-    free(view);
 }
 
-static const struct node_item *selected(const struct node_view *view)
+static const struct node_item *selected_item(const struct node_view *view)
 {
     return view->list.cursor < view->lines ? &view->item[view->line[view->list.cursor].item] : NULL;
 }
 
-/* An item of several rows is selected as a whole. */
+/* An item with several rows is selected as a whole. */
 static void draw_line(void *ctx, size_t index, int row, int col, int cols, bool is_cursor)
 {
     struct tui *tui = ctx;
@@ -267,7 +263,7 @@ static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focuse
     tui_list_draw(tui, &view->list, &list_ops, tui, rect, focused);
 }
 
-/* From item to item: its last row comes into view when there is room for all of it. */
+/* Moves to the next item and scrolls its last row into view if all of it fits. */
 static void move_down(struct node_view *view)
 {
     size_t at = view->list.cursor, rows = view->list.rows > 0 ? (size_t)view->list.rows : 1;
@@ -301,7 +297,7 @@ static void move_up(struct node_view *view)
 
 /* ---- the way back ---- */
 
-/* Numbers of nodes mean something in one graph alone. */
+/* Node ids are only valid within one graph. */
 static void places_settle(struct node_view *view, const struct gd_session *session)
 {
     if (view->places.session != session || view->places.generation != session->graph_generation) {
@@ -330,7 +326,8 @@ static void select_node(struct tui *tui, const struct gd_session *session, gd_no
     tui_add_name(&line, gd_graph_name(session->graph, node));
     tui_run_line(tui, gd_buf_text(&line));
     gd_buf_deinit(&line);
-    tui_tree_show(tui, node); /* also when it is the current one already, and the cursor was not */
+    /* the cursor may be elsewhere even if it is already the current node */
+    tui_tree_show(tui, node);
 }
 
 static void go_back(struct tui *tui)
@@ -351,12 +348,12 @@ static void go_back(struct tui *tui)
     }
 }
 
-/* Enter: the node at the other end of an edge, or the hit, becomes the current one. */
-static void follow(struct tui *tui)
+/* Enter: selects the node at the other end of an edge, or the hit. */
+static void follow_item(struct tui *tui)
 {
     struct gd_session *session = tui->tree.session;
     struct node_view *view = view_of(tui);
-    const struct node_item *item = selected(view);
+    const struct node_item *item = selected_item(view);
     char line[48];
 
     if (!item || !session || tui->executing || item->node == GD_NO_NODE) {
@@ -384,7 +381,7 @@ static void node_request(struct tui *tui, enum tui_request request)
     switch (request) {
     case TUI_UP: move_up(view); break;
     case TUI_DOWN: move_down(view); break;
-    case TUI_OPEN: follow(tui); break;
+    case TUI_OPEN: follow_item(tui); break;
     case TUI_RETURN: go_back(tui); break;
     case TUI_BACK: view->list.pattern[0] = '\0'; break;
     default: tui_list_request(&view->list, &list_ops, tui, request); break;
@@ -396,50 +393,35 @@ static bool node_key(struct tui *tui, int key)
     if (tui_list_key(&view_of(tui)->list, &list_ops, tui, key)) {
         return true;
     }
-    bool back = key == DRAW_KEY_BACKSPACE || key == 0x7f; /* as the terminal calls it */
+    bool back = key == DRAW_KEY_BACKSPACE || key == 0x7f; /* terminals differ */
     if (back) {
         go_back(tui);
     }
     return back;
 }
 
-static enum tui_search node_search(struct tui *tui)
-{
-    return tui_list_search(&view_of(tui)->list);
-}
-
 static bool node_click(struct tui *tui, int row, int col)
 {
     struct node_view *view = view_of(tui);
-    const struct node_item *before = selected(view);
+    const struct node_item *before = selected_item(view);
 
     (void)col;
     bool was_there = tui_list_click(&view->list, row);
-    return was_there || (before && selected(view) == before);
+    return was_there || (before && selected_item(view) == before);
 }
 
-static bool breakpoint_word(struct tui *tui, struct gd_session *session, gd_node_id node,
-                            struct gd_buf *out)
-{
-    const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
-
-    if (at) {
-        gd_buf_printf(out, "%d", at->number);
-    }
-    return at != NULL;
-}
-
-/* Of the row under the cursor: of an edge the node at its other end. */
+/* The word of the current row; for an edge, the node at its other end. */
 static bool node_word(struct tui *tui, char which, struct gd_buf *out)
 {
     struct gd_session *session = tui->tree.session;
-    const struct node_item *item = selected(view_of(tui));
+    const struct node_item *item = selected_item(view_of(tui));
 
     if (!session || !item || item->node == GD_NO_NODE) {
         return false;
     }
     switch (which) {
-    case 'b': return breakpoint_word(tui, session, item->node, out);
+    case 'b':
+    case 'n': return tui_node_word(tui, session, item->node, which, out);
     case 'w':
     case 'h':
         if (item->kind != (which == 'w' ? NODE_WATCH : NODE_HIT)) {
@@ -447,7 +429,6 @@ static bool node_word(struct tui *tui, char which, struct gd_buf *out)
         }
         gd_buf_printf(out, "%llu", (unsigned long long)item->number);
         return true;
-    case 'n': tui_add_name(out, gd_graph_name(session->graph, item->node)); return true;
     case 't':
         if (item->has_slot) {
             struct gd_buf name = GD_BUF_INIT(1 << 16);
@@ -471,14 +452,17 @@ static void node_title(struct tui *tui, char *out, size_t size)
     snprintf(out, size, "%s", scope ? "scope" : "node");
 }
 
-const struct tui_pane_ops tui_node_pane = {.name = "node",
-                                           .create = node_create,
-                                           .destroy = node_destroy,
-                                           .update = tui_node_update,
-                                           .draw = node_draw,
-                                           .request = node_request,
-                                           .search = node_search,
-                                           .key = node_key,
-                                           .word = node_word,
-                                           .click = node_click,
-                                           .title = node_title};
+const struct tui_pane_ops tui_node_pane = {
+    .state_size = sizeof(struct node_view),
+    .init = init_state,
+    .release = release_state,
+    .update = update_stats,
+    .draw = node_draw,
+    .title = node_title,
+    .list = current_list,
+    .rows = &list_ops,
+    .request = node_request,
+    .key = node_key,
+    .word = node_word,
+    .click = node_click,
+};

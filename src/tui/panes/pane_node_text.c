@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The lines of the node's pane: what is known of it, folded to the pane's width. */
+/* The text of the node pane, wrapped to its width. */
 #include "tui/panes/pane_node_impl.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "repl/values/value.h"
 #include "tui/text.h"
 
-#define MAX_EDGES_SHOWN 200 /* inputs; outputs; consumers */
+#define MAX_EDGES_SHOWN 200 /* of inputs, outputs and consumers each */
 #define MAX_ATTR_COLS   200
 #define MAX_WATCHES     16
 #define FOLD_INDENT     6
@@ -50,10 +50,9 @@ static bool item_add(struct node_view *view, const struct node_item *item)
     return true;
 }
 
-/* The text from `at` on, which has just been put into view->text, as one item of as many rows as it
- * needs. */
-static void add(struct tui *tui, struct node_view *view, const struct node_item *item,
-                enum draw_style style, size_t at)
+/* Adds the text from `at` to the end of view->text as one item with as many rows as it needs. */
+static void add_item(struct tui *tui, struct node_view *view, const struct node_item *item,
+                     enum draw_style style, size_t at)
 {
     const char *all = gd_buf_text(&view->text);
     size_t end = view->text.len;
@@ -75,23 +74,23 @@ static void add(struct tui *tui, struct node_view *view, const struct node_item 
     } while (at < end);
 }
 
-static void heading(struct tui *tui, struct node_view *view, const char *text)
+static void add_heading(struct tui *tui, struct node_view *view, const char *text)
 {
     struct node_item item = {.kind = NODE_TEXT, .node = view->node};
     size_t at = view->text.len;
 
     gd_buf_puts(&view->text, text);
-    add(tui, view, &item, DRAW_SCOPE, at);
+    add_item(tui, view, &item, DRAW_SCOPE, at);
 }
 
-static void more(struct tui *tui, struct node_view *view, uint32_t count)
+static void add_more(struct tui *tui, struct node_view *view, uint32_t count)
 {
     struct node_item item = {.kind = NODE_TEXT, .node = view->node};
     size_t at = view->text.len;
 
     if (count > MAX_EDGES_SHOWN) {
-        gd_buf_printf(&view->text, "  and %u more: see info node", count - MAX_EDGES_SHOWN);
-        add(tui, view, &item, DRAW_DIM, at);
+        gd_buf_printf(&view->text, "  and %u more: see `info node`", count - MAX_EDGES_SHOWN);
+        add_item(tui, view, &item, DRAW_DIM, at);
     }
 }
 
@@ -128,26 +127,26 @@ static void add_edge(struct tui *tui, struct node_view *view, struct gd_session 
     } else {
         gd_buf_printf(out, " (of :%u)", edge->slot);
     }
-    add(tui, view, &item, DRAW_PLAIN, at);
+    add_item(tui, view, &item, DRAW_PLAIN, at);
 }
 
 static void add_edges(struct tui *tui, struct node_view *view, struct gd_session *session,
                       const char *title, const struct gd_edge *edges, uint32_t count, bool inputs)
 {
     if (count > 0) {
-        heading(tui, view, title);
+        add_heading(tui, view, title);
     }
     for (uint32_t i = 0; i < count && i < MAX_EDGES_SHOWN; i++) {
         add_edge(tui, view, session, &edges[i], inputs);
     }
-    more(tui, view, count);
+    add_more(tui, view, count);
 }
 
-/* The statistics, which begin with type and shape, and the histogram, or type and shape alone. */
+/* Statistics (starting with type and shape) and histogram, or only type and shape. */
 static void add_output(struct tui *tui, struct node_view *view, struct gd_session *session,
                        uint32_t number)
 {
-    const struct slot_stats *slot = number < TUI_MAX_SLOTS ? &tui->node.slot[number] : NULL;
+    const struct slot_stats *slot = number < TUI_MAX_SLOTS ? &view->stats.slot[number] : NULL;
     struct node_item item = {NODE_OUTPUT, view->node, number, true, 0};
     struct gd_buf *out = &view->text;
     size_t at = out->len;
@@ -166,7 +165,8 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
             gd_buf_puts(out, " of a sample");
         }
         char age[VALUE_AGE];
-        if (value_age(session, slot->step, age)[0]) { /* it has not run again yet */
+        /* the value is from an earlier run of the node */
+        if (value_age(session, slot->step, age)[0]) {
             gd_buf_printf(out, ", %s", age);
         }
     } else {
@@ -177,19 +177,19 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
             gd_buf_printf(out, " (%s)", slot->why);
         }
     }
-    add(tui, view, &item, DRAW_PLAIN, at);
+    add_item(tui, view, &item, DRAW_PLAIN, at);
 }
 
 static void add_outputs(struct tui *tui, struct node_view *view, struct gd_session *session,
                         const struct gd_node_info *info)
 {
     if (info->output_count > 0 && session->state == GD_RUNNING) {
-        heading(tui, view, "running: values at the next stop");
+        add_heading(tui, view, "running: values appear at the next stop");
     }
     for (uint32_t i = 0; i < info->output_count && i < MAX_EDGES_SHOWN; i++) {
         add_output(tui, view, session, i);
     }
-    more(tui, view, info->output_count);
+    add_more(tui, view, info->output_count);
 }
 
 static void add_watches(struct tui *tui, struct node_view *view, struct gd_session *session)
@@ -198,7 +198,7 @@ static void add_watches(struct tui *tui, struct node_view *view, struct gd_sessi
     size_t count = gd_watch_of_node(session, view->node, number, MAX_WATCHES);
 
     if (count > 0) {
-        heading(tui, view, "watchpoints");
+        add_heading(tui, view, "watchpoints");
     }
     for (size_t i = 0; i < count && i < MAX_WATCHES; i++) {
         struct node_item item = {.kind = NODE_WATCH, .node = view->node};
@@ -209,12 +209,11 @@ static void add_watches(struct tui *tui, struct node_view *view, struct gd_sessi
         if (watch) {
             gd_watchpoint_text(watch, &view->text);
         }
-        add(tui, view, &item, DRAW_WATCHED, at);
+        add_item(tui, view, &item, DRAW_WATCHED, at);
     }
 }
 
-/* Looks through the hits of this stop when one is new, and never while there is none at the node.
- */
+/* Searches the hits of this stop only when there is a new one. */
 static void find_hits(struct tui *tui, struct node_view *view, struct gd_session *session)
 {
     uint64_t all = session->hits_dropped + session->hit_count;
@@ -260,7 +259,7 @@ static void add_hit(struct tui *tui, struct node_view *view, const struct gd_hit
         }
     }
     gd_buf_printf(out, " (watchpoint %d)", hit->watchpoint);
-    add(tui, view, &item, DRAW_HIT, at);
+    add_item(tui, view, &item, DRAW_HIT, at);
 }
 
 static void add_hits(struct tui *tui, struct node_view *view, struct gd_session *session)
@@ -283,14 +282,14 @@ static void add_frames(struct tui *tui, struct node_view *view, struct gd_sessio
     const struct gd_frame *place = gd_graph_place(session->graph, view->node);
 
     if (count > 0) {
-        heading(tui, view, "source");
+        add_heading(tui, view, "source");
     }
     for (uint32_t i = 0; i < count && i < MAX_EDGES_SHOWN; i++) {
         const struct gd_frame *frame = &frames[i];
         const char *slash = strrchr(frame->file, '/');
         size_t at = view->text.len;
         if (!frame->is_title && gd_frame_is_library(frame) && frame != place) {
-            continue; /* the framework's: `backtrace all` shows them */
+            continue; /* a framework's frame: `backtrace all` shows it */
         }
         if (frame->is_title || frame->file[0] == '\0') {
             gd_buf_printf(&view->text, "  %s", frame->code);
@@ -298,7 +297,7 @@ static void add_frames(struct tui *tui, struct node_view *view, struct gd_sessio
             gd_buf_printf(&view->text, "  %s:%u %s", slash ? slash + 1 : frame->file, frame->line,
                           frame->function);
         }
-        add(tui, view, &item, DRAW_PLAIN, at);
+        add_item(tui, view, &item, DRAW_PLAIN, at);
     }
 }
 
@@ -309,13 +308,13 @@ static void add_head(struct tui *tui, struct node_view *view, const struct gd_no
     size_t at = out->len;
 
     gd_buf_puts(out, info->name);
-    add(tui, view, &item, DRAW_BOLD, at);
+    add_item(tui, view, &item, DRAW_BOLD, at);
     at = out->len;
     gd_buf_printf(out, "type %s, %s", info->type, gd_node_kind_name(info->kind));
     if (info->order != GD_NO_ORDER) {
         gd_buf_printf(out, ", number %u in order", info->order);
     }
-    add(tui, view, &item, DRAW_PLAIN, at);
+    add_item(tui, view, &item, DRAW_PLAIN, at);
 }
 
 static void add_attributes(struct tui *tui, struct node_view *view, const struct gd_node_info *info)
@@ -331,11 +330,11 @@ static void add_attributes(struct tui *tui, struct node_view *view, const struct
                       value[len] != '\0' ? "..." : "");
     }
     if (info->attr_count > 0) {
-        add(tui, view, &item, DRAW_PLAIN, at);
+        add_item(tui, view, &item, DRAW_PLAIN, at);
     }
 }
 
-/* Why a dump has nothing of a node without outputs; those say it themselves. */
+/* Why a dump has no values of a node without outputs; outputs have their own explanation. */
 static void add_why_not(struct tui *tui, struct node_view *view, const struct gd_session *session,
                         const struct gd_node_info *info)
 {
@@ -346,11 +345,11 @@ static void add_why_not(struct tui *tui, struct node_view *view, const struct gd
 
     if (why && info->output_count == 0) {
         gd_buf_printf(&view->text, "nothing was dumped: %s", why);
-        add(tui, view, &item, DRAW_DIM, at);
+        add_item(tui, view, &item, DRAW_DIM, at);
     }
 }
 
-/* What a stop is about comes first: where rows are few, the rest is scrolled to. */
+/* The reason of the stop comes first: it must be visible in few rows. */
 static void add_node(struct tui *tui, struct node_view *view, struct gd_session *session)
 {
     struct gd_node_info info;
@@ -381,11 +380,11 @@ static void add_scope(struct tui *tui, struct node_view *view, struct gd_session
         return;
     }
     gd_buf_puts(&view->text, info.name);
-    add(tui, view, &item, DRAW_BOLD, at);
+    add_item(tui, view, &item, DRAW_BOLD, at);
     at = view->text.len;
     gd_buf_printf(&view->text, "scope: %u nodes, %u of them directly in it", info.total_count,
                   info.node_count);
-    add(tui, view, &item, DRAW_PLAIN, at);
+    add_item(tui, view, &item, DRAW_PLAIN, at);
 }
 
 void node_text_build(struct tui *tui, struct node_view *view, int cols)

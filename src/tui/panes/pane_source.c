@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The file around the line that the stack pane stands on, with the number of nodes that each line
- * made; the line as the trainer sent it where the file is not on this machine.
+ * The source file around the place selected in the stack pane, with the number of nodes that each
+ * line created. If the file cannot be read, the line as sent by the training process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,28 +10,29 @@
 #include "repl/core/command.h"
 #include "repl/values/srcfile.h"
 #include "repl/values/srctext.h"
+#include "tui/panes/detail.h"
 #include "tui/panes/pane_stack.h"
 #include "tui/text.h"
 #include "tui/tui_impl.h"
 
-#define SHIFT     8 /* columns that Left and Right move */
+#define SHIFT     8 /* columns per Left or Right */
 #define MAX_BYTES ((size_t)256 << 20)
-#define COUNTED   50 /* columns from which on the nodes of a line are counted */
+#define COUNTED   50 /* from this width on, shows node counts */
 
 struct source_pane {
     struct tui_list list;
-    struct gd_arena arena; /* of the part */
-    char *file;            /* that was read, or could not be */
-    uint32_t line;         /* that is marked */
+    struct gd_arena arena; /* holds `part` */
+    char *file;            /* read, or failed to read */
+    uint32_t line;         /* the marked line */
     struct srcfile_part part;
-    bool answered; /* a text has come since it was read */
-    char why[200]; /* it could not be read; "" it could */
-    char *code;    /* the line as the trainer sent it */
-    int shift;     /* columns to the right */
+    bool answered; /* a new text has arrived since */
+    char why[200]; /* why reading failed; "": it did not */
+    char *code;    /* the line as sent by the training process */
+    int shift;     /* columns scrolled to the right */
     bool here;     /* there is a place to show */
 };
 
-static struct source_pane *state(struct tui *tui)
+static struct source_pane *source_state(struct tui *tui)
 {
     return tui_state(tui, TUI_SOURCE);
 }
@@ -58,24 +59,24 @@ static void read_file(struct tui *tui, struct source_pane *pane)
     pane->list.count = pane->part.count;
 }
 
-static bool holds(const struct srcfile_part *part, uint32_t line)
+static bool part_holds(const struct srcfile_part *part, uint32_t line)
 {
     return line >= part->first && line - part->first < part->count;
 }
 
-/* The cursor on the marked line, in the middle of the pane. */
+/* Moves the cursor to the marked line, centred. */
 static void go_to_line(struct source_pane *pane)
 {
     size_t half = pane->list.rows > 0 ? (size_t)pane->list.rows / 2 : 0;
-    size_t at = holds(&pane->part, pane->line) ? pane->line - pane->part.first : 0;
+    size_t at = part_holds(&pane->part, pane->line) ? pane->line - pane->part.first : 0;
 
     pane->list.cursor = at;
     pane->list.top = at > half ? at - half : 0;
 }
 
-static void update(struct tui *tui)
+static void update_source(struct tui *tui)
 {
-    struct source_pane *pane = state(tui);
+    struct source_pane *pane = source_state(tui);
     struct tui_place place;
 
     pane->here = tui_stack_place(tui, &place);
@@ -106,7 +107,7 @@ static void update(struct tui *tui)
     pane->file = file;
     pane->code = code;
     pane->line = place.line;
-    if (other || (pane->why[0] == '\0' && !holds(&pane->part, pane->line))) {
+    if (other || (pane->why[0] == '\0' && !part_holds(&pane->part, pane->line))) {
         read_file(tui, pane);
     }
     go_to_line(pane);
@@ -114,21 +115,21 @@ static void update(struct tui *tui)
 
 bool tui_source_is_missing(struct tui *tui)
 {
-    update(tui);
-    return state(tui)->here && state(tui)->list.count == 0;
+    update_source(tui);
+    return source_state(tui)->here && source_state(tui)->list.count == 0;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static void row_text(void *ctx, size_t index, struct gd_buf *out)
 {
-    gd_buf_puts(out, state(ctx)->part.line[index]);
+    gd_buf_puts(out, source_state(ctx)->part.line[index]);
 }
 
-static void row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
 {
     struct tui *tui = ctx;
-    struct source_pane *pane = state(tui);
+    struct source_pane *pane = source_state(tui);
     uint32_t number = pane->part.first + (uint32_t)index;
     const struct tui_line *made = tui_lines_find(tui_stack_lines(tui), pane->file, number);
     bool current = number == pane->line;
@@ -154,14 +155,14 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     draw_text(tui->draw, row, col + used, cols - used, selected || current ? style : plain, text);
 }
 
-static const struct tui_list_ops rows = {row, row_text};
+static const struct tui_list_ops rows = {draw_row, row_text};
 
 /* ---- the pane ------------------------------------------------------------------------------ */
 
-/* What there is instead of the file. */
+/* Drawn when there is no file to show. */
 static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
 {
-    struct source_pane *pane = state(tui);
+    struct source_pane *pane = source_state(tui);
     struct gd_buf line = GD_BUF_INIT(1 << 16);
     int row = 0;
 
@@ -178,26 +179,26 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
     tui_draw_folded(tui, rect, row, DRAW_PLAIN, pane->why[0] != '\0' ? pane->why : "it is empty");
 }
 
-static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+static void draw_source(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
-    struct source_pane *pane = state(tui);
+    struct source_pane *pane = source_state(tui);
     int before = pane->list.rows;
 
-    update(tui);
+    update_source(tui);
     if (pane->list.count == 0) {
         draw_nothing(tui, rect);
         return;
     }
-    if (before == 0) { /* the first picture: only now the pane's height is known */
+    if (before == 0) { /* the pane's height is known only from the first draw on */
         pane->list.rows = rect->rows;
         go_to_line(pane);
     }
     tui_list_draw(tui, &pane->list, &rows, tui, rect, focused);
 }
 
-static void title(struct tui *tui, char *out, size_t size)
+static void make_title(struct tui *tui, char *out, size_t size)
 {
-    const struct source_pane *pane = state(tui);
+    const struct source_pane *pane = source_state(tui);
 
     if (!pane->here) {
         snprintf(out, size, "source");
@@ -208,11 +209,11 @@ static void title(struct tui *tui, char *out, size_t size)
              pane->part.newer ? ", newer than this run" : "");
 }
 
-static void request(struct tui *tui, enum tui_request request)
+static void handle_request(struct tui *tui, enum tui_request request)
 {
-    struct source_pane *pane = state(tui);
+    struct source_pane *pane = source_state(tui);
 
-    update(tui);
+    update_source(tui);
     if (request == TUI_LEFT) {
         pane->shift = pane->shift > SHIFT ? pane->shift - SHIFT : 0;
     } else if (request == TUI_RIGHT) {
@@ -231,37 +232,23 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-static enum tui_search search(struct tui *tui)
-{
-    return tui_list_search(&state(tui)->list);
-}
-
-static bool key(struct tui *tui, int key)
-{
-    update(tui);
-    return tui_list_key(&state(tui)->list, &rows, tui, key);
-}
-
 static void on_answer(void *ctx)
 {
     struct tui *tui = ctx;
 
-    state(tui)->answered = true;
+    source_state(tui)->answered = true;
     tui_changed(tui);
 }
 
-static void *create(struct tui *tui)
+static void init_state(struct tui *tui, void *state)
 {
-    struct source_pane *pane = calloc(1, sizeof(*pane));
+    struct source_pane *pane = state;
 
-    if (pane) {
-        srctext_tell(tui->repl, on_answer, tui);
-        gd_arena_init(&pane->arena, MAX_BYTES);
-    }
-    return pane;
+    srctext_tell(tui->repl, on_answer, tui);
+    gd_arena_init(&pane->arena, MAX_BYTES);
 }
 
-static void destroy(struct tui *tui, void *of)
+static void release_state(struct tui *tui, void *of)
 {
     struct source_pane *pane = of;
 
@@ -269,24 +256,21 @@ static void destroy(struct tui *tui, void *of)
     gd_arena_deinit(&pane->arena);
     free(pane->file);
     free(pane->code);
-    free(pane);
 }
 
-static bool click(struct tui *tui, int row, int col)
+static struct tui_list *current_list(struct tui *tui)
 {
-    (void)col;
-    return tui_list_click(&state(tui)->list, row);
+    return &source_state(tui)->list;
 }
 
 const struct tui_pane_ops tui_source_pane = {
-    .name = "source",
-    .create = create,
-    .destroy = destroy,
-    .update = update,
-    .draw = draw,
-    .title = title,
-    .request = request,
-    .search = search,
-    .key = key,
-    .click = click,
+    .state_size = sizeof(struct source_pane),
+    .init = init_state,
+    .release = release_state,
+    .update = update_source,
+    .draw = draw_source,
+    .title = make_title,
+    .list = current_list,
+    .rows = &rows,
+    .request = handle_request,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The stack of the current node; or all source lines of the graph, and the nodes made in one of
- * them.
+ * The stack of the current node; in its other modes all source lines of the graph, or the nodes
+ * created in one line.
  */
 #include "tui/panes/pane_stack.h"
 
@@ -14,27 +14,28 @@
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 #include "repl/values/stacks.h"
+#include "tui/panes/detail.h"
 #include "tui/text.h"
 #include "tui/tui_impl.h"
 
-#define WIDE_COLS 60 /* from these on rows have the code behind the place */
+#define WIDE_COLS 60 /* from here on, rows show the code after the place */
 
 enum mode { MODE_STACK, MODE_LINES, MODE_NODES };
 
 struct stack_pane {
-    enum mode mode, from; /* from: where the nodes of a line were asked for */
+    enum mode mode, from; /* from: the mode in which the nodes of a line were requested */
     struct tui_list list[3];
     struct tui_lines lines;
-    struct node_list nodes; /* made in the line below */
+    struct node_list nodes; /* created in `line` */
     char *file;
     uint32_t line;
-    const struct gd_session *session; /* of all this; only compared */
+    const struct gd_session *session; /* the source of all this; only compared */
     uint64_t generation;
-    gd_node_id node; /* whose stack the cursor was put on */
+    gd_node_id node; /* whose stack the cursor is in */
     uint32_t frame;
 };
 
-static struct stack_pane *state(struct tui *tui)
+static struct stack_pane *stack_state(struct tui *tui)
 {
     return tui_state(tui, TUI_STACK);
 }
@@ -60,7 +61,7 @@ static bool is_place(const struct gd_frame *frame)
     return !frame->is_title && frame->file[0] != '\0';
 }
 
-/* The number that the command `frame` gives to an entry. */
+/* The entry's number for the command `frame`. */
 static uint32_t number_of(const struct gd_frame *frame, size_t index)
 {
     uint32_t number = 0;
@@ -77,7 +78,7 @@ static uint32_t selected_frame(struct tui *tui)
     return call.session ? inspect_frame(&call, call.session->current) : 0;
 }
 
-/* The entry of the selected frame; count: there is none. */
+/* The index of the selected frame; `count`: none. */
 static uint32_t selected_entry(struct tui *tui, const struct gd_frame *frame, uint32_t count)
 {
     uint32_t number = selected_frame(tui);
@@ -91,7 +92,7 @@ static uint32_t selected_entry(struct tui *tui, const struct gd_frame *frame, ui
 
 bool tui_stack_place(struct tui *tui, struct tui_place *ret)
 {
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
     uint32_t count;
 
     if (pane->mode == MODE_NODES && pane->file) {
@@ -116,19 +117,19 @@ bool tui_stack_place(struct tui *tui, struct tui_place *ret)
 
 const struct tui_lines *tui_stack_lines(struct tui *tui)
 {
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
 
     if (!tui->executing && tui_lines_follow(&pane->lines, tui->debugger->current)) {
-        tui_changed(tui); /* the rest with the next pictures */
+        tui_changed(tui); /* the following pictures continue counting */
     }
     return &pane->lines;
 }
 
 void tui_stack_show_nodes(struct tui *tui, const char *file, uint32_t line)
 {
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
     struct gd_session *session = tui->debugger->current;
-    char *copy = strdup(file); /* it may be the pane's own */
+    char *copy = strdup(file); /* may point to the pane's own */
 
     if (!copy || !session || !session->graph) {
         free(copy);
@@ -148,7 +149,7 @@ void tui_stack_show_nodes(struct tui *tui, const char *file, uint32_t line)
 
 /* ---- following the session ----------------------------------------------------------------- */
 
-/* Another session, another graph: the lines and the nodes that were shown mean nothing there. */
+/* For another session or graph the lines and nodes are invalid. */
 static void follow_session(struct stack_pane *pane, const struct gd_session *session)
 {
     uint64_t generation = session ? session->graph_generation : 0;
@@ -166,9 +167,9 @@ static void follow_session(struct stack_pane *pane, const struct gd_session *ses
     pane->node = GD_NO_NODE;
 }
 
-static void update(struct tui *tui)
+static void update_stack(struct tui *tui)
 {
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
     struct gd_session *session;
     gd_node_id node = tui_node(tui, &session);
     uint32_t count;
@@ -238,7 +239,7 @@ static void line_text(const struct stack_pane *pane, size_t index, bool whole, s
 
 static gd_node_id node_at(struct tui *tui, size_t index, struct gd_node_info *info)
 {
-    const struct stack_pane *pane = state(tui);
+    const struct stack_pane *pane = stack_state(tui);
     struct gd_session *session = tui->debugger->current;
     bool there = session && session->graph && index < pane->nodes.count &&
                  gd_graph_node(session->graph, pane->nodes.node[index], info);
@@ -249,7 +250,7 @@ static gd_node_id node_at(struct tui *tui, size_t index, struct gd_node_info *in
 static void row_text(void *ctx, size_t index, struct gd_buf *out)
 {
     struct tui *tui = ctx;
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
     struct gd_node_info info;
 
     if (pane->mode == MODE_STACK) {
@@ -286,10 +287,10 @@ static void draw_node(struct tui *tui, size_t index, int row, int col, int cols,
     }
 }
 
-static void row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
 {
     struct tui *tui = ctx;
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
     enum draw_style style = selected ? DRAW_REVERSE : DRAW_PLAIN;
     struct gd_buf text = GD_BUF_INIT(1 << 16);
     uint32_t count;
@@ -315,45 +316,45 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     gd_buf_deinit(&text);
 }
 
-static const struct tui_list_ops rows = {row, row_text};
+static const struct tui_list_ops rows = {draw_row, row_text};
 
 /* ---- the pane ------------------------------------------------------------------------------ */
 
-static const char *nothing(struct tui *tui)
+static const char *why_nothing(struct tui *tui)
 {
     struct gd_session *session;
     gd_node_id node = tui_node(tui, &session);
 
     if (!session) {
-        return "No training process.";
+        return "No training process is connected.";
     }
-    switch (state(tui)->mode) {
+    switch (stack_state(tui)->mode) {
     case MODE_LINES:
-        return !state(tui)->lines.done  ? "Counting nodes ..."
-               : gd_catalog_of(session) ? "The dump has no stacks."
-                                        : "The trainer sent no stacks.";
-    case MODE_NODES: return "No node was made there.";
+        return !stack_state(tui)->lines.done ? "Counting nodes ..."
+               : gd_catalog_of(session)      ? "The dump has no stacks."
+                                             : "The training process sent no stacks.";
+    case MODE_NODES: return "No node was created there.";
     default: break;
     }
     return node == GD_NO_NODE       ? "No node is selected. m lists all source lines."
            : gd_catalog_of(session) ? "The dump has no stack for this node."
-                                    : "The trainer sent no stack for this node.";
+                                    : "The training process sent no stack for this node.";
 }
 
-static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+static void draw_stack(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
 
-    update(tui);
+    update_stack(tui);
     if (list_of(pane)->count == 0) {
-        tui_draw_folded(tui, rect, 0, DRAW_DIM, nothing(tui));
+        tui_draw_folded(tui, rect, 0, DRAW_DIM, why_nothing(tui));
     }
     tui_list_draw(tui, list_of(pane), &rows, tui, rect, focused);
 }
 
-static void title(struct tui *tui, char *out, size_t size)
+static void make_title(struct tui *tui, char *out, size_t size)
 {
-    const struct stack_pane *pane = state(tui);
+    const struct stack_pane *pane = stack_state(tui);
     const struct tui_list *list = &pane->list[pane->mode];
     size_t at = list->count > 0 ? list->cursor + 1 : 0;
 
@@ -372,7 +373,7 @@ static void title(struct tui *tui, char *out, size_t size)
 
 static void open_row(struct tui *tui)
 {
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
     size_t index = list_of(pane)->cursor;
     struct gd_buf line = GD_BUF_INIT(1 << 16);
     struct gd_node_info info;
@@ -395,11 +396,11 @@ static void open_row(struct tui *tui)
     gd_buf_deinit(&line);
 }
 
-static void request(struct tui *tui, enum tui_request request)
+static void handle_request(struct tui *tui, enum tui_request request)
 {
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
 
-    update(tui);
+    update_stack(tui);
     if (request == TUI_MODE) {
         pane->mode = pane->mode == MODE_STACK ? MODE_LINES : MODE_STACK;
     } else if (request == TUI_BACK) {
@@ -411,54 +412,28 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-static enum tui_search search(struct tui *tui)
+static bool stack_word(struct tui *tui, char which, struct gd_buf *out)
 {
-    return tui_list_search(list_of(state(tui)));
-}
-
-static bool key(struct tui *tui, int key)
-{
-    update(tui);
-    return tui_list_key(list_of(state(tui)), &rows, tui, key);
-}
-
-static bool word(struct tui *tui, char which, struct gd_buf *out)
-{
-    struct stack_pane *pane = state(tui);
+    struct stack_pane *pane = stack_state(tui);
     struct gd_node_info info;
 
     if (pane->mode != MODE_NODES) {
         return tui_common_word(tui, which, out);
     }
-    gd_node_id node = node_at(tui, list_of(pane)->cursor, &info);
-    if (node == GD_NO_NODE || which == 'w' || which == 'h') {
-        return false;
-    }
-    if (which == 'b') {
-        const struct gd_breakpoint *at =
-            gd_debugger_breakpoint_at(tui->debugger, tui->debugger->current, node);
-        if (at) {
-            gd_buf_printf(out, "%d", at->number);
-        }
-        return at != NULL;
-    }
-    tui_add_name(out, info.name);
-    return true;
+    return tui_node_word(tui, tui->debugger->current, node_at(tui, list_of(pane)->cursor, &info),
+                         which, out);
 }
 
-static void *create(struct tui *tui)
+static void init_state(struct tui *tui, void *state)
 {
-    struct stack_pane *pane = calloc(1, sizeof(*pane));
+    struct stack_pane *pane = state;
 
     (void)tui;
-    if (pane) {
-        pane->node = GD_NO_NODE;
-        tui_lines_init(&pane->lines);
-    }
-    return pane;
+    pane->node = GD_NO_NODE;
+    tui_lines_init(&pane->lines);
 }
 
-static void destroy(struct tui *tui, void *of)
+static void release_state(struct tui *tui, void *of)
 {
     struct stack_pane *pane = of;
 
@@ -466,25 +441,22 @@ static void destroy(struct tui *tui, void *of)
     tui_lines_free(&pane->lines);
     node_list_deinit(&pane->nodes);
     free(pane->file);
-    free(pane);
 }
 
-static bool click(struct tui *tui, int row, int col)
+static struct tui_list *current_list(struct tui *tui)
 {
-    (void)col;
-    return tui_list_click(list_of(state(tui)), row);
+    return list_of(stack_state(tui));
 }
 
 const struct tui_pane_ops tui_stack_pane = {
-    .name = "stack",
-    .create = create,
-    .destroy = destroy,
-    .update = update,
-    .draw = draw,
-    .title = title,
-    .request = request,
-    .search = search,
-    .key = key,
-    .word = word,
-    .click = click,
+    .state_size = sizeof(struct stack_pane),
+    .init = init_state,
+    .release = release_state,
+    .update = update_stack,
+    .draw = draw_stack,
+    .title = make_title,
+    .list = current_list,
+    .rows = &rows,
+    .request = handle_request,
+    .word = stack_word,
 };

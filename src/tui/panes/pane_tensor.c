@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The tensor pane: what it is called, its keys, the command that opens it. */
+/* The tensor pane: title, keys, and the command that opens it. */
 #include "tui/panes/pane_tensor_view.h"
 
 #include <stdio.h>
@@ -11,19 +11,16 @@ static struct tensor_pane *state_of(struct tui *tui)
     return tui_state(tui, TUI_TENSOR);
 }
 
-static void *tensor_create(struct tui *tui)
+static void init_state(struct tui *tui, void *state)
 {
-    struct tensor_pane *pane = calloc(1, sizeof(*pane));
+    struct tensor_pane *pane = state;
 
-    if (pane) {
-        pane->tui = tui;
-        pane->node = GD_NO_NODE;
-        pane->axis_x = -1;
-    }
-    return pane;
+    pane->tui = tui;
+    pane->node = GD_NO_NODE;
+    pane->axis_x = -1;
 }
 
-static void tensor_destroy(struct tui *tui, void *state)
+static void release_state(struct tui *tui, void *state)
 {
     struct tensor_pane *pane = state;
 
@@ -31,7 +28,6 @@ static void tensor_destroy(struct tui *tui, void *state)
     tensor_drop_pages(pane);
     tensor_forget(pane);
     free(pane->name);
-    free(pane);
 }
 
 static void tensor_update(struct tui *tui)
@@ -77,7 +73,7 @@ static void move_flat(struct tensor_pane *pane, int64_t by)
     pane->at[0] = at < 0 ? 0 : at > last ? last : at;
 }
 
-static void move(struct tensor_pane *pane, int64_t rows, int64_t cols)
+static void move_cursor(struct tensor_pane *pane, int64_t rows, int64_t cols)
 {
     if (pane->axis_y < 0) {
         if (rows != 0 && (pane->at[0] + rows * pane->per_row < 0 ||
@@ -120,7 +116,7 @@ static void move_to(struct tensor_pane *pane, enum tui_request request)
     }
 }
 
-/* The indices that are not shown count on as a number with a digit for each axis. */
+/* Advances the hidden indices like a number with one digit per axis. */
 void tensor_step_others(struct tensor_pane *pane, int by)
 {
     for (int i = pane->shape.rank - 1; i >= 0; i--) {
@@ -141,17 +137,17 @@ void tensor_set_axes(struct tensor_pane *pane, int y, int x)
     pane->axis_y = y;
     pane->axis_x = x;
     pane->cell = 0;
-    tensor_drop_pages(pane); /* pages are of two axes */
+    tensor_drop_pages(pane); /* pages depend on the two axes */
 }
 
-/* The rows or the columns are the next axis that is neither of the two. */
+/* Uses the next hidden axis for the rows or the columns. */
 static void next_axis(struct tensor_pane *pane, bool rows)
 {
     int axis = rows ? pane->axis_y : pane->axis_x;
     int other = rows ? pane->axis_x : pane->axis_y;
     int rank = pane->shape.rank;
 
-    if (rank == 2) { /* the two change places */
+    if (rank == 2) { /* swap the two */
         tensor_set_axes(pane, pane->axis_x, pane->axis_y);
     } else if (rank > 2) {
         do {
@@ -197,8 +193,8 @@ static void forget_value(struct tensor_pane *pane)
     tensor_drop_pages(pane);
 }
 
-/* In single-key mode by the command, which asks the training process to keep what the mode needs.
- */
+/* In single-key mode through the command, which asks the training process to keep previous
+ * values. */
 static void choose_which(struct tensor_pane *pane, enum tensor_which which)
 {
     static const char *const modes[] = {"", " prev", " diff"};
@@ -248,14 +244,14 @@ static bool move_request(struct tensor_pane *pane, enum tui_request request)
     int64_t page = pane->rows > 1 ? pane->rows - 1 : 1;
 
     switch (request) {
-    case TUI_UP: move(pane, -1, 0); break;
-    case TUI_DOWN: move(pane, 1, 0); break;
-    case TUI_LEFT: move(pane, 0, -1); break;
-    case TUI_RIGHT: move(pane, 0, 1); break;
-    case TUI_PAGE_UP: move(pane, -page, 0); break;
-    case TUI_PAGE_DOWN: move(pane, page, 0); break;
-    case TUI_HALF_UP: move(pane, -(page + 1) / 2, 0); break;
-    case TUI_HALF_DOWN: move(pane, (page + 1) / 2, 0); break;
+    case TUI_UP: move_cursor(pane, -1, 0); break;
+    case TUI_DOWN: move_cursor(pane, 1, 0); break;
+    case TUI_LEFT: move_cursor(pane, 0, -1); break;
+    case TUI_RIGHT: move_cursor(pane, 0, 1); break;
+    case TUI_PAGE_UP: move_cursor(pane, -page, 0); break;
+    case TUI_PAGE_DOWN: move_cursor(pane, page, 0); break;
+    case TUI_HALF_UP: move_cursor(pane, -(page + 1) / 2, 0); break;
+    case TUI_HALF_DOWN: move_cursor(pane, (page + 1) / 2, 0); break;
     case TUI_TOP:
     case TUI_BOTTOM:
     case TUI_ROW_START:
@@ -314,7 +310,7 @@ static bool tensor_key(struct tui *tui, int key)
     return true;
 }
 
-/* n looks for elements here, always. */
+/* n always searches elements here. */
 static enum tui_search tensor_search(struct tui *tui)
 {
     return state_of(tui)->typing ? TUI_TYPING : TUI_SEARCHED;
@@ -328,22 +324,10 @@ static bool tensor_word(struct tui *tui, char which, struct gd_buf *out)
     if (which == 't') {
         return add_label(pane, true, out);
     }
-    if (!pane->session || pane->node == GD_NO_NODE) {
-        return false;
-    }
-    if (which == 'n') {
-        tui_add_name(out, gd_graph_name(pane->session->graph, pane->node));
-        return true;
-    }
-    const struct gd_breakpoint *at =
-        which == 'b' ? gd_debugger_breakpoint_at(tui->debugger, pane->session, pane->node) : NULL;
-    if (at) {
-        gd_buf_printf(out, "%d", at->number);
-    }
-    return at != NULL;
+    return tui_node_word(tui, pane->session, pane->node, which, out);
 }
 
-/* Nothing opens: the numbers are all that there is. */
+/* A click opens nothing here. */
 static bool tensor_click(struct tui *tui, int row, int col)
 {
     struct tensor_pane *pane = state_of(tui);
@@ -361,7 +345,7 @@ static bool tensor_click(struct tui *tui, int row, int col)
 
 /* ---- the command ---- */
 
-/* "0", "in0" up to *end, which is `text` when there is none. */
+/* Reads "0" or "in0"; *end == text: neither. */
 static uint32_t read_slot(const struct gd_graph *graph, gd_node_id node, const char *text,
                           const char **end)
 {
@@ -380,7 +364,8 @@ static uint32_t read_slot(const struct gd_graph *graph, gd_node_id node, const c
     return slot;
 }
 
-/* "NODE:SLOT[SLICE]": the first colon with a node in front and nothing else behind. */
+/* "NODE:SLOT[SLICE]": splits at the first colon that leaves a known node before it and only slot
+ * and slice after it. */
 static int take_target(struct tensor_pane *pane, const struct gd_session *session, const char *text,
                        struct gd_err *err)
 {
@@ -410,7 +395,7 @@ static int take_target(struct tensor_pane *pane, const struct gd_session *sessio
         pane->slice = slice;
         return GD_OK;
     }
-    return gd_fail(err, GD_ENOTFOUND, "%.200s: there is no such value", text);
+    return gd_fail(err, GD_ENOTFOUND, "%.200s: no such value; write NODE:SLOT[SLICE]", text);
 }
 
 int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct gd_err *err)
@@ -419,7 +404,8 @@ int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct 
     struct gd_session *session = tui->debugger->current;
 
     if (!session) {
-        return gd_fail(err, GD_ESTATE, "no trainer: there is no value to show");
+        return gd_fail(err, GD_ESTATE,
+                       "no training process is connected, so there is no value to show");
     }
     int rc = text ? take_target(pane, session, text, err) : GD_OK;
     if (rc != GD_OK) {
@@ -443,9 +429,9 @@ int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct 
 }
 
 const struct tui_pane_ops tui_tensor_pane = {
-    .name = "tensor",
-    .create = tensor_create,
-    .destroy = tensor_destroy,
+    .state_size = sizeof(struct tensor_pane),
+    .init = init_state,
+    .release = release_state,
     .update = tensor_update,
     .draw = tensor_draw_pane,
     .title = tensor_title,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The tensor pane by commands: what its keys do, for scripts. What is said before the value has
- * come waits for it. */
+/* The tensor pane's actions as commands, for scripts. Actions that arrive before the value wait for
+ * it. */
 #include "tui/panes/pane_tensor_view.h"
 
 #include <stdio.h>
@@ -31,12 +31,12 @@ static int set_axes(struct tensor_pane *pane, const char *text, struct gd_err *e
     long x = strtol(second, &end, 10);
 
     if (!comma || end == second || *end != '\0') {
-        return gd_fail(err, GD_EINVAL, "-axes takes two axes, as 0,1, not \"%.30s\"", text);
+        return gd_fail(err, GD_EINVAL, "-axes takes two axes, such as 0,1; not \"%.30s\"", text);
     }
     y += y < 0 ? rank : 0;
     x += x < 0 ? rank : 0;
     if (rank < 2) {
-        return gd_fail(err, GD_EINVAL, "-axes: there are no two axes to choose");
+        return gd_fail(err, GD_EINVAL, "-axes: the value has fewer than two axes");
     }
     if (y < 0 || y >= rank || x < 0 || x >= rank || x == y) {
         return gd_fail(err, GD_EINVAL, "-axes takes two different axes from 0 to %d, not \"%.30s\"",
@@ -57,8 +57,8 @@ static int set_plane(struct tensor_pane *pane, const char *word, struct gd_err *
     return GD_OK;
 }
 
-static int apply(struct tensor_pane *pane, const char *action, const char *argument,
-                 struct gd_err *err)
+static int apply_action(struct tensor_pane *pane, const char *action, const char *argument,
+                        struct gd_err *err)
 {
     if (strcmp(action, "axes") == 0) {
         return set_axes(pane, argument, err);
@@ -76,11 +76,11 @@ static int apply(struct tensor_pane *pane, const char *action, const char *argum
     }
     return gd_fail(err, GD_EINVAL, "%s",
                    pane->message[0] != '\0' ? pane->message
-                   : to                     ? "-to takes an index, as 3,17"
+                   : to                     ? "-to takes an index, such as 3,17"
                         : "-find takes a condition: >1e3, abs>2, 1..2, nan, inf, nonfinite, zero");
 }
 
-/* Once the value is there: in the order in which they were said. */
+/* Runs the waiting actions in order once the value is there. */
 void tensor_apply_wishes(struct tensor_pane *pane)
 {
     struct gd_err err = {.code = GD_OK};
@@ -92,7 +92,7 @@ void tensor_apply_wishes(struct tensor_pane *pane)
     pane->wishes = 0;
     for (int i = 0; i < count; i++) {
         pane->message[0] = '\0';
-        if (apply(pane, pane->wish[i].action, pane->wish[i].argument, &err) != GD_OK) {
+        if (apply_action(pane, pane->wish[i].action, pane->wish[i].argument, &err) != GD_OK) {
             snprintf(pane->message, sizeof(pane->message), "%.159s", err.text);
         }
     }
@@ -113,13 +113,14 @@ int tui_tensor_act(struct tui *tui, const char *action, const char *argument, st
     if (pane->has_view && pane->wishes == 0 && !pane->search.running &&
         (strcmp(action, "find") != 0 && strcmp(action, "back") != 0)) {
         pane->message[0] = '\0';
-        return apply(pane, action, argument, err);
+        return apply_action(pane, action, argument, err);
     }
     if (pane->node == GD_NO_NODE) {
-        return gd_fail(err, GD_ESTATE, "the grid shows no value: tensor NODE opens one");
+        return gd_fail(err, GD_ESTATE, "the grid shows no value; tensor NODE opens one");
     }
     if (pane->wishes == TENSOR_WISHES) {
-        return gd_fail(err, GD_ELIMIT, "the value has not come yet, and %d wishes wait for it",
+        return gd_fail(err, GD_ELIMIT,
+                       "the value has not arrived yet, and %d actions are waiting for it already",
                        TENSOR_WISHES);
     }
     struct tensor_wish *wish = &pane->wish[pane->wishes++];

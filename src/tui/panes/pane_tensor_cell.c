@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Elements of the tensor pane: as text, as a number, against a condition. */
+/* Elements of the tensor pane: as text, as a number, and tested against a condition. */
 #include "tui/panes/pane_tensor_view.h"
 
 #include <float.h>
@@ -9,7 +9,7 @@
 
 #include "engine/format.h"
 
-static double part(const struct tensor_cell *cell, const unsigned char *p, bool imaginary)
+static double read_part(const struct tensor_cell *cell, const unsigned char *p, bool imaginary)
 {
     bool single = cell->dtype == GD_COMPLEX64;
     enum gd_dtype dtype = !gd_dtype_is_complex(cell->dtype) ? cell->dtype
@@ -20,15 +20,16 @@ static double part(const struct tensor_cell *cell, const unsigned char *p, bool 
 
 static double real_of(const struct tensor_cell *cell)
 {
-    double value = part(cell, cell->p, false);
-    return cell->less ? value - part(cell, cell->less, false) : value;
+    double value = read_part(cell, cell->p, false);
+    return cell->less ? value - read_part(cell, cell->less, false) : value;
 }
 
 static double imaginary_of(const struct tensor_cell *cell)
 {
-    double value = gd_dtype_is_complex(cell->dtype) ? part(cell, cell->p, true) : 0;
-    return cell->less && gd_dtype_is_complex(cell->dtype) ? value - part(cell, cell->less, true)
-                                                          : value;
+    double value = gd_dtype_is_complex(cell->dtype) ? read_part(cell, cell->p, true) : 0;
+    return cell->less && gd_dtype_is_complex(cell->dtype)
+               ? value - read_part(cell, cell->less, true)
+               : value;
 }
 
 double tensor_cell_value(const struct tensor_cell *cell)
@@ -45,7 +46,7 @@ bool tensor_cell_is_bad(const struct tensor_cell *cell)
     return !isfinite(real_of(cell)) || !isfinite(imaginary_of(cell));
 }
 
-/* The bits of an integer or bool, so that a difference is exact (and wraps). */
+/* The bits of an integer or bool, so that differences are exact (and wrap). */
 static uint64_t bits_of(enum gd_dtype dtype, const unsigned char *p)
 {
     int64_t wide = 0;
@@ -91,7 +92,7 @@ void tensor_cell_text(const struct tensor_cell *cell, bool full, char *out, size
     int digits = cell->dtype == GD_FLOAT64 || cell->dtype == GD_COMPLEX128 ? 15 : 7;
     char imaginary[40];
 
-    if (full && !cell->less) { /* as print shows it */
+    if (full && !cell->less) { /* as `print` shows it */
         struct gd_buf text = GD_BUF_INIT(256);
         gd_format_scalar(cell->dtype, cell->p, &text);
         snprintf(out, size, "%s", gd_buf_text(&text));
@@ -108,8 +109,8 @@ void tensor_cell_text(const struct tensor_cell *cell, bool full, char *out, size
     }
 }
 
-/* A typed number as the value's type holds it: 0.1 is the float32 next to it, as numpy has it. What
- * the type cannot hold, and a difference, is compared as it is. */
+/* Rounds a typed number to the value's type, as numpy does: 0.1 becomes the nearest float32.
+ * Numbers that the type cannot represent, and differences, are compared unrounded. */
 static double as_held(const struct tensor_cell *cell, double number)
 {
     double held = number;

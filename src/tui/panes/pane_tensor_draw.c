@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The tensor pane on the screen: head lines, numbers, heat maps. */
+/* Draws the tensor pane: head lines, numbers, heat maps. */
 #include "tui/panes/pane_tensor_view.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #define MIN_CELL   4
 #define HEAT_CELL  2
-#define MAX_SAMPLE 4096 /* elements that the ranks of a heat map are taken from */
+#define MAX_SAMPLE 4096 /* elements sampled for the ranks of a heat map */
 
 /* ---- the grid: rows and columns of elements ---- */
 
@@ -30,7 +30,7 @@ int64_t tensor_grid_rows(const struct tensor_pane *pane)
     return (tensor_count(pane) + pane->per_row - 1) / pane->per_row;
 }
 
-/* The element at a place of the grid; false where there is none. */
+/* The element at a position of the grid; false: none. */
 static bool grid_index(const struct tensor_pane *pane, int64_t row, int64_t col, int64_t *index)
 {
     if (row < 0 || col < 0 || row >= tensor_grid_rows(pane) || col >= grid_cols(pane)) {
@@ -66,8 +66,8 @@ static int label_cols(const struct tensor_pane *pane)
     return digits_of(last - 1) + 1;
 }
 
-/* How many rows and columns of elements the room has; scrolled so that the cursor is among them. */
-static void fit(struct tensor_pane *pane, const struct draw_rect *room)
+/* How many rows and columns of elements fit; scrolls so that the cursor is visible. */
+static void fit_grid(struct tensor_pane *pane, const struct draw_rect *room)
 {
     int width = pane->look == TENSOR_NUMBERS ? pane->cell + 1 : HEAT_CELL;
     int64_t row, col;
@@ -76,7 +76,7 @@ static void fit(struct tensor_pane *pane, const struct draw_rect *room)
     pane->cols = cols > 0 ? cols : 1;
     pane->rows = room->rows > 1 ? room->rows - 1 : 1;
     pane->per_row = pane->cols;
-    if (pane->axis_y < 0 && pane->per_row >= 10) { /* indices that are easy to count on */
+    if (pane->axis_y < 0 && pane->per_row >= 10) { /* round numbers make indices easy to read */
         pane->per_row -= pane->per_row % 10;
     } else if (pane->axis_y < 0 && pane->per_row > 5) {
         pane->per_row = 5;
@@ -94,7 +94,7 @@ static void fit(struct tensor_pane *pane, const struct draw_rect *room)
     pane->left = pane->left < 0 ? 0 : pane->left;
 }
 
-/* The pages of the window and one window further each way, the window's own first. */
+/* Requests the pages of the visible window, then those of one window further in each direction. */
 static void want_pages(struct tensor_pane *pane)
 {
     int64_t index[GD_MAX_RANK];
@@ -114,7 +114,7 @@ static void want_pages(struct tensor_pane *pane)
             }
         }
     }
-    /* A window that is wider than a page. */
+    /* The window may be wider than a page. */
     for (int64_t row = pane->top; row < pane->top + pane->rows; row += TENSOR_PAGE_ROWS) {
         for (int64_t col = pane->left; col < pane->left + pane->cols; col += TENSOR_PAGE_COLS) {
             if (grid_index(pane, row, col, index)) {
@@ -124,8 +124,8 @@ static void want_pages(struct tensor_pane *pane)
     }
 }
 
-/* The widest number of the window; never narrower than before, so that scrolling does not jump. */
-static bool widen(struct tensor_pane *pane)
+/* The width of the widest visible number; never shrinks, so that scrolling does not jump. */
+static bool widen_cells(struct tensor_pane *pane)
 {
     int64_t index[GD_MAX_RANK];
     int before = pane->cell;
@@ -153,10 +153,10 @@ static bool widen(struct tensor_pane *pane)
 
 /* ---- heat ---- */
 
-/* What a heat map's colours stand for: the range of the whole, or ranks among a sample. */
+/* The meaning of a heat map's colours: the range of the values, or ranks within a sample. */
 struct heat {
     double lo, hi;
-    double *sample; /* sorted; NULL: by range */
+    double *sample; /* sorted; NULL: colours show the range */
     size_t count;
 };
 
@@ -181,7 +181,7 @@ static bool cell_number(struct tensor_pane *pane, int64_t row, int64_t col, doub
     return true;
 }
 
-/* The range is that of the whole value where it is known, else of what is on the screen. */
+/* Uses the range of the whole value if known, otherwise of the visible part. */
 static void heat_start(struct tensor_pane *pane, struct heat *heat)
 {
     const struct tensor_figures *figures =
@@ -212,7 +212,7 @@ static void heat_start(struct tensor_pane *pane, struct heat *heat)
     heat->hi = known ? figures->stats.max : hi;
 }
 
-/* 0 to 1. */
+/* From 0 to 1. */
 static double heat_of(const struct heat *heat, double value)
 {
     if (heat->sample && heat->count > 1) {
@@ -227,13 +227,13 @@ static double heat_of(const struct heat *heat, double value)
         }
         return (double)below / (double)(heat->count - 1);
     }
-    /* Halves: the whole range of a double has no width that a double can hold. */
+    /* Halved, because high - low may overflow a double. */
     double share =
         heat->hi > heat->lo ? (value / 2 - heat->lo / 2) / (heat->hi / 2 - heat->lo / 2) : 0.5;
     return share > 1 ? 1 : share > 0 ? share : 0;
 }
 
-/* Colour, and a glyph that says the same without it. */
+/* A colour, and a glyph with the same meaning. */
 static void draw_heat_cell(struct tensor_pane *pane, const struct heat *heat, int row, int col,
                            const struct tensor_cell *cell, bool cursor)
 {
@@ -276,7 +276,7 @@ static enum draw_style number_style(const struct tensor_pane *pane, const struct
     return DRAW_PLAIN;
 }
 
-/* A number that is cut off says so, for it would be another one. */
+/* Marks a truncated number, which would otherwise look like another number. */
 static void fit_number(const char *value, int cols, char *out, size_t size)
 {
     snprintf(out, size, "%*s", cols, value);
@@ -311,7 +311,7 @@ static void draw_cell(struct tensor_pane *pane, const struct heat *heat, int row
     draw_text(pane->tui->draw, row, col, cols, cursor ? DRAW_REVERSE : style, text);
 }
 
-/* Over each column its index; in a heat map over every fifth. */
+/* The index above each column; in a heat map above every fifth. */
 static void draw_column_heads(struct tensor_pane *pane, const struct draw_rect *room, int label)
 {
     bool numbers = pane->look == TENSOR_NUMBERS;
@@ -382,7 +382,7 @@ bool tensor_place(const struct tensor_pane *pane, int row, int col, int64_t *ind
     return col < pane->cols && grid_index(pane, pane->top + row, pane->left + col, index);
 }
 
-/* Draws a text over at most `most` rows; returns how many it took. */
+/* Draws a text over at most `most` rows; returns the number used. */
 static int draw_folded(struct tui *tui, const struct draw_rect *room, int row, int most,
                        enum draw_style style, const char *text)
 {
@@ -403,7 +403,7 @@ static int draw_folded(struct tui *tui, const struct draw_rect *room, int row, i
 
 /* ---- head lines ---- */
 
-/* "[0, 3, y, x]": which axes are the rows and the columns, where the others stand. */
+/* "[0, 3, y, x]": the axes of rows and columns, and the indices of the others. */
 static void add_plane(const struct tensor_pane *pane, struct gd_buf *out)
 {
     gd_buf_putc(out, '[');
@@ -429,7 +429,7 @@ static const char *mode_text(const struct tensor_pane *pane)
     return texts[pane->which][pane->look];
 }
 
-/* The value under the cursor in full, and where it is. */
+/* The full value under the cursor, and its position. */
 static void add_position(struct tensor_pane *pane, struct gd_buf *out)
 {
     char value[96];
@@ -461,7 +461,7 @@ static bool is_of_plane(const struct tensor_pane *pane, const struct tensor_page
     return true;
 }
 
-/* Of what the pages around the window hold. */
+/* From the fetched pages around the window. */
 static bool take_histogram(struct tensor_pane *pane, const struct gd_stats *stats, uint64_t *bins)
 {
     bool any = false;
@@ -484,7 +484,7 @@ static bool take_histogram(struct tensor_pane *pane, const struct gd_stats *stat
     return any;
 }
 
-/* Of the whole where the trainer told it, else of the elements on the screen. */
+/* Of the whole value if the training process sent it, otherwise of the visible elements. */
 static void add_change(struct tensor_pane *pane, const struct gd_stats *stats, struct gd_buf *out)
 {
     double most = 0, sum = 0, value;
@@ -505,7 +505,7 @@ static void add_change(struct tensor_pane *pane, const struct gd_stats *stats, s
         }
     }
     if (count > 0) {
-        gd_buf_printf(out, "  on the screen max |d|=%.4g mean |d|=%.4g", most, sum / count);
+        gd_buf_printf(out, "  visible part: max |d|=%.4g mean |d|=%.4g", most, sum / count);
     }
 }
 
@@ -527,11 +527,11 @@ static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
                       gd_shape_text(&figures->shape, shape, sizeof(shape)));
     }
     if (session->state == GD_RUNNING) {
-        gd_buf_puts(out, "  (the training runs: values of the last stop)");
+        gd_buf_puts(out, "  (running: values of the last stop)");
     }
 }
 
-/* Which part of the value is shown, of which step; the histogram only where it costs no row. */
+/* The visible part and the value's step; the histogram only if it needs no extra row. */
 static void add_view(struct tensor_pane *pane, int cols, const char *step, struct gd_buf *out)
 {
     enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
@@ -553,7 +553,7 @@ static void add_view(struct tensor_pane *pane, int cols, const char *step, struc
     gd_buf_deinit(&position);
 }
 
-/* The step of the value; more of it where the session is at another one. */
+/* The step of the value; more detail if the session is at another step. */
 static void step_text(const struct tensor_pane *pane, char *out, size_t size)
 {
     enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
@@ -579,7 +579,7 @@ static int draw_head(struct tensor_pane *pane, const struct draw_rect *rect)
     add_view(pane, rect->cols, step, &text);
     bool fits = tui_text_width(gd_buf_text(&text), text.len, pane->tui->utf8) <= rect->cols;
     add_summary(pane, &summary);
-    if (!fits) { /* the step goes to the row above */
+    if (!fits) { /* moves the step to the row above */
         gd_buf_puts(&summary, step);
         gd_buf_clear(&text);
         add_view(pane, rect->cols, "", &text);
@@ -588,7 +588,7 @@ static int draw_head(struct tensor_pane *pane, const struct draw_rect *rect)
     int rows =
         draw_folded(pane->tui, rect, 0, rect->rows >= 9 ? 2 : 1, DRAW_PLAIN, gd_buf_text(&summary));
     gd_buf_deinit(&summary);
-    if (!fits && rect->rows < 8) { /* no room for two rows: the value is what counts */
+    if (!fits && rect->rows < 8) { /* no room for two rows: the value matters most */
         gd_buf_clear(&text);
         add_position(pane, &text);
     }
@@ -598,7 +598,7 @@ static int draw_head(struct tensor_pane *pane, const struct draw_rect *rect)
     return rows;
 }
 
-/* The line below the grid: what is typed, or what came of it; returns the rows it took. */
+/* The line below the grid: the text being typed, or its result. Returns the rows used. */
 static int draw_foot(struct tensor_pane *pane, const struct draw_rect *rect)
 {
     int row = rect->row + rect->rows - 1;
@@ -627,12 +627,12 @@ static const char *why_nothing(struct tensor_pane *pane, char *text, size_t size
     struct gd_node_info info;
 
     if (!session) {
-        return "no trainer: nothing to show";
+        return "no training process is connected";
     }
     if (pane->node == GD_NO_NODE) {
         snprintf(text, size, "%.200s %s", pane->name ? pane->name : "no node is selected:",
                  pane->name ? "is not in this graph"
-                            : "choose one in the graph, or type tensor NODE");
+                            : "select one in the graph, or type tensor NODE");
         return text;
     }
     if (gd_graph_node(session->graph, pane->node, &info) && info.output_count <= pane->slot) {
@@ -644,7 +644,7 @@ static const char *why_nothing(struct tensor_pane *pane, char *text, size_t size
         if (tensor_needs(pane, (enum gd_iter)iter) && figures->state == TENSOR_FAILED) {
             snprintf(text, size,
                      iter == GD_PREVIOUS
-                         ? "no value of the previous step: %.200s (\"tensor NODE prev\" keeps them)"
+                         ? "no previous value: %.200s (\"tensor NODE prev\" keeps them)"
                          : "no value: %.200s",
                      figures->why);
             return text;
@@ -654,9 +654,9 @@ static const char *why_nothing(struct tensor_pane *pane, char *text, size_t size
         return pane->why;
     }
     if (!pane->has_view && session->state == GD_RUNNING) {
-        return "the training runs: values at the next stop";
+        return "running: values appear at the next stop";
     }
-    return pane->has_view ? NULL : "asking for the value ...";
+    return pane->has_view ? NULL : "waiting for the value ...";
 }
 
 void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focused)
@@ -666,7 +666,7 @@ void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focuse
     const char *why = why_nothing(pane, text, sizeof(text));
 
     pane->rows = rect->rows;
-    pane->above = rect->rows; /* no grid so far */
+    pane->above = rect->rows; /* no grid yet */
     if (why) {
         draw_folded(tui, rect, 0, 4, DRAW_PLAIN, why);
         draw_foot(pane, rect);
@@ -686,11 +686,11 @@ void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focuse
         return;
     }
     pane->cell = pane->cell > 0 ? pane->cell : MIN_CELL;
-    fit(pane, &room);
+    fit_grid(pane, &room);
     want_pages(pane);
-    for (int i = 0; i < 3 && pane->look == TENSOR_NUMBERS && widen(pane); i++) {
-        fit(pane, &room);
+    for (int i = 0; i < 3 && pane->look == TENSOR_NUMBERS && widen_cells(pane); i++) {
+        fit_grid(pane, &room);
     }
     draw_grid(pane, &room, focused);
-    pane->above = head + 1; /* and the columns' heads */
+    pane->above = head + 1; /* plus the column heads */
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The value behind the tensor pane: figures of the whole, the view of a slice, pages of it. */
+/* The value in the tensor pane: statistics of the whole, the view of a slice, and its pages. */
 #include "tui/panes/pane_tensor_view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_REQUESTS 8 /* pages on their way at a time */
+#define MAX_REQUESTS 8 /* pages requested at the same time */
 
 /* ---- requests: answers may come after the pane has gone ---- */
 
@@ -75,8 +75,9 @@ bool tensor_needs(const struct tensor_pane *pane, enum gd_iter iter)
 
 /* ---- the view ---- */
 
-/* Every axis written out: ranges with their true start, the ellipsis as ranges. */
-static void expand(const struct gd_slice *slice, const struct gd_shape *shape, struct gd_slice *ret)
+/* Writes out every axis: ranges with their actual start, the ellipsis as ranges. */
+static void expand_slice(const struct gd_slice *slice, const struct gd_shape *shape,
+                         struct gd_slice *ret)
 {
     const struct gd_slice_item all = {.kind = GD_SLICE_RANGE, .step = 1};
     int named = 0;
@@ -102,7 +103,7 @@ static void expand(const struct gd_slice *slice, const struct gd_shape *shape, s
     }
 }
 
-/* Where each item of the base begins on its axis: the offset when that axis alone has a stride. */
+/* Where each item of the base begins on its axis: the offset when only that axis has a stride. */
 static void find_starts(struct gd_slice *base, const struct gd_shape *shape)
 {
     struct gd_slice whole = *base;
@@ -133,7 +134,7 @@ static int take_view(struct tensor_pane *pane, const struct gd_shape *shape, str
     if (rc != GD_OK) {
         return rc;
     }
-    expand(&pane->slice, shape, &pane->base);
+    expand_slice(&pane->slice, shape, &pane->base);
     find_starts(&pane->base, shape);
     for (int i = 0; i < pane->base.count; i++) {
         if (pane->base.item[i].kind != GD_SLICE_INDEX && axes < GD_MAX_RANK) {
@@ -199,7 +200,7 @@ void tensor_compose(const struct tensor_pane *pane, const int64_t *lo, const int
             continue;
         }
         if (count == pane->shape.dim[axis - 1] && item.start == 0 && item.step == 1 &&
-            !item.has_stop) { /* the whole axis, and so it is written */
+            !item.has_stop) { /* the whole axis stays written as such */
             item.has_start = false;
             ret->item[ret->count++] = item;
             continue;
@@ -210,7 +211,8 @@ void tensor_compose(const struct tensor_pane *pane, const int64_t *lo, const int
             item = (struct gd_slice_item){.kind = GD_SLICE_INDEX, .start = item.start, .step = 1};
         } else {
             item.stop = item.start + count * item.step;
-            item.has_stop = item.stop >= 0; /* backwards to the first element: no end */
+            /* backwards through the first element there is no end to write */
+            item.has_stop = item.stop >= 0;
             item.has_step = item.step != 1;
         }
         ret->item[ret->count++] = item;
@@ -252,9 +254,9 @@ void tensor_follow(struct tensor_pane *pane)
     }
     if (!same) {
         pane->cell = 0;
-        pane->axis_x = -1; /* axes and cursor anew */
+        pane->axis_x = -1; /* reset axes and cursor */
         pane->message[0] = '\0';
-        if (!pane->name) { /* a slice was meant for another node */
+        if (!pane->name) { /* the slice belonged to another node */
             pane->slot = 0;
             pane->slice.count = 0;
         }
@@ -282,7 +284,7 @@ static void figures_have_come(struct tensor_pane *pane, enum gd_iter iter)
     }
 }
 
-/* Elements without statistics: what the graph declares has to do. */
+/* Statistics are unavailable: uses type and shape as declared by the graph. */
 static bool take_declared(struct tensor_pane *pane, struct tensor_figures *figures)
 {
     struct gd_output output;
@@ -348,7 +350,8 @@ void tensor_want_figures(struct tensor_pane *pane)
             ask_figures(pane, (enum gd_iter)iter);
         }
     }
-    if (pane->axis_x < 0 || !pane->has_view) { /* the mode changed, the figures were there */
+    /* the mode changed while the statistics were known */
+    if (pane->axis_x < 0 || !pane->has_view) {
         figures_have_come(pane, pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT);
     }
 }
@@ -379,7 +382,7 @@ static struct tensor_page *find_page(struct tensor_pane *pane, enum gd_iter iter
     return NULL;
 }
 
-/* A free place, or that of the page that was not looked at for the longest time. */
+/* A free entry, or the least recently used page. */
 static struct tensor_page *new_page(struct tensor_pane *pane)
 {
     struct tensor_page *oldest = NULL;
@@ -399,7 +402,7 @@ static struct tensor_page *new_page(struct tensor_pane *pane)
     return oldest;
 }
 
-/* A copy, for a view would keep all of a big value alive. */
+/* A copy, because a view would keep all of a large value in memory. */
 static int copy_of(struct gd_tensor *tensor, struct gd_tensor **ret, struct gd_err *err)
 {
     int rc = gd_tensor_create(tensor->dtype, &tensor->shape, 0, ret, err);
@@ -441,8 +444,8 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     tui_changed(pane->tui);
 }
 
-static void fetch(struct tensor_pane *pane, struct tensor_request *request,
-                  const struct gd_slice *slice)
+static void fetch_slice(struct tensor_pane *pane, struct tensor_request *request,
+                        const struct gd_slice *slice)
 {
     struct gd_tensor_ref ref = {pane->node, pane->slot, request->iter};
     struct gd_err err = {.code = GD_OK};
@@ -460,7 +463,7 @@ void tensor_ask_part(struct tensor_pane *pane, enum gd_iter iter, const struct g
         tensor_search_stop(pane, "out of memory");
         return;
     }
-    fetch(pane, request, slice);
+    fetch_slice(pane, request, slice);
 }
 
 static void ask_page(struct tensor_pane *pane, enum gd_iter iter, const int64_t *at)
@@ -486,7 +489,7 @@ static void ask_page(struct tensor_pane *pane, enum gd_iter iter, const int64_t 
     memcpy(page->at, at, sizeof(page->at));
     memcpy(request->at, at, sizeof(request->at));
     tensor_compose(pane, at, n, &slice);
-    fetch(pane, request, &slice);
+    fetch_slice(pane, request, &slice);
 }
 
 void tensor_want(struct tensor_pane *pane, const int64_t *index)
@@ -507,9 +510,9 @@ void tensor_want(struct tensor_pane *pane, const int64_t *index)
     }
 }
 
-/* Where an element lies in its page; NULL when it is not there. */
-static const unsigned char *element(struct tensor_pane *pane, enum gd_iter iter,
-                                    const int64_t *index, struct tensor_cell *cell)
+/* The address of an element in its page; NULL: not fetched. */
+static const unsigned char *find_element(struct tensor_pane *pane, enum gd_iter iter,
+                                         const int64_t *index, struct tensor_cell *cell)
 {
     int64_t at[GD_MAX_RANK];
     int64_t offset = 0;
@@ -527,7 +530,7 @@ static const unsigned char *element(struct tensor_pane *pane, enum gd_iter iter,
             int64_t inside = index[i] - at[i];
             if (axis >= page->tensor->shape.rank || inside >= page->tensor->shape.dim[axis]) {
                 cell->state = TENSOR_FAILED;
-                cell->why = "the trainer sent another shape than it told";
+                cell->why = "the training process sent another shape than announced";
                 return NULL;
             }
             offset += inside * page->tensor->stride[axis++];
@@ -542,13 +545,13 @@ struct tensor_cell tensor_cell_at(struct tensor_pane *pane, const int64_t *index
     struct tensor_cell cell = {.state = TENSOR_NONE};
     enum gd_iter first = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
 
-    cell.p = element(pane, first, index, &cell);
+    cell.p = find_element(pane, first, index, &cell);
     if (cell.p && pane->which == TENSOR_DIFFERENCE) {
         enum gd_dtype dtype = cell.dtype;
-        cell.less = element(pane, GD_PREVIOUS, index, &cell);
+        cell.less = find_element(pane, GD_PREVIOUS, index, &cell);
         if (cell.less && cell.dtype != dtype) {
             cell.state = TENSOR_FAILED;
-            cell.why = "the value of the step before has another type";
+            cell.why = "the previous value has another type";
         }
     }
     return cell;

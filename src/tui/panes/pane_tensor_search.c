@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Going to an index, and searching for elements: the view is fetched part by part in C order, one
- * part at a time, until one matches, all were looked at, or so many that a person should be asked.
+ * Jumping to an index, and searching for elements: the view is fetched one part at a time in C
+ * order until an element matches, all were examined, or the limit is reached after which the user
+ * must confirm.
  */
 #include "tui/panes/pane_tensor_view.h"
 
@@ -61,7 +62,7 @@ static bool take_range(const char *text, struct tensor_condition *ret)
     return take_number(low, &ret->value) && take_number(dots + 2, &ret->high);
 }
 
-/* The words of the command `find`, comparisons, ranges. */
+/* The words of the command `find`, comparisons, and ranges. */
 static bool take_condition(const char *text, struct tensor_condition *ret)
 {
     struct tensor_condition condition = {.value = 0};
@@ -97,7 +98,7 @@ static bool take_condition(const char *text, struct tensor_condition *ret)
     return false;
 }
 
-/* "3,17" or "[3, -1]": as many numbers as the view has axes. */
+/* "3,17" or "[3, -1]": one number per axis of the view. */
 static bool take_index(struct tensor_pane *pane, const char *text)
 {
     int64_t index[GD_MAX_RANK] = {0};
@@ -199,7 +200,7 @@ void tensor_search_stop(struct tensor_pane *pane, const char *why)
     drop_parts(&pane->search);
 }
 
-/* Whether the statistics of the whole say already that there is none. */
+/* Whether the statistics of the whole value already exclude a match. */
 static bool known_to_be_none(const struct tensor_pane *pane)
 {
     enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
@@ -219,7 +220,7 @@ static bool known_to_be_none(const struct tensor_pane *pane)
     }
 }
 
-/* The part that holds element `flat`: indices in front, a range, all of the axes behind. */
+/* The part that contains element `flat`: leading indices, one range, all of the remaining axes. */
 static void part_of(struct tensor_pane *pane, int64_t flat, int64_t *lo, int64_t *n)
 {
     struct tensor_search *search = &pane->search;
@@ -262,7 +263,7 @@ static void ask_part_of(struct tensor_pane *pane, int64_t flat)
     }
 }
 
-/* Where the search goes on from: the element behind the part, or before it, around the ends. */
+/* The next element to examine: after (or before) the part, wrapping around. */
 static int64_t next_place(const struct tensor_pane *pane)
 {
     const struct tensor_search *search = &pane->search;
@@ -282,7 +283,7 @@ void tensor_search_start(struct tensor_pane *pane, bool back)
     pane->message[0] = '\0';
     if (count == 0 || !tensor_can_ask(pane)) {
         snprintf(pane->message, sizeof(pane->message), "%s",
-                 count == 0 ? "there is no element to look at" : "the training runs");
+                 count == 0 ? "there are no elements to search" : "the training is running");
         return;
     }
     if (known_to_be_none(pane)) {
@@ -295,7 +296,7 @@ void tensor_search_start(struct tensor_pane *pane, bool back)
     ask_part_of(pane, pane->search.from);
 }
 
-/* The first match of the part from element `first` of it on; -1. */
+/* The first match in the part, starting at its element `first`; -1: none. */
 static int64_t match_in_part(const struct tensor_pane *pane, int64_t first)
 {
     const struct tensor_search *search = &pane->search;
@@ -341,11 +342,11 @@ static void look_at_part(struct tensor_pane *pane)
     char text[160];
 
     if (!parts_are_whole(pane)) {
-        tensor_search_stop(pane, "the trainer sent another shape than it told");
+        tensor_search_stop(pane, "the training process sent another shape than announced");
         return;
     }
-    /* The part where it began is entered in the middle, and looked at whole when all others were:
-     * then its other half is meant, in which the order is the same. */
+    /* The search begins in the middle of its first part, and examines that part again at the end,
+     * after all the others, for its remaining half. */
     bool inside = search->looked == 0;
     int64_t edge = search->back ? search->count - 1 : 0;
     int64_t match = match_in_part(pane, inside ? search->from - search->at : edge);
@@ -354,24 +355,24 @@ static void look_at_part(struct tensor_pane *pane)
         tensor_index_of(pane, search->at + match, pane->at);
         bool around =
             search->back ? search->at + match > search->from : search->at + match < search->from;
-        snprintf(text, sizeof(text), "%.60s found%s", condition_text(pane),
+        snprintf(text, sizeof(text), "found %.60s%s", condition_text(pane),
                  !around        ? ""
-                 : search->back ? ", from the end again"
-                                : ", from the start again");
+                 : search->back ? ", continued from the end"
+                                : ", continued from the start");
         tensor_search_stop(pane, text);
     } else if (search->looked >= count + (inside ? 1 : search->count)) {
         snprintf(text, sizeof(text), "no element is %.60s", condition_text(pane));
         tensor_search_stop(pane, text);
     } else if (search->looked >= MAX_LOOKED) {
         tensor_index_of(pane, next_place(pane), pane->at);
-        snprintf(text, sizeof(text), "%.60s: none in %lld elements; again to look further",
+        snprintf(text, sizeof(text), "%.60s: none in %lld elements; search again to continue",
                  condition_text(pane), (long long)search->looked);
         tensor_search_stop(pane, text);
     } else {
         drop_parts(search);
         search->waiting = false;
-        pane->tui->dirty_now = true; /* the next part is asked for before the next picture */
-        snprintf(pane->message, sizeof(pane->message), "%.60s: %lld%% looked at; Esc stops",
+        pane->tui->dirty_now = true; /* request the next part before the next picture */
+        snprintf(pane->message, sizeof(pane->message), "%.60s: %lld%% searched; Esc stops",
                  condition_text(pane), (long long)(search->looked * 100 / (count + 1)));
     }
 }
@@ -385,7 +386,7 @@ void tensor_search_part(struct tensor_pane *pane, enum gd_iter iter, struct gd_t
         return;
     }
     if (!tensor) {
-        tensor_search_stop(pane, why ? why : "no value came");
+        tensor_search_stop(pane, why ? why : "no value arrived");
         return;
     }
     search->part[iter] = gd_tensor_ref(tensor);
@@ -397,7 +398,7 @@ void tensor_search_part(struct tensor_pane *pane, enum gd_iter iter, struct gd_t
     look_at_part(pane);
 }
 
-/* Not from the answer itself: one that comes at once would go ever deeper. */
+/* Not called from the answer's callback: immediate answers would recurse without limit. */
 void tensor_search_step(struct tensor_pane *pane)
 {
     struct tensor_search *search = &pane->search;
@@ -406,7 +407,7 @@ void tensor_search_step(struct tensor_pane *pane)
         if (tensor_can_ask(pane)) {
             ask_part_of(pane, next_place(pane));
         } else {
-            tensor_search_stop(pane, "the search ended: the training runs");
+            tensor_search_stop(pane, "the search ended because the training resumed");
         }
     }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The graph as a tree that opens and folds: following the session, moving, what is shown where. */
+/* The graph pane: a tree that opens and folds. Follows the session, moves the cursor, draws
+ * rows. */
+#include "tui/panes/detail.h"
 #include "tui/panes/pane_tree_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define FEW_ROWS 12 /* scopes at the top that open by themselves */
+#define FEW_ROWS 12 /* up to this many top-level scopes open by themselves */
 
 static struct tree_pane *pane_of(struct tui *tui)
 {
@@ -31,7 +33,7 @@ static bool same_pos(const struct tui_tree_pos *a, const struct tui_tree_pos *b)
     return a->in == b->in && a->index == b->index;
 }
 
-/* A graph that is seen for the first time shows its outer scopes' insides. */
+/* Opens the outer scopes of a graph that is shown for the first time. */
 static void open_outer(struct tree_pane *pane)
 {
     struct tui_tree_pos pos;
@@ -52,8 +54,8 @@ static void open_outer(struct tree_pane *pane)
     }
 }
 
-/* The top goes with a cursor that went far; near it, follow_cursor decides. */
-static void center(struct tree_pane *pane)
+/* Centres a cursor that moved far; near the window, follow_cursor scrolls. */
+static void center_cursor(struct tree_pane *pane)
 {
     struct tui_tree_pos pos = pane->top;
 
@@ -79,7 +81,7 @@ bool tree_go_to_row(struct tree_pane *pane, const struct tui_tree_row *row)
                            : tui_tree_reveal(pane->tree, row->node, &pos, NULL);
     if (rc == GD_OK) {
         pane->cursor = pos;
-        center(pane);
+        center_cursor(pane);
     }
     return rc == GD_OK;
 }
@@ -139,9 +141,9 @@ void tui_tree_update(struct tui *tui)
         return;
     }
     if (session->stop.sequence != pane->stop_sequence) {
-        tree_go_to_node(pane, session->current); /* a filter that hides it stays */
+        tree_go_to_node(pane, session->current); /* keeps a filter that hides it */
     } else if (session->current != pane->current) {
-        tui_tree_show(tui, session->current); /* a hand chose it */
+        tui_tree_show(tui, session->current); /* the user selected it */
     }
     pane->stop_sequence = session->stop.sequence;
     pane->current = session->current;
@@ -157,7 +159,7 @@ static void move_by(struct tree_pane *pane, int rows)
     }
 }
 
-static void fold(struct tree_pane *pane)
+static void fold_scope(struct tree_pane *pane)
 {
     struct tui_tree_row row;
 
@@ -168,8 +170,8 @@ static void fold(struct tree_pane *pane)
     }
 }
 
-/* A scope opens or folds; a node becomes the current one, as by the command. */
-static void toggle(struct tui *tui, const struct tui_tree_row *row)
+/* Opens or folds a scope; makes a node the current one, as the command `node` does. */
+static void toggle_row(struct tui *tui, const struct tui_tree_row *row)
 {
     struct tree_pane *pane = pane_of(tui);
     struct gd_buf line = GD_BUF_INIT(1 << 16);
@@ -201,7 +203,7 @@ static void tree_request(struct tui *tui, enum tui_request request)
     struct tui_tree_row row;
     int page = pane->rows > 1 ? pane->rows - 1 : 1;
 
-    tree_find_apply(tui); /* of what was typed before this key */
+    tree_find_apply(tui); /* for the text typed before this key */
     if (request == TUI_FILTER || request == TUI_BACK || request == TUI_SEARCH ||
         request == TUI_NEXT_MATCH || request == TUI_PREVIOUS_MATCH) {
         tree_find_request(tui, request);
@@ -223,18 +225,18 @@ static void tree_request(struct tui *tui, enum tui_request request)
     case TUI_HALF_DOWN: move_by(pane, (page + 1) / 2); break;
     case TUI_TOP: tui_tree_first(pane->tree, &pane->cursor); break;
     case TUI_BOTTOM: tui_tree_last(pane->tree, &pane->cursor); break;
-    case TUI_FOLD: fold(pane); break;
+    case TUI_FOLD: fold_scope(pane); break;
     case TUI_UNFOLD: tui_tree_open(pane->tree, &pane->cursor, true, NULL); break;
     case TUI_OPEN:
-    case TUI_MARK: toggle(tui, &row); break;
+    case TUI_MARK: toggle_row(tui, &row); break;
     default: break;
     }
 }
 
 /* ---- drawing ---- */
 
-/* Moves the top so that the cursor is on the pane. Looks no further than one page: when the cursor
- * is not there it went far, and the top goes with it. */
+/* Scrolls so that the cursor is visible. Searches at most one page for it: if it is not there it
+ * moved far, and the window moves with it. */
 static void follow_cursor(struct tree_pane *pane)
 {
     struct tui_tree_pos pos = pane->top;
@@ -266,7 +268,7 @@ static void follow_cursor(struct tree_pane *pane)
     }
 }
 
-/* No blank rows at the end of a pane while there are rows above it. */
+/* Leaves no blank rows at the bottom while rows above are hidden. */
 static void fill_up(struct tree_pane *pane)
 {
     struct tui_tree_pos pos = pane->top;
@@ -290,8 +292,8 @@ static void keep_in_view(struct tree_pane *pane)
 
 static void draw_empty(struct tui *tui, const struct draw_rect *rect)
 {
-    const char *text = !tui->debugger->current ? "no trainer is connected"
-                       : tui->tree.filter.in   ? "no node is like that: Esc shows all"
+    const char *text = !tui->debugger->current ? "no training process is connected"
+                       : tui->tree.filter.in   ? "no node matches: Esc shows all"
                                                : "no graph yet";
     tui_draw_folded(tui, rect, 0, DRAW_DIM, text);
 }
@@ -342,24 +344,10 @@ static void tree_title(struct tui *tui, char *out, size_t size)
     snprintf(out, size, "graph: %u nodes", counts.nodes);
 }
 
-/* Of the node under the cursor, whichever is the current one. */
+/* Refers to the node under the cursor, even if another node is current. */
 static bool tree_word(struct tui *tui, char which, struct gd_buf *out)
 {
-    struct gd_session *session = pane_of(tui)->session;
-    gd_node_id node = tui_cursor_node(tui);
-
-    if (node == GD_NO_NODE || !session || (which != 'n' && which != 't' && which != 'b')) {
-        return false;
-    }
-    if (which != 'b') {
-        tui_add_name(out, gd_graph_name(session->graph, node));
-        return true;
-    }
-    const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
-    if (at) {
-        gd_buf_printf(out, "%d", at->number);
-    }
-    return at != NULL;
+    return tui_node_word(tui, pane_of(tui)->session, tui_cursor_node(tui), which, out);
 }
 
 static bool tree_click(struct tui *tui, int row, int col)
@@ -391,28 +379,23 @@ static enum tui_search tree_search(struct tui *tui)
                                                                           : TUI_NO_SEARCH;
 }
 
-/* What the pane holds lies in the screen itself: the tree's cursor is there in every layout. */
-static void *tree_create(struct tui *tui)
+/* The state is part of struct tui, because the tree's cursor exists in every layout. */
+static void release_state(struct tui *tui, void *state)
 {
-    return pane_of(tui);
-}
+    struct tree_pane *pane = pane_of(tui);
 
-static void tree_destroy(struct tui *tui, void *state)
-{
-    struct tree_pane *pane = state;
-
-    (void)tui;
+    (void)state;
     tree_find_free(pane);
     tree_hits_free(&pane->hits);
 }
 
-const struct tui_pane_ops tui_tree_pane = {.name = "graph",
-                                           .create = tree_create,
-                                           .destroy = tree_destroy,
-                                           .draw = tree_draw,
-                                           .request = tree_request,
-                                           .search = tree_search,
-                                           .key = tree_find_key,
-                                           .title = tree_title,
-                                           .word = tree_word,
-                                           .click = tree_click};
+const struct tui_pane_ops tui_tree_pane = {
+    .release = release_state,
+    .draw = tree_draw,
+    .title = tree_title,
+    .request = tree_request,
+    .search = tree_search,
+    .key = tree_find_key,
+    .word = tree_word,
+    .click = tree_click,
+};

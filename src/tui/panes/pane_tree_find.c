@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The tree's search ('/', n, N) and its filter bar ('='), both live as they are typed. */
+/* The tree's search ('/', n, N) and its filter ('='); both take effect while they are typed. */
 #include "tui/panes/pane_tree_impl.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define CTRL(c)      ((c)&0x1f)
 #define ESCAPE       0x1b
-#define WORK_SECONDS 0.03 /* of a filter or a search, in one picture */
+#define WORK_SECONDS 0.03 /* seconds of searching or filtering per picture */
 
 static struct tree_line *typed_line(struct tree_pane *pane)
 {
@@ -29,8 +29,8 @@ static const struct gd_graph *graph_of(const struct tree_pane *pane)
     return pane->session ? pane->session->graph : NULL;
 }
 
-/* A filter that is typed takes the cursor to what it finds: from where it began, not from what the
- * letters before found. */
+/* A filter moves the cursor to its first match after the row where typing began, not after the
+ * match of an earlier, shorter text. */
 static bool go_to_found(struct tree_pane *pane, const struct tui_tree_row *row)
 {
     const struct tui_found *found = pane->filter.in;
@@ -46,8 +46,8 @@ static bool go_to_found(struct tree_pane *pane, const struct tui_tree_row *row)
         pane, tui_found_next(found, from->scope, from->is_scope ? GD_NO_NODE : from->node));
 }
 
-/* Something else is shown: the cursor stays on its row, or goes to what it lies in, or else to the
- * first node that is found. */
+/* The rows have changed: keeps the cursor on its row, or moves it to the enclosing scope, or else
+ * to the first match. */
 static void go_back_to(struct tree_pane *pane, bool had, const struct tui_tree_row *row)
 {
     struct tui_tree_pos pos;
@@ -105,11 +105,12 @@ static void apply_filter(struct tui *tui)
         show_filtered(tui, NULL);
     } else if (tui_found_words(graph_of(pane), line->text, NULL, &line->next, &err) != GD_OK) {
         snprintf(line->why, sizeof(line->why), "%.95s", err.text);
-        line->next = NULL; /* what was shown stays, so that a word can be typed to its end */
+        line->next = NULL; /* the previous result stays visible until the word is complete */
     }
 }
 
-/* A part of the graph at a time: keys are answered in between. What is complete, or NULL. */
+/* Searches one part of the graph, so that keys are answered in between. Returns the complete set,
+ * or NULL. */
 static struct tui_found *work_on(struct tui *tui, struct tree_line *line)
 {
     struct tui_found *found = line->next;
@@ -117,7 +118,7 @@ static struct tui_found *work_on(struct tui *tui, struct tree_line *line)
 
     while (found && tui_found_work(found)) {
         if (ev_time() >= end) {
-            tui_changed(tui); /* the rest with the next pictures */
+            tui_changed(tui); /* the following pictures continue */
             return NULL;
         }
     }
@@ -134,7 +135,7 @@ static void work_on_filter(struct tui *tui)
     }
 }
 
-/* In what a search found, or else a filter. */
+/* Searches within the matches of a search, or else of a filter. */
 static void search_from(struct tree_pane *pane, const struct tui_tree_row *row, bool itself,
                         bool back)
 {
@@ -223,7 +224,7 @@ void tree_find_clear_filter(struct tui *tui)
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-static void start(struct tui *tui, struct tree_line *line)
+static void start_typing(struct tui *tui, struct tree_line *line)
 {
     struct tui_tree_row row;
 
@@ -251,7 +252,7 @@ static void take_off(struct tree_line *line, bool word)
     line->stale = true;
 }
 
-/* A character as UTF-8 behind the text. */
+/* Appends a character as UTF-8. */
 static void put_on(struct tree_line *line, int key)
 {
     size_t len = strlen(line->text);
@@ -281,7 +282,7 @@ bool tree_find_key(struct tui *tui, int key)
     switch (key) {
     case '\r':
     case '\n':
-        tree_find_apply(tui); /* before it is no longer being typed */
+        tree_find_apply(tui); /* while it still counts as being typed */
         line->typing = false;
         return true;
     case ESCAPE:
@@ -292,7 +293,7 @@ bool tree_find_key(struct tui *tui, int key)
         line_clear(line);
         return true;
     case '\t':
-    case DRAW_KEY_BACKTAB: return true; /* what follows is still text */
+    case DRAW_KEY_BACKTAB: return true; /* the following keys still belong to the text */
     case DRAW_KEY_BACKSPACE:
     case 0x7f:
     case CTRL('h'): take_off(line, false); return true;
@@ -304,7 +305,7 @@ bool tree_find_key(struct tui *tui, int key)
     default: break;
     }
     if (key < ' ' || key >= 0x110000) {
-        return false; /* moves in what is found, C-x and its like */
+        return false; /* keys that move within the matches, C-x, and the like */
     }
     put_on(line, key);
     return true;
@@ -316,8 +317,8 @@ void tree_find_request(struct tui *tui, enum tui_request request)
     struct tui_tree_row row;
 
     switch (request) {
-    case TUI_SEARCH: start(tui, &pane->search); break;
-    case TUI_FILTER: start(tui, &pane->filter); break;
+    case TUI_SEARCH: start_typing(tui, &pane->search); break;
+    case TUI_FILTER: start_typing(tui, &pane->filter); break;
     case TUI_NEXT_MATCH:
     case TUI_PREVIOUS_MATCH:
         if (tui_cursor_row(tui, &row) && (pane->search.in || pane->filter.in)) {
@@ -343,7 +344,7 @@ int tree_find_rows(const struct tree_pane *pane)
     return pane->search.typing || pane->filter.typing || pane->filter.text[0] != '\0' ? 1 : 0;
 }
 
-/* What is typed, and at the right what came of it. */
+/* The typed text, and its result right-aligned. */
 void tree_find_draw(struct tui *tui, int row, int col, int cols, bool focused)
 {
     struct tree_pane *pane = &tui->tree;
@@ -355,7 +356,7 @@ void tree_find_draw(struct tui *tui, int row, int col, int cols, bool focused)
     if (line->why[0] != '\0') {
         snprintf(result, sizeof(result), "%s", line->why);
     } else if (line->next) {
-        snprintf(result, sizeof(result), "looking ...");
+        snprintf(result, sizeof(result), "searching ...");
     } else if (line->in) {
         uint32_t count = tui_found_count(line->in);
         snprintf(result, sizeof(result), "%u %s", count, count == 1 ? "node" : "nodes");

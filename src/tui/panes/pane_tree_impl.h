@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the files of the tree's pane share: its rows, its search and its filter bar.
+ * Shared by the files of the graph tree's pane: rows, search and filter.
  */
 #ifndef GD_TUI_PANE_TREE_IMPL_H
 #define GD_TUI_PANE_TREE_IMPL_H
@@ -8,7 +8,7 @@
 #include "tui/tui_impl.h"
 
 /* pane_tree.c */
-/* The cursor and the rows around it, on a node or a scope that is shown; false: it is not. */
+/* Moves the cursor to a visible node or scope; false: it is not visible. */
 bool tree_go_to_row(struct tree_pane *pane, const struct tui_tree_row *row);
 bool tree_go_to_node(struct tree_pane *pane, gd_node_id node);
 
@@ -16,14 +16,14 @@ bool tree_go_to_node(struct tree_pane *pane, gd_node_id node);
 void tree_row_draw(struct tui *tui, const struct tui_tree_row *row, int y,
                    const struct draw_rect *rect, bool cursor);
 
-/* pane_tree_find.c: what was typed is looked up once for all keys that were read, before the next
- * picture or the next other request. */
+/* pane_tree_find.c: the typed text is looked up once for all keys read so far, before the next
+ * picture or request. */
 void tree_find_apply(struct tui *tui);
-void tree_find_again(struct tree_pane *pane); /* the graph is another one, or has grown */
+void tree_find_again(struct tree_pane *pane); /* the graph was replaced or has grown */
 bool tree_find_key(struct tui *tui, int key);
 void tree_find_request(struct tui *tui, enum tui_request request);
 void tree_find_clear_filter(struct tui *tui);
-int tree_find_rows(const struct tree_pane *pane); /* of the bar: 0 or 1 */
+int tree_find_rows(const struct tree_pane *pane); /* of the filter line: 0 or 1 */
 void tree_find_draw(struct tui *tui, int row, int col, int cols, bool focused);
 void tree_find_free(struct tree_pane *pane);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A row of the tree: where the training stands (>), a breakpoint (*), what watchpoints cover (w all
- * of it, ~ a part, - cannot be watched), the name, what fired there, whether a dump has nothing of
- * it, and columns as there is room.
+ * One row of the tree: the current position (>), a breakpoint (*), watchpoint coverage (w: all
+ * nodes below, ~: some, -: cannot be watched), the name, hits, whether a dump has no value of it,
+ * and further columns if they fit.
  */
 #include "tui/panes/pane_tree_impl.h"
 
@@ -15,17 +15,18 @@
 #include "tui/text.h"
 
 #define MARK_COLS  3
-#define TYPE_COLS  16 /* kind letter, type; a blank before each */
-#define VALUE_COLS 26 /* dtype and shape, likewise */
+#define TYPE_COLS  16 /* kind letter and type, each after a blank */
+#define VALUE_COLS 26 /* dtype and shape, each after a blank */
 #define DTYPE_COLS 10
-#define TYPE_FROM  56 /* columns of the pane */
+#define TYPE_FROM  56 /* least width of the pane for each column */
 #define VALUE_FROM 80
 
 #define NO_VALUE  "(no value)"
-#define MAX_SLOTS 64 /* of a node are looked for */
+#define MAX_SLOTS 64 /* outputs of a node that are checked */
 
-/* Cut at the end, visibly. Returns the columns used. */
-static int put(struct tui *tui, int y, int x, int cols, enum draw_style style, const char *text)
+/* Truncates with a mark. Returns the columns used. */
+static int put_text(struct tui *tui, int y, int x, int cols, enum draw_style style,
+                    const char *text)
 {
     const char *more = tui->utf8 ? "\u2026" : "~";
 
@@ -40,7 +41,7 @@ static int put(struct tui *tui, int y, int x, int cols, enum draw_style style, c
     return used + draw_text(tui->draw, y, x + used, 1, style, more);
 }
 
-/* "[TO,WL?]": a hit that could not be checked has the question mark. "" none. */
+/* "[TO,WL?]": a question mark follows a failed check. "": no hits. */
 static void hit_text(const struct tree_hit *hit, char *out, size_t size)
 {
     size_t used = 0;
@@ -97,16 +98,16 @@ static void draw_marks(struct tui *tui, const struct tui_tree_row *row, int y, i
     draw_watch(tui, row, y, x + 2);
 }
 
-/* The name and the hits behind it, which keep their room when the name is long. */
+/* The name and the hits after it; a long name leaves room for the hits. */
 static int draw_name(struct tui *tui, int y, int x, int cols, enum draw_style style,
                      const char *name, const char *hits)
 {
     int room = (int)strlen(hits) + 1;
 
     if (hits[0] == '\0' || room >= cols) {
-        return put(tui, y, x, cols, style, name);
+        return put_text(tui, y, x, cols, style, name);
     }
-    int used = put(tui, y, x, cols - room, style, name) + 1;
+    int used = put_text(tui, y, x, cols - room, style, name) + 1;
     return used + draw_text(tui->draw, y, x + used, cols - used, DRAW_HIT, hits);
 }
 
@@ -118,7 +119,7 @@ static void draw_scope(struct tui *tui, const struct tui_tree_row *row, int y, i
     char count[24];
     char hits[24] = "";
 
-    if (below > 0) { /* where they are is folded away */
+    if (below > 0) { /* they are hidden by folding */
         snprintf(hits, sizeof(hits), "[!%u]", below);
     }
     int used = draw_text(tui->draw, y, x, cols, style, sign);
@@ -127,7 +128,7 @@ static void draw_scope(struct tui *tui, const struct tui_tree_row *row, int y, i
     draw_text(tui->draw, y, x + used, cols - used, style == DRAW_REVERSE ? style : DRAW_DIM, count);
 }
 
-/* Type and shape of the first output, and how many more there are. */
+/* Type and shape of the first output, and the number of further outputs. */
 static void draw_value(struct tui *tui, gd_node_id node, uint32_t outputs, int y, int x,
                        enum draw_style style)
 {
@@ -137,14 +138,14 @@ static void draw_value(struct tui *tui, gd_node_id node, uint32_t outputs, int y
     if (!gd_graph_output(tui->tree.session->graph, node, 0, &output)) {
         return;
     }
-    put(tui, y, x, DTYPE_COLS - 1, style, gd_dtype_name(output.dtype));
+    put_text(tui, y, x, DTYPE_COLS - 1, style, gd_dtype_name(output.dtype));
     gd_shape_text(&output.shape, shape, sizeof(shape));
     if (outputs > 1) {
         snprintf(text, sizeof(text), "%s +%u", shape, outputs - 1);
     } else {
         snprintf(text, sizeof(text), "%s", shape);
     }
-    put(tui, y, x + DTYPE_COLS, VALUE_COLS - DTYPE_COLS - 1, style, text);
+    put_text(tui, y, x + DTYPE_COLS, VALUE_COLS - DTYPE_COLS - 1, style, text);
 }
 
 static int is_any(void *ctx, const struct gd_catalog_value *value)
@@ -154,7 +155,7 @@ static int is_any(void *ctx, const struct gd_catalog_value *value)
     return 1;
 }
 
-/* Graphs that were opened alone have no values: that need not be said at every node. */
+/* A graph opened without values needs no mark at every node. */
 static bool has_values(const struct gd_catalog *catalog)
 {
     size_t count;
@@ -168,7 +169,7 @@ static bool has_values(const struct gd_catalog *catalog)
     return gd_catalog_each(catalog, GD_EVERY_STEP, is_any, NULL) != 0;
 }
 
-/* The session is a dump that has something, but nothing of this node in the step it stands at. */
+/* The session is a dump with values, but without one of this node at the current step. */
 static bool is_missing(const struct gd_session *session, gd_node_id node,
                        const struct gd_node_info *info)
 {
@@ -187,7 +188,7 @@ static bool is_missing(const struct gd_session *session, gd_node_id node,
     return info->output_count <= MAX_SLOTS;
 }
 
-/* Behind the name, where it fits in whole. Returns the columns used. */
+/* Drawn after the name if all of it fits. Returns the columns used. */
 static int draw_missing(struct tui *tui, int y, int x, int cols, enum draw_style style)
 {
     int need = (int)strlen(NO_VALUE);
@@ -219,7 +220,7 @@ static void draw_node(struct tui *tui, const struct tui_tree_row *row, int y, in
     if (missing) {
         used += draw_missing(tui, y, x + used, cols - columns - used, dim);
     }
-    if (columns == 0) { /* MatMul-op7 says its type by itself */
+    if (columns == 0) { /* a name such as MatMul-op7 already contains the type */
         if (strncmp(row->label, info.type, strlen(info.type)) != 0) {
             draw_text(tui->draw, y, x + used + 1, cols - used - 1, dim, info.type);
         }
@@ -227,7 +228,7 @@ static void draw_node(struct tui *tui, const struct tui_tree_row *row, int y, in
     }
     x += cols - columns + 1;
     draw_text(tui->draw, y, x, 1, dim, kind_letter(info.kind));
-    put(tui, y, x + 2, TYPE_COLS - 3, dim, info.type);
+    put_text(tui, y, x + 2, TYPE_COLS - 3, dim, info.type);
     if (wide >= VALUE_FROM) {
         draw_value(tui, row->node, info.output_count, y, x + TYPE_COLS, dim);
     }
@@ -238,12 +239,12 @@ void tree_row_draw(struct tui *tui, const struct tui_tree_row *row, int y,
 {
     enum draw_style style = cursor ? DRAW_REVERSE : row->is_scope ? DRAW_SCOPE : DRAW_PLAIN;
     int indent = 2 * row->depth + (row->is_scope ? 0 : 2);
-    int most = rect->cols / 2; /* names stay readable however deep they lie */
+    int most = rect->cols / 2; /* indentation leaves room for names at any depth */
     int x = rect->col + MARK_COLS;
     int cols = rect->cols - MARK_COLS;
 
     if (rect->cols >= TYPE_FROM && most > rect->cols / 4) {
-        most = rect->cols / 4; /* the columns need room, too */
+        most = rect->cols / 4; /* the columns need room as well */
     }
     indent = indent < most ? indent : most;
     if (cursor) {

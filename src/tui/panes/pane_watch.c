@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The watchpoints: what is watched, what came of it and what it costs; below them the places where
- * values that are not finite are normal.
+ * The watchpoints: condition, hits and cost of each; below them the excluded places, where
+ * non-finite values are normal.
  */
 #include "tui/tui_impl.h"
 
@@ -10,17 +10,18 @@
 #include <string.h>
 
 #include "engine/watch/watchpoint.h"
+#include "repl/core/await.h"
 #include "tui/panes/detail.h"
 #include "tui/text.h"
 
-#define COSTS_SECONDS 1.0 /* between two questions */
-#define LEAST_TEXT    22  /* columns of the condition before figures join it */
-#define FIGURE_COLS   6   /* of a figure, with the blank before it */
+#define COSTS_SECONDS 1.0 /* between two requests */
+#define LEAST_TEXT    22  /* least columns of the condition beside the counts */
+#define FIGURE_COLS   6   /* of a count, including the blank before it */
 
-struct watch_note { /* what is remembered of a watchpoint */
+struct watch_note { /* kept per watchpoint */
     int number;
-    uint32_t revision;   /* what `nodes` was counted of */
-    uint64_t generation; /* likewise, the graph; 0 not counted yet */
+    uint32_t revision;   /* of the watchpoint when `nodes` was counted */
+    uint64_t generation; /* of the graph; 0: not counted yet */
     int session;
     size_t nodes;
     uint64_t cost_ns;
@@ -33,17 +34,17 @@ struct costs_request {
 
 struct watch_pane {
     struct tui_list list;
-    struct watch_note *note; /* one a watchpoint, in their order */
+    struct watch_note *note; /* one per watchpoint, in their order */
     size_t count;
     struct costs_request *awaited;
     double asked_at;
-    int asked_session; /* and the stop that it was asked of */
+    int asked_session; /* session and stop of the last request */
     uint64_t asked_stop;
-    ev_timer again;    /* it was too early to ask */
-    uint64_t total_ns; /* what all cost; 0 not known, or nothing */
+    ev_timer again;    /* delays a request that came too early */
+    uint64_t total_ns; /* cost of all watchpoints; 0: unknown or none */
 };
 
-static struct watch_pane *state(struct tui *tui)
+static struct watch_pane *watch_state(struct tui *tui)
 {
     return tui_state(tui, TUI_WATCH);
 }
@@ -95,7 +96,7 @@ static void notes_anew(struct watch_pane *pane, const struct gd_debugger *debugg
 
 static void sync_rows(struct tui *tui)
 {
-    struct watch_pane *pane = state(tui);
+    struct watch_pane *pane = watch_state(tui);
     size_t excluded = 0;
 
     if (!notes_fit(pane, tui->debugger)) {
@@ -108,16 +109,16 @@ static void sync_rows(struct tui *tui)
     tui_list_settle(&pane->list);
 }
 
-/* NULL on a row of an excluded place. */
+/* NULL for the row of an excluded place. */
 static struct gd_watchpoint *watch_of_row(struct tui *tui, size_t index)
 {
-    const struct watch_pane *pane = state(tui);
+    const struct watch_pane *pane = watch_state(tui);
     return index < pane->count ? gd_watchpoint_at(tui->debugger, pane->note[index].number) : NULL;
 }
 
 static const char *excluded_of_row(struct tui *tui, size_t index)
 {
-    const struct watch_pane *pane = state(tui);
+    const struct watch_pane *pane = watch_state(tui);
     return index >= pane->count ? gd_exclude_at(tui->debugger, index - pane->count) : NULL;
 }
 
@@ -132,7 +133,7 @@ static void on_costs(void *ctx, const struct gd_watch_total *total)
         return;
     }
     free(request);
-    struct watch_pane *pane = state(tui);
+    struct watch_pane *pane = watch_state(tui);
     bool differs = pane->total_ns != total->compute_ns;
     pane->awaited = NULL;
     pane->total_ns = total->compute_ns;
@@ -152,13 +153,13 @@ static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop;
     (void)events;
-    tui_changed(timer->data); /* the next picture asks */
+    tui_changed(timer->data); /* the next picture makes the request */
 }
 
-/* Whether the costs may be others than when they were asked for, and can be had. */
+/* Whether the costs may have changed since the last request and can be requested now. */
 static bool wants_costs(struct tui *tui)
 {
-    const struct watch_pane *pane = state(tui);
+    const struct watch_pane *pane = watch_state(tui);
     const struct gd_session *session = tui->debugger->current;
 
     return !tui->executing && !pane->awaited && pane->count > 0 && session &&
@@ -168,7 +169,7 @@ static bool wants_costs(struct tui *tui)
 
 static void ask_costs(struct tui *tui)
 {
-    struct watch_pane *pane = state(tui);
+    struct watch_pane *pane = watch_state(tui);
     double now = tui->debugger->now(tui->debugger->now_ctx);
     double since = now - pane->asked_at;
 
@@ -197,7 +198,7 @@ static void ask_costs(struct tui *tui)
     }
 }
 
-static void update(struct tui *tui)
+static void update_watch(struct tui *tui)
 {
     sync_rows(tui);
     ask_costs(tui);
@@ -205,7 +206,7 @@ static void update(struct tui *tui)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-/* Counted once for what it covers and the graph as they are. */
+/* Counted once per selector revision and graph generation. */
 static size_t nodes_of(struct tui *tui, const struct gd_watchpoint *watch, struct watch_note *note)
 {
     struct gd_session *session = tui->debugger->current;
@@ -259,7 +260,7 @@ static bool share_text(const struct watch_pane *pane, const struct watch_note *n
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* Which figures have room beside the condition; the least important goes first. */
+/* The statistics that fit beside the condition; the least important is left out first. */
 struct columns {
     bool nodes, unclear, share;
     int digits; /* of the largest number */
@@ -310,7 +311,7 @@ static void draw_figures(struct tui *tui, const struct gd_watchpoint *watch,
     put_figure(tui, c->nodes, row, &col, style, watch->selector ? text : "-");
     count_text(watch->unclear, text, sizeof(text));
     put_figure(tui, c->unclear, row, &col, style, text);
-    share_text(state(tui), note, text, sizeof(text));
+    share_text(watch_state(tui), note, text, sizeof(text));
     put_figure(tui, c->share, row, &col, style, text);
 }
 
@@ -329,7 +330,7 @@ static const char *mark_of(struct tui *tui, const struct gd_watchpoint *watch)
 static void draw_watch(struct tui *tui, const struct gd_watchpoint *watch, struct watch_note *note,
                        int row, int col, int cols, bool selected)
 {
-    struct columns c = columns_for(state(tui), cols);
+    struct columns c = columns_for(watch_state(tui), cols);
     struct gd_buf text = GD_BUF_INIT(8192);
     enum draw_style style = selected ? DRAW_REVERSE : watch->enabled ? DRAW_PLAIN : DRAW_DIM;
     char head[48], room[4096];
@@ -340,7 +341,7 @@ static void draw_watch(struct tui *tui, const struct gd_watchpoint *watch, struc
     gd_watchpoint_text(watch, &text);
     const char *what = gd_buf_text(&text);
     size_t len = tui_text_fit(what, c.text, tui->utf8);
-    if (what[len] != '\0' && c.text > 4) { /* that there is more of it */
+    if (what[len] != '\0' && c.text > 4) { /* marks the truncation */
         len = tui_text_fit(what, c.text - (tui->utf8 ? 1 : 3), tui->utf8);
         snprintf(room, sizeof(room), "%.*s%s", (int)len, what, tui->utf8 ? "\u2026" : "...");
         what = room;
@@ -363,7 +364,7 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
         draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
     }
     if (watch) {
-        draw_watch(tui, watch, &state(tui)->note[index], row, col, cols, selected);
+        draw_watch(tui, watch, &watch_state(tui)->note[index], row, col, cols, selected);
     } else if (where) {
         snprintf(text, sizeof(text), " excluded: %s", where);
         draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_DIM, text);
@@ -393,7 +394,7 @@ static const struct tui_list_ops list_ops = {draw_row, row_text};
 
 static void draw_header(struct tui *tui, const struct draw_rect *rect)
 {
-    struct columns c = columns_for(state(tui), rect->cols);
+    struct columns c = columns_for(watch_state(tui), rect->cols);
     char head[64];
 
     snprintf(head, sizeof(head), " %*s   %-5s ", c.digits, "#", "");
@@ -406,11 +407,11 @@ static void draw_header(struct tui *tui, const struct draw_rect *rect)
     put_figure(tui, c.share, rect->row, &col, DRAW_DIM, "cost");
 }
 
-/* Everything of the watchpoint under the cursor that its row may lack. */
+/* Everything about the watchpoint under the cursor that its row may lack. */
 static void add_detail(struct tui *tui, const struct gd_watchpoint *watch, struct watch_note *note,
                        struct gd_buf *out)
 {
-    const struct watch_pane *pane = state(tui);
+    const struct watch_pane *pane = watch_state(tui);
     char share[24], why[256] = "";
 
     gd_watchpoint_text(watch, out);
@@ -425,31 +426,31 @@ static void add_detail(struct tui *tui, const struct gd_watchpoint *watch, struc
         gd_buf_printf(out, ", %llu not checked", (unsigned long long)watch->unclear);
     }
     if (watch->ignore > 0) {
-        gd_buf_printf(out, ", ignores the next %llu", (unsigned long long)watch->ignore);
+        gd_buf_printf(out, ", ignores the next %llu hits", (unsigned long long)watch->ignore);
     }
     if (share_text(pane, note, share, sizeof(share))) {
         gd_buf_printf(out, ", %s of the cost (%.3g ms)", share, (double)note->cost_ns / 1e6);
     }
     if (watch->enabled && gd_watchpoint_place(watch, tui->debugger, tui->debugger->current, why,
                                               sizeof(why)) == GD_WATCH_PLACE_NONE) {
-        gd_buf_printf(out, "\nnot set here: %s", why);
+        gd_buf_printf(out, "\nnot active here: %s", why);
     }
     gd_buf_putc(out, '\n');
 }
 
 static void draw_none(struct tui *tui, const struct draw_rect *rect)
 {
-    static const char *const lines[] = {"No watchpoints.", "C-x s, then a: a form for one;",
-                                        "the command recommend sets", "the usual ones."};
+    static const char *const lines[] = {"No watchpoints.", "C-x s, then a: add one in a form;",
+                                        "`recommend` sets the", "usual ones."};
 
     for (int i = 0; i < 4 && i < rect->rows; i++) {
         draw_text(tui->draw, rect->row + i, rect->col, rect->cols, DRAW_DIM, lines[i]);
     }
 }
 
-static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+static void draw_pane(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
-    struct watch_pane *pane = state(tui);
+    struct watch_pane *pane = watch_state(tui);
     struct draw_rect rows = *rect;
 
     if (pane->list.count == 0) {
@@ -470,17 +471,18 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
         if (watch) {
             add_detail(tui, watch, &pane->note[pane->list.cursor], &text);
         } else {
-            gd_buf_puts(&text, "NaN and infinite values are normal there. C-x s, then d: watch it "
-                               "again.\n");
+            gd_buf_puts(
+                &text,
+                "NaN and infinite values are normal here. To watch it again: C-x s, then d.\n");
         }
         tui_detail_draw(tui, &foot, gd_buf_text(&text));
         gd_buf_deinit(&text);
     }
 }
 
-static void title(struct tui *tui, char *out, size_t size)
+static void make_title(struct tui *tui, char *out, size_t size)
 {
-    const struct watch_pane *pane = state(tui);
+    const struct watch_pane *pane = watch_state(tui);
     size_t off = 0;
 
     for (const struct gd_watchpoint *w = tui->debugger->watchpoints; w; w = w->next) {
@@ -507,7 +509,7 @@ static void switch_it(struct tui *tui, const struct gd_watchpoint *watch)
     }
 }
 
-static void form(struct tui *tui, int number)
+static void open_form(struct tui *tui, int number)
 {
     struct gd_err err = {.code = GD_OK};
 
@@ -517,17 +519,17 @@ static void form(struct tui *tui, int number)
     }
 }
 
-static void request(struct tui *tui, enum tui_request request)
+static void handle_request(struct tui *tui, enum tui_request request)
 {
-    struct watch_pane *pane = state(tui);
+    struct watch_pane *pane = watch_state(tui);
     sync_rows(tui);
     const struct gd_watchpoint *watch = watch_of_row(tui, pane->list.cursor);
 
     switch (request) {
-    case TUI_NEW: form(tui, 0); break;
+    case TUI_NEW: open_form(tui, 0); break;
     case TUI_EDIT:
         if (watch) {
-            form(tui, watch->number);
+            open_form(tui, watch->number);
         }
         break;
     case TUI_MARK:
@@ -546,10 +548,10 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-/* `d` takes an excluded place off, too. */
-static bool key(struct tui *tui, int key)
+/* `d` also removes an excluded place. */
+static bool handle_key(struct tui *tui, int key)
 {
-    struct watch_pane *pane = state(tui);
+    struct watch_pane *pane = watch_state(tui);
     const char *where = excluded_of_row(tui, pane->list.cursor);
 
     if (tui_list_key(&pane->list, &list_ops, tui, key)) {
@@ -567,14 +569,9 @@ static bool key(struct tui *tui, int key)
     return true;
 }
 
-static enum tui_search search(struct tui *tui)
+static bool watch_word(struct tui *tui, char which, struct gd_buf *out)
 {
-    return tui_list_search(&state(tui)->list);
-}
-
-static bool word(struct tui *tui, char which, struct gd_buf *out)
-{
-    const struct gd_watchpoint *watch = watch_of_row(tui, state(tui)->list.cursor);
+    const struct gd_watchpoint *watch = watch_of_row(tui, watch_state(tui)->list.cursor);
 
     if (which != 'w') {
         return tui_common_word(tui, which, out);
@@ -587,18 +584,15 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
 
 /* ---- the pane ------------------------------------------------------------------------------ */
 
-static void *create(struct tui *tui)
+static void init_state(struct tui *tui, void *state)
 {
-    struct watch_pane *pane = calloc(1, sizeof(*pane));
+    struct watch_pane *pane = state;
 
-    if (pane) {
-        ev_timer_init(&pane->again, on_again, COSTS_SECONDS, 0.);
-        pane->again.data = tui;
-    }
-    return pane;
+    ev_timer_init(&pane->again, on_again, COSTS_SECONDS, 0.);
+    pane->again.data = tui;
 }
 
-static void destroy(struct tui *tui, void *of)
+static void release_state(struct tui *tui, void *of)
 {
     struct watch_pane *pane = of;
 
@@ -607,25 +601,23 @@ static void destroy(struct tui *tui, void *of)
         await_leave(pane->awaited);
     }
     free(pane->note);
-    free(pane);
 }
 
-static bool click(struct tui *tui, int row, int col)
+static struct tui_list *current_list(struct tui *tui)
 {
-    (void)col;
-    return tui_list_click(&state(tui)->list, row);
+    return &watch_state(tui)->list;
 }
 
 const struct tui_pane_ops tui_watch_pane = {
-    .name = "watch",
-    .create = create,
-    .destroy = destroy,
-    .update = update,
-    .draw = draw,
-    .title = title,
-    .request = request,
-    .search = search,
-    .key = key,
-    .word = word,
-    .click = click,
+    .state_size = sizeof(struct watch_pane),
+    .init = init_state,
+    .release = release_state,
+    .update = update_watch,
+    .draw = draw_pane,
+    .title = make_title,
+    .list = current_list,
+    .rows = &list_ops,
+    .request = handle_request,
+    .key = handle_key,
+    .word = watch_word,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The form of a watchpoint: a condition from the list or an expression, its parameters with what
- * they may be, where it applies. It makes the command line that one would have typed: `watch ...`,
- * or `edit N ...` with what was changed.
+ * The form of a watchpoint: a condition from the list or an expression, its parameters and their
+ * ranges, and what it applies to. It builds the command line that a user would type: `watch ...`,
+ * or `edit N ...` with the changes.
  */
 #include "tui/tui_impl.h"
 
@@ -20,23 +20,23 @@
 #define EXPRESSION "an expression"
 
 struct watch_form {
-    struct form_ops ops; /* with a title of its own */
+    struct form_ops ops; /* with this form's own title */
     char title[64];
     struct tui *tui;
     int number;                           /* 0: a new one */
     const struct gd_condition *condition; /* NULL: an expression */
-    char (*name)[64];                     /* of the conditions, as they are chosen */
-    const struct gd_condition **kind;     /* those that can be set here */
+    char (*name)[64];                     /* of the conditions, as displayed */
+    const struct gd_condition **kind;     /* the conditions available here */
     const char **choice;
     size_t choice_count;
-    const char *offer[MAX_OFFERS]; /* where it may apply */
+    const char *offer[MAX_OFFERS]; /* suggested selectors */
     char current[256];             /* the current node, as a selector */
     char default_where[64];
     char help[MAX_FIELDS][HELP_SIZE];
     /* The fields: [condition], parameters or the expression, where, guard, [when, action]. */
     size_t params, where;
     const struct gd_condition_param *param[GD_MAX_CONDITION_PARAMS];
-    char before[MAX_FIELDS][256]; /* editing: what the fields held at first */
+    char before[MAX_FIELDS][256]; /* when editing: the initial texts */
 };
 
 static const char *const truths[] = {"", "true", "false", NULL};
@@ -45,7 +45,8 @@ static const char *const actions[] = {"watch", "trace", "twatch", NULL};
 
 /* ---- what may be chosen -------------------------------------------------------------------- */
 
-/* Not what can only be refused: the flag of another device, initial weights after the start. */
+/* Leaves out what would be refused: overflow flags of another device, initial weights after the
+ * start. */
 static bool is_offered(const struct watch_form *form, const struct gd_condition *condition)
 {
     struct gd_session *session = form->tui->debugger->current;
@@ -82,7 +83,7 @@ static int make_choices(struct watch_form *form)
     return GD_OK;
 }
 
-/* The current node as a selector: in quotes when it could be read as something else. */
+/* The current node as a selector; quoted if it could be read as something else. */
 static void note_current(struct watch_form *form)
 {
     struct gd_session *session;
@@ -99,7 +100,7 @@ static void note_current(struct watch_form *form)
     }
 }
 
-static void offer(struct watch_form *form, size_t *count, const char *text)
+static void add_offer(struct watch_form *form, size_t *count, const char *text)
 {
     for (size_t i = 0; i < *count; i++) {
         if (strcmp(form->offer[i], text) == 0) {
@@ -123,20 +124,20 @@ static void make_offers(struct watch_form *form)
     struct gd_session *session = form->tui->debugger->current;
     size_t count = 0;
 
-    offer(form, &count, form->default_where);
+    add_offer(form, &count, form->default_where);
     for (int i = 0; is_scalar(form) && session && i < session->scalar_count; i++) {
-        offer(form, &count, session->scalar[i].name);
+        add_offer(form, &count, session->scalar[i].name);
     }
-    offer(form, &count, form->current);
+    add_offer(form, &count, form->current);
     for (int i = 0; i < 4; i++) {
-        offer(form, &count, classes[i]);
+        add_offer(form, &count, classes[i]);
     }
 }
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
-static void add(struct watch_form *form, struct tui_form *to, const char *label,
-                const char *const *choices, bool open, const char *text)
+static void add_field(struct watch_form *form, struct tui_form *to, const char *label,
+                      const char *const *choices, bool open, const char *text)
 {
     size_t index = tui_form_count(to);
     struct form_field field = {.label = label, .choices = choices, .open = open};
@@ -160,16 +161,16 @@ static void add_condition(struct watch_form *form, struct tui_form *to)
     char *help = help_of_next(form, to);
     const char *text = EXPRESSION;
 
-    snprintf(help, HELP_SIZE, "fires when it is true of a tensor's figures: max > 1e4 || nan > 0");
+    snprintf(help, HELP_SIZE, "true of a tensor's statistics: max > 1e4 || nan > 0");
     for (size_t i = 0; i < form->choice_count; i++) {
         text = form->kind[i] == condition ? form->choice[i] : text;
     }
     if (condition) {
         snprintf(help, HELP_SIZE, "%s%s%s", condition->fires,
-                 condition->ascend_only ? "; on Ascend alone" : "",
-                 condition->initial_only ? "; before the first step alone" : "");
+                 condition->ascend_only ? "; only on Ascend" : "",
+                 condition->initial_only ? "; only before the first step" : "");
     }
-    add(form, to, "condition", form->choice, false, text);
+    add_field(form, to, "condition", form->choice, false, text);
 }
 
 /* "0 to 100; 100 when no test is given" */
@@ -191,9 +192,9 @@ static void param_help(const struct gd_condition *condition, const struct gd_con
                          is_meant && !param->support ? " when no test is given" : "");
     }
     if (param->needs_range && used > 0 && used < HELP_SIZE) {
-        snprintf(help + used, (size_t)(HELP_SIZE - used), "; wants the start and end of a range");
+        snprintf(help + used, (size_t)(HELP_SIZE - used), "; needs the start and end of a range");
     } else if (param->support && used > 0 && used < HELP_SIZE) {
-        snprintf(help + used, (size_t)(HELP_SIZE - used), "; goes with a test");
+        snprintf(help + used, (size_t)(HELP_SIZE - used), "; used together with a test");
     }
 }
 
@@ -210,7 +211,8 @@ static void param_text(const struct gd_watchpoint *watch, const struct gd_condit
             snprintf(text, size, "%s", value->value != 0 ? "true" : "false");
             continue;
         }
-        for (int digits = 6; digits <= 17; digits++) { /* as few as give the same number back */
+        /* the fewest digits that parse back to the same number */
+        for (int digits = 6; digits <= 17; digits++) {
             snprintf(text, size, "%.*g", digits, value->value);
             if (strtod(text, NULL) == value->value) {
                 break;
@@ -229,8 +231,8 @@ static void add_params(struct watch_form *form, struct tui_form *to,
     memset(form->param, 0, sizeof(form->param));
     if (!condition) {
         snprintf(help_of_next(form, to), HELP_SIZE, "statistics and metrics: max > 1e4 || nan > 0");
-        add(form, to, "expression", NULL, false,
-            watch && watch->expr ? gd_expr_text(watch->expr) : "");
+        add_field(form, to, "expression", NULL, false,
+                  watch && watch->expr ? gd_expr_text(watch->expr) : "");
         return;
     }
     size_t count = 0;
@@ -242,11 +244,11 @@ static void add_params(struct watch_form *form, struct tui_form *to,
         form->param[count++] = param;
         param_help(condition, param, help_of_next(form, to));
         param_text(watch, param, text, sizeof(text));
-        add(form, to, param->name, param->type == GD_PARAM_BOOL ? truths : NULL, false, text);
+        add_field(form, to, param->name, param->type == GD_PARAM_BOOL ? truths : NULL, false, text);
     }
 }
 
-struct kept { /* what stays when another condition is chosen */
+struct kept { /* survives the choice of another condition */
     char where[256], guard[256], when[16], action[16];
 };
 
@@ -254,24 +256,24 @@ static void add_rest(struct watch_form *form, struct tui_form *to, const struct 
 {
     form->where = tui_form_count(to);
     snprintf(help_of_next(form, to), HELP_SIZE, "%s",
-             is_scalar(form) ? "a metric, or tensors of one element"
+             is_scalar(form) ? "a metric, or tensors with one element"
                              : "a selector: weights, fc1, *bias, type:ReLU");
-    add(form, to, "on", form->offer, true, kept->where);
-    snprintf(help_of_next(form, to), HELP_SIZE, "a condition that must hold, too: step > 10");
-    add(form, to, "if", NULL, false, kept->guard);
+    add_field(form, to, "on", form->offer, true, kept->where);
+    snprintf(help_of_next(form, to), HELP_SIZE, "a further condition: step > 10");
+    add_field(form, to, "if", NULL, false, kept->guard);
     if (form->number != 0) {
         return;
     }
     snprintf(help_of_next(form, to), HELP_SIZE,
-             "exact: after the operator; step: at the step's end; auto: set watch-when");
-    add(form, to, "when", whens, false, kept->when);
+             "exact: after the operator; step: at the end of the step; auto: set watch-when");
+    add_field(form, to, "when", whens, false, kept->when);
     snprintf(help_of_next(form, to), HELP_SIZE,
-             "watch stops the training, trace only reports, twatch stops once");
-    add(form, to, "action", actions, false, kept->action);
+             "watch stops the training; trace only reports; twatch stops once");
+    add_field(form, to, "action", actions, false, kept->action);
 }
 
-static void build(struct watch_form *form, struct tui_form *to, const struct kept *kept,
-                  const struct gd_watchpoint *watch)
+static void build_fields(struct watch_form *form, struct tui_form *to, const struct kept *kept,
+                         const struct gd_watchpoint *watch)
 {
     make_offers(form);
     tui_form_clear(to);
@@ -306,13 +308,13 @@ static void build_first(struct watch_form *form, struct tui_form *to)
     if (watch && watch->guard) {
         snprintf(kept.guard, sizeof(kept.guard), "%s", gd_expr_text(watch->guard));
     }
-    build(form, to, &kept, watch);
+    build_fields(form, to, &kept, watch);
     for (size_t i = 0; i < tui_form_count(to); i++) {
         snprintf(form->before[i], sizeof(form->before[i]), "%s", text_of(to, i));
     }
 }
 
-/* Another condition was chosen: other parameters, and where it applies unless that was changed. */
+/* Another condition has other parameters; the selector changes unless the user has set it. */
 static void build_again(struct watch_form *form, struct tui_form *to,
                         const struct gd_condition *condition)
 {
@@ -328,10 +330,11 @@ static void build_again(struct watch_form *form, struct tui_form *to,
     if (!own) {
         snprintf(kept.where, sizeof(kept.where), "%s", form->default_where);
     }
-    build(form, to, &kept, NULL);
+    build_fields(form, to, &kept, NULL);
 }
 
-static const struct gd_condition *chosen(const struct watch_form *form, struct tui_form *of)
+static const struct gd_condition *chosen_condition(const struct watch_form *form,
+                                                   struct tui_form *of)
 {
     for (size_t i = 0; i < form->choice_count; i++) {
         if (strcmp(form->choice[i], text_of(of, 0)) == 0) {
@@ -341,14 +344,14 @@ static const struct gd_condition *chosen(const struct watch_form *form, struct t
     return NULL;
 }
 
-static int changed(void *ctx, struct tui_form *to, size_t field)
+static int field_changed(void *ctx, struct tui_form *to, size_t field)
 {
     struct watch_form *form = ctx;
 
     if (tui_form_count(to) == 0) {
         build_first(form, to);
-    } else if (form->number == 0 && field == 0 && chosen(form, to) != form->condition) {
-        build_again(form, to, chosen(form, to));
+    } else if (form->number == 0 && field == 0 && chosen_condition(form, to) != form->condition) {
+        build_again(form, to, chosen_condition(form, to));
     }
     return GD_OK;
 }
@@ -361,7 +364,7 @@ struct given { /* parameters */
     size_t count;
 };
 
-static const char *trimmed(struct tui_form *of, size_t index)
+static const char *trim_text(struct tui_form *of, size_t index)
 {
     const char *text = text_of(of, index);
     return text + strspn(text, " \t");
@@ -379,13 +382,13 @@ static int take_value(const struct gd_condition_param *param, const char *text,
     }
     ret->value = strtod(text, &end);
     if (end == text || end[strspn(end, " \t%")] != '\0' || isnan(ret->value)) {
-        return gd_fail(err, GD_EINVAL, "%s: \"%.40s\" is no number; %s would be right", param->name,
+        return gd_fail(err, GD_EINVAL, "%s: \"%.40s\" is not a number; expected %s", param->name,
                        text, gd_param_range_text(param->range));
     }
     return GD_OK;
 }
 
-/* The field of the parameter that the message names, the longest name where several fit. */
+/* The field of the parameter that the message names; of several, the longest name. */
 static size_t field_named(const struct given *given, const char *message, size_t otherwise)
 {
     size_t best = 0;
@@ -407,7 +410,7 @@ static int take_params(const struct watch_form *form, struct tui_form *of, struc
 
     ret->count = 0;
     for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i]; i++) {
-        const char *text = trimmed(of, form->params + i);
+        const char *text = trim_text(of, form->params + i);
         if (text[0] == '\0') {
             continue;
         }
@@ -420,7 +423,7 @@ static int take_params(const struct watch_form *form, struct tui_form *of, struc
     }
     int rc = gd_condition_check(form->condition, ret->value, ret->count, err);
     if (rc == GD_OK && gd_condition_complete(form->condition, ret->value, ret->count, meant, err) <
-                           0) { /* a test is missing */
+                           0) { /* no test is filled in */
         rc = err->code;
     }
     if (rc != GD_OK) {
@@ -433,11 +436,11 @@ static int check_expression(struct tui_form *of, size_t index, const char *what,
                             struct gd_err *err)
 {
     struct gd_expr *expr = NULL;
-    const char *text = trimmed(of, index);
+    const char *text = trim_text(of, index);
 
     *field = index;
     if (text[0] == '\0') {
-        return gd_fail(err, GD_EINVAL, "%s is missing: max > 1e4 would be one", what);
+        return gd_fail(err, GD_EINVAL, "%s is missing; for example max > 1e4", what);
     }
     int rc = gd_expr_parse(text, &expr, err);
     gd_expr_destroy(expr);
@@ -448,7 +451,7 @@ static int check_rest(const struct watch_form *form, struct tui_form *of, size_t
                       struct gd_err *err)
 {
     struct gd_selector *selector = NULL;
-    const char *where = trimmed(of, form->where);
+    const char *where = trim_text(of, form->where);
 
     if (where[0] != '\0' && !is_scalar(form)) {
         *field = form->where;
@@ -458,7 +461,7 @@ static int check_rest(const struct watch_form *form, struct tui_form *of, size_t
             return rc;
         }
     }
-    return trimmed(of, form->where + 1)[0] != '\0'
+    return trim_text(of, form->where + 1)[0] != '\0'
                ? check_expression(of, form->where + 1, "the guard", field, err)
                : GD_OK;
 }
@@ -467,7 +470,7 @@ static int check_rest(const struct watch_form *form, struct tui_form *of, size_t
 
 static void put_expression(struct tui_form *of, size_t index, struct gd_buf *out)
 {
-    const char *text = trimmed(of, index);
+    const char *text = trim_text(of, index);
     bool quoted = strchr(text, '\'') == NULL;
 
     gd_buf_printf(out, quoted ? " '%s'" : " %s", text);
@@ -476,11 +479,11 @@ static void put_expression(struct tui_form *of, size_t index, struct gd_buf *out
 static void put_rest(struct tui_form *of, size_t where, bool with_where, bool with_guard,
                      struct gd_buf *out)
 {
-    if (with_where && trimmed(of, where)[0] != '\0') {
-        gd_buf_printf(out, " on %s", trimmed(of, where));
+    if (with_where && trim_text(of, where)[0] != '\0') {
+        gd_buf_printf(out, " on %s", trim_text(of, where));
     }
-    if (with_guard && trimmed(of, where + 1)[0] != '\0') {
-        gd_buf_printf(out, " if %s", trimmed(of, where + 1));
+    if (with_guard && trim_text(of, where + 1)[0] != '\0') {
+        gd_buf_printf(out, " if %s", trim_text(of, where + 1));
     }
 }
 
@@ -498,38 +501,39 @@ static void put_new(const struct watch_form *form, struct tui_form *of, const st
     } else {
         gd_buf_printf(out, " %s", form->condition->abbr);
         for (size_t i = 0; i < given->count; i++) {
-            gd_buf_printf(out, " %s=%s", given->value[i].name, trimmed(of, given->field[i]));
+            gd_buf_printf(out, " %s=%s", given->value[i].name, trim_text(of, given->field[i]));
         }
     }
     put_rest(of, form->where, true, true, out);
 }
 
-static bool differs(const struct watch_form *form, struct tui_form *of, size_t index)
+static bool field_differs(const struct watch_form *form, struct tui_form *of, size_t index)
 {
     return strcmp(form->before[index], text_of(of, index)) != 0;
 }
 
-/* Only what was changed. */
+/* Only the changes. */
 static int put_edit(const struct watch_form *form, struct tui_form *of, struct gd_buf *out,
                     struct gd_err *err)
 {
     char guard[48];
-    bool where = differs(form, of, form->where), guarded = differs(form, of, form->where + 1);
-    bool unguarded = guarded && trimmed(of, form->where + 1)[0] == '\0';
+    bool where = field_differs(form, of, form->where),
+         guarded = field_differs(form, of, form->where + 1);
+    bool unguarded = guarded && trim_text(of, form->where + 1)[0] == '\0';
 
     gd_buf_printf(out, "edit %d", form->number);
     size_t empty = out->len;
-    if (!form->condition && differs(form, of, form->params)) {
+    if (!form->condition && field_differs(form, of, form->params)) {
         put_expression(of, form->params, out);
     }
     for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i]; i++) {
-        const char *text = trimmed(of, form->params + i);
-        if (differs(form, of, form->params + i)) {
+        const char *text = trim_text(of, form->params + i);
+        if (field_differs(form, of, form->params + i)) {
             gd_buf_printf(out, " %s=%s", form->param[i]->name, text[0] != '\0' ? text : "off");
         }
     }
     put_rest(of, form->where, where, guarded, out);
-    if (unguarded) { /* that is a command of its own */
+    if (unguarded) { /* a separate command */
         snprintf(guard, sizeof(guard), "condition %d", form->number);
         if (out->len == empty) {
             gd_buf_clear(out);
@@ -537,7 +541,8 @@ static int put_edit(const struct watch_form *form, struct tui_form *of, struct g
         }
         tui_run_line(form->tui, guard);
     }
-    return out->len > empty ? GD_OK : gd_fail(err, GD_EINVAL, "nothing was changed: Esc leaves");
+    return out->len > empty ? GD_OK
+                            : gd_fail(err, GD_EINVAL, "nothing was changed; press Esc to leave");
 }
 
 static int take_all(const struct watch_form *form, struct tui_form *of, struct given *given,
@@ -549,14 +554,14 @@ static int take_all(const struct watch_form *form, struct tui_form *of, struct g
     return rc == GD_OK ? check_rest(form, of, field, err) : rc;
 }
 
-static int check(void *ctx, struct tui_form *of, size_t *field, struct gd_err *err)
+static int check_form(void *ctx, struct tui_form *of, size_t *field, struct gd_err *err)
 {
     struct given given = {.count = 0};
     return take_all(ctx, of, &given, field, err);
 }
 
-static int command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *field,
-                   struct gd_err *err)
+static int make_command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *field,
+                        struct gd_err *err)
 {
     struct watch_form *form = ctx;
     struct given given = {.count = 0};
@@ -566,20 +571,21 @@ static int command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *f
     if (rc != GD_OK) {
         return rc;
     }
-    *field = here; /* none is at fault */
+    *field = here; /* no field is wrong */
     if (form->number == 0) {
         put_new(form, of, &given, out);
         return GD_OK;
     }
     if (!gd_watchpoint_at(form->tui->debugger, form->number)) {
-        return gd_fail(err, GD_ENOTFOUND, "watchpoint %d is gone: Esc leaves", form->number);
+        return gd_fail(err, GD_ENOTFOUND, "watchpoint %d no longer exists; press Esc to leave",
+                       form->number);
     }
     return put_edit(form, of, out, err);
 }
 
 /* ---- the form ------------------------------------------------------------------------------ */
 
-static void destroy(void *ctx)
+static void free_form(void *ctx)
 {
     struct watch_form *form = ctx;
 
@@ -611,12 +617,12 @@ int tui_watch_form(struct tui *tui, int number, struct gd_err *err)
                  watch->condition ? watch->condition->id : "an expression");
     }
     form->ops = (struct form_ops){.title = form->title,
-                                  .changed = changed,
-                                  .check = check,
-                                  .command = command,
-                                  .destroy = destroy};
+                                  .changed = field_changed,
+                                  .check = check_form,
+                                  .command = make_command,
+                                  .destroy = free_form};
     if (make_choices(form) != GD_OK) {
-        destroy(form);
+        free_form(form);
         return gd_fail(err, GD_ENOMEM, "out of memory for a form");
     }
     note_current(form);

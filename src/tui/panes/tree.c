@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct opened { /* a scope that is laid out */
+struct opened { /* a scope whose rows have been laid out */
     gd_scope_id *scopes;
     gd_node_id *nodes;
     uint32_t scope_count, node_count;
-    uint32_t index; /* its own row among its parent's */
+    uint32_t index; /* of its own row in the parent */
     gd_scope_id parent;
     int depth; /* of its rows */
-    bool open; /* folded ones keep their layout until the graph changes */
+    bool open; /* a folded scope keeps its layout until the graph changes */
 };
 
 struct tui_tree {
@@ -19,13 +19,13 @@ struct tui_tree {
     struct opened **by_scope; /* NULL: never opened */
     uint32_t scope_limit;
     const struct tui_found *found; /* NULL: all rows */
-    struct opened **unfiltered;    /* the layout without `found`, while that stands */
+    struct opened **unfiltered; /* the layout without the filter, kept while the filter is active */
 };
 
 static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, struct gd_err *err);
 
-/* With a filter every scope that holds something found is open from the start; it is laid out when
- * it is first looked at, so that a filter that finds very much costs no more than what is shown. */
+/* With a filter, every scope that contains a match is open from the start. It is laid out when it
+ * is first shown, so that a filter with very many matches costs only what is visible. */
 static const struct opened *opened_at(const struct tui_tree *tree, gd_scope_id scope)
 {
     if (scope >= tree->scope_limit) {
@@ -119,7 +119,7 @@ static int lists_fill(const struct tui_tree *tree, const struct gd_scope_info *i
     return GD_OK;
 }
 
-/* Where `scope` stands among its parent's rows; children are in order of number, mostly. */
+/* The row of `scope` within its parent. Children are usually ordered by number. */
 static uint32_t index_in(const struct opened *parent, gd_scope_id scope)
 {
     for (uint32_t i = 0; parent && i < parent->scope_count; i++) {
@@ -130,7 +130,7 @@ static uint32_t index_in(const struct opened *parent, gd_scope_id scope)
     return 0;
 }
 
-/* Lays a scope out; what it lies in has been before. */
+/* Lays out a scope whose parent has already been laid out. */
 static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, struct gd_err *err)
 {
     struct gd_scope_info info;
@@ -153,14 +153,15 @@ static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, st
     return GD_OK;
 }
 
-static int grow(struct tui_tree *tree, struct gd_err *err)
+static int grow_tree(struct tui_tree *tree, struct gd_err *err)
 {
     struct gd_graph_counts counts;
     struct gd_scope_info info;
 
     gd_graph_counts(tree->graph, &counts);
     uint32_t limit = counts.scopes + 1;
-    while (gd_graph_scope(tree->graph, limit, &info)) { /* however the graph counts its root */
+    /* graphs differ in how they count the root */
+    while (gd_graph_scope(tree->graph, limit, &info)) {
         limit++;
     }
     if (limit > tree->scope_limit) {
@@ -175,7 +176,7 @@ static int grow(struct tui_tree *tree, struct gd_err *err)
     return GD_OK;
 }
 
-/* Again, in the same order, everything that had been laid out below `scope`. */
+/* Lays out again everything below `scope` that was laid out before, in the same order. */
 static int lay_out_again(struct tui_tree *tree, gd_scope_id scope, struct gd_err *err)
 {
     int rc = lay_out(tree, scope, tree->by_scope[scope]->open, err);
@@ -202,7 +203,7 @@ int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool
     if (!graph) {
         return GD_OK;
     }
-    int rc = grow(tree, err);
+    int rc = grow_tree(tree, err);
     if (rc == GD_OK && tree->by_scope[0]) {
         return lay_out_again(tree, 0, err);
     }
@@ -260,7 +261,7 @@ static gd_scope_id open_at(const struct tui_tree *tree, const struct tui_tree_po
     return in->scopes[pos->index];
 }
 
-/* From a row to the last row shown below it. */
+/* Moves from a row to the last visible row below it. */
 static void descend_to_end(const struct tui_tree *tree, struct tui_tree_pos *pos)
 {
     for (gd_scope_id scope = open_at(tree, pos); scope != GD_NO_SCOPE; scope = open_at(tree, pos)) {
@@ -379,7 +380,7 @@ int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool op
     return open ? lay_out(tree, row.scope, true, err) : GD_OK;
 }
 
-/* Opens `scope` and all that it lies in, outermost first. */
+/* Opens `scope` and its ancestors, outermost first. */
 static int open_path(struct tui_tree *tree, gd_scope_id scope, struct gd_err *err)
 {
     struct gd_scope_info info;

@@ -12,7 +12,7 @@ static void table_free(struct tree_hit_table *table)
     *table = (struct tree_hit_table){0};
 }
 
-/* The entry of a number, or the free place where it belongs. */
+/* The entry of a number, or the free one where it belongs. */
 static struct tree_hit *place_of(const struct tree_hit_table *table, uint32_t key)
 {
     size_t at = (size_t)(key * 2654435761u) & (table->capacity - 1);
@@ -97,7 +97,7 @@ static void add(struct tree_hits *hits, const struct gd_session *session, const 
     }
 }
 
-/* Where the hits of this stop begin among those kept. */
+/* The index of the stop's first hit among the kept ones. */
 static size_t first_of_stop(const struct gd_session *session)
 {
     size_t first = session->hit_count;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The hits of this stop by node, and how many there are below every scope: kept up to date at the
- * cost of the hits that are new.
+ * The hits of this stop by node, with counts per scope. An update costs only what is new.
  */
 #ifndef GD_TUI_TREE_HITS_H
 #define GD_TUI_TREE_HITS_H
@@ -11,10 +10,10 @@
 #define TREE_HIT_WORDS 3
 
 struct tree_hit {
-    uint32_t key; /* node or scope number and 1; 0: the place is free */
+    uint32_t key; /* number of the node or scope plus 1; 0: free entry */
     uint32_t count;
-    const char *word[TREE_HIT_WORDS]; /* abbreviations, each once; NULL: no more of them */
-    bool unclear[TREE_HIT_WORDS];     /* could not be checked */
+    const char *word[TREE_HIT_WORDS]; /* abbreviations, each once; NULL ends the list */
+    bool unclear[TREE_HIT_WORDS];     /* the check failed */
 };
 struct tree_hit_table {
     struct tree_hit *entry;
@@ -24,7 +23,7 @@ struct tree_hits {
     struct tree_hit_table node, scope;
     const struct gd_session *session; /* only compared */
     uint64_t sequence, generation, taken;
-    uint64_t seen; /* hits of the session up to this number */
+    uint64_t seen; /* hits are counted up to this number */
 };
 
 void tree_hits_update(struct tree_hits *hits, struct gd_session *session);
