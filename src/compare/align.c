@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What stands between two matches on both sides is aligned so that as many as can be are paired, in
- * order: leaving one out costs 1 on either side, pairing costs nothing and wants like shapes and
- * operators. Forward, backward and optimizer each for themselves.
+ * Aligns what remains between two matches on both sides so that as many units as possible are
+ * paired, in order: skipping one costs 1 on either side, pairing costs nothing and requires similar
+ * shapes and operators. Forward, backward and optimizer are aligned separately.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,8 @@ static bool same_op(const char *a, const char *b)
     return strcasestr(x, y) || strcasestr(y, x);
 }
 
-/* Backward, what frameworks call alike need not be: a loss and its softmax may be one or two. */
+/* In the backward pass, operators with like names may differ: a loss and its softmax may be one or
+ * two. */
 static bool same_work(const struct gd_unit *a, const struct gd_unit *b)
 {
     return same_op(a->op, b->op) || (a->phase == GD_PHASE_FORWARD && gd_op_is_alike(a->op, b->op));
@@ -72,7 +73,7 @@ static bool fits(struct gd_matcher *m, uint32_t a, uint32_t b)
            same_shape(&p->shape, &q->shape);
 }
 
-/* The shortest way back through the costs of all beginnings. */
+/* Follows the cheapest path back through the cost table. */
 static void walk_back(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
                       size_t count_b, enum gd_how how, const unsigned char *moves)
 {
@@ -93,7 +94,7 @@ static void walk_back(struct gd_matcher *m, const uint32_t *a, size_t count_a, c
     }
 }
 
-/* false: interrupted. */
+/* False: interrupted. */
 static bool fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
                  size_t count_b, uint32_t *row, unsigned char *moves)
 {
@@ -125,7 +126,7 @@ static bool fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
     return true;
 }
 
-/* Too much for a table of all beginnings: in turn, the next that fits. */
+/* For gaps too large for a cost table: pairs each unit with the next one that fits. */
 static void pair_in_turn(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
                          size_t count_b, enum gd_how how)
 {
@@ -190,7 +191,8 @@ struct gap {
     size_t count_a, count_b;
 };
 
-/* Units of B in turn; one that is matched later in A than all before it ends a gap. */
+/* Takes the units of B in turn; a matched one whose partner in A comes after all earlier partners
+ * ends a gap. */
 static int align_phase(struct gd_matcher *m, enum gd_phase phase, struct gap *gap,
                        struct gd_err *err)
 {

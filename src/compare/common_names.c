@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Names in a common spelling. PyTorch's is taken: BatchNorm's gamma is "weight", a Cell is a
- * Module, Dense is Linear. Of a MindSpore scope ("Default/net-Net/conv1-Conv2d/Conv2D-op12") the
- * path of names stays and the operator ("net.conv1.conv2d"), also where dumps have flattened it to
- * "Default_net-Net_conv1-Conv2d_Conv2D-op12"; of a dumped file what tells its type
- * and number goes ("17_", "_float32_17").
+ * Converts names to a common spelling, PyTorch's: BatchNorm's gamma becomes "weight", a Cell a
+ * Module, Dense Linear. Of a MindSpore scope ("Default/net-Net/conv1-Conv2d/Conv2D-op12") the path
+ * of names and the operator remain ("net.conv1.conv2d"), also if a dump has flattened it to
+ * "Default_net-Net_conv1-Conv2d_Conv2D-op12". Of a dumped file's name, type and number are dropped
+ * ("17_", "_float32_17").
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static const struct word node_words[] = {
     {"SoftmaxCrossEntropyWithLogits", "CrossEntropyLoss"},
 };
 
-/* Calls that the frameworks name in other ways; of nearly all others only the module differs. */
+/* Calls with different names in the frameworks; of nearly all others only the module differs. */
 static const struct word call_words[] = {
     {"bidense", "bilinear"},       {"equal", "eq"},       {"swapaxes", "transpose"},
     {"asnumpy", "numpy"},          {"cauchy_", "cauchy"}, {"fill_diagonal_", "fill_diagonal"},
@@ -119,7 +119,7 @@ static const char *without_head(const char *name)
     return at > name && (*at == '_' || *at == '-') && at[1] ? at + 1 : name;
 }
 
-/* "conv1_float32_17" -> "conv1": the length. */
+/* The length of "conv1" in "conv1_float32_17". */
 static size_t without_tail(const char *name, size_t len)
 {
     size_t at = len, type;
@@ -174,7 +174,7 @@ static const char *node_word(const char *at, size_t len)
     return find_word(node_words, COUNT(node_words), at, len);
 }
 
-/* A component, word by word: "NN_Dense_0" becomes "NN_Linear_0". */
+/* Writes a component word by word: "NN_Dense_0" becomes "NN_Linear_0". */
 static void put_component(struct out *out, const char *at, size_t len)
 {
     const char *call = find_word(call_words, COUNT(call_words), at, len);
@@ -218,7 +218,7 @@ static void put_last(struct out *out, const char *at, size_t len)
     put_component(out, at, len);
 }
 
-/* "Conv2D-op12" or "conv1-Conv2d": where the dash is; len: there is none. */
+/* The position of the dash in "Conv2D-op12" or "conv1-Conv2d"; len: none. */
 static size_t dash_of(const char *at, size_t len)
 {
     size_t dash = len;
@@ -229,7 +229,7 @@ static size_t dash_of(const char *at, size_t len)
     return dash;
 }
 
-/* The operator of a scope in small letters; its number goes, names that have none stay. */
+/* Writes a scope's operator in lower case without its number; names without a number stay. */
 static void put_operator(struct out *out, const char *at, size_t len)
 {
     size_t dash = dash_of(at, len);
@@ -250,9 +250,8 @@ static void put_operator(struct out *out, const char *at, size_t len)
     out->any = true;
 }
 
-/* "Default_conv1-Conv2d_Conv2D-op12", as dumps flatten scopes: the slashes come back behind the
- * class of a cell and before the operator; other parts may have a _ of their own. False: it is no
- * such name. */
+/* Restores the slashes of "Default_conv1-Conv2d_Conv2D-op12", as dumps flatten scopes: after a
+ * cell's class and before the operator; other parts may contain a _. False: not such a name. */
 static bool unflatten(const char *name, char ret[MAX_FLAT])
 {
     size_t len = strlen(name), head = strncmp(name, "Gradients_Default_", 18) == 0 ? 18 : 8, last;

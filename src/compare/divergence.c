@@ -9,7 +9,7 @@
 
 #define MAX_BETWEEN 64
 #define AMPLIFIES   10
-#define NOTHING     1e-6 /* a relative error up to it is none to speak of */
+#define NOTHING     1e-6 /* a relative error that counts as zero */
 
 const char *gd_origin_name(enum gd_origin origin)
 {
@@ -37,16 +37,16 @@ struct search {
     struct gd_table *a, *b;
     const struct gd_matching *matching;
     const struct gd_divergence_options *options;
-    size_t *order; /* of matches with both sides, as they ran */
+    size_t *order; /* matches with both sides, in execution order */
     size_t count;
-    struct known { /* by item of B */
+    struct known { /* per item of B */
         bool asked, has;
         enum gd_agreement verdict;
         double rel_l2;
     } * known;
-    uint32_t *unit_of;  /* by node of B's graph: its unit; UINT32_MAX none */
-    uint32_t limit;     /* nodes that it had at first: that of a training may grow */
-    uint32_t *match_of; /* by unit of B */
+    uint32_t *unit_of;  /* unit of each node of B's graph; UINT32_MAX: none */
+    uint32_t limit;     /* nodes at the beginning: a training's graph may grow */
+    uint32_t *match_of; /* per unit of B */
 };
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static int item_value(struct search *s, bool of_b, const struct gd_unit *unit, s
     return rc == GD_OK ? gd_table_look(of_b ? s->b : s->a, item, err) : rc;
 }
 
-/* ret->verdict UNREADABLE without metrics: there is nothing to tell by. */
+/* ret->verdict UNREADABLE without metrics: not comparable. */
 static int compare_values(struct search *s, struct gd_item *a, struct gd_item *b,
                           struct gd_difference *ret, struct gd_err *err)
 {
@@ -86,7 +86,7 @@ static int compare_values(struct search *s, struct gd_item *a, struct gd_item *b
     return GD_OK;
 }
 
-/* A bad one that is UNREADABLE tells nothing. */
+/* Bad, not counting UNREADABLE, which says nothing. */
 static bool is_bad(enum gd_agreement verdict)
 {
     return gd_verdict_is_bad(verdict) && verdict != GD_V_UNREADABLE;
@@ -103,7 +103,7 @@ static const char *why_not(const struct gd_item *a, const struct gd_item *b,
                                     : "a side has no value";
 }
 
-/* An output that was to be compared: whether it could be. */
+/* Counts whether an output could be compared. */
 static void count_output(struct search *s, const struct gd_unit *unit, const struct gd_item *a,
                          const struct gd_item *b, const struct gd_difference *d, bool has)
 {
@@ -155,7 +155,7 @@ static int judge(struct search *s, const struct gd_match *match, uint32_t item_b
     return rc;
 }
 
-/* A unit and the one before it that is of the same layer: their inputs are the layer's. */
+/* A unit and the preceding unit of the same layer: both their inputs are the layer's. */
 struct parts {
     uint32_t unit[2];
     int count;
@@ -171,15 +171,15 @@ static struct parts parts_of(const struct gd_table *table, uint32_t unit)
     return ret;
 }
 
-/* Two operators that are alike and not the same: their first outputs stand for each other, their
- * other outputs and the order of their inputs need not. */
+/* Whether two operators are alike but not the same: only their first outputs must correspond, not
+ * the others or the order of inputs. */
 static bool is_loose(const struct search *s, const struct gd_match *match)
 {
     return strcmp(s->a->unit[match->a].op, s->b->unit[match->b].op) != 0 ||
            parts_of(s->a, match->a).count != parts_of(s->b, match->b).count;
 }
 
-/* All outputs; *bad: the first that is bad, UINT32_MAX none. */
+/* Compares all outputs; *bad: the first bad one, UINT32_MAX: none. */
 static int judge_outputs(struct search *s, size_t index, uint32_t *bad, struct gd_err *err)
 {
     const struct gd_match *match = &s->matching->match[index];
@@ -223,7 +223,7 @@ static void take_input(const struct search *s, uint32_t item, struct inputs *ret
     ret->rel_l2 = known->rel_l2 > ret->rel_l2 ? known->rel_l2 : ret->rel_l2;
 }
 
-/* What its producers put out, where the graph names them. */
+/* Compares the outputs of its producers, if the graph names them. */
 static int judge_producers(struct search *s, const struct gd_unit *unit, struct inputs *ret,
                            struct gd_err *err)
 {
@@ -254,7 +254,7 @@ static int judge_producers(struct search *s, const struct gd_unit *unit, struct 
     return rc;
 }
 
-/* An input of a layer: not what its own first part has made, nor what it writes to. */
+/* An input of a layer: neither made by its own first part, nor written to by it. */
 static bool is_layers_input(const struct gd_table *table, const struct gd_item *item,
                             const struct parts *parts, int part)
 {
@@ -264,7 +264,7 @@ static bool is_layers_input(const struct gd_table *table, const struct gd_item *
            !gd_op_changes_input(op, item->position);
 }
 
-/* The input of B is one that A has, too, whatever its place: of those of its shape. */
+/* Compares an input of B with A's inputs of the same shape, whatever their position. */
 static int judge_against(struct search *s, uint32_t of_a, uint32_t item_b, struct known *known,
                          struct gd_err *err)
 {
@@ -345,7 +345,7 @@ static double output_error(const struct search *s, const struct gd_unit *unit)
     return worst;
 }
 
-/* An operator that agrees, and is yet much further off than its inputs were. */
+/* Notes an operator that agrees, although it is much further off than its inputs. */
 static int note_amplified(struct search *s, size_t index, struct gd_divergence *ret,
                           struct gd_err *err)
 {
@@ -407,7 +407,7 @@ static int in_order(struct search *s, struct gd_err *err)
     return GD_OK;
 }
 
-/* The first bad one by looking at all before it. */
+/* Finds the first bad one by checking all before it. */
 static int scan(struct search *s, size_t from, size_t *at, uint32_t *bad, struct gd_divergence *ret,
                 struct gd_err *err)
 {
@@ -426,7 +426,7 @@ static int scan(struct search *s, size_t from, size_t *at, uint32_t *bad, struct
     return rc;
 }
 
-/* Halving finds some place where good turns bad, by few looks. */
+/* Finds a place where good turns bad by bisection, checking few. */
 static int bisect(struct search *s, size_t *at, uint32_t *bad, struct gd_divergence *ret,
                   struct gd_err *err)
 {
@@ -465,7 +465,7 @@ static void add_between(struct gd_divergence *ret, const char *name)
     }
 }
 
-/* Nodes that ran between the two and have no pair, by the graph. */
+/* Names the nodes without a partner that ran between the two, according to the graph. */
 static void between_in_graph(struct search *s, struct gd_divergence *ret)
 {
     const struct gd_unit *to = &s->b->unit[ret->at.b];
@@ -527,8 +527,8 @@ static bool is_matched_a(const struct search *s, uint32_t unit)
     return false;
 }
 
-/* What makes the node's value in A, if B has nothing like it; UINT32_MAX: it has, or nobody knows.
- */
+/* The unit that produces the node's value in A if B has no counterpart; UINT32_MAX: it has, or
+ * unknown. */
 static uint32_t alone_in_a(const struct search *s, gd_node_id node, const struct parts *parts)
 {
     struct gd_node_info info;
@@ -545,7 +545,7 @@ static uint32_t alone_in_a(const struct search *s, gd_node_id node, const struct
     return UINT32_MAX;
 }
 
-/* The operators before it in A need not be those before it in B, of which the inputs are judged. */
+/* The producers in A may differ from those in B, whose inputs were compared. */
 static uint32_t find_only_a(const struct search *s, uint32_t unit)
 {
     const struct parts parts = parts_of(s->a, unit);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Fingerprints of tensors: what stays the same when their axes are put in another order. */
+/* Fingerprints of tensors: properties that do not depend on the order of axes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare/match_impl.h"
 
-#define BLOCK 65536 /* elements read at a time; tensors up to it are sorted */
+#define BLOCK 65536 /* elements read at a time; tensors up to this size are sorted */
 
 static int by_dim(const void *a, const void *b)
 {
@@ -24,9 +24,9 @@ static int by_size(const void *a, const void *b)
 
 struct sample {
     enum gd_dtype dtype;
-    double scale; /* the largest |x|: cubes of quotients do not overflow */
+    double scale; /* the largest |x|: dividing by it keeps cubes from overflowing */
     unsigned char *raw;
-    double *value; /* the finite ones of the last block */
+    double *value; /* the finite values of the last block */
     size_t count;
 };
 
@@ -49,8 +49,7 @@ static double add_block(struct sample *s, int64_t elements)
     return sum;
 }
 
-/* Of a stride that fits a sample the quantiles would depend on the order of the axes: of big
- * tensors there are none. */
+/* Quantiles of a sample would depend on the order of axes, so big tensors have none. */
 static void take_quantiles(struct sample *s, struct gd_fingerprint *ret)
 {
     qsort(s->value, s->count, sizeof(*s->value), by_size);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a block of two tensors comes to, for metrics.c. A kernel takes elements that are finite on
- * both sides; where they were not, `abs` is not finite and the rest is not to be used. One set of
- * kernels for each level of a processor's abilities, written once in kernel_body.h.
+ * Kernels that summarise a block of two tensors, for metrics.c. They expect elements that are
+ * finite on both sides; otherwise `abs` is not finite and the other results are invalid. There is
+ * one set per CPU feature level, all generated from kernel_body.h.
  */
 #ifndef GD_COMPARE_KERNEL_H
 #define GD_COMPARE_KERNEL_H
@@ -13,7 +13,8 @@
 
 struct gd_pair_rule {
     double rtol, atol; /* |a - b| <= atol + rtol |b| is close */
-    double small;      /* |b| up to it has no relative error */
+    /* |b| must be larger to have a relative error */
+    double small;
 };
 
 struct gd_pair_sums {
@@ -38,14 +39,14 @@ struct gd_pair_level {
 };
 
 extern const struct gd_pair_level gd_pair_avx512, gd_pair_avx2, gd_pair_portable;
-/* The best that runs here. */
+/* The best one this CPU supports. */
 const struct gd_pair_level *gd_pair_level(void);
-/* For tests: from now on this one; NULL: the best again. */
+/* For tests: use this one; NULL: the best again. */
 void gd_pair_use_level(const struct gd_pair_level *level);
 /* Best first; ends with NULL. */
 extern const struct gd_pair_level *const gd_pair_levels[];
 
-/* By how much a pair is worse than its tolerance; where nothing is allowed, by how much at all. */
+/* How much a pair exceeds its tolerance; with zero tolerance, the difference itself. */
 static inline double gd_pair_score(const struct gd_pair_rule *rule, double distance, double size_b)
 {
     double allowed = rule->atol + rule->rtol * size_b;

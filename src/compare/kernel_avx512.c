@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Pairs of blocks with AVX-512: see kernel_body.h. */
+/* Block kernels with AVX-512: see kernel_body.h. */
 #include "compare/kernel.h"
 
 #ifdef __x86_64__

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The kernels of one level, written once for all of them with the compiler's vectors. The file of a
- * level includes this after it has said VECTOR, the bytes of a vector of doubles.
+ * The kernels of one level, written once with the compiler's vectors. A level's file defines VECTOR
+ * (bytes in a vector of doubles) and includes this.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef float f32v __attribute__((vector_size(VECTOR / 2)));
 
 struct wide {
     f64v abs, sq, aa, bb, ab, max_abs, max_rel, max_score, max_a, max_b;
-    i64v equal, close, r1k, r5k; /* counted downwards */
+    i64v equal, close, r1k, r5k; /* count downwards */
 };
 
 INLINE f64v all(double x)
@@ -30,7 +30,7 @@ INLINE f64v size_of(f64v x)
     return (f64v)((i64v)x & INT64_C(0x7fffffffffffffff));
 }
 
-/* x where the mask is set, else 0. */
+/* x where the mask is set, otherwise 0. */
 INLINE f64v only(i64v mask, f64v x)
 {
     return (f64v)(mask & (i64v)x);
@@ -158,8 +158,8 @@ INLINE uint32_t ordered(uint32_t x)
     return x >> 31 ? UINT32_C(0x80000000) - size : UINT32_C(0x80000000) + size;
 }
 
-/* Distances first, which is done in vectors; then their lengths, into buckets by turns so that one
- * does not wait for the other. */
+/* Computes distances first, in vectors, then their bit lengths, alternating between buckets so that
+ * increments do not wait for each other. */
 static void pair_ulp32(const uint32_t *a, const uint32_t *b, size_t n, uint64_t *buckets)
 {
     uint32_t turn[4][33], distance[256];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Pairs of blocks on any processor, and the choice of the level. */
+/* Block kernels for any CPU, and the selection of the level. */
 #include <stdatomic.h>
 
 #include "compare/kernel.h"
@@ -27,7 +27,7 @@ const struct gd_pair_level *const gd_pair_levels[] = {
     NULL,
 };
 
-/* Threads that find it NULL at once come to the same answer. */
+/* threads that find NULL at the same time compute the same value */
 static _Atomic(const struct gd_pair_level *) in_use;
 
 const struct gd_pair_level *gd_pair_level(void)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Operators of the forward pass by the layer that they belong to: the scopes before the operator's
- * own name, "net/conv1" of "net/conv1/conv2d" and of "Default/net-Net/conv1-Conv2d/Conv2D-op0".
- * What stands before a layer's own name differs from framework to framework, so a layer's partner
- * is the one with the longest common end, where only one has it on either side; those that are left
- * at the root belong together where the layers below them do. Inside a pair of layers the operators
- * are aligned in their order.
+ * Matches operators of the forward pass by their layer: the scopes before the operator's own name,
+ * "net/conv1" of "net/conv1/conv2d" and of "Default/net-Net/conv1-Conv2d/Conv2D-op0". Frameworks
+ * differ in what precedes a layer's name, so a layer's partner is the one with the longest common
+ * ending that is unique on both sides; remaining roots are paired if the layers below them are.
+ * Within a pair of layers, operators are aligned in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,22 +17,22 @@
 struct layer {
     const char *path;
     uint32_t depth;
-    uint32_t partner; /* of the other side; UINT32_MAX none */
-    uint32_t first;   /* unit; the next of its layer by `next` */
+    uint32_t partner; /* on the other side; UINT32_MAX: none */
+    uint32_t first;   /* first unit; `next` leads to the others */
     uint32_t last;
 };
 
 struct layers {
     struct layer *layer;
     size_t count;
-    uint32_t *next; /* by unit: the next of its layer; UINT32_MAX none */
+    uint32_t *next; /* per unit: the next of its layer; UINT32_MAX: none */
     struct gd_hash_index lookup;
     struct gd_arena arena;
 };
 
 /* ---- the layers of a side -------------------------------------------------------------------- */
 
-/* Scopes without their classes, joined by slashes: how many there are; 0: it is in none. */
+/* Writes the scopes without their classes, joined by slashes; returns their number, 0: no scope. */
 static uint32_t path_of(const char *name, char ret[MAX_PATH])
 {
     const char *end = strrchr(name, '/');
@@ -154,7 +153,7 @@ static const char *end_of(const struct layer *layer, uint32_t depth)
     return at;
 }
 
-struct ending { /* of some layers that have no partner yet */
+struct ending { /* the ending of one or more unmatched layers */
     const char *text;
     uint32_t a, b;             /* one of them */
     uint32_t count_a, count_b; /* 2: several */
@@ -212,7 +211,7 @@ static void pair(struct layers *a, struct layers *b, uint32_t of_a, uint32_t of_
     b->layer[of_b].partner = of_a;
 }
 
-/* Those whose last `depth` scopes nobody else has. */
+/* Pairs layers whose last `depth` scopes are unique. */
 static int pair_endings(struct layers *a, struct layers *b, uint32_t depth, struct gd_err *err)
 {
     struct endings endings = {.list = calloc(a->count + b->count + 1, sizeof(*endings.list))};
@@ -232,7 +231,7 @@ static int pair_endings(struct layers *a, struct layers *b, uint32_t depth, stru
     return rc;
 }
 
-/* What is left of both paths when their common end is gone; false: nothing, of one of them. */
+/* What precedes the common ending of both paths; false: one of them is nothing else. */
 static bool roots_of(char *a, char *b)
 {
     for (;;) {
@@ -248,7 +247,7 @@ static bool roots_of(char *a, char *b)
     }
 }
 
-/* The network itself has another name, yet its layers are pairs already. */
+/* Pairs the networks themselves, which have different names, by their already paired layers. */
 static void pair_roots(struct layers *a, struct layers *b)
 {
     char x[MAX_PATH], y[MAX_PATH];

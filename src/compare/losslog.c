@@ -20,7 +20,7 @@ static const char *skip_blanks(const char *at)
     return at + strspn(at, " \t");
 }
 
-/* What comes after a word and what joins it to its value: ":", "=", "is", "[". */
+/* The value after a word and ":", "=", "is" or "[". */
 static const char *value_of(const char *at)
 {
     at = skip_blanks(at);
@@ -42,7 +42,7 @@ static bool number_at(const char *at, double *ret)
     return end != at;
 }
 
-/* The first time that a number comes after the word: "loss_scale" is not the loss. */
+/* The first occurrence of the word with a number after it: "loss_scale" is not the loss. */
 static bool number_behind(const char *line, const char *word, double *ret)
 {
     for (const char *at = line; (at = strcasestr(at, word)) && *word != '\0';) {
@@ -54,7 +54,7 @@ static bool number_behind(const char *line, const char *word, double *ret)
     return false;
 }
 
-/* -1: there is none. */
+/* -1: none. */
 static int64_t count_behind(const char *line, const char *word)
 {
     double value;
@@ -71,7 +71,8 @@ bool gd_loss_line(const char *line, const char *tag, struct gd_loss *ret)
     *ret =
         (struct gd_loss){.step = count_behind(line, "step"), .epoch = count_behind(line, "epoch")};
     if (!number_behind(line, tag, &ret->value)) {
-        /* MindSpore's LossMonitor ends a training whose loss is not finite with these words. */
+        /* MindSpore's LossMonitor uses these words when it ends a training with a non-finite
+         * loss. */
         if (ret->step < 0 || strcmp(tag, "loss") != 0 || !strstr(line, ". Invalid loss, ")) {
             return false;
         }
@@ -87,7 +88,7 @@ bool gd_loss_line(const char *line, const char *tag, struct gd_loss *ret)
     return true;
 }
 
-/* The steps of some logs begin again in each epoch. */
+/* Steps may restart in each epoch. */
 static bool is_after(const struct gd_loss *loss, const struct gd_loss *before, bool by_epoch)
 {
     return by_epoch && loss->epoch != before->epoch ? loss->epoch > before->epoch
@@ -117,7 +118,7 @@ static int add(struct gd_loss_log *log, const struct gd_loss *loss, struct gd_er
     return GD_OK;
 }
 
-/* Lines that are longer than any loss is printed in are cut. */
+/* Overlong lines are cut; losses are printed in short ones. */
 static int read_lines(FILE *file, const char *tag, struct gd_loss_log *ret, struct gd_err *err)
 {
     char *line = malloc(MAX_LINE);
@@ -148,15 +149,15 @@ int gd_loss_log_read(const char *path, const char *tag, struct gd_loss_log *ret,
     }
     if (fstat(fd, &there) != 0 || !S_ISREG(there.st_mode) || !(file = fdopen(fd, "r"))) {
         close(fd);
-        return gd_fail(err, GD_EIO, "%.300s is no regular file", path);
+        return gd_fail(err, GD_EIO, "%.300s is not a regular file", path);
     }
     rc = read_lines(file, tag, ret, err);
     fclose(file);
     if (rc == GD_OK && ret->count == 0) {
-        rc = gd_fail(err, GD_ENODATA,
-                     "%.200s: no line has a number behind \"%.80s\": --tag says what "
-                     "stands before the loss",
-                     path, tag);
+        rc = gd_fail(
+            err, GD_ENODATA,
+            "%.200s: no line has a number after \"%.80s\": set the word before the loss with --tag",
+            path, tag);
     }
     if (rc != GD_OK) {
         gd_loss_log_free(ret);

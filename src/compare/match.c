@@ -10,7 +10,7 @@
 #include "dump/hash_index.h"
 
 #define MAX_NAME   4200
-#define MAX_VALUES 4096 /* units of a side whose values are looked at to match them */
+#define MAX_VALUES 4096 /* units per side whose values are read for matching */
 
 static const struct {
     const char *name;
@@ -40,7 +40,7 @@ static void keys_free(struct gd_keys *keys)
     gd_arena_deinit(&keys->arena);
 }
 
-/* The first unit of that key; UINT32_MAX: none. */
+/* The first unit with that key; UINT32_MAX: none. */
 static uint32_t keys_first(const struct gd_keys *keys, uint64_t hash, const char *key)
 {
     uint32_t number;
@@ -54,7 +54,7 @@ static uint32_t keys_first(const struct gd_keys *keys, uint64_t hash, const char
     return UINT32_MAX;
 }
 
-/* Units come in their order. */
+/* Units must be added in order. */
 static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct gd_err *err)
 {
     uint64_t hash = gd_hash_index_hash(&keys->lookup, key, strlen(key));
@@ -82,7 +82,7 @@ static int keys_init(struct gd_keys *keys, size_t count, struct gd_err *err)
     return keys->unit ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for names");
 }
 
-/* From `unit` on, the first of its chain that has no partner. */
+/* The first unit of the chain, starting at `unit`, without a partner. */
 static uint32_t next_free(const struct gd_keys *keys, uint32_t unit, const uint32_t *taken)
 {
     while (unit != UINT32_MAX && taken[unit] != UINT32_MAX) {
@@ -91,8 +91,8 @@ static uint32_t next_free(const struct gd_keys *keys, uint32_t unit, const uint3
     return unit;
 }
 
-/* The next free unit of that key; UINT32_MAX: none. several (or NULL): there are more. Who has a
- * partner keeps it. */
+/* The next unit with that key without a partner; UINT32_MAX: none. several (may be NULL): there are
+ * more. Existing partners are kept. */
 static uint32_t keys_find(struct gd_keys *keys, const char *key, const uint32_t *taken,
                           bool *several)
 {
@@ -175,7 +175,8 @@ static const char *wire_of(const struct gd_unit *unit)
     return unit->wire ? unit->wire : gd_unit_own(unit);
 }
 
-/* What the rules go by. A parameter's place in a graph, SCOPE/WIRE, says less than its own name. */
+/* The name used by the rules: a parameter's own name rather than its place in a graph,
+ * SCOPE/WIRE. */
 static const char *rules_name(const struct gd_unit *unit)
 {
     const char *own = gd_unit_own(unit), *wire = wire_of(unit);
@@ -187,8 +188,8 @@ static const char *rules_name(const struct gd_unit *unit)
 
 typedef const char *(*name_fn)(const struct gd_unit *unit);
 
-/* A weight as the optimizer left it is not the one that a step began with. A file tells of no step.
- */
+/* A weight after the optimizer's update does not match the one before the step. Files have no
+ * phase. */
 static bool is_same_phase(const struct gd_table *x, uint32_t a, const struct gd_table *y,
                           uint32_t b)
 {
@@ -208,7 +209,7 @@ static int add_free(struct gd_keys *keys, const struct gd_table *table, const ui
     return rc;
 }
 
-/* By another name than the one that is shown, where one unit of each side has it. */
+/* Matches by another than the displayed name, if it is unique on both sides. */
 static int by_other_name(struct gd_matcher *m, name_fn name_of, struct gd_err *err)
 {
     struct gd_keys a, b = {.unit = NULL};
@@ -265,7 +266,7 @@ static bool is_trainable(const struct gd_table *table, uint32_t unit)
            !(dot && strncmp(dot, ".running_", 9) == 0);
 }
 
-/* Parameters as an optimizer numbers them that was made of all of them. */
+/* Numbers parameters like an optimizer created with all of them. */
 static int number_trainable(struct gd_table *table, struct gd_err *err)
 {
     if (!table->trainable) {
@@ -283,7 +284,7 @@ static int number_trainable(struct gd_table *table, struct gd_err *err)
     return GD_OK;
 }
 
-/* "state m1 of fc.weight": the parameter by its name, or by its number among the trainable ones. */
+/* "state m1 of fc.weight": the parameter by name, or by its number among the trainable ones. */
 static void common_key(const struct gd_table *table, uint32_t unit, size_t cut, char *ret,
                        size_t size)
 {
@@ -311,7 +312,7 @@ static void common_key(const struct gd_table *table, uint32_t unit, size_t cut, 
     snprintf(ret, size, "state %s of %s", state, cut <= strlen(common) ? common + cut : common);
 }
 
-/* How much all names that are no state of an optimizer begin with; 0: not all do. */
+/* The length of the common prefix of all names that are not optimizer state; 0: none. */
 static size_t common_prefix(const struct gd_table *table, size_t cut, const char *prefix)
 {
     size_t len = strlen(prefix), with = 0;
@@ -330,7 +331,7 @@ static size_t common_prefix(const struct gd_table *table, size_t cut, const char
     return with ? len : 0;
 }
 
-/* Matches, or only counts what would match. */
+/* Matches, or only counts the matches. */
 static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool apply, size_t *count,
                      struct gd_err *err)
 {
@@ -364,7 +365,7 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
     return rc;
 }
 
-/* Cuts that can be made behind what is cut already; 0 among them. */
+/* Lists possible cuts after the current one, including 0. */
 static size_t cuts_of(const struct gd_table *table, size_t cut, size_t ret[PREFIXES + 1])
 {
     size_t count = 1;
@@ -380,7 +381,7 @@ static size_t cuts_of(const struct gd_table *table, size_t cut, size_t ret[PREFI
     return count;
 }
 
-/* One more prefix on either side, or on both, where that finds more. */
+/* Cuts one more prefix on either or both sides, if that finds more matches. */
 static int cut_more(struct gd_matcher *m, size_t cut[2], size_t *best, bool *better,
                     struct gd_err *err)
 {
@@ -406,8 +407,8 @@ static int cut_more(struct gd_matcher *m, size_t cut[2], size_t *best, bool *bet
     return rc;
 }
 
-/* The unit whose whole name is the end of this one's, two components of it at least: scopes of a
- * graph stand before what a checkpoint calls a parameter. */
+/* The unit whose whole name is the end of this one, with at least two components: a graph's scopes
+ * precede a checkpoint's parameter names. */
 static uint32_t by_tail(struct gd_keys *keys, const char *key, const uint32_t *taken)
 {
     bool several;
@@ -422,7 +423,7 @@ static uint32_t by_tail(struct gd_keys *keys, const char *key, const uint32_t *t
     return UINT32_MAX;
 }
 
-/* Ends of `from`'s names that are names of `to`, where only one claims it. */
+/* Matches ends of `from`'s names with names of `to` if unique. */
 static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
 {
     struct gd_table *from = back ? m->b : m->a, *to = back ? m->a : m->b;
@@ -450,7 +451,7 @@ static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
             found = by_tail(&keys, key, to_of);
         }
         if (found != UINT32_MAX && from->unit[i].phase == to->unit[found].phase) {
-            claim[found] = claim[found] == UINT32_MAX ? i : UINT32_MAX - 1; /* several: none */
+            claim[found] = claim[found] == UINT32_MAX ? i : UINT32_MAX - 1; /* ambiguous: none */
         }
     }
     for (uint32_t i = 0; rc == GD_OK && i < to->unit_count; i++) {
@@ -463,7 +464,7 @@ static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
     return rc;
 }
 
-/* Prefixes of wrappers go where that finds more. */
+/* Drops wrapper prefixes if that finds more matches. */
 static int by_rules(struct gd_matcher *m, struct gd_err *err)
 {
     size_t cut[2] = {0, 0}, best, count;
@@ -521,7 +522,7 @@ static int prints_of(struct gd_matcher *m, struct gd_table *table, const uint32_
     return rc;
 }
 
-/* The one print among the others that is the same; -1: none, or several. */
+/* The only equal fingerprint among the others; -1: none, or several. */
 static int64_t only_same(const struct gd_fingerprint *one, const struct gd_fingerprint *list,
                          size_t count)
 {
@@ -590,7 +591,7 @@ static int run(struct gd_matcher *m, struct gd_err *err)
     return rc;
 }
 
-/* In B's order; what only A has, behind what stands before it in A. */
+/* Sorted by B; units that only A has follow their predecessor in A. */
 static void list_all(const struct gd_matcher *m, struct gd_matching *ret)
 {
     uint32_t next = 0;
@@ -649,7 +650,7 @@ void gd_matching_free(struct gd_matching *matching)
     *matching = (struct gd_matching){0};
 }
 
-/* Outputs, then inputs, each by their place. */
+/* Outputs, then inputs, by position. */
 static int compare_places(const struct gd_item *a, const struct gd_item *b)
 {
     return a->input != b->input ? (a->input ? 1 : -1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Two tensors, cut into segments of a fixed size whoever works on them; what they come to is joined
- * in the order of the elements, so that the result does not depend on the number of threads. Then a
- * second look at the few blocks that hold the worst elements.
+ * Splits two tensors into segments of a fixed size, independent of the number of threads, and
+ * merges their results in element order, so that the result is always the same. The few blocks with
+ * the worst elements are then read again.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "compare/metrics_impl.h"
 
 #define SEGMENT 64 /* blocks */
-#define WAVE    16 /* segments between two looks at whether it is still wanted */
+#define WAVE    16 /* segments between two calls of go_on */
 
 struct segment {
     struct gd_pair_part part;
@@ -23,7 +23,7 @@ struct segment {
 
 struct wave {
     const struct gd_pair_job *job;
-    int64_t first, blocks; /* the first block of the wave; of the tensor */
+    int64_t first, blocks; /* first block of the wave; blocks of the tensor */
     struct segment *segments;
 };
 
@@ -242,7 +242,7 @@ static bool is_narrow(enum gd_dtype dtype)
     return dtype == GD_FLOAT16 || dtype == GD_BFLOAT16 || dtype == GD_FLOAT32;
 }
 
-/* Fewer digits are coarser: those of the mantissa, as they are stored. */
+/* Bits of the stored mantissa: fewer are coarser. */
 static int digits(enum gd_stored stored, enum gd_dtype dtype)
 {
     switch (dtype) {
@@ -250,7 +250,7 @@ static int digits(enum gd_stored stored, enum gd_dtype dtype)
     case GD_FLOAT16: return 10;
     case GD_FLOAT32: return gd_stored_bits(stored) < 16 && stored != GD_STORED_NONE ? 0 : 23;
     case GD_FLOAT64: return 52;
-    default: return 0; /* no float, or one of 8 bits or less: not counted */
+    default: return 0; /* not a float, or one of at most 8 bits: not counted */
     }
 }
 
@@ -335,7 +335,7 @@ static bool is_fatal(int rc)
     return rc == GD_EINTR || rc == GD_ENOMEM;
 }
 
-/* false: the verdict is there, nothing is to be read. */
+/* False: the verdict is known without reading. */
 static bool check_kinds(const struct gd_pair_job *job, struct gd_difference *ret)
 {
     const struct gd_source_info *a = &job->info_a, *b = &job->info_b;
@@ -344,7 +344,7 @@ static bool check_kinds(const struct gd_pair_job *job, struct gd_difference *ret
 
     if (!gd_stats_kind(a->dtype) || !gd_stats_kind(b->dtype)) {
         ret->verdict = GD_V_UNREADABLE;
-        snprintf(ret->note, sizeof(ret->note), "%s has no numbers",
+        snprintf(ret->note, sizeof(ret->note), "%s is not a numeric type",
                  gd_stored_name(gd_stats_kind(a->dtype) ? b->stored : a->stored));
         return false;
     }
@@ -365,7 +365,7 @@ static bool check_kinds(const struct gd_pair_job *job, struct gd_difference *ret
             ret->verdict = GD_V_SHAPE;
             return false;
         }
-        add_note(ret, "unit dimensions left out");
+        add_note(ret, "dimensions of size 1 dropped");
     }
     return true;
 }

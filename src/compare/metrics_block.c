@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * One block of two tensors. Nearly all blocks hold finite floats of a usual size: the kernels take
- * them. Integers, complex numbers, and blocks with something that is not finite or whose squares
- * leave the range of a double go element by element.
+ * One block of two tensors. Blocks of finite floats of normal size, nearly all, use the kernels.
+ * Integers, complex numbers, and blocks with non-finite elements or squares beyond the range of
+ * double are processed element by element.
  */
 #include <float.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "compare/metrics_impl.h"
 
-#define HUGE_SIZE 1e150 /* squares of larger ones, of so many, may overflow */
+#define HUGE_SIZE 1e150 /* squares of larger numbers may overflow */
 #define TINY_SIZE 1e-130
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -167,7 +167,7 @@ int gd_pair_room_init(const struct gd_pair_job *job, struct gd_pair_room *room, 
         return gd_fail(err, GD_ENOMEM, "out of memory for a comparison");
     }
     room->all = all;
-    room->wide_a = all; /* first what wants alignment most */
+    room->wide_a = all; /* strictest alignment first */
     room->wide_b = all + n * 8;
     room->key_a = (uint32_t *)(void *)(all + n * 16);
     room->key_b = room->key_a + n;
@@ -211,13 +211,13 @@ static int64_t load_int(enum gd_dtype dtype, const unsigned char *p)
     }
 }
 
-/* Exact, unless the one is below 0 and the other beyond 2^63: then it is rounded. */
+/* Exact, unless one is negative and the other beyond 2^63: then rounded. */
 static double int_distance(int64_t a, bool unsigned_a, int64_t b, bool unsigned_b)
 {
     bool below_a = !unsigned_a && a < 0, below_b = !unsigned_b && b < 0;
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
 
-    if (below_a == below_b) { /* the order of the bits is that of the numbers */
+    if (below_a == below_b) { /* the bits sort like the numbers */
         return (double)(x > y ? x - y : y - x);
     }
     return below_a ? (double)(0 - x) + (double)y : (double)(0 - y) + (double)x;
@@ -313,7 +313,7 @@ static uint64_t ordered64(const unsigned char *p)
     return bits >> 63 ? middle - size : middle + size;
 }
 
-/* Of all pairs, or of those that are finite. */
+/* Of all pairs, or only the finite ones. */
 static void count_ulp(const struct gd_pair_job *job, const struct gd_pair_room *room, size_t n,
                       bool check, struct gd_pair_part *part)
 {
@@ -347,7 +347,7 @@ static void count_ulp(const struct gd_pair_job *job, const struct gd_pair_room *
 /* ---- element by element ---------------------------------------------------------------------- */
 
 struct careful {
-    int exp_a, exp_b, exp; /* what is added is divided by these powers of 2 */
+    int exp_a, exp_b, exp; /* the sums are divided by these powers of 2 */
     double abs, sq, aa, bb, ab;
     struct gd_pair_spot worst;
     double max_abs;
@@ -456,7 +456,7 @@ static void widen_halves(enum gd_dtype dtype, const unsigned char *in, size_t n,
         memcpy(&half, in + 2 * i, sizeof(half));
         if (dtype == GD_BFLOAT16) {
             bits = (uint32_t)half << 16;
-        } else { /* a float whose exponent is 112 too small, or all of them where it is all ones */
+        } else { /* the float's exponent is 112 too small, or all ones */
             size = (uint32_t)(half & 0x7fff) << 13;
             memcpy(&x, &size, sizeof(x));
             x *= 0x1p112F;
@@ -468,7 +468,7 @@ static void widen_halves(enum gd_dtype dtype, const unsigned char *in, size_t n,
     }
 }
 
-/* The elements as floats or doubles, in `wide` unless they are that already; zeros behind them. */
+/* The elements as float or double, converted to `wide` if necessary and padded with zeros. */
 static const void *widen(const struct gd_pair_job *job, enum gd_dtype dtype, unsigned char *raw,
                          void *wide, size_t n, size_t padded)
 {
@@ -499,7 +499,7 @@ static bool is_usual(const struct gd_pair_sums *sums)
     return sums->abs <= DBL_MAX;
 }
 
-/* false: it is a block to be careful with. */
+/* False: use the slow path. */
 static bool add_fast(const struct gd_pair_job *job, const struct gd_pair_room *room, int64_t block,
                      size_t n, struct gd_pair_part *part)
 {
@@ -550,7 +550,7 @@ static void add_stats(enum gd_dtype dtype, const unsigned char *raw, size_t n,
     gd_stats_piece(&job, 0, (int64_t)n, ret);
 }
 
-/* Both are the same: what the statistics of one say is all there is to say. false: not that. */
+/* If both are equal, the statistics of one are sufficient. False: they are not. */
 static bool add_same(const struct gd_pair_job *job, const struct gd_pair_room *room, int64_t block,
                      size_t n, const struct gd_stats_part *stats, struct gd_pair_part *part)
 {

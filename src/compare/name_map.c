@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Maps of names that the user gives. Nothing of the file is trusted. */
+/* Name maps given by the user. The file is untrusted. */
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ struct pair {
 struct gd_map {
     struct pair *pair;
     size_t count, room;
-    bool parts; /* it came as lines: a part of a name may be replaced */
+    bool parts; /* read from lines: parts of names may be replaced */
     struct gd_hash_index by_a, by_b;
     struct gd_arena arena;
 };
@@ -51,7 +51,7 @@ void gd_map_pair(const struct gd_map *map, size_t index, const char **a, const c
 
 static const struct pair *find(const struct gd_map *map, const char *name, size_t len, bool back)
 {
-    /* the hash of a table that is asked and not filled does not change it */
+    /* not const: the first hash sets the seed */
     struct gd_hash_index *lookup = (struct gd_hash_index *)(back ? &map->by_b : &map->by_a);
     uint64_t hash = gd_hash_index_hash(lookup, name, len);
     uint32_t number;
@@ -76,7 +76,7 @@ static int check_name(const char *name, size_t len, struct gd_err *err)
                        MAX_NAME);
     }
     if (memchr(name, '\0', len)) {
-        return gd_fail(err, GD_EPROTO, "a name of the map has a NUL in it");
+        return gd_fail(err, GD_EPROTO, "a name of the map contains a NUL");
     }
     return GD_OK;
 }
@@ -94,7 +94,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     }
     known = find(map, a, len_a, false);
     if (known && map->parts && strlen(known->b) == len_b && memcmp(known->b, b, len_b) == 0) {
-        return GD_OK; /* layers of two classes have it in common */
+        return GD_OK; /* shared by layers of two classes */
     }
     if (known) {
         return gd_fail(err, GD_EPROTO, "the map has \"%.*s\" twice",
@@ -121,7 +121,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     map->pair[map->count] = pair;
     rc = gd_hash_index_add(&map->by_a, gd_hash_index_hash(&map->by_a, a, len_a),
                            (uint32_t)map->count, err);
-    if (rc == GD_OK && !find(map, b, len_b, true)) { /* of several the first */
+    if (rc == GD_OK && !find(map, b, len_b, true)) { /* the first of several */
         rc = gd_hash_index_add(&map->by_b, gd_hash_index_hash(&map->by_b, b, len_b),
                                (uint32_t)map->count, err);
     }
@@ -139,7 +139,8 @@ static int add_object(struct gd_map *map, const cJSON *object, struct gd_err *er
     cJSON_ArrayForEach(member, object)
     {
         if (!cJSON_IsString(member)) {
-            return gd_fail(err, GD_EPROTO, "\"%.200s\" of the map is no name: write \"A\": \"B\"",
+            return gd_fail(err, GD_EPROTO,
+                           "\"%.200s\" in the map is not a name: write \"A\": \"B\"",
                            member->string);
         }
         rc = add_pair(map, member->string, strlen(member->string), member->valuestring,
@@ -151,16 +152,16 @@ static int add_object(struct gd_map *map, const cJSON *object, struct gd_err *er
     return rc;
 }
 
-/* The functions that TroubleShooter's second object names for parameters of the first. The one it
- * has itself adds an axis of 1 to the weight of a Conv1d, and such axes are left out of comparisons
- * anyway; what another one does to values nobody can know from its name, so that it is refused. */
+/* TroubleShooter's second object names functions that convert parameters. Its own one adds an axis
+ * of size 1 to a Conv1d's weight, which comparisons ignore anyway; what another one does cannot be
+ * known from its name, so it is refused. */
 static int check_converters(const struct gd_map *map, const cJSON *object, struct gd_err *err)
 {
     static const char *const known = "weight_adapter.trans_conv1d_weight_value";
     const cJSON *member;
 
     if (object && !cJSON_IsObject(object)) {
-        return gd_fail(err, GD_EPROTO, "the converters of the map are no object of names");
+        return gd_fail(err, GD_EPROTO, "the converters of the map must be an object of names");
     }
     cJSON_ArrayForEach(member, object)
     {
@@ -168,13 +169,14 @@ static int check_converters(const struct gd_map *map, const cJSON *object, struc
         size_t len = name ? strlen(name) : 0, end = strlen(known);
 
         if (!find(map, member->string, strlen(member->string), false)) {
-            return gd_fail(err, GD_EPROTO, "the map has a converter for \"%.200s\", and no name",
+            return gd_fail(err, GD_EPROTO,
+                           "the map has a converter for \"%.200s\", which it does not name",
                            member->string);
         }
         if (name && name[0] && (len < end || strcmp(name + len - end, known) != 0)) {
             return gd_fail(err, GD_EUNSUPPORTED,
-                           "the map converts \"%.100s\" by %.200s, which is a program's: convert "
-                           "the file first, and leave the second object out",
+                           "the map converts \"%.100s\" with the function %.200s: convert the file "
+                           "first, and remove the second object",
                            member->string, name);
         }
     }
@@ -194,12 +196,12 @@ static int read_json(struct gd_map *map, const char *text, size_t size, struct g
         for (const char *p = text; at && p < at && p < text + size; p++) {
             line += *p == '\n';
         }
-        return gd_fail(err, GD_EPROTO, "the map is no JSON: line %zu", line);
+        return gd_fail(err, GD_EPROTO, "the map is not valid JSON: line %zu", line);
     }
     if (!cJSON_IsObject(object) || (cJSON_IsArray(json) && cJSON_GetArraySize(json) > 2)) {
         rc = gd_fail(err, GD_EPROTO,
-                     "the map is neither {\"A\": \"B\", ...} nor a list of such an object and one "
-                     "of converters");
+                     "the map must be {\"A\": \"B\", ...} or a list of such an object and one of "
+                     "converters");
     } else {
         rc = add_object(map, object, err);
         if (rc == GD_OK && cJSON_IsArray(json)) {
@@ -246,7 +248,7 @@ static size_t colon_of(const char *at, size_t len)
 
 /* ---- operators of msprobe -------------------------------------------------------------------- */
 
-/* One of the list: "- ms_api: X", "pt_api: Y", and which arguments of both stand for each other. */
+/* An entry of the list: "- ms_api: X", "pt_api: Y", and the corresponding arguments of both. */
 enum { API, ARGS, OUTPUTS, PARAMETERS, PARAMETER_GRADIENTS, API_KEYS };
 struct operators {
     bool open;
@@ -254,7 +256,7 @@ struct operators {
     struct span key[2][API_KEYS];
 };
 
-/* Lists are alike whose words are: blanks do not count. */
+/* Whether the words of both lists are equal; blanks do not count. */
 static bool is_alike(struct span a, struct span b)
 {
     size_t i = 0, j = 0;
@@ -290,8 +292,8 @@ static int end_operators(struct gd_map *map, struct operators *o, struct gd_err 
     for (int i = ARGS; i < API_KEYS; i++) {
         if (!is_alike(a[i], b[i])) {
             return gd_fail(err, GD_EUNSUPPORTED,
-                           "the operators at line %zu of the map have arguments in another order: "
-                           "%.*s against %.*s; those of a map stand in the same",
+                           "the operators at line %zu of the map have their arguments in different "
+                           "orders, which is not supported: %.*s and %.*s",
                            o->line, (int)(a[i].len < 60 ? a[i].len : 60), a[i].len ? a[i].at : "",
                            (int)(b[i].len < 60 ? b[i].len : 60), b[i].len ? b[i].at : "");
         }
@@ -299,7 +301,7 @@ static int end_operators(struct gd_map *map, struct operators *o, struct gd_err 
     return add_pair(map, a[API].at, a[API].len, b[API].at, b[API].len, err);
 }
 
-/* false: it is no key of theirs. */
+/* False: not one of its keys. */
 static bool take_key(struct operators *o, struct span key, struct span value)
 {
     static const char *const sides[2] = {"ms_", "pt_"};
@@ -326,11 +328,11 @@ static int add_names(struct gd_map *map, struct span key, struct span value, siz
                      struct gd_err *err)
 {
     if (value.len == 0) {
-        return GD_OK; /* the class of a layer: what follows is in it */
+        return GD_OK; /* a layer's class: what follows is in it */
     }
     if (strchr("&*!{[|>", value.at[0])) {
-        return gd_fail(err, GD_EPROTO, "line %zu of the map: only names stand behind a colon",
-                       line);
+        return gd_fail(err, GD_EPROTO,
+                       "line %zu of the map: a colon must be followed by names only", line);
     }
     return add_pair(map, key.at, key.len, value.at, value.len, err);
 }
@@ -429,7 +431,7 @@ int gd_map_read(const char *path, struct gd_map **ret, struct gd_err *err)
     }
     if (gd_disk_size(disk) > MAX_BYTES) {
         gd_disk_unref(disk);
-        return gd_fail(err, GD_ELIMIT, "%.200s has more than %zu MiB: no map of names", path,
+        return gd_fail(err, GD_ELIMIT, "%.200s is larger than %zu MiB: not a map of names", path,
                        MAX_BYTES >> 20);
     }
     size = (size_t)gd_disk_size(disk);

@@ -12,8 +12,8 @@ struct finding {
     int (*fetch)(void *ctx, const struct gd_unit *unit, struct gd_item *item, struct gd_err *err);
     bool (*go_on)(void *ctx, uint64_t done);
     void *ctx;
-    uint32_t *unit_of; /* by node; NULL: no graph */
-    uint32_t limit;    /* nodes that it had at first: that of a training may grow */
+    uint32_t *unit_of; /* per node; NULL: no graph */
+    uint32_t limit;    /* nodes at the beginning: a training's graph may grow */
     const struct gd_unit **order;
 };
 
@@ -27,7 +27,7 @@ static bool has_any(const char *text, const char *const *words, size_t count)
     return false;
 }
 
-/* Nobody has written what such a node gives. */
+/* Whether the node's output is uninitialised memory. */
 static bool is_unwritten(const struct gd_unit *unit)
 {
     static const char *const words[] = {"empty", "recv", "receive"};
@@ -44,7 +44,7 @@ static bool is_mask(const struct gd_unit *unit, const struct gd_stats *stats)
            (has_any(unit->op, words, 4) || has_any(unit->name, words, 4));
 }
 
-/* Counts may be "at least": see gd_stats.unknown. */
+/* Counts may be lower bounds: see gd_stats.unknown. */
 static bool is_finite(const struct gd_stats *stats)
 {
     return !stats->nan && !stats->pos_inf && !stats->neg_inf;
@@ -55,7 +55,7 @@ static bool tells(const struct gd_stats *stats)
     return !is_finite(stats) || !(stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF));
 }
 
-/* *why: NULL, or why nothing is known of the item. It lives as long as the table and `text`. */
+/* *why: NULL, or why the item is unknown; valid as long as the table and `text`. */
 static int look(struct finding *f, const struct gd_unit *unit, struct gd_item *item,
                 struct gd_stats *ret, const char **why, struct gd_err *text)
 {
@@ -86,7 +86,7 @@ static int look(struct finding *f, const struct gd_unit *unit, struct gd_item *i
 struct inputs {
     size_t known;
     uint32_t bad;  /* item */
-    uint32_t from; /* the unit that it is of */
+    uint32_t from; /* its unit */
     uint32_t late; /* item that is bad after the step */
 };
 
@@ -114,7 +114,7 @@ static int look_input(struct finding *f, uint32_t number, uint32_t item, struct 
     if (rc != GD_OK || why) {
         return rc == GD_OK ? GD_OK : gd_fail(err, rc, "%s", text.text);
     }
-    if (unit->left) { /* the operator did not read this value, but the one before it */
+    if (unit->left) { /* the operator did not read this value, but the one before */
         inputs->late = is_finite(&stats) || inputs->late != UINT32_MAX ? inputs->late : item;
         return GD_OK;
     }
@@ -180,21 +180,19 @@ static void hint(const struct gd_unit *unit, const struct gd_item *item, struct 
     bool half = item->dtype == GD_FLOAT16;
 
     if (strcasestr(op, "log") && ret->has_range && ret->least <= 0) {
-        text = "a logarithm of 0 or less";
+        text = "logarithm of 0 or a negative number";
     } else if (strcasestr(op, "sqrt") && ret->has_range && ret->least <= 0) {
-        text = "a square root of a negative number, or the gradient of one at 0";
+        text = "square root of a negative number, or its gradient at 0";
     } else if (strcasestr(op, "div") && ret->has_range && ret->smallest == 0) {
-        text = "a division by 0";
+        text = "division by 0";
     } else if (strcasestr(op, "exp") && ret->has_range && ret->most > (half ? 11.09 : 88.7)) {
-        text = half ? "exp of more than 11.09 is beyond float16"
-                    : "exp of more than 88.7 is beyond "
-                      "float32";
+        text = half ? "exp overflows float16 above 11.09" : "exp overflows float32 above 88.7";
     } else if (half && ret->has_range && size > 65504) {
         text = "float16 ends at 65504";
     } else if (half) {
-        text = "float16 ends at 65504: sums and products leave it easily";
+        text = "float16 ends at 65504: sums and products overflow easily";
     } else if (strcasestr(op, "softmax") || strcasestr(op, "norm") || strcasestr(op, "pow")) {
-        text = "powers and norms overflow where their inputs are large";
+        text = "powers and norms overflow for large inputs";
     }
     snprintf(ret->hint, sizeof(ret->hint), "%s", text);
 }
@@ -220,7 +218,7 @@ static void note_close(const struct gd_item *item, const struct gd_stats *stats,
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* An order that a framework planned need not be the one in which its operators ran: times tell. */
+/* Operators may not have run in the order that the framework planned: use the times if known. */
 static int by_time(const void *a, const void *b)
 {
     const struct gd_unit *x = *(const struct gd_unit *const *)a;
@@ -249,7 +247,7 @@ static int put_in_order(struct finding *f, struct gd_err *err)
         timed = timed && (table->unit[i].leaf || table->unit[i].time > 0);
     }
     for (size_t i = 0; i < table->unit_count && !timed; i++) {
-        table->unit[i].time = 0; /* of some alone they say nothing */
+        table->unit[i].time = 0; /* times of only some say nothing */
     }
     if (table->unit_count > 1) {
         qsort(f->order, table->unit_count, sizeof(*f->order), by_time);
@@ -257,7 +255,7 @@ static int put_in_order(struct finding *f, struct gd_err *err)
     return GD_OK;
 }
 
-/* The item, with its statistics, is what was found. */
+/* Records the item and its statistics as the result. */
 static int take(struct finding *f, uint32_t unit, uint32_t item, struct gd_nonfinite *ret,
                 struct gd_err *err)
 {
@@ -271,7 +269,7 @@ static int take(struct finding *f, uint32_t unit, uint32_t item, struct gd_nonfi
     return rc == GD_OK ? GD_OK : gd_fail(err, rc, "%s", text.text);
 }
 
-/* Whatever the order says: what made a bad input comes before what read it. */
+/* Whatever the order: the producer of a bad input comes before its reader. */
 static int follow(struct finding *f, uint32_t *number, uint32_t *item, struct inputs *inputs,
                   struct gd_nonfinite *ret, struct gd_err *err)
 {
@@ -333,8 +331,8 @@ static bool first_bad(struct finding *f, const struct gd_unit *unit, uint32_t *i
     return false;
 }
 
-/* A graph may run an operator's gradient before the operator: where both threw it out of the same
- * value, the operator is the one to name. */
+/* A graph may run an operator's gradient before the operator: if both produce NaN from the same
+ * value, name the operator. */
 static void prefer_forward(struct finding *f, uint32_t *number, uint32_t *item)
 {
     const struct gd_unit *at = &f->table->unit[*number];
@@ -372,7 +370,7 @@ static int found(struct finding *f, uint32_t number, uint32_t item, struct gd_no
                 : inputs.known == 0 || inputs.late != UINT32_MAX ? GD_THROW_UNKNOWN
                                                                  : GD_THROW_POINT;
     if (rc == GD_OK && inputs.bad != UINT32_MAX && f->table->unit[inputs.from].leaf) {
-        ret->kind = GD_THROW_UNKNOWN; /* it came with a parameter or the batch, which is there */
+        ret->kind = GD_THROW_UNKNOWN; /* it came with a parameter or the batch, which exists */
         ret->bad_input = UINT32_MAX;
         ret->has_range = false;
         return take(f, inputs.from, inputs.bad, ret, err);
@@ -388,7 +386,7 @@ static bool can_be_bad(const struct gd_item *item)
                             gd_dtype_is_complex(item->dtype));
 }
 
-/* *bad: it is what is looked for. */
+/* *bad: this is the one. */
 static int judge(struct finding *f, uint32_t number, struct gd_item *item, bool *bad,
                  struct gd_nonfinite *ret, struct gd_err *err)
 {
@@ -403,7 +401,7 @@ static int judge(struct finding *f, uint32_t number, struct gd_item *item, bool 
         return gd_fail(err, rc, "%s", text.text);
     }
     if (!can_be_bad(item)) {
-        return GD_OK; /* only reading it told its type */
+        return GD_OK; /* its type was known only after reading */
     }
     if (!why && stats.count == 0 && !(stats.unknown & GD_UNKNOWN_COUNT)) {
         why = "it has no elements";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Operators of several frameworks that compute the same. A name counts without its capitals and
- * underscores: "conv2d", "Conv2D" and "Conv2d" are one. In a graph of MindSpore a layer with a bias
- * is two operators, of which the second makes what the other framework calls the layer's output.
+ * Operators of different frameworks that compute the same. Names are compared without case and
+ * underscores: "conv2d", "Conv2D" and "Conv2d" are equal. In a MindSpore graph, a layer with bias
+ * is two operators, the second of which makes what the other framework calls the layer's output.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define NAME_SIZE    64
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* In each line what is alike; blanks between the names. */
+/* Each line lists equivalent names, separated by blanks. */
 static const char *const alike[] = {
     " conv1d conv2d conv3d convolution mkldnnconvolution ",
     " convtranspose1d convtranspose2d convtranspose3d conv2dtranspose conv2dbackpropinput ",
@@ -42,7 +42,7 @@ static const char *const alike[] = {
     " scaleddotproductattention flashattentionscore ",
 };
 
-/* Small letters and digits alone; "" when it is too long to be one of ours. */
+/* Keeps only lower-case letters and digits; "" if too long to be known. */
 static void squeeze(const char *op, char ret[NAME_SIZE])
 {
     size_t len = 0;
@@ -78,7 +78,7 @@ static bool is_bias(const char *squeezed)
     return strcmp(squeezed, "biasadd") == 0;
 }
 
-/* To the result of which a bias may be added. */
+/* A bias may be added to its result. */
 static bool takes_bias(const char *squeezed)
 {
     const char *line = line_of(squeezed);
@@ -106,7 +106,7 @@ static size_t scope_length(const char *name)
     return slash ? (size_t)(slash - name) : 0;
 }
 
-/* msprobe's "fc1/Functional.linear.0.forward", behind which "fc1/Linear.forward.0" has the same
+/* msprobe's "fc1/Functional.linear.0.forward", after which "fc1/Linear.forward.0" has the same
  * output again. */
 static bool is_call(const char *own_name)
 {
@@ -128,7 +128,7 @@ bool gd_op_changes_input(const char *op, uint16_t position)
     if (line_of(x) != line_of("batchnorm")) {
         return false;
     }
-    /* The running mean and variance. */
+    /* running mean and variance */
     return strcmp(op, "batch_norm") == 0 ? position == 1 || position == 2
                                          : position == 3 || position == 4;
 }

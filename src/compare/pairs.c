@@ -22,7 +22,7 @@ struct run {
     const struct gd_run_options *options;
     struct task *tasks;
     size_t count;
-    uint64_t bytes, done; /* of the wave; of the waves before */
+    uint64_t bytes, done; /* of the wave; of earlier waves */
 };
 
 int gd_run_threads(void)
@@ -45,7 +45,7 @@ static uint64_t bytes_of(struct gd_source *source)
     return bytes;
 }
 
-struct going { /* a big pair, which its elements are counted of */
+struct going { /* a big pair, whose progress is in elements */
     struct run *run;
     uint64_t item;
 };

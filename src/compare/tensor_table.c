@@ -27,7 +27,7 @@ void gd_table_deinit(struct gd_table *table)
     gd_table_init(table);
 }
 
-/* Room for one more. */
+/* Makes room for one more. */
 static int grow(void *array, size_t size, size_t count, size_t *room, struct gd_err *err)
 {
     size_t wanted = *room ? *room * 2 : 64;
@@ -51,7 +51,7 @@ static bool has(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-/* By the words that frameworks and dump tools have in names. */
+/* By words that frameworks and dump tools use in names. */
 static enum gd_phase phase_of(const char *name)
 {
     if (strncasecmp(name, "gradients/", 10) == 0 || has(name, "/gradients/") ||
@@ -220,7 +220,7 @@ static void numbers_of(const char *name, struct numbered *ret)
     }
 }
 
-/* "3_fc1.npy" or "conv1_float32_17": a file that carries its number in the order of execution. */
+/* "3_fc1.npy" or "conv1_float32_17": the name has a number that gives execution order. */
 static bool leads_with_number(const char *name)
 {
     const char *slash = strrchr(name, '/'), *at = slash ? slash + 1 : name;
@@ -254,7 +254,7 @@ static int by_first(const void *a, const void *b)
     return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-/* Where all names carry their number, that is their order. */
+/* If all names have a number, sorts by it. */
 static int order_by_number(struct gd_table *table, struct gd_err *err)
 {
     struct numbered *list = calloc(table->unit_count + 1, sizeof(*list));
@@ -286,7 +286,7 @@ static int order_by_number(struct gd_table *table, struct gd_err *err)
     return GD_OK;
 }
 
-/* "sub/conv1" of "DIR/sub/conv1.npy"; archives of many tensors keep their ends. */
+/* "sub/conv1" of "DIR/sub/conv1.npy"; archives of several tensors keep their extension. */
 static void name_in(const char *path, size_t root, bool single, char *ret, size_t size)
 {
     const char *name = path + root;
@@ -314,7 +314,7 @@ static int add_file(struct gd_table *table, const char *path, size_t root, struc
         return gd_fail(err, rc, "%s", why.text);
     }
     if (rc != GD_OK && len > 4 && strcasecmp(path + len - 4, ".npy") == 0) {
-        name_in(path, root, true, name, sizeof(name)); /* one that is broken, and shown as such */
+        name_in(path, root, true, name, sizeof(name)); /* a broken file, shown as such */
         rc = gd_table_unit(table, name, NULL, err);
         return rc == GD_OK
                    ? gd_table_add(table, &(struct gd_item){.name = name, .problem = why.text}, err)
@@ -362,7 +362,7 @@ struct filling {
     struct gd_table *table;
     const struct gd_graph *graph;
     struct gd_err *err;
-    double last_ran; /* when the last operator of the step was dumped; 0 not known */
+    double last_ran; /* when the last operator of the step was dumped; 0: unknown */
 };
 
 static int replace_value(struct gd_table *table, struct gd_item *item,
@@ -382,7 +382,7 @@ static int replace_value(struct gd_table *table, struct gd_item *item,
                : gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
 }
 
-/* What is no operator and was written when they all had run: weights as the optimizer left them. */
+/* Not an operator, and dumped after all of them: a weight as updated by the optimizer. */
 static bool is_left_behind(const struct filling *f, const struct gd_node_info *info,
                            const struct gd_catalog_value *value)
 {
@@ -408,7 +408,7 @@ bool gd_table_is_leaf(const struct gd_node_info *info)
             info->kind == GD_NODE_CONSTANT);
 }
 
-/* The unit of the value's node: the last one, or a new one behind it. */
+/* The unit of the value's node: the last one, or a new one. */
 static int unit_of(struct filling *f, const struct gd_catalog_value *value,
                    const struct gd_node_info *info, struct gd_unit **ret)
 {
@@ -454,7 +454,7 @@ static int add_value(void *ctx, const struct gd_catalog_value *value)
     if (unit->count && table->item[table->item_count - 1].slot == value->slot) {
         struct gd_item *last = &table->item[table->item_count - 1];
 
-        return replace_value(table, last, value, f->err); /* a loop: the last one counts */
+        return replace_value(table, last, value, f->err); /* a loop: the last value counts */
     }
     bool input = info.input_slots > 0 && value->slot + info.input_slots >= info.output_count;
     uint32_t outputs = info.output_count - info.input_slots;

@@ -9,7 +9,7 @@
 
 #include "compare/metrics_impl.h"
 
-#define NORM_OF_NOTHING 2.220446049250313e-16 /* a norm up to it counts as 0 */
+#define NORM_OF_NOTHING 2.220446049250313e-16 /* norms up to this count as 0 */
 
 static const char *const view_names[] = {"gradb", "allclose", "troubleshooter", "msprobe"};
 
@@ -99,7 +99,7 @@ struct pair {
     struct gd_pair_job job;
     struct gd_pair_room room;
     enum gd_dtype type_a, type_b, type; /* of a, of b, of a - b */
-    double rtol, atol;                  /* in the type of b */
+    double rtol, atol;                  /* in b's type */
     const struct gd_tool_options *options;
 };
 
@@ -129,8 +129,8 @@ static bool is_close(const struct pair *pair, double x, double y)
     return as_type(pair->type, fabs(x - y)) <= allowed;
 }
 
-/* What fn makes of all elements; complex ones by their real parts, as the other tools take them,
- * except for numpy's allclose. */
+/* Applies fn to all elements; to the real part of complex ones, as the other tools do, except for
+ * numpy's allclose. */
 typedef void (*element_fn)(struct pair *pair, void *ctx, double x, double y, double distance);
 
 static int each(struct pair *pair, element_fn fn, void *ctx, struct gd_err *err)
@@ -169,7 +169,7 @@ static void norms_add(struct norms *norms, double x, double y)
     norms->bb += y * y;
 }
 
-/* NaN: one of them is nothing. */
+/* NaN: one of them is all 0. */
 static double cosine_of(const struct pair *pair, const struct norms *norms, bool *nothing)
 {
     double a = as_type(pair->type_a, sqrt(as_type(pair->type_a, norms->aa)));
@@ -201,7 +201,7 @@ static void allclose_add(struct pair *pair, void *ctx, double x, double y, doubl
     sum->max = distance > sum->max ? distance : sum->max;
 }
 
-/* Distances of complex numbers are true ones. */
+/* Uses true distances of complex numbers. */
 static int allclose_complex(struct pair *pair, struct allclose *sum, struct gd_err *err)
 {
     int64_t blocks = (pair->job.count + GD_PAIR_BLOCK - 1) / GD_PAIR_BLOCK;
@@ -260,10 +260,10 @@ static void trouble_add(struct pair *pair, void *ctx, double x, double y, double
     }
 }
 
-/* Cut off, not rounded. */
+/* Truncates, without rounding. */
 static double cut(double x, double factor)
 {
-    return fabs(x) < 0x1p52 ? trunc(x * factor) / factor : x; /* larger ones have no fraction */
+    return fabs(x) < 0x1p52 ? trunc(x * factor) / factor : x; /* larger numbers have no fraction */
 }
 
 static void trouble_cells(struct gd_tool_row *ret, const char *result, double ratio, double cosine,
@@ -275,7 +275,7 @@ static void trouble_cells(struct gd_tool_row *ret, const char *result, double ra
     if (isnan(mean) && isnan(max)) {
         snprintf(ret->cell[3], sizeof(ret->cell[3]), "nan, nan");
     } else {
-        /* written out, as long as a cell takes it: of two numbers up to that of float32 */
+        /* in full, as far as the cell allows: enough for two numbers of float32 */
         snprintf(ret->cell[3], sizeof(ret->cell[3]),
                  max <= (double)FLT_MAX ? "%.5f, %.5f" : "%.5e, %.5e", cut(mean, 1e5),
                  cut(max, 1e5));
@@ -306,7 +306,7 @@ static int view_trouble(struct pair *pair, struct gd_tool_row *ret, struct gd_er
 struct probe {
     struct norms norms;
     enum gd_dtype type; /* of relative errors */
-    bool scalar;        /* of rank 0: computed in the elements' own type */
+    bool scalar;        /* rank 0: computed in the elements' own type */
     double eps, distance, max, max_relative;
     uint64_t mismatch, r1k, r5k;
 };
@@ -320,8 +320,8 @@ static void probe_positions(struct pair *pair, void *ctx, double x, double y, do
     p->mismatch += (isinf(x) != 0) != (isinf(y) != 0) || (isnan(x) != 0) != (isnan(y) != 0);
 }
 
-/* What is not finite in the same places counts as 0, whatever its sign. Errors relative to b are in
- * the type of both, float32 at least; everything else is in double. */
+/* Non-finite elements in the same places count as 0, whatever their sign. Errors relative to b use
+ * the type of both, at least float32; everything else uses double. */
 static void probe_add(struct pair *pair, void *ctx, double x, double y, double distance)
 {
     struct probe *p = ctx;
@@ -386,7 +386,7 @@ static void probe_cosine(const struct pair *pair, const struct probe *p, struct 
 
 static int view_probe(struct pair *pair, struct gd_tool_row *ret, struct gd_err *err)
 {
-    bool scalar = pair->job.count == 1; /* axes of 1 were dropped */
+    bool scalar = pair->job.count == 1; /* axes of size 1 were dropped */
     double count = (double)pair->job.count;
     bool wide = pair->type == GD_FLOAT64;
     struct probe p = {.type = wide ? GD_FLOAT64 : GD_FLOAT32,
@@ -436,7 +436,7 @@ static void refuse(enum gd_tool view, struct gd_tool_row *ret, const char *cell,
     }
 }
 
-/* Unit dimensions of the PyTorch side are dropped before msprobe looks at shapes. */
+/* msprobe drops dimensions of size 1 on the PyTorch side before it compares shapes. */
 static bool same_shape(enum gd_tool view, const struct gd_shape *a, const struct gd_shape *b)
 {
     int j = 0;
@@ -499,7 +499,7 @@ int gd_tool_compare(enum gd_tool view, struct gd_source *a, struct gd_source *b,
         rc = gd_source_info(b, &pair.job.info_b, &why);
     }
     if (rc == GD_OK && (!gd_stats_kind(x->dtype) || !gd_stats_kind(y->dtype))) {
-        rc = gd_fail(&why, GD_EUNSUPPORTED, "no numbers");
+        rc = gd_fail(&why, GD_EUNSUPPORTED, "not numeric");
     }
     if (rc == GD_OK && !same_shape(view, &x->shape, &y->shape)) {
         refuse(view, ret,

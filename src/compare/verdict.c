@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Verdicts by name, tolerances by type, and what two dumps of statistics allow to say. */
+/* Verdict names, tolerances per type, and the comparison of statistics. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -48,7 +48,7 @@ enum gd_profile gd_profile_from_name(const char *name)
     return (enum gd_profile)i;
 }
 
-/* Classes of types from the finest to the coarsest. */
+/* Classes of types, finest to coarsest. */
 enum fineness { EXACT, FINE64, FINE32, FINE16, FINE_BRAIN, FINE8, FINE_COUNT };
 
 static enum fineness fineness_of(enum gd_stored stored)
@@ -90,7 +90,8 @@ static double relative(double a, double b, double scale)
     return fabs(a - b) / fmax(fabs(scale), 0x1p-20);
 }
 
-/* The largest of what both sides know; NaN or infinity that one alone has is worse than all. */
+/* Keeps the largest difference of what both sides know; NaN or infinity on only one side is
+ * worst. */
 static void worse(double *worst, bool known, double a, double b, double scale)
 {
     double by;
@@ -102,7 +103,7 @@ static void worse(double *worst, bool known, double a, double b, double scale)
     *worst = by > *worst ? by : *worst;
 }
 
-/* Where a side has a lower bound, only what is below it differs for certain. */
+/* If a side has a lower bound, only smaller counts differ for certain. */
 static bool counts_differ(const struct gd_stats *a, uint64_t in_a, const struct gd_stats *b,
                           uint64_t in_b, unsigned bit)
 {

@@ -12,7 +12,7 @@
 
 #define MAX_SLOTS     UINT16_MAX
 #define BUDGET_BASE   ((size_t)64 << 20) /* bytes that any graph may take while it is read, */
-#define BUDGET_FACTOR 2                  /* and so many times its length */
+#define BUDGET_FACTOR 2                  /* plus this many times its length */
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static bool split_node(const struct ms_item *item, struct node_parts *ret)
     return !reader.bad;
 }
 
-/* Appends a string of the node at hand and returns its offset: the buffer may move. */
+/* Appends a string of the current node and returns its offset: the buffer may move. */
 static size_t keep(struct gd_ms_graph_load *load, const struct ms_span *span)
 {
     size_t at = load->text.len;
@@ -73,8 +73,8 @@ static bool ends_in_bracket_tag(const struct ms_span *name)
     return false;
 }
 
-/* What operators are shown as: their full name, unless that is empty or one of those that many
- * operators share; then a name is made of scope, type and number. */
+/* The displayed name of an operator: its full name, unless that is empty or a generic one shared by
+ * many operators; then it is composed of scope, type and number. */
 static size_t keep_shown_name(struct gd_ms_graph_load *load, const struct node_parts *parts)
 {
     static const struct ms_span load_type = {(const uint8_t *)"Load", 4};
@@ -104,7 +104,7 @@ static size_t keep_shown_name(struct gd_ms_graph_load *load, const struct node_p
     return at;
 }
 
-/* Keeps name and value of one AttributeProto; false when it is broken or too long to show. */
+/* Keeps name and value of one AttributeProto; false if it is broken or too long to show. */
 static bool keep_attribute(struct gd_ms_graph_load *load, const struct gd_pb_field *attr,
                            size_t at[2])
 {
@@ -196,7 +196,7 @@ static int read_outputs(struct gd_ms_graph_load *load, const struct ms_span *typ
     }
 }
 
-/* Adds under another name when the name is taken; wire_name keeps what the client calls it. */
+/* Adds the node under another name if its own is taken; wire_name keeps the client's. */
 static int add_node(struct gd_ms_graph_load *load, struct gd_node_desc *desc, gd_node_id *ret,
                     struct gd_err *err)
 {
@@ -255,7 +255,7 @@ static int push_input(struct gd_ms_graph_load *load, uint32_t found, struct gd_e
     return GD_OK;
 }
 
-/* Resolves the operands, and gives parameters and constants among them a place to be shown. */
+/* Resolves operands, and places parameters and constants among them. */
 static int resolve_inputs(struct gd_ms_graph_load *load, const struct ms_item *item,
                           const struct ms_span *scope, struct gd_err *err)
 {
@@ -294,7 +294,7 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
     struct node_parts parts;
     uint32_t output_count = 0;
     if (!split_node(item, &parts)) {
-        return gd_fail(err, GD_EPROTO, "the graph's bytes are broken in a node");
+        return gd_fail(err, GD_EPROTO, "a node in the graph's bytes is broken");
     }
     gd_buf_clear(&load->text);
     int rc = resolve_inputs(load, item, &parts.scope, err);
@@ -341,7 +341,7 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
 /* ---- parameters and constants -------------------------------------------------------------- */
 
 /* The client stores tensors under names in which every '/' became "--", and looks them up by what
- * follows the last '/' of the name it is given: so the last component must be spelled that way. */
+ * follows the last '/' of the name it is given: so the last component must use "--". */
 static size_t keep_stored_name(struct gd_ms_graph_load *load, const struct ms_span *name)
 {
     size_t at = load->text.len;
@@ -411,7 +411,7 @@ static int add_parameter(struct gd_ms_graph_load *load, uint32_t number, struct 
     }
     gd_buf_clear(&load->text);
     size_t stored = keep_stored_name(load, &name);
-    /* One that no operator uses would be taken for a weight by its name alone. */
+    /* The client would take an unused one for a weight because of its name. */
     bool used = load->first_use[number - load->info.nodes].scope.data != NULL;
     struct gd_node_desc desc = {
         .type = "Parameter", .kind = used ? GD_NODE_AUTO : GD_NODE_PARAMETER, .output_count = 1};
@@ -427,7 +427,8 @@ static int add_constant(struct gd_ms_graph_load *load, uint32_t number, struct g
     struct ms_span value = ms_string_field(item->data, item->len, 2, &bad);
     struct ms_span full_name = ms_string_field(item->data, item->len, 3, &bad);
     uint32_t outputs;
-    int rc = read_outputs(load, &(struct ms_span){NULL, 0}, &outputs, err); /* makes room for one */
+    /* reserves one element */
+    int rc = read_outputs(load, &(struct ms_span){NULL, 0}, &outputs, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -435,7 +436,7 @@ static int add_constant(struct gd_ms_graph_load *load, uint32_t number, struct g
     item->is_slot = good && is_int && integer >= 0 && integer <= UINT16_MAX;
     item->slot = item->is_slot ? (uint16_t)integer : 0;
     gd_buf_clear(&load->text);
-    gd_buf_putc(&load->text, '\0'); /* offset 0 stands for no value */
+    gd_buf_putc(&load->text, '\0'); /* offset 0 means no value */
     struct gd_buf shown = GD_BUF_INIT(GD_MS_MAX_ATTRIBUTE);
     good = gd_ms_value_text(value.data, value.len, &shown) && good && !bad;
     size_t value_at = 0;
@@ -457,8 +458,8 @@ static bool has_type(const struct gd_node_info *node, const char *type)
     return strcmp(node->type, type) == 0;
 }
 
-/* Slots are not on the wire: the element that a TupleGetItem takes is its second, constant operand.
- */
+/* Slots are not transmitted: the element that a TupleGetItem takes is its second, constant
+ * operand. */
 static void give_slot(const struct gd_ms_graph_load *load, const uint32_t *found,
                       struct gd_edge *edges)
 {
@@ -535,8 +536,7 @@ static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item 
     struct gd_node_info info;
     int rc = reserve_edges(load, count, err);
     if (rc == GD_OK && count && gd_graph_node(load->graph, item->node, &info)) {
-        const uint32_t *found =
-            load->inputs + load->next_input; /* none at all: there is no table */
+        const uint32_t *found = load->inputs + load->next_input; /* empty: there is no table */
         read_edges(load, item, found, load->edges);
         if (count >= 2 && has_type(&info, "TupleGetItem")) {
             give_slot(load, found, load->edges);
@@ -580,7 +580,7 @@ static int collect(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *
     return rc != GD_OK || more ? rc : next_phase(load);
 }
 
-/* All that arrived is good as far as it was looked at: now the graph is touched. */
+/* Everything received has been checked as far as it was read: modify the graph only now. */
 static int open_subgraph(struct gd_ms_graph_load *load, struct gd_err *err)
 {
     size_t count = (size_t)load->info.parameters + load->info.constants + 1;
@@ -701,7 +701,7 @@ const struct gd_ms_graph_info *gd_ms_graph_info(const struct gd_ms_graph_load *l
     return &load->info;
 }
 
-/* An operator is half done when it is added, and done when it is connected, too. */
+/* An operator counts half when added, and fully when connected. */
 void gd_ms_graph_at(const struct gd_ms_graph_load *load, uint64_t *done, uint64_t *total)
 {
     uint64_t half = 0;

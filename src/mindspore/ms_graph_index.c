@@ -20,7 +20,7 @@ struct ms_span ms_string_field(const uint8_t *data, size_t len, uint32_t number,
     return found;
 }
 
-/* NodeProto.name is field 2, the others' name or key is field 1. */
+/* The name is field 2 of a NodeProto; name or key of the others is field 1. */
 static bool find_name(struct ms_item *item)
 {
     bool bad = false;
@@ -62,7 +62,7 @@ static int add_item(struct gd_ms_graph_load *load, const struct gd_pb_field *fie
         return gd_fail(err, GD_ELIMIT, "the graph has more than %u nodes", GD_MS_MAX_NODES);
     }
     if (field->len > UINT32_MAX) {
-        return gd_fail(err, GD_ELIMIT, "one node of the graph is larger than 4 GiB");
+        return gd_fail(err, GD_ELIMIT, "a node of the graph is larger than 4 GiB");
     }
     if (load->count == load->cap) {
         uint32_t cap = load->cap ? load->cap * 2 : 1024;
@@ -100,7 +100,7 @@ int ms_graph_collect(struct gd_ms_graph_load *load, uint32_t number, enum ms_ite
         }
         struct ms_item *item = &load->items[load->count - 1];
         if (!find_name(item)) {
-            return gd_fail(err, GD_EPROTO, "the graph's bytes are broken in node number %u",
+            return gd_fail(err, GD_EPROTO, "node number %u in the graph's bytes is broken",
                            load->count);
         }
         struct ms_span name = item_name(item);
@@ -110,7 +110,7 @@ int ms_graph_collect(struct gd_ms_graph_load *load, uint32_t number, enum ms_ite
     }
     *more = seen == most;
     if (load->reader.bad) {
-        return gd_fail(err, GD_EPROTO, "the bytes are no graph: broken at byte %zu of %zu",
+        return gd_fail(err, GD_EPROTO, "the bytes are not a graph: broken at byte %zu of %zu",
                        (size_t)(load->reader.at - load->data), load->len);
     }
     return GD_OK;
@@ -126,7 +126,7 @@ static uint32_t hash_name(const struct gd_ms_graph_load *load, const struct ms_s
     return (uint32_t)(hash * 0xd6e8feb86659fd93ull >> 32);
 }
 
-/* The slot of the table that holds the name, or the free one where it belongs. */
+/* The table's slot with the name, or the free slot for it. */
 static uint32_t *table_slot(const struct gd_ms_graph_load *load, const struct ms_span *name)
 {
     for (uint32_t at = hash_name(load, name) & load->table_mask;;
@@ -164,7 +164,7 @@ int ms_graph_build_table(struct gd_ms_graph_load *load, struct gd_err *err)
             continue;
         }
         uint32_t *slot = table_slot(load, &name);
-        if (!*slot) { /* the first of two with one name wins */
+        if (!*slot) { /* of equal names the first wins */
             *slot = i + 1;
         }
     }

@@ -11,7 +11,7 @@
 #define MAX_DEPTH      8
 #define MAX_TYPE_DEPTH 32
 
-enum { /* numbers of DataType that matter here */
+enum { /* DataType numbers used here */
        MS_BOOL = 1,
        MS_STRING = 13,
        MS_TUPLE = 31,
@@ -21,12 +21,12 @@ enum { /* numbers of DataType that matter here */
 enum gd_dtype gd_ms_dtype(int64_t wire)
 {
     if (wire >= MS_BOOL && wire <= MS_STRING) {
-        return (enum gd_dtype)wire; /* the engine numbers them alike */
+        return (enum gd_dtype)wire; /* numbered as in the engine */
     }
     return wire == MS_BFLOAT16 ? GD_BFLOAT16 : GD_DT_NONE;
 }
 
-/* The shortest decimal that reads back as the same double, or float when `single`. */
+/* Writes the shortest decimal that reads back as the same double, or float if `single`. */
 static void put_real(struct gd_buf *out, double value, bool single)
 {
     char text[40];
@@ -115,7 +115,7 @@ static bool put_pair(const uint8_t *data, size_t len, struct gd_buf *out, int de
     return !reader.bad;
 }
 
-/* All packed or single numbers of one occurrence of a repeated field. */
+/* All numbers in one occurrence of a repeated field, packed or not. */
 static void put_numbers(struct gd_pb *reader, const struct gd_pb_field *field, struct gd_buf *out)
 {
     size_t at = 0;
@@ -226,7 +226,7 @@ static bool put_value(const uint8_t *data, size_t len, struct gd_buf *out, int d
         if (!put_single(&reader, &field, out, depth + 1)) {
             return false;
         }
-        if (out->failed) { /* too long to be shown: the rest does not matter */
+        if (out->failed) { /* too long to show: skip the rest */
             return true;
         }
     }
@@ -356,7 +356,7 @@ static bool read_type(const uint8_t *data, size_t len, struct slots *slots, int 
     while (gd_pb_next(&reader, &field)) {
         if (field.number == 1) {
             output.dtype = gd_ms_dtype((int64_t)field.value);
-            /* An empty tuple carries no sequence_type from some releases. */
+            /* Some releases send an empty tuple without a sequence_type. */
             sequence = sequence || field.value == 31 || field.value == 32;
         } else if (field.number == 2 && field.wire == GD_PB_BYTES) {
             if (!read_tensor_type(field.data, field.len, &output)) {

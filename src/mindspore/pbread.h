@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading protobuf bytes field by field, without a schema and without memory: for messages that are
- * too large, or nested too deep by a hostile sender, to be unpacked into structs first.
+ * Reads protobuf bytes field by field, without a schema and without allocating: for messages too
+ * large, or nested too deeply by a hostile sender, to be unpacked into structs.
  *
- * A reader walks one message. Fields come in the order of the bytes; a field of wire type 2 gives a
- * pointer into them. Unknown fields are the caller's to skip, which costs nothing.
+ * A reader walks one message. Fields come in byte order; a field of wire type 2 gives a pointer
+ * into the bytes. Skipping unknown fields is up to the caller and costs nothing.
  */
 #ifndef GD_PROTO_PBREAD_H
 #define GD_PROTO_PBREAD_H
@@ -19,13 +19,13 @@ enum gd_pb_wire { GD_PB_VARINT = 0, GD_PB_FIXED64 = 1, GD_PB_BYTES = 2, GD_PB_FI
 struct gd_pb {
     const uint8_t *at;
     const uint8_t *end;
-    bool bad; /* the bytes break the format; gd_pb_next has returned false */
+    bool bad; /* the bytes are broken; gd_pb_next has returned false */
 };
 
 struct gd_pb_field {
     uint32_t number;
     enum gd_pb_wire wire;
-    uint64_t value;      /* VARINT; the raw bits of FIXED32 and FIXED64 */
+    uint64_t value;      /* VARINT; raw bits of FIXED32 and FIXED64 */
     const uint8_t *data; /* BYTES */
     size_t len;
 };
@@ -36,7 +36,7 @@ static inline struct gd_pb gd_pb_init(const uint8_t *data, size_t len)
     return reader;
 }
 
-/* False when the bytes end inside it or it is longer than ten bytes. */
+/* False if the bytes end inside it or it is longer than ten bytes. */
 static inline bool gd_pb_varint(struct gd_pb *reader, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -63,7 +63,7 @@ static inline bool gd_pb_take(struct gd_pb *reader, size_t len, const uint8_t **
     return true;
 }
 
-/* The next field; false at the end and, with reader->bad, where the format is broken. */
+/* Reads the next field; false at the end and, with reader->bad, on an error. */
 static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
 {
     uint64_t key;
@@ -98,7 +98,7 @@ static inline bool gd_pb_next(struct gd_pb *reader, struct gd_pb_field *ret)
         if (!gd_pb_take(reader, ret->len, &ret->data)) {
             return false;
         }
-        memcpy(&ret->value, ret->data, ret->len); /* little-endian hosts only, as tensors are */
+        memcpy(&ret->value, ret->data, ret->len); /* little-endian hosts only, like tensors */
         return true;
     default: /* groups were never used */ reader->bad = true; return false;
     }
@@ -119,9 +119,9 @@ static inline float gd_pb_float(const struct gd_pb_field *field)
     return value;
 }
 
-/* Calls for each integer of a repeated field occurrence, packed or not: start with *at = 0 and go
- * on while it returns true. reader is the one the field came from: marked bad when packed bytes
- * are. */
+/* Iterates over the integers of one occurrence of a repeated field, packed or not: start with *at =
+ * 0 and continue while it returns true. Marks reader, which the field came from, as bad if packed
+ * bytes are broken. */
 static inline bool gd_pb_integers(struct gd_pb *reader, const struct gd_pb_field *field, size_t *at,
                                   int64_t *ret)
 {

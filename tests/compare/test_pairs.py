@@ -135,10 +135,10 @@ class Pairs(unittest.TestCase):
         self.assertEqual(row["verdict"], "SHAPE")
         self.assertIn("transposed?", row["note"])
         for text, said in (('[{"left": "right"}, {"left": "mine.swap"}]', "mine.swap"),
-                           ('[{"left": "right"}, {"twin": ""}]', "no name"), ('{"left": 3}', "is no name"), ('{"a": "b", "a": "c"}', "twice"), ("{", "line 1"),
-                           ("left right", "line 1"), ("a: &x b", "only names"), ("", "no names"), ("- ms_api: a", "lack"),
-                           ("- ms_api: left\n  pt_api: right\n  ms_args: [0, 1]\n  pt_args: [1, 0]\n", "another order: [0, 1]"),
-                           ("- ms_api: left\n  to: right\n", "line 2"), ("- ", "line 1"), ("- ms_api: a\n  pt_api: b\n  ms_args: [0]", "against")):
+                           ('[{"left": "right"}, {"twin": ""}]', "does not name"), ('{"left": 3}', "is not a name"), ('{"a": "b", "a": "c"}', "twice"), ("{", "line 1"),
+                           ("left right", "line 1"), ("a: &x b", "names only"), ("", "no names"), ("- ms_api: a", "lack"),
+                           ("- ms_api: left\n  pt_api: right\n  ms_args: [0, 1]\n  pt_args: [1, 0]\n", "different orders, which is not supported: [0, 1]"),
+                           ("- ms_api: left\n  to: right\n", "line 2"), ("- ", "line 1"), ("- ms_api: a\n  pt_api: b\n  ms_args: [0]", "different orders")):
             (self.folder / "map").write_text(text)
             record, status = self.run_one("compare a.safetensors b.safetensors --map map")
             self.assertEqual((record["type"], status), ("error", 1))

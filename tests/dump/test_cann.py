@@ -232,7 +232,7 @@ class Values(Dump):
         self.ask("hinted", x.transpose(2, 3, 1, 0), "the order that the file tells")
         self.check()
         out = self.gradb(f'open "{self.dir / "dump"}"', "print lstm", "print n0:0")
-        self.assertIn("as the device stores it: FRACTAL_ZN_LSTM", out)
+        self.assertIn("as stored by the device: FRACTAL_ZN_LSTM", out)
         self.assertIn("stored as NC1HWC0 (2, 2, 3, 5, 16)", out)
 
     def test_what_is_missing(self):
@@ -257,7 +257,7 @@ class Values(Dump):
         self.ask("strings", np.frombuffer(b"abcdef", "u1"), "of a type that is bytes here")
         self.check()
         self.assertIn("14 of the 24 bytes", self.gradb(f'open "{self.dir / "dump"}"', "print cut:0", fails=True))
-        self.assertIn("lacks 10 bytes", self.gradb(f'open "{self.dir / "dump"}"', "print cut:in0"))
+        self.assertIn("10 bytes of its file are missing", self.gradb(f'open "{self.dir / "dump"}"', "print cut:in0"))
         self.assertIn("0 of the 24 bytes", self.gradb(f'open "{self.dir / "dump"}"', "print null:0", fails=True))
 
     def test_statistics(self):
@@ -371,7 +371,7 @@ class Trees(Dump):
             "DHA Atomic Add: the source is NaN (status 0xb00)": "innocent",
             "AIV: floating-point overflow, overflow in the accumulation of the cube unit (status 0x420)":
                 "Default/guilty",
-            "L2 Atomic Add: overflow (status 0x10000): no file is of the operator": "",
+            "L2 Atomic Add: overflow (status 0x10000): no file belongs to the operator": "",
         }
         for text, node in texts.items():
             line = next(line for line in lines if text in line)

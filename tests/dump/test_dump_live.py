@@ -226,8 +226,8 @@ class Configurations(unittest.TestCase):
     def test_mistakes_are_named_with_their_lines(self):
         lines, texts, status = self.check(WRONG)
         self.assertEqual(lines, [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15])
-        for word in ("dump_mode is 0, 1 or 2, not 7", "starts with '/'", "\"a b\"", "saved_data is tensor, statistic",
-                     "no key \"kernel\"", "median", "trans_flag belongs to e2e_dump_settings", "true or false"):
+        for word in ("dump_mode must be 0, 1 or 2, not 7", "starting with '/'", "\"a b\"", "saved_data must be tensor, statistic",
+                     "no key \"kernel\"", "median", "trans_flag belongs in e2e_dump_settings", "true or false"):
             self.assertIn(word, texts)
         self.assertEqual(status, 1)
         lines, texts, status = self.check('{"dump": {"dump_path": "/x", "dump_mode": "none",\n"dump_step": "5-3",\n'
@@ -284,7 +284,7 @@ class Limits(unittest.TestCase):
 
     def test_a_step_is_not_dumped_over(self):
         done = gradb(self.root, ["step", "dump x on weights", "dump x on weights"], status=1)
-        self.assertIn("there is a dump of step 1 already", done.stderr)
+        self.assertIn("a dump of step 1 already exists", done.stderr)
         self.assertEqual(len(files(self.root / "x" / "rank_0" / "net" / "0" / "1")), 18)
 
     def test_killed_it_leaves_whole_files(self):

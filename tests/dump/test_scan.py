@@ -131,17 +131,17 @@ class Scan(unittest.TestCase):
         self.assertEqual(self.hits_of(told), self.hits)
         files = sorted(parts.iterdir())
         self.assertEqual(self.error(self.gradb(f"merge {files[0]} {files[2]}")), "part 2 of 3 is missing")
-        self.assertEqual(self.error(self.gradb(f"merge {parts} {files[1]}")), "part 2 of 3 is there twice")
+        self.assertEqual(self.error(self.gradb(f"merge {parts} {files[1]}")), "part 2 of 3 is given twice")
         self.assertIn("other watchpoints", self.error(self.gradb(f"merge {parts}", watches=["watch TO"])))
         other = self.dir / "other"
         shutil.copytree(self.dump / "rank_0" / "step_0", other / "rank_0" / "step_0")
         shutil.copytree(self.dump / "rank_0" / "step_1", other / "rank_1" / "step_77")
-        self.assertIn("made of this dump", self.error(self.gradb(f"merge {parts}", dump=other)))
-        self.assertIn("no file of a part", self.error(self.gradb(f"merge {other}")))
+        self.assertIn("made from this dump", self.error(self.gradb(f"merge {parts}", dump=other)))
+        self.assertIn("contains no part files", self.error(self.gradb(f"merge {other}")))
         whole = files[1].read_bytes()
         for at in range(3, len(whole), len(whole) // 7):
             files[1].write_bytes(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1:])
-            self.assertRegex(self.error(self.gradb(f"merge {parts}")), "not complete|not a file|is broken|missing")
+            self.assertRegex(self.error(self.gradb(f"merge {parts}")), "incomplete|not a scan file|is broken|missing")
 
     def test_mpirun(self):
         if not shutil.which("mpirun"):
@@ -255,10 +255,10 @@ class Scan(unittest.TestCase):
                                ("scan --shard 4/3 --out x", "no part"), ("scan --shard 0/3 --out x", "no part"),
                                ("scan --shard 1/3", "--out FILE"), ("scan now 1", "not known"),
                                ("scan --shard auto", "neither mpirun nor srun"), ("merge", "files of the parts"),
-                               ("scan steps 100..", "nothing to look at"), ("scan ranks ,", "need numbers"),
+                               ("scan steps 100..", "nothing to scan"), ("scan ranks ,", "need numbers"),
                                ("merge /dev/null", "regular file"), (f"scan --out {self.dir}/no/x", "No such file")]:
             self.assertIn(words, self.error(self.gradb(command)), command)
-        self.assertIn("nothing to look at", self.error(self.gradb("scan", watches=[])))
+        self.assertIn("nothing to scan", self.error(self.gradb("scan", watches=[])))
 
     def test_unreadable_and_checkpoints(self):
         broken = self.dir / "broken"

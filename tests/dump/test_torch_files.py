@@ -69,7 +69,7 @@ class Files:
     def test_formats_and_notes(self):
         for name, kind, notes in (("types.pt", "torch", []), ("types.legacy", "torch-legacy", []),
                                   ("arrays4.pkl", "pickle", []),
-                                  ("module.pt", "torch", ["listed and not made: __main__.Net", "torch.nn.modules.linear.Linear", ", ..."])):
+                                  ("module.pt", "torch", ["listed, not created: __main__.Net", "torch.nn.modules.linear.Linear", ", ..."])):
             answer = self.tool.open(self.dir / name)
             self.assertEqual(answer["format"], kind)
             self.assertEqual(len(answer["notes"]), 1 if notes else 0, answer["notes"])
@@ -96,7 +96,7 @@ class Files:
                     inner[name[11:]]["same_as"] = entry["same_as"][11:]
         self.check(path, inner, key="state_dict")
         self.assertEqual(list(self.tool.entries(path, key="args.lr")), [""])
-        with self.assertRaisesRegex(dumptool.Refused, "has the key model; there are: 'epoch', 'state_dict', 'optimizer'"):
+        with self.assertRaisesRegex(dumptool.Refused, "no key model; the keys are: 'epoch', 'state_dict', 'optimizer'"):
             self.tool.open(path, key="model")
 
     def test_refused(self):

@@ -249,7 +249,7 @@ def arrays():
             native = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(array.shape)
             entries[name] = {"dtype": str(native.dtype), "shape": list(array.shape), "hex": native.tobytes().hex()}
     value["objects"] = np.array([None, "x"], dtype=object)
-    entries["objects"] = {"problem": "a numpy array of objects, texts or another type that is no number"}
+    entries["objects"] = {"problem": "a numpy array of objects, strings or other non-numeric type"}
     return value, entries
 
 
@@ -339,9 +339,9 @@ def distributed():
         (folder / file).write_bytes(files[file])
     (folder / ".metadata").write_bytes(pickle.dumps(metadata.Metadata(tensors, storage_data=places)))
     entries = {name: {"problem": problem} for name, problem in (
-        ("columns", "its 2 pieces are no rows of it one after the other: they are cut along another axis, or some are "
+        ("columns", "its 2 pieces are not consecutive rows: they are split along another axis, or some are "
                     "missing"), ("lost", "cannot open __7_0.distcp: No such file or directory"),
-        ("up", '"../up.distcp" is no name of a file beside .metadata: directories are refused'))}
+        ("up", '"../up.distcp" is not a file name next to .metadata: directories are refused'))}
     expected["ranks/.metadata"] = dict({"rows": values(rows)}, **entries)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What was read of a rank becomes its catalog: values, overflows with the operator that they blame,
+/* Turns what was read of a rank into its catalog: values, overflows with the operator they blame,
  * facts. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static double seconds(uint64_t time)
     return time == UINT64_MAX ? 0 : (double)time / 1e6;
 }
 
-/* What a merged operator would have given is an output of the one that it was merged into. */
+/* A merged operator's output becomes an output of the operator it was merged into. */
 static int add_original(struct cann_load *load, const struct cann_op *op,
                         const struct cann_value *value, struct gd_catalog_value *as)
 {
@@ -70,7 +70,7 @@ static int add_values(struct cann_load *load, const struct cann_file *file)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Whether a file is of the task that a record names. */
+/* Whether a file belongs to the task that a record names. */
 static bool is_blamed(const struct cann_file *file, const struct cann_file *record)
 {
     return file->name_kind == GD_CANN_OPERATOR && file->op != CANN_NO_OP &&
@@ -93,7 +93,7 @@ static int by_task(const void *a, const void *b)
     return x->time != y->time ? (x->time > y->time ? 1 : -1) : (x > y) - (x < y);
 }
 
-/* The first file of that task: in the record's directory, else of its step, else of any. */
+/* The first file of that task: in the record's directory, otherwise of its step, otherwise any. */
 static const struct cann_file *find_blamed(const struct cann_file *const *sorted, size_t count,
                                            const struct cann_file *record)
 {
@@ -137,10 +137,10 @@ static int add_overflow(struct cann_load *load, const struct cann_file *record,
     char text[700];
 
     if (record->task < 0 || record->stream < 0) {
-        snprintf(text, sizeof(text), "%.500s; its task is not told", record->text);
+        snprintf(text, sizeof(text), "%.500s; the task is unknown", record->text);
     } else {
         snprintf(text, sizeof(text), "%.500s%s in task %" PRId64 " of stream %" PRId64,
-                 record->text, node != GD_NO_NODE ? "" : ": no file is of the operator",
+                 record->text, node != GD_NO_NODE ? "" : ": no file belongs to the operator",
                  record->task, record->stream);
     }
     return gd_catalog_add_event(load->catalog, record->step, node, "overflow", text, load->err);

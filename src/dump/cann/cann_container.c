@@ -9,10 +9,9 @@
 #include "dump/cann/cann_container_impl.h"
 
 #define MAX_HEADER ((uint64_t)64 << 20)
-#define MAX_LEGACY ((uint64_t)1 << 30) /* the tensors are inside */
+#define MAX_LEGACY ((uint64_t)1 << 30) /* contains the tensors */
 #define MIN_HEADER 8
-/* What the description may take in memory: a hostile one grows a hundredfold when it is unpacked.
- */
+/* Limit on the memory of the description: a hostile one grows a hundredfold when unpacked. */
 #define MIN_MEMORY ((size_t)16 << 20)
 #define MAX_GROWTH 24
 
@@ -35,7 +34,7 @@ static void *take(void *arena, size_t size)
 static void let_be(void *arena, void *pointer)
 {
     (void)arena;
-    (void)pointer; /* the arena goes as a whole */
+    (void)pointer; /* no-op: the arena is freed as a whole */
 }
 
 bool cann_set_shape(struct gd_shape *shape, bool *has, const uint64_t *dim, size_t count)
@@ -60,7 +59,7 @@ static bool take_shape(const CannDump__Shape *from, struct gd_shape *shape, bool
     return !from || cann_set_shape(shape, has, from->dim, from->n_dim);
 }
 
-/* Newer writers pack the groups and C0 above the format. */
+/* Newer writers pack groups and C0 into the bits above the format. */
 static void take_format(struct gd_cann_tensor *tensor, int32_t format, int32_t sub_format)
 {
     tensor->format = format & 0xff;
@@ -107,7 +106,7 @@ static struct gd_cann_tensor *next(struct gd_cann_file *file, enum gd_cann_io io
 
     *tensor = (struct gd_cann_tensor){.io = io,
                                       .index = file->count_of[io]++,
-                                      .data_type = 4, /* bytes, of what has no type */
+                                      .data_type = 4, /* bytes, for lack of a type */
                                       .format = 2,
                                       .original_op = "",
                                       .original_format = -1};
@@ -122,7 +121,7 @@ static int take_all(struct gd_cann_file *file, const CannDump__DumpData *from, s
     file->dfx =
         gd_arena_strndup(&file->arena, (const char *)from->dfx_message.data, from->dfx_message.len);
     if (!file->tensor || !file->dfx) {
-        return gd_fail(err, GD_ELIMIT, "its description takes more memory than it is worth");
+        return gd_fail(err, GD_ELIMIT, "its description would take too much memory");
     }
     file->version = from->version;
     file->op_name = from->op_name;
@@ -155,19 +154,20 @@ static int read_message(struct gd_cann_file *file, const unsigned char *header, 
     CannDump__DumpData *message = cann_dump__dump_data__unpack(&allocator, len, header);
 
     if (!message) {
-        return gd_fail(err, GD_EPROTO, "its description (%zu bytes) is no DumpData message", len);
+        return gd_fail(err, GD_EPROTO, "its description (%zu bytes) is not a DumpData message",
+                       len);
     }
-    /* Random bytes may pass for a message of unknown fields. */
+    /* Random bytes may parse as a message of unknown fields. */
     if (!isdigit((unsigned char)message->version[0]) &&
         message->n_input + message->n_output + message->n_buffer + message->n_space == 0) {
-        return gd_fail(err, GD_EPROTO, "its description has neither a version nor a tensor");
+        return gd_fail(err, GD_EPROTO, "its description has no version and no tensor");
     }
     return take_all(file, message, err);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Where the bytes of each tensor lie, one behind the other from `at` on. */
+/* Places each tensor's bytes one after the other, starting at `at`. */
 static void place(struct gd_cann_file *file, uint64_t at, uint64_t file_size)
 {
     uint64_t missing = 0;
@@ -225,7 +225,7 @@ static int read_described(struct gd_cann_file *file, struct gd_disk *disk, uint6
     return rc;
 }
 
-/* Old releases wrote the message alone, with the tensors inside. */
+/* Old releases wrote only the message, which contains the tensors. */
 static int read_legacy(struct gd_cann_file *file, struct gd_disk *disk, struct gd_err *err)
 {
     uint64_t size = gd_disk_size(disk);
@@ -245,7 +245,7 @@ static int read_legacy(struct gd_cann_file *file, struct gd_disk *disk, struct g
     return rc;
 }
 
-/* The first field is the version, which begins with a digit. */
+/* The first field is the version, which starts with a digit. */
 static bool looks_legacy(const unsigned char *start, size_t len)
 {
     return len >= 3 && start[0] == 0x0a && start[1] > 0 && start[1] < 32 && isdigit(start[2]);
@@ -260,7 +260,7 @@ static bool header_fits(uint64_t header_len, uint64_t file_size)
 bool gd_cann_looks_right(const unsigned char *start, size_t len, uint64_t file_size)
 {
     if (len >= 8 && header_fits(little_endian(start, 8), file_size)) {
-        /* Every field of the message has a number below 16, so its key is one byte. */
+        /* All field numbers of the message are below 16, so each key is one byte. */
         return len < 9 || start[8] == 0x5a || (start[8] >= 0x08 && start[8] < 0x80);
     }
     return looks_legacy(start, len);
@@ -291,7 +291,7 @@ int gd_cann_read(struct gd_disk *disk, struct gd_cann_file **ret, struct gd_err 
     if (rc == GD_OK && header_fits(header_len, size)) {
         rc = read_described(file, disk, header_len, &why);
     } else if (rc == GD_OK) {
-        rc = gd_fail(&why, GD_EPROTO, "it begins with no length of a description");
+        rc = gd_fail(&why, GD_EPROTO, "it does not begin with the length of a description");
     }
     if (rc == GD_EPROTO && looks_legacy(start, size < 8 ? (size_t)size : 8)) {
         start_over(file);
@@ -299,7 +299,7 @@ int gd_cann_read(struct gd_disk *disk, struct gd_cann_file **ret, struct gd_err 
     }
     if (rc != GD_OK) {
         gd_cann_free(file);
-        return gd_fail(err, rc, "%.300s: no dump of an operator: %.150s", gd_disk_path(disk),
+        return gd_fail(err, rc, "%.300s: not a dump of an operator: %.150s", gd_disk_path(disk),
                        why.text);
     }
     *ret = file;

@@ -17,18 +17,18 @@
 
 #define MAX_ENTRIES (UINT32_C(1) << 25)
 #define MAX_NAME    4096
-#define NAME_LIMIT  255                /* a name of so many characters is too long */
-#define BLOCK       ((int64_t)1 << 16) /* elements, of a tensor that is written */
+#define NAME_LIMIT  255                /* longest file name, in characters */
+#define BLOCK       ((int64_t)1 << 16) /* elements written at once */
 #define MAX_MAPPING ((size_t)256 << 20)
 
 struct convert {
     const struct gd_cann_convert_options *options;
     const struct gd_listing *listing;
-    struct gd_folder *folder; /* of the directory that is worked on */
+    struct gd_folder *folder; /* current output directory */
     struct gd_buf mapping;    /* lines for its mapping.csv */
     struct gd_cann_converted *done;
     struct gd_err *err;
-    /* of the file that is worked on: */
+    /* the file being converted: */
     struct gd_disk *disk;
     const struct gd_cann_file *file;
     const char *base; /* its name */
@@ -44,7 +44,7 @@ static void leave_out(struct convert *convert, const char *path, const char *why
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Python's uuid3 of the name space of DNS, as 32 digits. */
+/* Python's uuid3 in the DNS name space, as 32 digits. */
 static void uuid3(const char *name, char ret[33])
 {
     static const unsigned char dns[16] = {0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,
@@ -63,7 +63,7 @@ static void uuid3(const char *name, char ret[33])
     }
 }
 
-/* The name of a file that is written; a long one becomes digits and a line of mapping.csv. */
+/* The name for an output file; a name too long becomes digits and a line in mapping.csv. */
 static const char *short_name(struct convert *convert, const char *name, const char *suffix,
                               char room[64])
 {
@@ -88,7 +88,7 @@ static void add_dims(struct gd_buf *name, const struct gd_shape *shape, char bet
     }
 }
 
-/* The second of five fields is the operator's name without its scopes. */
+/* The second of five fields is the operator's name without scopes. */
 static void add_mindspore_base(const struct convert *convert, struct gd_buf *name)
 {
     const char *op = strrchr(convert->file->op_name, '/'), *dot = convert->base, *rest;
@@ -135,7 +135,7 @@ static void tensor_name(const struct convert *convert, const struct gd_cann_tens
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* numpy has no bfloat16: float32 holds all of it. */
+/* numpy has no bfloat16: widen it to float32. */
 static void widen_block(void *block, int64_t count)
 {
     uint16_t *narrow = block;
@@ -202,7 +202,7 @@ static int write_source(struct convert *convert, const char *name, struct gd_sou
     return rc != GD_OK ? rc : end;
 }
 
-/* In the format that is wanted, or as stored; *converted tells which. */
+/* Opens the tensor in the wanted format, or as stored; *converted tells which. */
 static int open_source(struct convert *convert, const struct gd_cann_tensor *tensor,
                        struct gd_source **ret, bool *converted)
 {
@@ -236,7 +236,7 @@ static int write_tensor(struct convert *convert, const struct gd_cann_tensor *te
         return rc;
     }
     if (wanted && !converted) {
-        snprintf(why, sizeof(why), "%s %u is written as it is stored: %s is not to be made %s",
+        snprintf(why, sizeof(why), "%s %u is written as stored: %s cannot be converted to %s",
                  gd_cann_io_name(tensor->io), tensor->index, stored ? stored : "its format",
                  wanted);
         leave_out(convert, gd_disk_path(convert->disk), why);
@@ -253,7 +253,7 @@ static int write_tensor(struct convert *convert, const struct gd_cann_tensor *te
     return rc;
 }
 
-/* A buffer, a workspace: bytes. */
+/* Writes a buffer or workspace as bytes. */
 static int write_bytes(struct convert *convert, const struct gd_cann_tensor *tensor)
 {
     struct gd_source *source;
@@ -293,12 +293,12 @@ static int write_record(struct convert *convert, const struct gd_cann_tensor *te
     int rc;
 
     if (tensor->there < sizeof(bytes) || tensor->data) {
-        return gd_fail(convert->err, GD_EPROTO, "a record of an overflow has %zu bytes",
+        return gd_fail(convert->err, GD_EPROTO, "an overflow record must have %zu bytes",
                        sizeof(bytes));
     }
     rc = gd_disk_read(convert->disk, tensor->at, bytes, sizeof(bytes), convert->err);
     if (rc == GD_OK && !gd_cann_opdebug_read(bytes, sizeof(bytes), &record)) {
-        rc = gd_fail(convert->err, GD_EPROTO, "a record of a unit that nobody knows");
+        rc = gd_fail(convert->err, GD_EPROTO, "an overflow record of an unknown unit");
     }
     if (rc == GD_OK) {
         gd_cann_opdebug_json(&record, &json);
@@ -326,7 +326,7 @@ static int write_entry(struct convert *convert, const struct gd_cann_tensor *ten
     }
 }
 
-/* A disk that is full ends it; what is wrong with a tensor does not. */
+/* A full disk ends the conversion; an error in one tensor does not. */
 static int write_entries(struct convert *convert, bool is_record)
 {
     struct gd_err *err = convert->err, why = {0};
@@ -334,7 +334,7 @@ static int write_entries(struct convert *convert, bool is_record)
 
     for (uint32_t i = 0; i < convert->file->count && rc == GD_OK; i++) {
         if (convert->file->tensor[i].size == 0) {
-            continue; /* it was not given to the operator */
+            continue; /* the operator did not get it */
         }
         convert->err = &why;
         rc = write_entry(convert, &convert->file->tensor[i], is_record);
@@ -374,7 +374,7 @@ static int convert_file(struct convert *convert, uint32_t entry, const char *bas
     return rc;
 }
 
-/* Lines that are there already stay, and are not written twice. */
+/* Appends to mapping.csv, except lines it already has. */
 static int write_mapping(struct convert *convert)
 {
     struct gd_buf all = GD_BUF_INIT(MAX_MAPPING);
@@ -404,8 +404,7 @@ static int write_mapping(struct convert *convert)
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* The directory below the target that stands for one of the listing; the target itself is not
- * closed. */
+/* The output directory for a directory of the listing; never closes the target itself. */
 static int enter(struct convert *convert, struct gd_folder *top, uint32_t directory)
 {
     uint32_t above[GD_LISTING_DEPTH + 1];
@@ -427,7 +426,7 @@ static int enter(struct convert *convert, struct gd_folder *top, uint32_t direct
     return rc;
 }
 
-/* What a dump file is called; a mapping that is no name counts for nothing. */
+/* The original name of a dump file; a mapped name that is not valid is ignored. */
 static const char *base_of(const struct gd_listing *listing, uint32_t entry, const char *text)
 {
     const char *name = strrchr(listing->entry[entry].name, '/');
@@ -464,7 +463,7 @@ static int convert_directory(struct convert *convert, struct gd_folder *top,
                               name.kind == GD_CANN_OVERFLOW);
         }
     }
-    if (convert->folder) { /* also of what was written before an error */
+    if (convert->folder) { /* also for files written before an error */
         int end = write_mapping(convert);
 
         rc = rc != GD_OK ? rc : end;
@@ -495,7 +494,7 @@ int gd_cann_convert_tree(const char *from, struct gd_folder *to,
     convert.listing = listing;
     rc = cann_dirs_read(listing, &tree, err);
     if (rc == GD_OK && tree.count == 0) {
-        rc = gd_fail(err, GD_EPROTO, "nothing in %.300s is a dump file of CANN", from);
+        rc = gd_fail(err, GD_EPROTO, "no CANN dump files in %.300s", from);
         cann_dirs_clear(&tree);
     } else if (rc == GD_OK) {
         for (size_t i = 0; i < tree.count && rc == GD_OK; i++) {

@@ -10,10 +10,10 @@
 #include "dump/cann/cann_container.h"
 #include "dump/io/disk.h"
 
-#define MAX_TRIES    8 /* files of a directory that are looked into */
+#define MAX_TRIES    8 /* files of a directory that are examined */
 #define MAX_PARTS    64
 #define FIRST_LOOK   16
-#define MAX_NARROWED 4096 /* directories of a tree that are looked at pair by pair */
+#define MAX_NARROWED 4096 /* directories of a tree that are compared pairwise */
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -29,7 +29,7 @@ bool cann_is_build_graph(const char *name)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The name without a suffix of `len` characters is one of a dump. */
+/* Whether the name without a suffix of `len` characters is a dump file's. */
 static bool parses_without(const char *text, size_t suffix, struct gd_cann_name *name)
 {
     char base[512];
@@ -43,7 +43,7 @@ static bool parses_without(const char *text, size_t suffix, struct gd_cann_name 
     if (!gd_cann_name_parse(base, false, name) || name->kind == GD_CANN_EXCEPTION) {
         return false;
     }
-    name->type = text + (name->type - base); /* it points into base */
+    name->type = text + (name->type - base); /* was pointing into base */
     name->name = text + (name->name - base);
     return true;
 }
@@ -53,7 +53,8 @@ enum cann_file_kind cann_file_kind(const struct gd_listing *listing, uint32_t en
                                    struct gd_cann_name *name, const char **text)
 {
     const struct gd_listing_entry *file = &listing->entry[entry];
-    const char *base = strrchr(file->name, '/'); /* the root is named as it was opened */
+    /* the root's name is the path it was opened with */
+    const char *base = strrchr(file->name, '/');
 
     *text = gd_mapping_name(mapping, base ? base + 1 : file->name);
     if (file->is_directory || file->size < 8) {
@@ -93,8 +94,7 @@ static bool looks_right(const struct gd_listing *listing, uint32_t entry)
     return right;
 }
 
-/* How many files of the directory are dumps by their names; none where the first of them are none
- * inside. */
+/* Counts files whose names are those of dump files; 0 if the first of them have other contents. */
 static void count_files(const struct gd_listing *listing, uint32_t directory,
                         const struct gd_mapping *mapping, struct cann_dir *ret)
 {
@@ -123,7 +123,7 @@ static void count_files(const struct gd_listing *listing, uint32_t directory,
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* The parts of the path of what was opened, as they are on the disk, the innermost first. */
+/* The real path of what was opened, in components, innermost first. */
 static int root_parts(struct cann_dirs *tree, const struct gd_listing *listing, const char **part,
                       int max)
 {
@@ -185,13 +185,14 @@ static int look_into(struct cann_dirs *tree, const struct gd_listing *listing, u
     struct cann_dir dir = {.files = 0};
 
     find_place(listing, directory, root, root_count, &dir);
-    gd_mapping_read(listing, directory, &mapping, NULL); /* read again, and told, with the files */
+    /* errors are reported later, with the files */
+    gd_mapping_read(listing, directory, &mapping, NULL);
     count_files(listing, directory, mapping, &dir);
     gd_mapping_free(mapping);
     return dir.files ? add_dir(tree, &dir, err) : GD_OK;
 }
 
-/* One file was opened, and is all there is. */
+/* A single file was opened. */
 static int look_at_file(struct cann_dirs *tree, const struct gd_listing *listing,
                         const char *const *root, int root_count, struct gd_err *err)
 {
@@ -215,7 +216,8 @@ static int look_at_file(struct cann_dirs *tree, const struct gd_listing *listing
     return add_dir(tree, &dir, err);
 }
 
-/* What an exception left is a tree of its own, extra-info, when nothing else lies beside it. */
+/* Data of exceptions counts as a tree of its own, extra-info, if there is nothing else next to
+ * it. */
 static void narrow_exceptions(struct cann_dirs *tree, const struct gd_listing *listing)
 {
     for (size_t i = 0; i < tree->count && tree->count <= MAX_NARROWED; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where in a listing the dump files of CANN lie: the directories that hold them, each with what its
- * place says. Private to the readers of CANN's formats.
+ * Finds the directories of a listing that contain CANN dump files, and what their paths say.
+ * Private to the readers of CANN's formats.
  */
 #ifndef GD_DUMP_CANN_DIRS_H
 #define GD_DUMP_CANN_DIRS_H
@@ -16,27 +16,28 @@ enum cann_file_kind {
     CANN_FILE_NONE,
     CANN_FILE_CONTAINER,
     CANN_FILE_STATISTICS, /* TYPE.NAME. ... .csv */
-    CANN_FILE_RECORD      /* an overflow record that was written as JSON */
+    CANN_FILE_RECORD      /* an overflow record written as JSON */
 };
 
 struct cann_dir {
     uint32_t entry;
-    uint32_t root;           /* under which the whole tree lies */
-    uint32_t files, records; /* all; those that tell of overflows */
+    uint32_t root;           /* top directory of the whole tree */
+    uint32_t files, records; /* all files; overflow records among them */
     struct gd_cann_path place;
 };
 
 struct cann_dirs {
-    struct cann_dir *dir; /* in the order of the listing */
+    struct cann_dir *dir; /* in listing order */
     size_t count, cap;
-    uint32_t graphs; /* texts of compiled graphs, ge_proto_*_Build.txt */
+    uint32_t graphs; /* compiled graphs: ge_proto_*_Build.txt */
     struct gd_arena arena;
 };
 
 int cann_dirs_read(const struct gd_listing *listing, struct cann_dirs *ret, struct gd_err *err);
 void cann_dirs_clear(struct cann_dirs *tree);
 
-/* What a file is by its name, which *name and *text (the name before it was too long) tell. */
+/* Classifies a file by its name; *name is the parsed name, *text the original one if it had been
+ * too long. */
 enum cann_file_kind cann_file_kind(const struct gd_listing *listing, uint32_t entry,
                                    const struct gd_mapping *mapping, bool exceptions,
                                    struct gd_cann_name *name, const char **text);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LONG_DIGITS 10 /* a time has at least so many digits, another number has fewer */
+#define LONG_DIGITS 10 /* a time has at least this many digits; other numbers have fewer */
 #define MAX_DIGITS  255
 #define FFTS_FIELDS 7 /* task, stream, time, type of task, context, thread, device */
 
@@ -13,8 +13,8 @@ struct field {
     bool digits;
 };
 
-/* The fields from the right, at most `max`; *rest is the length of what stands before them, without
- * the dot. The first field of the text is not among them: that is a type, always. */
+/* Splits off at most `max` fields from the right; *rest is the length of the text before them,
+ * without the dot. The first field of the text is always the type and never split off. */
 static int split_right(const char *text, struct field *field, int max, size_t *rest)
 {
     size_t end = strlen(text);
@@ -69,7 +69,7 @@ static bool all_digits(const struct field *field, int count)
     return true;
 }
 
-/* What stands left of the last `used` fields is TYPE.NAME; `count` fields are known. */
+/* The text left of the last `used` fields is TYPE.NAME; `count` fields are known. */
 static bool take_names(const char *text, const struct field *field, int used, int count,
                        struct gd_cann_name *ret)
 {
@@ -91,7 +91,7 @@ static bool take_ffts(const char *text, const struct field *field, int count,
     if (count <= FFTS_FIELDS || !all_digits(field, FFTS_FIELDS)) {
         return false;
     }
-    /* With a time at the end these digits are a part of the name. */
+    /* If a time follows, these digits are part of the name. */
     if (field[0].len >= LONG_DIGITS && field[4].len < LONG_DIGITS) {
         return false;
     }
@@ -118,7 +118,7 @@ static bool take_plain(const char *text, const struct field *field, int count,
     return take_names(text, field, stream ? 3 : 2, count, ret);
 }
 
-/* The compiled kernel's name may be anything; no type is told. */
+/* The compiled kernel's name is arbitrary; there is no type. */
 static bool take_exception(const char *text, const struct field *field, int count, size_t rest,
                            struct gd_cann_name *ret)
 {

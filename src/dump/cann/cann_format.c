@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The formats `cann` and `tf-ascend`: one tree of directories, without and with compiled graphs. */
+/* The formats `cann` and `tf-ascend`: the same directory tree, without and with compiled graphs. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* A tree with compiled graphs beside it is the other format's, but for MindSpore's own. */
+/* A tree with compiled graphs next to it belongs to tf-ascend, unless they are MindSpore's. */
 static bool is_ours(const struct cann_dirs *tree, const struct cann_dir *dir, bool graphs)
 {
     return graphs == (tree->graphs > 0 && !dir->place.is_mindspore);
@@ -34,7 +34,7 @@ static int add_finding(const struct gd_dump_format *format, const struct cann_di
     }
     snprintf(rule, sizeof(rule), "dump files of operators in %zu director%s of the form %s%s",
              places, places == 1 ? "y" : "ies",
-             dir->place.layout ? dir->place.layout : "of no known tree",
+             dir->place.layout ? dir->place.layout : "of an unknown tree",
              graphs ? ", and ge_proto_*_Build.txt" : "");
     finding.rule = rule;
     return gd_findings_add(findings, &finding, err);
@@ -42,7 +42,7 @@ static int add_finding(const struct gd_dump_format *format, const struct cann_di
 
 static bool is_new(uint32_t root, const uint32_t *roots, size_t count)
 {
-    for (size_t i = count; i-- > 0;) { /* mostly the last one */
+    for (size_t i = count; i-- > 0;) { /* usually the last one */
         if (roots[i] == root) {
             return false;
         }
@@ -121,7 +121,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The starts of a rank's dump that no directory gives a step, sorted, each once. */
+/* The start times of a rank's dump whose directories have no step, sorted and unique. */
 static int find_starts(const struct reading *reading, int rank, const char ***ret, size_t *count,
                        struct gd_err *err)
 {
@@ -164,14 +164,14 @@ static int load_dirs(const struct reading *reading, struct cann_load *load)
         found = place->has_step ? NULL
                                 : bsearch(&place->start, starts, count, sizeof(*starts), by_text);
         load->is_mindspore = load->is_mindspore || place->is_mindspore;
-        /* Where no directory is a step, each start of the dump is one. */
+        /* Without step directories, each start of the dump is a step. */
         rc = cann_load_dir(load, i, found ? found - starts : place->step);
     }
     free(starts);
     return rc;
 }
 
-/* Several dumps of what was opened are told apart by their directories. */
+/* Several dumps in one directory are distinguished by their directories. */
 static void name_peer(const struct cann_load *load, struct gd_peer *peer, bool graphs)
 {
     const char *where = gd_catalog_where(load->catalog), *slash = strrchr(where, '/');
@@ -227,7 +227,7 @@ static int read_rank(struct reading *reading, int rank, struct gd_err *err)
     return rc;
 }
 
-/* Every rank once, the lowest first; without a dump file the graphs alone are one. */
+/* Reads each rank once, lowest first; without dump files, only the graphs. */
 static int read_ranks(struct reading *reading, struct gd_err *err)
 {
     int rank = -1, rc = GD_OK;
@@ -274,14 +274,14 @@ static int read(const struct gd_listing *listing, const struct gd_finding *findi
 
 const struct gd_dump_format gd_cann_format = {
     .name = "cann",
-    .what = "CANN's dump of operators (MindSpore asynchronous, torch_npu, overflow records)",
+    .what = "CANN operator dump (MindSpore asynchronous, torch_npu, overflow records)",
     .find = find,
     .read = read,
 };
 
 const struct gd_dump_format gd_tf_ascend_format = {
     .name = "tf-ascend",
-    .what = "CANN's dump of operators with compiled graphs (TensorFlow on Ascend)",
+    .what = "CANN operator dump with compiled graphs (TensorFlow on Ascend)",
     .find = find,
     .read = read,
 };

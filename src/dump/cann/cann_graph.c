@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Compiled graphs: which text is the graph of which model, and what it knows of an operator. */
+/* Compiled graphs: finds the graph of each model, and looks up what it says about an operator. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,18 +9,18 @@
 #include "dump/cann/cann_load.h"
 
 #define MAX_NAME  512
-#define MAX_TRIES 16 /* texts that are read to find one by its operators */
+#define MAX_TRIES 16 /* graph texts read to find the one that has the operators */
 
 struct candidate {
     uint32_t entry;
-    int device;  /* -1: its directory does not say */
-    long number; /* of the text: the last one of a name counts */
+    int device;  /* -1: not given by its directory */
+    long number; /* number of the text; the last one of a name counts */
     char name[MAX_NAME];
 };
 
 /* ---- the texts ------------------------------------------------------------------------------- */
 
-/* "pid_123_deviceid_4", or "123_4" of older releases. */
+/* "pid_123_deviceid_4", or "123_4" in older releases. */
 static int device_of(const char *directory)
 {
     const char *line = strrchr(directory, '_');
@@ -62,7 +62,7 @@ static bool read_candidate(struct cann_load *load, uint32_t entry, struct candid
     return found;
 }
 
-/* Those of this device before others, those of a later compilation before earlier ones. */
+/* Graphs of this device are preferred, then later compilations. */
 static bool is_better(const struct cann_load *load, const struct candidate *a,
                       const struct candidate *b)
 {
@@ -202,7 +202,7 @@ void cann_graph_free(struct cann_model *model)
 
 /* ---- which is the graph of which model ------------------------------------------------------- */
 
-/* A text that cannot be read is left out; the model has no graph then. */
+/* An unreadable text is left out; the model then has no graph. */
 static int take_graph(struct cann_load *load, struct cann_model *model, uint32_t entry)
 {
     struct gd_err why = {0};
@@ -240,7 +240,7 @@ static int by_model_name(struct cann_load *load, const struct candidate *all, si
     return rc;
 }
 
-/* Files of a model whose operators its graph knows, of how many. */
+/* Whether most of the model's files have an operator in the graph. */
 static bool knows_most(const struct cann_load *load, uint32_t model)
 {
     size_t known = 0, all = 0;
@@ -254,7 +254,7 @@ static bool knows_most(const struct cann_load *load, uint32_t model)
     return known * 2 > all;
 }
 
-/* The name of the directory is none of a graph: the one that knows the operators is it. */
+/* No graph has the directory's name: find the one that has the operators. */
 static int by_operators(struct cann_load *load, const struct candidate *all, size_t count)
 {
     int rc = GD_OK;
@@ -280,7 +280,8 @@ static int by_operators(struct cann_load *load, const struct candidate *all, siz
     return GD_OK;
 }
 
-/* Nothing was dumped of this device: its computation graph is shown, which reads training data. */
+/* Nothing was dumped on this device: show its computation graph, the one that reads training
+ * data. */
 static int graph_alone(struct cann_load *load, const struct candidate *all, size_t count)
 {
     struct cann_model *model = load->model;

@@ -11,17 +11,17 @@
 enum letter { N, C, H, W, D, LETTERS };
 static const char letters[] = "NCHWD";
 
-/* What is known of the framework's tensor: what its dimensions stand for, and their sizes. */
+/* The framework's tensor, as far as known: the meaning and size of its dimensions. */
 struct host {
-    const char *order;   /* "NHWC"; of fewer dimensions "NC" */
-    int64_t of[LETTERS]; /* 1 where there is none */
+    const char *order;   /* "NHWC"; with fewer dimensions "NC" */
+    int64_t of[LETTERS]; /* 1 if absent */
 };
 
-/* How the device has it. Numbers that would not fit are INT64_MAX and equal nothing. */
+/* The tensor on the device. Numbers out of range are INT64_MAX and equal nothing. */
 struct device {
     int rank;
     int64_t dim[6];
-    struct gd_cann_axis axis[LETTERS]; /* by letter */
+    struct gd_cann_axis axis[LETTERS]; /* per letter */
 };
 
 /* ---- arithmetic on sizes that nobody has checked --------------------------------------------- */
@@ -61,7 +61,7 @@ static int64_t product(const int64_t *dim, int count)
     return all;
 }
 
-/* Bytes that so many elements take; INT64_MAX: too many. */
+/* Bytes that this many elements take; INT64_MAX: too many. */
 static int64_t bytes_of(int64_t count, unsigned bits)
 {
     int64_t all = times(count, (int64_t)bits);
@@ -112,7 +112,7 @@ static void ndc1hwc0(const struct host *host, int64_t c0, struct device *ret)
     ret->axis[W] = plain(of[W], c0);
 }
 
-/* With D = 1 the same as FRACTAL_Z. */
+/* Same as FRACTAL_Z if D = 1. */
 static void fractal_z(const struct host *host, int64_t c0, struct device *ret)
 {
     const int64_t *of = host->of;
@@ -127,7 +127,7 @@ static void fractal_z(const struct host *host, int64_t c0, struct device *ret)
     ret->axis[W] = plain(of[W], tile);
 }
 
-/* Only the diagonal of the two channel axes is filled. */
+/* Only the diagonal of the two channel axes is used. */
 static void c1hwncoc0(const struct host *host, int64_t c0, struct device *ret)
 {
     const int64_t *of = host->of;
@@ -140,8 +140,8 @@ static void c1hwncoc0(const struct host *host, int64_t c0, struct device *ret)
     ret->axis[W] = plain(of[W], row);
 }
 
-/* Height and width are one axis, four channels of it side by side; it stands at H, and W, which is
- * next to it in every order, is empty. */
+/* Height and width form one axis, with four channels side by side. It is stored as H; W, which is
+ * adjacent in every order, has size 1. */
 static void fractal_z_c04(const struct host *host, struct device *ret)
 {
     const int64_t *of = host->of;
@@ -187,7 +187,7 @@ static void place_group(const struct host *host, int64_t groups, int64_t c0, str
     plan->group.block = times(cin / c0, plane);
 }
 
-/* False: the layout is none that is known. */
+/* False: unknown layout. */
 static bool place(const struct gd_cann_tensor *tensor, const struct host *host, int64_t c0,
                   struct device *ret, struct gd_cann_plan *plan)
 {
@@ -215,7 +215,7 @@ static bool place(const struct gd_cann_tensor *tensor, const struct host *host, 
 
 /* ---- what the framework's dimensions stand for ----------------------------------------------- */
 
-/* "NHWC" of a plain format; NULL: it is none. */
+/* "NHWC" for a plain format; NULL: not plain. */
 static const char *order_of(int32_t format)
 {
     switch (format) {
@@ -231,7 +231,7 @@ static const char *order_of(int32_t format)
     }
 }
 
-/* Those that are tried for a shape of that many dimensions, the likeliest first. */
+/* Orders to try for that many dimensions, most likely first. */
 static const char *const *orders_of(int rank)
 {
     static const char *const one[] = {"C", NULL}, *const two[] = {"NC", "CN", NULL},
@@ -282,7 +282,7 @@ static unsigned bits_of(const struct gd_cann_tensor *tensor)
     return gd_stored_bits(gd_cann_stored(tensor->data_type));
 }
 
-/* The innermost of the stored shape, where that is written out, else what the type has. */
+/* The innermost dimension of the stored shape if that is given, otherwise the type's default. */
 static int64_t c0_of(const struct gd_cann_tensor *tensor, int rank)
 {
     enum gd_stored stored = gd_cann_stored(tensor->data_type);
@@ -310,7 +310,8 @@ static int rank_of(int32_t format)
     }
 }
 
-/* The stored shape is written out, or it is the framework's and the bytes are so many. */
+/* Whether the stored shape matches, or it is the framework's shape and the number of bytes
+ * matches. */
 static bool fits(const struct gd_cann_tensor *tensor, const struct device *device)
 {
     int64_t count = product(device->dim, device->rank);
@@ -325,7 +326,7 @@ static bool fits(const struct gd_cann_tensor *tensor, const struct device *devic
            (tensor->has_original && gd_shape_equal(&tensor->shape, &tensor->original));
 }
 
-/* Axes of size 1 go, but for those that groups move along. */
+/* Drops axes of size 1, except those that groups use. */
 static void set_axes(struct gd_cann_plan *plan, const char *order, const struct device *device)
 {
     bool groups = plan->group.count > 1;
@@ -352,7 +353,7 @@ static bool order_serves(const struct gd_cann_plan *plan, const char *order)
     return plan->group.count <= 1 || (strchr(order, 'N') && strchr(order, 'C'));
 }
 
-/* The shape in another order than the framework's. */
+/* Permutes the shape from the framework's order to another. */
 static void set_shape(struct gd_shape *shape, const char *order, const struct host *host)
 {
     shape->rank = (int)strlen(order);
@@ -393,7 +394,7 @@ static bool try_order(const struct gd_cann_tensor *tensor, const char *order, co
     return true;
 }
 
-/* The first order that the sizes allow; a hint goes before. */
+/* Uses the first order whose sizes match; a hint is tried first. */
 static bool plan_fractal(const struct gd_cann_tensor *tensor, int32_t hint, const char *to,
                          struct gd_cann_plan *plan)
 {
@@ -413,13 +414,13 @@ static bool plan_fractal(const struct gd_cann_tensor *tensor, int32_t hint, cons
         }
     }
     if (taken && other && tensor->original.rank > 3) {
-        snprintf(plan->note, sizeof(plan->note), "taken to be %s; by its sizes %s fits, too", taken,
-                 other);
+        snprintf(plan->note, sizeof(plan->note),
+                 "assumed to be %s; by its sizes %s is possible, too", taken, other);
     }
     return taken != NULL;
 }
 
-/* A matrix in blocks of H0 rows and W0 columns; what stands before the last two is a batch. */
+/* A matrix in blocks of H0 rows and W0 columns; leading dimensions are a batch. */
 static bool plan_nz(const struct gd_cann_tensor *tensor, struct gd_cann_plan *plan)
 {
     const struct gd_shape *shape = &tensor->original;
@@ -449,7 +450,7 @@ static bool plan_nz(const struct gd_cann_tensor *tensor, struct gd_cann_plan *pl
     return true;
 }
 
-/* From one plain order to another. */
+/* Permutes from one plain order to another. */
 static bool plan_plain(const struct gd_cann_tensor *tensor, const char *order, const char *to,
                        struct gd_cann_plan *plan)
 {
@@ -473,7 +474,7 @@ static bool plan_plain(const struct gd_cann_tensor *tensor, const char *order, c
     return true;
 }
 
-/* The framework's order, when its shape is the stored one with its dimensions elsewhere. */
+/* The framework's order, if its shape is a permutation of the stored one. */
 static const char *other_order(const struct gd_cann_tensor *tensor, const char *order)
 {
     const char *const *orders = orders_of(tensor->original.rank);
@@ -496,7 +497,7 @@ static const char *other_order(const struct gd_cann_tensor *tensor, const char *
     return NULL;
 }
 
-/* As many elements in a row as there are bytes for. */
+/* One row with as many elements as there are bytes for. */
 static void plan_raw(const struct gd_cann_tensor *tensor, const char *why,
                      struct gd_cann_plan *plan)
 {
@@ -515,9 +516,9 @@ static void note_stored(const struct gd_cann_tensor *tensor, struct gd_cann_plan
     const char *name = gd_cann_format_name(tensor->format);
 
     if (name) {
-        snprintf(plan->note, sizeof(plan->note), "as the device stores it: %s", name);
+        snprintf(plan->note, sizeof(plan->note), "as stored by the device: %s", name);
     } else {
-        snprintf(plan->note, sizeof(plan->note), "as the device stores it: format %d",
+        snprintf(plan->note, sizeof(plan->note), "as stored by the device: format %d",
                  (int)tensor->format);
     }
 }
@@ -558,7 +559,7 @@ bool gd_cann_plan(const struct gd_cann_tensor *tensor, int32_t hint, int32_t to,
 
     *plan = (struct gd_cann_plan){.group = {.count = 1}};
     if (tensor->bad_shape) {
-        plan_raw(tensor, "its shape is none", plan);
+        plan_raw(tensor, "its shape is invalid", plan);
         return false;
     }
     if (plan_converted(tensor, hint, to, plan)) {
@@ -566,11 +567,11 @@ bool gd_cann_plan(const struct gd_cann_tensor *tensor, int32_t hint, int32_t to,
     }
     *plan = (struct gd_cann_plan){.group = {.count = 1}};
     if (count < 0) {
-        plan_raw(tensor, "its shape is not told", plan);
+        plan_raw(tensor, "its shape is unknown", plan);
         return false;
     }
     if ((uint64_t)bytes_of(count, bits_of(tensor)) != tensor->size) {
-        plan_raw(tensor, "its shape and its size do not agree", plan);
+        plan_raw(tensor, "its shape and size do not match", plan);
         return false;
     }
     plan->shape = tensor->shape;
@@ -583,12 +584,12 @@ bool gd_cann_plan(const struct gd_cann_tensor *tensor, int32_t hint, int32_t to,
 
 /* ---- conversion ------------------------------------------------------------------------------ */
 
-/* One pass: where the indices of the axes begin, in the stored and in the framework's tensor. */
+/* One pass: the starting indices of the axes, in the stored and in the framework's tensor. */
 struct pass {
     const struct gd_cann_plan *plan;
     struct gd_cann_axis axis[GD_CANN_AXES];
     int64_t phase[GD_CANN_AXES]; /* added to the index */
-    int64_t step[GD_CANN_AXES];  /* of the result, in elements */
+    int64_t step[GD_CANN_AXES];  /* in the result, in elements */
     int64_t base, out_base;
     size_t item;
     const unsigned char *in;
@@ -604,7 +605,7 @@ static int64_t offset_of(const struct pass *pass, int axis, int64_t index)
                      : index * at->inner;
 }
 
-/* The last axis, in runs of what is evenly spaced. */
+/* Copies the last axis, in evenly spaced runs. */
 static void copy_row(const struct pass *pass, int axis, int64_t base, int64_t out_base)
 {
     const struct gd_cann_axis *at = &pass->axis[axis];
@@ -628,7 +629,8 @@ static void run_pass(const struct pass *pass)
 {
     int last = pass->plan->axes - 1;
     int64_t index[GD_CANN_AXES] = {0};
-    int64_t from[GD_CANN_AXES] = {0}, to[GD_CANN_AXES] = {0}; /* sums up to and with the axis */
+    /* sums up to and including the axis */
+    int64_t from[GD_CANN_AXES] = {0}, to[GD_CANN_AXES] = {0};
     int axis = 0;
 
     if (last < 0) {
@@ -654,7 +656,7 @@ static void run_pass(const struct pass *pass)
     }
 }
 
-/* The largest offset of any pass, which must be within what is stored. */
+/* Checks that the largest offset of all passes lies within the stored elements. */
 static bool stays_inside(const struct pass *pass)
 {
     int64_t most = pass->base;
@@ -700,8 +702,8 @@ int gd_cann_convert(const struct gd_cann_plan *plan, size_t item, const void *in
         }
     }
     if (step != gd_shape_count(&plan->shape)) {
-        return gd_fail(err, GD_EPROTO, "the layout gives %lld elements for %lld", (long long)step,
-                       (long long)gd_shape_count(&plan->shape));
+        return gd_fail(err, GD_EPROTO, "the layout yields %lld elements instead of %lld",
+                       (long long)step, (long long)gd_shape_count(&plan->shape));
     }
     for (int64_t group = 0; group < plan->group.count && inside; group++) {
         inside = groups ? set_group(&pass, group) : stays_inside(&pass);
@@ -709,5 +711,6 @@ int gd_cann_convert(const struct gd_cann_plan *plan, size_t item, const void *in
             run_pass(&pass);
         }
     }
-    return inside ? GD_OK : gd_fail(err, GD_EPROTO, "the layout reaches beyond what is stored");
+    return inside ? GD_OK
+                  : gd_fail(err, GD_EPROTO, "the layout reaches beyond the stored elements");
 }

@@ -14,7 +14,7 @@ int cann_no_memory(struct cann_load *load)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The directory rank_R above one of an iteration. */
+/* The directory rank_R above an iteration's. */
 static uint32_t rank_dir(const struct gd_listing *listing, const struct cann_dir *dir)
 {
     uint32_t at = dir->entry;
@@ -27,7 +27,7 @@ static uint32_t rank_dir(const struct gd_listing *listing, const struct cann_dir
                : GD_NO_ENTRY;
 }
 
-/* A network is one model, whichever of its starts it was dumped in. */
+/* A network is one model, whichever start of the dump it belongs to. */
 static int find_model(struct cann_load *load, const struct cann_dir *dir, uint32_t *ret)
 {
     const struct gd_cann_path *place = &dir->place;
@@ -120,7 +120,7 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Records last; then by model, operator, step and time. */
+/* Records last; the others by model, operator, step and time. */
 static int by_op(const void *a, const void *b)
 {
     const struct cann_file *x = a, *y = b;
@@ -145,15 +145,15 @@ static bool same_task(const struct cann_file *a, const struct cann_file *b)
            a->thread == b->thread;
 }
 
-/* Collectives are dumped in two files, of inputs and of outputs. */
+/* Collectives are dumped in two files: inputs and outputs. */
 static bool halves(const struct cann_file *a, const struct cann_file *b)
 {
     return a->inputs > 0 && a->outputs == 0 && b->inputs == 0 && b->outputs > 0;
 }
 
-/* Which execution within its step a file is of: files[first .. at) are the earlier ones of the
- * operator in this step. A task that ran again (a loop) is the same one; where nothing tells steps
- * apart, every file is an execution of its own. */
+/* Which execution within its step a file belongs to; files[first .. at) are the operator's earlier
+ * ones in this step. A task that ran again (a loop) is the same execution. If steps are unknown,
+ * every file is an execution of its own. */
 static uint32_t occurrence_of(const struct cann_load *load, const uint32_t *number, size_t first,
                               size_t at)
 {
@@ -173,7 +173,7 @@ static uint32_t occurrence_of(const struct cann_load *load, const uint32_t *numb
     return next;
 }
 
-/* Of many executions only the last ones are looked at again: what repeats does so soon. */
+/* Only the latest executions are searched: repetitions come soon. */
 #define LOOK_BACK 256
 
 static void number_files(const struct cann_load *load, size_t count, uint32_t *number)
@@ -213,7 +213,7 @@ static int add_op(struct cann_load *load, const struct cann_file *file, uint32_t
     return GD_OK;
 }
 
-/* The operators of one name: by_occurrence has the number of each, first of all files. */
+/* The operators of one name; by_occurrence gets the number of each, the first for all files. */
 static int ops_of_name(struct cann_load *load, size_t from, size_t to, const uint32_t *number,
                        size_t *cap)
 {

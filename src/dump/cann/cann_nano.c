@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The nano layout: the description is made of tags and lengths, types are the runtime's. */
+/* The nano layout: its description consists of tags and lengths, and types are numbered as in the
+ * runtime. */
 #include <string.h>
 
 #include "dump/cann/cann_container_impl.h"
@@ -7,11 +8,11 @@
 
 #define TAG_INPUTS  4
 #define TAG_OUTPUTS 5
-#define MIN_ENTRY   40 /* bytes of an input without its list */
+#define MIN_ENTRY   40 /* bytes of an input, without its list */
 
 struct cursor {
     const unsigned char *at, *end;
-    bool bad; /* the bytes ended too early */
+    bool bad; /* the bytes ended early */
 };
 
 static uint64_t number(struct cursor *cursor, size_t bytes)
@@ -23,7 +24,7 @@ static uint64_t number(struct cursor *cursor, size_t bytes)
         cursor->at = cursor->end;
         return 0;
     }
-    memcpy(&value, cursor->at, bytes); /* little-endian hosts only, as tensors are */
+    memcpy(&value, cursor->at, bytes); /* little-endian hosts only, like tensors */
     cursor->at += bytes;
     return value;
 }
@@ -33,7 +34,7 @@ static int32_t signed_number(struct cursor *cursor)
     return (int32_t)(uint32_t)number(cursor, 4);
 }
 
-/* A part of `len` bytes, behind which the cursor goes on. */
+/* Returns a part of `len` bytes and moves the cursor past it. */
 static struct cursor part(struct cursor *cursor, uint64_t len)
 {
     struct cursor inner = {cursor->at, cursor->at, false};
@@ -101,7 +102,7 @@ static void take_entry(struct gd_cann_file *file, struct cursor *cursor, enum gd
         tensor->original_format = signed_number(cursor) & 0xff;
     }
     number(cursor, 8); /* address */
-    number(cursor, 8); /* offset: the bytes follow one another all the same */
+    number(cursor, 8); /* offset; ignored, because the bytes are consecutive anyway */
     tensor->size = number(cursor, 8);
     list = part(cursor, number(cursor, 4));
     take_list(file, &list, tensor);
@@ -120,12 +121,12 @@ static int take_entries(struct gd_cann_file *file, struct cursor *cursor, enum g
     struct gd_cann_tensor *grown;
 
     if (cursor->bad || count > room) {
-        return gd_fail(err, GD_EPROTO, "its nano description has no room for its %llu %ss",
+        return gd_fail(err, GD_EPROTO, "its nano description is too short for %llu %ss",
                        (unsigned long long)count, gd_cann_io_name(io));
     }
     grown = gd_arena_alloc(&file->arena, (file->count + (size_t)count + 1) * sizeof(*grown));
     if (!grown) {
-        return gd_fail(err, GD_ELIMIT, "its description takes more memory than it is worth");
+        return gd_fail(err, GD_ELIMIT, "its description would take too much memory");
     }
     if (file->count > 0) {
         memcpy(grown, file->tensor, file->count * sizeof(*grown));
@@ -155,7 +156,7 @@ int cann_read_nano(struct gd_cann_file *file, const unsigned char *header, size_
 
         if (cursor.bad || (tag != TAG_INPUTS && tag != TAG_OUTPUTS) ||
             (tag == TAG_INPUTS && file->count > 0)) {
-            return gd_fail(err, GD_EPROTO, "its nano description is not inputs, then outputs");
+            return gd_fail(err, GD_EPROTO, "its nano description must have inputs, then outputs");
         }
         rc = take_entries(file, &inner, tag == TAG_INPUTS ? GD_CANN_INPUT : GD_CANN_OUTPUT, err);
     }

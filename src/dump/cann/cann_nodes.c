@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The nodes of a rank: those of its compiled graphs, with edges and attributes, then operators that
- * were dumped and that no graph knows. They are added in the order of execution. */
+/* The nodes of a rank: those of its compiled graphs, with edges and attributes, then dumped
+ * operators that no graph has. They are added in execution order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,13 @@ struct nodes {
     struct cann_load *load;
     struct gd_graph *graph;
     uint32_t order;
-    struct gd_output *output; /* of the node that is added */
+    struct gd_output *output; /* of the node being added */
     size_t output_cap;
     struct gd_edge *edge;
     size_t edge_cap;
 };
 
-/* Operators of a model that never have a file: what the host does, and what is no operation. */
+/* Operators that never have a file: executed on the host, or not operations at all. */
 static const char *const host_types[] = {
     "Data",        "RefData",   "Const",         "Constant",  "Variable",
     "NetOutput",   "If",        "StatelessIf",   "While",     "StatelessWhile",
@@ -47,7 +47,7 @@ static int room_for(struct nodes *nodes, uint32_t count)
     return GD_OK;
 }
 
-/* What the graph says of the outputs, and the files of the values themselves. */
+/* Output descriptions from the graph; those of values from the files. */
 static void describe_slots(struct nodes *nodes, const struct gd_ge_op *ge, const struct cann_op *op,
                            uint32_t outputs, uint32_t inputs)
 {
@@ -71,7 +71,7 @@ static void describe_slots(struct nodes *nodes, const struct gd_ge_op *ge, const
     }
 }
 
-/* The graph says more than the name of the file; `op` is NULL of what was not dumped. */
+/* The graph says more than the file name; `op` is NULL if it was not dumped. */
 static int add_node(struct nodes *nodes, const struct gd_ge_op *ge, const struct cann_op *op,
                     gd_node_id *ret, uint32_t *ret_outputs)
 {
@@ -119,7 +119,7 @@ static int by_id(const void *a, const void *b)
                                   : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Every execution within a step is a node. */
+/* Adds a node per execution within a step. */
 static int add_known(struct nodes *nodes, struct cann_known *known)
 {
     struct cann_load *load = nodes->load;
@@ -127,7 +127,7 @@ static int add_known(struct nodes *nodes, struct cann_known *known)
     int rc = add_node(nodes, known->op, at == CANN_NO_OP ? NULL : &load->op[at], &known->node,
                       &known->outputs);
 
-    if (rc == GD_EINVAL) { /* twice in its graph: files are of the first */
+    if (rc == GD_EINVAL) { /* duplicate in its graph: files belong to the first */
         known->node = GD_NO_NODE;
         return GD_OK;
     }
@@ -165,7 +165,7 @@ static int connect(struct nodes *nodes, const struct cann_model *model,
         int64_t slot;
 
         if (!gd_ge_input(op->input[i], &len, &slot)) {
-            continue; /* an operator without inputs has an empty one */
+            continue; /* an operator without inputs has one empty input */
         }
         from = cann_graph_named(model, known->graph, op->input[i], len);
         nodes->edge[count] =
@@ -180,7 +180,7 @@ static int connect(struct nodes *nodes, const struct cann_model *model,
     return gd_graph_connect(nodes->graph, known->node, nodes->edge, count, nodes->load->err);
 }
 
-/* The outputs that stand for those of a merged operator. */
+/* The outputs that represent a merged operator's. */
 static int merged_outputs(struct nodes *nodes, const struct gd_ge_op *op, const char *name,
                           uint32_t *count)
 {
@@ -205,7 +205,7 @@ static int merged_outputs(struct nodes *nodes, const struct gd_ge_op *op, const 
     return rc;
 }
 
-/* Operators that the compiler merged into another: what is dumped of that one may be theirs. */
+/* Operators that the compiler merged into another: that one's values may be theirs. */
 static int add_merged(struct nodes *nodes, const struct cann_model *model,
                       const struct cann_known *known)
 {
@@ -228,7 +228,7 @@ static int add_merged(struct nodes *nodes, const struct cann_model *model,
         }
         desc.outputs = nodes->output;
         rc = gd_graph_add(nodes->graph, &desc, &node, nodes->load->err);
-        snprintf(why, sizeof(why), "the compiler merged it into %.500s", op->name);
+        snprintf(why, sizeof(why), "merged into %.500s by the compiler", op->name);
         rc = rc != GD_OK ? rc
                          : gd_catalog_not_dumped(nodes->load->catalog, node, why, nodes->load->err);
     }
@@ -237,7 +237,7 @@ static int add_merged(struct nodes *nodes, const struct cann_model *model,
 
 static int why_not(struct nodes *nodes, const struct cann_known *known)
 {
-    const char *why = "no file of it is there: it was not chosen, or did not run";
+    const char *why = "no file of it: it was not selected, or did not run";
     char text[200];
 
     if (known->op->no_task) {
@@ -245,7 +245,7 @@ static int why_not(struct nodes *nodes, const struct cann_known *known)
     }
     for (size_t i = 0; i < sizeof(host_types) / sizeof(host_types[0]); i++) {
         if (strcmp(known->op->type, host_types[i]) == 0) {
-            snprintf(text, sizeof(text), "%s is nothing that the device runs", host_types[i]);
+            snprintf(text, sizeof(text), "the device does not run %s", host_types[i]);
             why = text;
         }
     }
@@ -303,14 +303,14 @@ static int add_model(struct nodes *nodes, struct cann_model *model)
 
 /* ---- MindSpore's own graphs ------------------------------------------------------------------ */
 
-/* A node of the graph gets the slots that were dumped of it. */
+/* Gives a node of the graph the slots that were dumped. */
 static int take_node(struct nodes *nodes, struct cann_op *op, gd_node_id node)
 {
     const struct cann_file *file = &nodes->load->file[op->first_file];
     struct gd_node_info info;
     int rc = gd_graph_set_slots(nodes->graph, node, op->outputs, op->inputs, nodes->load->err);
 
-    if (rc == GD_EINVAL) { /* another operator has it: this one gets a node of its own */
+    if (rc == GD_EINVAL) { /* taken by another operator: add a separate node */
         return GD_OK;
     }
     if (rc != GD_OK || !gd_graph_node(nodes->graph, node, &info)) {
@@ -398,7 +398,7 @@ static int add_others(struct nodes *nodes)
         }
         rc = rc != GD_OK ? rc : add_node(nodes, NULL, op, &op->node, &op->node_outputs);
         if (rc ==
-            GD_EINVAL) { /* a name like that of another's repetition: its files are left out */
+            GD_EINVAL) { /* collides with the name of another's repetition: leave its files out */
             op->node = GD_NO_NODE;
             rc = GD_OK;
         }

@@ -67,7 +67,7 @@ static void add_field(struct gd_cann_unit *unit, const char *name, const unsigne
     }
 }
 
-/* -1 where the device had nothing to say. */
+/* -1: not given by the device. */
 static int64_t id_of(const struct gd_cann_unit *unit, const char *name)
 {
     for (int i = 0; i < unit->field_count; i++) {
@@ -166,7 +166,7 @@ bool gd_cann_opdebug_read(const unsigned char *bytes, size_t size, struct gd_can
 
 const struct gd_cann_unit *gd_cann_opdebug_hit(const struct gd_cann_opdebug *record)
 {
-    for (int i = record->unit_count; i-- > 0;) { /* the AI Core stands last and counts first */
+    for (int i = record->unit_count; i-- > 0;) { /* AI Core is stored last but reported first */
         if (record->unit[i].hit) {
             return &record->unit[i];
         }
@@ -248,7 +248,7 @@ void gd_cann_opdebug_text(const struct gd_cann_opdebug *record, struct gd_buf *o
         separator = "; ";
     }
     if (separator[0] == '\0') {
-        gd_buf_puts(out, "no unit reports an overflow");
+        gd_buf_puts(out, "no unit reported an overflow");
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What is in the files of a rank: their tensors as sources, statistics, records of overflows. */
+/* Reads the files of a rank: tensors as sources, statistics, overflow records. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include "dump/cann/cann_types.h"
 #include "dump/io/json.h"
 
-#define ASK_EVERY  64 /* files between two questions whether to go on */
+#define ASK_EVERY  64 /* files between two calls of go_on */
 #define MAX_RECORD ((uint64_t)1 << 20)
 #define MAX_SLOTS  65535
 
@@ -68,7 +68,7 @@ static int take_tensor(struct cann_load *load, struct cann_file *file, struct gd
     return rc;
 }
 
-/* The name inside is the graph's own, when what the file is called is made of it. */
+/* Uses the name inside the file if the file name is derived from it: it is the graph's spelling. */
 static int keep_real_name(struct cann_load *load, struct cann_file *file, const char *real)
 {
     char escaped[1024];
@@ -118,7 +118,7 @@ static int keep_record(struct cann_load *load, struct cann_file *file,
     gd_cann_opdebug_text(record, &text);
     file->text = gd_arena_strdup(&load->arena, gd_buf_text(&text));
     gd_buf_deinit(&text);
-    /* The body knows best; what it does not know stands in the name. */
+    /* The contents are preferred; what is missing there is taken from the name. */
     if (hit && hit->task >= 0 && hit->stream >= 0) {
         file->task = hit->task;
         file->stream = hit->stream;
@@ -137,7 +137,7 @@ static int take_record(struct cann_load *load, struct cann_file *file, struct gd
     int rc = GD_OK;
 
     if (!tensor || tensor->there < sizeof(bytes)) {
-        return gd_fail(load->err, GD_EPROTO, "%.300s: a record of an overflow has %zu bytes",
+        return gd_fail(load->err, GD_EPROTO, "%.300s: an overflow record must have %zu bytes",
                        gd_disk_path(disk), sizeof(bytes));
     }
     if (tensor->data) {
@@ -146,13 +146,13 @@ static int take_record(struct cann_load *load, struct cann_file *file, struct gd
         rc = gd_disk_read(disk, tensor->at, bytes, sizeof(bytes), load->err);
     }
     if (rc == GD_OK && !gd_cann_opdebug_read(bytes, sizeof(bytes), &record)) {
-        rc = gd_fail(load->err, GD_EPROTO, "%.300s: a record of a unit that nobody knows",
+        rc = gd_fail(load->err, GD_EPROTO, "%.300s: an overflow record of an unknown unit",
                      gd_disk_path(disk));
     }
     return rc != GD_OK ? rc : keep_record(load, file, &record);
 }
 
-/* The first line is enough to find it again. */
+/* The first line is enough to recognise it. */
 static int take_exception(struct cann_load *load, struct cann_file *file,
                           const struct gd_cann_file *in)
 {
@@ -165,7 +165,7 @@ static int take_exception(struct cann_load *load, struct cann_file *file,
     return file->text ? GD_OK : cann_no_memory(load);
 }
 
-/* What the vendor's converter makes of a record: only what blames an operator is read again. */
+/* The vendor converter's JSON of a record; only what blames an operator is read back. */
 static void add_json_unit(struct gd_cann_opdebug *record, const char *name, const cJSON *from)
 {
     struct gd_cann_unit *unit = &record->unit[record->unit_count++];
@@ -282,7 +282,7 @@ static int open_container(struct cann_load *load, struct cann_file *file, struct
     if (rc == GD_OK && file->name_kind == GD_CANN_EXCEPTION) {
         rc = take_exception(load, file, in);
         file->name = in->op_name[0] ? gd_arena_strdup(&load->arena, in->op_name) : file->name;
-        file->name_kind = GD_CANN_OPERATOR; /* its values are an operator's, too */
+        file->name_kind = GD_CANN_OPERATOR; /* its values belong to an operator */
         rc = file->name ? rc : cann_no_memory(load);
     }
     gd_cann_free(in);

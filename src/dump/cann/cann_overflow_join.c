@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Records of overflows beside files that the front end has converted itself: MindSpore's
- * asynchronous dump as .npy, whole graphs on Ascend. The files are another format's; the records
- * are events of the same rank, and blame the operators that these files name.
+ * Overflow records next to files that the front end has converted itself: MindSpore's asynchronous
+ * dump as .npy, whole graphs on Ascend. Another format reads the files; the records become events
+ * of the same rank and blame the operators named by these files.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "dump/mindspore/ms_file_name.h"
 
 #define MAX_NAME       8192
-#define MAX_LOOKED_FOR 1000 /* records: each is a walk over a directory */
+#define MAX_LOOKED_FOR 1000 /* records; each searches a directory */
 
 static bool is_below(const char *path, const char *directory)
 {
@@ -40,7 +40,7 @@ struct gd_catalog *cann_join_find(struct gd_dump *dump, const struct cann_dirs *
 
         if (gd_catalog_rank(at) == rank && is_below(gd_catalog_where(at), where)) {
             if (found) {
-                return NULL; /* of two networks nobody knows which it was */
+                return NULL; /* ambiguous: it could be either of two networks */
             }
             found = at;
         }
@@ -48,7 +48,7 @@ struct gd_catalog *cann_join_find(struct gd_dump *dump, const struct cann_dirs *
     return found;
 }
 
-/* The one node that files call so. */
+/* The only node that files have by that name. */
 static gd_node_id node_called(const struct gd_graph *graph, const char *name)
 {
     char escaped[MAX_NAME + 1];

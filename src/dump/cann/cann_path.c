@@ -27,7 +27,7 @@ static bool is_time(const char *text)
     return strlen(text) == 14 && digits(text);
 }
 
-/* The number behind a prefix; false: it is something else. */
+/* Parses the number after a prefix; false: something else. */
 static bool numbered(const char *text, const char *prefix, int64_t *ret)
 {
     size_t len = strlen(prefix);
@@ -66,7 +66,7 @@ static void set_step(struct gd_cann_path *place, const char *text)
     place->has_step = true;
 }
 
-/* Steps and ranks of the tools that start a dump, above the directory of its start. */
+/* Steps and ranks in the directories above the dump's start, as dump tools create them. */
 static void look_above(const struct path *path, struct gd_cann_path *place)
 {
     const char *above = part(path, place->levels), *world;
@@ -92,7 +92,7 @@ static void look_above(const struct path *path, struct gd_cann_path *place)
     }
 }
 
-/* [STEP/]YmdHMS/DEVICE[/MODEL/MODEL_ID/INDEX] and what is like it. */
+/* [STEP/]YmdHMS/DEVICE[/MODEL/MODEL_ID/INDEX] and similar. */
 static bool started(const struct path *path, struct gd_cann_path *ret)
 {
     const char *p0 = part(path, 0), *p1 = part(path, 1), *p2 = part(path, 2), *p3 = part(path, 3);
@@ -128,7 +128,7 @@ static bool started(const struct path *path, struct gd_cann_path *ret)
     return true;
 }
 
-/* MindSpore's own trees; the oldest have the device at the end of the name of the first. */
+/* MindSpore's trees; the oldest have the device at the end of the first name. */
 static bool mindspore(const struct path *path, struct gd_cann_path *ret)
 {
     const char *p0 = part(path, 0), *p1 = part(path, 1), *p2 = part(path, 2), *p3 = part(path, 3);
@@ -155,7 +155,7 @@ static bool mindspore(const struct path *path, struct gd_cann_path *ret)
     return true;
 }
 
-/* Overflow records beside the tree, dumps of the tools, what an exception left. */
+/* Overflow records next to the tree, dumps of tools, exception data. */
 static bool others(const struct path *path, struct gd_cann_path *ret)
 {
     const char *p0 = part(path, 0), *p1 = part(path, 1), *p2 = part(path, 2);
@@ -194,7 +194,7 @@ void gd_cann_path(const char *const *parts, int count, int inside, struct gd_can
     if (others(&path, ret) || mindspore(&path, ret) || started(&path, ret)) {
         return;
     }
-    /* Nothing that is known: a directory is a model, one below it whose name is a number a step. */
+    /* Unknown: the directory is a model, a directory below it with a number as name is a step. */
     *ret = (struct gd_cann_path){.model = "", .graph = "", .start = "", .levels = inside};
     if (count > 0 && digits(parts[0]) && strlen(parts[0]) <= MAX_STEP_DIGITS) {
         set_step(ret, parts[0]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the directories above a dump file say: whose rank or device it is, of which model and step.
- * Every front end of CANN has its own order of them.
+ * What the directories above a dump file say: rank or device, model and step. Each CANN front end
+ * arranges them differently.
  */
 #ifndef GD_DUMP_CANN_PATH_H
 #define GD_DUMP_CANN_PATH_H
@@ -10,20 +10,20 @@
 #include <stdint.h>
 
 struct gd_cann_path {
-    const char *layout; /* "rank_R/NET/GRAPH/ITERATION", for people; NULL: none that is known */
-    int rank;           /* or device; 0 where none is told */
+    const char *layout; /* "rank_R/NET/GRAPH/ITERATION", for the user; NULL: unknown */
+    int rank;           /* or device; 0 if not given */
     const char *model;  /* one of the parts; "" none */
-    const char *graph;  /* number of the graph or the model: one of the parts; "" none */
-    const char *start;  /* the directory of the start of the dump, YmdHMS; "" none */
+    const char *graph;  /* number of the graph or model, one of the parts; "" none */
+    const char *start;  /* directory named after the dump's start, YmdHMS; "" none */
     int64_t step;
     bool has_step;
     bool is_mindspore;
-    bool exceptions; /* what an exception left */
-    int levels;      /* of directories that belong to the layout */
+    bool exceptions; /* exception data */
+    int levels;      /* number of directories in the layout */
 };
 
-/* part[0] is the directory of the file, part[1] the one around it, and so on; the first `inside` of
- * them lie below what was opened. */
+/* part[0] is the file's directory, part[1] its parent, and so on; the first `inside` of them are
+ * below what was opened. */
 void gd_cann_path(const char *const *part, int count, int inside, struct gd_cann_path *ret);
 
 #endif

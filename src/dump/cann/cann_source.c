@@ -8,7 +8,7 @@
 
 #include "dump/cann/cann_types.h"
 
-struct made { /* a tensor that is laid out anew as a whole */
+struct made { /* a tensor converted as a whole */
     struct gd_bytes *bytes;
     enum gd_stored stored;
     struct gd_cann_plan plan;
@@ -36,7 +36,7 @@ static int made_info(void *ctx, struct gd_source_info *ret, struct gd_err *err)
     return GD_OK;
 }
 
-/* The stored elements, as the engine has them. */
+/* The stored elements, in the engine's type. */
 static int read_elements(const struct made *made, void **ret, struct gd_err *err)
 {
     uint64_t size = gd_bytes_size(made->bytes);
@@ -107,7 +107,7 @@ void gd_cann_note(const struct gd_cann_file *file, const struct gd_cann_tensor *
 
     note[0] = '\0';
     if (!type) {
-        snprintf(text, sizeof(text), "element type %d is not known: shown as bytes",
+        snprintf(text, sizeof(text), "unknown element type %d: shown as bytes",
                  (int)tensor->data_type);
         add_note(note, size, text);
     } else if (gd_cann_stored(tensor->data_type) == GD_STORED_OPAQUE) {
@@ -124,8 +124,8 @@ void gd_cann_note(const struct gd_cann_file *file, const struct gd_cann_tensor *
         add_note(note, size, "its file is too short: it was cut off, or the address was empty");
     } else if (file->missing > 0) {
         snprintf(text, sizeof(text),
-                 "its file lacks %" PRIu64 " bytes: if one before it was not written, this is not "
-                 "its value",
+                 "%" PRIu64 " bytes of its file are missing: if an earlier tensor was not written, "
+                 "this is not its value",
                  file->missing);
         add_note(note, size, text);
     }
@@ -146,7 +146,7 @@ static int take_bytes(struct gd_disk *disk, const struct gd_cann_tensor *tensor,
         return gd_bytes_of_memory(copy, (size_t)tensor->size, free, copy, ret, err);
     }
     if (tensor->size == 0) {
-        return gd_fail(err, GD_ENODATA, "%.300s: %s %u has no bytes: it was not given",
+        return gd_fail(err, GD_ENODATA, "%.300s: %s %u has no bytes: the operator did not get it",
                        gd_disk_path(disk), gd_cann_io_name(tensor->io), tensor->index);
     }
     if (tensor->there < tensor->size) {
@@ -248,7 +248,7 @@ static int later_open(void *ctx, struct gd_source **ret, struct gd_err *err)
     }
     tensor = gd_cann_find(file, later->io, later->index);
     rc = tensor ? gd_cann_source(later->disk, file, tensor, later->hint, -1, ret, err)
-                : gd_fail(err, GD_EPROTO, "%.300s has no %s %u any more", gd_disk_path(later->disk),
+                : gd_fail(err, GD_EPROTO, "%.300s no longer has %s %u", gd_disk_path(later->disk),
                           gd_cann_io_name(later->io), later->index);
     gd_cann_free(file);
     return rc;

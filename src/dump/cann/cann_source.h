@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tensors of a dumped operator as sources: in the framework's shape where the device's layout is
- * known, else as they are stored, with a word about it. What a file lacks of its bytes is told when
- * they are read.
+ * The tensors of a dumped operator as sources: in the framework's shape if the device's layout is
+ * known, otherwise as stored, with a note. Missing bytes are reported when they are read.
  */
 #ifndef GD_DUMP_CANN_SOURCE_H
 #define GD_DUMP_CANN_SOURCE_H
@@ -13,7 +12,7 @@
 
 #define GD_CANN_NOTE 320
 
-/* What is worth a line to who looks at it: a layout that was undone, bytes that are missing. */
+/* Notes for the user: a converted layout, missing bytes. */
 void gd_cann_note(const struct gd_cann_file *file, const struct gd_cann_tensor *tensor,
                   const struct gd_cann_plan *plan, char *note, size_t size);
 
@@ -25,7 +24,7 @@ int gd_cann_source(struct gd_disk *disk, const struct gd_cann_file *file,
 int gd_cann_source_stored(struct gd_disk *disk, const struct gd_cann_file *file,
                           const struct gd_cann_tensor *tensor, struct gd_source **ret,
                           struct gd_err *err);
-/* The same as gd_cann_source, but the file is only read again when somebody asks. */
+/* Like gd_cann_source, but the file is read again only on demand. */
 int gd_cann_source_lazy(struct gd_disk *disk, enum gd_cann_io io, uint32_t index, int32_t hint,
                         struct gd_source **ret, struct gd_err *err);
 

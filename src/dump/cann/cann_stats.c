@@ -40,7 +40,7 @@ struct table {
     unsigned line;
 };
 
-/* The next field of a line, which loses its comma; NULL: no more. */
+/* Returns the next field of a line, without its comma; NULL: none. */
 static char *next_field(char **line)
 {
     char *field = *line;
@@ -73,12 +73,11 @@ static int read_header(struct table *table, char *line, struct gd_err *err)
     return has[COL_IO] && has[COL_INDEX]
                ? GD_OK
                : gd_fail(err, GD_EPROTO,
-                         "%.300s:1: no header of statistics: \"%s\" and \"%s\" are "
-                         "not among its columns",
+                         "%.300s:1: not a statistics header: columns \"%s\" and \"%s\" are missing",
                          table->path, titles[COL_IO], titles[COL_INDEX]);
 }
 
-/* "2x3", "-" of a scalar. */
+/* Parses "2x3"; "-" is a scalar. */
 static bool read_shape(const char *text, struct gd_shape *shape)
 {
     shape->rank = 0;
@@ -103,7 +102,7 @@ static bool read_shape(const char *text, struct gd_shape *shape)
     }
 }
 
-/* False: it is no number ("NA"). */
+/* False: not a number ("NA"). */
 static bool number(const char *text, double *ret)
 {
     char *end;
@@ -166,14 +165,14 @@ static bool take_field(enum column column, const char *field, struct gd_cann_sta
     }
 }
 
-/* Of infinities both counts are known, or nothing is. */
+/* Both counts of infinities must be known, or neither counts. */
 static bool is_infinite(enum column column)
 {
     return column == COL_NEG_INF || column == COL_POS_INF;
 }
 
-/* Figures that are not finite are not figures of the finite elements: they say that there are other
- * ones. */
+/* Statistics that are not finite do not describe the finite elements: they only say that others
+ * exist. */
 static void prove(struct gd_stats *stats)
 {
     const unsigned bits[] = {GD_UNKNOWN_MAX, GD_UNKNOWN_MIN, GD_UNKNOWN_MEAN, GD_UNKNOWN_SUM_SQ};
@@ -205,7 +204,7 @@ static int read_row(const struct table *table, char *line, struct gd_cann_stats_
                            i, table->count);
         }
         if (!take_field(table->column[i], field, row)) {
-            return gd_fail(err, GD_EPROTO, "%.300s:%u: \"%.40s\" is no %s", table->path,
+            return gd_fail(err, GD_EPROTO, "%.300s:%u: \"%.40s\" is not a valid %s", table->path,
                            table->line, field, titles[table->column[i]]);
         }
         if (is_infinite(table->column[i]) && number(field, &ignored)) {
@@ -219,7 +218,7 @@ static int read_row(const struct table *table, char *line, struct gd_cann_stats_
     return GD_OK;
 }
 
-/* A file that was written in several appends has its header again. */
+/* A file that was appended to has its header several times. */
 static int read_lines(struct table *table, char *text,
                       int (*fn)(void *ctx, const struct gd_cann_stats_row *row), void *ctx,
                       struct gd_err *err)
@@ -262,7 +261,7 @@ int gd_cann_stats_read(struct gd_disk *disk,
     int rc;
 
     if (size > MAX_BYTES) {
-        return gd_fail(err, GD_ELIMIT, "%.300s is larger than any table of statistics", table.path);
+        return gd_fail(err, GD_ELIMIT, "%.300s is too large for a table of statistics", table.path);
     }
     text = malloc((size_t)size + 1);
     if (!text) {

@@ -55,7 +55,7 @@ static const struct {
     {"HIFLOAT4_SCALE", GD_STORED_OPAQUE},
 };
 
-/* Indexed by the runtime's number; its 5 was never given. */
+/* Indexed by the runtime's number; 5 was never assigned. */
 static const int8_t of_runtime[] = {1,  2,  3,  7,  4,  0,  5,  6,  9,  8,  10,
                                     12, 11, 13, 14, 15, 16, 17, 18, 19, 20, 21,
                                     22, 23, 24, 25, 26, 27, 0,  28, 29, 30, 31};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Element types and layouts as CANN numbers them. There are two numberings of types: that of
- * dumps, which is used everywhere here, and that of the runtime (nano dumps, attributes of graphs).
+ * CANN's numbers of element types and layouts. Types have two numberings: that of dumps, used
+ * everywhere here, and that of the runtime (nano dumps, graph attributes).
  */
 #ifndef GD_DUMP_CANN_TYPES_H
 #define GD_DUMP_CANN_TYPES_H
@@ -10,7 +10,7 @@
 
 #include "dump/io/stored_type.h"
 
-enum gd_cann_format { /* those that something is known of; the others have only a name */
+enum gd_cann_format { /* those with a meaning here; others only have a name */
                       GD_CANN_NCHW = 0,
                       GD_CANN_NHWC = 1,
                       GD_CANN_ND = 2,
@@ -30,20 +30,20 @@ enum gd_cann_format { /* those that something is known of; the others have only 
                       GD_CANN_DHWNC = 36,
 };
 
-/* What the number of a dump stands for; OPAQUE where gradb has no such type (strings, float6). */
+/* The type for a dump's number; OPAQUE if gradb has no such type (strings, float6). */
 enum gd_stored gd_cann_stored(int32_t data_type);
-/* "FLOAT16", without DT_; NULL: a number that nobody knows. */
+/* "FLOAT16", without DT_; NULL: unknown number. */
 const char *gd_cann_type_name(int32_t data_type);
-/* From "DT_FLOAT16" or "FLOAT16"; -1 none. */
+/* Parses "DT_FLOAT16" or "FLOAT16"; -1: unknown. */
 int32_t gd_cann_type_from_name(const char *name);
-/* The number of dumps for a number of the runtime; 0 (undefined) when it has none. */
+/* Converts a runtime number to the dump's; 0 (undefined): none. */
 int32_t gd_cann_type_of_runtime(int32_t data_type);
-/* numpy's name of what the vendor's converter makes of it: "float32" for bfloat16. */
+/* numpy's name for the vendor converter's output: "float32" for bfloat16. */
 const char *gd_cann_numpy_name(int32_t data_type);
 
-/* "FRACTAL_NZ"; NULL: a number that nobody knows. */
+/* "FRACTAL_NZ"; NULL: unknown number. */
 const char *gd_cann_format_name(int32_t format);
-/* From "FRACTAL_NZ" or "FORMAT_FRACTAL_NZ", any case; -1 none. */
+/* Parses "FRACTAL_NZ" or "FORMAT_FRACTAL_NZ", in any case; -1: unknown. */
 int32_t gd_cann_format_from_name(const char *name);
 
 #endif

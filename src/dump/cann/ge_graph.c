@@ -9,25 +9,25 @@
 #include "dump/cann/cann_types.h"
 #include "dump/cann/text_proto.h"
 
-#define MAX_ATTR   400 /* bytes of an attribute's value that are kept */
+#define MAX_ATTR   400 /* bytes kept of an attribute's value */
 #define MAX_WORDS  16384
 #define MIN_MEMORY ((uint64_t)16 << 20)
 #define MAX_MEMORY ((uint64_t)4 << 30)
-#define GROWTH     48 /* bytes that one of the file may take */
+#define GROWTH     48 /* bytes of memory allowed per byte of the file */
 
 struct load {
     struct gd_text *text;
     struct gd_arena *arena;
-    struct gd_buf value; /* of the attribute that is read */
+    struct gd_buf value; /* of the attribute being read */
     struct gd_err *err;
 };
 
-/* What an attribute says, as far as anybody asks; its text is in load->value. */
+/* The interpreted parts of an attribute; its text is in load->value. */
 struct attr {
     const char *key;
     bool truth;
     int64_t number;
-    const char **word; /* of a string or a list of them */
+    const char **word; /* a string or a list of strings */
     uint32_t word_count;
     bool is_list;
     uint32_t items;
@@ -35,10 +35,11 @@ struct attr {
 
 static int no_room(struct load *load)
 {
-    return gd_fail(load->err, GD_ELIMIT, "the graph takes more memory than its text is worth");
+    return gd_fail(load->err, GD_ELIMIT, "the graph would take too much memory for its size");
 }
 
-/* The list with room for one more; it doubles at each power of two. NULL: no memory. */
+/* The list with room for one more item; its room doubles at each power of two. NULL: out of
+ * memory. */
 static void *grow(struct load *load, void *list, uint32_t count, size_t size)
 {
     void *grown;
@@ -78,7 +79,7 @@ static bool is(const struct gd_text_field *field, const char *name)
     return strcmp(field->name, name) == 0;
 }
 
-/* The next field; false at the end of the message, and with *rc when there is none. */
+/* Reads the next field; false at the end of the message, or with *rc on an error. */
 static bool next(struct load *load, struct gd_text_field *field, int *rc)
 {
     if (*rc == GD_OK) {
@@ -87,7 +88,7 @@ static bool next(struct load *load, struct gd_text_field *field, int *rc)
     return *rc == GD_OK && field->kind != GD_TEXT_END;
 }
 
-/* Whatever is not known is passed over. */
+/* Skips an unknown field. */
 static int pass(struct load *load, const struct gd_text_field *field)
 {
     return field->kind == GD_TEXT_BEGIN ? gd_text_skip(load->text, load->err) : GD_OK;
@@ -111,7 +112,7 @@ static int take_scalar(struct load *load, const struct gd_text_field *field, str
     } else if (is(field, "i")) {
         attr->number = strtoll(text, NULL, 10);
     } else if (!is(field, "f")) {
-        return GD_OK; /* the type of a list, and what is no scalar */
+        return GD_OK; /* a list's type, or not a scalar */
     }
     if (load->value.len < MAX_ATTR) {
         gd_buf_printf(&load->value, "%s%.*s", attr->items ? ", " : "",
@@ -369,7 +370,7 @@ static int read_model(struct load *load, const char *path, struct gd_ge_model *m
                                                                 : pass(load, &field);
     }
     if (rc == GD_OK && model->graph_count == 0) {
-        rc = gd_fail(load->err, GD_EPROTO, "%.300s: no graph is in it", path);
+        rc = gd_fail(load->err, GD_EPROTO, "%.300s contains no graph", path);
     }
     return rc;
 }
@@ -421,7 +422,7 @@ int gd_ge_read_name(struct gd_disk *disk, char *out, size_t size, struct gd_err 
     if (found) {
         snprintf(out, size, "%s", field.value);
     } else if (rc == GD_OK) {
-        rc = gd_fail(err, GD_EPROTO, "%.300s: no graph with a name is in it", gd_disk_path(disk));
+        rc = gd_fail(err, GD_EPROTO, "%.300s contains no graph with a name", gd_disk_path(disk));
     }
     gd_text_close(text);
     return rc;

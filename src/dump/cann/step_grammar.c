@@ -14,7 +14,7 @@ struct parse {
 static int wrong(struct parse *parse, const char *at, const char *what)
 {
     int rc = gd_fail(parse->err, GD_EINVAL,
-                     "\"%.100s\" names no steps: %s at character %zu; write \"0|3-5|10\"%s",
+                     "\"%.100s\" is not a list of steps: %s at character %zu; write \"0|3-5|10\"%s",
                      parse->text, what, (size_t)(at - parse->text) + 1,
                      parse->rules->all_allowed ? " or \"all\"" : "");
 
@@ -41,11 +41,11 @@ static int take_number(struct parse *parse, int64_t *ret)
     for (; *parse->at >= '0' && *parse->at <= '9'; parse->at++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *parse->at - '0', &value)) {
-            return wrong(parse, start, "too large a number");
+            return wrong(parse, start, "number too large");
         }
     }
     if (parse->at == start) {
-        return wrong(parse, start, "a number should stand");
+        return wrong(parse, start, "expected a number");
     }
     skip_blanks(parse);
     *ret = value;
@@ -65,8 +65,8 @@ static int take_range(struct parse *parse, struct gd_step_range *range)
                             (parse->rules->strictly_greater && range->last == range->first))) {
             rc = wrong(parse, start,
                        parse->rules->strictly_greater
-                           ? "a range whose end is not greater than its beginning"
-                           : "a range that ends before it begins");
+                           ? "the end of a range must be greater than its beginning"
+                           : "a range ends before it begins");
         }
     }
     return rc;
@@ -81,7 +81,7 @@ static int add_range(struct parse *parse, struct gd_steps *steps)
         return gd_fail(parse->err, GD_ELIMIT, "\"%.100s\" has more than %u groups of steps",
                        parse->text, max);
     }
-    if ((steps->count & (steps->count + 1)) == 0) { /* 0, 1, 3, 7, ...: all of it is used */
+    if ((steps->count & (steps->count + 1)) == 0) { /* lengths 0, 1, 3, 7, ...: the list is full */
         grown = realloc(steps->range, (2 * (size_t)steps->count + 1) * sizeof(*grown));
         if (!grown) {
             return gd_fail(parse->err, GD_ENOMEM, "out of memory");
@@ -106,7 +106,7 @@ int gd_steps_parse(const char *text, const struct gd_step_rules *rules, struct g
         rc = add_range(&parse, &steps);
     } while (rc == GD_OK && *parse.at == '|' && parse.at++);
     if (rc == GD_OK && *parse.at != '\0') {
-        rc = wrong(&parse, parse.at, "neither a digit, '-' nor '|' stands");
+        rc = wrong(&parse, parse.at, "expected a digit, '-' or '|'");
     }
     if (rc != GD_OK) {
         gd_steps_clear(&steps);

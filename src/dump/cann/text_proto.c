@@ -14,19 +14,19 @@ enum mode { MODE_FIELDS, MODE_LIST };
 
 struct level {
     char close;          /* '}' or '>' */
-    bool in_list;        /* it is an item of a list, which goes on behind it */
+    bool in_list;        /* an item of a list, which continues after it */
     char name[MAX_NAME]; /* of that list */
 };
 
 struct gd_text {
     struct gd_disk *disk;
-    uint64_t at; /* of the piece that comes next */
+    uint64_t at; /* of the next piece */
     unsigned char piece[PIECE];
     size_t have, used;
     uint32_t line;
     int depth;
     struct level level[GD_TEXT_DEPTH + 1];
-    enum mode mode; /* where it stands in the message that is open */
+    enum mode mode; /* expected next in the open message */
     char name[MAX_NAME];
     struct gd_buf value;
     bool is_cut;
@@ -72,7 +72,7 @@ static int broken(const struct gd_text *text, const char *what, struct gd_err *e
     return gd_fail(err, GD_EPROTO, "%.300s:%u: %s", gd_disk_path(text->disk), text->line, what);
 }
 
-/* To the next character that says something. */
+/* Skips blanks and comments. */
 static int skip_blank(struct gd_text *text, int *ret, struct gd_err *err)
 {
     bool comment = false;
@@ -116,12 +116,12 @@ static int read_word(struct gd_text *text, struct gd_err *err)
         take(text);
     }
     if (rc == GD_OK && text->value.len == 0) {
-        return broken(text, "a name or a value should stand here", err);
+        return broken(text, "expected a name or a value", err);
     }
     return rc;
 }
 
-/* `digits` of a base, at most `most` of them. */
+/* Parses up to `most` digits of a base. */
 static int read_code(struct gd_text *text, int base, int most, struct gd_err *err)
 {
     int value = 0, c, rc = GD_OK;
@@ -215,7 +215,7 @@ static int begin(struct gd_text *text, int open, struct gd_text_field *ret, stru
     int rc = give(text, GD_TEXT_BEGIN, ret, err);
 
     if (text->depth == GD_TEXT_DEPTH) {
-        return broken(text, "messages are nested too deep", err);
+        return broken(text, "messages are nested too deeply", err);
     }
     take(text);
     text->depth++;
@@ -237,7 +237,7 @@ static int end(struct gd_text *text, struct gd_text_field *ret, struct gd_err *e
     return give(text, GD_TEXT_END, ret, err);
 }
 
-/* A value or a message, behind a name or within a list. */
+/* A value or message, after a name or in a list. */
 static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, struct gd_err *err)
 {
     int rc;
@@ -250,7 +250,7 @@ static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, st
         rc = read_word(text, err);
         return rc != GD_OK ? rc : give(text, GD_TEXT_WORD, ret, err);
     }
-    /* Strings that stand side by side are one. */
+    /* Adjacent strings are joined. */
     do {
         rc = read_string(text, c, err);
         if (rc == GD_OK) {
@@ -275,7 +275,7 @@ static int read_name(struct gd_text *text, struct gd_err *err)
     return rc;
 }
 
-/* Behind the name: `: value`, `{`, or `: [`. */
+/* What follows a name: `: value`, `{`, or `: [`. */
 static int read_field(struct gd_text *text, struct gd_text_field *ret, bool *again,
                       struct gd_err *err)
 {
@@ -300,7 +300,7 @@ static int read_field(struct gd_text *text, struct gd_text_field *ret, bool *aga
         return GD_OK;
     }
     if (c < 0 || (!colon && c != '{' && c != '<')) {
-        return broken(text, "a ':' or a '{' should follow the name", err);
+        return broken(text, "expected ':' or '{' after the name", err);
     }
     return read_value(text, c, ret, err);
 }

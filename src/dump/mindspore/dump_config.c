@@ -13,19 +13,19 @@
 #define MAX_KERNELS 100000
 #define MAX_PATH    512 /* bytes of CANN's dump_path */
 
-enum form { /* of a value */
+enum form { /* the kind of a key's value */
             A_BOOL,
-            A_NUMBER, /* one of `words`, or any where it has none; not below `min` */
+            A_NUMBER, /* one of `words`, or any number if there are none; at least `min` */
             A_WORD,   /* one of `words` */
             A_TEXT,
-            A_PATH, /* absolute, of few characters */
+            A_PATH, /* absolute, allowed characters only */
             A_NET,
             A_STEPS,
             A_WORDS,   /* a list of `words` */
             A_NAMES,   /* a list of texts */
-            A_NUMBERS, /* a list of numbers */
+            A_NUMBERS, /* a list of strings */
             A_PARTS,   /* words with commas between them */
-            A_LIST     /* CANN's dump_list */
+            A_LIST     /* words separated by commas */
 };
 enum section { COMMON, E2E, ASYNC, ACL, SECTIONS };
 
@@ -123,8 +123,8 @@ struct reading {
     size_t bad;
     struct gd_dump_config *config;
     bool has_section[SECTIONS], has[KEYS];
-    size_t at[KEYS];               /* where the value stands */
-    uint64_t number[KEYS];         /* what it says: a number, the index of a word, a bool */
+    size_t at[KEYS];               /* byte offset of the value */
+    uint64_t number[KEYS];         /* the value: a number, the index of a word, a bool */
     bool blacklist, watcher_nodes; /* in CANN's dump_list */
     struct gd_err *err;
 };
@@ -155,7 +155,7 @@ static void mistake(struct reading *r, size_t at, const char *format, ...)
     r->fn(r->ctx, at == SIZE_MAX ? 0 : line_of(r, at), text);
 }
 
-/* "a|b|c": its index, or -1. */
+/* The index of the word in "a|b|c", or -1. */
 static int word_index(const char *words, const char *text)
 {
     size_t len = strlen(text);
@@ -172,7 +172,7 @@ static int word_index(const char *words, const char *text)
     return -1;
 }
 
-/* For people: "a, b or c". */
+/* For messages: "a, b or c". */
 static const char *word_list(const char *words, char *out, size_t size)
 {
     size_t len = 0;
@@ -219,18 +219,19 @@ static void take_number(struct reading *r, int k, const struct gd_json_token *to
     uint64_t value = 0;
 
     if (token->kind != GD_JSON_NUMBER || !gd_json_unsigned(token->text, &value)) {
-        mistake(r, token->at, "%s is a number without a sign or a point, and no text", key->name);
+        mistake(r, token->at, "%s must be a number without sign or decimal point, not a string",
+                key->name);
     } else if (key->words && word_index(key->words, token->text) < 0) {
-        mistake(r, token->at, "%s is %s, not %.40s", key->name,
+        mistake(r, token->at, "%s must be %s, not %.40s", key->name,
                 word_list(key->words, list, sizeof(list)), token->text);
     } else if (value < key->min) {
-        mistake(r, token->at, "%s is at least %llu", key->name, (unsigned long long)key->min);
+        mistake(r, token->at, "%s must be at least %llu", key->name, (unsigned long long)key->min);
     } else {
         r->number[k] = value;
     }
 }
 
-/* MindSpore 1.0 to 1.2 take one number, 0 for all steps. */
+/* MindSpore 1.0 to 1.2 take one number; 0 means all steps. */
 static bool take_one_step(struct reading *r, const struct gd_json_token *token)
 {
     struct gd_step_rules rules = {.all_allowed = true};
@@ -254,7 +255,7 @@ static void take_steps(struct reading *r, int k, const struct gd_json_token *tok
         return;
     }
     if (token->kind != GD_JSON_STRING) {
-        mistake(r, token->at, "%s is a text: \"0|3-5|10\"%s", keys[k].name,
+        mistake(r, token->at, "%s must be a string: \"0|3-5|10\"%s", keys[k].name,
                 k == K_STEPS ? " or \"all\", or for MindSpore 1.0 to 1.2 a number" : "");
     } else if (gd_steps_parse(token->text, &rules, &r->config->steps, &why) != GD_OK) {
         mistake(r, token->at, "%s: %.300s", keys[k].name, why.text);
@@ -266,14 +267,14 @@ static void take_steps(struct reading *r, int k, const struct gd_json_token *tok
 static void take_path(struct reading *r, int k, const char *text, size_t at)
 {
     if (keys[k].form == A_TEXT && (text[0] == '\0' || strlen(text) > MAX_PATH)) {
-        mistake(r, at, "%s is a directory of 1 to %d bytes", keys[k].name, MAX_PATH);
+        mistake(r, at, "%s must be a directory of 1 to %d bytes", keys[k].name, MAX_PATH);
     } else if (keys[k].form == A_PATH && text[0] != '/') {
-        mistake(r, at, "path is absolute: it starts with '/'");
+        mistake(r, at, "path must be absolute, starting with '/'");
     } else if (keys[k].form == A_PATH && !text_has_only(text, "/_-")) {
-        mistake(r, at, "path has letters, digits, '_', '-' and '/' alone, which \"%.100s\" has not",
+        mistake(r, at, "path may only contain letters, digits, '_', '-' and '/', unlike \"%.100s\"",
                 text);
     } else if (keys[k].form == A_NET && (text[0] == '\0' || !text_has_only(text, "_-"))) {
-        mistake(r, at, "net_name has letters, digits, '_' and '-' alone, which \"%.100s\" has not",
+        mistake(r, at, "net_name may only contain letters, digits, '_' and '-', unlike \"%.100s\"",
                 text);
     } else {
         keep_text(r, keys[k].form == A_NET ? &r->config->net_name : &r->config->path, text);
@@ -286,19 +287,19 @@ static void take_text(struct reading *r, int k, const struct gd_json_token *toke
     char list[512], part[64];
 
     if (token->kind != GD_JSON_STRING) {
-        mistake(r, token->at, "%s is a text", key->name);
+        mistake(r, token->at, "%s must be a string", key->name);
     } else if (key->form == A_WORD) {
         int index = word_index(key->words, token->text);
         r->number[k] = index < 0 ? 0 : (uint64_t)index;
         if (index < 0) {
-            mistake(r, token->at, "%s is %s, not \"%.60s\"", key->name,
+            mistake(r, token->at, "%s must be %s, not \"%.60s\"", key->name,
                     word_list(key->words, list, sizeof(list)), token->text);
         }
     } else if (key->form == A_PARTS) {
         for (const char *at = token->text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
             snprintf(part, sizeof(part), "%.*s", (int)strcspn(at, ","), at);
             if (word_index(key->words, part) < 0) {
-                mistake(r, token->at, "%s has %s, not \"%.60s\"", key->name,
+                mistake(r, token->at, "%s may contain %s, not \"%.60s\"", key->name,
                         word_list(key->words, list, sizeof(list)), part);
             }
         }
@@ -314,7 +315,7 @@ static void add_kernel(struct reading *r, const struct gd_json_token *token)
     struct gd_err why;
 
     if (config->kernels == MAX_KERNELS) {
-        mistake(r, token->at, "more than %d names of operators", MAX_KERNELS);
+        mistake(r, token->at, "more than %d operator names", MAX_KERNELS);
         return;
     }
     grown = realloc(config->kernel, (config->kernels + 1) * sizeof(*grown));
@@ -338,16 +339,16 @@ static void take_item(struct reading *r, int k, const struct gd_json_token *toke
 
     if (key->form == A_NUMBERS) {
         if (token->kind != GD_JSON_NUMBER || !gd_json_unsigned(token->text, &value)) {
-            mistake(r, token->at, "%s is a list of numbers", key->name);
+            mistake(r, token->at, "%s must be a list of numbers", key->name);
         }
     } else if (token->kind != GD_JSON_STRING) {
-        mistake(r, token->at, "%s is a list of texts", key->name);
+        mistake(r, token->at, "%s must be a list of strings", key->name);
     } else if (key->form == A_NAMES) {
         add_kernel(r, token);
     } else {
         int index = word_index(key->words, token->text);
         if (index < 0) {
-            mistake(r, token->at, "%s has %s, not \"%.60s\"", key->name,
+            mistake(r, token->at, "%s may contain %s, not \"%.60s\"", key->name,
                     word_list(key->words, list, sizeof(list)), token->text);
         } else if (k == K_CATEGORIES && r->config->categories < GD_MS_CATEGORIES) {
             r->config->category[r->config->categories++] = index;
@@ -388,7 +389,7 @@ static int take_list(struct reading *r, int k, const struct gd_json_token *first
     int rc = GD_OK;
 
     if (first->kind != GD_JSON_ARRAY) {
-        mistake(r, first->at, "%s is a list: [...]", keys[k].name);
+        mistake(r, first->at, "%s must be a list: [...]", keys[k].name);
         return gd_json_skip(&r->json, first, r->err);
     }
     while ((rc = gd_json_next(&r->json, &token, r->err)) == GD_OK &&
@@ -396,7 +397,7 @@ static int take_list(struct reading *r, int k, const struct gd_json_token *first
         if (keys[k].form == A_LIST && token.kind == GD_JSON_OBJECT) {
             rc = take_model(r);
         } else if (keys[k].form == A_LIST) {
-            mistake(r, token.at, "%s is a list of objects: {...}", keys[k].name);
+            mistake(r, token.at, "%s must be a list of objects: {...}", keys[k].name);
             rc = gd_json_skip(&r->json, &token, r->err);
         } else {
             take_item(r, k, &token);
@@ -427,7 +428,7 @@ static int take_value(struct reading *r, int k)
     case A_BOOL:
         r->number[k] = token.kind == GD_JSON_TRUE;
         if (token.kind != GD_JSON_TRUE && token.kind != GD_JSON_FALSE) {
-            mistake(r, token.at, "%s is true or false", keys[k].name);
+            mistake(r, token.at, "%s must be true or false", keys[k].name);
         }
         break;
     case A_NUMBER: take_number(r, k, &token); break;
@@ -457,7 +458,7 @@ static int find_key(enum section section, const char *name)
     return -1;
 }
 
-/* Where a key belongs, for one that stands in the wrong object. */
+/* The object that a misplaced key belongs to. */
 static const char *home_of(const char *name)
 {
     for (int k = 0; k < KEYS; k++) {
@@ -474,7 +475,7 @@ static int take_section(struct reading *r, enum section section)
     int rc = gd_json_next(&r->json, &token, r->err);
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        mistake(r, token.at, "%s is an object: {...}", section_name[section]);
+        mistake(r, token.at, "%s must be an object: {...}", section_name[section]);
         return gd_json_skip(&r->json, &token, r->err);
     }
     while (rc == GD_OK && (rc = gd_json_next(&r->json, &token, r->err)) == GD_OK &&
@@ -486,9 +487,9 @@ static int take_section(struct reading *r, enum section section)
             continue;
         }
         if (k >= 0) {
-            mistake(r, token.at, "%s stands there twice", keys[k].name);
+            mistake(r, token.at, "duplicate %s", keys[k].name);
         } else if (home) {
-            mistake(r, token.at, "%s belongs to %s, not to %s", token.text, home,
+            mistake(r, token.at, "%s belongs in %s, not in %s", token.text, home,
                     section_name[section]);
         } else {
             mistake(r, token.at, "%s has no key \"%.60s\"", section_name[section], token.text);
@@ -505,7 +506,7 @@ static int take_root(struct reading *r)
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
         return gd_json_fail(&r->json, token.at, GD_EPROTO, r->err,
-                            "not an object: neither data_dump.json nor acl.json");
+                            "not an object, so neither data_dump.json nor acl.json");
     }
     while (rc == GD_OK && (rc = gd_json_next(&r->json, &token, r->err)) == GD_OK &&
            token.kind == GD_JSON_KEY) {
@@ -519,12 +520,12 @@ static int take_root(struct reading *r)
             continue;
         }
         mistake(r, token.at,
-                section < SECTIONS ? "%.60s stands there twice"
-                                   : "\"%.60s\" is no part of such a file",
+                section < SECTIONS ? "duplicate %.60s" : "\"%.60s\" is not a key of such a file",
                 token.text);
         rc = skip_value(r);
     }
-    return rc != GD_OK ? rc : gd_json_next(&r->json, &token, r->err); /* nothing may follow */
+    /* expects the end of the text */
+    return rc != GD_OK ? rc : gd_json_next(&r->json, &token, r->err);
 }
 
 /* ---- what goes together ---------------------------------------------------------------------- */
@@ -545,13 +546,13 @@ static void check_mindspore(struct reading *r)
         mistake(r, SIZE_MAX, "e2e_dump_settings is missing");
     }
     if (r->has[K_MODE] && r->number[K_MODE] == 1 && r->has[K_KERNELS] && r->config->kernels == 0) {
-        mistake(r, r->at[K_KERNELS], "dump_mode is 1, and kernels names none");
+        mistake(r, r->at[K_KERNELS], "dump_mode is 1, but kernels is empty");
     }
     if (r->has[K_MODE] && r->number[K_MODE] == 1 && !r->has[K_KERNELS]) {
         mistake(r, r->at[K_MODE], "dump_mode 1 needs kernels");
     }
     if (r->has[K_OVERFLOWS] && r->number[K_DEBUG] != 3) {
-        mistake(r, r->at[K_OVERFLOWS], "overflow_number goes with op_debug_mode 3 alone");
+        mistake(r, r->at[K_OVERFLOWS], "overflow_number is only for op_debug_mode 3");
     }
 }
 
@@ -565,24 +566,24 @@ static void check_acl(struct reading *r)
         mistake(r, SIZE_MAX, "dump lacks dump_path");
     }
     if (debug && single) {
-        mistake(r, r->at[A_DEBUG], "dump_debug on excludes dump_op_switch on");
+        mistake(r, r->at[A_DEBUG], "dump_debug on and dump_op_switch on exclude each other");
     }
     if (r->has[A_SCENE] && !watcher && (debug || single)) {
-        mistake(r, r->at[A_SCENE], "dump_scene excludes dump_debug on and dump_op_switch on");
+        mistake(r, r->at[A_SCENE], "dump_scene excludes both dump_debug on and dump_op_switch on");
     }
     if (watcher && r->has[A_MODE] && r->number[A_MODE] != 1) {
-        mistake(r, r->at[A_MODE], "dump_scene watcher needs dump_mode output");
+        mistake(r, r->at[A_MODE], "dump_scene watcher requires dump_mode output");
     }
     if (watcher && !r->watcher_nodes) {
-        mistake(r, r->at[A_SCENE], "dump_scene watcher needs watcher_nodes in dump_list");
+        mistake(r, r->at[A_SCENE], "dump_scene watcher requires watcher_nodes in dump_list");
     }
     if (r->blacklist && !(r->has[A_LEVEL] && r->number[A_LEVEL] == 0)) {
-        mistake(r, r->at[A_DUMP_LIST], "blacklists and ranges need dump_level op");
+        mistake(r, r->at[A_DUMP_LIST], "blacklists and ranges require dump_level op");
     }
 }
 
-/* What speaks of devices, their memory, or their runtime. dump_mode is used but for 2: cells that
- * a script chose. */
+/* Lists settings about devices, their memory or their runtime. Of dump_mode only 2 is unused: cells
+ * chosen by a script. */
 static void list_unused(struct reading *r)
 {
     static const int keys_unused[] = {
@@ -609,7 +610,7 @@ static void conclude(struct reading *r)
     config->is_acl = r->has_section[ACL];
     if (config->is_acl &&
         (r->has_section[COMMON] || r->has_section[E2E] || r->has_section[ASYNC])) {
-        mistake(r, SIZE_MAX, "it is both data_dump.json and acl.json");
+        mistake(r, SIZE_MAX, "it has keys of both data_dump.json and acl.json");
     } else if (config->is_acl) {
         check_acl(r);
     } else {
@@ -684,7 +685,7 @@ int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, s
     }
     uint64_t size = gd_disk_size(disk);
     if (size > MAX_FILE) {
-        rc = gd_fail(err, GD_ELIMIT, "%.300s is larger than such a file can be", path);
+        rc = gd_fail(err, GD_ELIMIT, "%.300s is too large for such a file", path);
     } else if (!(text = malloc((size_t)size + 1))) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path);
     } else {

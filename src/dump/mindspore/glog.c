@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* MindSpore's logs: warnings and worse as events, of the steps that the lines tell, on the ranks of
- * a dump that lies beside them. */
+/* MindSpore's logs: lines of level WARNING and above as events of the steps they name, for the
+ * ranks of a dump next to the logs. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "dump/msprobe/api_walk.h"
 
 #define CHUNK      ((size_t)1 << 18)
-#define MAX_EVENTS 5000  /* of a file */
-#define MAX_TEXT   2000  /* bytes of one */
-#define MAX_LINE   65536 /* the rest of a longer one is passed over */
+#define MAX_EVENTS 5000  /* per file */
+#define MAX_TEXT   2000  /* bytes per event */
+#define MAX_LINE   65536 /* longer lines are cut */
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ bool gd_glog_parse(const char *line, struct gd_glog_line *ret)
     return true;
 }
 
-/* "step: 12", "step 12", "step[12]", "cur_step_num=12": the number behind the word. */
+/* Finds "step: 12", "step 12", "step[12]", "cur_step_num=12": the number after the word. */
 bool gd_glog_step(const char *message, int64_t *ret)
 {
     for (const char *at = strstr(message, "step"); at; at = strstr(at + 1, "step")) {
@@ -107,15 +107,15 @@ bool gd_glog_step(const char *message, int64_t *ret)
 
 struct reading {
     struct gd_catalog *catalog;
-    struct gd_buf line;  /* at hand */
-    struct gd_buf event; /* what is collected of one: continuations may follow */
+    struct gd_buf line;  /* the current one */
+    struct gd_buf event; /* the current one, which further lines may continue */
     enum gd_glog_level level;
     bool is_open;
-    int64_t step; /* the last one that a line told */
+    int64_t step; /* the last one mentioned */
     uint64_t count[5], events, left;
 };
 
-/* The node whose full name stands in the text: a word with a slash in it. */
+/* The node whose full name occurs in the text: a word that contains a slash. */
 static gd_node_id node_in(const struct gd_graph *graph, const char *text)
 {
     static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_-.";
@@ -169,7 +169,7 @@ static int take_line(struct reading *in, struct gd_err *err)
     int rc;
 
     if (!gd_glog_parse(text, &line)) {
-        if (in->is_open) { /* goes on */
+        if (in->is_open) { /* a continuation */
             add_text(&in->event, "\n", 1);
             add_text(&in->event, text, strlen(text));
         }
@@ -248,7 +248,7 @@ static int tell_counts(const struct reading *in, const char *path, struct gd_err
                         (unsigned long long)in->count[i], level_names[i]);
     }
     if (in->left) {
-        snprintf(text + len, sizeof(text) - (size_t)len, "; %llu of them are no events: too many",
+        snprintf(text + len, sizeof(text) - (size_t)len, "; %llu of them are not events: too many",
                  (unsigned long long)in->left);
     }
     return gd_catalog_add_fact(in->catalog, path, text, err);
@@ -263,7 +263,7 @@ static const char *base_of(const char *name)
     return slash ? slash + 1 : name;
 }
 
-/* The name that logs have, or a single file whose first line is one of a log. */
+/* A log's usual name, or a single file whose first line is a log line. */
 static bool wants(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = base_of(listing->entry[entry].name);
@@ -281,7 +281,7 @@ static bool wants(const struct gd_listing *listing, uint32_t entry)
     return gd_glog_parse(start, &line);
 }
 
-/* A log of ERROR repeats what that of WARNING has, which repeats part of that of INFO. */
+/* The ERROR log repeats lines of the WARNING log, which repeats lines of the INFO log. */
 static bool is_repeated(const struct gd_listing *listing, uint32_t entry)
 {
     static const char *const levels[] = {".log.INFO.", ".log.WARNING.", ".log.ERROR."};
@@ -328,7 +328,7 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
     return rc;
 }
 
-/* The rank of a dump beside the log, where there is one; else a session of its own. */
+/* Finds the rank of a dump next to the log, or creates a separate session. */
 static int catalog_for(struct gd_dump *dump, const char *path, struct gd_catalog **ret,
                        struct gd_err *err)
 {
@@ -356,7 +356,8 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
     if (rc == GD_OK && is_repeated(listing, finding->root)) {
-        return gd_dump_left_out(dump, path, "the log of a lower level has the same lines", err);
+        return gd_dump_left_out(dump, path, "the log of a lower level contains the same lines",
+                                err);
     }
     if (rc == GD_OK && go_on && !go_on(ctx, 0)) {
         rc = gd_fail(err, GD_EINTR, "interrupted");
@@ -380,7 +381,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
 
 const struct gd_dump_format gd_glog_format = {
     .name = "glog",
-    .what = "MindSpore's logs",
+    .what = "MindSpore logs",
     .find = find,
     .read = read_format,
 };

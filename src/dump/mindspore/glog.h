@@ -15,16 +15,16 @@ enum gd_glog_level {
     GD_GLOG_CRITICAL,
 };
 
-struct gd_glog_line { /* all inside of the line */
+struct gd_glog_line { /* all point into the line */
     enum gd_glog_level level;
-    const char *module, *time, *place; /* place: "file.cc:12", NULL none */
+    const char *module, *time, *place; /* place: "file.cc:12", NULL: none */
     size_t module_len, time_len, place_len;
-    const char *message; /* to the end */
+    const char *message; /* up to the end */
 };
 
-/* False: it is none, but goes on with the message before it. */
+/* False: not the beginning of a message; may continue the previous one. */
 bool gd_glog_parse(const char *line, struct gd_glog_line *ret);
-/* The step that a message tells. */
+/* The step mentioned in a message. */
 bool gd_glog_step(const char *message, int64_t *ret);
 
 #endif

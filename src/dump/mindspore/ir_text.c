@@ -17,17 +17,17 @@
 
 struct variable { /* "%3", "%para1_x" */
     const char *name;
-    uint32_t scope; /* number of the IR's graph; parameters of the whole: 0 */
+    uint32_t scope; /* number of the IR graph; 0: parameters of the whole */
     gd_node_id node;
 };
 
-struct link { /* operands of a node: connected when all nodes are there */
+struct link { /* an edge to add when all nodes exist */
     gd_node_id node;
     uint32_t scope;
     const char *operands;
 };
 
-struct pending { /* a node whose lines are still coming */
+struct pending { /* the node whose lines are being read */
     bool is_open, has_types, failed;
     const char *variable, *debug, *op, *operands, *attrs, *full_name, *scope;
     struct gd_output output[GD_IR_MAX_OUTPUTS];
@@ -48,8 +48,8 @@ struct reading {
     struct pending at;
     uint32_t scope;
     const char *scope_name;
-    bool inside; /* of "subgraph @... {" */
-    bool fails;  /* the node that follows is where the compiler gave up */
+    bool inside; /* inside "subgraph @... {" */
+    bool fails;  /* the next node is where compilation failed */
     uint32_t *order;
     struct gd_ir_facts *facts;
     struct gd_err *err;
@@ -84,7 +84,7 @@ static gd_node_id find_variable(struct reading *in, const char *name, size_t len
             return of->node;
         }
         if (strncmp(name, "%para", 5) == 0) {
-            outer = of->node; /* their numbers run over all graphs */
+            outer = of->node; /* parameter numbers are global */
         }
     }
     return outer;
@@ -130,7 +130,7 @@ static int add_link(struct reading *in, gd_node_id node, const char *operands)
 
 /* ---- adding nodes ---------------------------------------------------------------------------- */
 
-/* A name that is there already gets a number. */
+/* A name already taken gets a number appended. */
 static int add_node(struct reading *in, struct gd_node_desc *desc, gd_node_id *ret)
 {
     struct gd_buf name = GD_BUF_INIT(MAX_LINE);
@@ -156,7 +156,7 @@ static int add_node(struct reading *in, struct gd_node_desc *desc, gd_node_id *r
     return rc;
 }
 
-/* "%para1_x": a node called x. */
+/* "%para1_x": a node named x. */
 static int add_parameter(struct reading *in, const char *name, size_t len, const char *rest)
 {
     size_t digits = strspn(name + 5, "0123456789"), skip = 5 + digits;
@@ -206,7 +206,7 @@ static void reverse_frames(struct pending *at)
     }
 }
 
-/* "{a: 1, b: (2, 3)}" as attributes. */
+/* Parses "{a: 1, b: (2, 3)}" as attributes. */
 static uint32_t split_attrs(struct reading *in, const char *text, struct gd_attr *ret)
 {
     uint32_t count = 0;
@@ -327,7 +327,7 @@ static int open_node(struct reading *in, const char *line)
         }
         equals += strspn(equals, " ");
         if (*equals != '=' || !at->variable) {
-            return GD_OK; /* what it is nobody knows */
+            return GD_OK; /* type unknown */
         }
         text = equals + 1 + strspn(equals + 1, " ");
     }
@@ -399,7 +399,7 @@ static int take_title(struct reading *in, const char *text)
     return at->frame[at->frames].code ? (at->frames++, GD_OK) : no_memory(in);
 }
 
-/* What stands in "# Fullname with scope: (X)" and the like. */
+/* Parses "# Fullname with scope: (X)" and similar. */
 static bool take_named(struct reading *in, const char *text, const char **ret,
                        const char *const *words)
 {
@@ -420,7 +420,7 @@ static bool take_named(struct reading *in, const char *text, const char **ret,
     return false;
 }
 
-/* A line behind that of the node. */
+/* A line after the node's. */
 static int take_detail(struct reading *in, const char *text)
 {
     static const char *const full[] = {"# Fullname with scope: ", "# fullname_with_scope: ", NULL};
@@ -448,7 +448,7 @@ static int take_detail(struct reading *in, const char *text)
     } else if (!arrow && !strchr(text, '<') && !at->full_name) {
         const char *end;
 
-        at->full_name = in_brackets(in, text + 2, &end); /* of the old grammar */
+        at->full_name = in_brackets(in, text + 2, &end); /* old grammar */
     }
     return GD_OK;
 }
@@ -521,7 +521,7 @@ static int connect(struct reading *in, const struct link *link, struct gd_edge *
             break;
         }
         if (*text != '%') {
-            continue; /* a constant, a graph */
+            continue; /* a constant or a graph */
         }
         size = strcspn(text, " ,([{:");
         node = find_variable(in, text, size < len ? size : len, link->scope);
@@ -574,7 +574,7 @@ int gd_ir_read(const char *text, size_t size, struct gd_graph *graph, uint32_t *
     rc = rc != GD_OK ? rc : read_lines(&in, text, size);
     rc = rc != GD_OK ? rc : connect_all(&in);
     if (rc == GD_OK && ret->nodes + ret->parameters == 0) {
-        rc = gd_fail(err, GD_EPROTO, "there is no node of a graph in it");
+        rc = gd_fail(err, GD_EPROTO, "it contains no graph nodes");
     }
     free(in.variable);
     free(in.link);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * MindSpore's IR as text (.ir), of all releases: the nodes of its graphs with operands, types, full
- * names and stacks. A line that is none of these is passed over.
+ * MindSpore's textual IR (.ir) of all releases: nodes with operands, types, full names and stacks.
+ * Other lines are ignored.
  */
 #ifndef GD_DUMP_IR_TEXT_H
 #define GD_DUMP_IR_TEXT_H
@@ -10,12 +10,12 @@
 
 struct gd_ir_facts {
     uint32_t nodes, parameters, graphs;
-    uint32_t unknown;  /* operands that no node is */
-    gd_node_id failed; /* of analyze_fail.ir: where it failed; GD_NO_NODE none */
-    char entry[256];   /* the graph it begins with; "" not told */
+    uint32_t unknown;  /* operands that are not nodes */
+    gd_node_id failed; /* analyze_fail.ir: where compilation failed; GD_NO_NODE: none */
+    char entry[256];   /* the entry graph; "" unknown */
 };
 
-/* Adds the nodes of the text to the graph, numbered from *next_order on. GD_EPROTO: there is none
+/* Adds the text's nodes to the graph, with order numbers from *next_order on. GD_EPROTO: no nodes
  * in it; GD_ELIMIT, GD_ENOMEM. */
 int gd_ir_read(const char *text, size_t size, struct gd_graph *graph, uint32_t *next_order,
                struct gd_ir_facts *ret, struct gd_err *err);

@@ -8,8 +8,8 @@
 
 #define MAX_DIM INT64_C(1000000000000)
 
-/* Bytes to where the depth falls to `until`: kinds of brackets are not told apart, those within
- * double quotes are none. An arrow is no bracket. */
+/* Bytes up to where the nesting falls to `until`. All kinds of brackets count alike; those in
+ * double quotes and in arrows do not. */
 static size_t walk(const char *text, int until, bool at_comma)
 {
     bool quoted = false;
@@ -65,7 +65,7 @@ static bool take_dims(const char *text, const char *end, char close, struct gd_s
     return text < end;
 }
 
-/* One "<...>" that begins at text: its type, and its shape in either spelling. */
+/* Parses one "<...>" at text: its type, and its shape in either spelling. */
 static void take_type(const char *text, const char *end, struct gd_output *ret)
 {
     const char *type = strstr(text, "Tensor["), *dims;
@@ -92,7 +92,7 @@ static void take_type(const char *text, const char *end, struct gd_output *ret)
         dims = dims && dims < end ? dims + 15 : NULL;
     }
     if (!dims || !take_dims(dims, end, dims[-1] == '(' ? ')' : ']', &ret->shape)) {
-        ret->dtype = GD_DT_NONE; /* a shape is not known: neither is said */
+        ret->dtype = GD_DT_NONE; /* unknown shape: give neither */
         ret->shape = (struct gd_shape){.rank = 0};
     }
 }

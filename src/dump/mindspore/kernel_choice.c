@@ -25,9 +25,9 @@ struct gd_kernel_choice {
 struct translation {
     const char *at;
     struct gd_buf out;
-    bool may_repeat; /* what was last can be repeated */
-    bool repeated;   /* and was: a '?' makes that lazy */
-    int depth;       /* of groups */
+    bool may_repeat; /* the previous item can be repeated */
+    bool repeated;   /* it was repeated: a '?' now means lazy */
+    int depth;       /* of nested groups */
     struct gd_err *err;
 };
 
@@ -44,7 +44,7 @@ static void plain(struct translation *t, char c)
     gd_buf_putc(&t->out, c);
 }
 
-/* \n and its like; 0: it is none. */
+/* \n and the like; 0: not one. */
 static char control(char letter)
 {
     static const char letters[] = "tnrfv", controls[] = "\t\n\r\f\v";
@@ -63,7 +63,7 @@ static bool add_class(bool set[ASCII], char letter)
     return letter == 'd' || letter == 'w' || letter == 's';
 }
 
-/* "[:alpha:]", at its second byte. */
+/* "[:alpha:]", starting at its second byte. */
 static int add_named(struct translation *t, bool set[ASCII])
 {
     static const struct {
@@ -84,10 +84,10 @@ static int add_named(struct translation *t, bool set[ASCII])
         t->at += len;
         return GD_OK;
     }
-    return wrong(t, "[: has no class behind it that is known here");
+    return wrong(t, "[: must be followed by a known class");
 }
 
-/* One character of a set; *ret is -1 for a whole class, which was added. */
+/* One character of a set; *ret is -1 for a whole class, which was added already. */
 static int take_member(struct translation *t, bool set[ASCII], int *ret)
 {
     char c = *t->at++;
@@ -105,11 +105,11 @@ static int take_member(struct translation *t, bool set[ASCII], int *ret)
         if (control(c)) {
             c = control(c);
         } else if (c == '\0' || isalnum((unsigned char)c)) {
-            return wrong(t, "a \\ in [] is followed by d, w, s, or a sign");
+            return wrong(t, "a \\ in [] must be followed by d, w, s or a punctuation mark");
         }
     }
     *ret = (unsigned char)c;
-    return (unsigned char)c < ASCII ? GD_OK : wrong(t, "[] has characters of ASCII alone");
+    return (unsigned char)c < ASCII ? GD_OK : wrong(t, "[] may only contain ASCII characters");
 }
 
 static int take_members(struct translation *t, bool set[ASCII])
@@ -126,7 +126,7 @@ static int take_members(struct translation *t, bool set[ASCII])
             t->at++;
             rc = take_member(t, set, &last);
             if (rc == GD_OK && last < first) {
-                rc = wrong(t, "a range in [] runs backwards");
+                rc = wrong(t, "a range in [] is in reverse order");
             }
         }
         for (int c = first; rc == GD_OK && c >= 0 && c <= last; c++) {
@@ -136,7 +136,7 @@ static int take_members(struct translation *t, bool set[ASCII])
     return rc;
 }
 
-/* Those that mean themselves wherever they stand. */
+/* Writes the characters that have no special meaning anywhere. */
 static bool put_members(struct gd_buf *out, const bool set[ASCII])
 {
     bool any = false;
@@ -160,7 +160,7 @@ static bool put_members(struct gd_buf *out, const bool set[ASCII])
     return any;
 }
 
-/* ']' means itself when it is first, '^' when it is not, '-' when it is last, '[' before those. */
+/* Literal: ']' comes first, '^' not first, '-' last, '[' before those. */
 static int put_set(struct translation *t, const bool set[ASCII], bool negated)
 {
     struct gd_buf *out = &t->out;
@@ -218,8 +218,8 @@ static int take_escape(struct translation *t)
     } else if (control(c)) {
         gd_buf_putc(&t->out, control(c));
     } else if (c == '\0' || isalnum((unsigned char)c) || (unsigned char)c >= ASCII) {
-        return wrong(t, c >= '0' && c <= '9' ? "references to groups are not taken"
-                                             : "a \\ has a letter behind it that is not taken");
+        return wrong(t, c >= '0' && c <= '9' ? "back references are not supported"
+                                             : "this letter after a \\ is not supported");
     } else {
         plain(t, c);
     }
@@ -232,15 +232,15 @@ static int take_repeat(struct translation *t)
     size_t len = c == '{' ? strspn(t->at + 1, "0123456789,") + 2 : 1;
 
     if (t->repeated && c == '?') {
-        t->at++; /* lazy: it matches the same names */
+        t->at++; /* lazy: matches the same names */
         t->repeated = false;
         return GD_OK;
     }
     if (!t->may_repeat) {
-        return wrong(t, "a repeat has nothing before it");
+        return wrong(t, "a repeat must follow something");
     }
     if (c == '{' && (len < 3 || t->at[1] == ',' || t->at[len - 1] != '}')) {
-        return wrong(t, "{ is followed by n}, n,} or n,m}");
+        return wrong(t, "{ must be followed by n}, n,} or n,m}");
     }
     gd_buf_add(&t->out, t->at, len);
     t->at += len;
@@ -254,7 +254,7 @@ static int take_group(struct translation *t)
     if (*t->at == ')') {
         t->may_repeat = true;
         if (--t->depth < 0) {
-            return wrong(t, "a ) has no (");
+            return wrong(t, "a ) without a (");
         }
         t->at++;
         gd_buf_putc(&t->out, ')');
@@ -265,7 +265,7 @@ static int take_group(struct translation *t)
     t->may_repeat = false;
     gd_buf_putc(&t->out, '(');
     if (t->at[0] == '?' && t->at[1] != ':') {
-        return wrong(t, "(? is followed by a :, and by nothing else");
+        return wrong(t, "(? must be followed by a :");
     }
     t->at += t->at[0] == '?' ? 2 : 0;
     return GD_OK;
@@ -304,7 +304,7 @@ static int compile(const char *text, regex_t *ret, struct gd_err *err)
     }
     gd_buf_puts(&t.out, ")$");
     if (rc == GD_OK && t.depth > 0) {
-        rc = wrong(&t, "a ( has no )");
+        rc = wrong(&t, "a ( without a )");
     } else if (rc == GD_OK && (t.out.failed || gd_regex_is_too_large(gd_buf_text(&t.out)))) {
         rc = wrong(&t, "it is too large");
     } else if (rc == GD_OK) {
@@ -320,7 +320,7 @@ static int compile(const char *text, regex_t *ret, struct gd_err *err)
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
-/* name-regex(EXPRESSION): what stands between the parentheses, to be freed; NULL: it is none. */
+/* The expression in name-regex(EXPRESSION), to be freed; NULL: no such form. */
 static char *expression_of(const char *text)
 {
     static const char head[] = "name-regex(";

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * An entry of `kernels` in a data_dump.json, which chooses operators: a full name
- * ("Default/network/Conv2D-op3"), a word of types ("conv", without a scope or a number, in letters
- * of any case), or name-regex(EXPRESSION), which has to match the whole full name.
+ * An entry of `kernels` in a data_dump.json, which selects operators: a full name
+ * ("Default/network/Conv2D-op3"), an operator type ("conv", without scope or number, in any case),
+ * or name-regex(EXPRESSION), which must match the whole full name.
  *
- * Expressions are ECMAScript's, as std::regex takes them, without look-ahead, references to what a
- * group matched, and \x, \u, \c: . [] () (?:) | * + ? {n,m} ^ $ \d \w \s \b and lazy repeats, which
- * choose the same names. Their size is bounded (engine/regex_size.h), and so is the time of a
- * match.
+ * Expressions are ECMAScript's as in std::regex, without look-ahead, back references, \x, \u and
+ * \c: . [] () (?:) | * + ? {n,m} ^ $ \d \w \s \b and lazy repeats, which select the same names.
+ * Their size is limited (engine/regex_size.h), and so is the time of a match.
  */
 #ifndef GD_DUMP_KERNEL_CHOICE_H
 #define GD_DUMP_KERNEL_CHOICE_H
@@ -18,7 +17,7 @@
 
 struct gd_kernel_choice;
 
-/* GD_EINVAL: an expression that is wrong, too large, or has what is left out above. */
+/* GD_EINVAL: the expression is invalid, too large, or uses what is not supported. */
 int gd_kernel_choice_parse(const char *text, struct gd_kernel_choice **ret, struct gd_err *err);
 void gd_kernel_choice_free(struct gd_kernel_choice *choice); /* NULL is fine */
 const char *gd_kernel_choice_text(const struct gd_kernel_choice *choice);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* MindSpore's synchronous dump of 1.0 to 1.2: raw elements in .bin files, the rest in their names.
- */
+/* MindSpore's synchronous dump of 1.0 to 1.2: raw elements in .bin files, described by their
+ * names. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -31,8 +31,7 @@ static void bin_free(void *ctx)
     }
 }
 
-/* "shape_0" is written of a scalar and of an empty tensor: the size of the file tells them apart.
- */
+/* "shape_0" is a scalar or an empty tensor: the file's size tells which. */
 static int true_shape(const struct bin_file *file, uint64_t size, struct gd_shape *ret,
                       struct gd_err *err)
 {
@@ -50,8 +49,7 @@ static int true_shape(const struct bin_file *file, uint64_t size, struct gd_shap
     }
     if (count < 0 || (uint64_t)count > UINT64_MAX / 16 || (uint64_t)count * bits / 8 != size) {
         return gd_fail(err, GD_EPROTO,
-                       "%.300s has %llu bytes, which its name's shape and type do "
-                       "not have",
+                       "%.300s has %llu bytes, which does not match the shape and type in its name",
                        file->path, (unsigned long long)size);
     }
     return GD_OK;
@@ -99,13 +97,13 @@ static int bin_source(const char *path, const struct gd_ms_bin_name *name, struc
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
-/* "Default--network--Add-op1": scopes are separated by slashes again; parameters have none. */
+/* "Default--network--Add-op1": turn "--" back into slashes; parameters have no scope. */
 static int node_name(const struct gd_ms_bin_name *name, char *out, size_t size, struct gd_err *err)
 {
     size_t len = 0;
 
     if (name->name_len >= size) {
-        return gd_fail(err, GD_ELIMIT, "the name of an operator has %zu bytes", name->name_len);
+        return gd_fail(err, GD_ELIMIT, "the operator's name has %zu bytes", name->name_len);
     }
     for (size_t i = 0; i < name->name_len; i++) {
         bool dashes = name->name[i] == '-' && i + 1 < name->name_len && name->name[i + 1] == '-';
@@ -117,7 +115,7 @@ static int node_name(const struct gd_ms_bin_name *name, char *out, size_t size, 
     return GD_OK;
 }
 
-/* "Add-op1": Add. What has no scope is a weight, an input or a constant ("cst3"). */
+/* "Add-op1": Add. Without a scope it is a weight, an input or a constant ("cst3"). */
 static void type_of(const char *name, char *out, size_t size)
 {
     const char *last = gd_ms_short_name(name);
@@ -150,8 +148,8 @@ static int take_bin(struct ms_reading *reading, const struct ms_dir *dir, const 
     if (rc != GD_OK) {
         return rc;
     }
-    snprintf(note, sizeof(note), "in the layout %.*s, as the device has it",
-             (int)(name->format_len % 64), name->format);
+    snprintf(note, sizeof(note), "in the device layout %.*s", (int)(name->format_len % 64),
+             name->format);
     type_of(op, type, sizeof(type));
     rc = ms_nodes_get(&reading->nodes, type, op, &value.node, err);
     rc = rc != GD_OK ? rc : bin_source(path, name, &value.source, err);
@@ -168,7 +166,7 @@ static int take_file(struct ms_reading *reading, const struct ms_dir *dir, uint3
     int rc;
 
     if (!gd_ms_bin_name_parse(name, &parsed)) {
-        return GD_OK; /* another format's */
+        return GD_OK; /* belongs to another format */
     }
     rc = gd_listing_path(reading->listing, entry, path, sizeof(path), &why);
     rc = rc != GD_OK ? rc : take_bin(reading, dir, path, &parsed, &why);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * MindSpore's checkpoints. A large parameter stands there in several records, which lie one after
- * another and are joined here; of two with one name that are apart the later counts, as in
- * MindSpore. Contents are not read when a checkpoint is opened, except those of texts; the sum at
- * its end is checked when the file is small.
+ * MindSpore's checkpoints. A large parameter consists of consecutive records, which are joined; of
+ * other records with the same name the last one counts, as in MindSpore. Opening does not read
+ * contents, except strings; the checksum at the end is checked if the file is small.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +15,9 @@
 #include "dump/mindspore/ms_ckpt_record.h"
 #include "engine/utf8.h"
 
-#define SUM_BYTES   17 /* "crc_num" and ten bytes, the highest first */
+#define SUM_BYTES   17 /* "crc_num" and ten bytes, most significant first */
 #define SUM_CHECKED ((uint64_t)64 << 20)
-#define MAX_TEXT    ((uint64_t)4096) /* bytes of a text that are shown, four a letter */
+#define MAX_TEXT    ((uint64_t)4096) /* bytes of a string that are shown, four per character */
 #define MAX_ENTRIES 1000000
 
 struct chunks { /* of one tensor */
@@ -28,9 +27,9 @@ struct chunks { /* of one tensor */
     uint64_t size;
 };
 
-struct parameter { /* that is complete */
+struct parameter { /* a complete one */
     char *name;
-    uint64_t at; /* of its first record */
+    uint64_t at; /* offset of its first record */
     struct gd_source *source;
     char *text, *problem;
 };
@@ -41,12 +40,12 @@ struct ckpt {
     const struct gd_archive_options *options;
     struct ms_reader reader;
     struct ms_record record;
-    bool is_print; /* a print file: texts and tensors without names */
+    bool is_print; /* a print file: strings and tensors without names */
 
-    char *name; /* of the parameter that is being joined; NULL: none is */
+    char *name; /* of the parameter being joined; NULL: none */
     uint64_t begin;
     bool is_map, has_odd_chunk;
-    struct chunks chunks[MS_MAP_TENSORS]; /* of a tensor, the first */
+    struct chunks chunks[MS_MAP_TENSORS]; /* a tensor uses only the first */
 
     struct parameter *parameter;
     uint32_t count, cap;
@@ -61,7 +60,7 @@ static uint32_t little_32(const unsigned char *bytes)
            (uint32_t)bytes[3] << 24;
 }
 
-/* The name of the cipher; NULL: it is not encrypted. */
+/* The name of the cipher; NULL: not encrypted. */
 static const char *cipher_of(const unsigned char *start, size_t size)
 {
     switch (size >= 4 ? little_32(start) : 0) {
@@ -88,7 +87,7 @@ static bool is_type(const struct ms_tensor *tensor)
            gd_stored_from_name(tensor->type);
 }
 
-/* A record that both kinds of files may begin with is told apart by the next. */
+/* If the first record fits both kinds of files, the next one decides. */
 static bool looks_like_print(const struct ms_record *record)
 {
     static const char *const begins[] = {"_TS_SAVE_NAME:", "Tensor(shape="};
@@ -178,7 +177,7 @@ static void free_parameter(struct parameter *parameter)
     free(parameter->problem);
 }
 
-/* Owns what `made` has, also on failure. It takes the place of one with the same name. */
+/* Takes over the contents of `made`, also on failure. Replaces a parameter with the same name. */
 static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *name,
                          struct gd_err *err)
 {
@@ -194,11 +193,10 @@ static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *
         return rc;
     }
     if (find_parameter(ckpt, name, hash, &known)) {
-        gd_archive_add_note(ckpt->archive,
-                            "%.200s stands there twice, at bytes %llu and %llu: the later counts, "
-                            "as in MindSpore",
-                            name, (unsigned long long)ckpt->parameter[known].at,
-                            (unsigned long long)made->at);
+        gd_archive_add_note(
+            ckpt->archive,
+            "%.200s occurs twice, at bytes %llu and %llu: the later one is used, as in MindSpore",
+            name, (unsigned long long)ckpt->parameter[known].at, (unsigned long long)made->at);
         free_parameter(&ckpt->parameter[known]);
         ckpt->parameter[known] = *made;
         return GD_OK;
@@ -234,7 +232,7 @@ static void put_letter(struct gd_buf *out, uint32_t code)
     }
 }
 
-/* A text: four bytes a letter. */
+/* A string: four bytes per character. */
 static int make_text(const struct chunks *chunks, struct gd_bytes *bytes, struct parameter *made,
                      struct gd_err *err)
 {
@@ -252,7 +250,7 @@ static int make_text(const struct chunks *chunks, struct gd_bytes *bytes, struct
     return rc != GD_OK ? rc : made->text ? GD_OK : no_memory(err);
 }
 
-/* The type and the shape, as far as the size of the content says which they are. */
+/* Derives type and shape, as far as the size of the content determines them. */
 static void settle_layout(const struct chunks *chunks, struct gd_source_desc *desc)
 {
     uint64_t bits = gd_stored_bits(desc->stored);
@@ -260,13 +258,13 @@ static void settle_layout(const struct chunks *chunks, struct gd_source_desc *de
 
     desc->shape = chunks->first.shape;
     count = gd_shape_count(&desc->shape);
-    /* A scalar has the dimension 0 in old files. */
+    /* Old files give a scalar the dimension 0. */
     if (desc->shape.rank == 1 && desc->shape.dim[0] == 0 && chunks->size * 8 == bits) {
         desc->shape.rank = 0;
     }
     if (desc->stored == GD_STORED_INT4 && count > 0 && (uint64_t)count == chunks->size) {
         desc->stored = GD_STORED_INT8;
-        desc->note = "Int4, two values in a byte, is shown as bytes";
+        desc->note = "Int4, two values per byte, is shown as bytes";
     }
     if (strcmp(chunks->first.type, "random_op") == 0) {
         desc->stored = GD_STORED_OPAQUE;
@@ -289,14 +287,14 @@ static int make_tensor(const struct ckpt *ckpt, const struct chunks *chunks, str
     settle_layout(chunks, &desc);
     count = gd_shape_count(&desc.shape);
     if (ckpt->has_odd_chunk) {
-        made->problem = problem_text("its pieces differ in type or shape");
+        made->problem = problem_text("its parts differ in type or shape");
     } else if (!desc.stored) {
-        made->problem = problem_text("its type %s is not known", chunks->first.type);
+        made->problem = problem_text("unknown type %s", chunks->first.type);
     } else if (count < 0 ||
                __builtin_mul_overflow((uint64_t)count, gd_stored_bits(desc.stored), &bits) ||
                (bits + 7) / 8 != chunks->size) {
         made->problem = problem_text(
-            "it has %llu bytes, which is not %s of %s", (unsigned long long)chunks->size,
+            "it has %llu bytes, which does not match %s of %s", (unsigned long long)chunks->size,
             gd_shape_text(&desc.shape, shape, sizeof(shape)), chunks->first.type);
     } else {
         rc = gd_source_create(&desc, &made->source, &why);
@@ -338,7 +336,7 @@ static int end_chunks(struct ckpt *ckpt, struct chunks *chunks, const char *name
     return add_parameter(ckpt, &made, name, err);
 }
 
-/* The parameter whose records have been read is complete. */
+/* All records of the parameter have been read. */
 static int end_parameter(struct ckpt *ckpt, struct gd_err *err)
 {
     static const char *const parts[MS_MAP_TENSORS] = {"keys", "values", "status"};
@@ -388,7 +386,7 @@ static int add_chunk(struct ckpt *ckpt, struct chunks *chunks, const struct ms_t
     ckpt->has_odd_chunk |= strcmp(chunks->first.type, tensor->type) != 0;
     rc = gd_bytes_of_disk(ckpt->disk, tensor->at, tensor->size, &chunks->part[chunks->count], err);
     if (rc == GD_OK) {
-        chunks->size += tensor->size; /* no more than the file has */
+        chunks->size += tensor->size; /* cannot overflow: at most the size of the file */
         chunks->count++;
     }
     return rc;
@@ -406,11 +404,11 @@ static int take_record(struct ckpt *ckpt, struct gd_err *err)
     int rc = GD_OK;
 
     if (!record->has_tag || (!record->has_tensor && !record->has_map)) {
-        return broken(ckpt, record->has_tag ? "a record has no value" : "a record has no name",
-                      err);
+        return broken(
+            ckpt, record->has_tag ? "a record without a value" : "a record without a name", err);
     }
     if (strlen(record->tag) != record->tag_len || !record->tag_len) {
-        return broken(ckpt, "a name is empty, over 4096 bytes long, or has a NUL in it", err);
+        return broken(ckpt, "a name that is empty, longer than 4096 bytes, or contains a NUL", err);
     }
     if (!ckpt->name || strcmp(ckpt->name, record->tag) != 0 || ckpt->is_map != record->has_map) {
         rc = end_parameter(ckpt, err);
@@ -432,7 +430,7 @@ static int take_record(struct ckpt *ckpt, struct gd_err *err)
 
 /* ---- print files ----------------------------------------------------------------------------- */
 
-/* A tensor is called as the text before it says, or by its number. */
+/* A tensor is named by the preceding string, or by its number. */
 static int take_print(struct ckpt *ckpt, struct gd_err *err)
 {
     static const char mark[] = "_TS_SAVE_NAME:";
@@ -442,7 +440,7 @@ static int take_print(struct ckpt *ckpt, struct gd_err *err)
     int rc = GD_OK;
 
     if (record->has_map || record->has_tag == record->has_tensor) {
-        return broken(ckpt, "a record of a print file is neither a text nor a tensor", err);
+        return broken(ckpt, "a record of a print file that is neither a string nor a tensor", err);
     }
     ckpt->begin = record->begin;
     snprintf(name, sizeof(name), "print[%u]", ckpt->count);
@@ -480,8 +478,9 @@ static int check_sum(struct ckpt *ckpt, const unsigned char *sum, struct gd_err 
     int rc = GD_OK;
 
     if (size > SUM_CHECKED) {
-        gd_archive_add_note(ckpt->archive, "the sum at the end was not checked: the file is larger "
-                                           "than 64 MiB");
+        gd_archive_add_note(
+            ckpt->archive,
+            "the checksum at the end was not checked: the file is larger than 64 MiB");
         return GD_OK;
     }
     for (int i = 7; i < SUM_BYTES; i++) {
@@ -493,14 +492,15 @@ static int check_sum(struct ckpt *ckpt, const unsigned char *sum, struct gd_err 
     }
     rc = gd_disk_read(ckpt->disk, 0, piece, (size_t)size, err);
     if (rc == GD_OK && crc32(actual, piece, (uInt)size) != expected) {
-        gd_archive_add_note(ckpt->archive, "CORRUPT: the CRC-32 of the file is not the one at its "
-                                           "end; values may be wrong");
+        gd_archive_add_note(
+            ckpt->archive,
+            "CORRUPT: the file's CRC-32 does not match the one at its end; values may be wrong");
     }
     free(piece);
     return rc;
 }
 
-/* A sum stands at the end, and `at` is where it begins. */
+/* Whether the file ends with a checksum that begins at `at`. */
 static int is_sum(struct ckpt *ckpt, uint64_t at, bool *ret, struct gd_err *err)
 {
     unsigned char sum[SUM_BYTES];
@@ -531,7 +531,7 @@ static int read_records(struct ckpt *ckpt, struct gd_err *err)
         }
         rc = ms_read_record(&ckpt->reader, at, &ckpt->record, &cut, err);
         if (rc != GD_OK && cut && ckpt->options->partial) {
-            gd_archive_add_note(ckpt->archive, "the file is cut off after byte %llu",
+            gd_archive_add_note(ckpt->archive, "the file is truncated after byte %llu",
                                 (unsigned long long)at);
             rc = GD_OK;
             break;
@@ -578,7 +578,7 @@ static bool is_state(const char *name)
     return false;
 }
 
-/* An optimizer keeps something for each parameter that it trains. */
+/* An optimizer has state for each parameter it trains. */
 static bool has_state(struct ckpt *ckpt, const char *name)
 {
     char full[MS_MAX_TAG + 32];
@@ -645,8 +645,8 @@ static int refuse_others(struct gd_disk *disk, struct gd_err *err)
     }
     if (rc == GD_OK && is_strategy(start, size, disk)) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%.300s says how parameters are split over devices (a strategy file); it "
-                       "has no weights",
+                       "%.300s is a strategy file, which says how parameters are split over "
+                       "devices: it has no weights",
                        gd_disk_path(disk));
     }
     return rc;
@@ -670,8 +670,8 @@ static int ckpt_read(struct gd_archive *archive, struct gd_disk *disk,
     ckpt->options = options;
     ms_reader_init(&ckpt->reader, disk);
     if (name_ends_with(disk, ".tmp")) {
-        gd_archive_add_note(archive, "its name ends in .tmp: MindSpore renames a checkpoint when "
-                                     "it is complete");
+        gd_archive_add_note(archive,
+                            "its name ends in .tmp, so MindSpore may not have completed it");
     }
     rc = read_records(ckpt, err);
     rc = rc != GD_OK ? rc : add_entries(ckpt, err);

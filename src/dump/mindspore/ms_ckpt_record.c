@@ -30,7 +30,7 @@ void ms_reader_init(struct ms_reader *reader, struct gd_disk *disk)
     reader->have = 0;
 }
 
-/* The bytes at `at`, at least `size` of them (no more than the window), which are in the file. */
+/* Makes at least `size` bytes (at most the window) at `at` readable; they are in the file. */
 static int look(struct ms_reader *reader, uint64_t at, size_t size, const unsigned char **ret,
                 struct gd_err *err)
 {
@@ -62,7 +62,7 @@ static int read_varint(struct ms_reader *reader, uint64_t *at, uint64_t end, uin
         int rc;
 
         if (*at >= end) {
-            return broken(reader, begin, "a number is cut off", err);
+            return broken(reader, begin, "a truncated number", err);
         }
         rc = look(reader, *at, 1, &byte, err);
         if (rc != GD_OK) {
@@ -78,10 +78,10 @@ static int read_varint(struct ms_reader *reader, uint64_t *at, uint64_t end, uin
             return GD_OK;
         }
     }
-    return broken(reader, begin, "a number has more than 64 bits", err);
+    return broken(reader, begin, "a number of more than 64 bits", err);
 }
 
-/* The next field of the message that ends at `end`; what is in it is passed over. */
+/* Reads the next field of the message that ends at `end`; skips its content. */
 static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, struct field *ret,
                       struct gd_err *err)
 {
@@ -92,7 +92,7 @@ static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, stru
         return rc;
     }
     if (key >> 3 == 0 || key >> 3 > 0x1fffffff) {
-        return broken(reader, begin, "a field has no number that a field may have", err);
+        return broken(reader, begin, "an invalid field number", err);
     }
     *ret = (struct field){.number = (uint32_t)(key >> 3), .wire = (enum wire)(key & 7)};
     switch (ret->wire) {
@@ -105,10 +105,10 @@ static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, stru
             return rc;
         }
         break;
-    default: return broken(reader, begin, "a field has a type that protobuf 3 does not have", err);
+    default: return broken(reader, begin, "a field type that protobuf 3 does not have", err);
     }
     if (ret->size > end - *at) {
-        return broken(reader, begin, "a field goes beyond the end of its message", err);
+        return broken(reader, begin, "a field that exceeds its message", err);
     }
     ret->at = *at;
     *at += ret->size;
@@ -121,10 +121,10 @@ static int add_dim(struct ms_reader *reader, uint64_t at, uint64_t dim, struct g
                    struct gd_err *err)
 {
     if (shape->rank == GD_MAX_RANK) {
-        return broken(reader, at, "a tensor has more than 32 dimensions", err);
+        return broken(reader, at, "a tensor with more than 32 dimensions", err);
     }
     if (dim > INT64_MAX) {
-        return broken(reader, at, "a tensor has a negative dimension", err);
+        return broken(reader, at, "a tensor with a negative dimension", err);
     }
     shape->dim[shape->rank++] = (int64_t)dim;
     return GD_OK;
@@ -184,9 +184,8 @@ static int read_tensor_field(struct ms_reader *reader, const struct field *field
         ret->size = field->size;
         return GD_OK;
     }
-    return field->number <= 3
-               ? broken(reader, field->at, "a field of a tensor has a wrong type", err)
-               : GD_OK;
+    return field->number <= 3 ? broken(reader, field->at, "a tensor field of the wrong type", err)
+                              : GD_OK;
 }
 
 static int read_tensor(struct ms_reader *reader, const struct field *message, struct ms_tensor *ret,
@@ -204,7 +203,7 @@ static int read_tensor(struct ms_reader *reader, const struct field *message, st
     }
     if (rc == GD_OK && (!ret->has_type || !ret->has_content)) {
         rc = broken(reader, message->at,
-                    ret->has_type ? "a tensor has no content" : "a tensor has no type", err);
+                    ret->has_type ? "a tensor without content" : "a tensor without a type", err);
     }
     return rc;
 }
@@ -223,7 +222,7 @@ static int read_map(struct ms_reader *reader, const struct field *message, struc
             continue;
         }
         if (field.wire != WIRE_BYTES || ret->map_count == MS_MAP_TENSORS) {
-            return broken(reader, field.at, "a map has more than keys, values and status", err);
+            return broken(reader, field.at, "a map with more than keys, values and status", err);
         }
         rc = read_tensor(reader, &field, &ret->map[ret->map_count++], err);
     }
@@ -239,7 +238,7 @@ static int read_record_field(struct ms_reader *reader, const struct field *field
         return GD_OK;
     }
     if (field->wire != WIRE_BYTES) {
-        return broken(reader, field->at, "a field of a record has a wrong type", err);
+        return broken(reader, field->at, "a record field of the wrong type", err);
     }
     if (field->number == 1) {
         ret->has_tag = true;
@@ -247,7 +246,7 @@ static int read_record_field(struct ms_reader *reader, const struct field *field
         return read_text(reader, field, ret->tag, MS_MAX_TAG, err);
     }
     if (ret->has_tensor || ret->has_map) {
-        return broken(reader, field->at, "a record has two values", err);
+        return broken(reader, field->at, "a record with two values", err);
     }
     if (field->number == 2) {
         ret->has_tensor = true;
@@ -257,7 +256,7 @@ static int read_record_field(struct ms_reader *reader, const struct field *field
     return read_map(reader, field, ret, err);
 }
 
-/* Where the record lies: the message around it has no other fields. */
+/* Finds the record; the message around it has no other fields. */
 static int find_record(struct ms_reader *reader, uint64_t *at, struct ms_record *ret, bool *cut,
                        struct gd_err *err)
 {
@@ -269,7 +268,7 @@ static int find_record(struct ms_reader *reader, uint64_t *at, struct ms_record 
         return rc;
     }
     if (key != (1 << 3 | WIRE_BYTES)) {
-        return broken(reader, begin, "there should be a record of a checkpoint", err);
+        return broken(reader, begin, "a record of a checkpoint was expected", err);
     }
     rc = read_varint(reader, at, reader->size, &size, err);
     *cut = rc != GD_OK && *at >= reader->size;
@@ -279,8 +278,8 @@ static int find_record(struct ms_reader *reader, uint64_t *at, struct ms_record 
     if (size > reader->size - *at) {
         *cut = true;
         return gd_fail(err, GD_EPROTO,
-                       "%.300s: byte %llu: a record of %llu bytes begins here, and the file ends "
-                       "after %llu: it was not written to its end",
+                       "%.300s: byte %llu: a record of %llu bytes begins here, but the file ends "
+                       "after %llu: it was not written completely",
                        gd_disk_path(reader->disk), (unsigned long long)begin,
                        (unsigned long long)size, (unsigned long long)(reader->size - *at));
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The records of MindSpore's checkpoints and print files: protobuf messages one after another, of
- * which only tags, shapes and types are read; where the content lies is told, the content itself is
- * passed over. (A protobuf library would want all of a file in memory.)
+ * The records of MindSpore's checkpoints and print files: consecutive protobuf messages of which
+ * only tags, shapes and types are read; the position of the content is returned, the content is
+ * skipped. (A protobuf library would need the whole file in memory.)
  *
  *     record    { 1: tag; 2: tensor | 3: maptensor }      of a checkpoint
  *     record    { 1: text | 2: tensor }                   of a print file
@@ -23,8 +23,8 @@
 struct ms_reader {
     struct gd_disk *disk;
     uint64_t size; /* of the file */
-    uint64_t at;   /* of the window */
-    size_t have;   /* bytes in it */
+    uint64_t at;   /* offset of the window */
+    size_t have;   /* bytes in the window */
     unsigned char window[MS_WINDOW];
 };
 
@@ -39,15 +39,15 @@ struct ms_record {
     uint64_t begin, end; /* in the file */
     bool has_tag, has_tensor, has_map;
     uint32_t tag_len;
-    char tag[MS_MAX_TAG + 1]; /* ends in NUL; as much of a print file's text as there is room for */
+    char tag[MS_MAX_TAG + 1]; /* NUL-terminated; a print file's string is cut to fit */
     struct ms_tensor tensor;
     struct ms_tensor map[MS_MAP_TENSORS];
     int map_count;
 };
 
 void ms_reader_init(struct ms_reader *reader, struct gd_disk *disk);
-/* The record that begins at `at`. GD_EPROTO: it is broken, with the byte; GD_ELIMIT. When it is cut
- * off by the end of the file, *cut is set, too. */
+/* Reads the record that begins at `at`. GD_EPROTO: broken, with the byte; GD_ELIMIT. *cut is also
+ * set if the file ends within it. */
 int ms_read_record(struct ms_reader *reader, uint64_t at, struct ms_record *ret, bool *cut,
                    struct gd_err *err);
 

@@ -12,7 +12,7 @@
 
 #define MAX_PARTS 64
 
-struct parts { /* of the path to a directory: [0] is its own name, [1] that of the one around it */
+struct parts { /* the path of a directory: [0] is its own name, [1] its parent's */
     const char *name[MAX_PARTS];
     uint32_t entry[MAX_PARTS]; /* GD_NO_ENTRY: above what was opened */
     int count;
@@ -20,7 +20,8 @@ struct parts { /* of the path to a directory: [0] is its own name, [1] that of t
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The directories above the root of the listing, from its absolute path, innermost first. */
+/* Appends the directories above the root of the listing, from its absolute path, innermost
+ * first. */
 static int parts_above(const struct gd_listing *listing, struct ms_dirs *tree, struct parts *ret,
                        struct gd_err *err)
 {
@@ -97,7 +98,7 @@ static bool is_time(const char *name)
     return strlen(name) == 14 && strspn(name, "0123456789") == 14;
 }
 
-/* rank_R/YmdHMS/step_N, of whole graphs on Ascend: all starts of a rank are one. */
+/* rank_R/YmdHMS/step_N of whole graphs on Ascend; all starts of a rank are joined. */
 static bool place_started(const struct parts *parts, struct ms_dir *ret)
 {
     uint64_t step;
@@ -112,8 +113,8 @@ static bool place_started(const struct parts *parts, struct ms_dir *ret)
     return true;
 }
 
-/* NET/GRAPH/ITERATION, NET/GRAPH/constants; anything else is a directory of files that hold in all
- * steps. */
+/* NET/GRAPH/ITERATION, NET/GRAPH/constants; any other directory has files that hold in every
+ * step. */
 static void place(const struct parts *parts, struct ms_dir *ret)
 {
     uint64_t step, graph;
@@ -170,7 +171,7 @@ bool ms_is_renamed(const char *name)
     return digits > 0 && len == digits + 4 && strcmp(name + digits, ".npy") == 0;
 }
 
-/* Begins as MindSpore's does. */
+/* Whether it begins like MindSpore's. */
 static bool is_statistic(const struct gd_listing *listing, uint32_t entry)
 {
     static const char header[] = "Op Type,Op Name,Task ID,Stream ID,Timestamp,I";
@@ -203,7 +204,8 @@ static bool is_ours(const struct gd_listing *listing, uint32_t entry, bool bin, 
     if (strcmp(name, "statistic.csv") == 0) {
         return is_statistic(listing, entry);
     }
-    if (len <= 4 || strcmp(name + len - 4, ".npy") != 0) { /* elements alone: the name has a type */
+    /* raw elements: the name gives the type */
+    if (len <= 4 || strcmp(name + len - 4, ".npy") != 0) {
         return gd_ms_name_parse(name, &npy_name) && npy_name.stored != GD_STORED_NONE;
     }
     return gd_ms_name_parse(name, &npy_name) || (mapped && ms_is_renamed(name));
@@ -235,7 +237,7 @@ static int add_dir(struct ms_dirs *tree, const struct ms_dir *dir, struct gd_err
     return GD_OK;
 }
 
-/* What comes behind an entry of those below `root`, parents before children; GD_NO_ENTRY: none. */
+/* The next entry below `root`, parents before children; GD_NO_ENTRY: end. */
 static uint32_t next_below(const struct gd_listing *listing, uint32_t entry, uint32_t root)
 {
     if (listing->entry[entry].first_child != GD_NO_ENTRY) {

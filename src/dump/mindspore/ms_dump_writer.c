@@ -15,23 +15,23 @@
 #include "dump/mindspore/ms_graph_writer.h"
 
 #define MAX_NAME  8192
-#define MAX_GRAPH ((size_t)1 << 31) /* protobuf itself allows no more */
+#define MAX_GRAPH ((size_t)1 << 31) /* protobuf's own limit */
 #define MAX_TEXT  ((size_t)1 << 31)
-#define PIECE     ((size_t)1 << 20) /* bytes written before go_on is asked */
-#define MAX_ALIKE 4096              /* subgraphs, as a graph has them at most */
+#define PIECE     ((size_t)1 << 20) /* bytes written between calls of go_on */
+#define MAX_ALIKE 4096              /* limit of subgraphs in a graph */
 
 struct graph_dir { /* NET/G of one subgraph */
     struct gd_folder *folder, *step, *constants;
     struct gd_buf rows;  /* of statistic.csv */
-    bool constants_done; /* they lie there from before */
+    bool constants_done; /* exist from an earlier dump */
 };
 
 struct gd_ms_writer {
     struct gd_folder *rank, *net, *order, *graphs, *metadata;
-    struct graph_dir *dir; /* by subgraph; made as they are needed */
+    struct graph_dir *dir; /* per subgraph; created on demand */
     uint32_t dirs;
     int64_t step;
-    uint64_t last_time; /* microseconds: of two files the later one has the larger */
+    uint64_t last_time; /* microseconds; unique and increasing, so that files keep their order */
     uint64_t bytes;
     int column[GD_MS_CATEGORIES], columns;
 };
@@ -152,7 +152,7 @@ static bool is_constant(const struct gd_node_info *info)
     return strcmp(info->type, "Const") == 0;
 }
 
-/* A line of a list has no line ends inside. */
+/* An item of a list must be on one line. */
 static void put_line(struct gd_buf *out, const char *name)
 {
     for (; *name; name++) {
@@ -231,7 +231,7 @@ static int step_folder(struct gd_ms_writer *w, struct graph_dir *dir, struct gd_
             gd_folder_close(dir->step);
             dir->step = NULL;
             rc = gd_fail(err, GD_EINVAL,
-                         "there is a dump of step %" PRId64 " already: name another directory",
+                         "a dump of step %" PRId64 " already exists: choose another directory",
                          w->step);
         }
     }
@@ -239,7 +239,7 @@ static int step_folder(struct gd_ms_writer *w, struct graph_dir *dir, struct gd_
     return rc;
 }
 
-/* *ret is NULL when constants lie there from before. */
+/* *ret is NULL if the constants exist from an earlier dump. */
 static int constants_folder(struct graph_dir *dir, struct gd_folder **ret, struct gd_err *err)
 {
     int rc = GD_OK;
@@ -263,7 +263,7 @@ static uint64_t stamp(struct gd_ms_writer *w)
     return w->last_time;
 }
 
-/* A part of a file's name. */
+/* Writes a part of a file name. */
 static void spell(const char *text, const char *otherwise, char *out, size_t size)
 {
     gd_ms_escape(text[0] ? text : otherwise, out, size);
@@ -277,7 +277,7 @@ static const char *type_of(const struct gd_node_info *node)
     return is_constant(node) ? "Parameter" : gd_ms_dumped_type(node);
 }
 
-/* The name of a file; a number where it is too long, which mapping.csv tells. */
+/* Makes the file name; one too long becomes a number and a line in mapping.csv. */
 static int name_file(struct gd_ms_writer *w, struct gd_folder *folder,
                      const struct gd_ms_item *item, enum gd_dtype dtype, char ret[256],
                      struct gd_err *err)
@@ -303,7 +303,7 @@ static int name_file(struct gd_ms_writer *w, struct gd_folder *folder,
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* As MindSpore writes it: no blanks in the shape, a comma behind every dimension. */
+/* As MindSpore writes it: no blanks in the shape, a comma after every dimension. */
 static size_t npy_header(enum gd_dtype dtype, const struct gd_shape *shape, char ret[2048])
 {
     static const char magic[8] = {(char)0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
@@ -387,7 +387,7 @@ int gd_ms_writer_tensor(struct gd_ms_writer *w, const struct gd_ms_item *item,
     enum gd_dtype dtype = written_dtype(tensor->dtype);
 
     if (gd_dtype_size(dtype) == 0) {
-        return gd_fail(err, GD_EUNSUPPORTED, "%s has no elements that a file could hold",
+        return gd_fail(err, GD_EUNSUPPORTED, "%s has no elements to write to a file",
                        gd_dtype_name(tensor->dtype));
     }
     int rc = dir_of(w, item->node->subgraph, &dir, err);
@@ -461,7 +461,7 @@ static double norm_of(const struct gd_stats *stats)
                                                  : sqrt(stats->sum_sq);
 }
 
-/* MindSpore's figures: without a finite element, max and min are what they began with. */
+/* As MindSpore: without finite elements, max and min keep their initial values. */
 static void put_figure(struct gd_buf *out, int category, const struct gd_stats *stats,
                        const struct gd_tensor *tensor)
 {

@@ -77,11 +77,11 @@ static enum gd_stored stored_of(const char *text, size_t len)
 
 /* ---- since 1.3 ------------------------------------------------------------------------------- */
 
-struct fields { /* of a name, from the right: [0] is the last */
+struct fields { /* split from the right: [0] is the last */
     const char *at[9];
     size_t len[9];
     int count;
-    const char *rest; /* what stands in front of them */
+    const char *rest; /* the text before them */
     size_t rest_len;
 };
 
@@ -123,7 +123,7 @@ static int64_t id_of(const struct fields *fields, int i)
     return gd_ms_number(fields->at[i], fields->len[i], INT64_MAX, &id) ? (int64_t)id : INT64_MAX;
 }
 
-/* Fields [i] and on are io, time, stream, task. */
+/* Fields [i] and following are io, time, stream, task. */
 static bool parse_middle(const struct fields *fields, int i, struct gd_ms_name *ret)
 {
     uint64_t slot;
@@ -166,7 +166,7 @@ bool gd_ms_name_parse(const char *text, struct gd_ms_name *ret)
     if (io == 3) {
         ret->stored = stored_of(fields.at[0], fields.len[0]);
     }
-    end = fields.at[io + 3] - 1; /* the dot behind the operator's name */
+    end = fields.at[io + 3] - 1; /* the dot after the operator's name */
     dot = memchr(text, '.', (size_t)(end - text));
     if (!dot || dot == text) {
         return false;
@@ -180,7 +180,7 @@ bool gd_ms_name_parse(const char *text, struct gd_ms_name *ret)
 
 /* ---- 1.0 to 1.2 ------------------------------------------------------------------------------ */
 
-/* Formats that have a _ of their own; any other is what follows the last one. */
+/* Formats that contain a _; any other begins after the last one. */
 static size_t format_start(const char *text, size_t len)
 {
     static const char *const known[] = {"FRACTAL_Z",      "FRACTAL_NZ",   "NC1HWC0_C04",
@@ -206,7 +206,7 @@ static size_t format_start(const char *text, size_t len)
     return start;
 }
 
-/* The field that ends at *len, which moves in front of the _ before it. */
+/* The field that ends at *len; moves *len before the preceding _. */
 static bool last_field(const char *text, size_t *len, const char **ret, size_t *ret_len)
 {
     size_t start = *len;
@@ -223,7 +223,7 @@ static bool last_field(const char *text, size_t *len, const char **ret, size_t *
     return true;
 }
 
-/* Dimensions back to the word "shape"; they come in reverse. */
+/* Parses dimensions from the right up to the word "shape", so in reverse order. */
 static bool parse_shape(const char *text, size_t *len, struct gd_shape *ret)
 {
     const char *field;

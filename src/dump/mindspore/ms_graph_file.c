@@ -12,14 +12,14 @@
 #include "mindspore/ms_graph.h"
 #include "mindspore/pbread.h"
 
-#define MAX_GRAPH    (UINT64_C(2) << 30) /* bytes of a file; protobuf itself allows no more */
+#define MAX_GRAPH    (UINT64_C(2) << 30) /* of a file; protobuf's own limit */
 #define MAX_ORDER    (UINT64_C(1) << 30)
 #define MAX_METADATA (UINT64_C(1) << 20)
 #define MAX_LINE     8192
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
-/* The GraphProto: field 4 of a ModelProto, or all of it. */
+/* Finds the GraphProto: field 4 of a ModelProto, or the whole file. */
 static bool find_graph(const uint8_t *data, size_t len, const uint8_t **ret, size_t *ret_len)
 {
     struct gd_pb reader = gd_pb_init(data, len);
@@ -48,8 +48,8 @@ static int read_all(struct gd_disk *disk, uint64_t max, char **ret, size_t *len,
     int rc;
 
     if (size > max) {
-        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes: at most %llu", gd_disk_path(disk),
-                       (unsigned long long)size, (unsigned long long)max);
+        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes, more than the limit of %llu",
+                       gd_disk_path(disk), (unsigned long long)size, (unsigned long long)max);
     }
     data = malloc((size_t)size + 1);
     if (!data) {
@@ -80,7 +80,7 @@ int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, const char 
     }
     if (!find_graph((const uint8_t *)data, len, &part, &part_len) ||
         !gd_ms_graph_is_whole(part, part_len)) {
-        rc = gd_fail(err, GD_EPROTO, "%.300s is no ModelProto or GraphProto, or it is cut short",
+        rc = gd_fail(err, GD_EPROTO, "%.300s is not a ModelProto or GraphProto, or is truncated",
                      gd_disk_path(disk));
     } else {
         rc = gd_ms_graph_load(graph, part, part_len, other, &info, err);
@@ -94,7 +94,7 @@ int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, const char 
 
 /* ---- files of a rank ------------------------------------------------------------------------- */
 
-/* DIRECTORY/FILE of the rank; NULL: it is not there. */
+/* DIRECTORY/FILE of the rank; NULL: it does not exist. */
 static struct gd_disk *open_file(const struct gd_listing *listing, uint32_t rank_dir,
                                  const char *directory, const char *file, struct gd_err *err)
 {
@@ -165,7 +165,7 @@ struct lines {
     size_t len, at;
 };
 
-/* The next line that is not empty, without its end; NULL: that was all. */
+/* The next line that is not empty, without its end; NULL: none. */
 static char *next_line(struct lines *lines)
 {
     while (lines->at < lines->len) {
@@ -275,7 +275,7 @@ static int take_config(struct gd_disk *disk, struct gd_catalog *catalog, struct 
     return GD_OK;
 }
 
-/* "3, from 0 to 2"; the numbers of one file. */
+/* "3, from 0 to 2" for the numbers in one file. */
 static int take_iterations(struct gd_disk *disk, struct gd_catalog *catalog, struct gd_err *err)
 {
     struct lines lines = {.at = 0};
@@ -299,7 +299,7 @@ static int take_iterations(struct gd_disk *disk, struct gd_catalog *catalog, str
     return rc;
 }
 
-/* stood_at.csv, which is gradb's own: steps of which only a part had run. */
+/* stood_at.csv, written by gradb: steps that had run only in part. */
 static int take_stood_at(struct gd_disk *disk, struct gd_catalog *catalog, struct gd_err *err)
 {
     struct lines lines = {.at = 0};
@@ -310,7 +310,7 @@ static int take_stood_at(struct gd_disk *disk, struct gd_catalog *catalog, struc
         size_t len = strcspn(line, ",");
         uint64_t step;
         if (line[len] == ',' && gd_ms_number(line, len, INT64_MAX, &step)) {
-            snprintf(name, sizeof(name), "step %llu has what ran as far as",
+            snprintf(name, sizeof(name), "step %llu is dumped only up to",
                      (unsigned long long)step);
             rc = gd_catalog_add_fact(catalog, name, line + len + 1, err);
         }
@@ -319,7 +319,7 @@ static int take_stood_at(struct gd_disk *disk, struct gd_catalog *catalog, struc
     return rc;
 }
 
-/* The first of the files, one for each root graph. */
+/* The first of the files, one per root graph. */
 static struct gd_disk *open_iterations(const struct gd_listing *listing, uint32_t rank_dir,
                                        struct gd_err *err)
 {

@@ -7,9 +7,9 @@
 #include "mindspore/ms_graph.h"
 
 #define MAX_NODE  ((size_t)1 << 24) /* bytes of one node's message */
-#define MAX_STACK ((size_t)1 << 16) /* of its stack as text */
+#define MAX_STACK ((size_t)1 << 16) /* bytes of a stack as text */
 
-enum { /* numbers of MindSpore's DataType that are not those of a table below */
+enum { /* numbers of MindSpore's DataType that are not in a table below */
        TYPE_TENSOR = 14,
        TYPE_TUPLE = 31
 };
@@ -42,7 +42,7 @@ static void put_text(struct gd_buf *out, unsigned field, const char *text)
     put_bytes(out, field, text, strlen(text));
 }
 
-/* A message inside; takes what is in `inner` and empties it. */
+/* Writes an embedded message from `inner`, and empties it. */
 static void put_message(struct gd_buf *out, unsigned field, struct gd_buf *inner)
 {
     put_bytes(out, field, gd_buf_text(inner), inner->len);
@@ -107,7 +107,7 @@ static void put_output_type(struct gd_buf *out, const struct gd_graph *graph, gd
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Text on one line. */
+/* Writes text on one line. */
 static void put_flat(struct gd_buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -115,7 +115,7 @@ static void put_flat(struct gd_buf *out, const char *text)
     }
 }
 
-/* As MindSpore writes source_address; the function behind it is our own addition. */
+/* In MindSpore's source_address format; the function at the end is our addition. */
 static void put_stack(struct gd_buf *out, struct gd_graph *graph, gd_node_id node)
 {
     struct gd_buf text = GD_BUF_INIT(MAX_STACK);
@@ -137,7 +137,7 @@ static void put_stack(struct gd_buf *out, struct gd_graph *graph, gd_node_id nod
         }
         gd_buf_putc(&text, '\n');
     }
-    if (text.len > 0 && !text.failed) { /* one that is too long is left out */
+    if (text.len > 0 && !text.failed) { /* a stack too long is left out */
         put_bytes(out, 9, gd_buf_text(&text), text.len);
     }
     gd_buf_deinit(&text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A subgraph as the ModelProto of a dump's "graphs" directory. Operators and parameters alike are
- * nodes with their full names, so that both come back as they were. The message has no field for
- * the slot of an edge: it is in one of ours, which other readers pass over, as they do the function
- * behind each line of a stack.
+ * Writes a subgraph as the ModelProto of a dump's "graphs" directory. Operators and parameters
+ * alike are nodes with full names, so that both are read back unchanged. The message has no field
+ * for the slot of an edge: a field of our own holds it, which other readers skip, like the function
+ * at the end of each stack line.
  */
 #ifndef GD_DUMP_MS_GRAPH_WRITER_H
 #define GD_DUMP_MS_GRAPH_WRITER_H
@@ -11,11 +11,11 @@
 #include "base/buf.h"
 #include "engine/graph/graph.h"
 
-/* What the dump calls a node's type: what nothing computes, weights and data, is "Parameter", as
- * MindSpore has it; "Const" stays. */
+/* The node's type in the dump: everything that is not computed (weights, data) is "Parameter", as
+ * in MindSpore; "Const" stays. */
 const char *gd_ms_dumped_type(const struct gd_node_info *info);
 
-/* Appends. out->failed: out of memory. */
+/* Appends to out. out->failed: out of memory. */
 void gd_ms_graph_write(struct gd_graph *graph, uint32_t subgraph, struct gd_buf *out);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Graphs that MindSpore's compiler wrote as text: save_graphs, and the Running Data Recorder. Of
- * the many stages of one compilation the last one is shown. */
+ * the many stages of a compilation, the last one is shown. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 
 #define MAX_FILE (UINT64_C(1) << 30)
 
-struct name { /* what the name of a file tells */
+struct name { /* the parts of a file name */
     bool is_rdr;
-    int64_t stage; /* the number behind the last '_', which grows while a program is compiled */
-    bool is_final; /* the graph that is run */
+    int64_t stage; /* the number after the last '_', which grows during compilation */
+    bool is_final; /* the graph that is executed */
 };
 
 static const char *base_of(const char *name)
@@ -57,7 +57,7 @@ static bool is_ir_text(const struct gd_listing *listing, uint32_t entry)
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
-/* The graph that was run, of these the latest; else the latest of all stages. */
+/* The executed graph, the latest if there are several; otherwise the latest of all stages. */
 static uint32_t best_of(const struct gd_listing *listing, uint32_t root, bool rdr, uint32_t *count)
 {
     struct name best = {.stage = -2};
@@ -79,8 +79,7 @@ static uint32_t best_of(const struct gd_listing *listing, uint32_t root, bool rd
     return ret;
 }
 
-/* "SESSION.graph_build.G.TIME.pb": the same graph, which stands there without its text where that
- * was switched off or lost. */
+/* "SESSION.graph_build.G.TIME.pb": the same graph, in case its text was switched off or lost. */
 static uint32_t find_pb(const struct gd_listing *listing, uint32_t root)
 {
     uint32_t ret = GD_NO_ENTRY, last = listing->entry[root].is_directory ? GD_NO_ENTRY : root;
@@ -135,7 +134,7 @@ static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_er
     }
     if (rc == GD_OK && facts.failed != GD_NO_NODE) {
         rc = gd_catalog_add_event(catalog, GD_EVERY_STEP, facts.failed, "compile",
-                                  "the compiler gave up at this node", err);
+                                  "compilation failed at this node", err);
     }
     return rc;
 }
@@ -163,19 +162,18 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
         best = find_pb(listing, finding->root);
     }
     if (best == GD_NO_ENTRY) {
-        return gd_fail(err, GD_EPROTO,
-                       "there is no graph in .ir or .pb files beside the other files");
+        return gd_fail(err, GD_EPROTO, "no graph in .ir or .pb files next to the others");
     }
     rc = gd_listing_path(listing, best, path, sizeof(path), err);
     rank = rc != GD_OK ? 0 : api_rank_of(path);
     if (rc == GD_OK && has_rank(dump, rank)) {
         return gd_fail(err, GD_EINVAL,
-                       "a dump of that rank has its own graph: open this one alone");
+                       "a dump of that rank has its own graph: open this one separately");
     }
     rc = rc != GD_OK ? rc : gd_dump_catalog(dump, rank, "graphs", &catalog, err);
     rc = rc != GD_OK ? rc : read_graph(path, catalog, err);
     if (rc == GD_OK && count > 1) {
-        snprintf(fact, sizeof(fact), "%u: open a file to see another", count);
+        snprintf(fact, sizeof(fact), "%u: open a file to see another one", count);
         rc = gd_catalog_add_fact(catalog, "graphs of stages", fact, err);
     }
     return rc != GD_OK || !rdr ? rc : ms_rdr_take(listing, finding->root, catalog, dump, err);
@@ -217,14 +215,14 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
 
 const struct gd_dump_format gd_ms_ir_format = {
     .name = "mindspore-ir",
-    .what = "graphs that MindSpore saved as text (.ir)",
+    .what = "graphs saved as text by MindSpore (.ir)",
     .find = find,
     .read = read_format,
 };
 
 const struct gd_dump_format gd_rdr_format = {
     .name = "rdr",
-    .what = "MindSpore's Running Data Recorder",
+    .what = "MindSpore Running Data Recorder",
     .find = find,
     .read = read_format,
 };

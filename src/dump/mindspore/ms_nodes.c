@@ -36,7 +36,7 @@ void ms_nodes_end(struct ms_nodes *nodes)
 
 enum spelling { FULL, ESCAPED, SHORT, WIRE, WIRE_ESCAPED, WIRE_SHORT, SPELLINGS };
 
-/* What files may call a node; "" when it is the same as an earlier one. */
+/* A spelling that files may use for a node; "" if equal to an earlier one. */
 static const char *spell(const struct gd_node_info *info, enum spelling how, char *buffer)
 {
     bool has_wire = info->wire_name != info->own_name;
@@ -54,8 +54,8 @@ static const char *spell(const struct gd_node_info *info, enum spelling how, cha
     }
 }
 
-/* The length of a name without the number of the operator: "scope/Add-op3" is "scope/Add-op". 0: it
- * has none. */
+/* The length of a name without the operator's number: "scope/Add-op" of "scope/Add-op3"; 0: no
+ * number. */
 static size_t without_number(const char *name)
 {
     size_t len = strlen(name), end = len;
@@ -66,7 +66,7 @@ static size_t without_number(const char *name)
     return end < len && end > 3 && memcmp(name + end - 3, "-op", 3) == 0 ? end : 0;
 }
 
-/* A short name is of any scope: its number alone tells which operator it is. */
+/* A short name may be from any scope: only its number identifies the operator. */
 static bool has_scope(enum spelling how)
 {
     return how != SHORT && how != WIRE_SHORT;
@@ -113,8 +113,8 @@ static bool is_called(const struct gd_node_info *info, const char *name)
     return false;
 }
 
-/* Files call weights, inputs of the graph and constants "Parameter"; a kernel may have another name
- * than the operator. */
+/* Files give weights, graph inputs and constants the type "Parameter"; a kernel's name may differ
+ * from its operator's. */
 static bool is_of_type(const struct gd_node_info *info, const char *type)
 {
     bool parameter = strcmp(info->type, "Parameter") == 0 || strcmp(info->type, "Const") == 0;
@@ -124,8 +124,8 @@ static bool is_of_type(const struct gd_node_info *info, const char *type)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* One of the right type; else the only one of that name, when it is no parameter for an operator or
- * the reverse. */
+/* The node of the right type; otherwise the only one of that name, unless one of the two is a
+ * parameter and the other an operator. */
 gd_node_id ms_nodes_find(struct ms_nodes *nodes, const char *type, const char *name)
 {
     uint64_t hash = gd_hash_index_hash(&nodes->lookup, name, strlen(name));
@@ -153,7 +153,7 @@ gd_node_id ms_nodes_find(struct ms_nodes *nodes, const char *type, const char *n
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* "Conv2D-op1" of a file that has no type in its name. */
+/* "Conv2D-op1" of a file without a type in its name. */
 static void type_of(const char *type, const char *name, char *out, size_t size)
 {
     const char *last = gd_ms_short_name(name);
@@ -180,7 +180,7 @@ int ms_nodes_get(struct ms_nodes *nodes, const char *type, const char *name, gd_
     }
     type_of(type, name, known, sizeof(known));
     rc = gd_graph_add(nodes->graph, &desc, &node, err);
-    if (rc == GD_EINVAL) { /* the name is another node's */
+    if (rc == GD_EINVAL) { /* the name belongs to another node */
         snprintf(other, sizeof(other), "%.4000s(%.200s)", desc.name, known);
         desc.wire_name = desc.name;
         desc.name = other;
@@ -221,7 +221,7 @@ static int add_wanted(struct ms_nodes *nodes, const char *type, const char *name
                      *grown;
 
     if (nodes->wanted_count == MAX_WANTED) {
-        return gd_fail(err, GD_ELIMIT, "a dump of more than %u operators", MAX_WANTED);
+        return gd_fail(err, GD_ELIMIT, "a dump with more than %u operators", MAX_WANTED);
     }
     grown = gd_grow(nodes->wanted, nodes->wanted_count, &nodes->wanted_cap, sizeof(*grown));
     nodes->wanted = grown ? grown : nodes->wanted;
@@ -278,8 +278,8 @@ const struct ms_wanted *ms_nodes_wanted(const struct ms_nodes *nodes, gd_node_id
     return &nodes->wanted[node & ~MS_WANTED];
 }
 
-/* The only operator of that type that has this name but for its number; GD_NO_NODE: there is none,
- * or there are several, as in the scope of a file with other numbers of its own. */
+/* The only operator of that type and that name apart from its number; GD_NO_NODE: none, or several,
+ * as in a scope whose files have their own numbers. */
 static gd_node_id only_one(struct ms_nodes *nodes, const struct ms_wanted *wanted, size_t stem)
 {
     uint64_t hash = gd_hash_index_hash(&nodes->without, wanted->name, stem);
@@ -310,7 +310,7 @@ static gd_node_id only_one(struct ms_nodes *nodes, const struct ms_wanted *wante
     return found;
 }
 
-/* Those whose node has come since they were named: it is theirs alone. */
+/* Resolves those whose node was added later: exact names take precedence. */
 static int find_late(struct ms_nodes *nodes, struct gd_err *err)
 {
     int rc = GD_OK;
@@ -326,7 +326,7 @@ static int find_late(struct ms_nodes *nodes, struct gd_err *err)
     return rc;
 }
 
-/* Those that differ in their numbers alone: of two, neither is the graph's for certain. */
+/* Joins those that differ only in the number: if there are two, neither is certain. */
 static int join(struct ms_nodes *nodes, struct gd_err *err)
 {
     uint32_t *first = malloc((size_t)gd_graph_node_limit(nodes->graph) * sizeof(*first) + 1);

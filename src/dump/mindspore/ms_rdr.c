@@ -35,7 +35,7 @@ bool ms_rdr_is_name(const char *name)
 struct reading { /* of one file */
     struct gd_graph *graph;
     const struct api_text *text;
-    uint32_t known; /* nodes of which it told something */
+    uint32_t known; /* nodes that the file describes */
     gd_node_id node;
 };
 
@@ -46,7 +46,7 @@ static gd_node_id node_named(const struct gd_graph *graph, const char *name, siz
     return node == GD_NO_NODE ? gd_graph_lookup(graph, name, len) : node;
 }
 
-/* The node whose full name stands in a line. */
+/* The node whose full name occurs in a line. */
 static gd_node_id node_in(const struct gd_graph *graph, const char *text, size_t size)
 {
     static const char part[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_-.";
@@ -86,7 +86,7 @@ static int tell(const struct reading *in, const char *name, const char *value, s
     return gd_graph_add_attrs(in->graph, in->node, &attr, 1, err);
 }
 
-/* The next line of the text; false: it is over. */
+/* The next line of the text; false: end. */
 static bool next_line(const struct api_text *text, size_t *at, const char **line, size_t *len)
 {
     const char *end;
@@ -110,7 +110,7 @@ static bool begins(const char *line, size_t len, const char *word)
 
 /* ---- graph_exec_order ------------------------------------------------------------------------ */
 
-/* "0:" and lines behind it, the first of which names the node. */
+/* "0:" and the lines after it, the first of which names the node. */
 static int take_order(struct reading *in, struct gd_err *err)
 {
     const char *line;
@@ -163,7 +163,7 @@ static int take_streams(struct reading *in, const cJSON *array, struct gd_err *e
     return rc;
 }
 
-/* One array behind the other: the file is appended to. */
+/* Several arrays one after the other: the file is appended to. */
 static int take_stream_file(struct reading *in, struct gd_err *err)
 {
     size_t at = 0;
@@ -182,7 +182,7 @@ static int take_stream_file(struct reading *in, struct gd_err *err)
         }
         rc = gd_json_next(&json, &token, err);
         if (rc == GD_OK && token.kind != GD_JSON_ARRAY) {
-            rc = gd_json_fail(&json, token.at, GD_EPROTO, err, "an array was expected");
+            rc = gd_json_fail(&json, token.at, GD_EPROTO, err, "expected an array");
         }
         rc = rc != GD_OK ? rc : gd_json_skip(&json, &token, err);
         rc = rc != GD_OK ? rc : gd_json_parse(json.text, json.at, NULL, &tree, err);
@@ -221,8 +221,8 @@ static int take_tasks(struct reading *in, struct gd_err *err)
     return rc;
 }
 
-/* Blocks of a name and "kernel_inputs N", "kernel_workspaces N", "kernel_outputs N" with N lines
- * "&ADDRESS #SIZE" behind each. */
+/* Blocks of a name, then "kernel_inputs N", "kernel_workspaces N", "kernel_outputs N", each
+ * followed by N lines "&ADDRESS #SIZE". */
 static int take_addresses(struct reading *in, struct gd_err *err)
 {
     static const char *const parts[] = {"kernel_inputs", "kernel_workspaces", "kernel_outputs"};
@@ -260,7 +260,7 @@ static int take_addresses(struct reading *in, struct gd_err *err)
 
 static const struct {
     const char *part; /* of the file's name */
-    const char *fact; /* how many nodes it tells of; NULL: it is not read */
+    const char *fact; /* counts the nodes it describes; NULL: not read */
     int (*take)(struct reading *in, struct gd_err *err);
 } kinds[] = {
     {"graph_exec_order", "order of execution", take_order},
@@ -280,10 +280,8 @@ static int take_file(const char *path, size_t kind, struct gd_catalog *catalog,
     int rc;
 
     if (!kinds[kind].take) {
-        return gd_dump_left_out(dump, path,
-                                "notes of the planner of memory, in free text: read them as they "
-                                "are",
-                                err);
+        return gd_dump_left_out(
+            dump, path, "notes of the memory planner in free text: read them directly", err);
     }
     rc = api_text_read(path, MAX_FILE, &text, &why);
     if (rc == GD_OK) {

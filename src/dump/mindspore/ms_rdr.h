@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What MindSpore's Running Data Recorder leaves beside its graphs. Private to the readers of
+/* Files of MindSpore's Running Data Recorder next to its graphs. Private to the readers of
  * MindSpore's formats. */
 #ifndef GD_DUMP_MS_RDR_H
 #define GD_DUMP_MS_RDR_H
@@ -9,8 +9,8 @@
 /* "MODULE.name.YYYYMMDDHHMMSS[_NNNN].ext" */
 bool ms_rdr_is_name(const char *name);
 
-/* The order of execution, and what is told of nodes (streams, tasks, addresses) as attributes of
- * the catalog's graph. What is broken, or is not read, is left out with a reason. */
+/* Reads the execution order, and adds facts about nodes (streams, tasks, addresses) as attributes
+ * of the catalog's graph. Broken and unsupported files are left out with a reason. */
 int ms_rdr_take(const struct gd_listing *listing, uint32_t directory, struct gd_catalog *catalog,
                 struct gd_dump *dump, struct gd_err *err);
 

@@ -36,7 +36,7 @@ enum column {
     COLUMNS
 };
 
-/* MindSpore's, and those of what msprobe writes of whole graphs on Ascend. */
+/* MindSpore's column names, and those that msprobe writes for whole graphs on Ascend. */
 static const char *const titles[COLUMNS][2] = {
     [OP_TYPE] = {"Op Type"},
     [OP_NAME] = {"Op Name"},
@@ -49,7 +49,7 @@ static const char *const titles[COLUMNS][2] = {
     [MIN_VALUE] = {"Min Value"},
     [AVG_VALUE] = {"Avg Value"},
     [COUNT] = {"Count"},
-    [NEGATIVE] = {"Negative Zero Count"}, /* elements below 0, whatever it says */
+    [NEGATIVE] = {"Negative Zero Count"}, /* really elements below 0 */
     [POSITIVE] = {"Positive Zero Count"},
     [NAN_COUNT] = {"NaN Count"},
     [NEG_INF] = {"Negative Inf Count"},
@@ -61,7 +61,7 @@ static const char *const titles[COLUMNS][2] = {
 };
 
 struct table {
-    int at[COLUMNS]; /* of the fields; -1: there is no such column */
+    int at[COLUMNS]; /* field numbers; -1: no such column */
     const char *const *field;
     size_t count;
 };
@@ -86,7 +86,7 @@ static bool read_header(struct table *table)
            table->at[SLOT] >= 0;
 }
 
-/* "" where there is no such column, or field. */
+/* "" if there is no such column or field. */
 static const char *text_of(const struct table *table, enum column column)
 {
     int at = table->at[column];
@@ -110,7 +110,7 @@ static bool count_of(const struct table *table, enum column column, uint64_t *re
     return gd_ms_number(text, strlen(text), UINT64_MAX, ret);
 }
 
-/* "(2,3)", "()"; of whole graphs "2x3" */
+/* "(2,3)", "()"; for whole graphs "2x3" */
 static bool shape_of(const char *text, struct gd_shape *ret)
 {
     bool brackets = *text == '(';
@@ -157,8 +157,8 @@ static void take_counts(const struct table *table, struct ms_statistic *row)
     }
 }
 
-/* Where nothing was counted, figures that are not finite prove that there are such elements, not
- * how many. So do extremes that are still what they began with. True: they do. */
+/* Without counts, statistics that are not finite prove that such elements exist, but not how many.
+ * So do extremes that still have their initial values. True: there are some. */
 static bool guess_counts(struct gd_stats *stats, const double *figure, bool none_finite)
 {
     bool is_inf = isinf(figure[0]) || isinf(figure[1]);
@@ -175,7 +175,7 @@ static bool finite_of(const struct table *table, enum column column, double *ret
     return number_of(table, column, ret) && isfinite(*ret);
 }
 
-/* Without a finite element the largest and the smallest are what they began with, or "null". */
+/* Without finite elements, max and min have their initial values, or are "null". */
 static void take_values(const struct table *table, struct ms_statistic *row)
 {
     struct gd_stats *stats = &row->stats;
@@ -192,7 +192,7 @@ static void take_values(const struct table *table, struct ms_statistic *row)
     told =
         (stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)) && guess_counts(stats, figure, none);
     row->note =
-        told ? "the dump tells that there are NaN or infinite elements, not how many" : NULL;
+        told ? "the dump says that there are NaN or infinite elements, but not how many" : NULL;
     if (!told && !(stats->unknown & counts) &&
         stats->nan + stats->pos_inf + stats->neg_inf >= stats->count) {
         stats->max = -INFINITY;
@@ -214,7 +214,7 @@ static void take_values(const struct table *table, struct ms_statistic *row)
     }
 }
 
-/* Why the row makes no sense; NULL: it does. */
+/* Returns why the row is invalid; NULL: it is valid. */
 static const char *read_row(const struct table *table, struct ms_statistic *ret)
 {
     const char *io = text_of(table, IO);
@@ -223,13 +223,13 @@ static const char *read_row(const struct table *table, struct ms_statistic *ret)
     *ret = (struct ms_statistic){.type = text_of(table, OP_TYPE), .name = text_of(table, OP_NAME)};
     ret->is_input = strcasecmp(io, "input") == 0;
     if (!ret->is_input && strcasecmp(io, "output") != 0) {
-        return "IO is neither input nor output";
+        return "IO is not input or output";
     }
     if (!count_of(table, SLOT, &slot) || slot > GD_MS_MAX_SLOT) {
-        return "Slot is no number of a slot";
+        return "Slot is not a slot number";
     }
     if (!ret->type[0] && !ret->name[0]) {
-        return "it names no operator";
+        return "it has no operator name";
     }
     ret->slot = (uint32_t)slot;
     if (!count_of(table, TIMESTAMP, &ret->time)) {
@@ -262,7 +262,7 @@ int ms_statistic_read(struct gd_disk *disk,
     int rc = gd_csv_next(&csv, &table.field, &table.count, err);
 
     if (rc == GD_OK && (table.count == 0 || !read_header(&table))) {
-        rc = gd_fail(err, GD_EPROTO, "%.300s does not begin as MindSpore's statistics do",
+        rc = gd_fail(err, GD_EPROTO, "%.300s does not begin like MindSpore's statistics",
                      gd_disk_path(disk));
     }
     while (rc == GD_OK) {
@@ -273,7 +273,7 @@ int ms_statistic_read(struct gd_disk *disk,
             break;
         }
         if (is_title(text_of(&table, IO), IO)) {
-            continue; /* a header again: it was written in several goes */
+            continue; /* a repeated header: it was written in several parts */
         }
         problem = read_row(&table, &row);
         if (problem) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* MindSpore's synchronous dump, 1.3 and later: one .npy for every tensor, statistic.csv. */
+/* MindSpore's synchronous dump of 1.3 and later: one .npy per tensor, statistic.csv. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 struct sync {
     struct ms_reading *reading;
     uint32_t next_order;
-    const struct ms_dir *dir; /* at hand */
-    const char *path;         /* of the file at hand */
+    const struct ms_dir *dir; /* current directory */
+    const char *path;         /* of the current file */
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -27,15 +27,14 @@ struct sync {
 static int cut(const char *text, size_t len, char *out, size_t size, struct gd_err *err)
 {
     if (len >= size) {
-        return gd_fail(err, GD_ELIMIT, "the name of an operator has %zu bytes", len);
+        return gd_fail(err, GD_ELIMIT, "the operator's name has %zu bytes", len);
     }
     memcpy(out, text, len);
     out[len] = '\0';
     return GD_OK;
 }
 
-/* The layout in which a device keeps a tensor is not undone: nothing here tells the host's shape.
- */
+/* Device layouts are not converted: the host's shape is unknown. */
 static const char *layout_note(const struct gd_ms_name *name, char *out, size_t size)
 {
     static const char *const plain[] = {"DefaultFormat", "ND", "NCHW", "NC", "NCL", "NCDHW"};
@@ -46,8 +45,7 @@ static const char *layout_note(const struct gd_ms_name *name, char *out, size_t 
             return NULL;
         }
     }
-    snprintf(out, size, "in the layout %.*s, as the device has it", (int)name->format_len % 64,
-             name->format);
+    snprintf(out, size, "in the device layout %.*s", (int)name->format_len % 64, name->format);
     return out;
 }
 
@@ -70,7 +68,7 @@ static int take_npy(struct sync *in, const char *path, const struct gd_ms_name *
     return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
 }
 
-/* Elements alone, as msprobe saves those of whole graphs: their table tells the shape. */
+/* Raw elements, as msprobe saves them for whole graphs: the table gives their shape. */
 static int take_raw(struct sync *in, const char *path, const struct gd_ms_name *name,
                     struct gd_err *err)
 {
@@ -84,7 +82,7 @@ static int take_raw(struct sync *in, const char *path, const struct gd_ms_name *
     int rc = cut(name->type, name->type_len, type, sizeof(type), err);
 
     if (name->stored == GD_STORED_NONE) {
-        return gd_fail(err, GD_EUNSUPPORTED, "elements alone, without .npy, of no known type");
+        return gd_fail(err, GD_EUNSUPPORTED, "raw elements without .npy, of unknown type");
     }
     rc = rc != GD_OK ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
     rc = rc != GD_OK ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
@@ -130,7 +128,7 @@ static int take_statistic(struct sync *in, const char *path, struct gd_err *err)
     return rc;
 }
 
-/* TYPE.NAME.json, of save_kernel_args. */
+/* TYPE.NAME.json, written by save_kernel_args. */
 static bool is_arguments(const char *name)
 {
     const char *dot = strchr(name, '.'), *end = dot ? strchr(dot + 1, '.') : NULL;
@@ -155,13 +153,14 @@ static int take_file(struct sync *in, uint32_t entry, const struct gd_mapping *m
                  ? take_npy(in, path, &parsed, &why)
                  : gd_fail(&why, GD_EPROTO,
                            ms_is_renamed(original)
-                               ? "a name that was too long, and no mapping.csv that tells it"
+                               ? "a name that was too long, but no mapping.csv with the original"
                                : "its name is not TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy");
     } else if (rc == GD_OK && !gd_ends_with(original, ".json") &&
                gd_ms_name_parse(original, &parsed)) {
         rc = take_raw(in, path, &parsed, &why);
     } else if (rc == GD_OK && is_arguments(original)) {
-        rc = gd_fail(&why, GD_EUNSUPPORTED, "arguments of a kernel: no tensor, read it as it is");
+        rc = gd_fail(&why, GD_EUNSUPPORTED,
+                     "kernel arguments, not a tensor: read the file directly");
     }
     if (rc != GD_OK) {
         const char *told = rc == GD_ELIMIT && !path[0] ? name : path;
@@ -191,7 +190,7 @@ static int take_dir(struct sync *in, struct gd_err *err)
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-/* All names of a graph have been seen: which operators they are of is known. */
+/* All names of a graph have been seen: resolve their operators. */
 static int settle(struct sync *in, size_t first, struct gd_err *err)
 {
     struct ms_nodes *nodes = &in->reading->nodes;
@@ -206,11 +205,12 @@ static int settle(struct sync *in, size_t first, struct gd_err *err)
     if (rc != GD_OK || joined == 0) {
         return rc;
     }
-    snprintf(text, sizeof(text), "%u by type and scope: the graph has other numbers", joined);
+    snprintf(text, sizeof(text), "%u by type and scope: their numbers differ in the graph", joined);
     return gd_catalog_add_fact(in->reading->catalog, GD_FACT_JOINED, text, err);
 }
 
-/* The directories of one graph of the root, all steps and the constants: those from *at on. */
+/* Reads the directories of one graph below the root, all steps and the constants, starting at
+ * *at. */
 static int take_graph(struct sync *in, const struct ms_dirs *tree, size_t *at, struct gd_err *err)
 {
     const struct ms_dir *of = &tree->dir[*at];
@@ -237,7 +237,7 @@ static int read_root(struct ms_reading *reading, const struct ms_dirs *tree, uin
     int rc;
 
     while (at < tree->count && tree->dir[at].root != root) {
-        at++; /* a root inside of this one */
+        at++; /* a root inside this one */
     }
     if (at == tree->count) {
         return GD_OK;

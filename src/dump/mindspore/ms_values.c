@@ -9,7 +9,7 @@
 #include "base/grow.h"
 #include "dump/files/npy.h"
 
-#define MAX_LEARNED 4096 /* files that are looked into for shapes that nothing else tells */
+#define MAX_LEARNED 4096 /* files that are opened to learn otherwise unknown shapes */
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
@@ -53,14 +53,14 @@ int ms_values_add(struct ms_values *values, const struct ms_value *value, struct
     return GD_OK;
 }
 
-/* The note of a value says under which name it was dumped. */
+/* Adds to the note the name under which the value was dumped. */
 static int note_joined(struct ms_values *values, struct ms_value *value,
                        const struct ms_wanted *wanted, struct gd_err *err)
 {
     char note[512];
     bool ok = true;
 
-    snprintf(note, sizeof(note), "%.160s%sdumped as %.300s: the only %.40s of that scope",
+    snprintf(note, sizeof(note), "%.160s%sdumped as %.300s: the only %.40s in that scope",
              value->note ? value->note : "", value->note ? "; " : "", wanted->name, wanted->type);
     value->note = keep_text(values, note, &ok);
     return ok ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for the values of a dump");
@@ -96,9 +96,9 @@ void ms_values_clear(struct ms_values *values)
 
 /* ---- slots and orders ------------------------------------------------------------------------ */
 
-struct slots { /* of a node, as values tell */
+struct slots { /* of a node, from its values */
     uint32_t outputs, inputs;
-    uint64_t time; /* of the first value; 0 none */
+    uint64_t time; /* of the first value; 0: none */
     gd_node_id node;
 };
 
@@ -142,7 +142,7 @@ static int by_time(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Operators whose place in the order nothing tells ran in the order in which they were dumped. */
+/* Operators without a known order are ordered by the time of their dump. */
 static void order_by_time(struct gd_graph *graph, struct slots *slots, uint32_t limit,
                           uint32_t next_order)
 {
@@ -167,7 +167,7 @@ static void order_by_time(struct gd_graph *graph, struct slots *slots, uint32_t 
 
 /* ---- to the catalog -------------------------------------------------------------------------- */
 
-/* Files and rows of the same value stand side by side: files first. */
+/* Groups the files and rows of one value, files first. */
 static int compare(const void *a, const void *b)
 {
     const struct ms_value *x = a, *y = b;
@@ -196,7 +196,7 @@ static bool same_place(const struct ms_value *a, const struct ms_value *b)
            a->step == b->step;
 }
 
-/* Nothing else tells the shape of a slot: the first files are looked into. */
+/* Learns a slot's otherwise unknown shape from its first files. */
 static void learn(struct gd_graph *graph, const struct gd_catalog_value *value, size_t *learned)
 {
     struct gd_source_info info;
@@ -242,7 +242,7 @@ static int give(struct gd_catalog *catalog, const struct ms_value *file, const s
     if (!gd_graph_node(graph, first->node, &info)) {
         return GD_OK;
     }
-    if (file && file->raw) { /* now its shape is known */
+    if (file && file->raw) { /* its shape is known now */
         rc = ms_raw_source(file->raw, file->stored, row ? row->shape : NULL, &shaped, err);
         if (rc != GD_OK) {
             return rc;
@@ -259,7 +259,7 @@ static int give(struct gd_catalog *catalog, const struct ms_value *file, const s
     return rc;
 }
 
-/* Of one place: the n-th file and the n-th row are of the same value. */
+/* Of equal place, the n-th file and the n-th row describe the same value. */
 static int give_place(struct gd_catalog *catalog, const struct ms_value *item, size_t count,
                       size_t *learned, struct gd_err *err)
 {
@@ -310,7 +310,7 @@ int ms_values_finish(struct ms_values *values, struct gd_catalog *catalog, uint3
 
 struct npy_file {
     char *path;
-    char *dtype; /* NULL: not told */
+    char *dtype; /* NULL: unknown */
 };
 
 static void npy_free(void *ctx)
@@ -397,10 +397,9 @@ static int raw_open(void *ctx, struct gd_source **ret, struct gd_err *err)
     if (file->has_shape && (uint64_t)gd_shape_count(&file->shape) <= count) {
         desc.shape = file->shape;
     } else {
-        desc.note =
-            !file->has_shape
-                ? "elements alone: no table tells their shape"
-                : "the file has fewer elements than its table tells: they are shown in a row";
+        desc.note = !file->has_shape
+                        ? "raw elements: no table gives their shape"
+                        : "the file has fewer elements than its table says: shown as one row";
     }
     rc = gd_bytes_of_disk(disk, 0, size, &desc.bytes, err);
     rc = rc != GD_OK ? rc : gd_source_create(&desc, ret, err);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What an API dump tells of one argument: type, shape, figures, the file with its values. */
+/* What an API dump says about one argument: type, shape, statistics, and the file with its
+ * values. */
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -34,7 +35,8 @@ static int open_archive(void *ctx, struct gd_source **ret, struct gd_err *err)
         *ret = gd_source_ref(entry->source);
     } else {
         rc = gd_fail(err, GD_EPROTO, "%.300s: %.150s", (const char *)ctx,
-                     entry && entry->problem ? entry->problem : "it does not hold one tensor");
+                     entry && entry->problem ? entry->problem
+                                             : "it does not contain exactly one tensor");
     }
     gd_archive_close(archive);
     return rc;
@@ -49,14 +51,14 @@ int api_source(const char *folder, const char *name, struct gd_source **ret, str
     int len;
 
     if (!gd_folder_name_is_fine(name)) {
-        return gd_fail(err, GD_EPROTO, "\"%.100s\" is no name of a file beside it", name);
+        return gd_fail(err, GD_EPROTO, "\"%.100s\" is not a file name next to it", name);
     }
     len = snprintf(path, sizeof(path), "%s/%s", folder, name);
     if (len < 0 || (size_t)len >= sizeof(path)) {
         return gd_fail(err, GD_ELIMIT, "a path of %d bytes", len);
     }
     if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
-        return gd_fail(err, GD_ENOTFOUND, "the file with its values is not there");
+        return gd_fail(err, GD_ENOTFOUND, "the file with its values is missing");
     }
     copy = strdup(path);
     if (!copy) {
@@ -78,7 +80,7 @@ static bool number_of(const cJSON *item, double *ret)
     } else if (text && text[0]) {
         char *end;
 
-        *ret = strtod(text, &end); /* "inf", "-Infinity", "nan" as old releases wrote them */
+        *ret = strtod(text, &end); /* old releases wrote "inf", "-Infinity", "nan" */
         return *end == '\0' && !isfinite(*ret);
     } else {
         return false;
@@ -86,8 +88,8 @@ static bool number_of(const cJSON *item, double *ret)
     return true;
 }
 
-/* Figures that are not finite prove that there are such elements, not how many. Finite ones prove
- * that there are none, where a NaN shows in them: in a mean and a norm it always does. */
+/* A statistic that is not finite proves that such elements exist, but not how many. Finite ones
+ * prove there are none if NaN would show in them, as it always does in mean and norm. */
 static void take_counts(const struct api_numbers *of, bool nan_may_hide, struct gd_stats *stats)
 {
     bool told = of->has_max && of->has_min && !isnan(of->max) && !isnan(of->min);
@@ -122,7 +124,8 @@ bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shap
         ret->count = count > 0 ? (uint64_t)count : 0;
         ret->unknown &= ~(unsigned)GD_UNKNOWN_COUNT;
     } else {
-        ret->count = 2; /* there are some, or there would be no figures: finite and other ones */
+        /* at least one finite and one other element, or there would be no statistics */
+        ret->count = 2;
     }
     take_counts(of, nan_may_hide, ret);
     if (of->has_max && isfinite(of->max)) {
@@ -205,7 +208,7 @@ static const char *digest_of(const cJSON *element, char *out, size_t size)
     return out;
 }
 
-/* The file that has the values; without it figures must do, and that it is not there is told. */
+/* Finds the file with the values; if it is missing, only statistics are used, with a note. */
 static int find_values(struct api_load *load, const cJSON *element, const char *folder,
                        struct api_value *value, struct gd_err *err)
 {
@@ -231,12 +234,12 @@ static int find_values(struct api_load *load, const cJSON *element, const char *
     }
     if (value->dtype == GD_BFLOAT16 && gd_ends_with(name, ".npy")) {
         value->dtype = GD_FLOAT32;
-        value->note = "bfloat16 that was saved as float32";
+        value->note = "bfloat16 saved as float32";
     }
     return GD_OK;
 }
 
-/* How a distributed tensor lies: "Shard(0), Replicate", or MindSpore's layout. */
+/* Describes the placement of a distributed tensor: "Shard(0), Replicate", or MindSpore's layout. */
 static void tell_layout(const cJSON *element, struct gd_buf *out)
 {
     const cJSON *placements = cJSON_GetObjectItemCaseSensitive(element, "placements"), *item;
@@ -312,23 +315,23 @@ static int take_tensor(struct api_load *load, uint32_t call, const cJSON *elemen
         value.stats = &stats;
     }
     if (cJSON_IsTrue(is_nan) && !stats.nan && !stats.pos_inf && !stats.neg_inf) {
-        stats.nan = 1; /* or an infinity: its check does not tell them apart */
+        stats.nan = 1; /* or infinity: its check does not distinguish them */
         stats.unknown |= GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
     }
     if (value.stats && (stats.nan || stats.pos_inf || stats.neg_inf)) {
-        value.note = "the dump tells that there are NaN or infinite elements, not how many";
+        value.note = "the dump says that there are NaN or infinite elements, but not how many";
     }
     return add_value(load, call, element, place->folder, &value, err);
 }
 
-/* An argument that is no tensor: numbers, texts, types, groups of ranks. */
+/* An argument that is not a tensor: a number, string, type or process group. */
 static bool is_plain(const cJSON *element)
 {
     return cJSON_IsString(cJSON_GetObjectItemCaseSensitive(element, "type")) &&
            element->child->next;
 }
 
-/* As an attribute of the call: "in1" "0.5", "kwargs.group_ranks" "[0,1]". */
+/* Adds it as an attribute of the call: "in1" "0.5", "kwargs.group_ranks" "[0,1]". */
 static int take_plain(struct api_load *load, uint32_t call, const cJSON *element, bool is_input,
                       const char *label, struct gd_err *err)
 {
@@ -353,13 +356,13 @@ static int take_plain(struct api_load *load, uint32_t call, const cJSON *element
     return rc;
 }
 
-struct nest { /* an object or an array that is walked through */
+struct nest { /* an object or array being walked */
     const cJSON *next;
-    size_t label; /* its length in front of what is inside */
+    size_t label; /* length of the label prefix for its members */
     uint32_t index;
 };
 
-/* The label of a child behind that of its parent. */
+/* Appends a member's label to its parent's. */
 static void put_label(struct gd_buf *label, struct nest *nest, bool is_bare)
 {
     label->len = nest->label;
@@ -400,8 +403,8 @@ int api_elements(struct api_load *load, uint32_t call, const cJSON *element,
         put_label(&label, at, depth == 0);
         at->next = depth == 0 ? NULL : now->next;
         if (label.failed) {
-            rc = gd_fail(err, GD_ELIMIT, "the name of an argument has more than %d bytes",
-                         API_MAX_NAME);
+            rc =
+                gd_fail(err, GD_ELIMIT, "the argument's name has more than %d bytes", API_MAX_NAME);
         } else if (is_tensor(now)) {
             rc = take_tensor(load, call, now, place, gd_buf_text(&label), err);
         } else if (is_plain(now)) {

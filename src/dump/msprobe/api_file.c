@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Files of API dumps: JSON that may be cut short, and directories that tell step and rank. */
+/* Files of API dumps: JSON that may be truncated, and directories named after step and rank. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ int api_text_read(const char *path, uint64_t max, struct api_text *ret, struct g
     size = gd_disk_size(disk);
     ret->data = size <= max ? malloc((size_t)size + 1) : NULL;
     if (size > max) {
-        rc = gd_fail(err, GD_ELIMIT, "it has %llu bytes: at most %llu", (unsigned long long)size,
-                     (unsigned long long)max);
+        rc = gd_fail(err, GD_ELIMIT, "it has %llu bytes, more than the limit of %llu",
+                     (unsigned long long)size, (unsigned long long)max);
     } else if (!ret->data) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path);
     } else {
@@ -52,7 +52,7 @@ static int value_tree(struct gd_json *json, const struct gd_json_token *token, c
                        : gd_json_parse(json->text + begin, json->at - begin, &options, ret, err);
 }
 
-/* All members of the object whose beginning was the last token. */
+/* All members of the object that began with the last token. */
 static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct gd_err *err)
 {
     struct gd_json_token token;
@@ -88,7 +88,7 @@ static int find_member(struct gd_json *json, const char *member, api_member_fn f
     int rc = gd_json_next(json, &token, err);
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        return gd_json_fail(json, token.at, GD_EPROTO, err, "an object was expected");
+        return gd_json_fail(json, token.at, GD_EPROTO, err, "expected an object");
     }
     if (rc == GD_OK && !member[0]) {
         return each_member(json, fn, ctx, err);
@@ -105,7 +105,7 @@ static int find_member(struct gd_json *json, const char *member, api_member_fn f
         if (rc == GD_OK && wanted && token.kind == GD_JSON_OBJECT) {
             rc = each_member(json, fn, ctx, err);
         } else if (rc == GD_OK && wanted) {
-            rc = gd_json_fail(json, token.at, GD_EPROTO, err, "\"%s\" is no object", member);
+            rc = gd_json_fail(json, token.at, GD_EPROTO, err, "\"%s\" is not an object", member);
         } else if (rc == GD_OK) {
             rc = gd_json_skip(json, &token, err);
         }
@@ -126,7 +126,7 @@ int api_members(const struct api_text *text, const char *what, const char *membe
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* The number of "stepN", "step_N"; -1: it is another name. */
+/* The number in "stepN" or "step_N"; -1: another name. */
 static int64_t number_behind(const char *name, size_t len, const char *word)
 {
     size_t at = strlen(word);
@@ -148,7 +148,7 @@ static int64_t number_behind(const char *name, size_t len, const char *word)
     return number;
 }
 
-/* "TAG_v4.0" of ptdbg_ascend. */
+/* ptdbg_ascend's "TAG_v4.0". */
 static bool is_version(const char *name, size_t len)
 {
     size_t at = len;
@@ -160,7 +160,7 @@ static bool is_version(const char *name, size_t len)
     return at < len && at >= 3 && name[at - 1] == 'v' && name[at - 2] == '_';
 }
 
-/* "Nov22_08-41-10-rank3-de30794b" of msprobe's monitor: a run of its own, and its rank. */
+/* "Nov22_08-41-10-rank3-de30794b" of msprobe's monitor: a separate run, and its rank. */
 static bool is_run(const char *name, size_t len, int *rank)
 {
     const char *at = len > 24 && name[5] == '_' ? strstr(name + 14, "-rank") : NULL;
@@ -174,14 +174,14 @@ static bool is_run(const char *name, size_t len, int *rank)
     return true;
 }
 
-/* Above the steps of MindSpore's mixed execution: both are of one training. */
+/* A directory above the steps in MindSpore's mixed mode; both modes belong to one training. */
 static bool is_mode(const char *name, size_t len)
 {
     return (len == 5 && strncmp(name, "graph", 5) == 0) ||
            (len == 8 && strncmp(name, "pynative", 8) == 0);
 }
 
-/* Whether the directory tells something and is none of the root's. */
+/* Whether the directory's name gives a step or rank and so is not part of the root. */
 static bool take_component(const char *name, size_t len, struct api_where *ret, int64_t *process)
 {
     int64_t step = number_behind(name, len, "step"), rank = number_behind(name, len, "rank");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* forward_info, backward_info and stack_info files, as overflow replay and accuracy checker of
- * ptdbg_ascend write them: what calls were given. */
+/* forward_info, backward_info and stack_info files: the inputs of calls, as written by
+ * ptdbg_ascend's overflow replay and accuracy checker. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 struct reading {
     struct api_load *load;
     const struct api_where *where;
-    const char *folder; /* below which the files with values are */
+    const char *folder; /* directory of the files with values */
 };
 
 static const char *base_of(const char *name)
@@ -23,7 +23,7 @@ static const char *base_of(const char *name)
     return slash ? slash + 1 : name;
 }
 
-/* "forward_info_PID.json": where PID begins; NULL: another name. */
+/* "forward_info_PID.json": a pointer to PID; NULL: another name. */
 static const char *parse_name(const char *name, const char *word)
 {
     size_t len = strlen(word), digits;
@@ -78,7 +78,7 @@ static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd
                : GD_OK;
 }
 
-/* What stands in front of a fault is taken: a crash leaves the end of the file away. */
+/* Everything before an error is used: after a crash, the end of the file is missing. */
 static int take_file(struct reading *in, const char *path, api_member_fn fn, bool must,
                      struct gd_err *err)
 {

@@ -8,13 +8,13 @@
 #include "base/buf.h"
 
 #define MAX_CALLS (UINT32_C(1) << 24)
-#define MAX_PLAIN 1024 /* numbers of slots that are taken at their word */
+#define MAX_PLAIN 1024 /* slots whose numbers are taken literally */
 #define ASK_EVERY 1024
-#define MAX_ATTRS 48 /* of a call, those of its slots aside */
+#define MAX_ATTRS 48 /* per call, not counting those of its slots */
 
 struct api_label {
     const char *text;
-    uint32_t number; /* among those of the call that are no plain numbers */
+    uint32_t number; /* among the call's slots that are not plain numbers */
     struct api_label *next;
 };
 
@@ -67,7 +67,7 @@ void api_step(struct api_load *load, int64_t step)
     }
 }
 
-/* A call that one step alone has runs where it ran there, not after all others. */
+/* A call that occurs in only one step is ordered where it ran, not after all others. */
 static void put_in_order(struct api_load *load, struct api_call *call)
 {
     uint32_t *before = load->last ? &load->call[load->last - 1].next : &load->first;
@@ -81,7 +81,8 @@ static void number_calls(struct api_load *load)
     uint32_t order = 0;
 
     for (uint32_t at = load->first; at; at = load->call[at - 1].next) {
-        bool runs = load->call[at - 1].kind != GD_NODE_WEIGHT; /* a parameter is there before */
+        /* parameters exist before the step */
+        bool runs = load->call[at - 1].kind != GD_NODE_WEIGHT;
         load->call[at - 1].order = runs ? order++ : GD_NO_ORDER;
     }
 }
@@ -97,7 +98,7 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
         return GD_OK;
     }
     if (!name[0] || strlen(name) > API_MAX_NAME || load->count >= MAX_CALLS) {
-        return gd_fail(err, GD_ELIMIT, "a call whose name has %zu bytes: 1 to %d", strlen(name),
+        return gd_fail(err, GD_ELIMIT, "the call's name has %zu bytes, not 1 to %d", strlen(name),
                        API_MAX_NAME);
     }
     if (load->count == load->cap) {
@@ -297,7 +298,8 @@ int api_value_add(struct api_load *load, struct api_call *call, const struct api
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* "File PATH, line N, in FUNCTION, \n CODE": read from the right as far as PATH may hold commas. */
+/* Parses "File PATH, line N, in FUNCTION, \n CODE" from the right, since PATH may contain
+ * commas. */
 static bool parse_frame(struct api_load *load, const char *text, struct gd_frame *ret)
 {
     const char *line = NULL, *in, *code, *function_end;
@@ -405,8 +407,7 @@ static bool is_number(const char *text, size_t len)
     return len > 0 && i == len;
 }
 
-/* The parts of "Module.PATH.Class.forward.N": how much of it is PATH with "Module." in front, 0 for
- * what is no module. */
+/* How much of "Module.PATH.Class.forward.N" is "Module." and PATH; 0: not a module. */
 static size_t module_path(const char *name)
 {
     size_t dots[4] = {0}, count = 0, prefix;
@@ -418,7 +419,7 @@ static size_t module_path(const char *name)
         }
     }
     if (count == 2) {
-        dots[count++] = prefix - 1; /* the class alone */
+        dots[count++] = prefix - 1; /* only the class */
     }
     if (count < 3 || !is_number(name + dots[0] + 1, strlen(name + dots[0] + 1))) {
         return 0;
@@ -436,8 +437,8 @@ static void put_scope(struct gd_buf *out, const char *text, size_t len)
     }
 }
 
-/* Modules are scopes: "Module.layers.0.Linear.forward.0" is layers/0/Linear.forward.0, and what ran
- * in it is layers/0/NAME. */
+/* Modules become scopes: "Module.layers.0.Linear.forward.0" is layers/0/Linear.forward.0, and a
+ * call inside it is layers/0/NAME. */
 static void name_node(struct api_load *load, const struct api_call *call, struct gd_buf *out)
 {
     const char *of = call->name, *leaf = call->name;
@@ -466,7 +467,8 @@ static void name_node(struct api_load *load, const struct api_call *call, struct
     gd_buf_puts(out, leaf);
 }
 
-/* "relu" of Torch.relu.0.forward, "Linear" of a module, "relu" of Torch_relu_0_forward. */
+/* The type: "relu" of Torch.relu.0.forward, "Linear" of a module, "relu" of
+ * Torch_relu_0_forward. */
 static void type_of(const char *name, char *out, size_t size)
 {
     size_t path = module_path(name), end, begin = strcspn(name, "._"), len = strlen(name);
@@ -481,7 +483,7 @@ static void type_of(const char *name, char *out, size_t size)
     } else {
         begin += name[begin] != '\0';
         end = len;
-        for (int part = 0; part < 2; part++) { /* the number and the direction */
+        for (int part = 0; part < 2; part++) { /* strip number and direction */
             size_t at = end;
 
             while (at > begin && name[at - 1] != '.' && name[at - 1] != '_') {
@@ -504,7 +506,7 @@ static uint32_t slot_of(const struct api_call *call, const struct api_item *item
     return base + (item->named ? call->plain[io] + item->named->number : item->plain);
 }
 
-/* Which slots are no plain arguments, as attributes of the node. */
+/* Records the slots that are not plain arguments as attributes of the node. */
 static uint32_t describe_slots(struct api_load *load, const struct api_call *call,
                                struct gd_attr *ret, uint32_t max)
 {
@@ -548,7 +550,7 @@ static int add_node(struct api_load *load, const struct api_call *call, uint32_t
     }
     name_node(load, call, name);
     if (gd_graph_lookup(graph, gd_buf_text(name), name->len) != GD_NO_NODE) {
-        gd_buf_clear(name); /* two of one name: the file's own tells them apart */
+        gd_buf_clear(name); /* duplicate: use the file's name to tell them apart */
         gd_buf_puts(name, call->name);
     }
     desc.name = gd_buf_text(name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The calls of an API dump as they are found (ptdbg_ascend, msprobe, API info files): what was
- * called, with which inputs and outputs in which step, where. When all are there, each becomes a
- * node with slots for its outputs and inputs, and everything goes to the catalog. Private to the
- * readers of these formats.
+ * The calls found in an API dump (ptdbg_ascend, msprobe, API info files): what was called in which
+ * step, with which inputs and outputs, and from where. At the end each call becomes a node with
+ * slots for its outputs and inputs, and everything is added to the catalog. Private to the readers
+ * of these formats.
  */
 #ifndef GD_DUMP_API_LOAD_H
 #define GD_DUMP_API_LOAD_H
@@ -13,16 +13,16 @@
 #include "dump/hash_index.h"
 #include "dump/io/json.h"
 
-#define API_MAX_SLOTS 4096 /* of a call, each way */
+#define API_MAX_SLOTS 4096 /* per call and direction */
 #define API_MAX_NAME  4096
 
 struct api_value {
     bool is_input;
-    const char *label; /* "0", "0.1", "kwargs.mask"; "" a bare value. Copied */
+    const char *label; /* "0", "0.1", "kwargs.mask"; "": a single value. Copied */
     int64_t step;
-    struct gd_source *source; /* NULL: figures alone */
+    struct gd_source *source; /* NULL: only statistics */
     enum gd_dtype dtype;
-    const struct gd_shape *shape; /* NULL not told; these four are copied */
+    const struct gd_shape *shape; /* NULL: unknown; these four are copied */
     const struct gd_stats *stats;
     const char *digest, *note;
     signed char needs_grad; /* see gd_catalog_value */
@@ -31,7 +31,7 @@ struct api_value {
 struct api_item;
 struct api_label;
 
-struct api_attr { /* what is told of a call beside its tensors */
+struct api_attr { /* what is known of a call besides its tensors */
     const char *name, *value;
     struct api_attr *next;
 };
@@ -44,85 +44,85 @@ struct api_event {
 
 struct api_call {
     const char *name;
-    const char *parent; /* the call or the scope it ran in; NULL none */
-    const char *type;   /* NULL: as the name tells */
-    size_t leaf;        /* of a name that is PARENT.LEAF: how long LEAF is; 0: none */
+    const char *parent; /* the call or scope it ran in; NULL: none */
+    const char *type;   /* NULL: derived from the name */
+    size_t leaf;        /* if the name is PARENT.LEAF: the length of LEAF; otherwise 0 */
     enum gd_node_kind kind;
     struct api_item *values; /* newest first */
     struct api_label *labels[2];
-    uint32_t label_count[2], plain[2]; /* outputs, inputs; slots that have numbers for names */
+    uint32_t label_count[2], plain[2]; /* outputs, inputs; slots whose names are numbers */
     const struct gd_frame *frames;     /* innermost first */
     uint32_t frame_count;
-    struct api_attr *attrs; /* in the order in which they were told */
+    struct api_attr *attrs; /* in file order */
     struct api_event *events;
-    uint32_t next;  /* plus 1: the call that runs after it; 0 none */
-    uint32_t order; /* once all are there */
+    uint32_t next;  /* index plus 1 of the call that runs next; 0: none */
+    uint32_t order; /* valid after loading */
 };
 
-struct api_load { /* zeroed is empty */
+struct api_load { /* {0} is empty */
     struct gd_dump *dump;
     struct gd_catalog *catalog;
     struct gd_arena arena;
     struct api_call *call;
     size_t count, cap;
-    uint32_t first, last; /* plus 1: the call that runs first; the one that was met last, 0 none */
-    int64_t step;         /* of api_step */
+    uint32_t first, last; /* indices plus 1 of the first call and of the last one met; 0: none */
+    int64_t step;         /* set by api_step */
     struct gd_hash_index lookup;
     bool (*go_on)(void *ctx, uint64_t done);
     void *ctx;
     uint64_t done; /* values */
 };
 
-/* The calls that follow are told in the order in which they ran in this step. */
+/* Begins a step: the calls that follow are given in the order in which they ran. */
 void api_step(struct api_load *load, int64_t step);
-/* The call of that name, made when it is the first: it runs after the one that was met before. */
+/* Finds or creates the call of that name; a new one runs after the last one met. */
 int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
-                 struct gd_err *err); /* good until the next one is made */
+                 struct gd_err *err); /* valid until another call is created */
 struct api_call *api_call_find(struct api_load *load, const char *name);
-/* Takes over the reference to the source, also on failure. Of two of one step and place, the second
- * fills what the first leaves open. */
+/* Takes over the reference to the source, also on failure. A second value for the same step and
+ * place completes the first. */
 int api_value_add(struct api_load *load, struct api_call *call, const struct api_value *value,
                   struct gd_err *err);
-/* Of one name the first counts, and of very many the first ones. Texts are copied. */
+/* The first attribute of a name counts; the number is limited. Strings are copied. */
 int api_attr_add(struct api_load *load, struct api_call *call, const char *name, const char *value,
                  struct gd_err *err);
-/* One of each kind in a step. The text is copied, the kind is not. */
+/* At most one of a kind per step. The text is copied, the kind is not. */
 int api_event_add(struct api_load *load, struct api_call *call, int64_t step, const char *kind,
                   const char *text, struct gd_err *err);
-/* A copy that lives as long as the load. NULL: no memory. */
+/* Copies a string for the life of the load. NULL: out of memory. */
 const char *api_keep(struct api_load *load, const char *text);
 
-/* Frames out of an array of texts "File PATH, line N, in FUNCTION, \n CODE", or of arrays [PATH,
- * LINE, FUNCTION, CODE]. They live as long as the load. */
+/* Parses frames from an array of strings "File PATH, line N, in FUNCTION, \n CODE" or of arrays
+ * [PATH, LINE, FUNCTION, CODE]. They live as long as the load. */
 int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame **ret,
                uint32_t *count, struct gd_err *err);
 
-/* Nodes, values and events into the catalog. */
+/* Adds nodes, values and events to the catalog. */
 int api_load_finish(struct api_load *load, struct gd_err *err);
 void api_load_clear(struct api_load *load);
 
 /* ---- api_element.c: what dumps tell of an argument ------------------------------------------- */
 
-/* The argument or result that an element of JSON is, or that are nested in it: tensors become
- * values of the call. Files lie in `folder` (NULL: there are none). */
+/* Where a JSON element belongs: the argument or result it is, or is nested in. Its tensors become
+ * values of the call; their files are in `folder` (NULL: none). */
 struct api_place {
     bool is_input;
-    const char *label; /* what stands in front of numbers and keys; "" nothing */
+    const char *label; /* prefix of numbers and keys; "": none */
     int64_t step;
     const char *folder;
-    bool nan_may_hide; /* MindSpore's extremes skip NaN: finite ones do not tell that there is none
-                        */
+    /* MindSpore's extremes skip NaN: finite ones do not prove that there is none */
+    bool nan_may_hide;
 };
 int api_elements(struct api_load *load, uint32_t call, const cJSON *element,
                  const struct api_place *place, struct gd_err *err);
 
-/* max, min, mean and the norm as Python's dumps tell them; NULL: not told. */
+/* max, min, mean and norm as Python dumps write them; NULL: missing. */
 struct api_figures {
     const cJSON *max, *min, *mean, *norm;
 };
 bool api_stats(const struct api_figures *figures, const struct gd_shape *shape, bool nan_may_hide,
                struct gd_stats *ret);
-/* The same of numbers; those that are not told are not `has`. */
+/* The same as numbers; `has` says which are known. */
 struct api_numbers {
     double max, min, mean, norm;
     bool has_max, has_min, has_mean, has_norm;
@@ -130,7 +130,7 @@ struct api_numbers {
 bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shape,
                   bool nan_may_hide, struct gd_stats *ret);
 bool api_shape(const cJSON *array, struct gd_shape *ret);
-/* A file with one tensor that is opened when somebody asks. GD_ENOTFOUND: it is not there. */
+/* A file with one tensor, opened on demand. GD_ENOTFOUND: it does not exist. */
 int api_source(const char *folder, const char *name, struct gd_source **ret, struct gd_err *err);
 
 /* ---- api_file.c: files of JSON that may be cut short ----------------------------------------- */
@@ -140,25 +140,25 @@ struct api_text {
     size_t size;
 };
 int api_text_read(const char *path, uint64_t max, struct api_text *ret, struct gd_err *err);
-/* Members of the object at the root (member "") or of one of its members, one by one, as trees.
- * What stands in front of an error is told; then the error. fn's non-zero return ends it. */
+/* Called for each member of the root object (member "") or of one of its members, as a tree.
+ * Everything before a syntax error is delivered, then the error. A non-zero return ends it. */
 typedef int (*api_member_fn)(void *ctx, const char *name, const cJSON *value, struct gd_err *err);
 int api_members(const struct api_text *text, const char *what, const char *member, api_member_fn fn,
                 void *ctx, struct gd_err *err);
-/* The step and the rank that directories of the path tell, and the directory above them. */
+/* The step and rank given by the path's directories, and the directory above them. */
 struct api_where {
     int64_t step;
     bool has_step, has_rank;
     int rank;
-    char root[4096]; /* with "procN" behind it, where that stands for a rank */
-    uint32_t above;  /* directories between the file's and the root */
+    char root[4096]; /* ends with "procN" if that stands for a rank */
+    uint32_t above;  /* number of directories between file and root */
 };
 void api_where_of(const char *path, struct api_where *ret);
-/* The rank of MindSpore's "rank_N" in a path; 0: there is none. */
+/* The rank of MindSpore's "rank_N" in a path; 0 if there is none. */
 int api_rank_of(const char *path);
-/* Skips the entry of the listing up so many directories. */
+/* Moves the entry up by that many directories. */
 uint32_t api_up(const struct gd_listing *listing, uint32_t entry, uint32_t count);
-/* One finding for each root. */
+/* Adds one finding per root. */
 int api_found(struct gd_findings *findings, const struct gd_finding *finding, struct gd_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TOLD 20 /* bad rows of a file that are told one by one */
+#define MAX_TOLD 20 /* bad rows of a file that are reported individually */
 
 struct file {
     char *path;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The files of an API dump below a root, one rank after another: what all readers of such dumps
- * have in common. Private to them.
+ * Walks the files of an API dump below a root, rank by rank. Shared by the readers of such dumps.
  */
 #ifndef GD_DUMP_API_WALK_H
 #define GD_DUMP_API_WALK_H
@@ -9,17 +8,18 @@
 #include "dump/msprobe/api_load.h"
 #include "dump/msprobe/msprobe_table.h"
 
-struct api_walk_ops { /* the detail of a format whose functions are these */
+struct api_walk_ops { /* the detail of a format that uses these functions */
     const char *rule;
-    /* Whether the file of the listing is one that the format begins with. */
+    /* Whether this file of the listing marks the format. */
     bool (*wants)(const struct gd_listing *listing, uint32_t entry);
-    /* Takes it all. An error leaves it out with that reason, what was taken stays. */
+    /* Reads the whole file. On an error it is left out with the reason, but what was read before
+     * stays. */
     int (*take)(struct api_load *load, const char *path, const struct api_where *where,
                 struct gd_err *err);
-    /* Behind the last file of a rank; NULL: there is nothing to be done. */
+    /* Called after the last file of a rank; may be NULL. */
     int (*finish)(struct api_load *load, const struct api_where *where, struct gd_err *err);
-    bool steps_inside; /* files tell steps, their paths do not */
-    /* What the path of a file tells; NULL: api_where_of. */
+    bool steps_inside; /* steps are given in the files, not in their paths */
+    /* What the path of a file says; NULL: api_where_of. */
     void (*where)(const char *path, struct api_where *ret);
 };
 
@@ -29,14 +29,14 @@ int api_walk_read(const struct gd_listing *listing, const struct gd_finding *fin
                   struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                   struct gd_err *err);
 
-/* As gd_dump_leave_out; a reason that begins with the path is told without it. */
+/* Like gd_dump_leave_out, but strips the path from the beginning of the reason. */
 int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
                   struct gd_err *err);
-/* The rows of a table, one after another; `take` looks at the one it stands at. Of a file the first
- * that it refuses are told, with their lines, and left out like all it refuses. */
+/* Calls `take` for each row of a table. Rows it refuses are left out; the first ones of a file are
+ * reported with their lines. */
 int api_take_rows(struct api_load *load, struct table *table, const char *path,
                   int (*take)(void *ctx, struct gd_err *err), void *ctx, struct gd_err *err);
-/* The first bytes of a file, NUL-terminated; 0: it cannot be read. */
+/* Reads the first bytes of a file, NUL-terminated; 0: it cannot be read. */
 size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size);
 
 #endif

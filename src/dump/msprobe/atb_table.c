@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* statistic.csv of Ascend's transformer library (ATB): an operator a node, an execution a step. */
+/* statistic.csv of Ascend's transformer library (ATB): one node per operator, one step per
+ * execution. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +12,14 @@
 struct reading {
     struct api_load *load;
     struct table table;
-    const char *folder; /* of the table */
-    char device[64];    /* and process of the first row: others stand in front of the name */
+    const char *folder; /* directory of the table */
+    char device[64]; /* device and process of the first row; others become a prefix of the name */
 };
 
 /* ---- the file with the values ---------------------------------------------------------------- */
 
-/* The path that the table tells is one of the machine that wrote it: the longest end of it that
- * lies below the table is taken. */
+/* The path in the table is from the machine that wrote it: use its longest suffix that exists below
+ * the table. */
 static int find_values(const struct reading *in, const char *path, struct gd_source **ret,
                        struct gd_err *err)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What comparisons and accuracy checks of other tools found: rows that did not pass as events, of
- * the nodes of a dump that lies beside the table. Workbooks and databases are told, not read. */
+/* Results of other tools' comparisons and accuracy checks: rows that did not pass become events, of
+ * the nodes of a dump next to the table. Workbooks and databases are only mentioned, not read. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,34 +10,32 @@
 #include "dump/msprobe/api_walk.h"
 #include "dump/msprobe/msprobe_table.h"
 
-#define MAX_EVENTS 5000 /* of a file */
+#define MAX_EVENTS 5000 /* per file */
 #define MAX_TEXT   1500
 
 static const struct kind {
-    const char *begin, *end; /* of the file's name */
-    const char *event;       /* NULL: it is not read */
+    const char *begin, *end; /* of the file name */
+    const char *event;       /* NULL: not read */
     const char *what;        /* or why not */
 } kinds[] = {
     {"compare_result", ".csv", "compare", "a comparison of msprobe or ptdbg_ascend"},
     {"compare_result", ".xlsx", NULL,
-     "a comparison, as a workbook: save it as .csv to have it read"},
+     "a comparison as a workbook: save it as .csv so that it can be read"},
     {"accuracy_checking_result", ".csv", "accuracy",
      "an accuracy check of msprobe or ptdbg_ascend"},
     {"accuracy_checking_details", ".csv", NULL,
-     "details of an accuracy check: its accuracy_checking_result has the verdicts"},
-    {"api_precision_compare_result", ".csv", "accuracy", "accuracy checks compared"},
-    {"api_precision_compare_details", ".csv", NULL,
-     "details of accuracy checks that were compared"},
-    {"free_benchmark", ".csv", "benchmark", "results that changed when msprobe disturbed a call"},
-    {"similarities", ".csv", NULL,
-     "similarities of gradients, as msprobe made them: a table to look at"},
-    {"advisor_", ".txt", NULL, "advice of msprobe or ptdbg_ascend: a text to look at"},
+     "details of an accuracy check: the verdicts are in its accuracy_checking_result"},
+    {"api_precision_compare_result", ".csv", "accuracy", "a comparison of accuracy checks"},
+    {"api_precision_compare_details", ".csv", NULL, "details of a comparison of accuracy checks"},
+    {"free_benchmark", ".csv", "benchmark", "results that changed when msprobe perturbed a call"},
+    {"similarities", ".csv", NULL, "similarities of gradients from msprobe: a table for people"},
+    {"advisor_", ".txt", NULL, "advice from msprobe or ptdbg_ascend: text for people"},
     {"", ".trend.db", NULL,
-     "a database of trends, of msprobe: the dump that it was made of is read"},
+     "a trend database of msprobe: the dump it was made from is read instead"},
     {"", ".vis.db", NULL,
-     "a graph that msprobe made to be looked at: the dump that it was made of is read"},
+     "a graph that msprobe made for display: the dump it was made from is read instead"},
     {"", ".vis", NULL,
-     "a graph that msprobe made to be looked at: the dump that it was made of is read"},
+     "a graph that msprobe made for display: the dump it was made from is read instead"},
 };
 
 static const char *base_of(const char *path)
@@ -88,7 +86,7 @@ struct reading {
     uint64_t rows, bad;
 };
 
-/* The words of all releases for what is fine, or was not judged. */
+/* Words of all releases for passed or not judged. */
 static bool is_fine(const char *word)
 {
     static const char *const fine[] = {"pass", "Pass", "Yes", "SKIP", "skip", "N/A", "", "nan"};
@@ -119,7 +117,7 @@ static bool is_verdict(const char *column)
     return false;
 }
 
-/* "Torch.add.0.forward.input.0" is of the node Torch.add.0.forward. */
+/* "Torch.add.0.forward.input.0" belongs to node Torch.add.0.forward. */
 static gd_node_id node_of(const struct gd_graph *graph, const char *name)
 {
     for (size_t len = strlen(name); len > 0; len--) {
@@ -136,7 +134,7 @@ static gd_node_id node_of(const struct gd_graph *graph, const char *name)
     return GD_NO_NODE;
 }
 
-/* Name, verdicts, and every cell that has something to say of how far it is off. */
+/* Writes the name, the verdicts, and every cell that says how far off it is. */
 static void put_text(const struct reading *in, const char *name, struct gd_buf *out)
 {
     gd_buf_printf(out, "%.300s:", name);
@@ -150,7 +148,7 @@ static void put_text(const struct reading *in, const char *name, struct gd_buf *
         }
     }
     if (out->len) {
-        out->data[--out->len] = '\0'; /* the last comma or colon */
+        out->data[--out->len] = '\0'; /* remove the last comma or colon */
     }
 }
 
@@ -212,7 +210,7 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* "_rank3" in the name of the file; else the directory's. */
+/* "_rank3" in the file name; otherwise the directory's rank. */
 static int rank_of(const char *path)
 {
     const char *at = strstr(base_of(path), "_rank");
@@ -225,7 +223,7 @@ static int rank_of(const char *path)
     return where.rank;
 }
 
-/* The rank of a dump beside it, where there is one; else a session of its own. */
+/* Finds the rank of a dump next to the table, or creates a separate session. */
 static int catalog_for(struct gd_dump *dump, int rank, struct gd_catalog **ret, struct gd_err *err)
 {
     size_t found = 0;
@@ -262,7 +260,7 @@ static int read_file(const struct gd_listing *listing, const struct gd_finding *
 
 const struct gd_dump_format gd_results_format = {
     .name = "results",
-    .what = "what other tools found: comparisons, accuracy checks (.csv)",
+    .what = "results of other tools' comparisons and accuracy checks (.csv)",
     .find = find,
     .read = read_file,
 };

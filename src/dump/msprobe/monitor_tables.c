@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Tables of figures that msprobe's tools keep of a training: gradients (grad_probe) and whatever a
- * monitor looks at, both releases. A node a tensor, its statistics step by step. */
+/* Tables of statistics that msprobe collects during training: gradients (grad_probe) and whatever
+ * its monitor observes, both releases. One node per tensor, with statistics per step. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@ struct reading { /* of one table */
     struct api_load *load;
     const struct api_where *where;
     struct table table;
-    const char *folder; /* of direction arrays; NULL none */
-    const char *suffix; /* of the nodes' names; "" the row tells it */
-    int64_t step;       /* of all rows; -1: they tell theirs */
+    const char *folder; /* with direction arrays; NULL: none */
+    const char *suffix; /* of the nodes' names; "": given in the row */
+    int64_t step;       /* of all rows; -1: given in each row */
 };
 
 static const char *base_of(const char *path)
@@ -44,8 +44,8 @@ static enum gd_node_kind kind_of(const char *suffix)
                                                                          : GD_NODE_AUTO;
 }
 
-/* "fc1.weight" and "grad" are the node fc1/weight.grad; of a virtual pipeline stage behind the
- * first its number stands in front. */
+/* "fc1.weight" and "grad" give the node fc1/weight.grad; virtual pipeline stages other than the
+ * first become a prefix. */
 static int node_of(struct reading *in, const char *name, const char *suffix, uint32_t *ret,
                    struct gd_err *err)
 {
@@ -56,9 +56,9 @@ static int node_of(struct reading *in, const char *name, const char *suffix, uin
     bool has;
     int rc;
 
-    name += *name == '.'; /* of the model itself */
+    name += *name == '.'; /* the model itself */
     snprintf(tail, sizeof(tail), "%s%.200s", suffix[0] ? "." : "", suffix);
-    has = tail[0] && gd_ends_with(name, tail); /* already */
+    has = tail[0] && gd_ends_with(name, tail); /* has it already */
     if (table_whole(stage, &number) && number > 0) {
         snprintf(wire, sizeof(wire), "vpp%lld.%.3000s%s", (long long)number, name, has ? "" : tail);
     } else {
@@ -102,7 +102,7 @@ static bool is_known(const char *column)
     return false;
 }
 
-/* Counts of NaN and of zeros, where columns tell them. */
+/* Takes the counts of NaN and zeros if there are columns for them. */
 static void take_counts(const struct table *table, const struct gd_shape *shape,
                         struct gd_stats *stats)
 {
@@ -121,8 +121,8 @@ static void take_counts(const struct table *table, const struct gd_shape *shape,
     }
 }
 
-/* False: nothing was collected. "nan" stands for that, too: where nothing else tells, it is taken
- * for what it says. */
+/* False: nothing was collected. "nan" may mean that too; without other evidence it is taken
+ * literally. */
 static bool take_stats(const struct table *table, const struct gd_shape *shape,
                        struct gd_stats *ret, const char **note)
 {
@@ -141,13 +141,13 @@ static bool take_stats(const struct table *table, const struct gd_shape *shape,
         return false;
     }
     *note = ret->nan || ret->pos_inf || ret->neg_inf
-                ? "the table tells that there are NaN or infinite elements, not how many"
+                ? "the table says that there are NaN or infinite elements, but not how many"
                 : NULL;
     take_counts(table, shape, ret);
     return true;
 }
 
-/* "(-inf, -1]: 0.25, (-1, 0]: 0.5": how the elements of a gradient are spread. */
+/* "(-inf, -1]: 0.25, (-1, 0]: 0.5": the distribution of a gradient's elements. */
 static void tell_spread(const struct table *table, struct gd_buf *out)
 {
     for (size_t i = 0; i < table->columns; i++) {
@@ -160,7 +160,7 @@ static void tell_spread(const struct table *table, struct gd_buf *out)
     }
 }
 
-/* Figures of other kinds (entropy, eigenvalues) are scalars of the step. */
+/* Other statistics (entropy, eigenvalues) become scalars of the step. */
 static int take_scalars(struct reading *in, const char *name, int64_t step, struct gd_err *err)
 {
     int rc = GD_OK;
@@ -180,7 +180,7 @@ static int take_scalars(struct reading *in, const char *name, int64_t step, stru
     return rc;
 }
 
-/* From 0; the second monitor counts from 1, and what is reduced is that of all of them. */
+/* From 0. The second monitor counts from 1; a reduced value belongs to all micro steps. */
 static int64_t micro_step(const struct table *table)
 {
     const char *scope = table_cell(table, "scope");
@@ -226,10 +226,11 @@ static int add_value(struct reading *in, uint32_t node, int64_t step, struct gd_
     return rc;
 }
 
-/* Signs of a gradient, where they were saved: PARAMETER.npy, true where it is positive. */
+/* The signs of a gradient, if they were saved: PARAMETER.npy, true where positive. */
 static int take_direction(struct reading *in, const char *name, int64_t step, struct gd_err *err)
 {
-    struct api_value value = {.label = "", .step = step, .note = "true where it is above zero"};
+    struct api_value value = {
+        .label = "", .step = step, .note = "true where the element is positive"};
     char file[300];
     uint32_t node;
     int rc;
@@ -249,7 +250,7 @@ static int take_direction(struct reading *in, const char *name, int64_t step, st
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* "reduced" gradients of the second monitor are what the first one calls "grad_reduced". */
+/* The second monitor's "reduced" gradients are the first one's "grad_reduced". */
 static const char *suffix_of(const struct reading *in)
 {
     const char *scope = table_cell(&in->table, "scope");
@@ -328,7 +329,7 @@ static int take_grad(struct api_load *load, const char *path, const struct api_w
     int rc;
 
     if (!grad_step(base, &in.step)) {
-        return gd_fail(err, GD_EPROTO, "its name tells no step");
+        return gd_fail(err, GD_EPROTO, "its name has no step");
     }
     name_framework(load);
     snprintf(folder, sizeof(folder), "%.*sstep%lld", (int)(base - path), path, (long long)in.step);
@@ -351,7 +352,7 @@ static const struct api_walk_ops grad_ops = {
 
 const struct gd_dump_format gd_grad_probe_format = {
     .name = "grad-probe",
-    .what = "figures of gradients, of msprobe's grad_probe",
+    .what = "statistics of gradients from msprobe's grad_probe",
     .detail = &grad_ops,
     .find = api_walk_find,
     .read = api_walk_read,
@@ -359,7 +360,7 @@ const struct gd_dump_format gd_grad_probe_format = {
 
 /* ---- monitor --------------------------------------------------------------------------------- */
 
-/* "PREFIX_A-B.csv", "SLUG_stepA-B.csv": how long PREFIX is; 0: another name. */
+/* "PREFIX_A-B.csv", "SLUG_stepA-B.csv": the length of PREFIX; 0: another name. */
 static size_t monitor_prefix(const char *name)
 {
     size_t at = strlen(name);
@@ -398,7 +399,7 @@ static bool wants_monitor(const struct gd_listing *listing, uint32_t entry)
     return strncmp(start, "vpp_stage,name,step", 19) == 0 || is_second(start);
 }
 
-/* What the tables are called whose figures have that tag. */
+/* The table name that goes with an alarm's tag. */
 static const char *alarm_suffix(const char *tag)
 {
     if (strcmp(tag, "post_grad") == 0) {
@@ -407,7 +408,7 @@ static const char *alarm_suffix(const char *tag)
     return strcmp(tag, "acc_grad") == 0 || strcmp(tag, "pre_grad") == 0 ? "grad_unreduced" : tag;
 }
 
-/* {tag: {step, tag_name, message}}, with "VPP:NAME[:MICRO]/rankR/SUFFIX" for tag_name. */
+/* {tag: {step, tag_name, message}}, where tag_name is "VPP:NAME[:MICRO]/rankR/SUFFIX". */
 static int take_alarm(void *ctx, const char *key, const cJSON *value, struct gd_err *err)
 {
     struct reading *in = ctx;
@@ -433,8 +434,8 @@ static int take_alarm(void *ctx, const char *key, const cJSON *value, struct gd_
                                        text ? text : key, err);
 }
 
-/* anomaly_detected/rankR/anomaly.json beside the directory of the run; told once, with the last
- * table: then all nodes are there. */
+/* anomaly_detected/rankR/anomaly.json next to the run's directory; reported once, after the last
+ * table, when all nodes exist. */
 static int finish_monitor(struct api_load *load, const struct api_where *where, struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
@@ -486,7 +487,7 @@ static const struct api_walk_ops monitor_ops = {
 
 const struct gd_dump_format gd_monitor_format = {
     .name = "monitor",
-    .what = "figures of a training, of msprobe's monitor",
+    .what = "statistics of a training from msprobe's monitor",
     .detail = &monitor_ops,
     .find = api_walk_find,
     .read = api_walk_read,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* msprobe: dump.json with calls and modules, stack.json, construct.json, files of tensors. */
+/* msprobe: dump.json with calls and modules, stack.json, construct.json, tensor files. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ struct reading { /* of one dump.json */
 
 /* ---- what it is ------------------------------------------------------------------------------ */
 
-/* Keys of the root tell msprobe's from the configuration of the same name, whose key is "dump". */
+/* The keys of the root tell msprobe's dump.json from the configuration of the same name, whose key
+ * is "dump". */
 static bool looks_so(const char *start, size_t size)
 {
     static const char *const keys[] = {"task", "level", "framework", "dump_data_dir", "data"};
@@ -52,7 +53,8 @@ static bool wants(const struct gd_listing *listing, uint32_t entry)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* A parameter, or its gradient, of "Module.PATH.Class.forward.N": a node of its own, PATH/NAME. */
+/* A parameter, or its gradient, of "Module.PATH.Class.forward.N" becomes a node of its own,
+ * PATH/NAME. */
 static int take_parameter(struct reading *in, const char *of, const cJSON *element, bool is_grad,
                           struct gd_err *err)
 {
@@ -63,7 +65,7 @@ static int take_parameter(struct reading *in, const char *of, const cJSON *eleme
     size_t path = strlen(of);
     int rc;
 
-    for (int dots = 0; path > 0 && dots < 3; path--) { /* Class.forward.N */
+    for (int dots = 0; path > 0 && dots < 3; path--) { /* strip Class.forward.N */
         dots += of[path - 1] == '.';
     }
     snprintf(name, sizeof(name), "%.*s.%.1000s%s", (int)path, of, leaf, is_grad ? ".grad" : "");
@@ -118,9 +120,9 @@ static int take_part(struct reading *in, uint32_t call, const cJSON *part, struc
     if (strcmp(key, "is_recompute") == 0 && cJSON_IsTrue(part)) {
         return api_attr_add(in->load, &in->load->call[call], "recompute", "true", err);
     }
-    if (strcmp(key, "is_nan") == 0 && cJSON_IsTrue(part)) { /* of the whole call */
+    if (strcmp(key, "is_nan") == 0 && cJSON_IsTrue(part)) { /* applies to the whole call */
         return api_event_add(in->load, &in->load->call[call], in->where->step, "overflow",
-                             "msprobe's nan_check: NaN or infinities in its results", err);
+                             "msprobe's nan_check: NaN or infinity in its results", err);
     }
     if (!place.is_input && strcmp(key, "output") != 0) {
         return GD_OK;
@@ -128,7 +130,7 @@ static int take_part(struct reading *in, uint32_t call, const cJSON *part, struc
     return api_elements(in->load, call, part, &place, err);
 }
 
-/* "VARIABLE.N.debug", of PrecisionDebugger.save. */
+/* "VARIABLE.N.debug", from PrecisionDebugger.save. */
 static bool is_debug(const char *name)
 {
     size_t len = strlen(name);
@@ -156,7 +158,7 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
                            "msprobe found an overflow in its results", err);
     }
     number = (uint32_t)(call - in->load->call);
-    if (rc == GD_OK && is_debug(name)) { /* the tensor itself, or what it is nested in */
+    if (rc == GD_OK && is_debug(name)) { /* the tensor itself, or a container of it */
         struct api_place place = {.label = "",
                                   .step = in->where->step,
                                   .folder = in->folder,
@@ -230,7 +232,7 @@ static int take_parent(void *ctx, const char *name, const cJSON *value, struct g
     return GD_OK;
 }
 
-/* A file beside it; that it is not there is no fault. */
+/* Reads a file next to it; a missing one is not an error. */
 static int take_beside(struct reading *in, const char *path, const char *name, api_member_fn fn,
                        struct gd_err *err)
 {
@@ -254,7 +256,7 @@ static int take_beside(struct reading *in, const char *path, const char *name, a
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-/* What the root says in front of its data; the data itself is passed over. */
+/* Reads what the root says before its data; skips the data. */
 static void read_root(struct reading *in, const struct api_text *text)
 {
     struct gd_json json = {.text = text->data, .size = text->size, .max_depth = GD_JSON_MAX_DEPTH};
@@ -325,7 +327,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     rc = api_members(&text, path, "data", take_entry, &in, &why);
     free(text.data);
     rc = rc != GD_OK ? api_leave_out(load->dump, path, &why, err)
-                     : GD_OK; /* what came before it counts */
+                     : GD_OK; /* keep what was read before the error */
     rc = rc != GD_OK ? rc : tell_facts(&in, err);
     rc = rc != GD_OK ? rc : take_beside(&in, path, "stack.json", take_stack, err);
     rc = rc != GD_OK ? rc : take_beside(&in, path, "construct.json", take_parent, err);

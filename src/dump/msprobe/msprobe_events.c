@@ -18,7 +18,7 @@ struct reading {
 
 /* ---- anomaly_analyze_TIME.json --------------------------------------------------------------- */
 
-/* "rank_R": [{"op_name": ...}]: calls whose inputs are finite and whose results are not. */
+/* "rank_R": [{"op_name": ...}]: calls with finite inputs and non-finite results. */
 static int take_rank(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
 {
     struct reading *in = ctx;
@@ -35,7 +35,7 @@ static int take_rank(void *ctx, const char *name, const cJSON *value, struct gd_
 
         if (rc == GD_OK && call) {
             rc = api_event_add(in->load, call, in->where->step, "anomaly",
-                               "msprobe's analysis: what is not finite begins here", err);
+                               "msprobe's analysis: NaN or infinity begins here", err);
         }
     }
     return rc;
@@ -97,7 +97,7 @@ static int tell_errors(struct api_load *load, const char *folder, struct gd_err 
     for (size_t i = 0; i < text.size; i++) {
         lines += text.data[i] == '\n' || i + 1 == text.size;
     }
-    snprintf(line, sizeof(line), "msprobe wrote down that it failed, in %zu lines: %.*s", lines,
+    snprintf(line, sizeof(line), "msprobe logged errors, %zu lines: %.*s", lines,
              (int)(strcspn(text.data, "\n") < 250 ? strcspn(text.data, "\n") : 250), text.data);
     free(text.data);
     return lines ? gd_dump_left_out(load->dump, path, line, err) : GD_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Tables of msprobe's tools: cells by the names of their columns, and what numbers and shapes look
- * like in them. Private to the readers of these formats. */
+/* Tables of msprobe's tools: cells by column name, and parsers for their numbers and shapes.
+ * Private to the readers of these formats. */
 #ifndef GD_DUMP_MSPROBE_TABLE_H
 #define GD_DUMP_MSPROBE_TABLE_H
 
@@ -9,7 +9,7 @@
 #include "dump/io/csv.h"
 
 struct table {
-    const char *column[GD_CSV_MAX_FIELDS]; /* live as long as the table */
+    const char *column[GD_CSV_MAX_FIELDS]; /* valid as long as the table */
     size_t columns;
     /* private: */
     struct gd_disk *disk;
@@ -19,20 +19,20 @@ struct table {
     size_t fields;
 };
 
-/* Reads the names of the columns. Needs table_close only when it succeeds. */
+/* Reads the column names. Call table_close only if it succeeds. */
 int table_open(const char *path, struct table *ret, struct gd_err *err);
 void table_close(struct table *table);
-/* *more false: it is over. */
+/* *more false: end of the table. */
 int table_next(struct table *table, bool *more, struct gd_err *err);
-/* Of the row; NULL: there is no such column, or the row ends before it. */
+/* Of the current row; NULL: no such column, or the row is shorter. */
 const char *table_cell(const struct table *table, const char *column);
 const char *table_at(const struct table *table, size_t index);
-uint64_t table_line(const struct table *table); /* of the row, from 1 */
+uint64_t table_line(const struct table *table); /* of the current row, from 1 */
 
-/* "0.5", "nan", "-inf\t"; false: no number ("", "N/A", "None"). */
+/* "0.5", "nan", "-inf\t"; false: not a number ("", "N/A", "None"). */
 bool table_number(const char *text, double *ret);
 bool table_whole(const char *text, int64_t *ret);
-/* "[2, 3]", "(2, 3)", "torch.Size([2, 3])"; false: none of these. */
+/* "[2, 3]", "(2, 3)", "torch.Size([2, 3])"; false: not a shape. */
 bool table_shape(const char *text, struct gd_shape *ret);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What `overflow record` wrote: a folder for each call whose output was not finite, with
- * overflow.json, forward_info.json or backward_info.json, and a .npy file for each tensor. */
+/* The output of `overflow record`: a directory for each call with a non-finite output, containing
+ * overflow.json, forward_info.json or backward_info.json, and a .npy file per tensor. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define MAX_FILE (UINT64_C(256) << 20)
 
-struct reading { /* of one folder */
+struct reading { /* of one directory */
     struct api_load *load;
     const char *folder;
     uint32_t call;
@@ -27,7 +27,7 @@ static bool wants(const struct gd_listing *listing, uint32_t entry)
            strstr(start, "\"gradb.overflow\"");
 }
 
-/* "[rank1.]step4.2.fc.relu": the folder of a call, in the one with all of them. */
+/* "[rank1.]step4.2.fc.relu": the directory of one call. */
 static void where_of(const char *path, struct api_where *ret)
 {
     const char *slash = strrchr(path, '/'), *name = slash;
@@ -74,7 +74,7 @@ static bool has_event(const struct api_call *call, int64_t step)
     return event != NULL;
 }
 
-/* A node that overflowed several times in a step is a call each. */
+/* A node that overflowed several times in a step is several calls. */
 static int find_call(struct reading *in, const cJSON *about, struct gd_err *err)
 {
     const char *node = text_of(about, "node"), *api = text_of(about, "api");
@@ -135,7 +135,7 @@ static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd
                : GD_OK;
 }
 
-/* One that is missing has nothing to say. */
+/* A missing file is ignored. */
 static int take_file(struct reading *in, const char *name, api_member_fn fn, struct gd_err *err)
 {
     char path[PATH_MAX];

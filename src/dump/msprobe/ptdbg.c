@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* ptdbg_ascend, all versions: lines of JSON in a file that is called .pkl and is no pickle, .npy
- * files in the directory of the same stem. */
+/* ptdbg_ascend, all versions: lines of JSON in a file named .pkl that is not a pickle, and .npy
+ * files in the directory with the same stem. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "dump/msprobe/api_walk.h"
 
 #define MAX_FILE      (UINT64_C(2) << 30)
-#define MARK_OVERFLOW 101 /* in the place of the step marker */
-#define MAX_TOLD      20  /* bad lines of a file that are told one by one */
+#define MARK_OVERFLOW 101 /* in place of the step marker */
+#define MAX_TOLD      20  /* bad lines of a file that are reported individually */
 
 struct reading {
     struct api_load *load;
@@ -21,13 +21,13 @@ struct reading {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-struct parsed { /* "API_input.0.1": what of it is what */
+struct parsed { /* the parts of "API_input.0.1" */
     size_t api;
     bool is_input;
     const char *label;
 };
 
-/* From the right: names of calls have "_input" in them, too. */
+/* From the right, because call names may contain "_input". */
 static bool parse_name(const char *name, struct parsed *ret)
 {
     static const char *const words[] = {"_input", "_output", ".input", ".output"};
@@ -86,7 +86,7 @@ static int find_file(struct reading *in, const char *name, struct api_value *val
     rc = api_source(in->folder, file, &value->source, &why);
     if (rc == GD_OK && value->dtype == GD_BFLOAT16) {
         value->dtype = GD_FLOAT32;
-        value->note = "bfloat16 that was saved as float32";
+        value->note = "bfloat16 saved as float32";
     }
     return rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text) : GD_OK;
 }
@@ -94,7 +94,7 @@ static int find_file(struct reading *in, const char *name, struct api_value *val
 static const char *note_of(const struct gd_stats *stats)
 {
     return stats->nan || stats->pos_inf || stats->neg_inf
-               ? "the dump tells that there are NaN or infinite elements, not how many"
+               ? "the dump says that there are NaN or infinite elements, but not how many"
                : NULL;
 }
 
@@ -154,7 +154,7 @@ static int take_line(struct reading *in, const char *line, size_t len, struct gd
     }
     name = cJSON_IsArray(tree) ? cJSON_GetStringValue(tree->child) : NULL;
     if (!name || !name[0] || !tree->child->next) {
-        rc = gd_fail(err, GD_EPROTO, "no array that begins with a name");
+        rc = gd_fail(err, GD_EPROTO, "not an array that begins with a name");
     } else if (strlen(name) >= 10 && strcmp(name + strlen(name) - 10, "stack_info") == 0) {
         rc = take_stack(in, name, tree->child->next, err);
     } else {
@@ -190,8 +190,7 @@ static int take_lines(struct reading *in, const struct api_text *text, const cha
     return rc;
 }
 
-/* Files are written at once and lines at the end: after a crash there are files that no line tells
- * of. */
+/* Files are written at once, lines at the end: after a crash some files have no line. */
 static int take_files(struct reading *in, struct gd_err *err)
 {
     DIR *dir = opendir(in->folder);
@@ -225,7 +224,7 @@ static int take_files(struct reading *in, struct gd_err *err)
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* Text that begins with an array; a real pickle begins with the byte 0x80. */
+/* Text that begins with an array; a real pickle begins with byte 0x80. */
 static bool wants(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = listing->entry[entry].name;

@@ -11,12 +11,12 @@
 #include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 
-#define WINDOW_ITEMS 4096 /* values whose units are worked on together */
-#define SLICE_ITEMS  256  /* and that are looked at before what was found is written down */
-#define CHAIN_STEPS                                                                                \
-    8 /* that are, where values are looked at against the step before: each is                     \
-         read once then, and only the last of them again */
-#define CHAIN_ITEMS 65536
+#define WINDOW_ITEMS 4096 /* values whose units are processed together */
+#define SLICE_ITEMS  256  /* values read before their results are written to the file */
+/* Steps per window if values are compared with the previous step: each is read once then, except
+ * those of the last step. */
+#define CHAIN_STEPS  8
+#define CHAIN_ITEMS  65536
 
 static struct scan_found *found_of(const struct todo *todo)
 {
@@ -30,7 +30,7 @@ static int no_memory(struct gd_err *err)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* Bytes that will have been read: of the values that are not known yet as much as of the others. */
+/* Estimates the total of bytes to read: values of unknown size count as the average. */
 static uint64_t expected(const struct scan *scan)
 {
     uint64_t values = scan->summary->values - scan->summary->remembered;
@@ -49,7 +49,7 @@ static void size_known(void *ctx, uint64_t bytes)
     atomic_fetch_add(&scan->sized, 1);
 }
 
-/* Asked by all threads; only the one that began may let the loop run. */
+/* Called by all threads; only the starting thread may run the event loop. */
 static bool go_on(void *ctx, uint64_t more)
 {
     struct scan *scan = ctx;
@@ -94,7 +94,7 @@ static bool is_mine(const struct scan *scan, const struct opened *open, uint32_t
     return ((uint64_t)open->unit->turn + index) % scan->head.shards == scan->head.shard - 1;
 }
 
-/* The number of the unit in a file whose results can be taken; UINT32_MAX: it has none. */
+/* The number of the unit in a file whose results can be reused; UINT32_MAX: none. */
 static uint32_t unit_in(const struct gd_scan_file *file, const struct gd_scan_unit *about,
                         bool same_files)
 {
@@ -182,7 +182,7 @@ static int by_unit(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* What was found of todo[from ... to), a slice at most, goes into the file. */
+/* Writes the results of todo[from ... to), at most a slice, to the file. */
 static int remember(struct scan *scan, size_t from, size_t to, struct gd_err *err)
 {
     struct gd_scan_result results[SLICE_ITEMS];
@@ -213,7 +213,7 @@ static int remember(struct scan *scan, size_t from, size_t to, struct gd_err *er
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* The named numbers of the step, and of those before it in which nothing was dumped. */
+/* Passes on the scalars of the step, and of earlier steps in which nothing was dumped. */
 static void tell_numbers(const struct scan_unit *unit)
 {
     size_t count;
@@ -228,7 +228,7 @@ static void tell_numbers(const struct scan_unit *unit)
     }
 }
 
-/* What holds in every step is judged before the first. */
+/* Values that hold in every step are judged before the first step. */
 static int64_t judged_step(const struct scan_unit *unit)
 {
     int64_t first;
@@ -249,12 +249,13 @@ static int collect(struct scan *scan, const struct opened *open, struct gd_watch
         const struct scan_work *work = &open->work[i];
 
         if (!known(scan, open, i, &figures)) {
-            return gd_fail(err, GD_EPROTO,
-                           "no part has %.200s of step %lld, rank %d: were they made of this dump?",
-                           gd_graph_name(open->unit->target->base.session->graph, work->item->node),
-                           (long long)judged_step(open->unit), open->about.rank);
+            return gd_fail(
+                err, GD_EPROTO,
+                "no part has %.200s of step %lld, rank %d: were the parts made from this dump?",
+                gd_graph_name(open->unit->target->base.session->graph, work->item->node),
+                (long long)judged_step(open->unit), open->about.rank);
         }
-        scan->quiet += figures == NULL; /* looked at, and nothing to judge */
+        scan->quiet += figures == NULL; /* scanned, nothing to judge */
         if (figures) {
             scan->summary->unreadable += is_unreadable(figures->error);
             values[(*count)++] =
@@ -287,7 +288,7 @@ static int judge(struct scan *scan, const struct opened *open, struct gd_err *er
     return rc;
 }
 
-/* Those of the window of which everything before todo[end] is known, as soon as it is. */
+/* Judges the units of the window for which everything before todo[end] is known. */
 static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
 {
     int rc = GD_OK;
@@ -304,7 +305,7 @@ static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
 
 /* ---- working --------------------------------------------------------------------------------- */
 
-/* Small values beside each other. Big ones are left; they are told by `big`. */
+/* Computes small values in parallel; big ones are left and marked `big`. */
 static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_err *err)
 {
     int rc;
@@ -336,7 +337,7 @@ static int look_at_all(struct scan *scan, struct gd_err *err)
         for (size_t i = at; rc == GD_OK && stopped(scan, err) == GD_OK && i < end; i++) {
             struct scan_found *found = found_of(&scan->todo[i]);
 
-            if (found->big) { /* of one thread two are said to be there: it is not left again */
+            if (found->big) { /* two threads, so that it is not left again */
                 look(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
                 rc = found->rc == GD_ENOMEM ? no_memory(err) : remember(scan, i, i + 1, err);
                 rc = rc != GD_OK || !found->done ? rc : judge_until(scan, i + 1, err);
@@ -411,7 +412,7 @@ static int open_unit(struct scan *scan, const struct scan_unit *unit, struct gd_
     return rc;
 }
 
-/* One tensor after the other, each from step to step. */
+/* By tensor, then by step. */
 static int by_chain(const void *a, const void *b)
 {
     const struct todo *x = a, *y = b;
@@ -429,7 +430,7 @@ static int by_chain(const void *a, const void *b)
     return by_unit(a, b);
 }
 
-/* In which order the values of the window are looked at, and when their units are done. */
+/* Sets the order in which the window's values are read, and when each unit is complete. */
 static void put_in_order(struct scan *scan)
 {
     if (scan->list.against && scan->todo_count > 0) {
@@ -440,7 +441,7 @@ static void put_in_order(struct scan *scan)
     }
 }
 
-/* Units from `at` on that are worked on together. */
+/* How many units, starting at `at`, form a window. */
 static size_t window_size(const struct scan *scan, size_t at)
 {
     const struct scan_list *list = &scan->list;
@@ -454,7 +455,7 @@ static size_t window_size(const struct scan *scan, size_t at)
     return count;
 }
 
-/* Looks at the units from *at on, as many as make a window, and judges them. */
+/* Reads and judges one window of units, starting at *at. */
 static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
 {
     size_t count = window_size(scan, *at);
@@ -476,7 +477,7 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
 
 /* ---- a scan ---------------------------------------------------------------------------------- */
 
-/* The numbers of the step where a session stands, which those of other steps take the place of. */
+/* Saves the scalars of the session's current step, which those of other steps will replace. */
 static int keep_numbers(struct scan *scan, struct gd_err *err)
 {
     size_t size = sizeof(scan->list.plan[0].target->base.session->scalar);
@@ -521,7 +522,7 @@ static uint64_t count_mine(const struct scan *scan)
 
     for (size_t i = 0; i < scan->list.count; i++) {
         uint64_t items = scan->list.unit[i].items;
-        /* of the indices with (turn + index) % shards == shard - 1 */
+        /* indices with (turn + index) % shards == shard - 1 */
         uint64_t first = (head->shard - 1 + head->shards - scan->list.unit[i].turn % head->shards) %
                          head->shards;
 
@@ -568,7 +569,7 @@ int scan_run(struct scan *scan, struct gd_err *err)
     return rc;
 }
 
-/* Numbers of the training (a loss) are judged as they are told, without looking at a file. */
+/* Scalars (a loss) are judged when they are passed on, without reading a file. */
 static bool watches_numbers(const struct gd_debugger *debugger)
 {
     const struct gd_watchpoint *w = debugger->watchpoints;
@@ -586,8 +587,8 @@ int scan_prepare(struct scan *scan, struct gd_err *err)
     if (rc == GD_OK && scan->list.items == 0 &&
         (scan->list.count == 0 || !watches_numbers(scan->session->debugger))) {
         rc = gd_fail(err, GD_ESTATE,
-                     "there is nothing to look at: no watchpoint covers a value of these steps and "
-                     "ranks (info watchpoints, info steps)");
+                     "nothing to scan: no watchpoint covers a value of these steps and ranks (info "
+                     "watchpoints, info steps)");
         scan_list_free(&scan->list);
     }
     if (rc == GD_OK) {
@@ -606,12 +607,12 @@ int scan_start(struct scan *scan, struct gd_session *session, const struct gd_sc
     memset(summary, 0, sizeof(*summary));
     *scan = (struct scan){.session = session, .options = options, .summary = summary};
     if (!target) {
-        return gd_fail(
-            err, GD_EUNSUPPORTED,
-            "only a dump can be scanned: open one (a live training is watched as it runs)");
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "only a dump can be scanned: open one first (a live training is checked "
+                       "while it runs)");
     }
     if (target->group->run.lead) {
-        return gd_fail(err, GD_ESTATE, "the dump is being looked through: interrupt it first");
+        return gd_fail(err, GD_ESTATE, "the dump is being searched: interrupt that first");
     }
     scan->group = target->group;
     scan->head = options->asked;

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Values that are looked at more than once: for several watchpoints, or as the one of the step
- * before. They are read once and kept for a while, in a bounded amount of memory.
+ * Caches values that are needed more than once: by several watchpoints, or as the previous step's
+ * value. Memory is limited.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "dump/scan/scan_impl.h"
 
-#define MOST_BYTES  ((size_t)256 << 20) /* of all that is kept */
+#define MOST_BYTES  ((size_t)256 << 20) /* of all cached values */
 #define MOST_OF_ONE (MOST_BYTES / 4)
 #define BUCKETS     1024
 
 struct scan_cache_value {
     struct gd_source *source;
-    struct gd_tensor *tensor; /* NULL: somebody is reading it */
+    struct gd_tensor *tensor; /* NULL: being read */
     size_t bytes;
-    uint32_t users;                 /* that have it now; who reads it is one */
+    uint32_t users;                 /* including the thread that reads it */
     struct scan_cache_value *next;  /* of the bucket */
-    struct scan_cache_value *newer; /* of those that nobody has now */
+    struct scan_cache_value *newer; /* list of unused values */
     struct scan_cache_value *older;
 };
 
 struct scan_cache {
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* something was read, or could not be */
-    size_t bytes;           /* of all values, those that are read now among them */
+    pthread_cond_t changed; /* a value was read, or failed */
+    size_t bytes;           /* of all values, including those being read */
     struct scan_cache_value *newest, *oldest;
     struct scan_cache_value *bucket[BUCKETS];
 };
@@ -58,7 +58,7 @@ static struct scan_cache_value *find(struct scan_cache *kept, const struct gd_so
     return value;
 }
 
-/* Out of those that nobody has. */
+/* Takes it out of the list of unused values. */
 static void take_out(struct scan_cache *kept, struct scan_cache_value *value)
 {
     *(value->newer ? &value->newer->older : &kept->newest) = value->older;
@@ -66,7 +66,7 @@ static void take_out(struct scan_cache *kept, struct scan_cache_value *value)
     value->newer = value->older = NULL;
 }
 
-/* It is not among those that nobody has. */
+/* Frees a value that is not in the list of unused values. */
 static void drop(struct scan_cache *kept, struct scan_cache_value *value)
 {
     struct scan_cache_value **link = bucket_of(kept, value->source);
@@ -108,7 +108,7 @@ static struct scan_cache_value *add(struct scan_cache *kept, struct gd_source *s
     return value;
 }
 
-/* The lock is not held meanwhile. */
+/* Called without the lock. */
 static int read_value(struct scan_cache *kept, struct scan_cache_value *value, struct gd_err *err)
 {
     struct gd_tensor *tensor = NULL;
@@ -118,7 +118,7 @@ static int read_value(struct scan_cache *kept, struct scan_cache_value *value, s
     rc = gd_source_read(value->source, NULL, value->bytes, &tensor, err);
     pthread_mutex_lock(&kept->mutex);
     value->tensor = tensor;
-    if (rc != GD_OK) { /* who waits for it tries it itself, and learns the reason */
+    if (rc != GD_OK) { /* waiting threads retry themselves and get the error */
         drop(kept, value);
     }
     pthread_cond_broadcast(&kept->changed);

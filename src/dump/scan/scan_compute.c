@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Looking at one value: no more of it is computed than what its watchpoints ask for. */
+/* Computes what the watchpoints need of one value, and no more. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/workers.h"
 #include "dump/scan/scan_impl.h"
 
-#define BUFFER ((size_t)256 << 10)  /* bytes that are read at once */
-#define BIG    ((uint64_t)32 << 20) /* a value of so many is shared by all threads */
+#define BUFFER ((size_t)256 << 10)  /* bytes read at once */
+#define BIG    ((uint64_t)32 << 20) /* bytes from which a value is split among all threads */
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static void give_buffer(struct scan_buffers *buffers, void *buffer)
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
-/* A comparison holds, or cannot be made. */
+/* Whether a comparison holds, or cannot be made. */
 static bool is_triggered(const struct dump_item *item, const struct gd_scan_stats *figures,
                          int64_t step)
 {
@@ -85,8 +85,7 @@ static bool counts_not_finite(enum gd_statistic statistic)
            statistic == GD_STAT_NEG_INF || statistic == GD_STAT_NONFINITE;
 }
 
-/* All that is asked of a value is how many elements are not finite, and none is not worth telling.
- */
+/* Whether only non-finite elements matter, and a value without any need not be recorded. */
 static bool asks_not_finite(const struct dump_item *item)
 {
     const struct gd_scan_stats finite = {.stats = {.count = 1, .zero = 1}};
@@ -110,7 +109,7 @@ struct finite {
     enum gd_dtype dtype;
     size_t item;          /* bytes */
     int64_t count, piece; /* elements */
-    atomic_bool over;     /* it is known, or cannot be: nobody needs to go on */
+    atomic_bool over;     /* decided, or undecidable: threads may stop */
 };
 
 static void look_at_piece(void *ctx, size_t part)
@@ -131,7 +130,7 @@ static void look_at_piece(void *ctx, size_t part)
     give_buffer(f->look->buffers, buffer);
 }
 
-/* false: not known, or it is not. */
+/* False: not all finite, or unknown. */
 static bool is_all_finite(const struct scan_compute *look, struct gd_source *source,
                           const struct gd_source_info *info)
 {
@@ -164,7 +163,7 @@ struct amount { /* of a value */
     uint64_t told, bytes, elements;
 };
 
-/* Bytes and not elements: they may be stored as something smaller. */
+/* Counts bytes, not elements: they may be stored in a smaller type. */
 static bool stats_go_on(void *ctx, uint64_t done)
 {
     struct amount *amount = ctx;
@@ -178,13 +177,13 @@ static bool stats_go_on(void *ctx, uint64_t done)
     return amount->look->go_on(amount->look->ctx, more);
 }
 
-/* All that is finite of a value in memory. */
+/* Whether all elements of a value in memory are finite. */
 static bool is_finite(const struct gd_tensor *tensor)
 {
     return gd_dtype_is_float(tensor->dtype) && gd_stats_all_finite(tensor);
 }
 
-/* Of a value that is wanted again: from memory. GD_ELIMIT without a word: it does not fit. */
+/* Of a cached value. GD_ELIMIT without a message: it does not fit. */
 static int compute_kept(const struct scan_compute *look, const struct scan_work *work,
                         struct gd_source *prev, const struct gd_stats_options *options,
                         struct gd_scan_stats *figures, struct scan_found *ret, struct gd_err *err)
@@ -243,7 +242,7 @@ static int compute_stats(const struct scan_compute *look, const struct scan_work
     return rc;
 }
 
-/* Figures of what lies on the disk; false: there are none, or none are needed. */
+/* Computes statistics of a value on disk; false: failed, or none are needed. */
 static bool compute(const struct scan_compute *look, const struct scan_work *work,
                     struct gd_scan_stats *figures, struct scan_found *ret)
 {

@@ -13,14 +13,14 @@
 #define MAGIC        "GDSCAN1\n"
 #define MAGIC_BYTES  8
 #define HEAD_BYTES   12                   /* of a record: type, length, checksum */
-#define RECORD_BYTES ((size_t)4 << 20)    /* a record of results is closed behind so many */
-#define LONGEST      ((uint32_t)16 << 20) /* a record that can be read */
+#define RECORD_BYTES ((size_t)4 << 20)    /* size at which a record of results is closed */
+#define LONGEST      ((uint32_t)16 << 20) /* largest record that is read */
 #define MAX_FILE     ((uint64_t)1 << 40)
 
 enum type { TYPE_HEAD = 1, TYPE_UNIT, TYPE_RESULTS, TYPE_END };
 enum status { STATUS_NOTHING, STATUS_STATS, STATUS_ERROR };
 
-/* The numbers of statistics, in the order in which they stand in a file. */
+/* The counters of the statistics, in file order. */
 static const size_t counts_at[] = {
     offsetof(struct gd_stats, count),      offsetof(struct gd_stats, nan),
     offsetof(struct gd_stats, pos_inf),    offsetof(struct gd_stats, neg_inf),
@@ -67,7 +67,7 @@ static void put64(struct gd_buf *out, uint64_t value)
     gd_buf_add(out, &value, 8);
 }
 
-/* The room of a record's head, to be filled in when its length is known. */
+/* Reserves a record's header, filled in once its length is known. */
 static size_t begin(struct gd_buf *out)
 {
     size_t at = out->len;
@@ -195,12 +195,12 @@ void gd_scan_put_end(struct gd_buf *out)
 
 struct entry {
     uint32_t index;
-    uint32_t figures; /* 1 ...: of the file's; 0 none */
+    uint32_t figures; /* number in the file, from 1; 0: none */
 };
 
 struct unit {
     struct gd_scan_unit about;
-    struct entry *entry; /* by index when all is read */
+    struct entry *entry; /* sorted by index when everything is read */
     size_t count, cap;
 };
 
@@ -216,7 +216,7 @@ struct gd_scan_file {
     uint64_t results;
 };
 
-struct input { /* what is left of a record */
+struct input { /* the rest of a record */
     const unsigned char *at;
     size_t left;
     bool bad;
@@ -239,7 +239,7 @@ static uint64_t take(struct input *in, size_t bytes)
     return value;
 }
 
-/* Room for one more of `size` bytes; NULL: memory is short. */
+/* Room for one more item of `size` bytes; NULL: out of memory. */
 static void *grown(void *list, size_t count, size_t *cap, size_t size)
 {
     size_t more = *cap ? *cap * 2 : 16;
@@ -354,7 +354,7 @@ static void take_stats(struct input *in, struct gd_stats *ret)
     }
 }
 
-/* false: it is none. */
+/* False: not a valid shape. */
 static bool take_shape(struct input *in, struct gd_scan_stats *ret)
 {
     uint64_t dtype = take(in, 1), rank = take(in, 1), count = 1;
@@ -447,7 +447,7 @@ static int take_record(struct gd_scan_file *file, uint32_t type, struct input in
     if (first != (type == TYPE_HEAD)) {
         return GD_EPROTO;
     }
-    file->ended = type == TYPE_END; /* more may come behind it, then there is another */
+    file->ended = type == TYPE_END; /* if more follows, a later end counts */
     switch (type) {
     case TYPE_HEAD: return take_head(file, &in);
     case TYPE_UNIT: return take_unit(file, &in);
@@ -530,7 +530,7 @@ int gd_scan_file_read(const void *bytes, size_t size, struct gd_scan_file **ret,
     int rc;
 
     if (size < MAGIC_BYTES || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0) {
-        return gd_fail(err, GD_EPROTO, "it is not a file of a scan of this version of gradb");
+        return gd_fail(err, GD_EPROTO, "not a scan file of this version of gradb");
     }
     file = calloc(1, sizeof(*file));
     if (!file) {
@@ -539,7 +539,7 @@ int gd_scan_file_read(const void *bytes, size_t size, struct gd_scan_file **ret,
     file->good = MAGIC_BYTES;
     rc = take_records(file, bytes, size);
     if (rc == GD_OK && !file->head.watched) {
-        rc = gd_fail(err, GD_EPROTO, "the head of the file of a scan is broken");
+        rc = gd_fail(err, GD_EPROTO, "the header of the scan file is broken");
     } else {
         rc = rc != GD_OK ? rc : put_in_order(file);
         rc = rc != GD_OK ? no_memory(err) : GD_OK;
@@ -631,7 +631,7 @@ uint32_t gd_scan_file_find(const struct gd_scan_file *file, uint32_t member, int
 {
     uint32_t low = 0, high = file->unit_count;
 
-    while (low < high) { /* the first that is behind */
+    while (low < high) { /* the first one after it */
         uint32_t middle = low + (high - low) / 2;
 
         if (compare_units(&file->unit[file->order[middle]].about, member, step) <= 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Parts of a scan that several processes made, judged together. */
+/* Merges and judges parts of a scan that several processes made. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int add_part(struct scan *scan, const char *path, struct gd_err *err)
     }
     scan->part = grown;
     if (scan->part_count >= MAX_PATHS) {
-        return gd_fail(err, GD_ELIMIT, "more than %d files of parts", MAX_PATHS);
+        return gd_fail(err, GD_ELIMIT, "more than %d part files", MAX_PATHS);
     }
     rc = gd_scan_file_open(path, &grown[scan->part_count], err);
     if (rc != GD_OK) {
@@ -28,10 +28,10 @@ static int add_part(struct scan *scan, const char *path, struct gd_err *err)
     }
     scan->part_count++;
     if (!gd_scan_file_is_complete(grown[scan->part_count - 1])) {
-        return gd_fail(err, GD_ESTATE,
-                       "%.300s is not complete: %llu values are there; the same scan with --out "
-                       "goes on with it",
-                       path, (unsigned long long)gd_scan_file_results(grown[scan->part_count - 1]));
+        return gd_fail(
+            err, GD_ESTATE,
+            "%.300s is incomplete: it has %llu values; run the same scan with --out to continue it",
+            path, (unsigned long long)gd_scan_file_results(grown[scan->part_count - 1]));
     }
     return GD_OK;
 }
@@ -43,7 +43,7 @@ static int is_part(const struct dirent *entry)
     return len > tail && strcmp(entry->d_name + len - tail, GD_SCAN_SUFFIX) == 0;
 }
 
-/* A file, or all parts in a directory. */
+/* Adds a file, or all parts in a directory. */
 static int add_path(struct scan *scan, const char *path, struct gd_err *err)
 {
     struct dirent **entry = NULL;
@@ -54,7 +54,8 @@ static int add_path(struct scan *scan, const char *path, struct gd_err *err)
         return add_part(scan, path, err);
     }
     if (count == 0) {
-        rc = gd_fail(err, GD_ENOTFOUND, "%.300s has no file of a part (*%s)", path, GD_SCAN_SUFFIX);
+        rc =
+            gd_fail(err, GD_ENOTFOUND, "%.300s contains no part files (*%s)", path, GD_SCAN_SUFFIX);
     }
     for (int i = 0; i < count; i++) {
         snprintf(file, sizeof(file), "%.4000s/%s", path, entry[i]->d_name);
@@ -65,7 +66,7 @@ static int add_path(struct scan *scan, const char *path, struct gd_err *err)
     return rc;
 }
 
-/* Each part once, all of one scan. */
+/* Checks that each part is there once, and all are of one scan. */
 static int check_parts(const struct scan *scan, struct gd_err *err)
 {
     const struct gd_scan_head *first = gd_scan_file_head(scan->part[0]);
@@ -76,12 +77,12 @@ static int check_parts(const struct scan *scan, struct gd_err *err)
         const struct gd_scan_head *head = gd_scan_file_head(scan->part[i]);
 
         if (!gd_scan_head_equal(head, first) || head->shards != first->shards) {
-            rc =
-                gd_fail(err, GD_ESTATE,
-                        "the parts are of different scans: part %u of %u is not of the first one's",
-                        head->shard, head->shards);
+            rc = gd_fail(
+                err, GD_ESTATE,
+                "the parts belong to different scans: part %u of %u does not match the first one",
+                head->shard, head->shards);
         } else if (seen[head->shard]) {
-            rc = gd_fail(err, GD_ESTATE, "part %u of %u is there twice", head->shard, head->shards);
+            rc = gd_fail(err, GD_ESTATE, "part %u of %u is given twice", head->shard, head->shards);
         } else {
             seen[head->shard] = true;
         }
@@ -93,8 +94,8 @@ static int check_parts(const struct scan *scan, struct gd_err *err)
     }
     if (rc == GD_OK && strcmp(first->watched, scan->head.watched) != 0) {
         rc = gd_fail(err, GD_ESTATE,
-                     "the parts were made with other watchpoints than these: set the same ones, in "
-                     "the same order (their first: %.*s)",
+                     "the parts were made with other watchpoints: set the same ones in the same "
+                     "order (their first: %.*s)",
                      (int)strcspn(first->watched, "\n") > 200 ? 200
                                                               : (int)strcspn(first->watched, "\n"),
                      first->watched);

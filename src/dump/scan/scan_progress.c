@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Where a scan remembers what it has found: a file that grows by whole records. */
+/* Saves and resumes the results of a scan: a file that grows by complete records. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "dump/scan/scan_impl.h"
 #include "engine/state_dir.h"
 
-#define KEPT_FILES  8 /* of scans that were stopped and not taken up again */
+#define KEPT_FILES  8 /* files of interrupted scans that are kept */
 #define NAME_PREFIX "scan-"
 
 /* ---- its name -------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static int newest_first(const void *a, const void *b)
     return (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
 }
 
-/* Goes unless somebody writes it. */
+/* Removes a file unless it is being written. */
 static void remove_old(int directory, const char *name)
 {
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -174,13 +174,13 @@ static int begin_anew(struct scan_progress *state, const struct gd_scan_head *he
         rc = gd_fail(err, GD_ENOMEM, "out of memory for the results of a scan");
     } else if (ftruncate(state->fd, 0) != 0 || lseek(state->fd, 0, SEEK_SET) < 0 ||
                write_all(state->fd, start.data, start.len) != 0) {
-        rc = gd_fail_errno(err, GD_EIO, "%.300s cannot be written", state->path);
+        rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", state->path);
     }
     gd_buf_deinit(&start);
     return rc;
 }
 
-/* Takes up what is there; a record that was not written whole goes. */
+/* Resumes from the existing file; an incomplete last record is cut off. */
 static int go_on_with(struct scan_progress *state, const struct gd_scan_head *head,
                       struct gd_err *err)
 {
@@ -199,13 +199,12 @@ static int go_on_with(struct scan_progress *state, const struct gd_scan_head *he
     }
     if (!fits && state->keeps) {
         return rc != GD_OK
-                   ? gd_fail(err, GD_ESTATE, "%.400s, and is not overwritten: name another file",
+                   ? gd_fail(err, GD_ESTATE, "%.400s, and is not overwritten: choose another file",
                              why.text)
-                   : gd_fail(
-                         err, GD_ESTATE,
-                         "%.300s holds a scan of other steps, ranks, parts or watchpoints: name "
-                         "another file, or remove it",
-                         state->path);
+                   : gd_fail(err, GD_ESTATE,
+                             "%.300s is a scan of other steps, ranks, parts or watchpoints: choose "
+                             "another file, or remove it",
+                             state->path);
     }
     if (!fits) {
         return begin_anew(state, head, err);
@@ -213,7 +212,7 @@ static int go_on_with(struct scan_progress *state, const struct gd_scan_head *he
     state->units = gd_scan_file_units(state->file);
     off_t good = (off_t)gd_scan_file_good(state->file);
     if (ftruncate(state->fd, good) != 0 || lseek(state->fd, good, SEEK_SET) < 0) {
-        return gd_fail_errno(err, GD_EIO, "%.300s cannot be written", state->path);
+        return gd_fail_errno(err, GD_EIO, "cannot write %.300s", state->path);
     }
     return GD_OK;
 }
@@ -226,12 +225,12 @@ static int open_file(struct scan_progress *state, const struct gd_scan_head *hea
     state->fd = open(state->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                      state->keeps ? 0666 : 0600);
     if (state->fd < 0 || fstat(state->fd, &about) != 0) {
-        return gd_fail_errno(err, GD_EIO, "%.300s cannot be opened", state->path);
+        return gd_fail_errno(err, GD_EIO, "cannot open %.300s", state->path);
     }
     if (!S_ISREG(about.st_mode)) {
-        return gd_fail(err, GD_EIO, "%.300s is no regular file", state->path);
+        return gd_fail(err, GD_EIO, "%.300s is not a regular file", state->path);
     }
-    /* A file system without locks is no reason not to go on. */
+    /* If the file system has no locks, go on without. */
     if (flock(state->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         return gd_fail(err, GD_ESTATE, "%.300s is being written by another scan", state->path);
     }
@@ -270,7 +269,7 @@ int scan_progress_open(struct scan_progress *state, const struct gd_scan_options
     if (options->out || rc == GD_ENOMEM) {
         return gd_fail(err, rc, "%s", why.text);
     }
-    snprintf(warning, size, "what is found is not remembered: %.350s", why.text);
+    snprintf(warning, size, "results are not saved: %.350s", why.text);
     state->path[0] = '\0';
     return GD_OK;
 }
@@ -287,10 +286,10 @@ int scan_progress_add(struct scan_progress *state, struct gd_buf *bytes, struct 
     if (bytes->failed) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for the results of a scan");
     } else if (write_all(state->fd, bytes->data, bytes->len) != 0) {
-        rc = gd_fail_errno(err, GD_EIO, "%.300s cannot be written", state->path);
+        rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", state->path);
     }
     state->written = true;
-    if (rc != GD_OK && !state->keeps) { /* it goes on without */
+    if (rc != GD_OK && !state->keeps) { /* continue without saving */
         close(state->fd);
         state->fd = -1;
         rc = GD_OK;
@@ -308,7 +307,7 @@ int scan_progress_close(struct scan_progress *state, bool complete, struct gd_er
         gd_scan_put_end(&end);
         rc = scan_progress_add(state, &end, err);
         if (rc == GD_OK && state->fd >= 0 && fsync(state->fd) != 0 && errno != EINVAL) {
-            rc = gd_fail_errno(err, GD_EIO, "%.300s cannot be written", state->path);
+            rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", state->path);
         }
     }
     if (complete && !state->keeps && state->fd >= 0) {

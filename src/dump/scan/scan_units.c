@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a scan has to look at: units of one step of one rank each, and the values of a unit. */
+/* The units of a scan (one step of one rank each) and their values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ static int no_memory(struct gd_err *err)
     return gd_fail(err, GD_ENOMEM, "out of memory for a scan");
 }
 
-/* Watchpoints may be changed while a scan lets the loop run; it goes on with what it began with. */
+/* Copies the plan: the user may change watchpoints while the scan runs the event loop, but the scan
+ * keeps the original ones. */
 static int copy_plan(const struct dump_plan *from, struct dump_plan *to, struct gd_err *err)
 {
     *to = (struct dump_plan){.id = from->id};
@@ -25,7 +26,7 @@ static int copy_plan(const struct dump_plan *from, struct dump_plan *to, struct 
         struct dump_item *made = &to->item[to->count];
         size_t bytes = item->trigger_count * sizeof(*item->trigger);
 
-        if (item->scalar) { /* numbers are judged when they are told */
+        if (item->scalar) { /* scalars are judged when they are passed on */
             continue;
         }
         *made = *item;
@@ -161,8 +162,9 @@ static int by_step(const void *a, const void *b)
     return (rank_x > rank_y) - (rank_x < rank_y);
 }
 
-/* Parts take every Nth value, and begin with another one in each unit, so that none has all the
- * large ones; where values are wanted by the step behind them, in every few steps. */
+/* Each part takes every Nth value, starting with another one in each unit, so that large values
+ * spread evenly; if values are compared with the previous step, the start changes only every few
+ * steps. */
 #define TURN_STEPS 8
 
 static void take_turns(struct scan_list *list)
@@ -297,7 +299,7 @@ static uint64_t hash_number(uint64_t hash, uint64_t number)
     return hash ^ hash >> 29;
 }
 
-/* What is asked of a value is part of what it is: several plans may have the same tensor. */
+/* Includes what is asked of the value, since several plans may have the same tensor. */
 static uint64_t hash_item(uint64_t hash, const struct dump_item *item)
 {
     hash = hash_number(hash, item->slot);
@@ -336,7 +338,7 @@ static void identify(const struct scan_unit *unit, const struct scan_work *work,
     }
 }
 
-/* They are in order: several of one value stand beside each other. */
+/* Marks values that occur again; they are sorted, so equal ones are adjacent. */
 static void find_again(struct scan_work *work, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

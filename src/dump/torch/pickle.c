@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a pickle is made of: its memory, its values, its globals; and reading one. */
+/* Reading a pickle: its memory, values and globals. */
 #include "dump/torch/pickle.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ void *pickle_alloc(struct pickle_machine *machine, size_t size)
 
     if (!block) {
         pickle_fail(&machine->input, machine->err, GD_ELIMIT,
-                    "the values take more memory than the size of the pickle allows");
+                    "the values take more memory than the pickle's size allows");
     }
     return block;
 }
@@ -32,7 +32,7 @@ struct gd_pickle_value *pickle_new(struct pickle_machine *machine, enum gd_pickl
     struct gd_pickle_value *value;
 
     if (machine->pickle->values >= GD_PICKLE_MAX_VALUES) {
-        pickle_fail(&machine->input, machine->err, GD_ELIMIT, "there are more than %d values",
+        pickle_fail(&machine->input, machine->err, GD_ELIMIT, "more than %d values",
                     GD_PICKLE_MAX_VALUES);
         return NULL;
     }
@@ -44,8 +44,7 @@ struct gd_pickle_value *pickle_new(struct pickle_machine *machine, enum gd_pickl
     return value;
 }
 
-/* Room behind `count` items that were put there one after another: what the next power of two
- * leaves. */
+/* Free room after `count` consecutive items: the room is always a power of two. */
 static uint64_t room_of(uint64_t count)
 {
     uint64_t room = FIRST_ITEMS;
@@ -70,7 +69,7 @@ int pickle_extend(struct pickle_machine *machine, struct gd_pickle_value *contai
     }
     if (have + add > UINT32_MAX) {
         return pickle_fail(&machine->input, machine->err, GD_ELIMIT,
-                           "a container holds more than %u values", UINT32_MAX);
+                           "a container has more than %u values", UINT32_MAX);
     }
     if (have + add > room_of(have)) {
         struct gd_pickle_value **item =
@@ -120,8 +119,8 @@ static char *copy_name(struct pickle_machine *machine, const char *text, size_t 
     char *copy;
 
     if (len > MAX_NAME || memchr(text, '\0', len)) {
-        pickle_fail(&machine->input, machine->err, GD_EPROTO, "the name of a class is %s",
-                    len > MAX_NAME ? "over 4096 bytes long" : "broken");
+        pickle_fail(&machine->input, machine->err, GD_EPROTO, "a class name that is %s",
+                    len > MAX_NAME ? "longer than 4096 bytes" : "broken");
         return NULL;
     }
     copy = pickle_alloc(machine, len + 1);
@@ -205,12 +204,12 @@ struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
 
 int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value)
 {
-    if (!value) { /* could not be made */
+    if (!value) { /* a value could not be created */
         return machine->err->code;
     }
     if (machine->depth >= GD_PICKLE_MAX_STACK) {
         return pickle_fail(&machine->input, machine->err, GD_ELIMIT,
-                           "more than %d values wait on the stack", GD_PICKLE_MAX_STACK);
+                           "more than %d values on the stack", GD_PICKLE_MAX_STACK);
     }
     if (machine->depth == machine->stack_cap) {
         uint32_t cap = machine->stack_cap * 2;
@@ -271,7 +270,7 @@ static int read_program(const struct pickle_input *input, uint64_t size, struct 
 
 static int too_long(const char *what, uint64_t size, struct gd_err *err)
 {
-    return gd_fail(err, GD_ELIMIT, "%s: a pickle of %llu bytes; at most %llu are read", what,
+    return gd_fail(err, GD_ELIMIT, "%s: a pickle of %llu bytes exceeds the limit of %llu", what,
                    (unsigned long long)size, (unsigned long long)GD_PICKLE_MAX_PROGRAM);
 }
 

@@ -10,22 +10,22 @@
 /* ---- the program as bytes (pickle_input.c) --------------------------------------------------- */
 
 struct pickle_input {
-    const unsigned char *at, *end; /* what is here */
-    uint64_t offset;               /* of `at`, in the file or the memory */
-    uint64_t left;                 /* bytes of the file behind `end` */
-    struct gd_disk *disk;          /* NULL: memory, and left is 0 */
-    struct gd_arena *arena;        /* in which pieces of the file are kept */
+    const unsigned char *at, *end; /* the bytes at hand */
+    uint64_t offset;               /* of `at`, in the file or in memory */
+    uint64_t left;                 /* bytes of the file after `end` */
+    struct gd_disk *disk;          /* NULL: memory; then `left` is 0 */
+    struct gd_arena *arena;        /* holds the parts read from the file */
     const char *what;
-    uint64_t opcode; /* where the opcode that is being run stands */
+    uint64_t opcode; /* offset of the current opcode */
 };
 
-/* GD_EPROTO etc. with the place of the opcode in front: "model.pt: data.pkl: byte 17: ...". */
+/* Fails with `code`, naming the opcode's place: "model.pt: data.pkl: byte 17: ...". */
 int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));
-/* `size` bytes in one piece, and past them. They live as long as the pickle. */
+/* Takes the next `size` bytes in one piece. They live as long as the pickle. */
 int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char **ret,
                 struct gd_err *err);
-/* The bytes up to a newline, which is passed too and does not count. */
+/* Takes the bytes up to a newline, which is skipped and not counted. */
 int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len,
                      struct gd_err *err);
 
@@ -34,7 +34,7 @@ int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len
 struct gd_pickle {
     struct gd_arena arena;
     struct gd_pickle_value *root;
-    uint32_t values; /* made so far */
+    uint32_t values; /* created so far */
 
     struct gd_pickle_global **global;
     uint32_t global_count, global_cap;
@@ -51,41 +51,41 @@ struct pickle_machine {
 
     struct gd_pickle_value **stack;
     uint32_t depth, stack_cap;
-    uint32_t *mark; /* depth of the stack at each MARK */
+    uint32_t *mark; /* stack depth at each MARK */
     uint32_t marks, mark_cap;
 
-    uint64_t *memo_key; /* by number in the table */
+    uint64_t *memo_key; /* indexed by number in the table */
     struct gd_pickle_value **memo;
     uint32_t memo_count, memo_cap;
     struct gd_hash_index memo_at;
     bool stopped;
 };
 
-/* A new value with nothing in it; NULL: the error is set. */
+/* A new, empty value; NULL: the error is set. */
 struct gd_pickle_value *pickle_new(struct pickle_machine *machine, enum gd_pickle_kind kind);
 void *pickle_alloc(struct pickle_machine *machine, size_t size); /* zeroed; NULL: as above */
-/* The named class or function, told as one. */
+/* The class or function with that name, without duplicates. */
 struct gd_pickle_value *pickle_new_global(struct pickle_machine *machine, const char *module,
                                           size_t module_len, const char *name, size_t name_len);
 struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
                                               const struct gd_pickle_value *id);
-/* Appends `count` values to a container (pairs: of a DICT, two values each). */
+/* Appends `count` values to a container (for DICT: pairs of two values). */
 int pickle_extend(struct pickle_machine *machine, struct gd_pickle_value *container,
                   struct gd_pickle_value *const *value, uint32_t count);
 int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value);
 
-/* Numbers and texts that are written out (pickle_text.c). */
+/* Parse the textual operands of older opcodes (pickle_text.c). */
 struct gd_pickle_value *pickle_parse_int(struct pickle_machine *machine, const char *text,
                                          uint32_t len);
 struct gd_pickle_value *pickle_parse_float(struct pickle_machine *machine, const char *text,
                                            uint32_t len);
-/* A quoted text with Python's escapes, or (quoted false) one with \uXXXX only. */
+/* Quoted text with Python's escapes, or (quoted false) with \uXXXX only. */
 struct gd_pickle_value *pickle_parse_text(struct pickle_machine *machine, const char *text,
                                           uint32_t len, bool quoted);
 
 /* ---- the opcodes (pickle_opcodes.c) ---------------------------------------------------------- */
 
-/* Runs the program from its first opcode to the STOP. */
+/* Runs the program from its first opcode to STOP. */
 int pickle_run(struct pickle_machine *machine);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The program of a pickle as bytes: memory, or pieces of a file that are read as they are needed.
- */
+/* The bytes of a pickle's program: in memory, or parts of a file read on demand. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +25,7 @@ int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, 
     return code;
 }
 
-/* Reads on until `size` bytes from `at` on are in one piece. */
+/* Reads more until `size` bytes at `at` are in one piece. */
 static int fill(struct pickle_input *input, uint64_t size, struct gd_err *err)
 {
     uint64_t have = (uint64_t)(input->end - input->at);
@@ -61,7 +60,7 @@ int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char *
 
         if (size - have > input->left) {
             return pickle_fail(input, err, GD_EPROTO,
-                               "%llu bytes are announced, and %llu are left of the pickle",
+                               "%llu bytes announced, but only %llu left of the pickle",
                                (unsigned long long)size, (unsigned long long)(have + input->left));
         }
         rc = fill(input, size, err);
@@ -94,11 +93,10 @@ int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len
             return GD_OK;
         }
         if (!input->left) {
-            return pickle_fail(input, err, GD_EPROTO, "the line of this opcode has no end");
+            return pickle_fail(input, err, GD_EPROTO, "the opcode's line is not terminated");
         }
         if (have > MAX_LINE) {
-            return pickle_fail(input, err, GD_ELIMIT,
-                               "the line of this opcode is over 16 MiB long");
+            return pickle_fail(input, err, GD_ELIMIT, "the opcode's line is longer than 16 MiB");
         }
         seen = have;
         rc =

@@ -18,7 +18,7 @@ static int broken(struct pickle_machine *m, const char *why)
 static const char *const kind_names[] = {
     [GD_PICKLE_NONE] = "None",        [GD_PICKLE_BOOL] = "a bool",
     [GD_PICKLE_INT] = "an integer",   [GD_PICKLE_BIG] = "an integer",
-    [GD_PICKLE_FLOAT] = "a float",    [GD_PICKLE_TEXT] = "a text",
+    [GD_PICKLE_FLOAT] = "a float",    [GD_PICKLE_TEXT] = "a string",
     [GD_PICKLE_BYTES] = "bytes",      [GD_PICKLE_LIST] = "a list",
     [GD_PICKLE_TUPLE] = "a tuple",    [GD_PICKLE_SET] = "a set",
     [GD_PICKLE_DICT] = "a dict",      [GD_PICKLE_GLOBAL] = "a class or function",
@@ -30,17 +30,17 @@ static int wrong_kind(struct pickle_machine *m, const char *what, const struct g
     return pickle_fail(&m->input, m->err, GD_EPROTO, "%s is %s", what, kind_names[is->kind]);
 }
 
-/* The first value on the stack that the opcodes after the last MARK may touch. */
+/* The bottom of the part of the stack that opcodes may use: the last MARK. */
 static uint32_t fence(const struct pickle_machine *m)
 {
     return m->marks ? m->mark[m->marks - 1] : 0;
 }
 
-/* There are `count` values to take. */
+/* Checks that there are `count` values on the stack. */
 static int need(struct pickle_machine *m, uint32_t count)
 {
     if (m->depth - fence(m) < count) {
-        return broken(m, "the stack has too few values for this opcode");
+        return broken(m, "too few values on the stack for this opcode");
     }
     return GD_OK;
 }
@@ -50,13 +50,13 @@ static struct gd_pickle_value *top(const struct pickle_machine *m, uint32_t belo
     return m->stack[m->depth - 1 - below];
 }
 
-/* The values above the last MARK, which is taken off; they stay in the stack's memory. */
+/* Removes the last MARK; the values above it remain valid in the stack's memory. */
 static int take_marked(struct pickle_machine *m, struct gd_pickle_value ***ret, uint32_t *count)
 {
     *ret = NULL;
     *count = 0;
     if (!m->marks) {
-        return broken(m, "there is no MARK for this opcode");
+        return broken(m, "no MARK for this opcode");
     }
     *ret = m->stack + fence(m);
     *count = m->depth - fence(m);
@@ -85,7 +85,7 @@ static int op_proto(struct pickle_machine *m, unsigned how)
     (void)how;
     if (rc == GD_OK && *version > 5) {
         return pickle_fail(&m->input, m->err, GD_EUNSUPPORTED,
-                           "pickle protocol %d; 0 to 5 are known", *version);
+                           "pickle protocol %d: only 0 to 5 are supported", *version);
     }
     return rc;
 }
@@ -96,7 +96,7 @@ static int op_frame(struct pickle_machine *m, unsigned how)
     int rc = pickle_take(&m->input, how, &size, m->err);
 
     if (rc == GD_OK && little(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
-        return broken(m, "a frame goes beyond the end of the pickle");
+        return broken(m, "a frame that exceeds the pickle");
     }
     return rc;
 }
@@ -167,7 +167,7 @@ static int op_dup(struct pickle_machine *m, unsigned how)
 static int op_refuse(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    return broken(m, "this opcode needs a running Python; it is refused");
+    return broken(m, "this opcode requires a running Python and is refused");
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static int op_int(struct pickle_machine *m, unsigned how)
     return pickle_push(m, value);
 }
 
-/* `how` bytes say how many bytes the number has, in two's complement. */
+/* The number's length is given in `how` bytes; two's complement. */
 static int op_long(struct pickle_machine *m, unsigned how)
 {
     const unsigned char *bytes;
@@ -219,14 +219,14 @@ static int op_long(struct pickle_machine *m, unsigned how)
     }
     size = little(bytes, how);
     if (how == 4 && size > INT32_MAX) {
-        return broken(m, "an integer has a negative length");
+        return broken(m, "an integer with a negative length");
     }
     rc = pickle_take(&m->input, size, &bytes, m->err);
     if (rc != GD_OK) {
         return rc;
     }
     while (size > 8 && bytes[size - 1] == (bytes[size - 2] & 0x80 ? 0xff : 0)) {
-        size--; /* says nothing that the byte below it does not say */
+        size--; /* redundant: it only repeats the sign */
     }
     value = pickle_new(m, size > 8 ? GD_PICKLE_BIG : GD_PICKLE_INT);
     if (value && size > 8) {
@@ -252,7 +252,7 @@ static int op_float(struct pickle_machine *m, unsigned how)
     if (rc != GD_OK) {
         return rc;
     }
-    for (unsigned i = 0; i < how; i++) { /* the one number with its highest byte first */
+    for (unsigned i = 0; i < how; i++) { /* most significant byte first here */
         bits = bits << 8 | bytes[i];
     }
     value = pickle_new(m, GD_PICKLE_FLOAT);
@@ -262,7 +262,7 @@ static int op_float(struct pickle_machine *m, unsigned how)
     return pickle_push(m, value);
 }
 
-/* Texts and bytes: how many bytes give the length, and whether a length may be negative. */
+/* Strings and bytes: size of the length field, and whether the length is signed. */
 enum { BYTES_LENGTH = 0x0f, IS_BYTES = 0x10, IS_SIGNED = 0x20 };
 
 static int op_string(struct pickle_machine *m, unsigned how)
@@ -277,7 +277,7 @@ static int op_string(struct pickle_machine *m, unsigned how)
     }
     size = little(bytes, how & BYTES_LENGTH);
     if (how & IS_SIGNED && size > INT32_MAX) {
-        return broken(m, "a string has a negative length");
+        return broken(m, "a string with a negative length");
     }
     rc = pickle_take(&m->input, size, &bytes, m->err);
     if (rc != GD_OK) {
@@ -291,7 +291,7 @@ static int op_string(struct pickle_machine *m, unsigned how)
     return pickle_push(m, value);
 }
 
-/* Numbers and texts on a line: how is the opcode. */
+/* Newline-terminated operands; the opcode selects the type. */
 static int op_line(struct pickle_machine *m, unsigned how)
 {
     const char *line;
@@ -320,7 +320,7 @@ static int op_empty(struct pickle_machine *m, unsigned how)
     return pickle_push(m, pickle_new(m, (enum gd_pickle_kind)how));
 }
 
-/* A container of `count` values that were taken off the stack. */
+/* Creates a container from `count` values taken off the stack. */
 static int collect(struct pickle_machine *m, enum gd_pickle_kind kind,
                    struct gd_pickle_value **value, uint32_t count)
 {
@@ -342,7 +342,7 @@ static int op_collect(struct pickle_machine *m, unsigned how)
         return m->err->code;
     }
     if (how == GD_PICKLE_DICT && count % 2) {
-        return broken(m, "a dict is made of a key without a value");
+        return broken(m, "a dict with a key without a value");
     }
     return collect(m, (enum gd_pickle_kind)how, value, count);
 }
@@ -356,7 +356,7 @@ static int op_tuple(struct pickle_machine *m, unsigned how)
     return collect(m, GD_PICKLE_TUPLE, m->stack + m->depth, how);
 }
 
-/* What values are put into: the container itself, or that of an object. */
+/* The container that values are added to: the value itself, or part of an object. */
 static struct gd_pickle_value *inside(struct pickle_machine *m, struct gd_pickle_value *target,
                                       enum gd_pickle_kind kind)
 {
@@ -367,9 +367,9 @@ static struct gd_pickle_value *inside(struct pickle_machine *m, struct gd_pickle
     }
     if (target->kind != GD_PICKLE_OBJECT) {
         wrong_kind(m,
-                   kind == GD_PICKLE_DICT  ? "what keys are set in"
-                   : kind == GD_PICKLE_SET ? "what items are added to"
-                                           : "what items are appended to",
+                   kind == GD_PICKLE_DICT  ? "the target of keys"
+                   : kind == GD_PICKLE_SET ? "the target of added items"
+                                           : "the target of appended items",
                    target);
         return NULL;
     }
@@ -380,7 +380,7 @@ static struct gd_pickle_value *inside(struct pickle_machine *m, struct gd_pickle
     return *own;
 }
 
-/* APPEND, SETITEM: how is the kind of the container. */
+/* APPEND, SETITEM; `how` is the kind of the container. */
 static int op_put_one(struct pickle_machine *m, unsigned how)
 {
     uint32_t count = how == GD_PICKLE_DICT ? 2 : 1;
@@ -404,7 +404,7 @@ static int op_put_many(struct pickle_machine *m, unsigned how)
         return m->err->code;
     }
     if (how == GD_PICKLE_DICT && count % 2) {
-        return broken(m, "a key is set without a value");
+        return broken(m, "a key without a value");
     }
     container = inside(m, top(m, 0), (enum gd_pickle_kind)how);
     if (!container) {
@@ -432,7 +432,7 @@ static int grow_memo(struct pickle_machine *m)
     uint64_t *keys;
 
     if (m->memo_count >= GD_PICKLE_MAX_MEMO) {
-        return pickle_fail(&m->input, m->err, GD_ELIMIT, "the memo has more than %d entries",
+        return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d memo entries",
                            GD_PICKLE_MAX_MEMO);
     }
     keys = realloc(m->memo_key, cap * sizeof(*keys));
@@ -472,13 +472,13 @@ static int recall(struct pickle_machine *m, uint64_t key)
     uint32_t number;
 
     if (!find_memo(m, key, hash, &number)) {
-        return pickle_fail(&m->input, m->err, GD_EPROTO,
-                           "memo entry %llu is used before it is there", (unsigned long long)key);
+        return pickle_fail(&m->input, m->err, GD_EPROTO, "memo entry %llu does not exist",
+                           (unsigned long long)key);
     }
     return pickle_push(m, m->memo[number]);
 }
 
-/* The key of a memo entry: how bytes, or 0: a line. */
+/* The key of a memo entry, in `how` bytes; 0: a line of text. */
 static int memo_key(struct pickle_machine *m, unsigned how, uint64_t *ret)
 {
     const unsigned char *bytes;
@@ -495,7 +495,7 @@ static int memo_key(struct pickle_machine *m, unsigned how, uint64_t *ret)
     *ret = 0;
     for (uint32_t i = 0; rc == GD_OK && i < len; i++) {
         if (line[i] < '0' || line[i] > '9' || len > 18) {
-            return broken(m, "the number of a memo entry is none");
+            return broken(m, "an invalid memo number");
         }
         *ret = *ret * 10 + (uint64_t)(line[i] - '0');
     }
@@ -548,15 +548,15 @@ static int op_stack_global(struct pickle_machine *m, unsigned how)
     module = top(m, 1);
     name = top(m, 0);
     if (module->kind != GD_PICKLE_TEXT || name->kind != GD_PICKLE_TEXT) {
-        return wrong_kind(m, "the name of a class", module->kind != GD_PICKLE_TEXT ? module : name);
+        return wrong_kind(m, "the class name", module->kind != GD_PICKLE_TEXT ? module : name);
     }
     m->depth -= 2;
     return pickle_push(m,
                        pickle_new_global(m, module->text, module->count, name->text, name->count));
 }
 
-/* Dicts that are made by calling their class with what is in them: {...} or, of Python 2,
- * [[key, value], ...]. */
+/* Dicts created by calling their class with their contents: {...}, or [[key, value], ...] in Python
+ * 2. */
 static int fill_dict(struct pickle_machine *m, struct gd_pickle_object *object)
 {
     struct gd_pickle_value *from = gd_pickle_item(object->args, 0);
@@ -592,10 +592,10 @@ static int make_object(struct pickle_machine *m, struct gd_pickle_value *callee,
 
     if (callee->kind != GD_PICKLE_GLOBAL && callee->kind != GD_PICKLE_OBJECT &&
         callee->kind != GD_PICKLE_PERSISTENT) {
-        return wrong_kind(m, "what is called", callee);
+        return wrong_kind(m, "the called object", callee);
     }
     if (args->kind != GD_PICKLE_TUPLE) {
-        return wrong_kind(m, "the tuple of arguments", args);
+        return wrong_kind(m, "the argument tuple", args);
     }
     made = pickle_new(m, GD_PICKLE_OBJECT);
     if (made) {
@@ -633,7 +633,7 @@ static int op_build(struct pickle_machine *m, unsigned how)
     }
     target = top(m, 1);
     if (target->kind != GD_PICKLE_OBJECT) {
-        return wrong_kind(m, "what is given a state", target);
+        return wrong_kind(m, "the object with state", target);
     }
     target->object->state = top(m, 0);
     m->depth--;
@@ -754,7 +754,7 @@ int pickle_run(struct pickle_machine *m)
 
         m->input.opcode = m->input.offset;
         if (m->input.at == m->input.end && !m->input.left) {
-            return broken(m, "the pickle ends without a STOP");
+            return broken(m, "the pickle has no STOP");
         }
         if (count == MAX_OPCODES) {
             return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %llu opcodes",
@@ -766,7 +766,7 @@ int pickle_run(struct pickle_machine *m)
         }
         opcode = &opcodes[*byte];
         if (!opcode->run) {
-            return pickle_fail(&m->input, m->err, GD_EPROTO, "0x%02x is no opcode of a pickle",
+            return pickle_fail(&m->input, m->err, GD_EPROTO, "0x%02x is not a pickle opcode",
                                *byte);
         }
         rc = opcode->run(m, opcode->how);

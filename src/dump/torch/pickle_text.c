@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Numbers and texts that the older opcodes of pickles write out on a line. */
+/* Numbers and strings that older opcodes write as text on a line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,13 +35,13 @@ struct gd_pickle_value *pickle_parse_int(struct pickle_machine *machine, const c
 
     len -= len && text[len - 1] == 'L' ? 1 : 0;
     if (at >= len) {
-        return broken(machine, "an integer has no digits");
+        return broken(machine, "an integer without digits");
     }
     for (; at < len; at++) {
         uint64_t digit = (uint64_t)(text[at] - '0');
 
         if (text[at] < '0' || text[at] > '9') {
-            return broken(machine, "an integer is not made of digits");
+            return broken(machine, "an integer with other characters than digits");
         }
         fits = fits && number <= (limit - digit) / 10;
         number = fits ? number * 10 + digit : number;
@@ -64,13 +64,13 @@ struct gd_pickle_value *pickle_parse_float(struct pickle_machine *machine, const
     double number;
 
     if (!len || len > MAX_NUMBER) {
-        return broken(machine, "a float is empty or too long");
+        return broken(machine, "a float that is empty or too long");
     }
     memcpy(copy, text, len);
     copy[len] = '\0';
     number = strtod(copy, &end);
     if (end != copy + len) {
-        return broken(machine, "a float is none");
+        return broken(machine, "an invalid float");
     }
     value = pickle_new(machine, GD_PICKLE_FLOAT);
     if (value) {
@@ -81,7 +81,7 @@ struct gd_pickle_value *pickle_parse_float(struct pickle_machine *machine, const
 
 /* ---- escapes --------------------------------------------------------------------------------- */
 
-/* A number of exactly so many digits. */
+/* Parses exactly `count` digits. */
 static bool get_digits(const char *text, uint32_t len, unsigned count, unsigned base, uint32_t *ret)
 {
     uint32_t code = 0;
@@ -101,7 +101,7 @@ static bool get_digits(const char *text, uint32_t len, unsigned count, unsigned 
     return true;
 }
 
-/* What a backslash and a letter stand for; '\0': nothing. */
+/* The character for a backslash and a letter; '\0': none. */
 static char simple_escape(char letter)
 {
     switch (letter) {
@@ -119,7 +119,8 @@ static char simple_escape(char letter)
     }
 }
 
-/* One escape at text[0] == '\\': bytes that it takes; 0: it is none and stays as it is. */
+/* Decodes one escape at text[0] == '\\'; returns its length, or 0 if it is none and stays as it
+ * is. */
 static uint32_t unescape(const char *text, uint32_t len, bool quoted, char **out)
 {
     char letter = len > 1 ? text[1] : '\0';
@@ -159,12 +160,12 @@ struct gd_pickle_value *pickle_parse_text(struct pickle_machine *machine, const 
 
     if (quoted) {
         if (len < 2 || (text[0] != '\'' && text[0] != '"') || text[len - 1] != text[0]) {
-            return broken(machine, "a string is not in quotes");
+            return broken(machine, "a string without quotes");
         }
         text++;
         len -= 2;
     }
-    copy = out = pickle_alloc(machine, (size_t)len + 1); /* no escape is shorter than what it is */
+    copy = out = pickle_alloc(machine, (size_t)len + 1); /* no escape is shorter than its result */
     value = copy ? pickle_new(machine, GD_PICKLE_TEXT) : NULL;
     if (!value) {
         return NULL;

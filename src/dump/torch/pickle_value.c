@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Looking at the values of a pickle, and their text. */
+/* Examining the values of a pickle, and printing them. */
 #include <string.h>
 
 #include "dump/torch/pickle.h"
 #include "engine/format.h"
 
-#define MAX_NESTING 6 /* of containers that are printed within each other */
+#define MAX_NESTING 6 /* levels of containers that are printed */
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ struct gd_pickle_value *gd_pickle_get(const struct gd_pickle_value *value, const
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* The letter that stands for it behind a backslash; '\0': it stands for itself. */
+/* The letter to print after a backslash; '\0': print the character itself. */
 static char escape_of(unsigned char c)
 {
     switch (c) {
@@ -114,7 +114,7 @@ static void print_text(const char *text, uint32_t count, size_t max, struct gd_b
     gd_buf_putc(out, '\'');
 }
 
-/* What it is an object of: a class, also where copyreg makes it. */
+/* The class of an object, also if copyreg creates it. */
 static const struct gd_pickle_global *class_of(const struct gd_pickle_value *value)
 {
     const struct gd_pickle_value *callee = value->object->callee;
@@ -155,9 +155,9 @@ static void print_single(const struct gd_pickle_value *value, size_t max, struct
     }
 }
 
-struct level { /* a container that is being printed */
+struct level { /* a container being printed */
     const struct gd_pickle_value *value;
-    size_t next; /* item */
+    size_t next; /* index of the next item */
 };
 
 static size_t item_count(const struct gd_pickle_value *value)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Distributed checkpoints (torch.distributed.checkpoint): the pickle .metadata tells which tensors
- * there are and of which pieces they consist; a piece is a file of torch.save's of its own, and
- * lies with others in one of the files __RANK_N.distcp beside it.
+ * Distributed checkpoints (torch.distributed.checkpoint): the pickle .metadata lists the tensors
+ * and their pieces. Each piece is a torch.save file of its own, stored with others in one of the
+ * files __RANK_N.distcp next to it.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 
 #define METADATA   "torch.distributed.checkpoint.metadata"
 #define MAX_FILES  65536
-#define MAX_PIECES 65536               /* of one tensor */
-#define MAX_ALL    (UINT32_C(1) << 23) /* pieces of all tensors */
-#define MAX_FIELDS 64                  /* of an object: those that are known have a few */
+#define MAX_PIECES 65536               /* per tensor */
+#define MAX_ALL    (UINT32_C(1) << 23) /* of all tensors */
+#define MAX_FIELDS 64                  /* per object; known ones have few */
 #define MAX_KEY    4096
 
 struct part_file {
     char *name;
-    struct gd_disk *disk; /* NULL: `problem` */
+    struct gd_disk *disk; /* NULL: see `problem` */
     char *problem;
 };
 
@@ -34,7 +34,7 @@ struct dcp {
     size_t count, room;
     struct gd_hash_index by_name;
     const struct gd_pickle_value *places; /* storage_data */
-    struct gd_hash_index by_piece;        /* of their keys, by tensor and offsets */
+    struct gd_hash_index by_piece;        /* of their keys, by tensor and offset */
     uint32_t pieces;                      /* of all tensors */
 };
 
@@ -42,7 +42,7 @@ struct piece { /* rows of a tensor; there are very many */
     struct gd_disk *disk;
     int64_t first, rows;
 };
-struct pieces { /* of a tensor, by the first axis */
+struct pieces { /* of a tensor, in order of the first axis */
     char *name;
     struct gd_shape shape;
     enum gd_stored stored;
@@ -64,7 +64,7 @@ static void free_pieces(void *ctx)
     free(pieces);
 }
 
-/* The pickle tells as much; what the pieces are is seen when they are opened. */
+/* Known from the pickle; the pieces themselves are checked when they are opened. */
 static int info_pieces(void *ctx, struct gd_source_info *ret, struct gd_err *err)
 {
     const struct pieces *pieces = ctx;
@@ -79,7 +79,7 @@ static int info_pieces(void *ctx, struct gd_source_info *ret, struct gd_err *err
     return rc;
 }
 
-/* A file of torch.save's with one tensor in it. */
+/* Opens a torch.save file that contains one tensor. */
 static int open_piece(const struct pieces *pieces, size_t number, struct gd_source **ret,
                       struct gd_err *err)
 {
@@ -96,7 +96,7 @@ static int open_piece(const struct pieces *pieces, size_t number, struct gd_sour
     }
     entry = gd_archive_count(archive) == 1 ? gd_archive_entry(archive, 0) : NULL;
     if (!entry || !entry->source) {
-        rc = gd_fail(err, GD_EPROTO, "%.200s: the piece %zu of %.200s is no tensor: %.300s",
+        rc = gd_fail(err, GD_EPROTO, "%.200s: piece %zu of %.200s is not a tensor: %.300s",
                      gd_disk_path(piece->disk), number, pieces->name,
                      entry && entry->problem ? entry->problem : "");
     }
@@ -108,8 +108,8 @@ static int open_piece(const struct pieces *pieces, size_t number, struct gd_sour
         }
         rc = fits ? GD_OK
                   : gd_fail(err, GD_EPROTO,
-                            "%.200s: the piece %zu of %.200s has not the type and shape that "
-                            ".metadata tells",
+                            "%.200s: piece %zu of %.200s does not have the type and shape that "
+                            ".metadata gives",
                             gd_disk_path(piece->disk), number, pieces->name);
     }
     *ret = rc != GD_OK ? NULL : gd_source_ref(entry->source);
@@ -150,7 +150,7 @@ static int open_file(struct dcp *dcp, const char *name, struct part_file *ret)
     *ret = (struct part_file){.name = strdup(name)};
     if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
         rc = gd_fail(&why, GD_EPROTO,
-                     "\"%.200s\" is no name of a file beside .metadata: directories are refused",
+                     "\"%.200s\" is not a file name next to .metadata: directories are refused",
                      name);
     } else {
         rc = gd_disk_open(dcp->dir, name, false, &ret->disk, &why);
@@ -201,11 +201,11 @@ static const struct gd_pickle_value *attribute(const struct gd_pickle_value *val
     const struct gd_pickle_value *state =
         value && value->kind == GD_PICKLE_OBJECT ? value->object->state : NULL;
 
-    /* Objects by the million may share one state: it is no dictionary to be searched for long. */
+    /* Millions of objects may share one state, so a large one is not searched. */
     return state && state->count <= MAX_FIELDS ? gd_pickle_get(state, name) : NULL;
 }
 
-/* What identifies a piece: the tensor's name, then its place; of texts and objects no place. */
+/* The key of a piece: the tensor's name and its offset; strings and objects have no offset. */
 static bool make_key(const struct gd_pickle_value *name, const int64_t *offset, int rank,
                      unsigned char key[MAX_KEY], size_t *len)
 {
@@ -232,7 +232,7 @@ static bool key_of_place(const struct dcp *dcp, uint32_t index, unsigned char ke
     return make_key(attribute(place, "fqn"), offset, rank < 0 ? 0 : rank, key, len);
 }
 
-/* The place that has the key; NULL: none. */
+/* The place for a key; NULL: none. */
 static const struct gd_pickle_value *place_of_key(struct dcp *dcp, const unsigned char *key,
                                                   size_t len)
 {
@@ -250,7 +250,7 @@ static const struct gd_pickle_value *place_of_key(struct dcp *dcp, const unsigne
     return NULL;
 }
 
-/* A key that comes again is not added: of very many alike the table would be one long row. */
+/* Duplicate keys are not added: very many would degrade the hash table. */
 static int index_places(struct dcp *dcp, struct gd_err *err)
 {
     unsigned char key[MAX_KEY];
@@ -275,7 +275,7 @@ static const struct gd_pickle_value *find_place(struct dcp *dcp, const struct gd
     return make_key(name, offset, rank, key, &len) ? place_of_key(dcp, key, len) : NULL;
 }
 
-/* The window of a file where a piece lies; NULL: `err` says why. */
+/* The part of a file that contains a piece; NULL: `err` says why. */
 static struct gd_disk *open_window(struct dcp *dcp, const struct gd_pickle_value *place,
                                    struct gd_err *err)
 {
@@ -289,13 +289,13 @@ static struct gd_disk *open_window(struct dcp *dcp, const struct gd_pickle_value
         memchr(path->text, '\0', path->count) ||
         !gd_pickle_get_int(attribute(place, "offset"), &at) || at < 0 ||
         !gd_pickle_get_int(attribute(place, "length"), &size) || size < 0) {
-        gd_fail(err, GD_EPROTO,
-                ".metadata does not tell in which file a piece of it is, and where");
+        gd_fail(err, GD_EPROTO, ".metadata does not say in which file one of its pieces is");
         return NULL;
     }
     if (attribute(place, "transform_descriptors") &&
         attribute(place, "transform_descriptors")->kind != GD_PICKLE_NONE) {
-        gd_fail(err, GD_EUNSUPPORTED, "its pieces were compressed or converted, which is not read");
+        gd_fail(err, GD_EUNSUPPORTED,
+                "its pieces were compressed or converted, which is not supported");
         return NULL;
     }
     snprintf(name, sizeof(name), "%.*s", (int)path->count, path->text);
@@ -319,7 +319,7 @@ static int by_row(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* One after the other along the first axis they are the whole. */
+/* Whether the pieces, in order of the first axis, make up the whole tensor. */
 static bool are_rows(struct pieces *pieces)
 {
     const struct gd_shape *shape = &pieces->shape;
@@ -335,7 +335,7 @@ static bool are_rows(struct pieces *pieces)
     return shape->rank == 0 ? pieces->count == 1 : next == shape->dim[0];
 }
 
-/* It has whole rows: all of each axis behind the first. */
+/* Whether a piece consists of whole rows: all of each axis but the first. */
 static bool is_rows(const struct gd_shape *shape, const int64_t *offset, const int64_t *size)
 {
     for (int i = 1; i < shape->rank; i++) {
@@ -357,12 +357,12 @@ static int add_piece(struct dcp *dcp, const struct gd_pickle_value *name,
 
     if (torch_get_dims(attribute(chunk, "offsets"), offset) != rank ||
         torch_get_dims(attribute(chunk, "sizes"), size) != rank) {
-        return gd_fail(err, GD_EPROTO, "the place of a piece of it is none");
+        return gd_fail(err, GD_EPROTO, "the offset of one of its pieces is invalid");
     }
     place = find_place(dcp, name, offset, rank);
     place = place ? place : find_place(dcp, name, offset, 0);
     if (!place) {
-        return gd_fail(err, GD_EPROTO, ".metadata does not tell in which file a piece of it is");
+        return gd_fail(err, GD_EPROTO, ".metadata does not say in which file one of its pieces is");
     }
     *piece =
         (struct piece){.disk = open_window(dcp, place, err), .first = offset[0], .rows = size[0]};
@@ -382,21 +382,22 @@ static int describe(struct dcp *dcp, const struct gd_pickle_value *name,
     pieces->shape.rank = torch_get_dims(attribute(tensor, "size"), pieces->shape.dim);
     if (pieces->shape.rank < 0 || gd_shape_count(&pieces->shape) < 0) {
         pieces->shape.rank = 0;
-        return gd_fail(err, GD_EPROTO, "its shape is none, or has more than %d dimensions",
+        return gd_fail(err, GD_EPROTO, "its shape is invalid, or has more than %d dimensions",
                        GD_MAX_RANK);
     }
     how = how && how->kind == GD_PICKLE_OBJECT ? how->object->state : NULL;
     pieces->stored = torch_dtype(how && how->kind == GD_PICKLE_DICT ? gd_pickle_get(how, "dtype")
                                                                     : gd_pickle_item(how, 0));
     if (!pieces->stored) {
-        return gd_fail(err, GD_EPROTO, "its element type is not known");
+        return gd_fail(err, GD_EPROTO, "unknown element type");
     }
     if (!chunks || chunks->kind != GD_PICKLE_LIST || chunks->count == 0 ||
         chunks->count > MAX_PIECES) {
-        return gd_fail(err, GD_EPROTO, "the pieces that it consists of are not told");
+        return gd_fail(err, GD_EPROTO, "its pieces are not listed");
     }
     if (chunks->count > MAX_ALL - dcp->pieces) {
-        return gd_fail(err, GD_ELIMIT, "it and those before it have more than %u pieces", MAX_ALL);
+        return gd_fail(err, GD_ELIMIT, "it and the preceding tensors have more than %u pieces",
+                       MAX_ALL);
     }
     dcp->pieces += chunks->count;
     pieces->piece = calloc(chunks->count, sizeof(*pieces->piece));
@@ -408,8 +409,8 @@ static int describe(struct dcp *dcp, const struct gd_pickle_value *name,
     }
     if (rc == GD_OK && !(rows && are_rows(pieces))) {
         rc = gd_fail(err, GD_EUNSUPPORTED,
-                     "its %zu pieces are no rows of it one after the other: they are cut along "
-                     "another axis, or some are missing",
+                     "its %zu pieces are not consecutive rows: they are split along another axis, "
+                     "or some are missing",
                      pieces->count);
     }
     return rc;
@@ -442,7 +443,7 @@ static int add_tensor(struct dcp *dcp, const struct gd_pickle_value *name,
     return rc;
 }
 
-/* What was no tensor was saved as an object: a number or text of it is told. */
+/* An entry that is not a tensor was saved as an object: show it if it is a number or string. */
 static int add_object(struct dcp *dcp, const struct gd_pickle_value *name,
                       struct gd_archive_entry *entry, struct gd_err *err)
 {
@@ -450,7 +451,7 @@ static int add_object(struct dcp *dcp, const struct gd_pickle_value *name,
     const struct gd_pickle_value *place = find_place(dcp, name, NULL, 0);
     const struct gd_archive_entry *only = NULL;
     struct gd_archive *archive = NULL;
-    struct gd_err why = {.text = "it is no tensor, and .metadata does not tell where it is"};
+    struct gd_err why = {.text = "it is not a tensor, and .metadata does not say where it is"};
     struct gd_disk *window = place ? open_window(dcp, place, &why) : NULL;
     int rc;
 
@@ -474,7 +475,7 @@ static int add_one(struct dcp *dcp, const struct gd_pickle_value *name,
 
     if (name->kind != GD_PICKLE_TEXT || name->count > MAX_KEY ||
         memchr(name->text, '\0', name->count)) {
-        return gd_fail(err, GD_EPROTO, "%.300s: a tensor's name is no text, or too long",
+        return gd_fail(err, GD_EPROTO, "%.300s: a tensor's name is not a string, or is too long",
                        dcp->path);
     }
     snprintf(text, sizeof(text), "%.*s", (int)name->count, name->text);
@@ -517,8 +518,7 @@ static int list(struct dcp *dcp, const struct gd_pickle *pickle, struct gd_err *
     dcp->places = attribute(root, "storage_data");
     if (!tensors || tensors->kind != GD_PICKLE_DICT || !dcp->places ||
         dcp->places->kind != GD_PICKLE_DICT) {
-        return gd_fail(err, GD_EPROTO, "%.300s does not tell which tensors there are, and where",
-                       dcp->path);
+        return gd_fail(err, GD_EPROTO, "%.300s does not list tensors and their places", dcp->path);
     }
     rc = index_places(dcp, err);
     for (uint32_t i = 0; rc == GD_OK && i < tensors->count; i++) {
@@ -561,7 +561,7 @@ static int dcp_read(struct gd_archive *archive, struct gd_disk *disk,
 
 const struct gd_archive_format gd_torch_dcp_format = {
     .name = "torch-dcp",
-    .what = "PyTorch distributed checkpoint (.metadata beside *.distcp)",
+    .what = "PyTorch distributed checkpoint (.metadata next to *.distcp)",
     .is = dcp_is,
     .read = dcp_read,
 };

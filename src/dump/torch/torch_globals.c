@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The classes and functions that a pickle names: those whose meaning is known here, those that only
- * a listing is made of, and those that a checkpoint has no use for but an attack has.
+ * The classes and functions that a pickle names: those known here, those that are only listed, and
+ * those that no checkpoint needs but an attack does.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "dump/torch/torch_impl.h"
 
-#define MAX_NAMED 6 /* classes that a note tells by name */
+#define MAX_NAMED 6 /* classes named in one note */
 
 struct name {
-    const char *module, *name; /* name NULL: all of the module, and of modules below it */
+    const char *module, *name; /* name NULL: everything in the module and its submodules */
 };
 
 static const struct name known[] = {
@@ -176,8 +176,7 @@ static bool is_in(const struct name *names, size_t count, const struct gd_pickle
     return false;
 }
 
-/* STACK_GLOBAL and protocol 4 allow a path in the name: builtins "getattr.__call__" and the like.
- */
+/* STACK_GLOBAL and protocol 4 allow a path as name: "getattr.__call__" in builtins and the like. */
 static bool is_suspicious(const struct gd_pickle_global *global)
 {
     char first[64];
@@ -230,11 +229,11 @@ void torch_note_globals(struct torch_file *file, const struct gd_pickle *pickle)
         }
     }
     if (alarms > MAX_NAMED) {
-        gd_archive_add_note(file->archive, "SUSPICIOUS: and %zu more of the kind",
-                            alarms - MAX_NAMED);
+        gd_archive_add_note(file->archive, "SUSPICIOUS: %zu more like these", alarms - MAX_NAMED);
     }
     if (unknown) {
-        gd_archive_add_note(file->archive, "objects of these were listed and not made: %s%s",
+        gd_archive_add_note(file->archive,
+                            "objects of these classes were listed, not created: %s%s",
                             gd_buf_text(&names), unknown > MAX_NAMED ? ", ..." : "");
     }
     gd_buf_deinit(&names);

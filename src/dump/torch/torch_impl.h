@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * PyTorch's files: what all kinds of them share. A kind finds the pickles and the storages in its
- * container; what the values of the pickle mean, and under which names they are listed, is the same
- * for all.
+ * What all kinds of PyTorch files share. Each kind finds the pickles and storages in its container;
+ * the meaning of the pickle's values, and the names they are listed under, are the same for all.
  */
 #ifndef GD_DUMP_TORCH_IMPL_H
 #define GD_DUMP_TORCH_IMPL_H
@@ -14,10 +13,10 @@
 
 #define TORCH_NOTE_MAX 256
 
-struct torch_storage { /* a run of bytes that tensors are views of */
-    const char *key;   /* key_len bytes, of the pickle */
+struct torch_storage { /* bytes that tensors are views of */
+    const char *key;   /* key_len bytes, in the pickle */
     uint32_t key_len;
-    struct gd_bytes *bytes; /* NULL: `problem` */
+    struct gd_bytes *bytes; /* NULL: see `problem` */
     char *problem;
 };
 
@@ -25,15 +24,15 @@ struct torch_file {
     struct gd_archive *archive;
     struct gd_disk *disk;
     const char *path;
-    bool swap;             /* the other byte order than the host's */
-    bool has_enumerations; /* which are pickled as getattr(class, name) */
+    bool swap;             /* byte order differs from the host's */
+    bool has_enumerations; /* pickled as getattr(class, name) */
 
-    /* Finds the bytes of a storage by its key, which ends in NUL here. An error becomes the problem
-     * of its tensors. */
+    /* Finds the bytes of a storage by its key (NUL-terminated). An error becomes the problem of its
+     * tensors. */
     int (*find)(struct torch_file *file, const char *key, struct gd_bytes **ret,
                 struct gd_err *err);
     void *find_ctx;
-    /* Of the oldest files, in which a persistent id is a whole tensor. NULL: it is a storage. */
+    /* The oldest files, where a persistent id is a whole tensor. NULL: ids are storages. */
     bool (*tensor_of)(struct torch_file *file, const struct gd_pickle_value *id,
                       struct gd_source_desc *ret);
 
@@ -42,30 +41,32 @@ struct torch_file {
     struct gd_hash_index storages; /* by key */
 };
 
-/* A tensor as the pickle describes it. */
+/* A tensor as described by the pickle. */
 struct torch_part {
     const char *name; /* "indices" */
     struct gd_pickle_value *value;
 };
 struct torch_tensor {
-    struct gd_source_desc view; /* without bytes: `problem`, or parts; holds a reference on them */
-    const struct torch_storage *storage; /* whose bytes they are; NULL: of no storage */
+    struct gd_source_desc view; /* without bytes: see `problem` or `part`; holds a reference */
+    const struct torch_storage *storage; /* the storage of its bytes; NULL: none */
     enum gd_trainable trainable;
     bool is_parameter;
-    struct torch_part part[4]; /* what a sparse, nested or quantised tensor consists of, too */
+    /* additional tensors that a sparse, nested or quantised tensor consists of */
+    struct torch_part part[4];
     int parts;
-    struct gd_pickle_value *state; /* attributes of its own; NULL none */
-    char text[TORCH_NOTE_MAX];     /* of one that only has parts: what it is */
+    struct gd_pickle_value *state; /* extra attributes; NULL: none */
+    char text[TORCH_NOTE_MAX];     /* if it only has parts: what it is */
     char note[TORCH_NOTE_MAX];     /* "" none */
     char problem[GD_ERR_TEXT_MAX]; /* "" none */
 };
 
 /* ---- storages and types (torch_storage.c) ---------------------------------------------------- */
 
-/* The element type of a storage class ("FloatStorage") or of a dtype ("float8_e4m3fn"); NONE. */
+/* The element type of a storage class ("FloatStorage") or a dtype ("float8_e4m3fn"); NONE:
+ * unknown. */
 enum gd_stored torch_storage_type(const char *class);
 enum gd_stored torch_dtype(const struct gd_pickle_value *value);
-/* ('storage', class, key, location, numel[, view]): the parts of it; false: it is none. */
+/* The parts of ('storage', class, key, location, numel[, view]); false: not one. */
 struct torch_storage_id {
     const struct gd_pickle_value *class, *key, *location, *view;
     int64_t numel;
@@ -73,44 +74,45 @@ struct torch_storage_id {
 bool torch_storage_id(const struct gd_pickle_value *value, struct torch_storage_id *ret);
 bool torch_storage_bytes(const struct torch_storage_id *id,
                          uint64_t *ret); /* false: unknown class */
-/* What a storage id says about the storage, and its bytes, which are looked for when they are first
- * asked for. False: `problem` says why there are none. */
+/* What a storage id says about the storage, and its bytes, which are located on first use. False:
+ * there are none, `problem` says why. */
 struct torch_use {
     const struct torch_storage *storage;
-    enum gd_stored stored; /* by the class of the storage */
-    int64_t first, numel;  /* of its elements: all, or a part of it in old files */
+    enum gd_stored stored; /* from the class of the storage */
+    int64_t first, numel;  /* in elements: all, or a part of it in old files */
 };
 bool torch_use_storage(struct torch_file *file, const struct gd_pickle_value *value,
                        struct torch_use *ret, char problem[GD_ERR_TEXT_MAX]);
 
 /* ---- tensors (torch_rebuild.c), arrays (torch_numpy.c) --------------------------------------- */
 
-/* A tuple of integers, or torch.Size of one; -1: it is none, or too long. */
+/* Parses a tuple of integers, or torch.Size of one; -1: neither, or too long. */
 int torch_get_dims(const struct gd_pickle_value *value, int64_t dim[GD_MAX_RANK]);
-bool torch_is_rebuild(const struct gd_pickle_global *global); /* a function that makes tensors */
+/* whether the function creates tensors */
+bool torch_is_rebuild(const struct gd_pickle_global *global);
 bool torch_is_tensor(const struct torch_file *file, const struct gd_pickle_value *value);
-/* What cannot be read gets a problem; unref view.bytes afterwards. */
+/* Fills in *ret; what cannot be read gets a problem. Unref view.bytes afterwards. */
 void torch_describe(struct torch_file *file, struct gd_pickle_value *value,
                     struct torch_tensor *ret);
 
 bool torch_is_array(const struct gd_pickle_value *value);
-/* Sets the view or the problem, and leaves the rest as it is. */
+/* Sets only the view or the problem. */
 void torch_describe_array(const struct gd_pickle_value *value, struct torch_tensor *ret);
-/* A numpy scalar, as text. False: it is none, or broken. */
+/* Prints a numpy scalar. False: it is not one, or broken. */
 bool torch_print_scalar(const struct gd_pickle_value *value, struct gd_buf *out);
-/* The bytes that a value is: bytes, Python 2's str, bytes that protocol 2 wrote as a text. In
- * memory that the caller frees; NULL: it is none, or out of memory. */
+/* The bytes of a value: bytes, Python 2's str, or bytes that protocol 2 wrote as a string. To be
+ * freed by the caller; NULL: none of these, or out of memory. */
 unsigned char *torch_take_bytes(const struct gd_pickle_value *value, size_t *size);
 
 /* ---- what is in the file (torch_names.c, torch_globals.c) -------------------------------------
  */
 
-/* Adds all that the pickle holds to the archive, or what is under the key of the options; and notes
- * about the classes that it names. */
+/* Adds everything in the pickle to the archive, or what is under the key in the options; and notes
+ * about the classes it names. */
 int torch_list(struct torch_file *file, const struct gd_pickle *pickle,
                const struct gd_archive_options *options, struct gd_err *err);
 void torch_note_globals(struct torch_file *file, const struct gd_pickle *pickle);
-/* A class or function whose meaning is known here. */
+/* Whether the class or function is known here. */
 bool torch_is_known(const struct gd_pickle_global *global);
 
 void torch_file_deinit(struct torch_file *file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * PyTorch's files from before zip: five pickles one after another (a magic number, a version, facts
- * about the machine, the object, the keys of the storages), then each storage in the order of the
- * keys: the number of its elements and their bytes.
+ * PyTorch files from before zip: five consecutive pickles (magic number, version, facts about the
+ * machine, the object, the keys of the storages), then each storage in the order of the keys:
+ * number of elements and bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,26 +12,26 @@
 
 #define VERSION 1001
 
-/* A pickle of the integer 0x1950a86a20f9469cfc6c at protocol 2. */
+/* The integer 0x1950a86a20f9469cfc6c, pickled with protocol 2. */
 static const unsigned char magic[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
                                       0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e};
-/* Files of torch.jit of a release or two. */
+/* torch.jit files of one or two releases. */
 static const char preview[] = "PYTORCH1";
 
 struct place { /* of a storage */
     uint64_t at, size;
-    bool found; /* behind the pickles; without it the file was cut off before */
+    bool found; /* false: the file ends before it */
 };
 
 struct legacy {
     struct torch_file file;
     const struct gd_archive_options *options;
-    uint64_t at; /* how far it is read */
+    uint64_t at; /* read so far */
     struct gd_pickle *object, *keys;
-    struct place *place; /* by number of the key in `keys` */
+    struct place *place; /* per key in `keys` */
     size_t key_count;
     struct gd_hash_index by_key;    /* numbers of keys */
-    struct gd_hash_index first_use; /* numbers of persistent ids by key */
+    struct gd_hash_index first_use; /* numbers of persistent ids, by key */
 };
 
 static bool legacy_is(const unsigned char *start, size_t size, struct gd_disk *disk)
@@ -48,7 +48,7 @@ static int broken(const struct legacy *legacy, struct gd_err *err, const char *w
     return GD_EPROTO;
 }
 
-/* The next pickle of the file. */
+/* Reads the next pickle of the file. */
 static int read_pickle(struct legacy *legacy, struct gd_pickle **ret, struct gd_err *err)
 {
     struct gd_disk *disk = legacy->file.disk;
@@ -57,7 +57,7 @@ static int read_pickle(struct legacy *legacy, struct gd_pickle **ret, struct gd_
                                ret, &legacy->at, err);
 }
 
-/* The version, and the dict of facts. */
+/* Reads the version and the dict of facts. */
 static int read_head(struct legacy *legacy, struct gd_err *err)
 {
     const struct gd_pickle_value *little;
@@ -71,7 +71,7 @@ static int read_head(struct legacy *legacy, struct gd_err *err)
         return rc;
     }
     if (!gd_pickle_get_int(gd_pickle_root(pickle), &version) || version != VERSION) {
-        rc = broken(legacy, err, "the version of the file is not 1001, the only one there was");
+        rc = broken(legacy, err, "the file version is not 1001, the only one that exists");
     }
     gd_pickle_free(pickle);
     rc = rc != GD_OK ? rc : read_pickle(legacy, &pickle, err);
@@ -80,7 +80,7 @@ static int read_head(struct legacy *legacy, struct gd_err *err)
     }
     little = gd_pickle_get(gd_pickle_root(pickle), "little_endian");
     if (!little || little->kind != GD_PICKLE_BOOL) {
-        rc = broken(legacy, err, "the file does not say which byte order it has");
+        rc = broken(legacy, err, "the byte order is missing");
     } else {
         legacy->file.swap = little->truth == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     }
@@ -90,7 +90,7 @@ static int read_head(struct legacy *legacy, struct gd_err *err)
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
-/* The bytes of an element are those of the class under which a key is first named. */
+/* The element size is that of the class under which a key is first named. */
 static int index_uses(struct legacy *legacy, struct gd_err *err)
 {
     size_t count = gd_pickle_persistent_count(legacy->object);
@@ -116,7 +116,7 @@ static int index_uses(struct legacy *legacy, struct gd_err *err)
     return rc;
 }
 
-/* The id that first names a key; false: none does. */
+/* The id that first names a key; false: none. */
 static bool find_use(struct legacy *legacy, const struct gd_pickle_value *key,
                      struct torch_storage_id *ret)
 {
@@ -142,7 +142,7 @@ static uint64_t little_64(const unsigned char *bytes)
     return value;
 }
 
-/* The storage of a key, which begins where the file is read to. */
+/* Reads the storage of a key at the current position. */
 static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, struct place *place,
                       struct gd_err *err)
 {
@@ -152,7 +152,7 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
     int rc;
 
     if (key->kind != GD_PICKLE_TEXT || !find_use(legacy, key, &id)) {
-        return broken(legacy, err, "the list of storages has a key that no tensor has");
+        return broken(legacy, err, "the list of storages has a key that no tensor uses");
     }
     if (size - legacy->at < sizeof(count) && legacy->options->partial) {
         legacy->at = size;
@@ -162,11 +162,10 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
     if (rc != GD_OK) {
         return rc;
     }
-    /* The count is in the byte order of every machine there was: little-endian. */
+    /* The count is little-endian, like every machine that wrote such files. */
     id.numel = (int64_t)little_64(count);
     if (id.numel < 0 || !torch_storage_bytes(&id, &bytes)) {
-        return broken(legacy, err,
-                      "a storage has a number of elements, or a type, that none can have");
+        return broken(legacy, err, "a storage has an impossible number of elements or type");
     }
     legacy->at += sizeof(count);
     if (bytes > size - legacy->at && legacy->options->partial) {
@@ -174,11 +173,11 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
         return GD_OK;
     }
     if (bytes > size - legacy->at) {
-        gd_fail(err, GD_EPROTO,
-                "%.300s: byte %llu: a storage of %llu bytes begins here, and the file ends after "
-                "%llu",
-                legacy->file.path, (unsigned long long)legacy->at, (unsigned long long)bytes,
-                (unsigned long long)(size - legacy->at));
+        gd_fail(
+            err, GD_EPROTO,
+            "%.300s: byte %llu: a storage of %llu bytes begins here, but the file ends after %llu",
+            legacy->file.path, (unsigned long long)legacy->at, (unsigned long long)bytes,
+            (unsigned long long)(size - legacy->at));
         return GD_EPROTO;
     }
     *place = (struct place){.at = legacy->at, .size = bytes, .found = true};
@@ -186,7 +185,7 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
     return GD_OK;
 }
 
-/* The number of a key in the list; false: it is not in it, or was not read yet. */
+/* The number of a key in the list; false: not in it, or not read yet. */
 static bool find_key(struct legacy *legacy, const char *key, uint32_t key_len, uint32_t *ret)
 {
     const struct gd_pickle_value *keys = gd_pickle_root(legacy->keys);
@@ -209,7 +208,7 @@ static int index_key(struct legacy *legacy, const struct gd_pickle_value *keys, 
     uint32_t number;
 
     if (find_key(legacy, key->text, key->count, &number)) {
-        return broken(legacy, err, "the list of storages has a key twice");
+        return broken(legacy, err, "the list of storages has a duplicate key");
     }
     return gd_hash_index_add(
         &legacy->by_key, gd_hash_index_hash(&legacy->by_key, key->text, key->count), index, err);
@@ -224,7 +223,7 @@ static int read_places(struct legacy *legacy, struct gd_err *err)
         return rc;
     }
     if (keys->kind != GD_PICKLE_LIST) {
-        return broken(legacy, err, "what should be the list of storages is none");
+        return broken(legacy, err, "the list of storages is not a list of keys");
     }
     legacy->key_count = keys->count;
     legacy->place = calloc(legacy->key_count + 1, sizeof(*legacy->place));
@@ -236,7 +235,7 @@ static int read_places(struct legacy *legacy, struct gd_err *err)
         rc = rc != GD_OK ? rc : index_key(legacy, keys, i, err);
     }
     if (rc == GD_OK && legacy->at < gd_disk_size(legacy->file.disk)) {
-        gd_archive_add_note(legacy->file.archive, "%llu bytes follow the last storage",
+        gd_archive_add_note(legacy->file.archive, "%llu bytes after the last storage",
                             (unsigned long long)(gd_disk_size(legacy->file.disk) - legacy->at));
     }
     return rc;
@@ -254,7 +253,7 @@ static int find_storage(struct torch_file *file, const char *key, struct gd_byte
     }
     place = &legacy->place[number];
     return place->found ? gd_bytes_of_disk(file->disk, place->at, place->size, ret, err)
-                        : gd_fail(err, GD_EPROTO, "the file is cut off before storage %s", key);
+                        : gd_fail(err, GD_EPROTO, "the file is truncated before storage %s", key);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -287,8 +286,8 @@ static int legacy_read(struct gd_archive *archive, struct gd_disk *disk,
     }
     if (memcmp(start, preview, sizeof(preview) - 1) == 0) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%.300s is a TorchScript program of a preview of PyTorch 1.0, which is not "
-                       "read; save its state_dict() with torch.save",
+                       "%.300s is a TorchScript program of a PyTorch 1.0 preview, which is not "
+                       "supported: save its state_dict() with torch.save",
                        legacy.file.path);
     }
     if (memcmp(start, magic, sizeof(magic)) != 0) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Under which names the values of a pickle are listed: a walk over its containers with a stack of
- * its own. Keys are joined with dots, indices stand in brackets; of a module, its parameters,
- * buffers and the modules within it, as its state dict would name them.
+ * Names for the values in a pickle: a walk over its containers with an explicit stack. Keys are
+ * joined with dots, indices are in brackets; of a module, its parameters, buffers and submodules
+ * are listed, named as in its state dict.
  *
- * A container may stand in several places, and then has several names; one within itself is listed
- * where it is met first.
+ * A container that occurs in several places has several names; one within itself is listed only at
+ * the first place.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +16,19 @@
 #define MAX_DEPTH  256
 #define MAX_NAME   4096
 #define MAX_VISITS ((uint64_t)16000000)
-#define VALUE_MAX  200 /* letters of a value's text */
+#define VALUE_MAX  200 /* characters of a value's text */
 
 /* What the values of a level belong to. */
 enum { IN_OPTIMIZER = 1 << 0, IN_STATE_DICT = 1 << 1, IS_BUFFERS = 1 << 2, IN_MODULE = 1 << 3 };
 
 struct level {
-    struct gd_pickle_value *container; /* LIST, TUPLE, SET or DICT; not empty */
+    struct gd_pickle_value *container; /* LIST, TUPLE, SET or DICT, not empty */
     uint32_t next;
-    uint32_t name_len; /* of what it is in */
+    uint32_t name_len; /* length of the name of its container */
     unsigned flags;
 };
 
-struct seen {            /* a tensor that was listed */
+struct seen {            /* a tensor already listed */
     const int64_t *view; /* see write_view */
     size_t entry;
 };
@@ -42,12 +42,12 @@ struct walk {
     int depth;
     struct gd_buf name, text;
     uint64_t visits;
-    bool too_deep, too_long; /* told already */
+    bool too_deep, too_long; /* reported already */
 
     struct seen *seen;
     uint32_t seen_count, seen_cap;
     struct gd_hash_index views;
-    struct gd_arena arena; /* of the views that were seen */
+    struct gd_arena arena; /* for the views seen */
 };
 
 static void set_name_len(struct walk *walk, size_t len)
@@ -95,7 +95,8 @@ static enum gd_entry_kind kind_of(const struct walk *walk, const struct torch_te
                                                                        : GD_ENTRY_TENSOR;
 }
 
-/* Which elements of which storage a tensor shows, and how, as numbers; their count comes first. */
+/* Writes as numbers which elements of which storage a tensor shows, and how, preceded by their
+ * count. */
 static void write_view(const struct torch_tensor *tensor, int64_t view[VIEW_MAX])
 {
     const struct gd_source_desc *desc = &tensor->view;
@@ -112,7 +113,7 @@ static void write_view(const struct torch_tensor *tensor, int64_t view[VIEW_MAX]
     view[0] = count + 1;
 }
 
-/* The name of the entry that shows the same elements; NULL: none did. */
+/* The name of an earlier entry that shows the same elements; NULL: none. */
 static const char *find_same(const struct walk *walk, const int64_t *view, uint64_t hash)
 {
     uint32_t number;
@@ -183,7 +184,7 @@ static int add_dense(struct walk *walk, struct torch_tensor *tensor, struct gd_a
 
 static int go_into(struct walk *walk, struct gd_pickle_value *container, unsigned flags);
 
-/* The parts of a tensor and the attributes that it was given, under its name. */
+/* Adds a tensor's parts and extra attributes under its name. */
 static int add_parts(struct walk *walk, const struct torch_tensor *tensor, unsigned flags)
 {
     size_t len = walk->name.len;
@@ -213,7 +214,7 @@ static int add_parts(struct walk *walk, const struct torch_tensor *tensor, unsig
     return rc;
 }
 
-/* The attributes of a tensor of a class of its own: a dict, or (dict, slots). */
+/* Adds the attributes of a tensor subclass: a dict, or (dict, slots). */
 static int add_state(struct walk *walk, struct gd_pickle_value *state, unsigned flags)
 {
     struct gd_pickle_value *dict = state;
@@ -253,8 +254,8 @@ static int add_tensor(struct walk *walk, struct gd_pickle_value *value, unsigned
     return rc != GD_OK ? rc : add_state(walk, tensor.state, flags);
 }
 
-/* What only stands for its arguments: torch.Size((2, 3)), torch.device('cpu'), complex(1.0, 2.0).
- */
+/* Whether the call only stands for its arguments: torch.Size((2, 3)), torch.device('cpu'),
+ * complex(1.0, 2.0). */
 static bool is_plain_call(const struct gd_pickle_value *value)
 {
     return gd_pickle_is_call(value, "torch", "Size") ||
@@ -298,7 +299,7 @@ static bool is_single(const struct gd_pickle_value *value)
     return value->kind <= GD_PICKLE_BYTES || value->kind == GD_PICKLE_GLOBAL;
 }
 
-/* A list or tuple of numbers and texts alone, which is told on one line. */
+/* A list or tuple of only numbers and strings, which is shown on one line. */
 static bool is_flat(struct walk *walk, const struct gd_pickle_value *value)
 {
     if (value->kind != GD_PICKLE_LIST && value->kind != GD_PICKLE_TUPLE &&
@@ -314,7 +315,7 @@ static bool is_flat(struct walk *walk, const struct gd_pickle_value *value)
     return true;
 }
 
-/* Pushes a container; its values come next. What it is within itself is not listed again. */
+/* Pushes a container, whose values come next, unless it is within itself. */
 static int go_into(struct walk *walk, struct gd_pickle_value *container, unsigned flags)
 {
     if (!container || !container->count || container->visited) {
@@ -322,9 +323,8 @@ static int go_into(struct walk *walk, struct gd_pickle_value *container, unsigne
     }
     if (walk->depth == MAX_DEPTH) {
         if (!walk->too_deep) {
-            gd_archive_add_note(walk->file->archive,
-                                "what lies deeper than %d levels is left out: %.200s...", MAX_DEPTH,
-                                gd_buf_text(&walk->name));
+            gd_archive_add_note(walk->file->archive, "levels beyond %d are left out: %.200s...",
+                                MAX_DEPTH, gd_buf_text(&walk->name));
         }
         walk->too_deep = true;
         return GD_OK;
@@ -335,7 +335,7 @@ static int go_into(struct walk *walk, struct gd_pickle_value *container, unsigne
     return GD_OK;
 }
 
-/* Dicts with the names of parameters as keys and tensors as values. */
+/* A dict with parameter names as keys and tensors as values. */
 static bool is_state_dict(const struct walk *walk, const struct gd_pickle_value *value,
                           const struct gd_pickle_value *dict)
 {
@@ -363,7 +363,7 @@ static int visit_dict(struct walk *walk, const struct gd_pickle_value *value,
     const struct gd_pickle_value *state =
         value->kind == GD_PICKLE_OBJECT ? gd_pickle_dict(value->object->state) : NULL;
 
-    /* What is searched counts: many objects may share one state. */
+    /* searching counts too: many objects may share one state */
     walk->visits += (uint64_t)dict->count + (state ? state->count : 0);
     if (gd_pickle_get(dict, "param_groups") && gd_pickle_get(dict, "state")) {
         flags |= IN_OPTIMIZER;
@@ -374,7 +374,7 @@ static int visit_dict(struct walk *walk, const struct gd_pickle_value *value,
     return go_into(walk, dict, flags);
 }
 
-/* The last pushed is walked first: a module's own parameters come before those inside it. */
+/* What is pushed last is visited first: a module's parameters precede its submodules. */
 static int visit_module(struct walk *walk, const struct gd_pickle_value *state)
 {
     struct gd_pickle_value *parameters = gd_pickle_get(state, "_parameters");
@@ -385,7 +385,7 @@ static int visit_module(struct walk *walk, const struct gd_pickle_value *state)
     int rc = GD_OK;
 
     for (int i = 0; rc == GD_OK && i < 3; i++) {
-        /* Not const: a dict that is there, or the items of an object that is. */
+        /* not const: an existing dict, or the items of an existing object */
         struct gd_pickle_value *dict =
             part[i] && part[i]->kind == GD_PICKLE_OBJECT ? part[i]->object->dict : part[i];
 
@@ -415,7 +415,7 @@ static int visit_object(struct walk *walk, struct gd_pickle_value *value, unsign
     if (!object->dict && !object->list && !ordered && !(state && state->kind == GD_PICKLE_DICT)) {
         struct gd_pickle_value *inner = gd_pickle_item(object->args, 0);
 
-        /* A set, deque or the like of one container. */
+        /* A set, deque or the like, made from one container. */
         if (inner && object->args->count == 1 && inner->kind == GD_PICKLE_LIST &&
             !is_flat(walk, inner)) {
             return go_into(walk, inner, flags);
@@ -435,14 +435,14 @@ static int visit(struct walk *walk, struct gd_pickle_value *value, unsigned flag
 {
     if (++walk->visits > MAX_VISITS) {
         return gd_fail(walk->err, GD_ELIMIT,
-                       "%.300s: its containers hold each other so often that there are more than "
-                       "%llu names",
+                       "%.300s: its containers contain each other so often that there are more "
+                       "than %llu names",
                        walk->file->path, (unsigned long long)MAX_VISITS);
     }
     if (torch_is_tensor(walk->file, value) || torch_is_array(value)) {
         return add_tensor(walk, value, flags);
     }
-    /* A module without a bias has None in its place. */
+    /* A module without bias has None there. */
     if (value->kind == GD_PICKLE_NONE && flags & IN_MODULE) {
         return GD_OK;
     }
@@ -462,7 +462,7 @@ static void name_key(struct walk *walk, const struct gd_pickle_value *key, uint3
 {
     if (key->kind == GD_PICKLE_TEXT) {
         gd_buf_puts(&walk->name, walk->name.len ? "." : "");
-        /* A name is a C string: what is behind a NUL would be lost, so it is told. */
+        /* Names are C strings, so anything after a NUL would be lost: report it. */
         for (uint32_t i = 0; i < key->count; i++) {
             if (key->text[i]) {
                 gd_buf_putc(&walk->name, key->text[i]);
@@ -479,7 +479,7 @@ static void name_key(struct walk *walk, const struct gd_pickle_value *key, uint3
     }
 }
 
-/* Names the next value of the level on top. */
+/* Names the next value of the top level. */
 static struct gd_pickle_value *next_value(struct walk *walk, struct level *level)
 {
     const struct gd_pickle_value *container = level->container;
@@ -510,7 +510,7 @@ static int run(struct walk *walk)
         value = next_value(walk, level);
         if (walk->name.failed) {
             if (!walk->too_long) {
-                gd_archive_add_note(walk->file->archive, "names of more than %d bytes are left out",
+                gd_archive_add_note(walk->file->archive, "names longer than %d bytes are left out",
                                     MAX_NAME);
             }
             walk->too_long = true;
@@ -523,7 +523,7 @@ static int run(struct walk *walk)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* "'state_dict', 'epoch'": the keys of a dict. */
+/* The keys of a dict: "'state_dict', 'epoch'". */
 static void name_keys(const struct gd_pickle_value *dict, struct gd_buf *out)
 {
     for (uint32_t i = 0; dict && i < dict->count && out->len < VALUE_MAX; i++) {
@@ -532,7 +532,7 @@ static void name_keys(const struct gd_pickle_value *dict, struct gd_buf *out)
     }
 }
 
-/* What is under a key: the whole of it, or dict by dict at its dots. */
+/* Finds a key: as a whole, or step by step at its dots. */
 static struct gd_pickle_value *find_key(struct gd_pickle_value *value, const char *key)
 {
     while (value) {
@@ -557,8 +557,8 @@ static int no_key(const struct torch_file *file, const struct gd_pickle_value *r
     struct gd_buf keys = GD_BUF_INIT(GD_ERR_TEXT_MAX);
 
     name_keys(gd_pickle_dict(root), &keys);
-    gd_fail(err, GD_ENOTFOUND, "%.200s: nothing in it has the key %.60s; there are: %.150s",
-            file->path, key, keys.len ? gd_buf_text(&keys) : "none");
+    gd_fail(err, GD_ENOTFOUND, "%.200s: no key %.60s; the keys are: %.150s", file->path, key,
+            keys.len ? gd_buf_text(&keys) : "none");
     gd_buf_deinit(&keys);
     return GD_ENOTFOUND;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* numpy's arrays and scalars in pickles: their bytes stand in the pickle itself. */
+/* numpy's arrays and scalars in pickles, whose bytes are in the pickle itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static bool is_builtin(const struct gd_pickle_value *value, const char *name)
            gd_pickle_is_call(value, "__builtin__", name);
 }
 
-/* Letters of latin-1 that stand in UTF-8; false: others, too. */
+/* Decodes UTF-8 to latin-1; false: it has other characters. */
 static bool take_latin1(const struct gd_pickle_value *text, unsigned char *out, size_t *size)
 {
     *size = 0;
@@ -89,13 +89,13 @@ static enum gd_stored type_of_code(const struct gd_pickle_value *code)
         (strcmp(code->global->module, "ml_dtypes") == 0 ||
          strcmp(code->global->module, "mindspore._c_expression.np_dtypes") == 0)) {
         stored = gd_stored_from_name(code->global->name);
-        /* numpy has one in a byte, not several. */
+        /* numpy has one per byte, not several */
         return gd_stored_bits(stored) < 8 ? GD_STORED_NONE : stored;
     }
     return GD_STORED_NONE;
 }
 
-/* dtype('f4', False, True) with the state (3, '<', ...). */
+/* Parses dtype('f4', False, True) with the state (3, '<', ...). */
 static enum gd_stored type_of(const struct gd_pickle_value *dtype, bool *swap)
 {
     const struct gd_pickle_value *order;
@@ -113,7 +113,7 @@ static enum gd_stored type_of(const struct gd_pickle_value *dtype, bool *swap)
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-struct array { /* what an array consists of, each of them as the pickle has it */
+struct array { /* the parts of an array, as in the pickle */
     const struct gd_pickle_value *shape, *dtype, *data;
     bool fortran;
 };
@@ -199,13 +199,13 @@ void torch_describe_array(const struct gd_pickle_value *value, struct torch_tens
 
     take_apart(value, &array);
     if (!set_shape(view, &array)) {
-        snprintf(ret->problem, sizeof(ret->problem), "the shape of the numpy array is none");
+        snprintf(ret->problem, sizeof(ret->problem), "the numpy array's shape is invalid");
         return;
     }
     view->stored = type_of(array.dtype, &view->swap);
     if (!view->stored) {
         snprintf(ret->problem, sizeof(ret->problem),
-                 "a numpy array of objects, texts or another type that is no number");
+                 "a numpy array of objects, strings or other non-numeric type");
         return;
     }
     bytes = torch_take_bytes(array.data, &size);

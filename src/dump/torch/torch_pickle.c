@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Python's pickles without a container. What they hold is listed; numpy's arrays have their values
- * in them, tensors do not.
+ * Python pickles without a container. Their contents are listed; numpy's arrays include their
+ * values, tensors do not.
  */
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ static int pickle_read(struct gd_archive *archive, struct gd_disk *disk,
         return rc;
     }
     if (end < gd_disk_size(disk)) {
-        gd_archive_add_note(archive, "%llu bytes follow the end of the pickle",
+        gd_archive_add_note(archive, "%llu bytes after the end of the pickle",
                             (unsigned long long)(gd_disk_size(disk) - end));
     }
     rc = torch_list(&file, pickle, options, err);
@@ -39,7 +39,7 @@ static int pickle_read(struct gd_archive *archive, struct gd_disk *disk,
 
 const struct gd_archive_format gd_pickle_format = {
     .name = "pickle",
-    .what = "Python pickle: listed, not run",
+    .what = "Python pickle (listed, not run)",
     .is = pickle_is,
     .read = pickle_read,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tensors of PyTorch's pickles: which functions would make them, and what their arguments say. A
- * call may wrap another (a parameter around its tensor), so a job is handed on a few times.
+ * Tensors in PyTorch's pickles: the functions that would create them, and their arguments. A call
+ * may wrap another (a parameter around its tensor), so the work is passed on a few times.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "dump/torch/torch_impl.h"
 
 #define MAX_WRAPS 8
-#define MAX_FLAGS 64 /* that are looked through: many tensors may share a dict of them */
+#define MAX_FLAGS 64 /* flags that are searched: many tensors may share one dict of them */
 
 struct job {
     struct torch_file *file;
     struct torch_tensor *ret;
     const struct gd_pickle_global *callee;
     const struct gd_pickle_value *args;
-    bool again; /* callee and args are those of another call, which has the tensor */
+    bool again; /* callee and args are now those of an inner call */
 };
 
 static void refuse(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -66,7 +66,7 @@ static bool set_shape(struct job *job, const struct gd_pickle_value *size,
     view->shape.rank = torch_get_dims(size, view->shape.dim);
     if (view->shape.rank < 0) {
         view->shape.rank = 0;
-        refuse(job, "its shape is none, or has more than %d dimensions", GD_MAX_RANK);
+        refuse(job, "its shape is invalid, or has more than %d dimensions", GD_MAX_RANK);
         return false;
     }
     for (int i = 0; i < view->shape.rank; i++) {
@@ -76,14 +76,14 @@ static bool set_shape(struct job *job, const struct gd_pickle_value *size,
         }
     }
     if (torch_get_dims(stride, view->stride) != view->shape.rank) {
-        refuse(job, "its strides do not go with its shape");
+        refuse(job, "its strides do not match its shape");
         return false;
     }
     view->has_stride = true;
     return true;
 }
 
-/* The text of a shape and a type, for tensors without values. */
+/* The text of a shape and type, for tensors without values. */
 static const char *shape_text(const struct gd_pickle_value *size, char *out, size_t bytes)
 {
     struct gd_shape shape = {.rank = 0};
@@ -109,7 +109,7 @@ static bool set_storage(struct job *job, const struct gd_pickle_value *value,
     }
     if (!gd_pickle_get_int(offset, &first) || first < 0 ||
         __builtin_add_overflow(first, use.first, &view->offset)) {
-        refuse(job, "the place in its storage where it begins is none");
+        refuse(job, "its offset in the storage is invalid");
         return false;
     }
     view->stored = use.stored;
@@ -119,7 +119,7 @@ static bool set_storage(struct job *job, const struct gd_pickle_value *value,
     return true;
 }
 
-/* What torch keeps as a flag until somebody reads the values: {'conj': True, 'neg': True}. */
+/* Flags that torch resolves when values are read: {'conj': True, 'neg': True}. */
 static void set_flags(struct job *job, const struct gd_pickle_value *flags)
 {
     if (flags && flags->kind == GD_PICKLE_DICT && flags->count <= MAX_FLAGS) {
@@ -155,11 +155,11 @@ static void rebuild_typed(struct job *job)
     }
     view->stored = torch_dtype(dtype);
     if (!view->stored) {
-        refuse(job, "its element type %.100s is not known",
+        refuse(job, "unknown element type %.100s",
                dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "");
     } else if (gd_pickle_is_global(dtype, "torch", "float4_e2m1fn_x2")) {
         snprintf(job->ret->note, sizeof(job->ret->note),
-                 "float4_e2m1fn_x2, two values in a byte, is shown as bytes");
+                 "float4_e2m1fn_x2, two values per byte, is shown as bytes");
     }
     set_flags(job, argument(job, 7));
 }
@@ -171,8 +171,8 @@ static void add_part(struct job *job, const char *name, struct gd_pickle_value *
     }
 }
 
-/* (storage, offset, size, stride, (scheme, ...), requires_grad, hooks): the integers, with what
- * they stand for told. */
+/* (storage, offset, size, stride, (scheme, ...), requires_grad, hooks): shows the integers, with a
+ * note on what they mean. */
 static void rebuild_quantised(struct job *job)
 {
     const struct gd_pickle_value *how = argument(job, 4), *scale = gd_pickle_item(how, 1);
@@ -189,7 +189,7 @@ static void rebuild_quantised(struct job *job)
         return;
     }
     if (!scale || !gd_pickle_get_int(gd_pickle_item(how, 3), &axis)) {
-        refuse(job, "it is quantised in an unknown way");
+        refuse(job, "unknown kind of quantisation");
         return;
     }
     snprintf(job->ret->note, sizeof(job->ret->note),
@@ -240,7 +240,7 @@ static void rebuild_sparse(struct job *job)
             return;
         }
     }
-    refuse(job, "its sparse layout is not known");
+    refuse(job, "unknown sparse layout");
 }
 
 /* (buffer, sizes, strides, offsets) */
@@ -271,7 +271,7 @@ static void rebuild_wrapper(struct job *job)
     const struct gd_pickle_value *class = argument(job, 0), *dtype = argument(job, 1);
     char shape[128];
 
-    refuse(job, "a %.100s only wraps others: %.40s %s without values of its own",
+    refuse(job, "a %.100s is only a wrapper: %.40s %s without values of its own",
            class && class->kind == GD_PICKLE_GLOBAL ? class->global->name : "tensor",
            dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "",
            shape_text(argument(job, 2), shape, sizeof(shape)));
@@ -283,7 +283,7 @@ static void go_on(struct job *job, const struct gd_pickle_value *callee,
                   const struct gd_pickle_value *args)
 {
     if (!callee || callee->kind != GD_PICKLE_GLOBAL || !args || args->kind != GD_PICKLE_TUPLE) {
-        refuse(job, "what it is made of is no tensor");
+        refuse(job, "what it is made of is not a tensor");
         return;
     }
     job->callee = callee->global;
@@ -291,8 +291,8 @@ static void go_on(struct job *job, const struct gd_pickle_value *callee,
     job->again = true;
 }
 
-/* The array of mindspore.Tensor, an object whose state is {'value': array}, or of mindspore's
- * Parameter around one; NULL: it is none. */
+/* The array of a mindspore.Tensor, an object with state {'value': array}, or of a mindspore
+ * Parameter around one; NULL: neither. */
 static const struct gd_pickle_value *mindspore_array(const struct gd_pickle_value *value)
 {
     const struct gd_pickle_value *array;
@@ -311,12 +311,12 @@ static void go_on_with(struct job *job, const struct gd_pickle_value *tensor)
 {
     if (tensor && tensor->kind == GD_PICKLE_PERSISTENT && job->file->tensor_of) {
         if (!job->file->tensor_of(job->file, tensor, &job->ret->view)) {
-            refuse(job, "its id is that of no tensor of the file");
+            refuse(job, "its id does not belong to a tensor of the file");
         }
         return;
     }
     if (!tensor || tensor->kind != GD_PICKLE_OBJECT) {
-        refuse(job, "what it is made of is no tensor");
+        refuse(job, "what it is made of is not a tensor");
         return;
     }
     if (mindspore_array(tensor)) {
@@ -342,7 +342,7 @@ static void rebuild_subclass(struct job *job)
     go_on(job, argument(job, 0), argument(job, 2));
 }
 
-/* (tensor, dtype, device, requires_grad): saved from a device by way of the host. */
+/* (tensor, dtype, device, requires_grad): saved from a device through the host. */
 static void rebuild_from_host(struct job *job)
 {
     go_on_with(job, argument(job, 0));
@@ -353,7 +353,7 @@ static void rebuild_from_numpy(struct job *job)
     const struct gd_pickle_value *array = argument(job, 0);
 
     if (!torch_is_array(array)) {
-        refuse(job, "the array that it is made of is none");
+        refuse(job, "the array it is made of is not an array");
         return;
     }
     torch_describe_array(array, job->ret);
@@ -361,7 +361,7 @@ static void rebuild_from_numpy(struct job *job)
 
 /* ---- MindSpore's ----------------------------------------------------------------------------- */
 
-/* (array, dtype): what has no type in numpy was widened for it. */
+/* (array, dtype): types that numpy lacks were widened. */
 static void rebuild_adapter_tensor(struct job *job)
 {
     const struct gd_pickle_value *array = argument(job, 0), *dtype = argument(job, 1);
@@ -447,7 +447,7 @@ bool torch_is_tensor(const struct torch_file *file, const struct gd_pickle_value
            (find_rebuild(value->object->callee->global) || mindspore_array(value));
 }
 
-/* A storage that stands alone is listed as its elements in a row. */
+/* A storage on its own is listed as one row of elements. */
 static void describe_storage(struct job *job, const struct gd_pickle_value *value)
 {
     struct gd_source_desc *view = &job->ret->view;
@@ -456,7 +456,7 @@ static void describe_storage(struct job *job, const struct gd_pickle_value *valu
     if (torch_use_storage(job->file, value, &use, job->ret->problem)) {
         view->shape = (struct gd_shape){.rank = 1, .dim = {use.numel}};
         view->offset = use.first;
-        /* Those of less than a byte are counted by the byte. */
+        /* elements smaller than a byte are counted in bytes */
         view->stored = gd_stored_bits(use.stored) < 8 ? GD_STORED_UINT8 : use.stored;
         view->swap = job->file->swap;
         view->bytes = gd_bytes_ref(use.storage->bytes);
@@ -480,7 +480,7 @@ void torch_describe(struct torch_file *file, struct gd_pickle_value *value,
 
         job.again = false;
         if (!rebuild || wraps == MAX_WRAPS) {
-            refuse(&job, "%s.%s, which makes it, is not known", job.callee->module,
+            refuse(&job, "made by the unknown function %s.%s", job.callee->module,
                    job.callee->name);
             return;
         }

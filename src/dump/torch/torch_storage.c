@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Storages of PyTorch's files: what their ids say, and where their bytes are. */
+/* Storages of PyTorch files: parsing their ids, and finding their bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dump/torch/torch_impl.h"
 
-#define MAX_KEY 64 /* letters */
+#define MAX_KEY 64 /* characters */
 
 /* ---- element types --------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ enum gd_stored torch_storage_type(const char *class)
 
 enum gd_stored torch_dtype(const struct gd_pickle_value *value)
 {
-    /* Those that torch keeps one in a byte or more, whatever their names say. */
+    /* torch stores these in at least one byte each, whatever their names say. */
     static const struct named_type types[] = {
         {"uint1", GD_STORED_UINT8},
         {"uint2", GD_STORED_UINT8},
@@ -91,7 +91,7 @@ enum gd_stored torch_dtype(const struct gd_pickle_value *value)
     return stored ? stored : gd_stored_from_name(value->global->name);
 }
 
-/* Of an element as torch counts a storage: packed ones are counted by the byte. */
+/* Bytes per element as torch counts a storage: packed ones count in bytes. */
 static uint64_t item_bytes(enum gd_stored stored)
 {
     unsigned bits = gd_stored_bits(stored);
@@ -201,7 +201,7 @@ static struct torch_storage *find_storage(struct torch_file *file,
     if (storage) {
         snprintf(name, sizeof(name), "%.*s", (int)key->count, key->text);
         if (!file->find) {
-            storage->problem = strdup("its values are not in this file: a pickle alone has none");
+            storage->problem = strdup("its values are not in this file: a bare pickle has none");
         } else if (file->find(file, name, &storage->bytes, &err) != GD_OK) {
             storage->problem = strdup(err.text);
         }
@@ -233,7 +233,7 @@ static bool use_view(const struct torch_storage_id *id, struct torch_use *ret,
     if (!gd_pickle_get_int(gd_pickle_item(id->view, 1), &ret->first) ||
         !gd_pickle_get_int(gd_pickle_item(id->view, 2), &ret->numel) || ret->first < 0 ||
         ret->numel < 0 || __builtin_add_overflow(ret->first, ret->numel, &end) || end > id->numel) {
-        return refuse(problem, "its part of a storage of %lld elements is not within it",
+        return refuse(problem, "its part exceeds the storage of %lld elements",
                       (long long)id->numel);
     }
     return true;
@@ -246,7 +246,7 @@ bool torch_use_storage(struct torch_file *file, const struct gd_pickle_value *va
     uint64_t bytes;
 
     if (!torch_storage_id(value, &id)) {
-        return refuse(problem, "what should be its storage is none");
+        return refuse(problem, "it has no valid storage");
     }
     if (gd_pickle_is_text(id.location, "meta")) {
         return refuse(problem, "it was on the meta device: it has no values");
@@ -254,11 +254,11 @@ bool torch_use_storage(struct torch_file *file, const struct gd_pickle_value *va
     *ret =
         (struct torch_use){.stored = torch_storage_type(id.class->global->name), .numel = id.numel};
     if (!torch_storage_bytes(&id, &bytes)) {
-        return refuse(problem, "its storage is of the unknown class %.100s, or too large",
+        return refuse(problem, "its storage has the unknown class %.100s, or is too large",
                       id.class->global->name);
     }
     if (!key_is_plain(id.key)) {
-        return refuse(problem, "the key of its storage is none");
+        return refuse(problem, "the key of its storage is invalid");
     }
     ret->storage = find_storage(file, id.key);
     if (!ret->storage) {
@@ -270,7 +270,7 @@ bool torch_use_storage(struct torch_file *file, const struct gd_pickle_value *va
     }
     if (gd_bytes_size(ret->storage->bytes) != bytes) {
         return refuse(
-            problem, "storage %.*s is said to have %lld elements of %s, %llu bytes, and has %llu",
+            problem, "storage %.*s should have %lld elements of %s, %llu bytes, but has %llu",
             (int)id.key->count, id.key->text, (long long)id.numel, gd_stored_name(ret->stored),
             (unsigned long long)bytes, (unsigned long long)gd_bytes_size(ret->storage->bytes));
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * PyTorch's oldest files (up to 0.1.9): a tar of `storages`, `tensors` and `pickle`, each of them
- * pickles and numbers one after another. The members are read where they lie; nothing is unpacked.
+ * PyTorch's oldest files (up to 0.1.9): a tar of `storages`, `tensors` and `pickle`, each a
+ * sequence of pickles and numbers. The members are read in place, which a tar library cannot do;
+ * nothing is unpacked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,12 @@
 enum member { STORAGES, TENSORS, PICKLE, MEMBERS };
 static const char *const member_names[MEMBERS] = {"storages", "tensors", "pickle"};
 
-struct part { /* of the file: a member, as far as it is not read yet */
+struct part { /* the unread part of a member */
     uint64_t at, end;
     bool found;
 };
 
-struct named { /* a storage or a tensor by the number that the others know it by */
+struct named { /* a storage or tensor, by the number used to refer to it */
     int64_t key;
     struct gd_source_desc view; /* of a storage: all of it */
 };
@@ -69,7 +70,7 @@ static bool tar_is(const unsigned char *start, size_t size, struct gd_disk *disk
     return is_member(start, "sys_info");
 }
 
-/* Digits of base 8, then a blank or NUL. */
+/* Parses octal digits followed by a blank or NUL. */
 static bool get_octal(const unsigned char *text, size_t size, uint64_t *ret)
 {
     size_t i;
@@ -95,19 +96,19 @@ static int read_member(struct old *old, uint64_t *at, bool *last, struct gd_err 
         return GD_OK;
     }
     if (!is_ustar(block) || !get_octal(block + 124, 12, &size)) {
-        return broken(old, *at, "there should be the header of a member of a tar", err);
+        return broken(old, *at, "expected the header of a tar member", err);
     }
     *at += BLOCK;
     if (size > file_size - *at) {
-        return broken(old, *at, "a member of the tar goes beyond the end of the file", err);
+        return broken(old, *at, "a member of the tar exceeds the file", err);
     }
     if (block[156] != 'x' && block[156] != 'g' && block[156] != '0' && block[156] != '\0') {
-        return broken(old, *at - BLOCK, "a member of the tar is no regular file", err);
+        return broken(old, *at - BLOCK, "a member of the tar is not a regular file", err);
     }
     for (int i = 0; i < MEMBERS; i++) {
         if (is_member(block, member_names[i]) && (block[156] == '0' || block[156] == '\0')) {
             if (old->member[i].found) {
-                return broken(old, *at - BLOCK, "a member of the tar stands in it twice", err);
+                return broken(old, *at - BLOCK, "the tar has a duplicate member", err);
             }
             old->member[i] = (struct part){.at = *at, .end = *at + size, .found = true};
         }
@@ -148,7 +149,7 @@ static int read_pickle(struct old *old, struct part *part, struct gd_pickle **re
                                &part->at, err);
 }
 
-/* Numbers of 8 bytes, or the one of 4 in front of 4 that mean nothing. */
+/* Reads numbers of 8 bytes, or of 4 bytes followed by 4 unused ones. */
 static int read_numbers(struct old *old, struct part *part, int64_t *ret, size_t count,
                         struct gd_err *err)
 {
@@ -159,7 +160,7 @@ static int read_numbers(struct old *old, struct part *part, int64_t *ret, size_t
         int rc;
 
         if (part->end - part->at < sizeof(bytes)) {
-            return broken(old, part->at, "the member of the tar ends in the middle", err);
+            return broken(old, part->at, "a member of the tar ends unexpectedly", err);
         }
         rc = gd_disk_read(old->file.disk, part->at, bytes, sizeof(bytes), err);
         if (rc != GD_OK) {
@@ -174,7 +175,7 @@ static int read_numbers(struct old *old, struct part *part, int64_t *ret, size_t
     return GD_OK;
 }
 
-/* How many storages or tensors follow. */
+/* Reads the number of storages or tensors that follow. */
 static int read_count(struct old *old, struct part *part, int64_t *ret, struct gd_err *err)
 {
     struct gd_pickle *pickle;
@@ -184,7 +185,7 @@ static int read_count(struct old *old, struct part *part, int64_t *ret, struct g
         return rc;
     }
     if (!gd_pickle_get_int(gd_pickle_root(pickle), ret) || *ret < 0) {
-        rc = broken(old, part->at, "there should be a number of storages or tensors", err);
+        rc = broken(old, part->at, "expected a number of storages or tensors", err);
     }
     gd_pickle_free(pickle);
     return rc;
@@ -209,7 +210,7 @@ static int add_named(struct old *old, struct table *table, uint64_t at, const st
     uint64_t hash = gd_hash_index_hash(&table->by_key, &named->key, sizeof(named->key));
 
     if (find_named(table, named->key)) {
-        return broken(old, at, "the number of a storage or tensor stands there twice", err);
+        return broken(old, at, "the number of a storage or tensor is not unique", err);
     }
     if (table->count == table->cap) {
         uint32_t cap = table->cap ? table->cap * 2 : 64;
@@ -228,7 +229,7 @@ static int add_named(struct old *old, struct table *table, uint64_t at, const st
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
-/* (key, location, class), the number of elements, and they themselves. */
+/* Reads (key, location, class), the number of elements, and the elements. */
 static int read_storage(struct old *old, struct part *part, struct gd_err *err)
 {
     struct named named = {.view.shape.rank = 1};
@@ -246,7 +247,7 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
         named.view.stored = torch_storage_type(class->global->name);
     }
     if (!named.view.stored || !gd_pickle_get_int(gd_pickle_item(root, 0), &named.key)) {
-        rc = broken(old, begin, "there should be a storage's number, place and class", err);
+        rc = broken(old, begin, "expected a storage's number, location and class", err);
     }
     gd_pickle_free(pickle);
     rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.shape.dim, 1, err);
@@ -257,7 +258,7 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
         __builtin_mul_overflow((uint64_t)named.view.shape.dim[0],
                                gd_stored_bits(named.view.stored) / 8, &bytes) ||
         bytes > part->end - part->at) {
-        return broken(old, begin, "a storage goes beyond the end of its member of the tar", err);
+        return broken(old, begin, "a storage exceeds its member of the tar", err);
     }
     rc = gd_bytes_of_disk(old->file.disk, part->at, bytes, &named.view.bytes, err);
     if (rc == GD_OK) {
@@ -269,7 +270,8 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
     return rc;
 }
 
-/* Storages that are parts of others: [(key, key of the other, first element, number), ...]. */
+/* Reads storages that are parts of others: [(key, key of the other, first element, number),
+ * ...]. */
 static int read_views(struct old *old, struct part *part, struct gd_err *err)
 {
     const struct gd_pickle_value *root, *item;
@@ -292,7 +294,7 @@ static int read_views(struct old *old, struct part *part, struct gd_err *err)
             !gd_pickle_get_int(gd_pickle_item(item, 2), &first) ||
             !gd_pickle_get_int(gd_pickle_item(item, 3), &numel) || first < 0 || numel < 0 ||
             __builtin_add_overflow(first, numel, &end) || end > whole->view.shape.dim[0]) {
-            rc = broken(old, begin, "a storage that is a part of another is none", err);
+            rc = broken(old, begin, "a storage that is part of another is invalid", err);
             break;
         }
         named = *whole;
@@ -307,7 +309,7 @@ static int read_views(struct old *old, struct part *part, struct gd_err *err)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* (key, key of the storage, class), the rank, sizes, strides and the first element. */
+/* Reads (key, key of the storage, class), rank, sizes, strides and first element. */
 static int read_tensor(struct old *old, struct part *part, struct gd_err *err)
 {
     const struct named *storage = NULL;
@@ -326,22 +328,21 @@ static int read_tensor(struct old *old, struct part *part, struct gd_err *err)
     }
     gd_pickle_free(pickle);
     if (!storage) {
-        return broken(old, begin, "a tensor is none, or is that of a storage that is not there",
-                      err);
+        return broken(old, begin, "a tensor is invalid, or its storage is missing", err);
     }
     named = *storage;
     named.key = own;
     rc = read_numbers(old, part, &rank, 1, err);
     rank = (int32_t)(uint32_t)(uint64_t)rank;
     if (rc == GD_OK && (rank < 0 || rank > GD_MAX_RANK)) {
-        rc = broken(old, begin, "a tensor has too many dimensions", err);
+        rc = broken(old, begin, "a tensor with too many dimensions", err);
     }
     rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.shape.dim, (size_t)rank, err);
     rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.stride, (size_t)rank, err);
     rc = rc != GD_OK ? rc : read_numbers(old, part, &first, 1, err);
     if (rc == GD_OK &&
         (first < 0 || __builtin_add_overflow(named.view.offset, first, &named.view.offset))) {
-        rc = broken(old, begin, "the first element of a tensor is none", err);
+        rc = broken(old, begin, "the first element of a tensor is invalid", err);
     }
     if (rc != GD_OK) {
         return rc;
@@ -364,7 +365,7 @@ static int read_all(struct old *old, enum member member,
     return rc;
 }
 
-/* What a persistent id of the object names: its number, as an integer or a text. */
+/* Resolves a persistent id of the object: a number, as integer or string. */
 static bool tensor_of(struct torch_file *file, const struct gd_pickle_value *value,
                       struct gd_source_desc *ret)
 {

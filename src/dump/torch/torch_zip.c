@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * PyTorch's zip files (torch.save since 1.6): D/data.pkl is the pickle, D/data/KEY a storage each,
- * D/byteorder their byte order. D is whatever the file was called. TorchScript lies in the same
- * container and is told apart by D/constants.pkl; it is a program and refused.
+ * PyTorch's zip files (torch.save since 1.6): the pickle D/data.pkl, one storage per D/data/KEY,
+ * and their byte order in D/byteorder, where D is the file's original name. TorchScript uses the
+ * same container, recognised by D/constants.pkl; it is a program and refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct zipped {
     char top[GD_ZIP_MAX_NAME + 1]; /* D */
 };
 
-/* D of D/data.pkl or, of TorchScript, D/constants.pkl. False: there is none. */
+/* Finds D of D/data.pkl or, for TorchScript, D/constants.pkl. False: neither. */
 static bool find_top(const struct gd_zip *zip, char top[GD_ZIP_MAX_NAME + 1])
 {
     for (size_t i = 0; i < gd_zip_count(zip); i++) {
@@ -30,7 +30,7 @@ static bool find_top(const struct gd_zip *zip, char top[GD_ZIP_MAX_NAME + 1])
     return false;
 }
 
-/* The record D/name; NULL: none. */
+/* Finds the record D/name; NULL: none. */
 static const struct gd_zip_entry *find_record(const struct zipped *zipped, const char *name)
 {
     char full[GD_ZIP_MAX_NAME + 80];
@@ -39,7 +39,7 @@ static const struct gd_zip_entry *find_record(const struct zipped *zipped, const
     return gd_zip_find(zipped->zip, full);
 }
 
-/* A local header in front: its name; false: there is none, or it is cut off. */
+/* The name in a local header at the beginning; false: none, or truncated. */
 static bool first_name(const unsigned char *start, size_t size, const char **name, size_t *len)
 {
     if (size < 30) {
@@ -61,7 +61,7 @@ static bool torch_is(const unsigned char *start, size_t size, struct gd_disk *di
     if (!gd_zip_is(start, size)) {
         return false;
     }
-    /* torch.save writes data.pkl first; then the directory need not be read twice. */
+    /* torch.save writes data.pkl first; the directory is then not needed. */
     if (first_name(start, size, &name, &len)) {
         if (len > 9 && memcmp(name + len - 9, "/data.pkl", 9) == 0) {
             return true;
@@ -95,7 +95,7 @@ static int find_storage(struct torch_file *file, const char *key, struct gd_byte
     return gd_zip_bytes(zipped->zip, entry, false, ret, err);
 }
 
-/* A small record as a whole, in memory that the caller frees. */
+/* Reads a small record as a whole, to be freed by the caller. */
 static int read_record(struct torch_file *file, const char *name, uint64_t most,
                        unsigned char **ret, size_t *size, struct gd_err *err)
 {
@@ -106,10 +106,10 @@ static int read_record(struct torch_file *file, const char *name, uint64_t most,
     int rc;
 
     if (!entry) {
-        return gd_fail(err, GD_ENOTFOUND, "%.300s: it has no record %s", file->path, name);
+        return gd_fail(err, GD_ENOTFOUND, "%.300s has no record %s", file->path, name);
     }
     if (entry->size > most) {
-        return gd_fail(err, GD_ELIMIT, "%.300s: its %s has %llu bytes; at most %llu are read",
+        return gd_fail(err, GD_ELIMIT, "%.300s: its %s of %llu bytes exceeds the limit of %llu",
                        file->path, name, (unsigned long long)entry->size, (unsigned long long)most);
     }
     rc = gd_zip_bytes(zipped->zip, entry, false, &bytes, err);
@@ -130,7 +130,7 @@ static int read_record(struct torch_file *file, const char *name, uint64_t most,
     return GD_OK;
 }
 
-/* Files without the record come from before there was one, when all were little-endian. */
+/* Files without the record are older, and all little-endian. */
 static int read_byteorder(struct torch_file *file, struct gd_err *err)
 {
     bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -149,9 +149,8 @@ static int read_byteorder(struct torch_file *file, struct gd_err *err)
     if (strcmp((char *)text, "big") == 0) {
         file->swap = !host_is_big;
     } else if (strcmp((char *)text, "little") != 0) {
-        rc = gd_fail(err, GD_EPROTO,
-                     "%.300s: its byteorder says '%.16s'; little or big would be right", file->path,
-                     (char *)text);
+        rc = gd_fail(err, GD_EPROTO, "%.300s: its byteorder is '%.16s', not little or big",
+                     file->path, (char *)text);
     }
     free(text);
     return rc;
@@ -176,7 +175,7 @@ static int read_pickle(struct torch_file *file, const struct gd_archive_options 
     rc = gd_pickle_read_memory(program, size, what, &pickle, &end, err);
     if (rc == GD_OK) {
         if (end < size) {
-            gd_archive_add_note(file->archive, "%llu bytes follow the end of data.pkl's pickle",
+            gd_archive_add_note(file->archive, "%llu bytes after the end of data.pkl's pickle",
                                 (unsigned long long)(size - end));
         }
         rc = torch_list(file, pickle, options, err);
@@ -192,20 +191,21 @@ static int read_zip(struct torch_file *file, struct zipped *zipped,
     int rc;
 
     if (!find_top(zipped->zip, zipped->top)) {
-        return gd_fail(err, GD_EPROTO, "%.300s: no PyTorch file: no record in it ends in /data.pkl",
+        return gd_fail(err, GD_EPROTO,
+                       "%.300s is not a PyTorch file: it has no record that ends in /data.pkl",
                        file->path);
     }
     if (find_record(zipped, "constants.pkl")) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%.300s is a TorchScript program, which is not read; save its state_dict() "
-                       "with torch.save",
+                       "%.300s is a TorchScript program, which is not supported: save its "
+                       "state_dict() with torch.save",
                        file->path);
     }
     rc = read_byteorder(file, err);
     return rc != GD_OK ? rc : read_pickle(file, options, err);
 }
 
-/* Pieces of tensors in a row, which .metadata tells apart. */
+/* Consecutive pieces of tensors, which only .metadata can tell apart. */
 static bool is_piece_of_many(const char *path)
 {
     static const char end[] = ".distcp";
@@ -228,8 +228,8 @@ static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
 
     if (rc == GD_EPROTO && is_piece_of_many(file.path)) {
         rc = gd_fail(err, GD_EUNSUPPORTED,
-                     "%.300s is a part of a distributed checkpoint: open its directory, or the "
-                     ".metadata beside it",
+                     "%.300s is part of a distributed checkpoint: open its directory, or the "
+                     ".metadata next to it",
                      file.path);
     }
     if (rc == GD_OK) {
