@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""gradb's agents for Python: `gradb run -- python train.py` needs nothing of it in the script; by hand it is
-`import gradb.torch; gradb.torch.attach(model, optimizer)`."""
+"""gradb's agent for Python. Under `gradb run -- python train.py` the script needs no change; by hand it is `import
+gradb.torch; gradb.torch.attach(model, optimizer)`."""
 
 __version__ = "0.2.0"
 
 
 def attach(*args, **kwargs):
-    """gradb.torch.attach: makes this training one that the debugger can see."""
+    """gradb.torch.attach: lets the debugger see this training."""
     from . import torch
     return torch.attach(*args, **kwargs)
 
 
 def detach():
-    """gradb.torch.detach: takes all hooks off."""
+    """gradb.torch.detach: removes all hooks."""
     from . import torch
     torch.detach()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""python -m gradb [-m MODULE | SCRIPT] ARGS: runs a training so that gradb can see it; what `gradb run` does by the
-environment, for interpreters that ignore that (-I, -E), and for trainings that somebody else starts."""
+"""python -m gradb [-m MODULE | SCRIPT] ARGS: runs a training so that gradb can attach to it.
+
+`gradb run` does the same through the environment. This is for interpreters that ignore the environment (-I, -E) and for
+trainings that something else starts."""
 import os
 import runpy
 import sys
@@ -10,7 +12,7 @@ USAGE = "usage: python -m gradb [-m MODULE | SCRIPT] [ARGUMENT...]"
 
 
 def _run_script(path):
-    """Runs a file as the main module, which stays: what multiprocessing pickles is looked for there."""
+    """Runs a file as the main module, which stays loaded: multiprocessing looks there for what it pickles."""
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec")
     main = types.ModuleType("__main__")
@@ -21,13 +23,13 @@ def _run_script(path):
 
 
 def _set_path(folder):
-    """The script's folder stands where this module's did, unless the interpreter was told to have neither."""
+    """Puts the script's folder where this module's was, unless the interpreter must have neither."""
     if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
 
 
 def main():
-    """Runs the script or module as if it had been started by itself. The exit status, where it sets none."""
+    """Runs the script or module as if it had been started directly. Returns the exit status, where it sets none."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
         print(USAGE, file=sys.stderr)
@@ -44,7 +46,7 @@ def main():
         print("gradb: cannot read the script %s" % path, file=sys.stderr)
         return 2
     sys.argv = arguments
-    if os.path.isdir(path):  # with a __main__.py in it
+    if os.path.isdir(path):  # a folder with a __main__.py
         runpy.run_path(path, run_name="__main__")
         return 0
     _set_path(os.path.dirname(os.path.abspath(path)))

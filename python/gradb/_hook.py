@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Waits for torch to be imported; then the agent waits for the process to begin to train.
+"""Waits until torch is imported and then until the process begins to train.
 
-Every Python process under `gradb run` comes by here: the training itself, but launchers, DataLoader workers and
-compilers' helpers as well. None of those trains, so none is attached; for them this is the whole cost.
+Every Python process under `gradb run` passes through here: the training itself, but also launchers, DataLoader workers
+and compilers' helpers. None of those trains, so none is attached; this is all that they pay.
 
-The program must not notice: sys.meta_path stays as it is, and tracebacks have no frame of ours. Under `gradb run`
-this package has a private name (_boot), so that a module `gradb` of the program's is its own; the program's
-`import gradb.torch` still gets this package, once.
-"""
+The program must not notice: sys.meta_path stays as it is, and no frame of ours appears in a traceback. Under `gradb
+run` this package has a private name (_boot), so that the program may have a module `gradb` of its own; the program's
+`import gradb.torch` still gets this package, once."""
 import os
 import sys
 
@@ -15,18 +14,18 @@ import _frozen_importlib as _importlib
 
 _PACKAGE = __name__.rsplit(".", 1)[0]
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_find = None  # importlib's, once ours is in its place
+_find = None  # importlib's function, once ours replaces it
 
 
 def _unseen(function):
-    """Python leaves frames of this file out of tracebacks, and out of where warnings come from."""
+    """Hides the function: Python leaves frames of this file out of tracebacks and of the places of warnings."""
     function.__code__ = function.__code__.replace(co_filename="<frozen importlib._bootstrap>")
     return function
 
 
 @_unseen
 def _find_spec(name, path, target=None):
-    """importlib's own, and then: torch is listened to, and `gradb` may be this package."""
+    """importlib's own search; then hooks torch, and gives this package where `gradb` means it."""
     spec = _find(name, path, target)
     if name == "torch":
         _listen(spec)
@@ -36,7 +35,7 @@ def _find_spec(name, path, target=None):
 
 
 def _listen(spec):
-    """Hears when the module has run."""
+    """Learns when the module has run."""
     loader = getattr(spec, "loader", None)
     run = getattr(loader, "exec_module", None)
     if run is None or "exec_module" in vars(loader):
@@ -49,16 +48,16 @@ def _listen(spec):
         _torch_is_here()
     try:
         loader.exec_module = exec_module
-    except AttributeError:  # it takes none: torch is not seen
+    except AttributeError:  # the loader takes no attributes: torch is not hooked
         pass
 
 
 def _torch_is_here():
     try:
-        from .torch import first
-        first.watch()
-    except Exception as error:  # never into the user's import
-        print("gradb: PyTorch will not be seen: %s" % error, file=sys.stderr)
+        from . import torch
+        torch.watch()
+    except Exception as error:  # a fault of ours must not break the user's import
+        print("gradb: cannot attach to PyTorch: %s" % error, file=sys.stderr)
 
 
 class _Same:
@@ -69,20 +68,20 @@ class _Same:
         self._spec = None
 
     def create_module(self, _spec):
-        """As importlib asks for it."""
+        """Called by importlib."""
         __import__(self._name)
         module = sys.modules[self._name]
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module):
-        """It has run. importlib has given it another spec."""
+        """The module has run already. importlib has replaced its spec."""
         module.__spec__ = self._spec
 
 
 def _own(name, spec):
-    """The spec of `gradb` or of a part of it: the program's own module is found as ever, another copy of this
-    package is this one."""
+    """The spec of `gradb` or of a module in it: a module of the program's own is found as usual, another copy of this
+    package becomes this one."""
     package, _, rest = name.partition(".")
     if rest:
         mine = rest != "__main__" and sys.modules.get(package) is sys.modules[_PACKAGE]
@@ -100,8 +99,8 @@ def _own(name, spec):
 
 
 def arm():
-    """From now on a training with torch in this process is one that a debugger can see. Called again, it does
-    nothing: `gradb run -- python -m gradb` comes by here twice."""
+    """From now on a debugger can attach to a training with torch in this process. Called again, it does nothing: `gradb
+    run -- python -m gradb` comes here twice."""
     global _find
     if "torch" in sys.modules:
         _torch_is_here()

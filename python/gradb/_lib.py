@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""libgradb by ctypes: the one place that knows its structs and functions (src/agent/gradb.h).
+"""libgradb by ctypes: the only file that knows its structs and functions (src/agent/gradb.h).
 
-Finds the library through GRADB_LIBRARY (a path), next to this package, in the tree that this package was installed
-with (PREFIX/share/gradb/python), in the interpreter's own environment, and then by the loader.
-Calls release the interpreter's lock, so a training thread that stands in one holds up nobody else.
-"""
+The library is looked for at GRADB_LIBRARY (a path), next to this package, in the tree that this package was installed
+with (PREFIX/share/gradb/python), in the interpreter's own environment, and then by the loader. Calls release the
+interpreter lock, so a training thread that waits in one holds up no other thread."""
 import ctypes
 import glob
 import os
@@ -21,7 +20,7 @@ BFLOAT16, COMPLEX64, COMPLEX128 = 14, 15, 16
 AUTO, OTHER, WEIGHT, GRADIENT, ACTIVATION, PARAMETER, CONSTANT = range(7)
 # enum gradb_phase
 NO_PHASE, FORWARD, BACKWARD, OPTIMIZER = range(4)
-# what gradb_wants answers
+# bits of gradb_wants
 WANT_RUN, WANT_VALUE, WANT_IF_NOT_FINITE = 1, 2, 4
 # enum gradb_answer
 OK, NO_VALUE, UNSUPPORTED, FAILED, GONE = range(5)
@@ -30,14 +29,14 @@ SLICE_INDEX, SLICE_RANGE, SLICE_ELLIPSIS, SLICE_NEWAXIS = range(4)
 
 
 class Tensor(ctypes.Structure):
-    """struct gradb_tensor: strides in bytes; data None: ask the source."""
+    """struct gradb_tensor: strides in bytes; data None: libgradb asks the source for it."""
     _fields_ = [("dtype", ctypes.c_int), ("rank", ctypes.c_int), ("shape", ctypes.POINTER(ctypes.c_int64)),
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p)]
 
 
 class Words(ctypes.Structure):
-    """struct gradb: what lies where the handle points. armed: 0 while nobody wants to hear of nodes; changes:
-    another number whenever gradb_wants may answer otherwise than before."""
+    """struct gradb: the words that the handle points to. armed: 0 while nobody wants reports of nodes; changes: a new
+    number whenever an answer of gradb_wants may have changed."""
     _fields_ = [("armed", ctypes.c_int), ("changes", ctypes.c_uint)]
 
 
@@ -105,7 +104,7 @@ LOCATE_PART = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, c
 
 
 class Source(ctypes.Structure):
-    """struct gradb_source: who answers when the debugger wants to look."""
+    """struct gradb_source: answers the debugger's questions about values."""
     _fields_ = [("ctx", ctypes.c_void_p), ("locate", LOCATE), ("release", RELEASE), ("stats", STATS),
                 ("keep", KEEP), ("command", COMMAND), ("locate_part", LOCATE_PART)]
 
@@ -122,7 +121,7 @@ class OpTime(ctypes.Structure):
 
 
 class Times(ctypes.Structure):
-    """struct gradb_times: seconds; negative when not known."""
+    """struct gradb_times: seconds; negative: unknown."""
     _fields_ = ([(name, ctypes.c_double) for name in ("total", "data", "forward", "backward", "optimizer", "gap")]
                 + [("ops", ctypes.POINTER(OpTime)), ("op_count", ctypes.c_size_t)])
 
@@ -145,7 +144,7 @@ _FUNCTIONS = {
     "gradb_step_end": (None, [_HANDLE]),
     "gradb_enter": (None, [_HANDLE, ctypes.c_int]),
     "gradb_did_slow": (None, [_HANDLE, ctypes.c_uint32]),
-    # The tensors by their address: that is the quickest way through ctypes, and this is called most.
+    # The tensors by their address: the fastest way through ctypes, for the function that is called most.
     "gradb_did_with_slow": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t]),
     "gradb_stop": (None, [_HANDLE, ctypes.c_char_p]),
     "gradb_scalar": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_double]),
@@ -155,7 +154,7 @@ _FUNCTIONS = {
     "gradb_wants_stop": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_checkpoint": (ctypes.c_bool, [_HANDLE]),
 }
-# Those that came later: an older library does without.
+# Added later: missing in an older library.
 _ADDED = {
     "gradb_heed": (None, [_HANDLE]),
     "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
@@ -169,7 +168,7 @@ _INSTALLED = os.path.join(os.sep, "share", "gradb", "python", "gradb")
 
 
 def candidates():
-    """Paths and names to try, in order."""
+    """The paths and names to try, in order."""
     given = os.environ.get("GRADB_LIBRARY")
     if given:
         return [given]
@@ -190,18 +189,18 @@ class _Found(ctypes.Structure):
 
 
 def where(name):
-    """The path of what the loader finds by that name, where the system can tell; "": nothing."""
+    """The path of what the loader finds by that name, where the system can say; "": nothing."""
     found = _Found()
     try:
         function = ctypes.CDLL(name).gradb_open
         told = ctypes.CDLL(None).dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(found))
-    except (OSError, AttributeError):  # there is no such library; or no dladdr
+    except (OSError, AttributeError):  # no such library, or no dladdr
         return ""
     return os.fsdecode(found.file) if told else ""
 
 
 def load():
-    """The library with its functions typed. OSError: why it could not be loaded, with what was tried."""
+    """Loads the library and declares its functions. OSError: it could not be loaded; says what was tried."""
     reasons = []
     for path in candidates():
         try:
@@ -215,18 +214,18 @@ def load():
                 function.restype = result
                 function.argtypes = arguments
         except AttributeError as error:
-            reasons.append("it is too old: %s" % error)  # which names path and function
+            reasons.append("it is too old: %s" % error)  # the error names path and function
             continue
         for name, (result, arguments) in _ADDED.items():
             function = getattr(library, name, None)
             if function is not None:
                 function.restype, function.argtypes = result, arguments
         return library
-    raise OSError("libgradb cannot be loaded (%s); set GRADB_LIBRARY to its path" % "; ".join(reasons))
+    raise OSError("cannot load libgradb (%s); set GRADB_LIBRARY to its path" % "; ".join(reasons))
 
 
 def text(value):
-    """A C string of any Python text; what cannot be encoded is escaped, NUL ends it."""
+    """A C string of any Python text; what cannot be encoded is escaped, and NUL ends it."""
     return value.encode("utf-8", "backslashreplace")
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """gradb._native: what is done at every operator, in C. Without it Python does the same, several times slower.
 
-`module` is it, or None where there is none: it was not built, it belongs to another version, the interpreter is
-older than 3.10 or has no global lock, or GRADB_NATIVE is 0. It lies next to this package, or where the build or the
-installation of libgradb has put it, also where only the loader knows where that is.
-"""
+`module` is None where it is missing: it was not built, it belongs to another version, the interpreter is older than
+3.10 or has no global lock, or GRADB_NATIVE is 0. It is looked for next to this package and where the build or the
+installation of libgradb puts it, even where only the loader knows that place."""
 import ctypes
 import importlib.machinery
 import importlib.util
@@ -15,7 +14,7 @@ from . import _lib
 
 _NAME = "_native.abi3.so"
 _INTERFACE = 12  # NATIVE_INTERFACE of python/native/native.h
-# From the folder of libgradb: as it is installed, and in a build tree.
+# Relative to the folder of libgradb: as installed, and in a build tree.
 _BESIDE = (os.path.join("gradb", _NAME), os.path.join(os.pardir, os.pardir, "python", "native", _NAME))
 
 
@@ -29,7 +28,7 @@ def _candidates():
 
 
 def _load(path):
-    """The module at a path; None when it is not one that we can use."""
+    """The module at a path; None when we cannot use it."""
     try:
         name = __name__.rpartition(".")[0] + "._native"
         loader = importlib.machinery.ExtensionFileLoader(name, path)
@@ -44,7 +43,7 @@ def _load(path):
 def _find():
     if os.environ.get("GRADB_NATIVE", "1") == "0":
         return None
-    if "t" in getattr(sys, "abiflags", ""):  # the module would load, but objects look otherwise there
+    if "t" in getattr(sys, "abiflags", ""):  # free-threaded: it would load, but objects have another layout
         return None
     for path in _candidates():
         found = _load(path) if os.path.exists(path) else None
@@ -57,17 +56,17 @@ module = _find()
 
 
 def base(name, otherwise=object):
-    """The class of that name of the module, in which attributes lie that are needed at every operator; `otherwise`
-    where there is no module."""
+    """The class of the module that holds the attributes which are needed at every operator; `otherwise` where there is
+    no module."""
     return getattr(module, name) if module is not None else otherwise
 
 
 def slots(name, names):
-    """Of the attributes `names` those that the class of that name of the module does not have."""
+    """Those of the attributes `names` that the module's class of that name does not hold."""
     return tuple(word for word in names if module is None or word not in getattr(module, name).fields)
 
 
 def address(library, name):
-    """Where a function of a library lies; 0 when it has none of that name."""
+    """The address of a library's function; 0 when it has none of that name."""
     function = getattr(library, name, None)
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function is not None else 0

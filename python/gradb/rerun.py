@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""python -m gradb.rerun FOLDER...: makes the calls that `overflow record` or `save overflow` wrote again, on the CPU,
-in float32 and float64, and says whether what overflowed lies in the values, in the type or in the device. FOLDER may
-hold several calls. With --json it writes one object a line.
+"""python -m gradb.rerun FOLDER...: repeats calls that `overflow record` or `save overflow` wrote, on the CPU, in
+float32 and float64, and says whether the overflow comes from the values, the type or the device. FOLDER may contain
+several calls. With --json it writes one object per line.
 
-Exit status: 0 when all were made again, 1 when one could not be read or made again, 2 for wrong usage.
+Exit status: 0 when all calls were repeated, 1 when one could not be read or repeated, 2 for wrong usage.
 """
 import json
 import os
 import sys
 
 USAGE = "usage: python -m gradb.rerun [--json] FOLDER..."
-_WORDS = {"inherent": "inherent", "dtype": "a matter of the type", "device": "a matter of the device",
-          "unknown": "not known"}
+_WORDS = {"inherent": "inherent", "dtype": "specific to the type", "device": "specific to the device",
+          "unknown": "unknown"}
 
 
 def _folders(path):
-    """A call's own folder, or those of the calls in it, in order of their numbers."""
+    """The folder of one call, or the folders of the calls in it, by number."""
     if os.path.exists(os.path.join(path, "overflow.json")):
         return [path]
     try:
@@ -59,11 +59,11 @@ def _say(error):
 
 
 def _make_again(folder, as_json):
-    """The exit status of one call."""
-    from .torch import calls, rerun
+    """Repeats one call. Returns its exit status."""
+    from .torch import calls, replay
     try:
         call = calls.load(folder)
-        reply = rerun.rerun(call)
+        reply = replay.rerun(call)
     except calls.CallError as error:
         return _say(error)
     if as_json:
@@ -75,16 +75,16 @@ def _make_again(folder, as_json):
 
 
 def main(arguments):
-    """What the module does with the words of its command line. The exit status."""
+    """Runs the command line. Returns the exit status."""
     as_json = "--json" in arguments
     folders = [word for word in arguments if word != "--json"]
     if not folders or any(word.startswith("-") for word in folders):
         print(USAGE, file=sys.stderr)
         return 2
     try:
-        import torch  # noqa: F401: said here, in one line
+        import torch  # noqa: F401: fails here, in one line
     except ImportError as error:
-        return _say("PyTorch is needed to make a call again: %s" % error)
+        return _say("PyTorch is needed to repeat a call: %s" % error)
     return max([_make_again(folder, as_json) for path in folders for folder in _folders(path)], default=1)
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Whether anybody zeroes the gradients, over idle steps: the base of training.Clearing, whose
- * docstring has the meaning of the fields. Everything that each pass looks at lies side by side. */
+ * docstring has the meaning of the fields. What each pass reads is adjacent. */
 #ifndef GRADB_PYTHON_CLEARING_H
 #define GRADB_PYTHON_CLEARING_H
 

@@ -15,7 +15,7 @@ static double read_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Stands still while the training is stopped. */
+/* Does not run while the training is stopped. */
 static double read_clock(const struct native_clock *clock)
 {
     return read_seconds() - clock->away;
@@ -30,7 +30,7 @@ void native_turn(struct native_clock *clock, enum native_section section)
     clock->known[section] = true;
 }
 
-/* -1: the step has not had such a section. */
+/* -1: the step has not had this section. */
 static double get_spent(const struct native_clock *clock, enum native_section section)
 {
     return clock->known[section] ? clock->spent[section] : -1.0;
@@ -133,7 +133,7 @@ static PyMemberDef members[] = {
 
 static PyMethodDef methods[] = {
     {"now", get_now, METH_NOARGS,
-     "seconds on a clock that stands still while the training is stopped"},
+     "seconds on a clock that does not run while the training is stopped"},
     {"turn", turn_clock, METH_O,
      "sets the section that runs from now on; returns the previous one"},
     {"times", get_times, METH_NOARGS,

@@ -23,7 +23,7 @@ struct native_clock {
     PyObject ob_base;
     double away, since, left;    /* see timing.py */
     double spent[SECTIONS];      /* in this step */
-    bool known[SECTIONS];        /* the step has had such a section */
+    bool known[SECTIONS];        /* the step has had this section */
     bool on, has_data;           /* see timing.py */
     enum native_section section; /* that runs now */
 };
@@ -40,7 +40,7 @@ gradb_times native_times(const struct native_clock *clock);
 void native_restart(struct native_clock *clock);
 
 /* Around a call of libgradb that may wait for the debugger: releases the interpreter lock, and the
- * clock stands still. */
+ * clock does not run. */
 struct native_wait {
     PyThreadState *state;
     double began;

@@ -23,8 +23,8 @@ struct native_number {
 struct native_context {
     PyObject ob_base;
 
-    /* Parts of the agent: records, but for the last three. */
-    PyObject *agent, *telling, *graph, *steps, *live, *scaler, *events, *backward;
+    /* Parts of the agent: records, except the last three. */
+    PyObject *agent, *reporter, *graph, *steps, *live, *scaler, *events, *backward;
     struct native_clock *clock;
     struct native_clearing *clearing; /* the first of the list */
     PyObject *local;                  /* of modules.Modules: path and site of this thread */
@@ -77,7 +77,7 @@ struct native_context {
 };
 extern PyTypeObject *native_context_type;
 
-/* The context for which Python's wrappers stand aside (hand_over.h), borrowed; NULL: none. It is
+/* The context for which Python's wrappers are out of use (hand_over.h), borrowed; NULL: none. It is
  * only compared: it may be gone. */
 extern const struct native_context *native_handed;
 static inline bool native_is_handed_over(const struct native_context *context)

@@ -31,8 +31,8 @@ static int take_part(PyObject **place, PyObject *value, enum native_kind kind)
 static int take_parts(struct native_context *self, PyObject *agent)
 {
     if (take_part(&self->agent, agent, NATIVE_AGENT) < 0 ||
-        take_part(&self->telling, native_get(agent, AGENT_TELLING), NATIVE_TELLING) < 0 ||
-        take_part(&self->graph, native_get(self->telling, TELLING_GRAPH), NATIVE_GRAPH) < 0 ||
+        take_part(&self->reporter, native_get(agent, AGENT_REPORTER), NATIVE_REPORTER) < 0 ||
+        take_part(&self->graph, native_get(self->reporter, REPORTER_GRAPH), NATIVE_GRAPH) < 0 ||
         take_part(&self->steps, native_get(agent, AGENT_STEPS), NATIVE_STEPS) < 0 ||
         take_part(&self->live, native_get(agent, AGENT_LIVE), NATIVE_LIVE) < 0 ||
         take_part(&self->scaler, native_get(agent, AGENT_SCALER), NATIVE_SCALER) < 0 ||
@@ -125,7 +125,7 @@ static PyObject *close_context(PyObject *object, PyObject *none)
 
 #define AT(member) offsetof(struct native_context, member)
 static const size_t reference_offsets[] = {
-    AT(agent),         AT(telling),   AT(graph),          AT(steps),           AT(live),
+    AT(agent),         AT(reporter),  AT(graph),          AT(steps),           AT(live),
     AT(scaler),        AT(events),    AT(backward),       AT(clock),           AT(clearing),
     AT(local),         AT(tensor),    AT(apart),          AT(storage),         AT(tracing),
     AT(has_gradients), AT(modes),     AT(parameter),      AT(undispatched),    AT(node_type),
@@ -153,14 +153,14 @@ static PyMethodDef methods[] = {
     {"close", close_context, METH_NOARGS, "call it before libgradb's handle is freed"},
     {"idle", native_idle, METH_VARARGS,
      "idle(steps, connected, recording): the next steps are idle, with a debugger connected or "
-     "not; recording: tells whether a CUDA graph is being recorded, None where none can be"},
+     "not; recording: says whether a CUDA graph is being recorded, None where none can be"},
     {"is_nested", native_is_nested, METH_NOARGS,
-     "whether the called module is inside another one, while nobody watches"},
+     "whether the called module is inside another one, in an unwatched step"},
     {"outermost", native_outermost, METH_VARARGS,
      "outermost(reference, path, path when it evaluates): the module that forward passes begin "
      "with"},
     {"is_outermost", native_is_outermost, METH_O,
-     "whether the called module is the outermost one, while nobody watches: the pass has begun"},
+     "whether the called module is the outermost one, in an unwatched step: the pass has begun"},
     {"optimizer_begins", native_optimizer_begins, METH_VARARGS,
      "optimizer_begins(optimizer, args, kwargs), like Optimizers; False: not done"},
     {"optimizer_ended", native_optimizer_ended, METH_O,
@@ -168,7 +168,7 @@ static PyMethodDef methods[] = {
     {"give_numbers", native_give_numbers, METH_NOARGS,
      "moves the loss and the rates that idle steps noted to agent.events"},
     {"hand_over", native_hand_over, METH_O,
-     "hand_over(on): Python's wrappers stand aside until agent.take_back is called"},
+     "hand_over(on): Python's wrappers are out of use until agent.take_back is called"},
     {"before_step", (PyCFunction)(void (*)(void))native_before_step, METH_FASTCALL,
      "like Optimizers.before"},
     {"after_step", (PyCFunction)(void (*)(void))native_after_step, METH_FASTCALL,

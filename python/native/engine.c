@@ -15,9 +15,9 @@ struct engine {
     double most;                    /* seconds; a pass that takes longer is left to Python */
 };
 
-/* The pass has raised an exception, which propagates. A debugger that has begun to watch during
- * the pass is told. */
-static void tell_raised(const struct engine *engine)
+/* The pass has raised an exception, which propagates. It is reported to a debugger that has begun
+ * to watch during the pass. */
+static void report_raised(const struct engine *engine)
 {
     if (!native_is_true(engine->context->agent, AGENT_LOOKING)) {
         return;
@@ -57,7 +57,7 @@ static PyObject *run_idle(const struct engine *engine, PyObject *args, PyObject 
 {
     PyObject *result = PyObject_Call(engine->run, args, keywords);
     if (!result) {
-        tell_raised(engine);
+        report_raised(engine);
     }
     if (end_idle_pass(engine) < 0) {
         Py_CLEAR(result);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * While steps are idle, Python's wrappers stand aside: of the modules, only those that forward
+ * While steps are idle, Python's wrappers are out of use: of the modules, only those that forward
  * passes begin with are noticed (Entrance), and the hooks of optimizers are methods of a context.
- * That ends at once when the debugger wants to hear of nodes, at any point of the training.
+ * That ends at once when the debugger wants reports of nodes, at any point of the training.
  */
 #ifndef GRADB_PYTHON_HAND_OVER_H
 #define GRADB_PYTHON_HAND_OVER_H

@@ -217,7 +217,7 @@ void native_leave_module(struct native_context *context)
     PyObject *nowhere = PyUnicode_FromString("");
     struct native_error error = native_take_error();
     if (!nowhere || PyObject_SetAttr(context->local, native_names.path, nowhere) < 0) {
-        PyErr_Clear(); /* a wrong path is no reason to fail */
+        PyErr_Clear(); /* a wrong path must not stop the training */
     }
     Py_XDECREF(nowhere);
     native_restore_error(error);
@@ -360,7 +360,7 @@ static int report_step(struct native_context *context)
         context->timing(context->handle, &times);
     }
     native_restart(context->clock);
-    return native_tell_numbers(context, told);
+    return native_report_numbers(context, told);
 }
 
 /* The step has begun, like Steps.begin. */

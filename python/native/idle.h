@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Steps that nobody watches: what steps.Steps, backward.Backward and the code below them do in such
- * a step, without Python. It runs once per step, with caches that the training has filled with
- * other things, so what costs is how much memory is touched: Python takes ten times as long.
+ * Steps that nobody watches: what steps.Steps, backward.Backward and the code below them do in
+ * them, without Python. It runs once per step, with caches that the training has filled with other
+ * things, so what costs is how much memory is touched: Python takes ten times as long.
  *
  * Python says that the next steps are idle (Context.idle), and takes that back when anything is
  * asked of it. Each function here does all of its work or nothing: nothing where the step is no

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Whether what was found before still holds: what a node reads (graph.Node.edges), and where a
- * module keeps a tensor (modules.Held). */
+ * module keeps a tensor (members.Held). */
 #ifndef GRADB_PYTHON_INPUTS_H
 #define GRADB_PYTHON_INPUTS_H
 
@@ -11,7 +11,7 @@
 int native_reads_same(struct native_context *context, PyObject *node, PyObject *args,
                       PyObject *keywords);
 
-/* in_place(held, chain): modules.in_place. */
+/* in_place(held, chain): members.in_place. */
 PyObject *native_in_place(PyObject *module, PyObject *args);
 
 #endif

@@ -12,8 +12,8 @@
 #include "pass_hooks.h"
 #include "pass_node.h"
 #include "records.h"
+#include "report.h"
 #include "source.h"
-#include "telling.h"
 #include "tensors.h"
 
 static PyMethodDef module_functions[] = {
@@ -24,7 +24,7 @@ static PyMethodDef module_functions[] = {
      "do"},
     {"registrar", native_registrar, METH_VARARGS,
      "registrar(others, type of dict): puts hooks on nodes; a PassNode needs no handle of its own"},
-    {"ran", native_tell_ran, METH_VARARGS,
+    {"ran", native_report_ran, METH_VARARGS,
      "ran(context, node, tensors, records): a node has run; records: its origins, or None"},
     {"read_by", native_read_by, METH_VARARGS,
      "read_by(addresses, strided, cpu, dtypes): sets libtorch's functions; () for none"},
@@ -34,7 +34,7 @@ static PyMethodDef module_functions[] = {
      "look_into(Tensor, Parameter, place, function, none): says where a tensor's address and "
      "gradient are"},
     {"in_place", native_in_place, METH_VARARGS,
-     "in_place(held, chain): whether it still is where it was, see modules.Held"},
+     "in_place(held, chain): whether it still is where it was, see members.Held"},
     {"looks", native_looks, METH_O,
      "looks(tensor): its _cdata, and whether it certainly has no gradient"},
     {"excepthook", native_excepthook, METH_O,

@@ -19,12 +19,15 @@
  * - arguments are borrowed.
  *
  * Layers, lowest first; none includes a later one:
- *   names objects        interned strings; helpers for Python objects and exceptions
- *   records clock tensors    the agent's attributes; the clock of a step; reading libtorch's
- * tensors context              everything the agent consists of, and libgradb's functions graph
- * places inputs same clearing numbers    which node it is, where its values are, ... telling idle
- * a node has run; a step that nobody watches operators pass_node pass_hooks engine hand_over source
- * what PyTorch and libgradb call context_type module  the Python module
+ *
+ * - names, objects: interned strings; helpers for Python objects and exceptions
+ * - records, clock, tensors: the agent's attributes; the clock of a step; libtorch's tensors
+ * - context: everything that the agent consists of, and libgradb's functions
+ * - graph, places, inputs: which node it is, where its outputs are, what it reads
+ * - same, clearing, numbers: repeated values; zeroed gradients; loss and learning rates
+ * - report, idle: a node has run; a step that nobody watches
+ * - operators, pass_node, pass_hooks, engine, hand_over, source: what PyTorch and libgradb call
+ * - context_type, module: the Python module
  */
 #ifndef GRADB_PYTHON_NATIVE_H
 #define GRADB_PYTHON_NATIVE_H

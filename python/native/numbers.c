@@ -207,7 +207,8 @@ int native_note_rates(struct native_context *context, PyObject *optimizer)
     return status < 0 ? -1 : 0;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reporting ---------------------------------------------------------------------------------
+ */
 
 PyObject *native_give_numbers(PyObject *self, PyObject *none)
 {
@@ -305,7 +306,7 @@ static void report_waiting(struct native_context *context, bool told)
     context->loss.is_there = false;
 }
 
-int native_tell_numbers(struct native_context *context, bool told)
+int native_report_numbers(struct native_context *context, bool told)
 {
     PyObject *numbers = native_get(context->events, EVENTS_NUMBERS), *name, *number;
     Py_ssize_t place = 0;

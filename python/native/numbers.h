@@ -24,7 +24,7 @@ int native_note_rates(struct native_context *context, PyObject *optimizer);
 int native_note_stepped(struct native_context *context);
 
 /* The step is over: its numbers go to the debugger where `told`, and are forgotten. */
-int native_tell_numbers(struct native_context *context, bool told);
+int native_report_numbers(struct native_context *context, bool told);
 
 /* Context.give_numbers(): moves what waits to where Python looks for it. */
 PyObject *native_give_numbers(PyObject *context, PyObject *none);

@@ -9,7 +9,7 @@
 #include "names.h"
 #include "objects.h"
 #include "records.h"
-#include "telling.h"
+#include "report.h"
 #include "tensors.h"
 
 struct operators {
@@ -74,7 +74,7 @@ static int is_plain_call(struct call *call, PyObject *operation)
         return 0;
     }
     /* Values that are held back must be reported before they are overwritten. */
-    int held = call->overwrites ? native_truth(call->mode->context->telling, TELLING_PENDING) : 0;
+    int held = call->overwrites ? native_truth(call->mode->context->reporter, REPORTER_PENDING) : 0;
     return held < 0 ? -1 : !held;
 }
 
@@ -166,7 +166,7 @@ static PyObject *collect_outputs(const struct native_context *context, PyObject 
     return outputs;
 }
 
-/* It counts up, see telling._is_counter. */
+/* It counts up, see reporter._is_counter. */
 static int is_counter(PyObject *operation, PyObject *tensor)
 {
     int counts = native_truth(operation, OPERATOR_COUNTS);
@@ -221,7 +221,7 @@ static int learn_inputs(const struct call *call, PyObject *node, PyObject *outpu
     if (same != 0) {
         return same < 0 ? -1 : 0;
     }
-    PyObject *done = PyObject_CallMethodObjArgs(context->telling, native_names.reads, node,
+    PyObject *done = PyObject_CallMethodObjArgs(context->reporter, native_names.reads, node,
                                                 call->args, call->keywords, outputs, NULL);
     Py_XDECREF(done);
     return done ? 0 : -1;
@@ -259,7 +259,7 @@ static int report_known(const struct call *call, PyObject *operation, PyObject *
 static void report_to_python(const struct call *call, PyObject *operation, PyObject *result)
 {
     struct native_context *context = call->mode->context;
-    PyObject *done = PyObject_CallMethodObjArgs(context->telling, native_names.operator_ran,
+    PyObject *done = PyObject_CallMethodObjArgs(context->reporter, native_names.operator_ran,
                                                 operation, call->args, call->keywords, result,
                                                 call->writes ? Py_True : Py_False, NULL);
     Py_XDECREF(done);
@@ -273,7 +273,7 @@ static void report_raised(const struct call *call, PyObject *operation)
     native_normalize_error(&error);
     if (PyErr_GivenExceptionMatches(error.type, PyExc_Exception)) {
         PyObject *done =
-            PyObject_CallMethodObjArgs(context->telling, native_names.operator_raised, operation,
+            PyObject_CallMethodObjArgs(context->reporter, native_names.operator_raised, operation,
                                        call->args, call->keywords, error.value, NULL);
         Py_XDECREF(done);
         PyErr_Clear();

@@ -8,7 +8,7 @@
 #include "names.h"
 #include "objects.h"
 #include "records.h"
-#include "telling.h"
+#include "report.h"
 
 PyTypeObject *native_pass_node_type;
 
@@ -78,9 +78,9 @@ static int update_inputs(struct native_pass_node *own, PyObject *node)
     PyObject *edges = Py_NewRef(native_get(node, NODE_EDGES));
     int same = PyTuple_Check(edges) ? has_same_inputs(own, edges) : 0;
     Py_DECREF(edges);
-    return same == 0
-               ? native_call(own->context->telling, native_names.joins, (PyObject *)own, node, NULL)
-               : (same > 0) - 1;
+    return same == 0 ? native_call(own->context->reporter, native_names.joins, (PyObject *)own,
+                                   node, NULL)
+                     : (same > 0) - 1;
 }
 
 /* 1: reported; 0: it is for Python; -1. */
@@ -188,7 +188,7 @@ static int report_ran(struct native_pass_node *own, PyObject *results, PyObject 
     if (status != 0) {
         return status;
     }
-    return native_call(context->telling, native_names.backward_ran, (PyObject *)own, results,
+    return native_call(context->reporter, native_names.backward_ran, (PyObject *)own, results,
                        before);
 }
 
@@ -197,7 +197,7 @@ static PyObject *call_hook(PyObject *self, PyObject *args, PyObject *keywords)
     struct native_pass_node *own = (struct native_pass_node *)self;
     PyObject *results, *before;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "OO:Step", &results, &before)) {
+    if (!PyArg_ParseTuple(args, "OO:PassNode", &results, &before)) {
         return NULL;
     }
     /* libgradb's handle may be freed meanwhile; the context is held for this call. */

@@ -6,7 +6,7 @@
 #include "records.h"
 #include "tensors.h"
 
-/* ---- where its outputs lie ------------------------------------------------------------------- */
+/* ---- where its outputs are ------------------------------------------------------------------- */
 
 static long long read_long(PyObject *value)
 {

@@ -14,13 +14,13 @@ enum native_form {
     FORM_REACH, /* bytes from the first element to the end of the last */
     FORM_SIZE,  /* bytes of an element */
     FORM_KIND,
-    FORM_DENSE /* its elements lie side by side, in any order of the axes */
+    FORM_DENSE /* its elements fill their memory, in any order of the axes */
 };
 
 /* The structs of a values.Places, which owns them; NULL with an exception. */
 gradb_tensor *native_structs(PyObject *places);
 
-/* 1, 0, or -1: the tensor still has that form and is what *ret says, but for its address, which
+/* 1, 0, or -1: the tensor still has that form and is what *ret says, except for its address, which
  * *ret gets. */
 int native_locate(struct native_context *context, PyObject *tensor, PyObject *form,
                   gradb_tensor *ret);

@@ -25,7 +25,7 @@ static const struct {
                           [AGENT_LIVE] = "live",
                           [AGENT_TIMING] = "timing",
                           [AGENT_SCALER] = "scaler",
-                          [AGENT_TELLING] = "telling",
+                          [AGENT_REPORTER] = "reporter",
                           [AGENT_WANTED] = "wanted",
                           [AGENT_EVENTS] = "events",
                           [AGENT_CLEARING] = "clearing",
@@ -75,7 +75,7 @@ static const struct {
                          [LIVE_LEAVES] = "_leaves",
                          [LIVE_LASTING] = "_lasting",
                      }},
-    [NATIVE_TELLING] = {"Telling", {[TELLING_GRAPH] = "graph", [TELLING_PENDING] = "_pending"}},
+    [NATIVE_REPORTER] = {"Reporter", {[REPORTER_GRAPH] = "graph", [REPORTER_PENDING] = "_pending"}},
     [NATIVE_GRAPH] = {"Graph",
                       {
                           [GRAPH_STEP] = "step",

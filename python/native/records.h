@@ -17,7 +17,7 @@ enum native_kind {
     NATIVE_BACKWARD,
     NATIVE_SCALER,
     NATIVE_LIVE,
-    NATIVE_TELLING,
+    NATIVE_REPORTER,
     NATIVE_GRAPH,
     NATIVE_FAMILY,
     NATIVE_NODE,
@@ -38,7 +38,7 @@ enum native_agent_field {
     AGENT_LIVE,
     AGENT_TIMING,
     AGENT_SCALER,
-    AGENT_TELLING,
+    AGENT_REPORTER,
     AGENT_WANTED,
     AGENT_EVENTS,
     AGENT_CLEARING,
@@ -80,7 +80,7 @@ enum native_live_field {
     LIVE_LEAVES,
     LIVE_LASTING
 };
-enum native_telling_field { TELLING_GRAPH, TELLING_PENDING };
+enum native_reporter_field { REPORTER_GRAPH, REPORTER_PENDING };
 enum native_graph_field {
     GRAPH_STEP,
     GRAPH_RAN,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a tensor is and where its memory lies, asked of libtorch through the C functions whose ABI
+ * What a tensor is and where its memory is, asked of libtorch through the C functions whose ABI
  * is stable (aoti_torch_*). Where libtorch lacks them, native_can_read says no and the callers ask
  * Python instead; the answers are the same. reading.py finds the functions and checks them first.
  */

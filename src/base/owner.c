@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-
 #define MAX_DIRECTORY 72 /* bytes; leaves room for the name of a socket */
 
 /* ---- peers ---- */
@@ -66,7 +64,7 @@ static bool find_owner(const char *table, const char *local, const char *remote,
 {
     char line[512], from[64], to[64];
     unsigned long user, inode;
-    GD_CLEANUP(gd_cleanup_file) FILE *f = fopen(table, "re");
+    FILE *f = fopen(table, "re");
 
     if (!f) {
         return false;
@@ -79,6 +77,7 @@ static bool find_owner(const char *table, const char *local, const char *remote,
             *uid = (long)user;
         }
     }
+    fclose(f);
     return true;
 }
 
@@ -98,12 +97,12 @@ static struct gd_peer_owner find_tcp_owner(int fd)
     if (!describe_address(&theirs, &there)) {
         return owner;
     }
-    bool readable = here.v4[0] != '\0' && there.v4[0] != '\0' &&
-                    find_owner("/proc/net/tcp", there.v4, here.v4, &owner.uid);
+    bool told = here.v4[0] != '\0' && there.v4[0] != '\0' &&
+                find_owner("/proc/net/tcp", there.v4, here.v4, &owner.uid);
     if (owner.uid < 0) {
-        readable = find_owner("/proc/net/tcp6", there.v6, here.v6, &owner.uid) || readable;
+        told = find_owner("/proc/net/tcp6", there.v6, here.v6, &owner.uid) || told;
     }
-    owner.kind = !readable                      ? GD_OWNER_HIDDEN
+    owner.kind = !told                          ? GD_OWNER_HIDDEN
                  : owner.uid == (long)geteuid() ? GD_OWNER_OURS
                                                 : GD_OWNER_OTHER;
     return owner;

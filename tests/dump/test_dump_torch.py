@@ -96,7 +96,7 @@ class Training(torches.Folder):
                                      if name.endswith(".linear")})
         self.assertIn("is copied when the step is known before: dump DIR --steps 5\n", done.stdout)
         # a step that is none of those is not copied, and nothing of the one before is left
-        self.assertIn("the program has dropped it", done.stdout + done.stderr)
+        self.assertIn("the script no longer has it", done.stdout + done.stderr)
 
     def test_where_two_trainings_part(self):
         """Of what gradb dumped: an operator that one of them has more."""

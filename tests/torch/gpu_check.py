@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Statistics and copies of tensors on a device, against the CPU: python/gradb/torch/cuda.py.
+"""Statistics and copies of tensors on a device, against the CPU: python/gradb/torch/device_stats.py.
 
     python gpu_check.py [--device cuda] [--library stats_of.so] [--time]
 
-Prints a line "NAME ok" or "NAME FAILED: why" for each check; the exit status is the number of those that
-failed, at most 100. With --library (tests/torch/stats_of.c on top of libgdbase) the figures are compared with
-those of libgradb, without with those of the thorough path on the CPU. Needs PyTorch and nothing else; neither
-gradb nor a network. --time measures, too: milliseconds, and the same by torch.isfinite for comparison.
-"""
+Prints "NAME ok" or "NAME FAILED: why" for each check; the exit status is the number of failures, at most 100. With
+--library (tests/torch/stats_of.c on libgdbase) the statistics are compared with libgradb's, otherwise with those of the
+thorough path on the CPU. Needs only PyTorch: neither gradb nor a network. --time also measures, in milliseconds, with
+torch.isfinite for comparison."""
 import argparse
 import ctypes
 import math
@@ -20,21 +19,21 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 from gradb import _lib  # noqa: E402
-from gradb.torch import cuda, source, values  # noqa: E402
+from gradb.torch import device_stats, source, values  # noqa: E402
 
 DTYPES = [getattr(torch, name) for name in (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16",
     "float32", "float64", "complex64", "complex128") if hasattr(torch, name)]
 WANTED = {
-    "plain": cuda.NOTHING_MORE,
-    "ranges": cuda.Wanted(ranges=[(-1, 1), (0, 0), (0.1, 0.2), (-math.inf, math.inf), (math.inf, math.inf)],
+    "plain": device_stats.NOTHING_MORE,
+    "ranges": device_stats.Wanted(ranges=[(-1, 1), (0, 0), (0.1, 0.2), (-math.inf, math.inf), (math.inf, math.inf)],
                           bins=(-1.0, 1.0, 7)),
-    "tolerance": cuda.Wanted(rtol=0.1, atol=0.5, equal_nan=True, bins=(0.0, 0.0, 3)),
-    "wide": cuda.Wanted(bins=(-1.7e308, 1.7e308, 5)),
-    "narrow": cuda.Wanted(bins=(0.0, 2.0 ** -1000, 4)),
-    "many bins": cuda.Wanted(bins=(-3.0, 3.0, 600)),
+    "tolerance": device_stats.Wanted(rtol=0.1, atol=0.5, equal_nan=True, bins=(0.0, 0.0, 3)),
+    "wide": device_stats.Wanted(bins=(-1.7e308, 1.7e308, 5)),
+    "narrow": device_stats.Wanted(bins=(0.0, 2.0 ** -1000, 4)),
+    "many bins": device_stats.Wanted(bins=(-3.0, 3.0, 600)),
 }
-# Sums in another order: what they may be wrong by, as a part of the sum of the sizes.
+# Sums in another order may differ by this part of the sum of the magnitudes.
 _SUMS_OF = {"mean": "abs_mean", "mean_delta": "mean_abs_delta"}
 
 
@@ -53,7 +52,7 @@ def ordinary(dtype, count):
 
 
 def special(dtype):
-    """All that is odd about a type."""
+    """The unusual values of a type."""
     if dtype.is_complex:
         part = special(torch.float32 if dtype == torch.complex64 else torch.float64)
         return torch.complex(part, part.flip(0))
@@ -93,7 +92,7 @@ def before(tensor):
 
 
 def on(device, tensor):
-    """The tensor there, with the same strides."""
+    """The tensor on the device, with the same strides."""
     if tensor.device.type == device or tensor.numel() == 0:
         return tensor.to(device)
     if 0 in tensor.stride() and tensor.dim():
@@ -106,7 +105,7 @@ def on(device, tensor):
 # ---- what it should be ----
 
 def of_libgradb(library, tensor, wanted, previous):
-    """The figures that libgradb computes, as a Record has them."""
+    """The statistics that libgradb computes, as a Record."""
     given = _lib.StatsWanted(range_count=len(wanted.ranges), rtol=wanted.rtol, atol=wanted.atol,
                              equal_nan=wanted.equal_nan)
     for i, (lo, hi) in enumerate(wanted.ranges):
@@ -124,16 +123,16 @@ def of_libgradb(library, tensor, wanted, previous):
 
 
 def of_cpu(tensor, wanted, previous):
-    """The same by the thorough path alone, on the CPU."""
-    quick, cuda._Total.add_quick = cuda._Total.add_quick, lambda total, part, row: False
+    """The same by the thorough path, on the CPU."""
+    quick, device_stats._Total.add_quick = device_stats._Total.add_quick, lambda total, part, row: False
     try:
-        return cuda.device_stats(tensor, wanted, previous)
+        return device_stats.compute(tensor, wanted, previous)
     finally:
-        cuda._Total.add_quick = quick
+        device_stats._Total.add_quick = quick
 
 
 def differences(found, expected):
-    """What is not the same: counts to the last one, sums but for their order."""
+    """The differences: counts exactly, sums up to their order."""
     wrong = []
     for name, value in found.items():
         right = expected[name]
@@ -146,7 +145,7 @@ def differences(found, expected):
                 size = math.sqrt(expected["sum_sq"]) * math.sqrt(expected["sum_sq_previous"])
             same = abs(value - right) <= 1e-9 * size
         if not same and name in ("mean_delta", "dot") and not math.isfinite(expected["sum_sq_delta"]):
-            continue  # infinite both ways: it depends on the order
+            continue  # infinite either way, depending on the order
         if not same:
             wrong.append("%s is %r, not %r" % (name, value, right))
     return wrong
@@ -155,30 +154,30 @@ def differences(found, expected):
 # ---- checks ----
 
 class Checks:
-    """Prints a line a check."""
+    """Prints one line per check."""
 
     def __init__(self):
         self.failed = 0
         self.count = 0
 
     def tell(self, name, wrong):
-        """`wrong`: what is, one text each."""
+        """`wrong`: one text per failure."""
         self.count += 1
         self.failed += bool(wrong)
         print("%s %s" % (name, "FAILED: " + "; ".join(wrong[:3]) if wrong else "ok"), flush=True)
 
     def run(self, name, function, *args):
-        """A function that gives what is wrong."""
+        """A function that returns what is wrong."""
         try:
             self.tell(name, function(*args))
         except Exception as error:  # the next check may say more
             self.tell(name, ["%s: %s" % (type(error).__name__, error)])
 
 
-def check_figures(device, library, dtype, chunk, asked):
-    """All figures of all tensors of a type, for the names in WANTED that are asked for."""
+def check_statistics(device, library, dtype, chunk, asked):
+    """All statistics of all tensors of a type, for the names in WANTED that are asked for."""
     wrong = []
-    whole, cuda.CHUNK = cuda.CHUNK, chunk
+    whole, device_stats.CHUNK = device_stats.CHUNK, chunk
     try:
         for name, tensor in tensors(dtype).items():
             for which in asked:
@@ -186,49 +185,49 @@ def check_figures(device, library, dtype, chunk, asked):
                 for previous in (None, before(tensor) if tensor.numel() else tensor):
                     expected = (of_libgradb(library, tensor, wanted, previous) if library
                                 else of_cpu(tensor, wanted, previous))
-                    found = cuda.device_stats(on(device, tensor), wanted,
+                    found = device_stats.compute(on(device, tensor), wanted,
                                               None if previous is None else on(device, previous))
                     wrong += ["%s, %s: %s" % (name, which, text) for text in differences(found, expected)]
     finally:
-        cuda.CHUNK = whole
+        device_stats.CHUNK = whole
     return wrong
 
 
 def check_scale(device, dtype):
-    """The figures of a scaled gradient are those of the gradient."""
+    """The statistics of a scaled gradient are those of the gradient."""
     wrong = []
-    wanted = cuda.Wanted(ranges=[(0.25, 1.0)], bins=(-2.0, 2.0, 8))
+    wanted = device_stats.Wanted(ranges=[(0.25, 1.0)], bins=(-2.0, 2.0, 8))
     gradient, earlier = ordinary(dtype, 500) / 64, ordinary(dtype, 500) / 64
-    expected = cuda.device_stats(gradient, wanted, earlier)
-    found = cuda.device_stats(on(device, gradient * 256), wanted, on(device, earlier * 64), 256.0, 64.0)
+    expected = device_stats.compute(gradient, wanted, earlier)
+    found = device_stats.compute(on(device, gradient * 256), wanted, on(device, earlier * 64), 256.0, 64.0)
     wrong += differences({name: value for name, value in found.items() if name != "denormal"}, expected)
     gradient[7], gradient[9] = math.nan, math.inf
-    found = cuda.device_stats(on(device, gradient * 256), scale=256.0)
+    found = device_stats.compute(on(device, gradient * 256), scale=256.0)
     if (found["nan"], found["pos_inf"]) != (1, 1):
         wrong.append("%d NaN and %d Inf" % (found["nan"], found["pos_inf"]))
     return wrong
 
 
 def check_copies(device):
-    """Copies to the host are equal to the bit."""
+    """Copies to the host are equal bit for bit."""
     wrong = []
-    staging, cuda._STAGING = cuda._STAGING, 1024
+    staging, device_stats._STAGING = device_stats._STAGING, 1024
     try:
         for dtype in DTYPES:
             for name, tensor in tensors(dtype).items():
-                copy = cuda.to_host(on(device, tensor))
+                copy = device_stats.to_host(on(device, tensor))
                 if copy.numpy().tobytes() != tensor.contiguous().numpy().tobytes() if dtype != torch.bfloat16 else \
                         not torch.equal(copy.view(torch.int16), tensor.contiguous().view(torch.int16)):
                     wrong.append("%s of %s" % (name, dtype))
                 if not copy.is_contiguous() or copy.device.type != "cpu":
                     wrong.append("%s of %s lies wrong" % (name, dtype))
     finally:
-        cuda._STAGING = staging
+        device_stats._STAGING = staging
     return wrong
 
 
 def slice_items(index):
-    """What Python has between the brackets, as structs gradb_slice_item."""
+    """The index between Python's brackets, as structs gradb_slice_item."""
     found = []
     for item in index:
         if isinstance(item, slice):
@@ -253,21 +252,21 @@ def check_slices(device):
     x = _Between()
     for index in (x[1], x[-1, 2], x[:, 1:4], x[..., ::2], x[0, ..., 3], x[:, ::-1], x[None, 1, 4:0:-2, ::-3],
                   x[..., None, -2:], x[:, 3:3], x[:, 4:1], x[:, 1:4:-1], x[1, 4, 6], x[..., ::-1], x[-5:9]):
-        part = cuda.to_host(source.cut(on(device, tensor), slice_items(index)))
+        part = device_stats.to_host(source.cut(on(device, tensor), slice_items(index)))
         right = tensor.numpy()[index]
         if tuple(part.shape) != right.shape or not (part.numpy() == right).all():
             wrong.append("%r" % (index,))
     for index in (x[2], x[0, 0, 0, 0], x[0, -6]):
         try:
             source.cut(on(device, tensor), slice_items(index))
-            wrong.append("%r is no error" % (index,))
+            wrong.append("%r raised no error" % (index,))
         except IndexError:
             pass
     return wrong
 
 
 def check_memory(device):
-    """A tensor of many chunks takes no more than some chunks' worth of temporaries."""
+    """A tensor of many chunks needs temporaries for only a few chunks."""
     if device != "cuda":
         return []
     tensor = torch.randn(1 << 27, device=device)
@@ -275,13 +274,13 @@ def check_memory(device):
     torch.cuda.reset_peak_memory_stats()
     standing = torch.cuda.memory_allocated()
     tensor[5] = math.inf
-    cuda.device_stats(tensor, WANTED["ranges"], tensor)
+    device_stats.compute(tensor, WANTED["ranges"], tensor)
     more = torch.cuda.max_memory_allocated() - standing
-    return ["%d MiB on top" % (more >> 20)] if more > 12 * 8 * cuda.CHUNK else []
+    return ["%d MiB on top" % (more >> 20)] if more > 12 * 8 * device_stats.CHUNK else []
 
 
 def check_stream(device):
-    """A value that another stream's kernels are still making is waited for."""
+    """A value is waited for while another stream computes it."""
     if device != "cuda":
         return []
     stream = torch.cuda.Stream()
@@ -289,8 +288,8 @@ def check_stream(device):
         tensor = torch.ones(1 << 20, device=device)
         torch.cuda._sleep(100000000)
         tensor.mul_(2)
-        record = cuda.device_stats(tensor)
-        copy = cuda.to_host(tensor)
+        record = device_stats.compute(tensor)
+        copy = device_stats.to_host(tensor)
     return [] if record["min"] == 2.0 and bool((copy == 2).all()) else ["read too early"]
 
 
@@ -308,8 +307,8 @@ def measure(device):
         return 1e3 * sorted(times)[len(times) // 2]
     for count in (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 27):
         x = torch.randn(count, device=device)
-        print("time of %9d float32: figures %.3f ms, with the step before %.3f ms, isfinite().all() %.3f ms" % (
-            count, timed(lambda: cuda.device_stats(x)), timed(lambda: cuda.device_stats(x, previous=x)),
+        print("time of %9d float32: statistics %.3f ms, with the previous step %.3f ms, isfinite().all() %.3f ms" % (
+            count, timed(lambda: device_stats.compute(x)), timed(lambda: device_stats.compute(x, previous=x)),
             timed(lambda: bool(torch.isfinite(x).all()))), flush=True)
 
 
@@ -324,8 +323,9 @@ def main():
     library = ctypes.CDLL(args.library) if args.library else None
     checks = Checks()
     for dtype in DTYPES:
-        checks.run("figures of %s" % dtype, check_figures, args.device, library, dtype, cuda.CHUNK, list(WANTED))
-        checks.run("figures of %s in parts" % dtype, check_figures, args.device, library, dtype, 60, ["ranges"])
+        checks.run("statistics of %s" % dtype, check_statistics, args.device, library, dtype, device_stats.CHUNK,
+                   list(WANTED))
+        checks.run("statistics of %s in parts" % dtype, check_statistics, args.device, library, dtype, 60, ["ranges"])
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         checks.run("scaled %s" % dtype, check_scale, args.device, dtype)
     checks.run("copies", check_copies, args.device)

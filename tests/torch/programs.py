@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small programs with a stand-in for libgradb that writes down what the agent tells it."""
+"""Small programs with a fake libgradb that records what the agent reports."""
 import json
 import subprocess
 
 import harness
 import torches
 
-# Before each program: `told` has what a debugger would know, `finish()` prints it.
+# Runs before each program: `told` has what a debugger would know, `finish()` prints it.
 PRELUDE = """
 import ctypes, gc, json, sys, weakref
 sys.path.insert(0, %r)
@@ -102,10 +102,10 @@ class Told:
 
 
 class Programs(torches.Folder):
-    """Programs with the stand-in."""
+    """Programs with the fake libgradb."""
 
     def run_program(self, program):
-        """What subprocess.run gives of a program that came to its end."""
+        """The result of subprocess.run for a program that ended normally."""
         path = self.write("program.py", PRELUDE % str(torches.PACKAGE) + program)
         done = subprocess.run([*torches.warm(self.python), path], capture_output=True, text=True,
                               timeout=4 * harness.DEADLINE, env=torches.environment(), cwd=self.folder, check=False)
@@ -113,7 +113,7 @@ class Programs(torches.Folder):
         return done
 
     def told(self, program):
-        """What the agent told of a program, without a fault."""
+        """What the agent told about a program, without a fault."""
         done = self.run_program(program)
         told = Told(done.stdout)
         self.assertTrue(told.answer["alive"], done.stderr)

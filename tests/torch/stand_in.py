@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`PYTHON -I -S stand_in.py SOCKET SCRIPT ARGUMENT...` in place of `PYTHON SCRIPT ARGUMENT...` or `PYTHON -c CODE`:
-has a process run the program that has imported torch already (warm.py), and ends as that one ends.
+"""`PYTHON -I -S stand_in.py SOCKET SCRIPT ARGUMENT...` replaces `PYTHON SCRIPT ARGUMENT...` or `PYTHON -c CODE`: lets a
+process that has imported torch already (warm.py) run the program, and ends as that one ends.
 
-It hands over one packet: (arguments, folder, environment, process group) by marshal, with the first three files. It
-gets one back: the exit status, negative for a signal. Imports next to nothing, for it starts before every program.
-"""
+It sends one packet: (arguments, folder, environment, process group) by marshal, with the first three files. It receives
+one: the exit status, negative for a signal. It imports next to nothing, because it starts before every program."""
 import _socket
 import array
 import marshal
@@ -16,7 +15,7 @@ ANSWER_BYTES = 64
 
 
 def ask(path, arguments):
-    """Has the program run: its status."""
+    """Lets the program run. Returns its status."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     connection.connect(path)
     request = marshal.dumps((arguments, os.getcwd(), dict(os.environ), os.getpgrp()))
@@ -28,7 +27,7 @@ def ask(path, arguments):
 
 
 def end_as(status):
-    """Ends this process with a status, or by the signal that a negative one is."""
+    """Ends this process with a status, or by a signal where it is negative."""
     if status < 0:
         import signal
         if -status != signal.SIGKILL:

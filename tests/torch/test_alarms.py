@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the recommended watchpoints make of trainings: healthy ones run to their end, faulty ones stop.
+"""The recommended watchpoints on trainings: healthy ones run to their end, faulty ones stop.
 
-The programs are what people write, and each of the healthy ones has something that is wrong elsewhere: masks of -inf,
-layers that begin at 0, gradients that are 0 by algebra, batches that teach nothing.
-"""
+The programs are what people write, and each healthy one contains something that would be wrong elsewhere: masks of
+-inf, layers that begin at 0, gradients that are 0 by algebra, batches that teach nothing."""
 import re
 import subprocess
 
@@ -290,7 +289,7 @@ for step in range(12):
     loss.backward()
     opt.step()
 """
-# A loss of 4.4 that becomes one of 135.
+# A loss that goes from 4.4 to 135.
 LR_3 = """
 V = 80
 class M(nn.Module):
@@ -399,7 +398,7 @@ class Raised(Alarms):
             self.assertIn("ValueError: no gradient (broken.py:12 in backward)", said)
 
 
-# What PyTorch warns of: functions in C and in Python, a module, a scheduler, a loss, a view, a property.
+# What PyTorch warns about: functions in C and in Python, a module, a scheduler, a loss, a view, a property.
 WARNS = """
 import warnings
 warnings.simplefilter("always")
@@ -436,7 +435,7 @@ WARNED = re.compile(r"^(/\S*:\d+): (\w+Warning)", re.MULTILINE)
 
 @torches.both
 class Warned(Alarms):
-    """PyTorch's own warnings name the line that they name without gradb."""
+    """PyTorch's own warnings name the same line as without gradb."""
 
     def lines_of(self, program, **env):
         done = subprocess.run(program, capture_output=True, text=True, env=torches.environment(**env), check=True,
@@ -497,7 +496,7 @@ class Names(Alarms):
         self.assertIn("0.625", said.split("model/fc/weight")[-1])
 
     def test_a_value_is_that_of_what_is_in_the_place_now(self):
-        """Also in steps whose operators nobody looked at."""
+        """Also in steps whose operators nobody watched."""
         _, said = self.run_of("moves", MOVES, "step 4", "print model/fc/weight", "print model/fc/weight.grad",
                               "print model/layers/0/weight", "print model/scale/0", "agent training model/fc/weight",
                               "why model/layers/0/weight", "print model/fc/bias")
@@ -508,7 +507,7 @@ class Names(Alarms):
         self.assertIn("min=1.5 max=1.5", shown["model/scale/0"])
         self.assertRegex(said, r"parameter +model/fc/weight\n")
         self.assertIn("Nothing updates model/layers/0/weight: no optimizer holds it", " ".join(said.split()))
-        self.assertIn("error: the program has no such tensor any more", said)
+        self.assertIn("error: the script no longer has this tensor", said)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class ByHand(torches.Folder):
         return torches.environment(PYTHONPATH=str(torches.PACKAGE), **more)
 
     def says(self, script, **more):
-        """What a Python script prints; what it says on stderr."""
+        """What a Python script prints, and what it writes to stderr."""
         done = subprocess.run([*torches.warm(self.python), self.write("script.py", script)], text=True,
                               env=self.environment(**more), capture_output=True, timeout=2 * harness.DEADLINE,
                               check=False)
@@ -104,7 +104,7 @@ class ByHand(torches.Folder):
         return done.stdout, done.stderr
 
     def visit(self, port):
-        """A debugger comes, looks at the graph of a step, lets it run and goes again."""
+        """A debugger connects, shows the graph of a step, continues and disconnects."""
         with harness.Gradb("-nx", listen=f"127.0.0.1:{port}") as gradb:
             gradb.expect(r"Connected: training process 1, .*pytorch")
             first = int(gradb.expect(r"Stopped .*step (\d+)").group(1))
@@ -158,7 +158,7 @@ class ByHand(torches.Folder):
             self.addCleanup(trainer.wait)
             self.addCleanup(trainer.kill)
             gradb.expect("Stopped before the first step")
-            gradb.run("step", "Stopped at the end of step 1")  # operators and backward nodes are looked at
+            gradb.run("step", "Stopped at the end of step 1")  # operators and backward nodes are watched
             gradb.send("continue")
             gradb.expect("The training ended")
             self.assertEqual(trainer.stdout.readline(), "connected True hooked True left [] agent False\n")
@@ -182,7 +182,7 @@ class ByHand(torches.Folder):
                 out, err = self.says(ATTACHES.replace('print("again"', 'sys.exit(0); print("again"'),
                                      GRADB_LIBRARY=library)
                 self.assertEqual(out, "first False\n")
-                self.assertRegex(err, r"\Agradb: PyTorch will not be seen: libgradb cannot be loaded \(.*" + why
+                self.assertRegex(err, r"\Agradb: cannot attach to PyTorch: cannot load libgradb \(.*" + why
                                  + r".*\); set GRADB_LIBRARY.*\n\Z")
 
 

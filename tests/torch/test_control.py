@@ -53,7 +53,7 @@ randperm getitem getitem_1 net/fc1/linear net/relu net/fc2/linear net/relu_1 net
 backward/cross_entropy backward/cross_entropy/LogSoftmaxBackward0 backward/net/out/linear net/out/bias.grad
 backward/net/out/linear/TBackward0 net/out/weight.grad""".split()
 
-# Two passes behind one another, through the same operators and through one of the same name.
+# Two consecutive passes, through the same operators and through one of the same name.
 PASSES = """
 import torch
 net = torch.nn.ModuleDict({"fc": torch.nn.Linear(3, 3), "out": torch.nn.Linear(3, 1)})
@@ -67,7 +67,7 @@ for step in range(3):
     optimizer.step()
 """
 
-# One operator that takes as long as it is let.
+# One operator that takes as long as it is allowed to.
 BUSY = """
 import os, sys, time
 import torch
@@ -100,7 +100,7 @@ while True:
         net(torch.ones(2, 3))
 """
 
-# Its optimizer raises in every second call, and the program goes on.
+# Its optimizer raises in every second call, and the program continues.
 RAISES = """
 import torch
 net = torch.nn.Linear(3, 1)
@@ -166,7 +166,7 @@ for step in range(2):
 '''
 
 
-# Run as a module of a package; it copies and saves itself as it goes, and is ended by Ctrl-C.
+# Run as a module of a package; it copies and saves itself, and is ended by Ctrl-C.
 COPIES = """
 import copy, io, pickle, sys
 import torch
@@ -263,13 +263,13 @@ class Control(torches.Folder):
         return self.write(name, (torches.SCRIPTS / name).read_text())
 
     def said(self, program, *commands):
-        """What gradb says to the commands, from the stop before the first step on."""
+        """gradb's output for the commands, after the stop before the first step."""
         done = self.gradb([self.python, *program], *commands)
         text = done.stdout.replace(str(self.folder) + os.sep, "")
         self.assertIn("Stopped before the first step.\n", text, done.stderr)
         text = text.split("Stopped before the first step.\n", 1)[1]
         self.assertEqual(done.stderr, "")
-        # the text of a line says which it is
+        # its text identifies a line
         return re.sub(r"loss = [-+.e\d]+", "loss = #", re.sub(r"(?m)^(\w+\.py):\d+\t", r"\1:#\t", text))
 
     def live(self, program, **env):
@@ -283,8 +283,8 @@ class Control(torches.Folder):
         return gradb
 
     def interrupted(self, script, place):
-        """gradb after Ctrl-C in the midst of a script that makes one file and then waits for another: it has said at
-        what place the training still is, and that goes on."""
+        """gradb after Ctrl-C during a script that creates one file and then waits for another: it has said where the
+        training still is, and the training continues."""
         begun, done = self.folder / "begun", self.folder / "done"
         gradb = self.live([self.write("busy.py", script), str(begun), str(done)])
         gradb.send("continue")
@@ -354,7 +354,8 @@ class Stops(Control):
 @torches.both
 class Copies(Control):
     def test_what_is_copied_and_saved_has_nothing_of_ours(self):
-        """A module of a package, with workers that persist; models and optimizers are pickled while hooks are on."""
+        """A module of a package, with persistent workers; models and optimizers are pickled while hooks are installed.
+        """
         self.write("pkg/__init__.py", "")
         self.write("pkg/train.py", COPIES)
         bare, seen = self.folder / "bare.pt", self.folder / "seen.pt"
@@ -369,7 +370,7 @@ class Copies(Control):
 
 @torches.both
 class Unseen(Control):
-    """Where there is no value, or no operator, the words say which."""
+    """Where there is no value or no operator, the message says which."""
 
     def test_a_tensor_inside_a_transform(self):
         done = self.gradb([self.python, self.write("transform.py", TRANSFORM)], "step", "run-to sin", "print")
@@ -397,7 +398,8 @@ class Interrupts(Control):
         gradb.expect(r"^(\S+ )?step \d+, \S+ \(")
 
     def test_in_the_background(self):
-        """A value is of the step that the training stands in: while it runs, there is none, and one line says so."""
+        """A value belongs to the step in which the training is stopped: while it runs there is none, and one line says
+        so."""
         gradb = self.live([self.script("mlp.py"), "--steps", "100000000"])
         gradb.run("step", "at the end of step 1")
         gradb.send("continue &")
@@ -422,7 +424,7 @@ class Interrupts(Control):
         gradb.send("step")
         gradb.expect("at the end of step 1")
         place = "at the end of step 1."
-        while place == "at the end of step 1.":  # it was not under way yet
+        while place == "at the end of step 1.":  # it had not begun yet
             gradb.send("continue")
             gradb.expect("Continuing")
             gradb.interrupt()
@@ -442,7 +444,7 @@ class Steps(Control):
 
     def test_an_optimizer_takes_the_place_of_another(self):
         said = self.said([self.write("replaced.py", REPLACED)], "catch lr", "continue")
-        # its first step is not yet taken for the training's: the two might take turns
+        # its first step does not count yet: the two optimizers might take turns
         self.assertIn("Catchpoint 1 (lr), at the end of step 4.\nlr = 0.25,", said)
 
     def test_a_copy_that_steps_first_ends_no_step(self):
@@ -456,7 +458,7 @@ class Steps(Control):
         self.assertRegex(said, r"(?m)^loss_Adam +\S+ +3$")
         done = self.gradb([self.python, script], "step", "agent step-of Adam_9")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("no optimizer is called 'Adam_9': there are Adam, Adam_1", done.stderr)
+        self.assertIn("no optimizer 'Adam_9': the optimizers are Adam, Adam_1", done.stderr)
 
     def test_the_end_is_the_same_however_it_is_controlled(self):
         scripts = ["gan.py", "accumulate.py", "lbfgs.py", "manual.py"]
@@ -547,7 +549,7 @@ class Ends(Control):
 
 
 def end(pid):
-    """Kills a program that would train for ever."""
+    """Kills a program that would train forever."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -555,7 +557,7 @@ def end(pid):
 
 
 def loading(python):
-    """How torch.load is told to read more than tensors, where it wants to be told."""
+    """The arguments that let torch.load read more than tensors, where it needs them."""
     return "{}" if python == torches.DEBIAN else "{'weights_only': False}"
 
 
@@ -565,7 +567,7 @@ def hasattr_amp(python):
 
 
 def same(python, first, second):
-    """Whether two saved states are the same, bit by bit."""
+    """Whether two saved states are equal, bit for bit."""
     code = ("import sys, torch\n"
             "def flat(value):\n"
             "    return [value] if torch.is_tensor(value) else [x for v in value.values() for x in flat(v)]\n"

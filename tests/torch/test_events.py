@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Numbers and events of a PyTorch training: loss, learning rate, epoch, batch, scaler; catch; times."""
+"""Metrics and events of a PyTorch training: loss, learning rate, epoch, batch, scaler; catch; times."""
 import json
 import re
 
 import harness
 import torches
 
-# Its numbers are known before: the weight is 3, 2.4, 1.92, ...
+# Its numbers are known in advance: the weight is 3, 2.4, 1.92, ...
 KNOWN = """
 import torch
 from torch.utils.data import DataLoader
@@ -74,7 +74,7 @@ class Events(torches.Folder):
     """What the cases share."""
 
     def said(self, program, *commands):
-        """gradb's output behind the stop before the first step."""
+        """gradb's output after the stop before the first step."""
         done = self.gradb([self.python, *program], *commands)
         self.assertIn("Stopped before the first step.\n", done.stdout, done.stderr)
         self.assertEqual(done.stderr, "")

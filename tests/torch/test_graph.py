@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The graph as a PyTorch training runs: names, edges, stacks, growth, backward passes, errors; what the agent must
-not disturb. Most cases run a small program with a stand-in for libgradb that writes down what it is told."""
+"""The graph as a PyTorch training runs: names, edges, stacks, growth, backward passes, errors; what the agent must not
+disturb. Most cases run a small program with a fake libgradb that records what it receives."""
 import harness
 import programs
 import torches
@@ -71,7 +71,7 @@ x = torch.ones(3, 3)
 y = (w @ x.T).data
 z = torch.empty(3).fill_(1)
 y.shape, y.dtype, y.size(), y.dim(), len(y), repr(y), y.tolist(), y.is_contiguous(), y.device
-agent.telling.flush()
+agent.reporter.flush()
 finish()
 """)
         self.assertNotIn("zeros", told.nodes)
@@ -100,7 +100,7 @@ class Lit(nn.Module):
 Trainer().run()
 lit = Lit()
 lit.training_step()
-agent.telling.flush()
+agent.reporter.flush()
 finish()
 """)
         for name in ("model/linear", "critics/0/linear", "critics/1/linear", "lit/net/linear", "lit/scale"):
@@ -124,7 +124,7 @@ class Agent(Net):
 model, agents = Net(), [Agent()]
 optimizer = model.configure_optimizers()
 (model(torch.ones(1, 2)) + agents[0](torch.ones(1, 2))).sum().backward()
-agent.telling.flush()
+agent.reporter.flush()
 finish()
 """)
         for name in ("model/body/0/weight", "model/body/0/linear", "model/head/linear", "Agent/head/linear"):
@@ -147,7 +147,7 @@ train(net, lambda step: net(torch.ones(1, 2)).sum(), 2)
 net.eval()
 with torch.no_grad():
     net(torch.ones(1, 2))
-agent.telling.flush()
+agent.reporter.flush()
 finish()
 """)
         said = {name for name, node in told.nodes.items() if node["attrs"].get("grad") == "off"}
@@ -162,7 +162,7 @@ del inner
 model(torch.ones(1, 2))
 averaged = torch.optim.swa_utils.AveragedModel(nn.Linear(2, 2))
 averaged(torch.ones(1, 2))
-agent.telling.flush()
+agent.reporter.flush()
 finish()
 """)
         self.assertIn("model/0/linear", told.nodes)
@@ -252,7 +252,7 @@ for step in range(2):
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=False)
-agent.telling.flush()
+agent.reporter.flush()
 finish()
 """)
         self.assertTrue([name for name in told.nodes if name.startswith("clip_grad_norm_/")])
@@ -264,7 +264,7 @@ finish()
 
 @torches.both
 class Frames(programs.Programs):
-    """Which frames of a stack are shown without being asked for."""
+    """Which frames of a stack are shown by default."""
 
     PACKAGE = """
 import types
@@ -414,7 +414,7 @@ out, (h, c) = lstm(torch.ones(1, 1, 2))
 pair = Pair(*torch.split(out, [1, 2], dim=2))
 values, indices = pair.second.max(dim=2)
 (values + h.sum() + c.sum()).sum().backward()
-agent.telling.flush()
+agent.reporter.flush()
 finish()
 """)
         self.assertEqual(len(told.nodes["lstm/lstm"]["dtypes"]), 3)
@@ -496,7 +496,7 @@ finish()
         self.assertTrue([name for name in told.nodes if name.startswith("backward/backward/")])
         self.assertEqual(told.ran(2), told.ran(1))
         self.assertEqual(told.ran(1).count("backward/norm"), 1)
-        self.assertIn("backward/norm.2", told.ran(1))  # the second pass goes through it once more
+        self.assertIn("backward/norm.2", told.ran(1))  # the second pass goes through it again
 
     def test_an_exception_in_a_pass_leaves_no_hook(self):
         told = self.told("""
@@ -574,7 +574,7 @@ finish()
 class Undisturbed(programs.Programs):
     def test_modes_of_the_program(self):
         if self.which() == torches.debian():
-            self.skipTest("before 2.0 a device is no mode")
+            self.skipTest("before 2.0 a device is not a mode")
         told = self.told("""
 net = nn.Linear(2, 2)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -602,19 +602,19 @@ finish(made=str(made.device), after=str(after.device), modes=torch._C._len_torch
 net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
 x = torch.ones(1, 2)
 expected = net(x)
-agent.telling.flush()
+agent.reporter.flush()
 before = len(told.nodes)
 traced = torch.jit.trace(net, x, check_trace=False)
 scripted = torch.jit.script(net)
 symbolic = torch.fx.symbolic_trace(net)
-agent.telling.flush()
+agent.reporter.flush()
 nodes = len(told.nodes) - before
 scripted(x)
 same = all(torch.equal(f(x), expected) for f in (traced, scripted, symbolic))
 with torch.inference_mode():
     y = net(x)
     y.add_(1)
-agent.telling.flush()
+agent.reporter.flush()
 finish(same=same, made=nodes)
 """)
         self.assertTrue(told.answer["same"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""While steps are idle our wrappers stand aside (Agent.take_back): what the program finds instead of them is what it
-would find without us, and they are back when anything is asked."""
+"""While steps are idle our wrappers are out of use (Agent.take_back): the program finds what it would find without gradb,
+and the wrappers are back when anything is asked."""
 import json
 import subprocess
 
@@ -10,9 +10,9 @@ from test_control import Control
 from test_native import MODULE
 
 STEPS = 100  # of the script
-LATE = 40    # one in which nobody has looked for long
+LATE = 40    # nobody has watched for a long time then
 
-# A model whose first layer waits in step LATE, and lets that be known; a loss that is a module.
+# A model whose first layer waits in step LATE and announces that; a loss that is a module.
 WAITS = """
 import pathlib, sys, time
 import torch
@@ -36,7 +36,8 @@ for step in range(1, %d):
     optimizer.step()
 """ % (LATE, STEPS)
 
-# What a program may find out about its classes, in step LATE and at its end; "ours": those of gradb's that it meets.
+# What a program can find out about its classes, in step LATE and at its end; "ours": the classes of gradb's that it
+# meets.
 FINDS = """
 import json, pickle, sys
 import torch, torch.fx
@@ -103,7 +104,7 @@ for step in range(1, 400):
 json.dump([sorted(found), torch.nn.Module.__call__.__module__.split(".")[0]], open(sys.argv[1], "w"))
 """
 
-# It compiles when it has been idle for long: how often is counted.
+# It compiles after a long idle time, and counts the compilations.
 COMPILES = """
 import json, sys
 import torch
@@ -126,7 +127,7 @@ for step in range(1, 300):
 json.dump(count, open(sys.argv[1], "w"))
 """
 
-# A compiler that keeps the function a module is called with, as that of 2.1 does.
+# A compiler that keeps the function that calls a module, like that of 2.1.
 KEEPS = """
 import json, sys
 import torch
@@ -153,7 +154,7 @@ class Handed(Control):
             self.skipTest("no native module: it was built without Python's headers")
 
     def found(self, script, *commands, **env):
-        """What the script has written down, under gradb."""
+        """What the script has written under gradb."""
         path = self.folder / "found"
         done = self.gradb([self.python, self.write("script.py", script), str(path)], *commands, **env)
         self.assertEqual(done.stderr, "")
@@ -171,7 +172,7 @@ class Idle(Handed):
         gradb.run("finish", "Stopped at the end of the forward phase")
 
     def bare(self, script):
-        """What it writes down without gradb."""
+        """What it writes without gradb."""
         path = self.folder / "bare"
         subprocess.run([self.python, self.write("script.py", script), path], check=True, cwd=self.folder,
                        env=torches.environment(GRADB_DISABLE="1"), timeout=2 * harness.DEADLINE)

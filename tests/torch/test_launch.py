@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`gradb run` sees a PyTorch training however it is started, and nothing else. Interpreters that are started as a
-user would start them; where it is the processes below that count, the one above them is warm."""
+"""`gradb run` attaches to a PyTorch training however it is started, and to nothing else.
+
+The interpreters are started as a user would start them; where only the processes below matter, the one above them is
+warm."""
 import os
 import pathlib
 import re
@@ -41,7 +43,7 @@ if __name__ == "__main__":
     main()
 """
 
-# Before it trains it has a helper compute something with torch, as a tokenizer or an evaluation would.
+# Before it trains, a helper computes something with torch, as a tokenizer or an evaluation would.
 HELPERS = """
 import importlib.util, multiprocessing, subprocess, sys
 assert importlib.util.find_spec("torch") is not None  # asked by many libraries before torch is imported
@@ -148,7 +150,8 @@ except RuntimeError as error:
     raise ValueError("it failed") from error
 """
 
-# In front of a trainer: that the customizations of the folder "site" have run, and nothing of gradb's is in the way.
+# Before a training script: checks that the customizations of the folder "site" have run, and that nothing of gradb's is
+# in the way.
 CUSTOMIZED = """
 import builtins, os, sys, sitecustomize, site
 import helper
@@ -166,7 +169,7 @@ class Started(torches.Folder):
     cold = True
 
     def assert_seen(self, program, sessions=1, steps=2, **env):
-        """The program is stopped at the end of a step, as so many sessions."""
+        """The program is stopped at the end of a step, as that many sessions."""
         done = self.gradb(program, f"step {steps}", "info ranks", "kill", **env)
         self.assertIn(f"Stopped at the end of step {steps}", done.stdout, done.stdout + done.stderr)
         rows = re.findall(r"(?m)^[* ] +\d+ +\d+(?: of \d+)? +\d+ +\S+ +cpu ", done.stdout)
@@ -175,7 +178,7 @@ class Started(torches.Folder):
         return done.stdout
 
     def assert_two_ranks(self, program):
-        """The command line is seen as the ranks 0 and 1."""
+        """The command line is seen as ranks 0 and 1."""
         with harness.Gradb("-nx", env=torches.environment(), command=()) as gradb:
             gradb.send("set start-timeout 0")
             gradb.send("run -- " + program)
@@ -188,14 +191,14 @@ class Started(torches.Folder):
             gradb.expect("ended")
 
     def assert_not_seen(self, program, **env):
-        """The program ends without having connected: what gradb says of it."""
+        """The program ends without having connected: what gradb says about it."""
         done = self.gradb(program, **env)
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertEqual(done.stderr.strip().count("\n"), 0, done.stderr)
         return done.stderr
 
     def make_environment(self):
-        """Makes a virtual environment with the interpreter's packages: its Python."""
+        """Makes a virtual environment with the interpreter's packages. Returns its Python."""
         made = subprocess.run([self.python, "-m", "venv", "--without-pip", "--system-site-packages",
                                str(self.folder / "venv")], capture_output=True, text=True, check=False)
         self.assertEqual(made.returncode, 0, made.stderr)
@@ -205,8 +208,8 @@ class Started(torches.Folder):
         return self.folder / "venv" / "bin" / "python"
 
     def test_shell_script_environment_module_and_own_customizations(self):
-        """A shell script starts a module by a virtual environment's Python, with folders on the user's path whose
-        customizations run as without gradb."""
+        """A shell script starts a module with a virtual environment's Python; the folders on the user's path run their
+        customizations as without gradb."""
         self.write("lib/pack/__init__.py", "")
         self.write("lib/pack/train.py", CUSTOMIZED + TRAINER)
         self.write("site/helper.py", "")
@@ -289,7 +292,7 @@ class Started(torches.Folder):
                 self.assertEqual(log, alone.stdout)
 
     def test_own_package_is_the_one_that_is_there(self):
-        """`import gradb.torch` gives the package that `gradb run` has brought, also where a copy is installed."""
+        """`import gradb.torch` gives the package of `gradb run`, even where a copy is installed."""
         script = self.write("train.py", "import gradb\nimport gradb.torch\nfrom gradb.torch import attach\n" + TRAINER
                             + "import sys\nprint(gradb.torch.is_attached(), gradb.attach is not None, attach is "
                             "gradb.torch.attach, sys.modules['gradb.torch'] is gradb.torch)\n")
@@ -313,7 +316,7 @@ class Started(torches.Folder):
             self.assertIn("trained\nbecame\n", done.stdout)
 
     def test_processes_that_multiprocessing_forks_end_as_others_do(self):
-        """It ends them by os._exit: nothing is lost, neither what they print nor how they ended."""
+        """It ends them by os._exit: neither their output nor their status is lost."""
         script = self.write("unequal.py", UNEQUAL.replace("spawn", "fork").replace("(3, 100)", "(3,)").replace(
             'print("trained', 'print("no exception so far"); sys.exit(7) if len(sys.argv) > 1 else print("trained'
         ).replace("import time", "import sys, time"))
@@ -341,13 +344,13 @@ class Started(torches.Folder):
 
 
 class Installed(torches.Folder):
-    """One interpreter is enough: it is Python's matter."""
+    """One interpreter is enough: it depends on Python."""
     which = staticmethod(torches.debian)
     cold = True
 
     def test_pip_install(self):
-        """README's command in a copy of what it reads, with the native module where that can be built; then an
-        isolated interpreter is seen as well."""
+        """README's command in a copy of what it reads, with the native module where that can be built; then an isolated
+        interpreter is attached as well."""
         shutil.copytree(torches.PACKAGE, self.folder / "python", ignore=shutil.ignore_patterns("__pycache__"))
         (self.folder / "src" / "agent").mkdir(parents=True)
         shutil.copy(harness.SOURCE / "src" / "agent" / "gradb.h", self.folder / "src" / "agent")
@@ -374,7 +377,7 @@ class Installed(torches.Folder):
             shown = subprocess.run([python, "-I", "-c", "import gradb.native; print(gradb.__version__, gradb.__file__, "
                                     "gradb.native.module and gradb.native.module.__file__)"],
                                    capture_output=True, text=True, check=True,
-                                   env=dict(os.environ, LD_LIBRARY_PATH="")).stdout  # else it is found by that
+                                   env=dict(os.environ, LD_LIBRARY_PATH="")).stdout  # else found through that
             self.assertIn(str(packages / "gradb" / "__init__.py"), shown)
             self.assertEqual(shown.split()[-1], str(native if can_build else None), done.stdout + done.stderr)
         if can_build and shutil.which("readelf"):

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A long training under the agent holds no more from step to step: no objects, and no references to those there are."""
+"""A long training under the agent keeps nothing from step to step: no objects, and no references to those that exist.
+"""
 import json
 
 import harness
 import test_native
 import torches
 
-STEPS = 60  # of a stretch: nobody looks, exact watchpoints, next, operators that raise
-EARLY, LATE = 25, 55  # steps of each at whose end it is counted what there is
+STEPS = 60  # steps per stretch: nobody watches, exact watchpoints, next, operators that raise
+EARLY, LATE = 25, 55  # steps of each stretch at whose end the objects are counted
 NODES = 130  # more than a step has
-# What may come in these steps, where it is not what torch holds without us: one a step would be more.
+# What may appear in these steps without being kept by PyTorch itself: one per step would be more.
 FEW = (LATE - EARLY) * 2 // 3
 MANY = {"blocks": 12 * (LATE - EARLY), "references to None": 3 * (LATE - EARLY), "bytes": 16 << 20}
 
-# Of what does not go away, such as None and the agent's nodes, the references count.
+# For objects that stay, such as None and the agent's nodes, the references count.
 COUNTED = test_native.MIXED[:test_native.MIXED.index("net = Net()")] + """
 import gc, json, os, sys
 EARLY, LATE, STEPS, BAD = %d, %d, %d, %d

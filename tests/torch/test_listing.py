@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Source text that is on no disk: code as a notebook compiles it, whose lines linecache alone has."""
+"""Source text that is not on disk: code as a notebook compiles it, whose lines are only in linecache."""
 import harness
 import torches
 
@@ -24,7 +24,7 @@ for step in range(5):
 
 @torches.both
 class Cell(torches.Folder):
-    """What shows source text."""
+    """The commands that show source text."""
 
     def test_text_that_linecache_alone_has(self):
         script = self.write("notebook.py", NOTEBOOK)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mistakes as people make them: gradb finds node, line and step, and `why` names the cause.
+"""Mistakes that people make: gradb finds node, line and step, and `why` names the cause.
 
-mistakes/NAME.gdb holds the commands and NAME.expected what gradb prints, as in test_scripts.py, which says how the
-two are compared. GRADB_WRITE_EXPECTED=1 writes the expected files anew.
-"""
+mistakes/NAME.gdb contains the commands and NAME.expected gradb's output, compared as test_scripts.py says.
+GRADB_WRITE_EXPECTED=1 rewrites the expected files."""
 import json
 import os
 import re
@@ -113,7 +112,7 @@ for step in range(9):
     optimizer.step()
 """
 
-# What is picked, and what is said of it.
+# The faulty index, and what is said about it.
 FROM_END = "-%d to %d (negative ones count from the end), but "
 ROWS = "There are 4 rows, " + FROM_END % (4, 3)
 COLUMNS = "There are 3 positions along axis 1, " + FROM_END % (3, 2)
@@ -333,7 +332,7 @@ class Loss(torches.Folder):
             self.assertRegex(t.screen.display[-1], r" loss nan( |$)")
 
     def test_what_begins_at_zero_is_no_mistake(self):
-        """One matrix of many, and a vector with axes of length 1, whose updates are as large as they are."""
+        """One matrix of many, and a vector with axes of length 1, whose updates are as large as they are themselves."""
         done = self.gradb([self.python, self.write("begins.py", BEGINS)], "step 5", "why loss", "kill")
         self.assertIn("Nothing upstream stands out", done.stdout)
         done = self.gradb([self.python, self.write("begins.py", BEGINS.replace("lr=1e-3", "lr=2"))], "step 5",
@@ -363,7 +362,7 @@ class Loss(torches.Folder):
         self.assertIn("error: the loss is not known before the first step is over", done.stderr)
 
     def test_a_slope_that_is_infinite(self):
-        """Forward all is finite: where() hides nothing from the gradient."""
+        """The forward pass is finite: where() hides nothing from the gradient."""
         done = self.gradb([self.python, self.write("slope.py", SLOPE)], "catch overflow", "continue", "why", "kill")
         self.assertIn("An overflow, step 4, backward/sqrt (SqrtBackward0)", done.stdout)
         self.assertIn("(SqrtBackward0): the slope of a square root is infinite at 0, and pow is 0 or nearly 0",
@@ -374,7 +373,7 @@ class Loss(torches.Folder):
         self.assertRegex(done.stdout, r"\n(BAD|\?|ok) +add \(add\) +")
 
     def test_a_normalisation_takes_an_infinity_in(self):
-        """Its running mean is bad as well, by what it read; the batch is to blame."""
+        """Its running mean is bad too, because of what it read; the batch is to blame."""
         done = self.gradb([self.python, self.write("norms.py", NORMS)], "catch overflow", "continue", "why", "kill")
         self.assertRegex(done.stdout, r"BAD .*net/norm/running_mean \(Buffer\) [^<\n]*\n")
         self.assertRegex(done.stdout, r"BAD .*input/data \(Input\)  1 \+Inf of 120.*<- origin")
@@ -432,7 +431,7 @@ for step in range(1, 9):
     optimizer.step()
 """
 
-# What cuts the first layer off, and what is said of it.
+# What cuts off the first layer, and what is said about it.
 CUT = [
     ("h = h.detach() + x", "net/detach (detach) cuts it off from the loss."),
     ("h = h.detach().relu() * 2", "net/detach (detach) cuts it off from the loss."),
@@ -619,7 +618,7 @@ for step in range(1, 9):
 
 @torches.both
 class Paths(torches.Folder):
-    """What cuts a path from the parameters to the loss, or takes their gradients away."""
+    """What cuts a path from the parameters to the loss, or removes their gradients."""
 
     def ask(self, text, *commands):
         done = self.gradb([self.python, self.write("cut.py", text)], *commands, "kill")
@@ -654,7 +653,7 @@ class Paths(torches.Folder):
 
 @torches.both
 class Truth(torches.Folder):
-    """What is said of a training holds, also where nothing is wrong."""
+    """What is said about a training is true, also where nothing is wrong."""
 
     def ask(self, text, *commands):
         done = self.gradb([self.python, self.write("train.py", text)], *commands, "kill")
@@ -739,7 +738,7 @@ class Truth(torches.Folder):
             self.assertIn("div (div) divides by 0: 1 of 1 elements of the divisor mul are 0.", out)
 
     def test_a_graph_of_an_earlier_step_says_so(self):
-        """Where nobody looked at the step's operators, the graph lacks what only that step ran."""
+        """Where nobody watched the step's operators, the graph lacks what only that step ran."""
         out = " ".join(self.ask(BRANCH, "catch nan", "continue", "why").split())
         self.assertRegex(out, r"The graph is that of step 1: the operators of step \d+ were not followed\.")
         self.assertNotIn("The graph is that of step", self.ask(BRANCH, "catch overflow", "continue", "why"))
@@ -821,11 +820,11 @@ class Raised(torches.Folder):
         for step in (3, 4):
             self.assertIn(f"An exception, step {step}, matmul (matmul) matmul raised RuntimeError: ", out)
         self.assertEqual(out.count("matmul raised"), 2, out)
-        self.assertIn("the program ends by KeyError: 'nobody' (retries.py:15 in <module>)", out)
+        self.assertIn("the script ends with KeyError: 'nobody' (retries.py:15 in <module>)", out)
         self.assertRegex(out, r"net/bias:0.*Exceptions stop the training no more\..*KeyError: 'nobody'")
 
     def test_which_of_many_layers(self):
-        """Nobody looked at operators when it was raised: the module tells one layer of another, on the same line."""
+        """Nobody watched operators when it was raised: the module distinguishes two layers on the same line."""
         done = self.gradb([self.python, self.write("layers.py", LAYERS)], "continue", "why")
         self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
         out = " ".join(done.stdout.split())
@@ -843,7 +842,7 @@ class Raised(torches.Folder):
                 self.assertIn(said, answer)
 
     def test_which_number_where_nobody_looked(self):
-        """Up to the exception that ends the program: what it picked by is in its variables."""
+        """Up to the exception that ends the program: its variables contain the index."""
         for way, said in (("torch.relu(net.table[:, batch['src']])", COLUMNS + "element [1] of tensor is 3."),
                           ("net.table[-1, batch['src']].add_(1)", COLUMNS + "element [1] of tensor is 3."),
                           ("net.table.index_select(dim=1, index=batch['src']) * 2",
@@ -868,7 +867,7 @@ class Raised(torches.Folder):
 
     def test_what_wrote_to_a_value_that_backward_needs(self):
         done = self.gradb([self.python, self.write("in_place.py", IN_PLACE)], "catch exception", "continue")
-        self.assertIn("An exception, step 3\nbackward raised RuntimeError: mul_ (in_place.py:10) wrote in place to what "
+        self.assertIn("An exception, step 3\nbackward raised RuntimeError: mul_ (in_place.py:10) overwrote a value that "
                       "the gradient needs: output 0 of Sigmoid (in_place.py:", done.stdout)
 
     def test_the_status_of_a_batch_says_it(self):
@@ -882,7 +881,7 @@ class Raised(torches.Folder):
 
 @torches.both
 class LossAlone(torches.Folder):
-    """What is found where nothing but the loss was watched."""
+    """What is found where only the loss was watched."""
 
     def test_a_recurrence_that_makes_longer(self):
         done = self.gradb([self.python, torches.SCRIPTS / "rnn.py", "--steps", "4", "--mistake", "exploding"],
@@ -898,7 +897,7 @@ class Mistake(torches.Case):
     written = {}
 
     def check(self, name, script="mlp"):
-        """The command file on the script with the mistake: line by line what is expected."""
+        """Runs the command file on the script with the mistake and compares line by line."""
         release = torches.release_of(self.python)
         done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-x", HERE / (name + ".gdb"), "run", "--",
                                  *torches.warm(self.python), str(torches.SCRIPTS / (script + ".py")), "--steps", "12",

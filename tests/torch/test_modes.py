@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What PyTorch has besides eager operators: compiled and scripted code, checkpoints, transforms, other threads, CUDA
-graphs. A training under the agent computes the same there, bit by bit, and what cannot be seen is said."""
+"""PyTorch beyond eager operators: compiled and scripted code, checkpoints, transforms, other threads, CUDA graphs. A
+training under the agent computes the same there, bit for bit, and gradb says what it cannot see."""
 import re
 import subprocess
 
@@ -8,7 +8,7 @@ import harness
 import programs
 import torches
 
-# `run(agent_is_on, ...)` trains a model under one of the modes; `numbers(...)` are what it comes to.
+# `run(agent_is_on, ...)` trains a model under one of the modes; `numbers(...)` are its results.
 COMPILED = """
 import torch._dynamo
 from torch._dynamo.utils import counters
@@ -201,7 +201,7 @@ finish(equal=equal, raised=raised, survived=survived, added_up=agent.clearing.fo
        inside=agent.in_backward)
 """
 
-# A device that records is told by stand-ins: what they are asked is what counts.
+# Fakes of a recording device: what they are asked is what counts.
 RECORDED = """
 class Recording:
     on = False
@@ -222,7 +222,7 @@ def step():
     net(torch.ones(3, 2)).sum().backward()
     optimizer.step()
 step()
-agent.telling.flush()
+agent.reporter.flush()
 asked = []
 class Library(type(told)):  # from now on every call counts
     def __getattribute__(self, name):
@@ -245,7 +245,7 @@ step()
 finish(asked=asked, steps=told.steps)
 """
 
-# What the compiler does to torch's optimizers up to 2.2.
+# What the compiler does to PyTorch's optimizers up to 2.2.
 UNHOOKED = """
 def take_hooks(model):
     torch.optim.SGD.step = torch.optim.SGD.step.__wrapped__
@@ -265,7 +265,7 @@ agent.optimizers.remove()
 finish(steps=told.steps, left=torch.optim.SGD.step is bare)
 """
 
-# Nobody looks, and in the middle of a pass the debugger asks the run to stop.
+# Nobody watches, and in the middle of a pass the debugger asks the run to stop.
 LONG = """
 heard = []
 told.gradb_heed = lambda handle: heard.append(len(heard))
@@ -287,7 +287,7 @@ finish(before=before, heard=len(heard), same=torch.equal(short, long),
        next=agent._backward.took < 60)
 """
 
-# Nobody looks, and in the middle of a forward pass, some modules deep, the debugger wants to hear of nodes.
+# Nobody watches, and in the middle of a forward pass, some modules deep, the debugger wants reports of nodes.
 DEEP = """
 asks = False
 class Made(nn.Module):
@@ -325,7 +325,7 @@ train(net, loss_of, 3)
 finish(path=agent.modules.path())
 """
 
-# Each of the places where a training goes through the agent is made to raise.
+# Each place where a training goes through the agent is made to raise.
 FAULTS = """
 net = nn.Linear(2, 1)
 x = torch.ones(3, 2)
@@ -338,7 +338,7 @@ def fail(*args, **kwargs):
     raise ValueError("broken")
 expected = program()
 same, disarmed, left = {}, {}, {}
-for place in ("telling._operator_ran", "telling._backward_node_ran", "telling._gradient_ran", "optimizers._tell",
+for place in ("reporter._operator_ran", "reporter._backward_node_ran", "reporter._gradient_ran", "optimizers._tell",
               "steps.enter", "events.step_ended", "modules._enter"):
     part, name = place.split(".")
     part = getattr(agent, part)
@@ -364,7 +364,7 @@ class Modes(programs.Programs):
         self.assertEqual(set(told.answer["survived"]), {True})
         self.assertFalse(told.answer["added_up"])
         self.assertEqual((told.answer["left"], told.answer["path"], told.answer["inside"]), (0, "", False))
-        # what is computed once more is the same node; scripted code is one
+        # what is recomputed is the same node; scripted code is one node
         self.assertIn("net/block/fc/linear", told.nodes)
         for step in range(told.answer["ran"][-1][0] + 1):
             self.assertLessEqual(sum(name.startswith("net/block/fc/linear") for name in told.ran(step)), 1)
@@ -375,7 +375,8 @@ class Modes(programs.Programs):
         told = self.told(DEEP)
         whole, unseen, rest = told.ran(0), told.ran(1), told.ran(2)
         self.assertEqual(unseen, [])
-        # the module at whose call it began and all behind that, backwards until there, have the names they had
+        # the module at whose call watching began and everything after it, back to there in the backward pass, have the
+        # names they had
         first, last = "net/0/inner/second/linear", "backward/net/0/inner/second/linear"
         self.assertIn("net/0/Made/sigmoid", whole)
         self.assertEqual(rest[rest.index(first):rest.index(last)], whole[whole.index(first):whole.index(last)])
@@ -385,7 +386,7 @@ class Modes(programs.Programs):
     def test_compiled_code_is_left_alone(self):
         torches.need_compile(self)
         told = self.told("KINDS = ['module', 'inplace', 'function', 'optimizer', 'all']" + COMPILED)
-        # losses, and how often it was compiled
+        # losses, and the number of compilations
         self.assertEqual(told.answer["equal"], {kind: [True, True] for kind in told.answer["equal"]})
         self.assertEqual(told.answer["steps"], {kind: 4 for kind in told.answer["steps"]})
         self.assertIn("ones", told.nodes["model/compiled"]["inputs"])
@@ -401,7 +402,7 @@ class Modes(programs.Programs):
 
     def test_an_interrupt_is_heard_in_a_long_backward_pass(self):
         told = self.told(LONG)
-        # by the operators behind that place: exp and the gradient's accumulation
+        # by the operators after that place: exp and the accumulation of the gradient
         self.assertEqual((told.answer["before"], told.answer["heard"]), (0, 2))
         self.assertTrue(told.answer["same"] and told.answer["next"])
 
@@ -417,15 +418,15 @@ class Faults(programs.Programs):
     def test_the_training_goes_on_without_the_agent(self):
         done = self.run_program(FAULTS)
         answer = programs.Told(done.stdout).answer
-        names = "modules._enter"  # a service: it goes on without them
+        names = "modules._enter"  # names are optional: it continues without
         self.assertEqual(answer["same"], {place: True for place in answer["same"]})
         self.assertEqual(answer["disarmed"], {place: place != names for place in answer["disarmed"]})
         self.assertEqual(answer["left"], {place: int(place == names) for place in answer["left"]})
-        self.assertRegex(done.stderr, r"\A(gradb: a fault of the agent, which is off from now on: ValueError: broken "
+        self.assertRegex(done.stderr, r"\A(gradb: internal error, the agent is off now: ValueError: broken "
                          r"\(\S+:\d+\)\n){6}\Z")
 
 
-# Counts what a class of tensors, a mode and the getattr of a module are asked for; a mode of dispatch, too.
+# Counts what a class of tensors, modes of function and dispatch, and the getattr of a module are asked for.
 COUNTS = """
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -481,7 +482,7 @@ print("counts", count)
 
 @torches.both
 class Unseen(torches.Folder):
-    """What the agent asks of tensors, no code of the program's hears."""
+    """No code of the program's sees what the agent asks of tensors."""
 
     def test_counts(self):
         script = self.write("counts.py", COUNTS)
@@ -492,7 +493,7 @@ class Unseen(torches.Folder):
                 with self.subTest(native=native, before=before):
                     done = self.gradb([self.python, script], *before, "continue", "info log", GRADB_NATIVE=native)
                     found = re.search("counts .*", done.stdout).group() + "\n"
-                    if "activations" in str(before):  # autograd copies a gradient that is looked at, once
+                    if "activations" in str(before):  # autograd copies a gradient that is referred to, once
                         found, wanted = (re.sub("'dispatch': [0-9]+", "", text) for text in (found, expected))
                         self.assertEqual(found, wanted)
                     else:

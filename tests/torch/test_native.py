@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The native module (python/native) and the Python that does its work where it is not there tell the same; and what
-is another look at a value is not taken for it when it was written to in between."""
+"""The native module (python/native) and the Python code that replaces it report the same; and a view of a value is not
+taken for the value after a write in between."""
 import json
 import pathlib
 import re
@@ -10,17 +10,17 @@ import harness
 import torches
 
 MODULE = harness.BUILD / "python" / "native" / "_native.abi3.so"
-SETTLED = 7  # steps after which the module has taken over what can be
+SETTLED = 7  # steps after which the module does everything that it can
 BAD = SETTLED + 2
 
-# In front of a script: which of the two it runs with, for the one who runs it.
+# Before a script: says which of the two it runs with.
 WITH = """
 import pathlib, sys
 import gradb.native
 pathlib.Path(sys.argv[1], "module").write_text(str(gradb.native.module and gradb.native.module.__file__))
 """
 
-# What the two halves share: branches, views, writes in place, passes of all kinds, an operator that raises.
+# What both halves handle: branches, views, writes in place, passes of all kinds, an operator that raises.
 MIXED = """
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -77,7 +77,7 @@ for step in range(1, 100):
     optimizer.step()
 """ % BAD
 
-# Steps that nobody looks at: of each kind that the module knows or leaves to Python, several after each other.
+# Steps that nobody watches: several of each kind that the module handles or leaves to Python.
 IDLE = """
 import threading
 import torch
@@ -174,7 +174,7 @@ for turn in range(100):
         gradb.torch.log("loss", 7.0)
 """
 
-# From step 33 on nobody sets the gradients back; before, they are set to 0, by three ways.
+# From step 33 on the gradients are not zeroed; before, they are zeroed in three ways.
 FORGOTTEN = """
 import torch
 torch.manual_seed(2)
@@ -191,7 +191,7 @@ for step in range(1, 200):
     optimizer.step()
 """
 
-# The same, from step 41 on; before, the gradients are thrown away.
+# The same from step 41 on; before, the gradients are dropped.
 FORGOTTEN_LATE = """
 import torch
 net = torch.nn.Linear(3, 2)
@@ -203,7 +203,7 @@ for step in range(1, 200):
     optimizer.step()
 """
 
-# Two optimizers that share a training in many ways, some of them mistakes: FOUND says which. What is found of each:
+# Two optimizers that share a training in many ways, some of them mistakes: FOUND says which. What is found for each:
 # whose gradients, and in which step.
 OPTIMIZERS = """
 import gc, json
@@ -432,14 +432,14 @@ for name, kind in kinds.items():
 pathlib.Path(sys.argv[1], "found").write_text(json.dumps(found))
 """
 
-# In the others nothing is. The judge's optimizer, or that of `net`, is the one whose steps count.
+# Nothing is found in the others. The steps of the judge's optimizer, or of net's, are those of the training.
 FOUND = {
     "generator": [["SGD", 3]], "another parameter, not set back": [["Adam", 6]], "critic": [["", 2]], "both": [["", 2], ["SGD", 3]], "later": [["SGD", 9]],
     "closure, not set back": [["LBFGS", 3]], "accumulated, not set back": [["Adam", 9]],
     "rare, not set back": [["Adam", 7]], "set back by nobody": [["Adam", 3]],
     "many, not set back": [["SGD_%d" % number, 3] for number in range(1, 16)]}
 
-# What the module finds of tensors: whether it is right, and which of those it knows to have no gradient.
+# What the module finds about tensors: whether it is right, and which certainly have no gradient.
 INSIDE = """
 import json
 import torch
@@ -462,8 +462,8 @@ known = {name: looks(tensor)[1] for name, tensor in kinds.items()}
 pathlib.Path(sys.argv[1], "found").write_text(json.dumps([right, known]))
 """
 
-# A value that is looked at in several ways, and others that are written to in between, by ways that PyTorch counts and
-# by others: large numbers in step BAD.
+# A value with several views, and others that are written in between, in ways that PyTorch counts and in others: large
+# numbers in step BAD.
 VIEWS = """
 import torch
 
@@ -514,17 +514,17 @@ for step in range(1, 100):
 # Nodes of `still` and of its backward pass that have the same elements.
 HANDED_ON = (("net/t", "net/mul"), ("net/t_1", "net/mul"), ("net/view", "net/mul"),
              ("backward/net/t", "backward/net/view"), ("backward/net/view", "backward/net/add_4"))
-# The view before the write, the write where it is one, and the views behind it.
+# The view before the write, the write where it is one, and the views after it.
 WRITTEN = {"in place": ("net/t_2", "net/add_", "net/t_3", "net/view_1"),
            "inplace=True": ("net/t_8", "net/_threshold", "net/t_9", "net/view_4"),
            ".data": ("net/t_4", "net/t_5", "net/view_2"), "numpy": ("net/t_6", "net/t_7", "net/view_3")}
 
-OWN = ("pid",)  # members that no two runs share
-UNORDERED = ("connected", "log")  # records: the address is another, and what the program prints comes at any time
+OWN = ("pid",)  # members that differ in each run
+UNORDERED = ("connected", "log")  # records: the address differs, and the program's output comes at any time
 
 
 def without_own(value):
-    """A record without what no two runs share."""
+    """A record without what differs in each run."""
     if isinstance(value, dict):
         return {name: without_own(member) for name, member in value.items() if name not in OWN}
     return [without_own(member) for member in value] if isinstance(value, list) else value
@@ -570,8 +570,8 @@ class Same(Native):
 
 @torches.both
 class Idle(Native):
-    """Steps that nobody looks at go by without Python; what is known of them is the same."""
-    STEPS = 3 * 54 + 40  # turns of the script: its loss is told by the program in the last one
+    """Steps that nobody watches pass without Python, with the same results."""
+    STEPS = 3 * 54 + 40  # turns of the script, which reports its loss itself in the last one
     SCALARS = ("loss", "loss_Adam", "lr", "lr_1", "epoch", "batch", "micro_batch", "norm")
 
     def test_steps_are_told_the_same(self):
@@ -601,7 +601,7 @@ class Idle(Native):
         self.assertIn(native, (41, 42))
 
     def sinces(self, native):
-        """Since when the gradients of FORGOTTEN_LATE are said to be added to those of the step before."""
+        """The step since which the gradients of FORGOTTEN_LATE are said to be added up."""
         records = self.answers(native, FORGOTTEN_LATE, "step 60", "agent training net/weight", "info hits -a")
         return [int(number) for number in re.findall(r'"since\\*": (\d+)', json.dumps(records))]
 
@@ -624,7 +624,7 @@ class Optimizers(Native):
 
 @torches.both
 class Beside(Native):
-    """The module is found beside libgradb."""
+    """The module is found next to libgradb."""
 
     def module(self, **env):
         """The module's path, of the package in the source."""
@@ -646,7 +646,7 @@ class Beside(Native):
 
 @torches.both
 class Inside(Native):
-    """Where libtorch has no function for it the module takes an address from where it found that it lies."""
+    """Where libtorch has no function for it, the module reads an address where it has found it to be."""
 
     def test_tensors_of_all_kinds_are_found(self):
         path = self.write("script.py", WITH + INSIDE)
@@ -667,11 +667,11 @@ class Views(Native):
                                    f"step {BAD - 1}", "info hits -a")
             found.append(answers[-1]["hits"])
         self.assertEqual(*found)
-        figures = {(hit["step"], hit["node"]): hit["params"] for hit in found[0]}
-        self.assertLessEqual({(step, "net/unsqueeze") for step in range(2, BAD + 1)}, set(figures))
+        params = {(hit["step"], hit["node"]): hit["params"] for hit in found[0]}
+        self.assertLessEqual({(step, "net/unsqueeze") for step in range(2, BAD + 1)}, set(params))
         for one, other in HANDED_ON:
-            self.assertEqual(figures[BAD, one], figures[BAD, other], (one, other))
-        large = {node for (step, node), params in figures.items() if step == BAD and params[0]["actual"] > 1e5}
+            self.assertEqual(params[BAD, one], params[BAD, other], (one, other))
+        large = {node for (step, node), given in params.items() if step == BAD and given[0]["actual"] > 1e5}
         for way, (before, *after) in WRITTEN.items():
             with self.subTest(way=way):
                 self.assertNotIn(before, large)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Overflows (scripts/overflow.py): each origin is found, told from what was intended, kept, written, made again."""
+"""Overflows (scripts/overflow.py): each origin is found, distinguished from what is intended, kept, written and
+repeated."""
 import json
 import os
 import pathlib
@@ -54,11 +55,11 @@ for step in range(1, 4):
 @torches.both
 class Overflow(torches.Folder):
     def expect(self, output, *parts):
-        """Each part is in the output, behind the one before."""
+        """Each part is in the output, after the previous one."""
         at = 0
         for part in parts:
             found = output.find(part, at)
-            self.assertGreaterEqual(found, 0, f"{part!r} is not behind {output[:at][-200:]!r} in\n{output}")
+            self.assertGreaterEqual(found, 0, f"{part!r} is not after {output[:at][-200:]!r} in\n{output}")
             at = found + len(part)
 
     def digest(self, name):
@@ -73,11 +74,11 @@ class Overflow(torches.Folder):
                           "save overflow 2 kept")
         out = " ".join(done.stdout.split()) + " | " + " ".join(done.stderr.split())
         self.assertIn("each overflow.", out)
-        # the mask of step 1 is no reason to stop
+        # the mask of step 1 does not stop the run
         self.expect(
             out, "An overflow, step 2, log (log)",
             "overflow 2: log made 4 -inf of 8 elements, " + line_of("return torch.log("),
-            "float64 4 -inf of 8", "Inherent: not finite in float64 either: it lies in the values (the logarithm of 0",
+            "float64 4 -inf of 8", "Inherent: not finite in float64 either: the cause is in the values (the logarithm of 0",
             "output 0 at [0, 0]: -inf, in float64 -inf; input.0 is 0 ",
 
             "step 3, exp (exp)", line_of("return torch.exp("), "float32 8 inf of 8",
@@ -97,7 +98,7 @@ class Overflow(torches.Folder):
 
             "in step 8 relu_1 was given NaN that no operator made: input/broken ",
 
-            "step 9, optimizer/SGD/net/0/weight (SGD)", "Not known: it cannot be made again: an optimizer's step",
+            "step 9, optimizer/SGD/net/0/weight (SGD)", "Not known: it cannot be repeated: an optimizer's step",
 
             "The training stops at each overflow.",
             "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf",
@@ -108,7 +109,7 @@ class Overflow(torches.Folder):
         self.assertEqual(out.count("Overflow 2, step 2, log: torch.log"), 2)
         self.assertRegex(out, r"Saved to \S*/kept; ")
         self.assertIn("Overflows are not looked for.", out)
-        self.assertRegex(out, r"error: \S*/kept is there already: name a folder that is not")
+        self.assertRegex(out, r"error: \S*/kept already exists: name a new folder")
         self.assertEqual(self.digest("seen"), self.digest("bare"))
 
     def test_none_says_how_many_were_looked_at(self):
@@ -116,10 +117,10 @@ class Overflow(torches.Folder):
         self.assertRegex(done.stdout, r"None was found: [1-9]\d* operators looked at\.")
 
     def test_an_operator_of_a_custom_backward(self):
-        """It is a call like any other, of a custom function that itself cannot be made again."""
+        """It is a call like any other, in a custom function that itself cannot be repeated."""
         done = self.gradb([self.python, self.write("custom.py", CUSTOM)], "catch overflow", "continue", "rerun", "kill")
         self.expect(" ".join(done.stdout.split()), "step 2, backward/Scale/div (div)", "float64 5 inf of 5",
-                    "Inherent: not finite in float64 either: it lies in the values (a division by 0)",
+                    "Inherent: not finite in float64 either: the cause is in the values (a division by 0)",
                     "output 0 at [0, 0]: inf, in float64 inf; input.0 is 1, input.1 is 0")
 
     def test_three_are_written_and_the_training_goes_on(self):
@@ -143,7 +144,7 @@ class Overflow(torches.Folder):
         self.check_again(calls)
 
     def check_opened(self, calls):
-        """gradb knows its own folders: a node for each call, in the step it was of."""
+        """gradb opens its own folders: a node per call, in its step."""
         done = harness.run_gradb("--no-tui", "-q", "--batch", "--json", "-ex", f"open '{calls}'", "-ex", "info events",
                                  "-ex", "info nodes -a", "-ex", "goto 4", "-ex", "print mul_:in0", "-ex", "bt mul_")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -158,7 +159,7 @@ class Overflow(torches.Folder):
         return json.loads((folder / file).read_text(encoding="utf-8"))
 
     def check_in_place(self, folder, truth):
-        """Its input is the value before; bfloat16 lies in a file as float32."""
+        """Its input is the previous value; bfloat16 is stored as float32."""
         call = self.read(folder, "forward_info.json")["Tensor.mul_.0.forward"]
         self.assertEqual([value["type"] for value in call["args"]], ["torch.Tensor", "int"])
         self.assertEqual(call["args"][1]["value"], 4)
@@ -174,7 +175,7 @@ class Overflow(torches.Folder):
         self.assertIn("line %s, in in_place, \n big.mul_(4)" % line_of("big.mul_(").split(":")[1], stack[0])
 
     def check_backward(self, folder):
-        """The gradient that it received, and the forward call that it belongs to."""
+        """The gradient that it received, and its forward call."""
         forward = self.read(folder, "forward_info.json")["Tensor.sqrt.0.forward"]
         received = self.read(folder, "backward_info.json")["Tensor.sqrt.0.backward"]
         self.assertTrue(forward["args"][0]["requires_grad"])
@@ -184,7 +185,7 @@ class Overflow(torches.Folder):
         self.assertEqual(self.read(folder, "overflow.json")["phase"], "backward")
 
     def check_again(self, calls):
-        """On its own, without a debugger, the folder moved elsewhere."""
+        """By itself, without a debugger, with the folder moved."""
         moved = calls.rename(calls.with_name("moved"))
         code = ("import runpy, sys\nsys.path.insert(0, sys.argv.pop(1))\n"
                 "runpy.run_module('gradb.rerun', run_name='__main__', alter_sys=True)")
@@ -201,36 +202,36 @@ class Overflow(torches.Folder):
         about.write_text('{"format": "gradb.overflow", "version": 1}', encoding="utf-8")
         done = self.run_alone(command + [str(moved / "step2.2.log"), str(about.parent), str(self.folder / "none")])
         self.assertEqual(done.returncode, 1)
-        self.assertIn("input.0.npy is no .npy file", done.stdout)
-        self.assertIn('step3.3.exp/overflow.json: it lacks "number"\n', done.stderr)
+        self.assertIn("input.0.npy is not a .npy file", done.stdout)
+        self.assertIn('step3.3.exp/overflow.json: "number" is missing\n', done.stderr)
         self.assertIn("none/overflow.json cannot be read", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 2)
 
     def check_attacks(self, call, command):
-        """Files that somebody changed: one line says what is wrong, and nothing outside the folder is read."""
+        """Manipulated files: one line says what is wrong, and nothing outside the folder is read."""
         tensor = ("forward_info.json", "Torch.log.0.forward", "args", 0)
-        attacks = [(tensor + ("datapath",), path, "no name of a .npy file in the call's own folder")
+        attacks = [(tensor + ("datapath",), path, "not the name of a .npy file in the call's own folder")
                    for path in ("../secret.npy", "/etc/passwd", "..", "a\0.npy", 3, "")]
-        attacks += [(tensor + ("shape",), shape, "no list of sizes")
+        attacks += [(tensor + ("shape",), shape, "not a list of sizes")
                     for shape in ([-1], [1 << 62], [True], ["4"], 7, [1] * 65)]
         attacks += [
-            (tensor + ("shape",), [1 << 40], "is of another shape"),
-            (tensor + ("dtype",), "torch.load", '"dtype" names no type'),
-            (tensor[:3], {"type": "int"}, 'lacks "args"'),
+            (tensor + ("shape",), [1 << 40], "not the one that its call names"),
+            (tensor + ("dtype",), "torch.load", '"dtype" is not a type of PyTorch'),
+            (tensor[:3], {"type": "int"}, '"args" or "kwargs" is missing'),
             (tensor, "x", "without a type"),
-            (tensor, {"type": "tuple", "value": 5}, "a tuple among the arguments is none"),
-            (tensor[:3], [{"type": "torch.dtype", "value": "torch.load"}], "torch.load is no torch.dtype"),
+            (tensor, {"type": "tuple", "value": 5}, "declared as tuple but is not one"),
+            (tensor[:3], [{"type": "torch.dtype", "value": "torch.load"}], "torch.load is not a torch.dtype"),
             (("overflow.json", "number"), "1", '"number" is not a whole number'),
             (("overflow.json", "step"), 10 ** 400, '"step" is not a whole number'),
             (("overflow.json", "outputs"), [4], "without a type"),
-            (("overflow.json", "autocast"), {"dtype": "torch.jit"}, '"autocast" names no type'),
+            (("overflow.json", "autocast"), {"dtype": "torch.jit"}, '"autocast" does not name a floating-point type'),
             (("overflow.json", "function"), "torch.save", "has no operator torch.save"),
-            (("overflow.json",), [], "it is no JSON object"),
-            (("overflow.json",), "[" * 100000, "it is nested too deep")]
+            (("overflow.json",), [], "it is not a JSON object"),
+            (("overflow.json",), "[" * 100000, "it is nested too deeply")]
         folders = [self.attack(call, number, place, value) for number, (place, value, _) in enumerate(attacks)]
         pipe = self.attack(call, "pipe", (), None)
         (pipe / "input.0.npy").unlink()
-        os.mkfifo(pipe / "input.0.npy")  # nobody writes to it, and nobody waits for that
+        os.mkfifo(pipe / "input.0.npy")  # nobody writes to it, so nothing may wait for it
         folders.append(pipe)
         folders.append(self.does_not_run(call))
         done = self.run_alone(command + [str(folder) for folder in folders])
@@ -246,10 +247,10 @@ class Overflow(torches.Folder):
                 self.assertIn(expected, told[0].replace('\\"', '"'))
         self.assertEqual(said[str(folders[-1])]["verdict"], "unknown")
         self.assertRegex(said[str(folders[-1])]["text"],
-                         r"the call itself does not run on the CPU \((RuntimeError|NotImplementedError): ")
+                         r"the call itself fails on the CPU \((RuntimeError|NotImplementedError): ")
 
     def attack(self, call, number, place, value):
-        """A copy of the call with another value at a place."""
+        """A copy of the call with another value at one place."""
         folder = self.folder / f"attack{number}"
         shutil.copytree(call, folder)
         if place:
@@ -263,7 +264,7 @@ class Overflow(torches.Folder):
         return folder
 
     def does_not_run(self, call):
-        """A call on a GPU in a type that the CPU does not compute with, finite in float64."""
+        """A call on a GPU in a type that the CPU cannot compute with, finite in float64."""
         tensor = ("forward_info.json", "Torch.log.0.forward", "args", 0)
         given = {**self.read(call, tensor[0])[tensor[1]]["args"][0], "dtype": "torch.float16", "shape": [2, 2]}
         folder = self.attack(call, "ed", tensor, given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many ranks: processes of one job over gloo, moved, stopped and compared together."""
+"""Several ranks: processes of one job over gloo, moved, stopped and compared together."""
 import os
 import re
 import signal
@@ -8,8 +8,8 @@ import subprocess
 import harness
 import torches
 
-# What happens to one rank alone happens to rank 1: NaN in the data of step 4, a number that it tells in step 6, and
-# another weight from step 8 on. The model is gone when the group ends: see scripts/ddp.py.
+# What happens to only one rank happens to rank 1: NaN in the data of step 4, a metric in step 6, and another weight
+# from step 8 on. The model is gone when the group ends: see scripts/ddp.py.
 TRAIN = """
 import sys
 import torch
@@ -124,13 +124,13 @@ class Two(Ranks):
         gradb.run("rank 2", "there is no rank 2: the job has ranks 0 to 1")
 
     def a_hit_between_steps(self, gradb):
-        """In the step's middle the other one waits in the all-reduce; at its end both stand at the same one."""
+        """In the middle of the step the other rank waits in the all-reduce; at its end both are stopped there."""
         gradb.run("watch TO on mul*", "^Watchpoint 1")
         gradb.send("continue")
         gradb.expect(r"^\[rank 1\] Watchpoint 1, step 4, mul ")
         gradb.expect("^Rank 0 runs: it may wait in a collective")
         gradb.expect("^Rank 1 stands in step 4")
-        gradb.run("info hits", "^Rank 1 of 2:")  # of the rank that had it, which is selected
+        gradb.run("info hits", "^Rank 1 of 2:")  # of the rank that hit it, which is selected
         gradb.expect("#1 .*mul:0")
         gradb.run("rank check", "error: .*rank 0 does not stand")
         gradb.send("delete")
@@ -159,7 +159,7 @@ class Two(Ranks):
         gradb.run("rank check *weight", "^2 tensors agree on 2 ranks")
 
     def a_pause(self, gradb):
-        """Nothing can stop them: they run free, until they are asked to stand at the same boundary."""
+        """They run freely until they are asked to stop at the same boundary."""
         for _ in range(3):
             gradb.run("continue", "^Continuing")
             gradb.interrupt()
@@ -188,7 +188,7 @@ class Two(Ranks):
         gradb.finish()
 
 
-# Each rank holds a half of each parameter.
+# Each rank holds one half of each parameter.
 SHARDED = """
 import os
 import torch
@@ -218,7 +218,7 @@ dist.destroy_process_group()
 """
 
 
-# Older ones have no fully_shard, or one that works on CUDA alone.
+# Older versions have no fully_shard, or only one for CUDA.
 SHARDS = """
 import torch, torch.distributed.fsdp
 print(hasattr(torch.distributed.fsdp, "fully_shard") and hasattr(torch.cpu.Stream, "record_event"))
@@ -226,7 +226,7 @@ print(hasattr(torch.distributed.fsdp, "fully_shard") and hasattr(torch.cpu.Strea
 
 
 class Sharded(Ranks):
-    """A model that fully_shard spreads over two ranks: each shows its part, and says so."""
+    """A model that fully_shard spreads over two ranks: each shows its part and says so."""
     which = staticmethod(torches.pip)
 
     def setUp(self):
@@ -244,7 +244,7 @@ class Sharded(Ranks):
                           "continue", "info log")
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
         self.assertRegex(done.stdout, r"output :0 +float32 \(4, 4\), 64 B\n(?s:.*)value = local shard of \(8, 4\)")
-        # What is put together while it runs is looked at as it runs, and is none of the weights.
+        # Parameters that are gathered while it runs are watched as it runs, and are not weights.
         self.assertRegex(done.stdout, r"net/0/weight\.gathered\n(?s:.*)output :0 +float32 \(8, 4\), 128 B")
         self.assertNotIn("could not be checked", done.stdout)
         printed = [[round(float(number), 4) for number in numbers.split()]
@@ -252,7 +252,7 @@ class Sharded(Ranks):
         told = sorted(re.findall(r"bias (\d) \[(.*)\]", done.stdout))
         self.assertEqual(printed, [[round(float(number), 4) for number in numbers.split(",")] for _, numbers in told])
         self.assertEqual(len(printed), 2)
-        self.assertNotIn("input/tensor", done.stdout)  # what is clipped are the parts of the gradients
+        self.assertNotIn("input/tensor", done.stdout)  # the parts of the gradients are clipped
         self.assertRegex(done.stdout, r"clip_grad_norm_/_foreach_norm \(_foreach_norm\)\n.*net/0/weight\.grad ")
         # Each rank has its own part of every tensor: nothing agrees, and nothing differs.
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2", "rank check")
@@ -266,14 +266,14 @@ class Three(Ranks):
     """Three ranks, from a command file."""
 
     def test_a_script(self):
-        """A rank that was moved alone is met by the others; a breakpoint is one for all; a run to a node, too."""
+        """A rank that was moved alone is joined by the others; breakpoints and runs to a node hold for all."""
         done = self.gradb(self.words(3, 6), "set rank-patience 3600", "next", "rank all echo here\\n", "step", "rank 2",
                           "step", "tbreak net/2/linear", "continue", "info ranks", "finish", "until net/2/linear",
                           "continue")
         text = done.stdout
         for pattern, instead in ((re.escape(str(self.folder)) + "/", ""),
                                  (r"Connected: .*\n|Starting program: .*\n|   Num  Rank .*\n", ""),
-                                 (r"(Rank 0 goes alone|Waiting for rank).*\n", ""),  # said where the machine is slow
+                                 (r"(Rank 0 goes alone|Waiting for rank).*\n", ""),  # printed on a slow machine
                                  (r"loss = [\d.]+\n", "loss = #\n"), (r"\[Training process \d", "[Training process #"),
                                  (r"([* ])    \d  (\d) of 3 .* stopped +3  (\S+) .*", r"\1 \2 \3")):
             text = re.sub(pattern, instead, text)
@@ -284,11 +284,11 @@ class Three(Ranks):
 
 
 class Hanging(Ranks):
-    """What the tests do with a job that would never end."""
+    """How the tests end a job that would never end."""
     which = staticmethod(torches.debian)
 
     def test_where_it_stood(self):
-        """It ends by itself, and says where each rank stood: here, for what it prints is in gradb's log alone."""
+        """It ends by itself and prints where each rank was, which would otherwise only be in gradb's log."""
         script = self.write("hangs.py", "import threading\ndef hang():\n    threading.Event().wait()\nhang()\n")
         done = self.gradb([*torches.ranks(self.python, 2, limit=3), script])
         for rank in range(2):

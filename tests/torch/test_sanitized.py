@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libgradb and the native module inside of a training that looks for misuse of memory: test_sanitized.py RUNTIME...
+"""libgradb and the native module in a training under AddressSanitizer: test_sanitized.py RUNTIME...
 
-Only in a build with AddressSanitizer, whose runtimes are the arguments. They are preloaded into the interpreter, which
-takes all its memory from them (PYTHONMALLOC): so an object that is used after its last reference went is found, and so
-is a read behind a tensor's end.
-"""
+Only in a sanitized build, whose runtimes are the arguments. They are preloaded into the interpreter, which takes all
+its memory from them (PYTHONMALLOC): so the use of an object after its last reference and a read beyond a tensor are
+found."""
 import os
 import subprocess
 import sys
@@ -16,11 +15,11 @@ RUNTIMES = sys.argv[1:]
 MODULE = harness.BUILD.resolve() / "python" / "native" / "_native.abi3.so"
 LIBRARY = harness.BUILD / "src" / "agent" / "libgradb.so.1"
 FOUND = 66   # exit status after a report
-SETTLED = 8  # steps after which the native module has taken over what it can
-NEXT = 25    # nodes that are stopped at one by one
+SETTLED = 8  # steps after which the native module does everything that it can
+NEXT = 25    # nodes at which the run stops one by one
 
-# All that the native module does, and all that ends it: several optimizers, operators that raise, interrupts out of
-# both passes, threads and forks, a detached agent and another one. What it has come to is in the file "told".
+# Everything that the native module does, and everything that ends it: several optimizers, operators that raise,
+# interrupts in both passes, threads and forks, a detached agent and another one. The results are in the file "told".
 TRAINER = """
 import os, signal, sys, threading
 import torch
@@ -151,7 +150,7 @@ class Sanitized(torches.Folder):
             self.skipTest("the runtime cannot be preloaded: %s" % (done.stderr.splitlines() or [done.returncode])[0])
 
     def preloaded(self):
-        """The start of a command line of what runs under the sanitizers; reports become files."""
+        """The start of a command line that runs under the sanitizers; reports become files."""
         reports = "log_path=%s" % (self.folder / "report")
         asan = f"{reports}:exitcode={FOUND}:detect_leaks=0:alloc_dealloc_mismatch=0:quarantine_size_mb=64"
         ubsan = f"{reports}:exitcode={FOUND}:halt_on_error=1:print_stacktrace=1"
@@ -159,7 +158,7 @@ class Sanitized(torches.Folder):
                 f"UBSAN_OPTIONS={ubsan}"]
 
     def visit(self, gradb):
-        """A debugger's session that has the training tell of everything, up to its exception."""
+        """A debugger session to which the training reports everything, up to its exception."""
         gradb.expect("Stopped before the first step")
         gradb.run(f"step {SETTLED}", f"end of step {SETTLED}")
         gradb.run("trace -exact TO on all", "Trace .*nodes")
@@ -185,7 +184,7 @@ class Sanitized(torches.Folder):
                                     self.folder)) as gradb:
             try:
                 self.visit(gradb)
-                gradb.run("continue", "The training ended")  # so far as this agent knows
+                gradb.run("continue", "The training ended")  # as far as this agent knows
                 self.visit(gradb)
                 gradb.run("continue", r"exited with status 0\b")
             finally:
@@ -196,5 +195,5 @@ class Sanitized(torches.Folder):
 
 
 if __name__ == "__main__":
-    del sys.argv[1:]  # they name no case
+    del sys.argv[1:]  # they do not name a case
     harness.main()

@@ -6,7 +6,7 @@ that only one prints has its version's first number in front ("1| ", "2| "); the
 as the one does, and some as the other. Text and whole numbers must be the same, other numbers to three digits. What no
 two runs share (process numbers, times, paths) is left out.
 
-    GRADB_WRITE_EXPECTED=1 python3 tests/torch/test_scripts.py    writes the expected files anew
+    GRADB_WRITE_EXPECTED=1 python3 tests/torch/test_scripts.py    rewrites the expected files
 
 The second half runs each training with gradb (watched, stopped, looked at) and without: not one bit of the
 weights may differ.
@@ -23,9 +23,9 @@ import torches
 HERE = harness.SOURCE / "tests" / "torch"
 WRITE = bool(os.environ.get("GRADB_WRITE_EXPECTED"))
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
-CLOSE = 2e-3  # of two numbers with a point: they share three digits
+CLOSE = 2e-3  # of two numbers with a decimal point: they agree in three digits
 
-# In order: what differs between two runs of the same version, or only in the interpreter's own files.
+# In this order: what differs between two runs of the same version, or only in the interpreter's own files.
 LEFT_OUT = [
     (re.compile(r"^(Starting program|Connected): .*"), r"\1"),
     (re.compile(r"^#\d+ +"), "# "),
@@ -44,13 +44,13 @@ LEFT_OUT = [
 
 
 def source_line(match):
-    """A script's line in place of its number: what stands above it may change."""
+    """A script's line instead of its number: lines above it may change."""
     lines = (torches.SCRIPTS / match.group(1)).read_text(encoding="utf-8").splitlines()
     return f"{match.group(1)}: {lines[int(match.group(2)) - 1].strip()}"
 
 
 def plain(line):
-    """A line of gradb's without what no two runs share, one space between the words."""
+    """A line of gradb's without what differs in each run, with single spaces."""
     for pattern, instead in LEFT_OUT:
         line = pattern.sub(instead, line)
     line = re.sub(r"(?<![/\w])(\w+\.py):(\d+)", source_line, line)
@@ -59,7 +59,7 @@ def plain(line):
 
 
 def same(line, expected):
-    """Whether two plain lines say the same. A column is as wide as its longest number."""
+    """Whether two plain lines agree. A column is as wide as its longest number."""
     line, expected = line.replace(" ]", "]"), expected.replace(" ]", "]")
     if NUMBER.sub("0", line) != NUMBER.sub("0", expected):
         return False
@@ -72,7 +72,7 @@ def same(line, expected):
 
 
 def read_expected(path, release, lines):
-    """What a release is to print. lines: what it has printed, which decides where it may be either."""
+    """What a release must print. lines: what it has printed, which decides where it may be either."""
     expected, passage = [], {"1": [], "2": []}
 
     def comes(part):
@@ -97,7 +97,7 @@ def read_expected(path, release, lines):
 
 
 def merged(old, new):
-    """One file's lines from those of version 1 and of version 2."""
+    """The lines of one file, made of those of version 1 and version 2."""
     text, ones, twos = [], [], []
 
     def differ():
@@ -160,7 +160,7 @@ class Session(torches.Case):
         self.assertEqual(len(lines), len(expected), "\n".join(lines))
 
     def test_mlp(self):
-        """In an interpreter of its own, as a user has it: the same is printed as in a fork of ours."""
+        """In an interpreter of its own, as a user has it, the output is the same as in a fork of ours."""
         self.check("mlp", "--steps", "12", python=[self.python])
 
     def test_cnn(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of PyTorch tensors: equal to the bit to what the program holds, of every kind; why there are none;
-those of the step before; scaled gradients; and what is computed where a tensor lies."""
+"""Values of PyTorch tensors: of every kind, equal bit for bit to the program's; why there are none; those of the
+previous step; scaled gradients; and what is computed on the tensor's device."""
 import json
 import pathlib
 import subprocess
@@ -108,7 +108,7 @@ for step in range(1000):
     optimizer.step()
 """
 
-# Operators whose values are gone, overwritten or kept; a thread that goes on while the training stands.
+# Operators whose values are gone, overwritten or kept; a thread that runs while the training is stopped.
 NET = """
 import pathlib
 import sys
@@ -175,10 +175,10 @@ for step in range(1000):
 
 
 class Session(torches.Case):
-    """A script under gradb, typed at."""
+    """A script under gradb, with commands typed in."""
 
     def start(self, text, *options):
-        """Runs it up to the first stop, with a folder of its own as its argument: self.out."""
+        """Runs the script to the first stop, with a folder of its own as its argument: self.out."""
         folder = tempfile.TemporaryDirectory(prefix="gradb-values-")
         self.addCleanup(folder.cleanup)
         self.out = pathlib.Path(folder.name)
@@ -190,7 +190,7 @@ class Session(torches.Case):
         self.gradb.expect('"type":"run"', 4 * harness.DEADLINE)  # the first one waits for torch's import
 
     def ask(self, line):
-        """The record that a command gives."""
+        """The record that a command returns."""
         self.gradb.send(line)
         word = line.split()[0].split("/")[0]
         while True:
@@ -199,14 +199,14 @@ class Session(torches.Case):
                 return record
 
     def good(self, line):
-        """The same, of a command that must not fail, nor be the training's last."""
+        """The same for a command that must neither fail nor end the training."""
         record = self.ask(line)
         self.assertNotEqual(record["type"], "error", self.gradb.text()[-4000:])
         self.assertNotEqual(record.get("state"), "finished", self.gradb.text()[-4000:])
         return record
 
     def error(self, line):
-        """The words of a command that fails."""
+        """The message of a command that fails."""
         record = self.ask(line)
         self.assertEqual(record["type"], "error", record)
         return record["message"]
@@ -244,10 +244,10 @@ class Kinds(Session):
     def test_what_cannot_be_read_says_why(self):
         self.start(ZOO)
         self.good("step")
-        reasons = {"sparse": r"sparse \(COO, 6 of 36 elements stored\): to_dense\(\)",
-                   "csr": r"sparse \(CSR, 6 of 36 elements stored\)", "quantised": r"quantised \(qint8\): dequantize",
+        reasons = {"sparse": r"sparse \(COO, 6 of 36 elements stored\): look at its to_dense\(\)",
+                   "csr": r"sparse \(CSR, 6 of 36 elements stored\)", "quantised": r"quantized \(qint8\): look at its dequantize",
                    "half_complex": "complex32 cannot be shown", "meta": "meta device", "nested": "nested",
-                   "given_back": "memory was given back"}
+                   "given_back": "memory was released"}
         if torches.release_of(self.python) >= (2, 0):
             reasons["fake"] = "fake"
         for name, reason in reasons.items():
@@ -277,10 +277,10 @@ class Reasons(Session):
     def test_why_there_is_no_value(self):
         self.start(NET)
         self.good("step")
-        reasons = {"net/first/linear": "the program has dropped it: stop right behind the operator",
+        reasons = {"net/first/linear": "the script no longer has it; stop right after the operator",
                    "net/seen/linear": "the program has dropped it",
-                   "net/add": "it was overwritten in place since: stop right behind the operator",
-                   "net/neg": "it was overwritten in place since",
+                   "net/add": "it was overwritten in place; stop right after the operator",
+                   "net/neg": "it was overwritten in place",
                    "net/unused/weight.grad": r"no backward pass has reached it since zero_grad\(\)",
                    "net/first/weight prev": "previous value"}
         for name, reason in reasons.items():
@@ -301,7 +301,7 @@ class Reasons(Session):
         self.end()
 
     def test_weak_references_are_of_two_steps(self):
-        """However many steps are looked at."""
+        """However many steps are watched."""
         self.start(NET)
         self.good("step")
         self.good("watch TO on net/first/linear")
@@ -357,7 +357,7 @@ class Previous(Session):
         self.end()
 
 
-# Every second step takes another way, and each has a copy of the model that is gone at its end.
+# Every second step takes another path, and each has a copy of the model that is gone at its end.
 BRANCHES = """
 import copy
 import torch
@@ -443,8 +443,8 @@ class Commands(Session):
         self.start(NET)
         offered = {entry["name"] for entry in self.good("agent")["commands"]}
         self.assertLessEqual({"commands", "memory", "scale"}, offered)
-        self.assertRegex(self.error("agent memori"), "knows no command 'memori': did you mean memory")
-        self.assertRegex(self.error("agent nothing-like-it"), "known are .*memory")
+        self.assertRegex(self.error("agent memori"), "has no command 'memori': did you mean memory")
+        self.assertRegex(self.error("agent nothing-like-it"), "the commands are .*memory")
         self.assertRegex(self.error("agent scale net/first/weigh"), "no node .*did you mean net/first/weight")
         self.assertEqual(self.good("agent scale")["reply"], {"scale": 1})
         self.assertIn("memory", self.good("complete agent mem")["lines"][0])
@@ -482,7 +482,7 @@ for step in range(30):
         self.end()
 
 
-# As if nothing lay in host memory.
+# As if no tensor were in host memory.
 ELSEWHERE = """
 from gradb.torch import source
 parts = []
@@ -499,7 +499,7 @@ source.cut = noted
 
 @torches.both
 class OnTheDevice(Session):
-    """The path that a CUDA tensor takes, on the CPU, against libgradb's own figures."""
+    """The code path of a CUDA tensor, on the CPU, against libgradb's own statistics."""
 
     def test_statistics_slices_and_watchpoints(self):
         self.start(NET.replace("net = Net()", ELSEWHERE + "net = Net()"))
@@ -522,7 +522,7 @@ class OnTheDevice(Session):
         self.assertEqual({(hit["node"], hit["error"]) for hit in hits}, {("net/unused/weight", 0)})
         self.end()
 
-    def test_figures_and_copies(self):
+    def test_statistics_and_copies(self):
         if not STATS_LIBRARY.exists():
             self.skipTest("libstats_of.so is not built here")
         done = subprocess.run([*torches.warm(self.python), str(harness.SOURCE / "tests" / "torch" / "gpu_check.py"),
@@ -533,8 +533,8 @@ class OnTheDevice(Session):
         self.assertGreater(done.stdout.count(" ok\n"), 25)
 
 
-# The names of torch that gradb's package uses and that this PyTorch lacks; what is said of a call that is too large
-# to be made again.
+# The names of torch that gradb's package uses and that this PyTorch lacks; the answer for a call that is too large to
+# be repeated.
 USED = """
 import ast, importlib, pathlib, sys
 import torch
@@ -565,7 +565,7 @@ print("used", len(used) > 100)
 for name in sorted({".".join(name[1:]) for name in used if lacks(name[1:])}):
     print("lacks", name)
 
-from gradb.torch import rerun
+from gradb.torch import replay
 class Call:
     refused = ""
     given = None
@@ -573,17 +573,17 @@ class Call:
     arguments = {"args": [{"type": "torch.Tensor", "shape": [1 << 24, 1 << 20]}], "kwargs": {}}
     results = [{"type": "torch.Tensor", "shape": [1 << 24, 1 << 20]}, None]
     is_held = staticmethod(lambda: True)
-print(rerun._judge(Call())["text"])
+print(replay._judge(Call())["text"])
 """
 
 
-# The way to the host, where there is no device: tensors that say they lie on one, and streams that write down what is
-# asked of them. Memory is asked for where it is meant, whatever the program's default is.
+# Copies to the host without a device: tensors that claim to be on one, and streams that record what is asked of them.
+# Memory is allocated where it is meant, whatever the program's default device is.
 STAGED = """
 import contextlib, sys
 sys.path.insert(0, sys.argv[1])
 import torch
-from gradb.torch import cuda
+from gradb.torch import device_stats
 
 class There(torch.Tensor):
     device = property(lambda self: torch.device("cuda", 0))
@@ -610,15 +610,15 @@ def staged(*args, **kwargs):
 
 torch.cuda.Stream, torch.cuda.stream, torch.empty = Stream, inside, staged
 torch.cuda.current_stream = lambda device: "the one of %s" % device
-cuda._STAGING = 64
+device_stats._STAGING = 64
 plain = torch.arange(60.0).reshape(6, 10).t()
 there = plain.as_subclass(There)
-copy = cuda.to_host(there)
+copy = device_stats.to_host(there)
 one = ["waits for the one of cuda:0", "copies", "is waited for"]
 print(type(copy) is torch.Tensor, torch.equal(copy, plain), copy.is_contiguous(), asked[0])
 print(asked[1:] == one * ((len(asked) - 1) // 3), len(asked) > 10)
-print(cuda.to_host(there[0, 0]).item(), tuple(cuda.to_host(there[:0]).shape))
-print(cuda.device_stats(there) == cuda.device_stats(plain))
+print(device_stats.to_host(there[0, 0]).item(), tuple(device_stats.to_host(there[:0]).shape))
+print(device_stats.compute(there) == device_stats.compute(plain))
 """
 
 
@@ -643,7 +643,7 @@ class Used(torches.Folder):
         expected = [name for name, came in later.items() if release < came]
         expected += ["torch._C._set_torch_function_mode"] if release >= (2, 0) else []
         self.assertEqual(lines[:-1], ["used True"] + ["lacks " + name for name in sorted(expected)], done.stderr)
-        self.assertRegex(lines[-1], r"^it cannot be made again: in float64 it takes up to 7.86e\+05 GiB, and \S+ GiB of")
+        self.assertRegex(lines[-1], r"^it cannot be repeated: in float64 it needs up to 7.86e\+05 GiB, but only \S+ GiB of")
 
 
 if __name__ == "__main__":

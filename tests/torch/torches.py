@@ -9,7 +9,7 @@ A case is written once and runs on both:
 
 Where an interpreter is missing, its cases are skipped, each with the reason, and so are counted.
 
-Importing torch takes seconds of processor time, in each process anew. So where a case does not test how a training
+Importing torch takes seconds of processor time, in each process again. So where a case does not test how a training
 is started, `warm(self.python)` takes the interpreter's place in its command line: the program runs in a fork of a
 process that has imported torch. Folder.gradb() does so by itself.
 """
@@ -47,7 +47,7 @@ print("trained")
 
 
 def _candidates():
-    """Where pip's PyTorch may be: what the one who tests says, or what ./dev makes."""
+    """Where pip's PyTorch may be: where the tester says, or where ./dev puts it."""
     given = os.environ.get("GRADB_TORCH_PYTHON")
     if given:
         return [given]
@@ -86,25 +86,26 @@ def pip():
 
 
 def interpreters():
-    """Those that are here."""
+    """The interpreters that are installed."""
     return [python for python in (debian(), pip()) if python]
 
 
 def is_sanitized():
-    """Whether this build is one with sanitizers, whose libgradb a plain interpreter cannot load."""
+    """Whether this is a build with sanitizers, whose libgradb a plain interpreter cannot load."""
     return b"__asan_init" in (harness.BUILD / "src" / "agent" / "libgradb.so.1").read_bytes()
 
 
 def library():
-    """The libgradb for the Python side, or None. In a sanitized build it is that of the release build, and the
-    debugger alone is the sanitized one."""
+    """The libgradb for the Python side, or None. In a sanitized build it is that of the release build; only the
+    debugger is sanitized then."""
     root = harness.BUILD.parent / "release" if is_sanitized() else harness.BUILD
     path = root / "src" / "agent" / "libgradb.so.1"
     return str(path) if path.exists() else None
 
 
 def environment(**more):
-    """For gradb or a script: one thread, no debugger's address, and libgradb where gradb cannot know it."""
+    """The environment of gradb or a script: one thread, no debugger's address, and libgradb where gradb cannot know it.
+    """
     env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
     for name in ("GRADB_ADDRESS", "GRADB_DISABLE", "GRADB_LIBRARY", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
         env.pop(name, None)
@@ -119,7 +120,7 @@ class _Warm:
 
     def __init__(self, python):
         self.folder = tempfile.mkdtemp(prefix="gradb-warm-")
-        # Frames of what lies in a folder of this name are a library's: the program's own are the same as without us.
+        # Code in a folder of this name counts as a library's; the program's own frames are the same as without us.
         packages = os.path.join(self.folder, "site-packages")
         os.mkdir(packages)
         path = os.path.join(self.folder, "socket")
@@ -139,19 +140,19 @@ def _warm_process(python):
 
 
 def warm(python):
-    """The start of a command line in place of [python], for `SCRIPT ARGUMENT...` or `-c CODE ARGUMENT...`: the same
-    program in a process that has torch imported already."""
+    """Replaces [python] at the start of a command line, for `SCRIPT ARGUMENT...` or `-c CODE ARGUMENT...`: runs the
+    program in a process that has imported torch already."""
     return _warm_process(python).command
 
 
 def ranks(python, count, limit=harness.DEADLINE):
-    """As warm, of that many ranks of one job; limit: the seconds that each may take, or 0 (by_hand.py)."""
+    """Like warm, for that many ranks of one job; limit: the seconds that each may take, or 0 (by_hand.py)."""
     return [DEBIAN, "-S", str(HERE / "by_hand.py"), str(count), str(harness.free_port()), str(limit), *warm(python)]
 
 
 class Case(unittest.TestCase):
-    """A case of one interpreter: self.python. Skipped when that is not here."""
-    which = None  # a function that gives the interpreter
+    """A case for one interpreter: self.python. Skipped when that is not installed."""
+    which = None  # a function that returns the interpreter
     python = None
     plain = True  # whether the interpreter runs without sanitizers
 
@@ -183,7 +184,7 @@ class Folder(Case):
         return str(path)
 
     def gradb(self, program, *commands, **env):
-        """gradb's output and status after the commands on the program, a command line."""
+        """gradb's output and status after the commands on a program (a command line)."""
         program = list(map(str, program))
         if not self.cold and program[0] == self.python and program[1].endswith(".py"):
             program[:1] = warm(self.python)
@@ -194,13 +195,13 @@ class Folder(Case):
         late = self.folder / "late"
         done = harness.run_gradb(*args, env=environment(GRADB_TEST_LATE=str(late), **env), cwd=self.folder,
                                  timeout=4 * harness.DEADLINE)
-        if late.exists():  # of a rank that hung (by_hand.py): else it were in gradb's log alone
+        if late.exists():  # of a rank that hung (by_hand.py): otherwise it would only be in gradb's log
             done.stderr += late.read_text()
         return done
 
 
 def need_compile(case):
-    """Skips a case of torch.compile where that is not to be had."""
+    """Skips a case of torch.compile where it is unavailable."""
     if release_of(case.python) < (2, 1):
         case.skipTest("torch.compile came with 2.0, and for this Python with 2.1")
 

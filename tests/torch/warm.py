@@ -41,9 +41,9 @@ class Request:
             os.close(file)
 
     def become(self):
-        """In the child: takes over what the stand-in has."""
+        """In the child: takes over the stand-in's arguments, files and environment."""
         try:
-            os.setpgid(0, self.group)  # what ends the stand-in's group ends this process, too
+            os.setpgid(0, self.group)  # what ends the stand-in's group also ends this process
         except OSError:
             pass  # it is of another session; the server ends what its stand-in leaves
         for number, file in enumerate(self.files):
@@ -75,13 +75,13 @@ class Request:
         try:
             __import__("sitecustomize")
         except ImportError:
-            pass  # there need not be one
+            pass  # there may be none
         sys.modules["__main__"] = main
         return compile(source, name, "exec"), main.__dict__
 
 
 class Server:
-    """Forks a child for each connection, writes its status there, and ends those whose stand-in has gone."""
+    """Forks a child for each connection, sends its status back, and ends those whose stand-in is gone."""
 
     def __init__(self, listener):
         self.listener = listener
@@ -95,7 +95,7 @@ class Server:
             self.selector.register(file, selectors.EVENT_READ, then)
 
     def serve(self):
-        """Does not return but in a child: with its Request."""
+        """Returns only in a child: its Request."""
         while True:
             for key, _ in self.selector.select():
                 request = key.data()
@@ -125,9 +125,9 @@ class Server:
         return None
 
     def abandon(self, pid):
-        """The stand-in says nothing but that it has gone."""
+        """The stand-in sends nothing; it has gone."""
         connection = self.connections.get(pid)
-        if connection is not None:  # else its program went at the same time, and was reaped before
+        if connection is not None:  # else its program ended at the same time, and was reaped before
             self.selector.unregister(connection)
             os.kill(pid, signal.SIGKILL)
 
@@ -156,17 +156,17 @@ class Server:
 
 
 def warm_up():
-    """Imports torch, and what making an optimizer imports."""
+    """Imports torch, and whatever making an optimizer imports."""
     import torch
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
     if len(os.listdir("/proc/self/task")) > 1:
         sys.exit("warm.py: importing torch has started threads, which a fork loses")
     gc.collect()
-    gc.freeze()  # a child's collections do not write to what it shares with us
+    gc.freeze()  # so that a child's collections do not write to shared memory
 
 
 def serve(number):
-    """Returns in a child only: what to run."""
+    """Returns only in a child: what to run."""
     warm_up()
     return Server(socket.socket(fileno=number)).serve().program()
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""On PYTHONPATH under `gradb run`: every Python that is started there runs this first.
+"""On PYTHONPATH under `gradb run`: every Python that starts there runs this file first.
 
-It arms the hook that waits for torch, takes its folder off sys.path again, and runs the sitecustomize that it
-hides, whose errors stay that one's own. The package is loaded by a private name: the program may have a module
-`gradb` of its own. Also read by interpreters that the package is too new for (Python 2 among them), which are
-left alone.
-"""
+It arms the hook that waits for torch, takes its folder off sys.path again, and runs the sitecustomize that it hides;
+errors of that one stay its own. The package is loaded under a private name, because the program may have a module
+`gradb` of its own. Interpreters that are too old for the package (Python 2 among them) read this file too, and are left
+alone."""
 import os
 import sys
 
@@ -34,18 +33,18 @@ def _begin():
         return
     try:
         _arm(here)
-    except Exception as error:  # the program runs without us
-        sys.stderr.write("gradb: PyTorch will not be seen: %s\n" % error)
+    except Exception as error:  # the program runs without gradb
+        sys.stderr.write("gradb: cannot attach to PyTorch: %s\n" % error)
 
 
 def _chain():
-    """Imports the sitecustomize that would have been found without this one. Where there is none, Python hears
-    that of this one, too."""
+    """Imports the sitecustomize that would have been found without this one. Where there is none, Python keeps this
+    one."""
     own = sys.modules.pop(__name__)
     try:
         __import__(__name__)
     except BaseException:
-        sys.modules.setdefault(__name__, own)  # importlib takes it away
+        sys.modules.setdefault(__name__, own)  # importlib removes it
         raise
 
 

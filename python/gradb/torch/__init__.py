@@ -1,12 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""Debug a PyTorch training: nothing is needed under `gradb run`; by hand it is
+"""Debug a PyTorch training. Under `gradb run` the script needs no change; by hand it is
 
     import gradb.torch
     gradb.torch.attach(model, optimizer)
 
-No function here raises into the training for a fault of gradb's own: it says so in one line on stderr, once, and
-the training goes on.
+A fault of gradb's own never reaches the training: it is reported once, in one line on stderr, and the training
+continues.
 """
+# Where to find what:
+#
+# attaching        autoattach (when), agent (the agent itself: which hooks are active)
+# hooks on torch   ops, aten (operators), modules (paths of modules), backward (passes), optim (optimizers),
+#                  scaler (GradScaler), loader (DataLoader), exceptions (uncaught ones), regions (torch.compile, CUDA
+#                  graphs), warning_lines
+# the graph        reporter (what ran, to libgradb), graph (nodes, names, edges), parameters, node_attributes, stack
+#                  (source lines), variables (the user's names), members (what modules contain)
+# values           values (what can be read), places (structs for libgradb), live (where a value is now), previous_step,
+#                  device_stats, libtorch (reading tensors from C), source (libgradb's questions)
+# steps            steps (steps and phases), events (loss, learning rate, ...), timing, checkpoint, clearing (zeroed
+#                  gradients), training (facts for `why`)
+# failures         failures (what raised), bad_index, expression
+# overflows        overflow_checker (finds them), nonfinite, overflow_store (keeps them; commands), calls, call_check,
+#                  npy (their files), replay (repeats a call)
+# ranks            digest
+# foundations      guard (no fault reaches the training), commands (`agent NAME`), source_text
+#
+# Outside: ../_lib.py (libgradb by ctypes), ../native.py (the C half, python/native), ../_hook.py (waits for torch),
+# ../rerun.py (repeats calls of a folder). Every file begins with what it is for.
 import os
 import sys
 
@@ -14,28 +34,28 @@ from .. import _lib
 
 _WAIT_SECONDS = 10.0
 _agent = None  # of this process, or of the one that it was forked from
-_pid = 0       # whose it is
+_pid = 0       # the process that _agent belongs to
 
 
 def attach(model=None, optimizer=None, name=None, wait=_WAIT_SECONDS):
-    """Attaches this process to the debugger that is there, or to one that comes later, and stands before the
-    first step when one is there. Called again, it only takes what is new.
+    """Attaches this process to the debugger, or to one that connects later. When a debugger is there, the training
+    stops before its first step. Called again, it only adds what is new.
 
-    model: a torch.nn.Module: its parameters become nodes below `name` (the variable that holds it when None).
-    optimizer: the one whose steps are the training's; the first that steps when None.
-    wait: seconds to wait for the debugger that GRADB_ADDRESS names; without that variable nothing is waited for.
-    Returns whether a debugger is there now. With GRADB_DISABLE nothing is done. KeyboardInterrupt: the debugger
+    model: a torch.nn.Module, whose parameters become nodes below `name` (None: the name of the variable that holds it).
+    optimizer: its steps are the steps of the training (None: those of the first optimizer that steps).
+    wait: seconds to wait for the debugger that GRADB_ADDRESS names; without that variable it does not wait.
+    Returns whether a debugger is connected now. With GRADB_DISABLE it does nothing. KeyboardInterrupt: the debugger
     ended the training."""
-    from . import first
-    first.unwatch()
+    from . import autoattach
+    autoattach.unwatch()
     fresh = not is_attached()
     if fresh and not _open():
         return False
     agent = _agent
     try:
         if model is not None:
-            from . import modules
-            agent.modules.add_root(model, name or modules.variable_of(model) or "model")
+            from . import variables
+            agent.modules.add_root(model, name or variables.name_of(model) or "model")
         if optimizer is not None:
             if model is None:
                 agent.discover(optimizer)
@@ -48,50 +68,50 @@ def attach(model=None, optimizer=None, name=None, wait=_WAIT_SECONDS):
 
 
 def detach():
-    """Says goodbye to the debugger and takes all hooks off. attach() begins anew."""
+    """Disconnects from the debugger and removes all hooks. attach() starts again."""
     global _agent
-    from . import first
-    first.unwatch()
+    from . import autoattach
+    autoattach.unwatch()
     if _agent is None:
         return
     agent, _agent = _agent, None
     try:
-        if agent.handle:  # not so in a child of the process that is attached
-            agent.library.gradb_log(agent.handle, b"gradb: the program has detached itself; it goes on")
+        if agent.handle:  # not in a child of the attached process
+            agent.library.gradb_log(agent.handle, b"gradb: the script called detach(); the training continues")
         agent.close()
     except Exception as error:
         _say(error)
 
 
 def is_attached():
-    """Whether this process has an agent, with a debugger or without."""
+    """Whether this process has an agent, with or without a debugger."""
     return _agent is not None and _pid == os.getpid()
 
 
 def step():
-    """A step of the training ends here. For programs whose steps are not those of an optimizer; from the first
-    call on, these calls alone end steps. KeyboardInterrupt: the debugger ended the training."""
+    """Ends a step of the training, for scripts whose steps are not those of an optimizer. From the first call on, only
+    these calls end steps. KeyboardInterrupt: the debugger ended the training."""
     if is_attached():
         _agent.steps.by_hand()
 
 
 def log(name, value):
-    """Tells a number of the running step: a Python number, or a tensor of one element. What is told under a name
-    that is otherwise found (loss, lr, epoch, batch) is taken instead of that."""
+    """Reports a metric of the running step: a Python number, or a tensor of one element. It replaces a metric that
+    gradb finds by itself under the same name (loss, lr, epoch, batch)."""
     if is_attached():
         _agent.events.log(name, value)
 
 
 def on_checkpoint(function):
-    """function(step) does what `checkpoint` asks for, at the end of a step, and returns what to show of it, a path.
-    A decorator: the function comes back."""
+    """Registers function(step) to save the checkpoints that `checkpoint` asks for. It is called at the end of a step
+    and returns the path to show. Returns the function, so it works as a decorator."""
     from . import checkpoint
     return checkpoint.on_checkpoint(function)
 
 
-def attach_here(optimizer, wait):
-    """What `gradb run` does when the process begins to train, with `optimizer` when that is how. Whether there is
-    an agent now."""
+def _attach_training(optimizer, wait):
+    """Attaches when the process begins to train, by making `optimizer` or (None) otherwise. Returns whether there is an
+    agent now."""
     if is_attached():
         return True
     if not _open():
@@ -105,8 +125,15 @@ def attach_here(optimizer, wait):
     return True
 
 
+def watch():
+    """Attaches this process when it begins to train: what `gradb run` does."""
+    from . import autoattach
+    if not is_attached():
+        autoattach.watch(_attach_training)
+
+
 def _open():
-    """Makes the agent and puts its hooks on. Whether that was done."""
+    """Makes the agent and installs its hooks. Returns whether it could."""
     global _agent, _pid
     if os.environ.get("GRADB_DISABLE", "0") not in ("", "0"):
         return False
@@ -119,14 +146,14 @@ def _open():
     except Exception as error:
         _say(error)
         if agent is not None:
-            agent.close("it could not be attached")
+            agent.close("cannot attach")
         return False
     _agent, _pid = agent, os.getpid()
     return True
 
 
 def _leave_parents():
-    """In a forked child: the parent's hooks are here, and dead; they come off."""
+    """Removes the parent's hooks in a forked child, where they no longer work."""
     global _agent
     if _agent is not None:
         agent, _agent = _agent, None
@@ -134,4 +161,4 @@ def _leave_parents():
 
 
 def _say(error):
-    print("gradb: PyTorch will not be seen: %s" % error, file=sys.stderr)
+    print("gradb: cannot attach to PyTorch: %s" % error, file=sys.stderr)

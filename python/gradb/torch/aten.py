@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""What an operator does inside: the calls of ATen below each function, and in backward, as nodes of their own
-under the function's name (`model/fc1/linear/aten.addmm`). Only while somebody asks: it costs several times what
-the rest does.
+"""The inside of operators: the ATen calls below each function, and in backward passes, as nodes of their own under the
+function's name (`model/fc1/linear/aten.addmm`). Only while `agent aten on` asks for it: it costs several times what
+everything else does.
 
-In a backward pass the calls that were made since the hook of the node before belong to the node whose hook runs.
-"""
+In a backward pass, the calls since the previous node's hook belong to the node whose hook runs."""
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import commands
 
-_MAX_HELD = 4096  # calls whose results are held at a time
+_MAX_HELD = 4096  # calls whose results are held at one time
 
 
 class Detail(TorchDispatchMode):
-    """Collects calls (name, arguments, result) until somebody takes them."""
+    """Collects calls (name, arguments, result) until they are taken."""
 
     def __init__(self, agent):
         super().__init__()
@@ -21,24 +20,24 @@ class Detail(TorchDispatchMode):
         self._seen = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        looking, self._agent.looking = self._agent.looking, False  # it is no operator of the program's
+        looking, self._agent.looking = self._agent.looking, False  # not an operator of the program
         try:
             result = func(*args, **(kwargs or {}))
         finally:
             self._agent.looking = looking and not self._agent.dead
         name = str(getattr(func, "overloadpacket", func))
-        if len(self._seen) < _MAX_HELD and "empty" not in name:  # memory without a value
+        if len(self._seen) < _MAX_HELD and "empty" not in name:  # not "empty": memory without a value
             self._seen.append((name, (args, kwargs), result))
         return result
 
     def run(self, func, args, kwargs):
-        """Calls a function and collects what it does."""
+        """Calls a function and collects the calls inside."""
         self._seen = []
         with self:
             return func(*args, **kwargs)
 
     def begin(self):
-        """What runs from now on is collected. Returns what ends it."""
+        """Begins to collect. Returns a function that ends it."""
         self._seen = []
         self.__enter__()
 
@@ -62,4 +61,4 @@ def _aten(agent, args, _node):
     return {"aten": "on" if agent.detail is not None else "off"}
 
 
-commands.register("aten", _aten, "the calls of ATen inside each operator as nodes: on, off", "[on|off]")
+commands.register("aten", _aten, "ATen calls inside each operator as nodes: on, off", "[on|off]")

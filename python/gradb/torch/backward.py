@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Backward nodes: the autograd engine's run_backward is wrapped, and the graph of grad_fn that it is about
-to walk gets hooks. A grad_fn inherits scope and stack of the operator that made it, or of the one that it is
-an inner part of."""
+"""Backward passes: run_backward of the autograd engine is wrapped, and the graph of grad_fns that it is about to walk
+gets hooks. A grad_fn inherits scope and stack of the operator that made it or that it is an inner part of."""
 import functools
 import os
 import re
@@ -15,14 +14,14 @@ from . import stack
 KEY = "gradb"  # in grad_fn.metadata
 COMPILED = os.path.join("_functorch", "_aot_autograd", "runtime_wrappers.py")
 CHECKPOINT = os.path.join("utils", "checkpoint.py")
-_LONG = 2.0  # seconds of a pass in which Ctrl-C is not to wait for its end
+_LONG = 2.0  # seconds of a pass, above which Ctrl-C must not wait for its end
 _SUFFIX = re.compile(r"Backward\d*$")
 _CUSTOM = torch.autograd.function.BackwardCFunction
-_REGISTER = "_register_hook"  # of torch.autograd.Function: what puts a hook on any node
+_REGISTER = "_register_hook"  # of torch.autograd.Function: puts a hook on any node
 
 
 class Mark(native.base("Mark")):
-    """What an operator leaves on its grad_fn: scope, operator, its node, and the stack."""
+    """Left by an operator on its grad_fn: scope, operator name, its node, and the stack."""
     __slots__ = native.slots("Mark", ("scope", "operator", "node", "stack"))
 
     def __init__(self, scope, operator, node, stack_):
@@ -40,13 +39,13 @@ def mark(tensor, node):
 
 
 def function_name(grad_fn):
-    """What made the output of a grad_fn that nobody marked: "MyFunction" of MyFunctionBackward."""
+    """The name of the function that made the output of an unmarked grad_fn: "MyFunction" of MyFunctionBackward."""
     if grad_fn.name() == "CompiledFunctionBackward":
         return "compiled"
     return _SUFFIX.sub("", grad_fn.name().rsplit("::", 1)[-1]) or "function"
 
 
-_types = {}  # class of a grad_fn -> what it is called; not of those of C++ that share a class
+_types = {}  # class of a grad_fn -> its type name; not for classes of C++ that several share
 
 
 def _type_of(grad_fn):
@@ -57,8 +56,8 @@ def _type_of(grad_fn):
 
 
 def common_scope(grad_fn, scope):
-    """Where a function was called that nobody saw: what the scopes of its inputs' operators and of the
-    operator that uses its result have in common."""
+    """The scope of a function that was not seen when it ran: the common part of the scopes of the operators that made
+    its inputs and of the one that uses its result."""
     parts = scope.split("/") if scope else []
     for following, _ in grad_fn.next_functions:
         before = following.metadata.get(KEY) if following is not None else None
@@ -72,13 +71,13 @@ def common_scope(grad_fn, scope):
 
 
 def is_unseen(tensor):
-    """Whether a custom autograd.Function made it whose node nobody has yet."""
+    """Whether a custom autograd.Function made the tensor, whose node does not exist yet."""
     grad_fn = tensor.grad_fn
     return isinstance(grad_fn, _CUSTOM) and KEY not in grad_fn.metadata
 
 
 def scope_of_code(depth=1):
-    """The scope of Python code that runs inside a backward pass: that of a custom function, or of a hook."""
+    """The scope of Python code that runs inside a backward pass: that of a custom function, or that of a hook."""
     frame = stack.user_frame(depth + 1)
     context = frame.f_locals.get("ctx") if frame is not None else None
     if isinstance(context, _CUSTOM):
@@ -87,13 +86,14 @@ def scope_of_code(depth=1):
 
 
 def custom_mark(grad_fn, inherited):
-    """The mark of a custom function that nobody saw. inherited: that of what uses its result, or None."""
+    """The mark of a custom function that was not seen when it ran. inherited: the mark of what uses its result, or
+    None."""
     return Mark(common_scope(grad_fn, inherited.scope if inherited is not None else ""), function_name(grad_fn), None,
                 inherited.stack if inherited is not None else ())
 
 
 class _Fields:
-    """What a PassNode has, where gradb._native does not hold it."""
+    """The attributes of a PassNode, where there is no gradb._native."""
     __slots__ = ("type", "mark", "marked", "operator", "name", "variable", "incoming", "nodes", "node")
 
     def __init__(self):
@@ -102,17 +102,17 @@ class _Fields:
 
 
 class PassNode(native.base("PassNode", _Fields)):
-    """One grad_fn of a pass, as its hook finds it; the native one is the hook.
+    """One grad_fn of a pass, as its hook finds it; with gradb._native it is the hook.
 
-    type: what it is called; operator: of the forward operator; mark: what it has (then it is marked) or inherits;
-    name: its node's, of the forward node where that is known, else None; variable: the leaf that it accumulates
-    into; incoming: (PassNode, slot) whose results are its inputs, without gradb._native only once
-    somebody asks; nodes: all of its pass, by
-    grad_fn; node: once it has run."""
+    type: of the grad_fn; mark: its own (then `marked`) or inherited; operator: name of the forward operator;
+    name: of its graph node, after the forward node; None where that is unknown;
+    variable: the leaf that it accumulates into;
+    incoming: (PassNode, slot) of its inputs, without gradb._native made when asked for;
+    nodes: all of the pass, by grad_fn; node: the graph.Node, once it has run."""
     __slots__ = ()
 
     def describe(self, grad_fn, inherited, nodes):
-        """Finds out what it is. inherited: the mark of the node before it, or None."""
+        """Fills in the attributes. inherited: the mark of the node before it, or None."""
         self.type = _types.get(type(grad_fn)) or _type_of(grad_fn)
         self.nodes = nodes
         mark = grad_fn.metadata.get(KEY)
@@ -126,20 +126,20 @@ class PassNode(native.base("PassNode", _Fields)):
 
     @property
     def scope(self):
-        """Of its node."""
+        """The scope of its node."""
         scope = self.mark.scope if self.mark is not None else ""
         return "backward/" + scope if scope else "backward"
 
     def inputs(self):
-        """Those that ran before it, as graph.Node.edges."""
+        """The nodes that it reads, as graph.Node.edges."""
         if self.incoming is None:
             _link(self.nodes)
         return [(step.node, slot) for step, slot in self.incoming if step.node is not None]
 
     def name_it(self, known):
-        """Names it after its forward node: `backward/fc1/linear_1` is that of `fc1/linear_1`. What is inside of it,
-        or belongs to another of its outputs, is called by its type, below that name. known: name -> how many of the
-        pass have it."""
+        """Names it after its forward node: `backward/fc1/linear_1` belongs to `fc1/linear_1`. An inner part of the
+        operator, or the grad_fn of another of its outputs, gets its type as a further level. known: name -> how many of
+        the pass have it."""
         node = self.mark.node if self.mark is not None else None
         if node is None or self.variable is not None:
             return
@@ -153,7 +153,7 @@ class PassNode(native.base("PassNode", _Fields)):
 
 
 def _link(nodes):
-    """Finds out who comes before whom."""
+    """Fills in `incoming` of all nodes."""
     for own in nodes.values():
         own.incoming = []
     for grad_fn, own in nodes.items():
@@ -163,14 +163,14 @@ def _link(nodes):
 
 
 def _roots(tensors):
-    """The grad_fns that a pass begins at. It may be given torch.autograd.graph.GradientEdges in place of tensors."""
+    """The grad_fns that a pass begins at. Instead of tensors it may be given torch.autograd.graph.GradientEdges."""
     given = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
     found = [root.grad_fn if isinstance(root, torch.Tensor) else getattr(root, "node", None) for root in given]
     return [grad_fn for grad_fn in found if grad_fn is not None]
 
 
 class _Hooks(dict):
-    """The hooks of a node, as torch has them in an OrderedDict, which takes longer to make."""
+    """The hooks of a node. PyTorch uses an OrderedDict, which takes longer to make."""
     __slots__ = ("__weakref__",)
 
 
@@ -180,15 +180,15 @@ def _remove(handles):
 
 
 class _Always:
-    """What gradb._native has for _Engine: there the passes that nobody looks at take a shorter way."""
+    """The base of _Engine without gradb._native, where passes that nobody watches take a shorter path."""
 
     def run_backward(self, *args, **kwargs):
-        """As torch's engine has it."""
+        """Like PyTorch's engine."""
         return self.run(*args, **kwargs)
 
 
 class _Engine(native.base("Engine", _Always)):
-    """Stands in for torch.autograd.Variable._execution_engine."""
+    """Replaces torch.autograd.Variable._execution_engine."""
 
     def __init__(self, engine, backward):
         self._engine = engine
@@ -198,7 +198,7 @@ class _Engine(native.base("Engine", _Always)):
         return getattr(self._engine, name)
 
     def run(self, tensors, *args, **kwargs):
-        """run_backward of any pass."""
+        """run_backward for any pass."""
         backward = self.backward
         if backward.is_of_another_thread():
             return self._engine.run_backward(tensors, *args, **kwargs)
@@ -217,7 +217,7 @@ class _Engine(native.base("Engine", _Always)):
 
 
 class Backward(native.base("Backward")):
-    """Hooks the passes; nested ones (double backward) are seen, too."""
+    """Hooks the passes, nested ones (double backward) included."""
 
     def __init__(self, agent):
         self._agent = agent
@@ -236,12 +236,12 @@ class Backward(native.base("Backward")):
             self._engine.use(self._agent.native, self._original.run_backward, _LONG)
         variable._execution_engine = self._engine
         function = torch.autograd.Function
-        if native.module is not None and _REGISTER not in vars(function):  # it is its base's
+        if native.module is not None and _REGISTER not in vars(function):  # it is inherited
             self._registrar = native.module.registrar(function._register_hook, _Hooks)
             function._register_hook = self._registrar
 
     def remove(self):
-        """Takes the wrapper off, unless somebody wrapped after us: then it passes through."""
+        """Removes the wrapper. One that was itself wrapped stays and only passes calls on."""
         variable = torch.autograd.Variable
         if self._engine is not None and variable._execution_engine is self._engine:
             variable._execution_engine = self._original
@@ -251,15 +251,15 @@ class Backward(native.base("Backward")):
         self._registrar = None
 
     def is_of_another_thread(self):
-        """Whether the pass that is about to begin is one of the program's besides the training. One inside of a pass
-        of the training may run in the thread of a device, which Python has not made."""
+        """Whether the next pass is not the training's. A pass inside one of the training's may run on a device's
+        thread, which was not made by Python."""
         if self._agent.is_training_thread():
             return False
         return self.depth == 0 or not isinstance(threading.current_thread(), threading._DummyThread)
 
     def begin(self, tensors, args, kwargs):
-        """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks.
-        Returns what ends it."""
+        """Called before a pass with run_backward's arguments: hooks its nodes when somebody watches. Returns a function
+        that ends it."""
         agent = self._agent
         accumulates = kwargs.get("accumulate_grad", True)
         handles, nodes, undo = [], {}, []
@@ -284,25 +284,25 @@ class Backward(native.base("Backward")):
         return finish
 
     def gave_up(self):
-        """The pass has not begun."""
+        """The pass did not begin."""
         self._agent.steps.passes_are(self.depth)
 
     def _look(self, tensors, handles, nodes, is_of_loss):
-        """Hooks the nodes of the pass. What undoes it besides their removal."""
+        """Hooks the nodes of the pass. Returns functions that undo it, except for the removal of the hooks."""
         agent = self._agent
         try:
             with agent.unseen():
                 self._hook_all(tensors, handles, nodes)
             roots = _roots(tensors)
             if is_of_loss and roots:
-                agent.telling.backward_begins(nodes[roots[0]])
+                agent.reporter.backward_begins(nodes[roots[0]])
             return agent.modes_for_backward()
         except Exception as error:
             agent.fault(error)
             return ()
 
     def ended(self, accumulates=True, handles=(), nodes=None, undo=()):
-        """A pass is over."""
+        """A pass has ended."""
         agent = self._agent
         self.depth -= 1
         agent.in_backward = self.depth > 0
@@ -310,13 +310,13 @@ class Backward(native.base("Backward")):
             agent.overflow.pass_ended()
         _remove(handles)
         if nodes:
-            nodes.clear()  # each of them knows all
+            nodes.clear()  # each node refers to all others
         for function in undo:
             function()
         agent.steps.backward_ended(accumulates)
 
     def _heed_in(self, tensors, handles):
-        """The passes take long, and nobody looks: an interrupt is heard at each of its operators all the same."""
+        """Passes take long and nobody watches: makes Ctrl-C work at each of their operators all the same."""
         agent, library = self._agent, self._agent.library
 
         def heed(*_):
@@ -334,9 +334,9 @@ class Backward(native.base("Backward")):
                 waiting.extend(following for following, _ in grad_fn.next_functions)
 
     def raised(self, error):
-        """The pass has raised: the run stops, once."""
+        """The pass has raised: stops the run, once."""
         if self._agent.looking and isinstance(error, Exception):
-            self._agent.telling.backward_raised(error)
+            self._agent.reporter.failures.backward_raised(error)
 
     def _hook_all(self, tensors, handles, nodes):
         if self._agent.native is not None:
@@ -347,7 +347,7 @@ class Backward(native.base("Backward")):
             self._agent.overflow.pass_begins(nodes)
 
     def _hook_each(self, tensors, handles, nodes):
-        telling, known = self._agent.telling, {}
+        reporter, known = self._agent.reporter, {}
         waiting = [(grad_fn, None) for grad_fn in _roots(tensors)]
         while waiting:
             grad_fn, inherited = waiting.pop()
@@ -356,11 +356,11 @@ class Backward(native.base("Backward")):
             own = nodes[grad_fn] = PassNode()
             own.describe(grad_fn, inherited, nodes)
             own.name_it(known)
-            handles.append(grad_fn.register_hook(functools.partial(telling.backward_ran, own)))
+            handles.append(grad_fn.register_hook(functools.partial(reporter.backward_ran, own)))
             for following, _ in grad_fn.next_functions:
                 if following is not None and following not in nodes:
                     waiting.append((following, own.mark))
 
 
-# What gradb._native needs of this module: the members of its context, in their order.
+# The parts of this module that the native Context needs, in its order.
 NATIVE_PARTS = (PassNode, _CUSTOM, _types, _type_of, custom_mark)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A call of an operator as data: its function by name, its arguments in order, its tensors apart. It can be kept
-beyond the training's own tensors, written to a folder, read on another machine, and called again.
+"""A call of an operator as data: the function by name, the arguments in order, the tensors separately. So a call can
+outlive the training's tensors, be written to a folder, read on another machine, and repeated.
 
-An argument is a JSON value, in the words that ptdbg_ascend's forward_info and backward_info use: {"type": "int",
-"value": 3}, {"type": "torch.Tensor", "dtype", "shape", "Max", "Min", "requires_grad", "datapath"}, where datapath
-is the tensor's file in the call's folder. Lists are lists; a tuple or dict is {"type": "tuple" | "dict", "value"}.
-"""
+An argument is a JSON value with the words of ptdbg_ascend's forward_info and backward_info: {"type": "int", "value":
+3}, {"type": "torch.Tensor", "dtype", "shape", "Max", "Min", "requires_grad", "datapath"}, where datapath is the
+tensor's file in the call's folder. Lists are lists; a tuple or dict is {"type": "tuple" | "dict", "value"}."""
 import contextlib
 import json
 import math
@@ -15,7 +14,7 @@ import types
 
 import torch
 
-from . import callcheck, cuda, npy, values
+from . import call_check, device_stats, npy, values
 
 FORWARD_FILE, BACKWARD_FILE, STACK_FILE, OWN_FILE = ("forward_info.json", "backward_info.json", "stack_info.json",
                                                      "overflow.json")
@@ -31,17 +30,17 @@ _OWNERS = (("torch.nn.functional", torch.nn.functional), ("torch", torch), ("tor
            ("torch.special", torch.special), ("torch.fft", torch.fft), ("torch._VF", torch._VF),
            ("torch._C._VariableFunctions", torch._C._VariableFunctions))
 _PREFIXES = {"torch": "Torch", "torch.Tensor": "Tensor", "torch._VF": "VF", "torch._C._VariableFunctions": "Torch"}
-_NEVER = frozenset(("from_file", "load", "save"))  # what reads or writes files is no operator
+_NEVER = frozenset(("from_file", "load", "save"))  # they read or write files
 
 
 class CallError(Exception):
-    """Why a call cannot be kept, read or made again: one line."""
+    """Why a call cannot be kept, read or repeated: one line."""
 
 
 # ---- functions ----
 
 def path_of(function):
-    """"torch.log": where a function of torch is found; None when it is nowhere to be found."""
+    """"torch.log": the path of a function of PyTorch; None when it has none."""
     name = getattr(function, "__name__", "")
     for path, owner in _OWNERS:
         if name and getattr(owner, name, None) is function:
@@ -50,7 +49,7 @@ def path_of(function):
 
 
 def function_at(path):
-    """The operator of that path. CallError: there is none in this PyTorch."""
+    """The operator at a path. CallError: this PyTorch has none there."""
     owner_path, _, name = str(path).rpartition(".")
     for known, owner in _OWNERS:
         function = getattr(owner, name, None) if known == owner_path and name not in _NEVER else None
@@ -60,7 +59,7 @@ def function_at(path):
 
 
 def _is_operator(owner, name, function):
-    """Whether a function computes with tensors and does nothing else: what a file says is called, after all."""
+    """Whether a function only computes with tensors: the name of what is called comes from a file."""
     if hasattr(torch._C._VariableFunctions, name) or owner in (torch.Tensor, torch._C._TensorBase, torch._C._nn):
         return True
     module = getattr(function, "__module__", None) or ""
@@ -69,34 +68,34 @@ def _is_operator(owner, name, function):
 
 
 def api_name(path, ordinal):
-    """"Functional.linear.0": how ptdbg_ascend names the ordinal-th such call of a step."""
+    """"Functional.linear.0": the name that ptdbg_ascend gives to the ordinal-th such call of a step."""
     owner, _, name = (path or "unknown").rpartition(".")
     return "%s.%s.%d" % (_PREFIXES.get(owner, "Functional"), name, ordinal)
 
 
 # ---- tensors ----
 
-def figures(tensor):
-    """{"min", "max", "nan", "pos_inf", "neg_inf", "count"} of a tensor, min and max None when no element is finite.
+def stats_of(tensor):
+    """{"min", "max", "nan", "pos_inf", "neg_inf", "count"} of a tensor; min and max are None when no element is finite.
     NoValue."""
     tensor = values.readable(tensor)
-    record = cuda.device_stats(tensor)
+    record = device_stats.compute(tensor)
     finite = record["count"] - record["nan"] - record["pos_inf"] - record["neg_inf"]
     return {"min": record["min"] if finite else None, "max": record["max"] if finite else None,
             **{name: record[name] for name in ("nan", "pos_inf", "neg_inf", "count")}}
 
 
 def is_finite(found):
-    """Whether figures() says that all elements are."""
+    """Whether stats_of() found only finite elements."""
     return not (found["nan"] or found["pos_inf"] or found["neg_inf"])
 
 
 class Encoder:
-    """Turns arguments into JSON values. tensors: datapath -> what lies there; refused: why not all can be called
-    again; bytes: of the tensors.
+    """Turns arguments into JSON values.
 
-    replaced: id(tensor) -> what to take in its place (its value before it was overwritten), or a text why
-    there is nothing."""
+    replaced: id(tensor) -> the tensor to take instead (its value before it was overwritten), or a text: why there is
+    none.
+    tensors: datapath -> tensor; bytes: their size; refused: why the call cannot be repeated, texts."""
 
     def __init__(self, replaced=None):
         self.tensors = {}
@@ -105,7 +104,7 @@ class Encoder:
         self._replaced = replaced or {}
 
     def add(self, value, place, depth=0):
-        """The JSON value of an argument; `place` ("input.0") names it."""
+        """The JSON value of an argument; place: its name, such as "input.0"."""
         if isinstance(value, torch.Tensor):
             return self._tensor(value, place)
         kind = _SCALARS.get(type(value))
@@ -120,7 +119,7 @@ class Encoder:
             return {"type": "torch.Size", "value": [int(item) for item in value]}
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
-                self.refused.append("%s has keys that are no texts, which cannot be kept" % place)
+                self.refused.append("%s has keys that are not strings, which cannot be kept" % place)
             return {"type": "dict", "value": {str(key): self.add(item, "%s.%s" % (place, _file_word(key)), depth)
                                               for key, item in value.items()}}
         items = [self.add(item, "%s.%d" % (place, i), depth) for i, item in enumerate(value)]
@@ -151,7 +150,7 @@ class Encoder:
             if isinstance(taken, str):
                 raise values.NoValue(taken)
             taken = values.readable(taken)
-            numbers = figures(taken)
+            numbers = stats_of(taken)
         except (values.NoValue, RuntimeError) as error:
             why = str(error).split("\n", 1)[0]
             self.refused.append("%s: %s" % (place, why))
@@ -169,7 +168,7 @@ class Encoder:
         return found
 
     def _file(self, place):
-        """A name that no other tensor has: words of different keys may be alike."""
+        """A file name that no other tensor has; different keys may have become alike."""
         name, count = place + ".npy", 1
         while name in self.tensors:
             count += 1
@@ -177,12 +176,12 @@ class Encoder:
         return name
 
     def to_host(self):
-        """Replaces the tensors by copies of their own in host memory."""
+        """Replaces the tensors by copies in host memory."""
         for place, tensor in self.tensors.items():
             if tensor.device.type == "cpu":
                 self.tensors[place] = tensor.clone(memory_format=torch.contiguous_format)
             else:
-                self.tensors[place] = cuda.to_host(tensor)
+                self.tensors[place] = device_stats.to_host(tensor)
 
 
 def _index(part):
@@ -194,7 +193,7 @@ def _file_word(key):
 
 
 def _plain(value):
-    """A scalar as JSON can write it."""
+    """A scalar as a JSON value."""
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if value != value else "inf" if value > 0 else "-inf"
     if isinstance(value, str):
@@ -216,7 +215,7 @@ def tensors_of(element):
 
 
 def has_nonfinite_scalar(value, depth=0):
-    """Whether a number among arguments is infinite or NaN: the user's own intention, then."""
+    """Whether a number among the arguments is infinite or NaN: then that is intended."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if depth < _MAX_DEPTH and isinstance(value, (list, tuple)) and len(value) <= _MAX_ITEMS:
@@ -228,8 +227,8 @@ def has_nonfinite_scalar(value, depth=0):
 # ---- back again ----
 
 class Decoder:
-    """Turns JSON values into arguments. tensor(element): the tensor of one; dtype(dtype): what to take for a type
-    that an argument names."""
+    """Turns JSON values into arguments. tensor(element): returns the tensor of a JSON value; dtype(dtype): returns the
+    type to use for a type that an argument names."""
 
     def __init__(self, tensor, dtype=lambda dtype: dtype):
         self._tensor = tensor
@@ -272,18 +271,20 @@ class Decoder:
         if kind in ("torch.dtype", "torch.layout", "torch.memory_format"):
             found = getattr(torch, value.rsplit(".", 1)[-1])
             if not isinstance(found, getattr(torch, kind.rsplit(".", 1)[-1])):
-                raise CallError("%s is no %s" % (value, kind))
+                raise CallError("%s is not a %s" % (value, kind))
             return self._dtype(found) if kind == "torch.dtype" else found
-        raise CallError("an argument of type %s cannot be given again" % kind)
+        raise CallError("an argument of type %s cannot be repeated" % kind)
 
 
 # ---- a call with all that belongs to it ----
 
 class Call:
-    """What an overflow's record holds. about: what OWN_FILE says (number, step, node, phase, function, autocast,
-    ...); arguments: {"args": [...], "kwargs": {...}} of the forward call, or None when that is not known; given: of
-    a backward pass the gradients received; results: the outputs, or the gradients made; tensors: datapath -> tensor;
-    refused: why it cannot be made again, in one line, or ""."""
+    """One call with everything that belongs to it.
+
+    about: the contents of OWN_FILE (number, step, node, phase, function, autocast, ...);
+    arguments: {"args": [...], "kwargs": {...}} of the forward call; None: unknown;
+    given: the gradients that a backward node received, or None; results: its outputs, or the gradients that it made;
+    tensors: datapath -> tensor; refused: why it cannot be repeated, in one line, or ""."""
 
     def __init__(self, about, arguments, given, results, tensors, refused=""):
         self.about = about
@@ -295,29 +296,30 @@ class Call:
         self._folder = None
 
     def tensor(self, element):
-        """The tensor of a JSON value: the call's own, not to be written. CallError."""
+        """The tensor of a JSON value, which belongs to the call: do not write to it. CallError."""
         path = element.get("datapath")
         if path is None:
             raise CallError(element.get("note") or "the value of an argument was not kept")
         if self._folder is None:
             return self._tensors[path]
         try:
-            found = npy.read(os.path.join(self._folder, path), callcheck.dtype_of(element["dtype"]))
+            found = npy.read(os.path.join(self._folder, path), call_check.dtype_of(element["dtype"]))
         except (OSError, npy.NpyError) as error:
             raise CallError(str(error))
         if list(found.shape) != element["shape"]:
-            raise CallError("%s is of another shape, %s, than its call says" % (path, tuple(found.shape)))
+            raise CallError("the shape of %s is %s, not the one that its call names" % (path, tuple(found.shape)))
         return found
 
     def is_held(self):
-        """Whether its tensors are in memory, rather than in the files of a folder."""
+        """Whether its tensors are in memory rather than in files."""
         return self._folder is None
 
     def save(self, folder, stack=()):
-        """Writes it to a folder that must not be there yet: whole, or not at all. stack: texts. OSError."""
+        """Writes the call to a new folder, completely or not at all. stack: texts. OSError."""
         with whole(folder) as part:
             for path, tensor in self._tensors.items():
-                npy.write(os.path.join(part, path), cuda.to_host(tensor) if tensor.device.type != "cpu" else tensor)
+                tensor = device_stats.to_host(tensor) if tensor.device.type != "cpu" else tensor
+                npy.write(os.path.join(part, path), tensor)
             name = self.about["api"]
             if self.arguments is not None:
                 _write_json(part, FORWARD_FILE, {name + ".forward": self.arguments})
@@ -329,8 +331,8 @@ class Call:
 
 @contextlib.contextmanager
 def whole(folder):
-    """A new folder to write into, which takes the name `folder` when all went well and is gone when not. What else
-    lies there is left alone. OSError."""
+    """A temporary folder to write into, which is renamed to `folder` at the end, or removed after an error. Nothing
+    else there is touched. OSError."""
     os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
     part = _new_folder(folder)
     try:
@@ -342,7 +344,7 @@ def whole(folder):
 
 
 def _new_folder(folder):
-    """Makes one beside it, under a name that nobody has."""
+    """Makes a temporary folder next to `folder`, under an unused name."""
     for count in range(_MAX_NAMES):
         part = "%s.%d-%d.part" % (folder, os.getpid(), count)
         try:
@@ -350,7 +352,7 @@ def _new_folder(folder):
             return part
         except FileExistsError:
             pass
-    raise FileExistsError("%s: there are too many of that name" % part)
+    raise FileExistsError("%s: all names for temporary folders are used" % part)
 
 
 def _write_json(folder, name, value):
@@ -362,35 +364,35 @@ def _write_json(folder, name, value):
 
 
 def load(folder):
-    """The Call of a folder that save() wrote. CallError."""
+    """Reads the Call in a folder that save() wrote. CallError."""
     about = _read(folder, OWN_FILE)
     if about.get("format") != FORMAT or about.get("version") != VERSION:
-        raise CallError("%s is no call that this gradb wrote (format %.40s, version %.40s)" % (
+        raise CallError("%s was not written by this version of gradb (format %.40s, version %.40s)" % (
             os.path.join(folder, OWN_FILE), about.get("format"), about.get("version")))
-    _checked(folder, OWN_FILE, callcheck.check_about, about)
+    _checked(folder, OWN_FILE, call_check.check_about, about)
     arguments = given = None
     if os.path.exists(os.path.join(folder, FORWARD_FILE)):
         arguments = next(iter(_read(folder, FORWARD_FILE).values()), None)
-        _checked(folder, FORWARD_FILE, callcheck.check_arguments, arguments)
+        _checked(folder, FORWARD_FILE, call_check.check_arguments, arguments)
     if os.path.exists(os.path.join(folder, BACKWARD_FILE)):
         given = next(iter(_read(folder, BACKWARD_FILE).values()), None)
-        _checked(folder, BACKWARD_FILE, callcheck.check_given, "gradients", given)
+        _checked(folder, BACKWARD_FILE, call_check.check_given, "gradients", given)
     call = Call(about, arguments, given, about.pop("outputs"), {}, about.pop("refused", None) or "")
     call._folder = folder
     return call
 
 
 def _read(folder, name):
-    return _checked(folder, name, callcheck.read, os.path.join(folder, name))
+    return _checked(folder, name, call_check.read, os.path.join(folder, name))
 
 
 def _checked(folder, name, function, *args):
-    """What the function returns. CallError: what is wrong with the file."""
+    """Returns what the function returns. CallError: what is wrong with the file."""
     try:
         return function(*args)
     except OSError as error:
         raise CallError("%s cannot be read: %s" % (os.path.join(folder, name), error.strerror or error))
-    except ValueError as error:  # a name with a NUL
+    except ValueError as error:  # the name contains NUL
         raise CallError("%s cannot be read: %s" % (os.path.join(folder, name), error))
-    except callcheck.WrongCall as error:
+    except call_check.WrongCall as error:
         raise CallError("%s: %s" % (os.path.join(folder, name), error))

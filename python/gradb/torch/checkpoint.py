@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `checkpoint` asks for: the program's own function, or a file with all that a training is made of."""
+"""Checkpoints that the debugger asks for: by the script's own function, or a file with the full training state."""
 import os
 import random
 import sys
@@ -10,34 +10,35 @@ from .. import _lib
 from .guard import of_program
 
 _MAX_NAMES = 1000  # tried for a new file
-_functions = []  # the program's, the last one counts
+_functions = []  # the script's; the last one counts
 
 
 def on_checkpoint(function):
-    """The program saves by itself: function(step) is called at the end of a step; what it returns (a path)
-    is shown to the user. Returns the function, so that it can be a decorator."""
+    """Registers a function of the script: function(step) is called at the end of a step and returns what to show to the
+    user, a path. Returns the function, so it works as a decorator."""
     _functions.append(function)
     return function
 
 
 def save(agent):
-    """Does what was asked for, at the end of a step; says in the log and by an event where it lies, or why
-    it could not be. The program's own exceptions do not get into the training."""
+    """Saves a checkpoint at the end of a step, and reports by a log line and an event where it is or why it failed. No
+    exception of the script's function reaches the training."""
     try:
         if _functions:
             with of_program():
-                path = _functions[-1](agent.steps.step) or "by the program itself"
+                path = _functions[-1](agent.steps.step) or "by the script's own function"
         else:
             path = _save_all(agent)
         text = "checkpoint of step %d: %s" % (agent.steps.step, path)
-    except Exception as error:  # the training goes on without
-        text = "the checkpoint of step %d failed: %s: %s" % (agent.steps.step, type(error).__name__, error)
+    except Exception as error:  # the training continues without a checkpoint
+        text = "checkpoint of step %d failed: %s: %s" % (agent.steps.step, type(error).__name__, error)
     agent.library.gradb_log(agent.handle, _lib.text("gradb: " + text))
     agent.events.happened("checkpoint", text)
 
 
 def _save_all(agent):
-    """Models, optimizers and the states of the random generators, in the current directory. The path."""
+    """Saves models, optimizers and the states of the random generators, in the current directory if possible. Returns
+    the path."""
     state = {"step": agent.steps.step,
              "models": {name: module.state_dict() for name, module in agent.modules.roots().items()},
              "optimizers": {name: agent.optimizers.by_name(name).state_dict()
@@ -57,13 +58,13 @@ def _save_all(agent):
             return path
         except OSError as error:
             failed = error
-        except RuntimeError as error:  # torch's word for a folder that cannot be written to
+        except RuntimeError as error:  # PyTorch's error for a folder that is not writable
             failed = error
     raise failed
 
 
 def _write(state, path):
-    """The whole of it or nothing, and never over a file that is not its own until it is whole."""
+    """Writes the file completely or not at all; an existing file is only replaced by a complete one."""
     part, opened = _new_file(path)
     with opened as file:
         try:
@@ -77,15 +78,15 @@ def _write(state, path):
 
 
 def _new_file(path):
-    """(name, file) of a new one beside it, under a name that nobody has: a process that was killed amid its
-    checkpoint has left one, and the next may have its number."""
+    """(name, file) of a new file next to `path`, under an unused name: a process that was killed while it wrote a
+    checkpoint has left one, and the next may have its process id."""
     for count in range(_MAX_NAMES):
         part = "%s.%d-%d.part" % (path, os.getpid(), count)
         try:
             return part, open(part, "xb")
         except FileExistsError:
             pass
-    raise FileExistsError("%s: there are too many of that name" % part)
+    raise FileExistsError("%s: all names for temporary files are used" % part)
 
 
 def _random_states():

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Requests in words that only the program can carry out: a table of functions by name.
+"""Requests in words that only the training process can carry out: a table of functions by name.
 
-A module offers one with `register`; the debugger sends it with `agent NAME ARGUMENTS`, or with a command of
-its own that is built on it. Functions run on the training thread while it stands.
-"""
+A module adds one with `register`. The debugger sends it with `agent NAME ARGUMENTS`, or with a command that is built on
+it. The functions run on the training thread while it is stopped."""
 import difflib
 import json
 import math
 
 _table = {}  # name -> (function, usage, summary)
-_LIST = "commands"  # the one that tells the others
+_LIST = "commands"  # lists the others
 
 
 class CommandError(Exception):
@@ -17,24 +16,24 @@ class CommandError(Exception):
 
 
 def register(name, function, summary, usage=""):
-    """Offers a command. function(agent, args, node) gets the agent, the words behind the name as one text, and
-    the graph.Node it is about or None; it returns a text, or a value that json can write. It raises
-    CommandError for what the user can put right. usage: the arguments, "NODE [N]"."""
+    """Adds a command. function(agent, args, node) gets the agent, the words after the name as one text, and the
+    graph.Node that it is about, or None. It returns a text, or a value for json. CommandError: for mistakes that the
+    user can correct. usage: the arguments, such as "NODE [N]"."""
     _table[name] = (function, usage, summary)
 
 
 def names():
-    """The names known, in order."""
+    """The known names, sorted."""
     return sorted(_table)
 
 
 def run(agent, name, args, node):
-    """The reply of a command, as text. CommandError; and what the function itself raises."""
+    """Runs a command and returns its reply as text. CommandError; and whatever the function raises."""
     entry = _table.get(name)
     if entry is None:
         near = difflib.get_close_matches(name, names(), 1)
-        hint = "did you mean %s?" % near[0] if near else "known are %s" % ", ".join(names())
-        raise CommandError("this program knows no command '%s': %s" % (name, hint))
+        hint = "did you mean %s?" % near[0] if near else "the commands are %s" % ", ".join(names())
+        raise CommandError("the training process has no command '%s': %s" % (name, hint))
     reply = entry[0](agent, args, node)
     return reply if isinstance(reply, str) else json.dumps(_writable(reply), allow_nan=False)
 
@@ -51,16 +50,16 @@ def _writable(value):
 
 
 def node_of(agent, args, node=None):
-    """(node, rest of the words): the node a command is about, which is `node` when the debugger named it, else
-    the first word of the arguments. CommandError when there is none of that name."""
+    """(node, remaining words): the node that a command is about, which is `node` when the debugger named it, else the
+    first word. CommandError: there is no such node."""
     if node is not None:
         return node, args.strip()
     name, _, rest = args.strip().partition(" ")
     if not name:
-        raise CommandError("it needs a node's name")
-    found = agent.telling.graph.nodes.get(name)
+        raise CommandError("name a node")
+    found = agent.reporter.graph.nodes.get(name)
     if found is None:
-        near = difflib.get_close_matches(name, list(agent.telling.graph.nodes)[:20000], 1)
+        near = difflib.get_close_matches(name, list(agent.reporter.graph.nodes)[:20000], 1)
         raise CommandError("no node '%s'%s" % (name, ": did you mean %s?" % near[0] if near else ""))
     return found, rest.strip()
 
@@ -69,4 +68,4 @@ def _list(_agent, _args, _node):
     return {"commands": [{"name": name, "usage": _table[name][1], "summary": _table[name][2]} for name in names()]}
 
 
-register(_LIST, _list, "the commands that this program offers")
+register(_LIST, _list, "the commands of this training process")

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An exception that nobody catches stops the run once more before the program ends, while all its values are
-there. Operators that raise while they are looked at stop it where they do (telling.py); this finds the others, at
-no cost while nothing goes wrong.
+"""Uncaught exceptions: the run stops a last time before the program ends, while all its values exist. Operators that
+raise while they are watched stop it at once (failures.py); this finds the others, at no cost while nothing goes wrong.
 
-    agent exceptions [all | uncaught | off]     all: operators are looked at for it
-"""
+    agent exceptions [all | uncaught | off]     all: operators are watched for it"""
 import sys
 import threading
 import weakref
@@ -21,7 +19,7 @@ _OF_OPERATORS = (RuntimeError, IndexError, ValueError, TypeError)
 
 
 def _hide_frames(error):
-    """Takes our frames out of its traceback, and those of what it was raised from: it is the program's."""
+    """Removes our frames from the traceback, and from those of its causes."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -34,20 +32,20 @@ def _hide_frames(error):
 
 
 class Exceptions:
-    """Hears of exceptions that nobody catches. mode: which exceptions stop the run, one of _MODES.
+    """Learns of exceptions that nobody catches. mode: which exceptions stop the run, one of _MODES.
 
-    The program must not notice: sys.excepthook and sys.__excepthook__ are still one, and look as they did. A hook of
-    the program's stays where it is, and Python's audit tells of it."""
+    The program must not notice: sys.excepthook and sys.__excepthook__ are still the same object, and look as before. A
+    hook of the program's stays in place; Python's audit events announce it."""
 
     def __init__(self, agent):
         self._agent = agent
         self.mode = "uncaught"
         self._original = None
         self._hook = None
-        self._told = None  # of a hook of the program's that calls Python's we hear twice
+        self._told = None  # the last error; a hook of the program's that calls Python's announces it twice
 
     def install(self):
-        """Puts the hook in."""
+        """Installs the hook."""
         original, here = sys.__excepthook__, weakref.ref(self)
         self._original = original
 
@@ -64,14 +62,14 @@ class Exceptions:
             sys.addaudithook(_audit_of(weakref.ref(self)))
 
     def remove(self):
-        """Takes it out, unless somebody put another in its place: then it passes through."""
+        """Removes the hook. If another one has replaced it, it only passes calls on."""
         for name in ("excepthook", "__excepthook__"):
             if self._hook is not None and getattr(sys, name) is self._hook:
                 setattr(sys, name, self._original)
         self._hook = None
 
     def audited(self, error, traceback):
-        """A hook is about to be called. Nothing may be raised here: it would not be called."""
+        """A hook is about to be called. If this raised, the hook would not be called."""
         try:
             self._died(error, traceback)
         except BaseException:
@@ -95,18 +93,18 @@ class Exceptions:
     @guarded
     def _stop(self, error, traceback):
         agent = self._agent
-        if agent.connected() and agent.steps.begun() and not agent.telling.knows(error):
+        if agent.connected() and agent.steps.begun() and not agent.reporter.failures.knows(error):
             place, called = stack.raised_at(traceback)
             with agent.unseen():
                 node, args, kwargs = self._node_at(place, called, traceback, error)
-                agent.telling.died(error, node, stack.words(place), args, kwargs)
+                agent.reporter.failures.died(error, node, stack.words(place), args, kwargs)
 
     def _node_at(self, place, called, traceback, error):
-        """(the node of the operator that raised, its args and kwargs), as far as its line, the module that ran, the
-        functions of torch's and the expression tell. Else None; () and {}."""
+        """(node, args, kwargs) of the operator that raised, as far as its line, the running module, PyTorch's functions
+        and the expression identify it; else None, () and {}."""
         if place is None or not isinstance(error, _OF_OPERATORS):
             return None, (), {}
-        there = [node for node in self._agent.telling.graph.by_id.values()
+        there = [node for node in self._agent.reporter.graph.by_id.values()
                  if node.stack and not node.aside and stack.shown(node.stack) == place]
         module = _module_of(traceback)
         path = self._agent.modules.name_of(module) if module is not None else ""
@@ -116,13 +114,13 @@ class Exceptions:
             calls = filter(None, [expression.raised(_innermost(traceback))])
         for names, args, kwargs in calls:
             same = [node for node in inside or there if node.operator in names]
-            if len(same) == 1 or same and inside:  # one line of many layers does not say which
+            if len(same) == 1 or same and inside:  # one line that runs many layers does not say which
                 return same[0], args, kwargs
         return (there[0], (), called[0].f_locals if called else {}) if len(there) == 1 else (None, (), {})
 
 
 def _audit_of(exceptions):
-    """What sys.addaudithook is given, which can never be taken back: it must not keep the agent."""
+    """For sys.addaudithook, which has no counterpart that removes it: it must not keep the agent alive."""
     def audit(event, arguments):
         if event == "sys.excepthook" and exceptions() is not None:
             exceptions().audited(*arguments[2:4])
@@ -148,7 +146,7 @@ def _module_of(traceback):
 def _exceptions(agent, args, _node):
     mode = args.strip()
     if mode and mode not in _MODES:
-        raise commands.CommandError("exceptions: one of %s" % ", ".join(_MODES))
+        raise commands.CommandError("exceptions takes one of %s" % ", ".join(_MODES))
     agent.exceptions.mode = mode or agent.exceptions.mode
     return {"mode": agent.exceptions.mode}
 

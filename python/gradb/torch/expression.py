@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What an operator that raised was given, where its call has no frame: `table[src]`, `table.gather(0, src)`. Read from
-the source of the expression (Python 3.11 and newer say which it was) and the program's variables; nothing of the
-program's runs for it."""
+"""The arguments of an operator that raised, where its call has no frame: `table[src]`, `table.gather(0, src)`. Read
+from the source of the expression (Python 3.11 and newer know its position) and the program's variables; none of the
+program's code runs for it."""
 import ast
 import linecache
 import types
@@ -12,8 +12,8 @@ _OWN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
 def raised(traceback):
-    """(names that the operator may have, args, kwargs) of the expression that raised in a traceback's own frame. None
-    when it is another kind, or is not made of variables alone."""
+    """(possible names of the operator, args, kwargs) of the expression that raised in a traceback's own frame. None
+    when it is of another kind, or contains more than variables."""
     try:
         tree = ast.parse(_source(traceback), mode="eval").body
         if isinstance(tree, ast.Subscript):
@@ -30,7 +30,7 @@ def raised(traceback):
 
 
 def _source(traceback):
-    """The text of the expression."""
+    """The source text of the expression."""
     code = traceback.tb_frame.f_code
     if not hasattr(code, "co_positions"):
         raise LookupError
@@ -44,7 +44,7 @@ def _source(traceback):
 
 
 def _value(tree, traceback):
-    """Of a part of the expression. LookupError: that would have to be computed."""
+    """The value of a part of the expression. LookupError: it would have to be computed."""
     frame = traceback.tb_frame
     if isinstance(tree, ast.Constant):
         return tree.value
@@ -53,7 +53,7 @@ def _value(tree, traceback):
     if isinstance(tree, (ast.Tuple, ast.List)):
         kind = tuple if isinstance(tree, ast.Tuple) else list
         return kind(_value(part, traceback) for part in tree.elts)
-    if isinstance(tree, ast.Slice):  # from where to where is asked by nobody
+    if isinstance(tree, ast.Slice):  # nobody needs the bounds
         return slice(None)
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and isinstance(tree.operand, ast.Constant):
         return -tree.operand.value
@@ -67,7 +67,7 @@ def _value(tree, traceback):
 
 
 def _attribute(holder, name):
-    """One that lies in the object: properties are the program's."""
+    """An attribute that is stored in the object. Properties are the program's code, and are not called."""
     if isinstance(holder, torch.nn.Module):
         for held in (holder._parameters, holder._buffers, holder._modules):
             if name in held:

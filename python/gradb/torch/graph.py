@@ -1,37 +1,38 @@
 # SPDX-License-Identifier: MIT
 """The graph as it runs: nodes by name, edges by tensor identity.
 
-A name is a scope path, an operator and, from the second one on, an ordinal. It belongs to a call of the program:
-what the same place in the user's code (stack.site) runs for the k-th time in a step is the same node in each step,
-wherever in the program a step begins. Ordinals are given in order of appearance. A tensor's producer is found by the
-identity of the tensor; of a tensor that was written in place, or through a view, by that of the last writer of its
-base.
-"""
+A name is a scope path, an operator and, from the second one on, an ordinal. It belongs to a call in the program: what
+one place in the user's code (stack.site) runs for the k-th time in a step is the same node in each step, wherever a
+step begins. Ordinals are given in order of appearance.
+
+A tensor's producer is found by the identity of the tensor; for a tensor that was written in place, or through a view,
+it is the last writer of its base."""
 import ctypes
 import weakref
 
 from .. import _lib, native
-from . import values
+from . import places
 from .values import version_of
 
 MAX_NODES = 4000000
 MAX_INPUTS = 4096
 _MAX_SIGNATURES = 64
 _NAMES_TOLD = 3
-EVALUATION = "eval"  # scope of what a module does in evaluation
-DATA = "data"        # of what a DataLoader runs
+EVALUATION = "eval"  # scope of what runs in evaluation
+DATA = "data"        # scope of what a DataLoader runs
 
 
 class Node(native.base("Node")):
-    """A node, known to the debugger when `id` is not 0 (else see Graph.latent).
+    """A node. The debugger knows it when `id` is not 0 (else it is latent, see Graph._latent).
 
-    outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
-    foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
-    aside: it belongs to an evaluation, or to a DataLoader; asked, wants: what the debugger wanted of it when `changes`
-    was that; places: values.Places of its outputs; backward: the name of its backward node, once there is one; edges:
-    (Node, slot) of what it read the last time, None of an argument without a node; learnt: all is known of it, but that
-    its edges are compared when it runs; gradient: of a parameter, the node of its gradient; said: attributes that wait
-    for it to be told."""
+    outputs: number of slots; step: the last one in which it ran; runs: how often its inputs were recorded;
+    foreign: argument's position -> node, for arguments from outside; mark: what it leaves on its grad_fn;
+    aside: it belongs to an evaluation, or to a DataLoader;
+    wants: what the debugger wants of it, answered when Words.changes was `asked`;
+    places: the places.Places of its outputs; backward: the name of its backward node, once there is one;
+    edges: (Node, slot) of what it read the last time, None for an argument without a node;
+    learnt: everything is known of it; only its edges are still compared when it runs;
+    gradient: of a parameter's node, the node of its gradient; said: attributes, until it is published."""
     __slots__ = native.slots("Node", (
         "id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs", "foreign", "mark",
         "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient")) + ("said",)
@@ -60,8 +61,7 @@ class Node(native.base("Node")):
 
 
 class _Family(native.base("Family")):
-    """The nodes of one call: of an operator in a scope, called from one site. step, count: how many ran in that
-    step."""
+    """The nodes of one call: of an operator in a scope, called from one site. count: how many ran in `step`."""
     __slots__ = native.slots("Family", ("nodes", "step", "count"))
 
     def __init__(self):
@@ -71,8 +71,8 @@ class _Family(native.base("Family")):
 
 
 class _Again:
-    """What was computed once more in the step: how many of each (scope, operator), and the nodes of its forward
-    passes by that, in order. seen: how many of those that ran were sorted in."""
+    """What was recomputed in the step. ran: the nodes of the forward passes by (scope, operator), in order; counts: how
+    many of each were recomputed; seen: how many of the step's nodes are in `ran`."""
     __slots__ = ("step", "seen", "ran", "counts")
 
     def __init__(self, step):
@@ -83,10 +83,10 @@ class _Again:
 
 
 class Graph(native.base("Graph")):
-    """Node table, ordinals of the running step, and producers of tensors.
+    """The nodes, the ordinals of the running step, and the producers of tensors.
 
-    An origin says who made a tensor: (weak reference, version, node, slot), the node None for memory that
-    nobody has written yet."""
+    An origin says what made a tensor: (weak reference, version, node, slot). The node is None for memory that nobody
+    has written yet."""
 
     def __init__(self, library, handle):
         self._library = library
@@ -96,21 +96,21 @@ class Graph(native.base("Graph")):
         self.step = 0
         self.ran = []        # numbers of the nodes that ran in this step
         self._families = {}  # (scope, operator, site), or the name of a backward node -> _Family
-        self._named = {}     # (scope, operator) -> how many nodes have such a name
+        self._named = {}     # (scope, operator) -> how many nodes have that name
         self._again = _Again(0)
         self._origins = {}   # id(tensor) -> origin, of this step
-        self._before = {}    # likewise, of the step before: hidden states are carried over
-        self._lasting = {}   # likewise, of parameters and what else outlives a step
+        self._before = {}    # the same for the previous step: hidden states are carried over
+        self._lasting = {}   # the same for parameters and whatever else outlives a step
         self._writers = {}   # id(base) -> origin of the last write in place, of this step
-        self._signatures = {}  # set of the nodes of a step -> that step
-        self._last = None    # the set of the step that was looked at last, and its number
-        self.novel = -1      # the last step with an operator that was new: others may read what it makes
-        self.grown = False   # nodes were added since they were published
-        self.bare = {}       # id(tensor) -> weak reference: x.data of what needs a gradient, of this step
-        self.leaked = 0      # the last step in which memory was handed out: writes to it are not seen
+        self._signatures = {}  # set of the nodes of a step -> the step
+        self._last = None    # (set of nodes, number) of the step that was watched last
+        self.novel = -1      # the last step with a new operator, whose outputs others may read
+        self.grown = False   # nodes were added since the last publishing
+        self.bare = {}       # id(tensor) -> weak reference: x.data of a tensor that needs a gradient, in this step
+        self.leaked = 0      # the last step in which memory was handed out, so that writes may go unnoticed
 
     def begin_step(self, step):
-        """What was made in the step that is over is known for one more step."""
+        """Begins a step. Outputs of the previous step stay known for one more step."""
         self.step = step
         self.ran = []
         self._before, self._origins = self._origins, {}
@@ -118,18 +118,18 @@ class Graph(native.base("Graph")):
         self.bare = {}
 
     def is_bare(self, tensor):
-        """Whether it is x.data of what needs a gradient."""
+        """Whether it is x.data of a tensor that needs a gradient."""
         found = self.bare.get(id(tensor))
         return found is not None and found() is tensor
 
     def is_quiet(self):
-        """Whether nothing has run in this step or the one before."""
+        """Whether nothing has run in this step or the previous one."""
         return not (self.ran or self._before or self._origins or self._writers)
 
     # ---- names ----
 
     def next_of(self, scope, operator, site=0):
-        """The node of the next such operator that this site runs in this step (0: any); a latent one when there is
+        """The node of the next such operator that this site runs in this step (0: any site); a latent one when there is
         none yet."""
         family = self._families.get((scope, operator, site))
         if family is None:
@@ -141,11 +141,11 @@ class Graph(native.base("Graph")):
         nodes = family.nodes
         if ordinal == len(nodes):
             nodes.append(self._latent(scope, operator))
-        family.count = ordinal + 1  # last: an interrupt may come anywhere
+        family.count = ordinal + 1  # set last: an interrupt may come anywhere
         return nodes[ordinal]
 
     def known_of(self, scope, operator, site):
-        """The same where that node is one of which all is known; None, and nothing is counted, where it is not."""
+        """The same when everything is known of that node; else None, and nothing is counted."""
         family = self._families.get((scope, operator, site))
         if family is None:
             return None
@@ -157,8 +157,8 @@ class Graph(native.base("Graph")):
         return family.nodes[ordinal]
 
     def next_pass_of(self, name, own):
-        """The backward node of that name, of a backward.PassNode; where several passes of this step go through it,
-        NAME.2 is that of the second."""
+        """The backward node of that name, for a backward.PassNode. When several passes of this step go through it,
+        NAME.2 is the node of the second."""
         family = self._families.get(name)
         if family is None:
             family = self._families[name] = _Family()
@@ -173,8 +173,8 @@ class Graph(native.base("Graph")):
         return family.nodes[ordinal]
 
     def again_of(self, scope, operator):
-        """The node of an operator that is computed once more in the backward pass (activation
-        checkpointing): the forward one; None when there was none."""
+        """The forward node of an operator that is recomputed in the backward pass (activation checkpointing); None when
+        there was none."""
         again = self._again
         if again.step != self.step:
             again = self._again = _Again(self.step)
@@ -196,7 +196,7 @@ class Graph(native.base("Graph")):
     # ---- nodes ----
 
     def add(self, name, kind, *, operator, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=()):
-        """The node of that name, made when there is none yet; None when it cannot be. See settle."""
+        """The node of that name, made when there is none; None when it cannot be made. See settle."""
         node = self.nodes.get(name)
         if node is None:
             node = Node(0, name, phase, kind, len(outputs))
@@ -206,11 +206,10 @@ class Graph(native.base("Graph")):
         return node
 
     def settle(self, node, kind, *, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=(), type=None):
-        """Tells the debugger of a latent node. Whether it could.
+        """Adds a latent node to the debugger's graph. Returns whether it could.
 
-        inputs: as Node.edges; outputs: one Tensor struct per slot, None of what cannot be
-        read, False of no tensor; attrs: (name,
-        value) texts; stack: what stack.frames() gave; type: the operator's name when None."""
+        inputs: as Node.edges; outputs: one Tensor struct per slot, None for one that cannot be read, False for no
+        tensor; attrs: (name, value) texts; stack: from stack.frames(); type: None for the operator's name."""
         if len(self.by_id) >= MAX_NODES or node.name in self.nodes:
             return False
         info = _lib.NodeInfo()
@@ -220,7 +219,7 @@ class Graph(native.base("Graph")):
         info.phase = phase
         info.inputs, info.input_count = _inputs(inputs)
         info.outputs = (_lib.Tensor * len(outputs))(*[
-            values.NO_TENSOR if tensor is False else tensor or values.NOT_TOLD for tensor in outputs])
+            places.NO_TENSOR if tensor is False else tensor or places.NOT_TOLD for tensor in outputs])
         info.output_count = len(outputs)
         info.attrs = (_lib.Attr * len(attrs))(*[_lib.Attr(_lib.text(key), _lib.text(value))
                                                 for key, value in attrs])
@@ -240,7 +239,7 @@ class Graph(native.base("Graph")):
         return True
 
     def set_inputs(self, node, inputs):
-        """What a node that is known has read now; as Node.edges."""
+        """Updates what a known node reads. inputs: as Node.edges."""
         inputs = tuple(inputs)
         if inputs != node.edges:
             node.edges = inputs
@@ -251,17 +250,18 @@ class Graph(native.base("Graph")):
     # ---- who made a tensor ----
 
     def produced(self, tensor, node, slot, lasting=False):
-        """From now on `tensor` is the output of that slot. Its origin."""
+        """Records that `tensor` is the output of that slot. Returns its origin."""
         try:
             version = tensor._version
-        except RuntimeError:  # as version_of says
+        except RuntimeError:  # like version_of
             version = 0
         origin = (weakref.ref(tensor), version, node, slot)
         (self._lasting if lasting else self._origins)[id(tensor)] = origin
         return origin
 
     def wrote(self, tensor, node, slot):
-        """The node has written it in place, and with it all views of the same memory. Its origin."""
+        """Records that the node has written the tensor in place, and with it all views of the same memory. Returns its
+        origin."""
         origin = self.produced(tensor, node, slot)
         base = tensor._base
         if base is None:
@@ -270,7 +270,7 @@ class Graph(native.base("Graph")):
         return origin
 
     def producer(self, tensor):
-        """The origin of a tensor: who made it or wrote to it last; None when it came from outside."""
+        """The origin of a tensor: what made it or wrote to it last; None when it came from outside."""
         key = id(tensor)
         found = self._origins.get(key)
         if found is None or found[0]() is not tensor:
@@ -280,7 +280,7 @@ class Graph(native.base("Graph")):
                 if found is not None and found[0]() is not tensor:
                     found = None
                 elif found is not None:
-                    self._origins[key] = found  # what is used in each step is known for good
+                    self._origins[key] = found  # what is used in every step stays known
         if self._writers and (found is None or found[1] != version_of(tensor)):
             found = self._last_writer(tensor, found)
         return found
@@ -295,24 +295,24 @@ class Graph(native.base("Graph")):
         return writer
 
     def forget(self, tensor):
-        """A parameter is reached by its name no more."""
+        """A parameter is no longer reached by its name."""
         self._lasting.pop(id(tensor), None)
 
     def holder(self, tensor):
-        """The node of a parameter or buffer, whoever wrote to it last; None when it is none."""
+        """The node of a parameter or buffer, whatever wrote to it last; None for other tensors."""
         found = self._lasting.get(id(tensor))
         return found[2] if found is not None and found[0]() is tensor else None
 
     # ---- change ----
 
     def changes(self):
-        """At the end of a step that was looked at from its beginning: what differs from the step that was
-        looked at before, when this set of nodes was not seen yet; None when there is nothing new.
+        """At the end of a step that was watched from its beginning: says what differs from the previous watched step,
+        when this set of nodes is new; else None.
 
-        What runs only now and then, evaluation, does not count."""
+        Evaluation, which runs only now and then, does not count."""
         now = frozenset(self.ran)
         last, self._last = self._last, (now, self.step)
-        if self.step <= 1:  # what the program sets up runs in it, too
+        if self.step <= 1:  # the script's setup runs in it too
             self._last = None
         if now in self._signatures:
             return None
@@ -321,7 +321,7 @@ class Graph(native.base("Graph")):
         if last is None:
             return None
         missing, new = sorted(last[0] - now), sorted(now - last[0])
-        parts = [self._listed(missing, "%s did not run that ran in step %d" % (_nodes(missing), last[1])),
+        parts = [self._listed(missing, "%s of step %d did not run" % (_nodes(missing), last[1])),
                  self._listed(new, "%s ran that did not run in step %d" % (_nodes(new), last[1]))]
         return "; ".join(part for part in parts if part) or None
 
@@ -333,7 +333,7 @@ class Graph(native.base("Graph")):
 
 
 def _inputs(edges):
-    """libgradb's array of such edges, and its length."""
+    """libgradb's array of these edges, and its length."""
     told = [(edge[0].id, edge[1]) for edge in edges if edge is not None and edge[0].id][:MAX_INPUTS]
     return (_lib.Input * len(told))(*[_lib.Input(number, slot, False) for number, slot in told]), len(told)
 

@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""The one fault barrier: nothing of ours may break the training, and none of the program's code is called by ours.
-
-What we ask of a tensor would be asked of the program, too: a subclass and a mode see each call and each attribute.
-"""
+"""The one barrier for faults: nothing of ours may break the training, and our code must not run the program's. What we
+ask of a tensor would otherwise reach the program: a subclass and a mode see every call and every attribute."""
 import functools
 import threading
 
 import torch
 from torch import overrides
 
-OLD = hasattr(torch._C, "_set_torch_function_mode")  # before 2.0: one mode in C, which runs a stack of them in Python
+OLD = hasattr(torch._C, "_set_torch_function_mode")  # before 2.0: one mode in C runs a stack in Python
 _local = threading.local()
 
 
 def set_mode():
-    """Before 2.0: the mode in C is as the stack says, but for moments apart."""
+    """Before 2.0: sets the mode in C according to the stack, except in moments apart."""
     wanted = torch._C._len_torch_function_stack() and not getattr(_local, "depth", 0)
     torch._C._set_torch_function_mode(overrides._TorchFunctionStackMode() if wanted else None)
 
 
 class _NoMode:
-    """The same as DisableTorchFunction since 2.0."""
+    """The same as DisableTorchFunction from 2.0 on."""
     __slots__ = ("_classes",)
 
     def __enter__(self):
@@ -36,7 +34,7 @@ class _NoMode:
 
 
 class _OfProgram:
-    """Before 2.0."""
+    """The same as _Enabled, before 2.0."""
     __slots__ = ("_classes", "_depth")
 
     def __enter__(self):
@@ -60,15 +58,15 @@ class _Enabled:
         self._classes = None
 
 
-# Calls of torch's functions inside, by code of ours, are no mode's and no subclass's.
+# Inside, calls of PyTorch's functions by our code are seen by no mode and no subclass.
 apart = _NoMode if OLD else torch._C.DisableTorchFunction
-# Within that, a moment of the program's.
+# Inside of that, a moment of the program's.
 of_program = _OfProgram if OLD else _Enabled
 
 
 def guarded(method):
-    """For methods of what has an `agent`: a fault is told once and disarms the agent; None is returned then,
-    and by every call after it."""
+    """For methods of a class with an `agent`: a fault is reported once and turns the agent off. The method returns None
+    then, and is not run any more."""
     @functools.wraps(method)
     def call(self, *args, **kwargs):
         agent = self.agent
@@ -84,7 +82,7 @@ def guarded(method):
 
 
 def contained(method):
-    """The same for what must be done after a fault, too: so that what was begun is ended."""
+    """The same for methods that must run after a fault too, to end what was begun."""
     @functools.wraps(method)
     def call(self, *args, **kwargs):
         try:

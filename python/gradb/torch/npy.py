@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tensors in .npy files, bit for bit, without numpy.
 
-What numpy has no type for is widened, which loses nothing: bfloat16 lies in a file as float32, float8 too.
-"""
+Types that numpy does not have are widened without loss: bfloat16 and float8 are stored as float32."""
 import ast
 import ctypes
 import math
@@ -24,18 +23,18 @@ _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 
 
 class NpyError(Exception):
-    """Why a file is no array that a tensor can be made of."""
+    """Why no tensor can be made of a file."""
 
 
 def stored_as(dtype):
-    """The type that tensors of a type lie in a file as, "float32"; None when they cannot."""
+    """The type that a type is stored as, such as "float32"; None when it cannot be stored."""
     if dtype in _CODES:
         return str(dtype).rsplit(".", 1)[-1]
     return "float32" if dtype == torch.bfloat16 or "float8" in str(dtype) else None
 
 
 def write(path, tensor):
-    """Writes a strided tensor of host memory, of a type that stored_as() knows. OSError."""
+    """Writes a strided tensor in host memory, of a type that stored_as() knows. OSError."""
     tensor = _widened(tensor.detach()).contiguous()
     header = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (_CODES[tensor.dtype], tuple(tensor.shape))
     room = -(len(_MAGIC) + 4 + len(header) + 1) % 64
@@ -50,38 +49,38 @@ def write(path, tensor):
 
 
 def read(path, dtype=None):
-    """The tensor of a file; narrowed to `dtype` when that was widened. OSError, NpyError."""
+    """Reads the tensor in a file; narrows it to `dtype` where that was widened. OSError, NpyError."""
     with open(path, "rb", opener=_open_now) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise NpyError("%s is no file" % path)
+            raise NpyError("%s is not a regular file" % path)
         code, shape, fortran = _header(file, path)
         if code not in _DTYPES:
-            raise NpyError("%s: no tensor can be made of elements '%s'" % (path, code))
+            raise NpyError("%s: no tensor has elements of type '%s'" % (path, code))
         stored = _DTYPES[code]
         size = math.prod(shape) * torch.empty(0, dtype=stored).element_size()
         there = os.fstat(file.fileno()).st_size - file.tell()
-        if there == size:  # before memory is taken for what a header says
+        if there == size:  # checked before memory is allocated for what the header says
             data = bytearray(file.read(size))
     if there != size or len(data) != size:
-        raise NpyError("%s: %d bytes of elements are there, the header says %d" % (path, there, size))
+        raise NpyError("%s: the elements take %d bytes, the header says %d" % (path, there, size))
     tensor = torch.frombuffer(data, dtype=stored) if size else torch.empty(0, dtype=stored)
     try:
         tensor = tensor.reshape(shape[::-1]).permute(*range(len(shape))[::-1]) if fortran else tensor.reshape(shape)
     except (RuntimeError, OverflowError, TypeError) as error:
-        raise NpyError("%s: no tensor has the shape that its header says: %s" % (path, str(error).split("\n", 1)[0]))
+        raise NpyError("%s: no tensor can have the shape in the header: %s" % (path, str(error).split("\n", 1)[0]))
     return _narrowed(tensor, dtype) if dtype is not None and dtype != stored else tensor
 
 
 def _open_now(path, flags):
-    """Does not wait for who writes to a pipe."""
+    """Does not wait for the writer of a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _header(file, path):
-    """(type code, shape, whether in Fortran's order)."""
+    """(type code, shape, whether in Fortran order)."""
     begin = file.read(8)
     if len(begin) < 8 or not begin.startswith(_MAGIC):
-        raise NpyError("%s is no .npy file" % path)
+        raise NpyError("%s is not a .npy file" % path)
     length = int.from_bytes(file.read(2 if begin[6] == 1 else 4), "little")
     if length > _MAX_HEADER:
         raise NpyError("%s: its header is too long" % path)
@@ -89,14 +88,14 @@ def _header(file, path):
         header = ast.literal_eval(file.read(length).decode("latin-1"))
         shape = tuple(int(size) for size in header["shape"])
         if len(shape) > _MAX_AXES or min(shape, default=0) < 0:
-            raise ValueError("no shape has the sizes %.100s" % (shape,))
+            raise ValueError("invalid sizes %.100s" % (shape,))
         return str(header["descr"]), shape, bool(header["fortran_order"])
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError) as error:
-        raise NpyError("%s: its header cannot be read: %s" % (path, error))
+        raise NpyError("%s: cannot read the header: %s" % (path, error))
 
 
 def _widened(tensor):
-    if tensor.dtype == torch.bfloat16:  # by its bits: a conversion would make all NaN alike
+    if tensor.dtype == torch.bfloat16:  # bit by bit: a conversion would change NaN payloads
         bits = tensor.contiguous().view(torch.int16).to(torch.int32)
         return (bits << 16).view(torch.float32)
     return tensor if tensor.dtype in _CODES else tensor.to(torch.float32)

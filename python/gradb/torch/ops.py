@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Operators as the user writes them: a TorchFunctionMode that is on only while somebody wants to know.
+"""Operators as the user writes them: a TorchFunctionMode that is active only while somebody watches.
 
-It lies below all modes of the program (a `with torch.device(...)`, a default device), so that each of those can
-be left in any order, and a step may end inside one.
-"""
+It is below all modes of the program (a `with torch.device(...)`, a default device), so that those can be left in any
+order, and a step may end inside one."""
 import os
 import sys
 from types import FunctionType
@@ -14,10 +13,10 @@ from torch.overrides import TorchFunctionMode
 
 from .. import native
 from . import stack, values
-from .guard import OLD, apart, set_mode
+from .guard import OLD, set_mode
 
-# Calls that compute nothing that anybody would look for in a graph. What returns no tensor makes no node
-# anyway: it stands here because it is called often.
+# Calls that compute nothing of interest in a graph. What returns no tensor makes no node anyway; it is listed here
+# because it is called often.
 _NOISE = frozenset((
     "__set__", "__delete__", "size", "dim", "ndimension", "stride", "numel", "nelement", "element_size",
     "data_ptr", "storage_offset", "storage", "untyped_storage", "_typed_storage", "is_contiguous", "is_pinned",
@@ -35,13 +34,13 @@ _NOISE = frozenset((
     "is_autocast_cache_enabled", "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled",
     "_has_compatible_shallow_copy_type", "_backward_hooks",
     "__dlpack__", "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
-# Of these the ones after which the program may write where nobody sees it.
+# Those of them after which the program may write unnoticed.
 _LEAKS = frozenset(("data_ptr", "storage", "untyped_storage", "_typed_storage", "numpy", "__array__", "set_",
                     "share_memory_", "__dlpack__"))
-# Of these the ones whose result is no tensor any more: no gradient comes back from what is computed with it.
+# Those of them whose result is not a tensor: no gradient comes back from what is computed with it.
 _EXITS = frozenset(("numpy", "__array__", "item", "tolist", "__float__"))
 _EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
-_VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that give another tensor
+_VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that return another tensor
 _REVERSED = frozenset("r" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "div",
                                               "and", "or", "xor", "lshift", "rshift"))
 _IN_PLACE = frozenset("i" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "div", "and",
@@ -50,10 +49,12 @@ _is_tracing = torch._C._get_tracing_state
 
 
 class _Operator(native.base("Operator")):
-    """A function: name of its nodes; writes: into its first argument; empty: gives memory without a value;
-    view: gives another look at its argument, and is no node; leaks: is no node either, and hands out its memory;
-    usual: none of these, and no other exception; in_place: it writes, and is no other exception; counts: of such a
-    name are those that count up; exits: it makes a number or an array of a tensor, and is no node either."""
+    """What is known of a function.
+
+    name: of its nodes; writes: into its first argument; empty: returns memory without a value;
+    view: returns a view of its argument, and is not a node; leaks: hands out its memory, and is not a node;
+    exits: turns a tensor into a number or an array, and is not a node; sets_item: an assignment to elements;
+    usual: none of these; in_place: writes, and nothing else of these; counts: some calls of it are counters."""
     __slots__ = native.slots("Operator", ("name", "writes", "empty", "view", "leaks", "sets_item", "usual", "in_place",
                                           "counts", "exits"))
 
@@ -66,19 +67,19 @@ class _Operator(native.base("Operator")):
         self.view = view
         self.leaks = leaks
         self.sets_item = name == "setitem"
-        special = self.empty or view or leaks or self.exits or name == "zeros"  # see Telling._operator_ran
+        special = self.empty or view or leaks or self.exits or name == "zeros"  # see Reporter._operator_ran
         self.usual = not (self.writes or special)
         self.in_place = self.writes and not (special or self.sets_item)
         self.counts = name in ("add_", "iadd")
 
 
 def _sets_memory(function, name):
-    """Whether it gives a tensor other memory: `x.data = y`, after which x counts its writes on as if nothing was."""
+    """Whether it replaces a tensor's memory: `x.data = y`, after which x counts writes as if nothing had happened."""
     return name == "__set__" and getattr(getattr(function, "__self__", None), "__name__", "") == "data"
 
 
 def _operator_of(function):
-    """What is known of a function; None for one that is left out."""
+    """What is known of a function; None for one that is ignored."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name in _NOISE:
         leaks = name in _LEAKS or _sets_memory(function, name)
@@ -96,7 +97,7 @@ def _operator_of(function):
 
 
 def named(name):
-    """What stands for a call that no function of torch's is."""
+    """The _Operator of a call that is not a function of PyTorch's."""
     return _Operator(name)
 
 
@@ -121,7 +122,7 @@ _SHARDING = os.path.join(os.path.dirname(torch.__file__), "distributed", "")
 
 
 _MAX_CODES = 65536
-_sharding = {}  # id of a code object -> (the code object, which is held so that the id lasts, whether it shards models)
+_sharding = {}  # id of a code object -> (the code object, held so that the id stays valid, whether it shards models)
 
 
 def _shards(code):
@@ -134,13 +135,13 @@ def _shards(code):
 
 
 def _is_sharding(frame):
-    """Whether what shards a model calls, and not the program: to fetch parameters and to put gradients together."""
-    before = frame.f_back  # of a call through torch.ops
+    """Whether the caller is code that shards models (fetches parameters, reduces gradients), and not the program."""
+    before = frame.f_back  # the caller of torch.ops
     return _shards(frame.f_code) or (before is not None and _shards(before.f_code))
 
 
 def _call(caller, function, args, kwargs):
-    """Calls a function that the frame `caller` has called: its warnings have that line."""
+    """Calls a function for the frame `caller`, so that warnings name its line."""
     if type(function) is FunctionType:
         return function(*args, **kwargs)
     try:
@@ -150,20 +151,20 @@ def _call(caller, function, args, kwargs):
 
 
 class _Operators:
-    """The base where there is no gradb._native: each operator is intercepted."""
+    """The base without gradb._native: each operator is intercepted."""
 
 
 class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
-    """Tells the agent of each operator. The native base does that of the usual ones that are known; see
-    `intercept` for all others."""
+    """Reports each operator to the agent. The native base handles the usual ones that are known; see `intercept` for
+    all others."""
 
     def __init__(self, agent):
         super().__init__()
         self._agent = agent
-        self.operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
+        self.operators = {}  # function -> _Operator or None; holds the function, so that its identity stays valid
 
     def intercept(self, func, types, args=(), kwargs=None):
-        """Calls an operator and tells of it. It must be called by what calls the operator: see _is_sharding."""
+        """Calls an operator and reports it. Call it directly from what calls the operator: see _is_sharding."""
         agent = self._agent
         try:
             operator = self.operators[func] if agent.looking else None
@@ -173,21 +174,12 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
             operator = None
         if operator is None or _is_tracing() is not None or (agent.shards and _is_sharding(sys._getframe(1))):
             return _call(sys._getframe(1), func, args, kwargs or {})
-        telling = agent.telling
-        if operator.leaks:
-            telling.graph.leaked = telling.graph.step
-        if operator.view:
-            result = _call(sys._getframe(1), func, args, {})
-            telling.same_as(result, args[0], operator.leaks)
-            return result
-        if operator.leaks or operator.exits:
-            result = _call(sys._getframe(1), func, args, kwargs or {})
-            if operator.exits and args:
-                telling.left_by(operator.name, args[0])
-            return result
+        reporter = agent.reporter
+        if operator.leaks or operator.view or operator.exits:
+            return self._run_without_node(operator, sys._getframe(1), func, args, kwargs)
         out = kwargs.get("out") if kwargs else None
         if operator.writes or out is not None or (kwargs and kwargs.get("inplace")):
-            telling.before_write()
+            reporter.before_write()
         overflow = agent.overflow
         if overflow is not None:
             overflow.begins(func, operator, args, kwargs)
@@ -199,17 +191,31 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
             else:
                 result = _call(sys._getframe(1), func, args, kwargs or {})
         except Exception as error:
-            telling.operator_raised(operator, args, kwargs, error)
+            reporter.operator_raised(operator, args, kwargs, error)
             if overflow is not None:
                 overflow.forget()
             raise
         if timing.on:
             timing.took(timing.now() - began)
         # an assignment to elements writes its first argument and returns nothing
-        telling.operator_ran(operator, args, kwargs, args[0] if operator.sets_item else result,
+        reporter.operator_ran(operator, args, kwargs, args[0] if operator.sets_item else result,
                              operator.writes or out is not None)
         if overflow is not None:
             overflow.forget()
+        return result
+
+    def _run_without_node(self, operator, caller, func, args, kwargs):
+        """Calls an operator that is not a node: it returns a view, hands out memory, or leaves the graph."""
+        reporter = self._agent.reporter
+        if operator.leaks:
+            reporter.graph.leaked = reporter.graph.step
+        if operator.view:
+            result = _call(caller, func, args, {})
+            reporter.same_as(result, args[0], operator.leaks)
+            return result
+        result = _call(caller, func, args, kwargs or {})
+        if operator.exits and args:
+            reporter.left_by(operator.name, args[0])
         return result
 
     if native.module is None:
@@ -217,7 +223,7 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
 
 
 def push(mode):
-    """Puts the mode on this thread, below those of the program."""
+    """Pushes the mode on this thread, below those of the program."""
     if is_on(mode):
         return
     above = _take_all()
@@ -230,15 +236,15 @@ def push(mode):
 
 
 def pop(mode):
-    """Takes the mode off."""
+    """Pops the mode."""
     if _UNASKED:
         _unsee_indexing()
     _remove(mode)
 
 
 def again(mode):
-    """Puts the mode on inside a function of torch that it was taken off for. Returns what undoes it, or None
-    when it was on."""
+    """Pushes the mode inside a function of PyTorch's for which it was popped. Returns a function that undoes it, or
+    None when it was active."""
     if is_on(mode):
         return None
     push(mode)
@@ -246,7 +252,7 @@ def again(mode):
 
 
 def off(mode):
-    """Takes the mode off for a moment. Returns what puts it on again, or None when it was not on."""
+    """Pops the mode for a moment. Returns a function that pushes it again, or None when it was not active."""
     if not is_on(mode):
         return None
     _remove(mode)
@@ -254,7 +260,7 @@ def off(mode):
 
 
 def is_on(mode):
-    """Whether the mode is on this thread."""
+    """Whether the mode is active on this thread."""
     return any(torch._C._get_function_stack_at(i) is mode for i in range(torch._C._len_torch_function_stack()))
 
 
@@ -276,14 +282,14 @@ def _remove(mode):
 # ---- older versions ----
 
 class _Asked(TorchFunctionMode):
-    """Notes whether it is asked, and computes nothing."""
+    """Notes whether it is called, and computes nothing."""
     asked = False
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         self.asked = True
 
 
-# What the native mode has call a function in the program's name: there is a frame of torch's in between.
+# Calls a function in the program's name for the native mode: a frame of PyTorch's is in between.
 stand_in = (lambda function, args, kwargs: _call(sys._getframe(1), function, args, kwargs or {})) if OLD else None
 
 
@@ -294,8 +300,8 @@ def _is_indexing_seen():
     return mode.asked
 
 
-_UNASKED = not _is_indexing_seen()  # up to 2.1 plain tensors do not ask the mode when they are read by an index
-# The default device wants to be the lowest mode. Up to 2.4 it wants to be the highest when it goes, as every mode does.
+_UNASKED = not _is_indexing_seen()  # up to 2.1, reading a plain tensor by index does not call the mode
+# The default device must be the lowest mode. Up to 2.4 it must be the highest when it is removed, like every mode.
 _DEFAULT_IS_LOWEST = hasattr(getattr(torch.utils, "_device", None), "_len_torch_function_stack")
 
 

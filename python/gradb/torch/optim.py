@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers: told before and after each step, their nodes and those of their state.
+"""Optimizers: hooks before and after each step, their nodes and those of their state.
 
-An optimizer is called by its class, the second of a class `Adam_1`. Each parameter that it steps is a node
-`optimizer/Adam/model/fc1/weight`, and each tensor of its state one behind that: `....weight.exp_avg`.
-"""
+An optimizer is named after its class, the second one of a class `Adam_1`. Each parameter that it updates is a node
+`optimizer/Adam/model/fc1/weight`, and each tensor of its state a node below: `....weight.exp_avg`."""
 import functools
 import weakref
 
 import torch
 
 from .. import _lib
-from . import modules, ops, regions, stack, values
-from .guard import contained, guarded
+from . import regions, stack, values, variables
+from .guard import apart, contained, guarded
 
 try:
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -20,24 +19,24 @@ except ImportError:  # before 2.0
 
 
 class Optimizers:
-    """Hooks all optimizers, those made already included."""
+    """Hooks all optimizers, including those that exist already."""
 
     def __init__(self, agent):
         self.agent = agent
-        self.searched = False  # for those that were made before
+        self.searched = False  # existing optimizers were searched for
         self._handles = []
-        self._handed = False   # to the native module: see hand_over
-        self._zero_grad = ()   # ours, and torch's
-        self._wrapped = []     # (class, original, wrapper), where torch has no hooks
+        self._handed = False   # hooks are the native module's, see hand_over
+        self._zero_grad = ()   # our function, and PyTorch's
+        self._wrapped = []     # (class, original, wrapper), where PyTorch has no hooks
         self._replaced = []    # (name, original, wrapper), of Optimizer
         self._told = {}        # id(parameter) -> _Told
         self._names = {}       # name -> weak reference
-        self._copies = weakref.WeakSet()  # those that were copied from others, or unpickled
+        self._copies = weakref.WeakSet()  # optimizers that were copied or unpickled
 
     # ---- hooks ----
 
     def install(self):
-        """Puts the hooks on."""
+        """Installs the hooks."""
         kind = torch.optim.Optimizer
         made, copied, sets_back = kind.__init__, kind.__setstate__, kind.zero_grad
         optimizers, agent = self, self.agent
@@ -49,7 +48,7 @@ class Optimizers:
 
         @functools.wraps(copied)
         def __setstate__(optimizer, state):
-            if not vars(optimizer):  # else it was made, and loads a state
+            if not vars(optimizer):  # else: it exists, and loads a state
                 optimizers.copied(optimizer)
             copied(optimizer, state)
 
@@ -74,8 +73,8 @@ class Optimizers:
 
     @contained
     def hook_again(self):
-        """Up to 2.2 torch's compiler takes the hooks of steps from torch's optimizers, all at once, and for good: also
-        from those that are not compiled."""
+        """Up to 2.2 PyTorch's compiler removes the hooks of steps from all of PyTorch's optimizers for good, compiled
+        or not: wraps them again."""
         hooking = getattr(torch.optim.Optimizer, "profile_hook_step", None)
         if hooking is None:  # before 2.0
             return
@@ -105,7 +104,7 @@ class Optimizers:
         self._wrapped.append((kind, original, step))
 
     def remove(self):
-        """Takes all hooks off."""
+        """Removes all hooks."""
         self.take_back()
         for handle in self._handles:
             handle.remove()
@@ -119,20 +118,20 @@ class Optimizers:
         self._wrapped = []
 
     def hand_over(self):
-        """Steps are idle: the hooks of steps are the native module's, and nothing is heard of zero_grad."""
+        """Steps are idle: the hooks of steps become the native module's, and zero_grad is not hooked."""
         native = self.agent.native
         if not self._handed:
             self._handed = True
             self._put((native.before_step, native.after_step), self._zero_grad)
 
     def take_back(self):
-        """The hooks are ours again."""
+        """The hooks become ours again."""
         if self._handed:
             self._handed = False
             self._put((self.before, self.after), self._zero_grad[::-1])
 
     def _put(self, hooks, zero_grad):
-        """zero_grad: (what is there, what is to be); somebody else's is left alone."""
+        """zero_grad: (the present function, its replacement). Anybody else's function stays."""
         if torch.optim.Optimizer.zero_grad is zero_grad[0]:
             torch.optim.Optimizer.zero_grad = zero_grad[1]
         for handle, hook in zip(self._handles, hooks):
@@ -141,7 +140,8 @@ class Optimizers:
                 held[handle.id] = hook
 
     def before(self, optimizer, args, kwargs):
-        """A hook: args with the optimizer in front. Returns others where a closure is among them, else None."""
+        """The hook before a step; args includes the optimizer. Returns other arguments where there is a closure, else
+        None."""
         if regions.is_compiling():
             return None
         context, steps = self.agent.native, self.agent.steps
@@ -157,9 +157,9 @@ class Optimizers:
         return None
 
     def after(self, optimizer, _args, _kwargs):
-        """A hook."""
+        """The hook after a step."""
         if regions.is_compiling():
-            self.agent.regions.stepped = optimizer  # all that compiled code may do here
+            self.agent.regions.stepped = optimizer  # compiled code may do nothing else here
             return
         context = self.agent.native
         if context is None or not context.optimizer_ended(optimizer):
@@ -169,7 +169,7 @@ class Optimizers:
 
     @guarded
     def made(self, optimizer):
-        """An optimizer was made: it has its name, and its parameters are nodes."""
+        """An optimizer was made: names it, and makes nodes of its parameters."""
         if register_optimizer_step_post_hook is None:
             self._wrap(type(optimizer))
         self.name_of(optimizer)
@@ -179,7 +179,7 @@ class Optimizers:
                 self._weight(parameter)
 
     def name_of(self, optimizer):
-        """Its name, given when it is seen first. That of one which is gone is free again."""
+        """The optimizer's name, given when it is first seen. The name of one that is gone is free again."""
         for name, reference in self._names.items():
             if reference() is optimizer:
                 return name
@@ -193,11 +193,11 @@ class Optimizers:
 
     @guarded
     def copied(self, optimizer):
-        """An optimizer was made as the copy of another, which steps parameters of its own."""
+        """An optimizer was made as a copy of another one, for parameters of its own."""
         self._copies.add(optimizer)
 
     def is_copy(self, optimizer):
-        """Whether it is the copy of another while there is one that was made: the training is that one's."""
+        """Whether it is a copy, while an original exists: the training is the original's."""
         return optimizer in self._copies and any(
             reference() is not None and reference() not in self._copies for reference in self._names.values())
 
@@ -207,7 +207,7 @@ class Optimizers:
         return reference() if reference is not None else None
 
     def names(self):
-        """Those of all optimizers that are there, in order of appearance."""
+        """The names of all existing optimizers, in order of appearance."""
         return [name for name, reference in self._names.items() if reference() is not None]
 
     def owners(self):
@@ -235,7 +235,7 @@ class Optimizers:
 
     @guarded
     def stepped(self, optimizer):
-        """It has stepped: when somebody looks, its nodes are told."""
+        """An optimizer has stepped: reports its nodes when somebody watches."""
         agent = self.agent
         if not agent.looking:
             return
@@ -243,7 +243,7 @@ class Optimizers:
         try:
             name = self.name_of(optimizer)
             frames = stack.frames(2)
-            with ops.apart():
+            with apart():
                 for parameter in _parameters(optimizer):
                     if parameter.grad is not None:
                         self._tell(optimizer, name, parameter, frames)
@@ -251,21 +251,21 @@ class Optimizers:
             agent.looking = not agent.dead
 
     def _tell(self, optimizer, name, parameter, frames):
-        telling = self.agent.telling
+        reporter = self.agent.reporter
         known = self._told.get(id(parameter))
         if known is not None and known.is_of(optimizer, parameter):
             node = known.node
         else:
             node = self._node(optimizer, name, parameter, frames)
         if node is not None:
-            telling.ran(node, (parameter,))
+            reporter.ran(node, (parameter,))
             if self.agent.overflow is not None:
                 self.agent.overflow.optimizer_ran(node, parameter)
 
     def _node(self, optimizer, name, parameter, frames):
-        """The node of what an optimizer does to a parameter, made with those of its state where they are new."""
-        telling = self.agent.telling
-        graph = telling.graph
+        """The node of an optimizer's update of a parameter; made, with new nodes of its state, when it is missing."""
+        reporter = self.agent.reporter
+        graph = reporter.graph
         weight = self._weight(parameter)
         if weight is None:
             return None
@@ -274,7 +274,7 @@ class Optimizers:
         node = graph.nodes.get(full)
         if node is None:
             gradient = graph.nodes.get(weight.name + ".grad")
-            inputs = [(weight, 0)]  # what it writes comes first
+            inputs = [(weight, 0)]  # what it writes is the first input
             inputs += [(made, 0) for made in [gradient] + states if made is not None]
             node = graph.add(full, _lib.OTHER, operator=type(optimizer).__name__, phase=_lib.OPTIMIZER,
                              inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
@@ -283,24 +283,24 @@ class Optimizers:
         return node
 
     def _weight(self, parameter):
-        """The node of a parameter, also of one that no known module has."""
-        telling = self.agent.telling
-        known = telling.graph.holder(parameter)
+        """The node of a parameter, even of one that no known module contains."""
+        reporter = self.agent.reporter
+        known = reporter.graph.holder(parameter)
         if known is not None:
             return known
         place, held = self.agent.modules.reach(parameter)
         if place is not None:
-            return telling.take_place(parameter, place, held)
-        base = name = modules.variable_of(parameter) or "parameter"
+            return reporter.parameters.take_place(parameter, place, held)
+        base = name = variables.name_of(parameter) or "parameter"
         count = 0
-        while name in telling.graph.nodes:
+        while name in reporter.graph.nodes:
             count += 1
             name = "%s_%d" % (base, count)
-        return telling.add_parameter(parameter, name)
+        return reporter.parameters.add_parameter(parameter, name)
 
     def _states(self, optimizer, parameter, full):
-        """The nodes of a parameter's state that were not there before."""
-        graph, found = self.agent.telling.graph, []
+        """The nodes of a parameter's state that did not exist yet."""
+        graph, found = self.agent.reporter.graph, []
         state = optimizer.state.get(parameter)
         if not isinstance(state, dict):
             return found
@@ -315,7 +315,7 @@ class Optimizers:
 
 
 class _Told:
-    """The node of a parameter under an optimizer, as long as the state that it keeps has the same form."""
+    """The node of a parameter under an optimizer, valid while its state has the same form."""
     __slots__ = ("optimizer", "parameter", "node", "_state")
 
     def __init__(self, optimizer, parameter, node):
@@ -325,7 +325,7 @@ class _Told:
         self._state = _form_of_state(optimizer, parameter)
 
     def is_of(self, optimizer, parameter):
-        """Whether it is that of these, and there is nothing to be added."""
+        """Whether it belongs to these, and nothing is to be added."""
         return (self.parameter() is parameter and self.optimizer() is optimizer
                 and self._state == _form_of_state(optimizer, parameter))
 
@@ -336,7 +336,7 @@ def _form_of_state(optimizer, parameter):
 
 
 def _state(optimizer, parameter, key):
-    """What gives the tensor of a state now: also when the state was loaded anew meanwhile."""
+    """A function that returns the tensor of a state now, even after a state was loaded."""
     def get():
         stepper, weight = optimizer(), parameter()
         if stepper is None or weight is None:
@@ -352,7 +352,7 @@ def _parameters(optimizer):
 
 
 def _is_around(function, code):
-    """Whether it is a function of that code, or a wrapper around one."""
+    """Whether it is a function with that code, or a wrapper around one."""
     while function is not None and getattr(function, "__code__", None) is not code:
         function = getattr(function, "__wrapped__", None)
     return function is not None

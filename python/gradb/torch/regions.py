@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Code in which nothing may be looked at: what torch.compile runs, and what is recorded as a CUDA graph.
+"""Code in which nothing may be watched: what torch.compile runs, and what is recorded as a CUDA graph.
 
-A compiled function is guarded by the function modes that were on when it was compiled: with ours it would be
-compiled anew, with ours inside it. So the mode comes off where such a function is entered. While a CUDA graph is
-recorded no value can be read, and what waits for the device ends the recording with an error.
-"""
+A compiled function is guarded by the function modes that were active when it was compiled: under ours it would be
+compiled again, with ours inside. So the mode is popped where a compiled function is entered. While a CUDA graph is
+recorded no value can be read, and whatever waits for the device ends the recording with an error."""
 import functools
 import sys
 
@@ -13,19 +12,18 @@ import torch
 from .. import _lib, native
 from .guard import contained
 
-# Folded to True where a function is compiled: what stands behind it is no part of the compiled code. From 2.0 to
-# 2.2 it is the second one.
+# Folded to True inside compiled functions, so that code after it is not compiled. From 2.0 to 2.2 it is the second one.
 is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) \
     or getattr(torch._utils, "is_compiling", None) or (lambda: False)
 _EVAL_FRAME = "torch._dynamo.eval_frame"
-_SETTERS = ("_maybe_set_eval_frame", "set_eval_frame")  # what its functions call: the first one that is there
-_RULES = ("torch._dynamo.trace_rules", "torch._dynamo.skipfiles")  # `add` of one names a file that is not compiled
-_TRACED = frozenset(("modules", "optim"))  # what of ours a compiled function runs through
+_SETTERS = ("_maybe_set_eval_frame", "set_eval_frame")  # its functions call the first one that exists
+_RULES = ("torch._dynamo.trace_rules", "torch._dynamo.skipfiles")  # their `add` excludes a file from compilation
+_TRACED = frozenset(("modules", "optim"))  # our modules that compiled functions run through
 
 
 class Regions(native.base("Regions")):
-    """closed: nothing may be looked at now; compiled: because this is compiled code; compiles: something was compiled,
-    or will be; stepped: an optimizer whose step was part of compiled code."""
+    """closed: nothing may be watched now; compiled: because this is compiled code; compiles: something was compiled, or
+    will be; stepped: an optimizer whose step was part of compiled code."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -39,7 +37,7 @@ class Regions(native.base("Regions")):
         self._told = set()
 
     def install(self):
-        """Is told where a CUDA graph is recorded, and where something is compiled."""
+        """Wraps the recording of CUDA graphs and torch.compile."""
         graph = torch.cuda.CUDAGraph
         self._wrap(graph, "capture_begin", self._recorder(graph.capture_begin, True))
         self._wrap(graph, "capture_end", self._recorder(graph.capture_end, False))
@@ -48,7 +46,7 @@ class Regions(native.base("Regions")):
 
             @functools.wraps(original)
             def compile_(*args, **kwargs):
-                self._expect()  # before: a compiled module may keep the function that a module is called with
+                self._expect()  # before it: a compiled module may keep the function that calls a module
                 made = original(*args, **kwargs)
                 self._compiler_ran()
                 return made
@@ -59,7 +57,8 @@ class Regions(native.base("Regions")):
         setattr(where, name, wrapper)
 
     def _expect(self):
-        """What is compiled is guarded by the functions that it went through: they must stay the same."""
+        """Something is about to be compiled, and will be guarded by the functions that it runs through: they must stay
+        the same."""
         if not self.compiles:
             self.compiles = True
             self.agent.optimizers.hook_again()
@@ -67,7 +66,7 @@ class Regions(native.base("Regions")):
 
     @contained
     def _compiler_ran(self):
-        """torch.compile was called: the compiler is loaded, and has done to torch what it does."""
+        """torch.compile has run: the compiler is loaded, and has changed PyTorch."""
         self.watch()
         self.agent.optimizers.hook_again()
 
@@ -84,8 +83,8 @@ class Regions(native.base("Regions")):
         def record(graph, *args, **kwargs):
             ours = self.agent.is_training_thread() and not self.agent.dead
             if on and ours:
-                self.tell("a CUDA graph is recorded: what it runs is not seen, now and when it is replayed; where "
-                          "whole steps are in it, gradb.torch.step() says where they end")
+                self.tell("a CUDA graph is recorded: gradb cannot see what it runs, now or when it is replayed; if "
+                          "it contains whole steps, call gradb.torch.step() where they end")
                 self._change(self.compiled, True)
             try:
                 return original(graph, *args, **kwargs)
@@ -95,17 +94,17 @@ class Regions(native.base("Regions")):
         return record
 
     def recording(self):
-        """Whether a CUDA graph is being recorded: what waits for the device would end that."""
+        """Whether a CUDA graph is being recorded, which ends when anything waits for the device."""
         return self._recording or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
     def are_closed(self):
-        """Whether this is code in which nothing may be looked at."""
+        """Whether this is code in which nothing may be watched."""
         return self.closed or self.recording()
 
     # ---- compiled code ----
 
     def watch(self):
-        """Is told where compiled code begins and ends, once there may be any."""
+        """Wraps the entry and exit of compiled code, once there may be any."""
         module = None if self._watches else sys.modules.get(_EVAL_FRAME)
         if module is None:
             return
@@ -116,8 +115,8 @@ class Regions(native.base("Regions")):
         _leave_alone()
 
         def set_frame(callback):
-            """What compiles, or None where that ends. Behind an `original` that begins it every function called
-            would be compiled."""
+            """callback: the compiler, or None at the end. After an `original` that begins it, every function that is
+            called would be compiled."""
             if callback is None:
                 result = original(callback)
                 if self.compiled:
@@ -136,7 +135,7 @@ class Regions(native.base("Regions")):
         return self._watches
 
     def remove(self):
-        """Is told no more."""
+        """Removes the wrappers."""
         for where, name, original, wrapper in self._wrapped:
             if getattr(where, name) is wrapper:
                 setattr(where, name, original)
@@ -149,13 +148,13 @@ class Regions(native.base("Regions")):
         if not self.compiled and self.agent.is_training_thread():
             self._caller = caller
             if self.agent.looking:
-                self.tell("a function is compiled: of its inside only inputs, outputs and gradients can be seen; "
+                self.tell("a function is compiled: only its inputs, outputs and gradients can be seen; "
                           "TORCH_COMPILE_DISABLE=1 runs it operator by operator")
             self._change(True, self._recording)
 
     @contained
     def _ended(self, caller):
-        """The compiler itself ends it for moments, too: who began it must say so."""
+        """Compiled code has ended, if the frame that began it says so: the compiler itself ends it for moments, too."""
         if (caller is self._caller or caller.f_code.co_name == "__exit__") \
                 and self.agent.is_training_thread():
             self._caller = None
@@ -166,14 +165,14 @@ class Regions(native.base("Regions")):
                 self.agent.steps.optimizer_ended(optimizer)
 
     def tell(self, text):
-        """Says what cannot be seen, once."""
+        """Reports what cannot be seen, once."""
         if text not in self._told and self.agent.connected():
             self._told.add(text)
             self.agent.library.gradb_event(self.agent.handle, b"unseen", _lib.text(text), 0)
 
 
 def _leave_alone():
-    """Our own functions are not compiled where compiled code comes upon them."""
+    """Excludes our own functions from compilation."""
     rules = next((rules for rules in map(sys.modules.get, _RULES) if hasattr(rules, "add")), None)
     package = __name__.rsplit(".", 1)[0]
     for name in sorted(sys.modules) if rules is not None else ():

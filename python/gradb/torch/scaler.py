@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""GradScaler: steps that it skips, its scale, and the loss behind the scaled one.
+"""GradScaler: the steps that it skips, its scale, and the loss before it was scaled.
 
-A step of a scaled optimizer is over when update() has run, skipped or not: the training loop went on.
-"""
+A step of a scaled optimizer is over when update() has run, even if it was skipped: the training loop has continued."""
 import functools
 import weakref
 
@@ -12,7 +11,7 @@ from .. import native
 from .guard import guarded
 
 try:
-    _KIND = torch.amp.GradScaler  # torch.cuda.amp's inherits from it
+    _KIND = torch.amp.GradScaler  # torch.cuda.amp.GradScaler inherits from it
 except AttributeError:  # before 2.3
     _KIND = torch.cuda.amp.GradScaler
 
@@ -22,12 +21,12 @@ except ImportError:  # before 2.3
     from torch.cuda.amp.grad_scaler import OptState as _OptState
 
 _READY = _OptState.READY
-_MAX_KEPT = 8  # scaled losses of which the unscaled one is known
+_MAX_KEPT = 8  # scaled losses whose unscaled ones are known
 
 
 class Scaler(native.base("Scaler")):
-    """Wraps scale, step and update. stepping: the optimizer that scaler.step() was called for, meanwhile;
-    scaling: there may be something that is scaled now."""
+    """Wraps scale, step and update. stepping: the optimizer inside scaler.step(); scaling: something may be scaled now.
+    """
 
     def __init__(self, agent):
         self.agent = agent
@@ -36,8 +35,8 @@ class Scaler(native.base("Scaler")):
         self._wrapped = []   # (name, original, wrapper)
         self._kept = []      # (weak reference to a scaled loss, the loss)
         self._scaling = weakref.WeakKeyDictionary()  # scaler -> its scale, from scale() to update()
-        self._owners = None  # id(parameter) -> id(optimizer), once somebody has asked since the last scale()
-        self._scales = weakref.WeakKeyDictionary()  # scaler -> its scale when it was looked at last
+        self._owners = None  # id(parameter) -> id(optimizer), if asked for since the last scale()
+        self._scales = weakref.WeakKeyDictionary()  # scaler -> its scale when it was last read
 
     def install(self):
         """Wraps the methods."""
@@ -48,7 +47,7 @@ class Scaler(native.base("Scaler")):
             self._wrapped.append((name, original, wrapper))
 
     def remove(self):
-        """Takes the wrappers off, unless somebody wrapped after us."""
+        """Removes the wrappers, unless they were wrapped themselves."""
         for name, original, wrapper in self._wrapped:
             if vars(_KIND).get(name) is wrapper:
                 setattr(_KIND, name, original)
@@ -95,14 +94,14 @@ class Scaler(native.base("Scaler")):
             del self._kept[:-_MAX_KEPT]
 
     def unscaled(self, loss):
-        """The loss that scale() was given when `loss` is what it made of it; else `loss` itself."""
+        """The loss that scale() was given, where `loss` is its result; else `loss`."""
         for reference, original in self._kept:
             if reference() is loss:
                 return original
         return loss
 
     def scale_of(self, parameter):
-        """What the gradient of a parameter is multiplied by now; 1.0 when by nothing."""
+        """What the gradient of a parameter is multiplied by now; 1.0: nothing."""
         if self._scaling and self._owners is None:
             self._owners = self.agent.optimizers.owners()
         for scaler, scale in self._scaling.items():
@@ -112,11 +111,11 @@ class Scaler(native.base("Scaler")):
         return 1.0
 
     def scale_now(self):
-        """What the loss of the running step is multiplied by; 1.0 when by nothing."""
+        """What the loss of the running step is multiplied by; 1.0: nothing."""
         return next(iter(self._scaling.values()), 1.0)
 
     def _known_scale(self, scaler):
-        """Its scale, read from the device only when it may have changed."""
+        """The scale, read from the device only when it may have changed."""
         if scaler not in self._scales:
             self._scales[scaler] = scaler.get_scale()
         return self._scales[scaler]
@@ -138,8 +137,8 @@ class Scaler(native.base("Scaler")):
             self.agent.steps.skipped(optimizer)
 
     def _found_inf(self, scaler, optimizer):
-        """Whether an optimizer that skips by itself (fused ones do) has skipped. Reads from the device, so
-        only for a debugger that is there."""
+        """Whether an optimizer that skips by itself (fused ones do) has skipped. Reads from the device, so only when a
+        debugger is connected."""
         if not getattr(optimizer, "_step_supports_amp_scaling", False) or not self.agent.connected():
             return False
         with self.agent.unseen():

@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""What the debugger asks for while the training stands (struct gradb_source): where a value lies, its
-statistics, which values to keep for the next step, and commands in words.
+"""What the debugger asks for while the training is stopped (struct gradb_source): where a value is, its statistics,
+which values to keep for the next step, and commands in words.
 
-Values in host memory are read where they are. Of those on a device the statistics are computed there, and
-what is fetched comes through pinned memory. Gradients that a GradScaler has scaled are shown without the
-scale, in values, statistics and so in all conditions; `agent scale NODE` shows both.
-"""
+Values in host memory are read in place. For values on a device the statistics are computed there, and what is fetched
+comes through pinned memory. Gradients that a GradScaler has scaled are shown unscaled, in values, statistics and
+therefore in all conditions; `agent scale NODE` shows both."""
 import ctypes
 
 import torch
 
 from .. import _lib, native
-from . import commands, cuda, keep, ops, values
+from . import commands, device_stats, previous_step, values
+from .guard import apart
+from .places import Places
 
 _KINDS_SCALED = (_lib.GRADIENT,)
 _WITH_FLOAT64 = ("cpu", "cuda", "xpu")  # devices that statistics can be computed on
 
 
 class Source:
-    """The callbacks of libgradb. `struct`: what gradb_open takes; it must live as long as the handle."""
+    """The callbacks of libgradb. struct: for gradb_open; it must live as long as the handle."""
 
     def __init__(self, agent):
         self.agent = agent
-        self.kept = keep.Kept(agent)
+        self.kept = previous_step.Kept(agent)
         self._held = []      # tensors that libgradb reads now
         self._form = ()      # shape that libgradb reads now
-        self._places = {}    # node number -> values.Places of a value that lasts
-        self._native = None  # stands before this one in libgradb
+        self._places = {}    # node number -> places.Places of a lasting value
+        self._native = None  # the native Source, which libgradb calls first
         self._reply = None   # bytes that libgradb reads until the next command
         self.struct = _lib.Source()
         self.struct.locate = _lib.LOCATE(self._locate)
@@ -44,7 +45,7 @@ class Source:
         return ctypes.cast(self._native.address(), ctypes.POINTER(_lib.Source))
 
     def use(self, context):
-        """From now on values that last are located without Python."""
+        """From now on lasting values are located without Python."""
         self._native.use(context, self._places, self._held)
 
     # ---- values ----
@@ -62,15 +63,15 @@ class Source:
         leaf = live.leaf(number)
         if leaf is not None:
             return self.agent.scaler.scale_of(leaf)
-        node = self.agent.telling.graph.by_id.get(number)
+        node = self.agent.reporter.graph.by_id.get(number)
         return live.run_scale(number) if node is not None and node.kind in _KINDS_SCALED else 1.0
 
     def places(self, node, tensors):
-        """Where the outputs lie, for gradb_did_with. Scaled gradients are asked for, so that their statistics are
-        ours."""
+        """The places of the outputs, for gradb_did_with. Scaled gradients have none, so that libgradb asks for their
+        statistics."""
         places = node.places
         if places is None or places.count != len(tensors):
-            places = node.places = values.Places(len(tensors))
+            places = node.places = Places(len(tensors))
         if self.agent.scaler.scaling and node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
             places.fill_none(tensors)
         else:
@@ -78,21 +79,21 @@ class Source:
         return places
 
     def _at_hand(self, number, slot, previous):
-        """(tensor, its Places) of a value that lasts and that libgradb can read as it lies: what is watched at the
-        end of each step is nearly always that. None: it takes a closer look."""
+        """(tensor, its Places) of a lasting value that libgradb can read in place, as nearly every value that is
+        watched at the end of each step. None: it needs a closer look."""
         if previous or slot or self.agent.scaler.scaling:
             return None
         try:
             places = self._places.get(number)
             if places is None:
-                places = self._places[number] = values.Places(1)
-            with ops.apart():
+                places = self._places[number] = Places(1)
+            with apart():
                 tensor = self.agent.live.lasting(number)
                 if tensor is None or not is_here(tensor):
                     return None
                 places.fill((tensor,))
             return (tensor, places) if places.array[0].data else None
-        except Exception:  # a subclass may raise what it likes; the closer look tells of it
+        except Exception:  # a subclass may raise anything; the closer look reports it
             return None
 
     def _locate(self, _ctx, number, slot, previous, ret, step, why):
@@ -109,7 +110,7 @@ class Source:
         if scale != 1.0:
             tensor = tensor.to(_unscaled_type(tensor)) / scale
         if tensor.device.type != "cpu":
-            tensor = cuda.to_host(tensor)
+            tensor = device_stats.to_host(tensor)
         ret[0] = values.describe(tensor)
         step[0] = when
         self._held.append(tensor)
@@ -120,11 +121,11 @@ class Source:
     def _put_part(self, number, slot, previous, items, ret, step):
         tensor, when, scale = self.find(number, slot, previous)
         if is_here(tensor):
-            raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb cuts, nothing is copied
+            raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb slices it, nothing is copied
         part = cut(tensor, items)
         if scale != 1.0:
             part = part.to(_unscaled_type(part)) / scale
-        part = cuda.to_host(part)
+        part = device_stats.to_host(part)
         ret[0] = values.describe(part)
         step[0] = when
         self._held.append(part)
@@ -146,7 +147,7 @@ class Source:
             raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb is faster
         if tensor.device.type not in _WITH_FLOAT64:
             tensor, before = tensor.cpu(), before.cpu() if before is not None else None
-        record = cuda.device_stats(tensor, _wanted(wanted), before, scale, before_scale)
+        record = device_stats.compute(tensor, _wanted(wanted), before, scale, before_scale)
         _fill(ret, record)
         shape, strides, dtype, rank, *_ = self._form = values.geometry(tensor)
         if scale != 1.0:
@@ -154,7 +155,7 @@ class Source:
         what[0] = _lib.Tensor(dtype, rank, shape, strides, None)
 
     def _before(self, number, slot, tensor):
-        """The value of the step before and its scale, when it can be compared; (None, 1.0)."""
+        """The value of the previous step and its scale, when it can be compared; else (None, 1.0)."""
         try:
             before, _, scale = self.kept.find(number, slot)
         except values.NoValue:
@@ -179,18 +180,18 @@ class Source:
     def _run_command(self, name, args, number, reply):
         agent = self.agent
         agent.stir()
-        text = commands.run(agent, _text(name), _text(args), agent.telling.graph.by_id.get(number))
+        text = commands.run(agent, _text(name), _text(args), agent.reporter.graph.by_id.get(number))
         self._reply = _lib.text(text)
         reply[0] = self._reply
 
     # ---- answering ----
 
     def _answer(self, why, function, *args):
-        """Calls it; a reason for having no answer goes into `why`. One of enum gradb_answer."""
+        """Calls the function. Returns one of enum gradb_answer; `why` gets the reason where there is no answer."""
         agent = self.agent
         looking, agent.looking = agent.looking, False
         try:
-            with ops.apart(), values.aside():
+            with apart(), values.aside():
                 function(*args)
             return _lib.OK
         except values.NoValue as error:
@@ -199,7 +200,7 @@ class Source:
         except (commands.CommandError, IndexError) as error:
             _lib.say_why(why, str(error))
             return _lib.FAILED
-        except Exception as error:  # goes to the debugger, not into the training
+        except Exception as error:  # reported to the debugger, not raised into the training
             _lib.say_why(why, "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]))
             return _lib.FAILED
         finally:
@@ -207,17 +208,17 @@ class Source:
 
 
 def is_here(tensor):
-    """Whether libgradb can read the tensor where it lies."""
+    """Whether libgradb can read the tensor in place."""
     return tensor.device.type == "cpu"
 
 
 def cut(tensor, items):
-    """The part that a slice (structs gradb_slice_item) stands for, as Python would cut it. IndexError."""
+    """The part of a tensor that a slice (structs gradb_slice_item) selects, as in Python. IndexError."""
     rest = tensor.dim() - sum(item.kind in (_lib.SLICE_INDEX, _lib.SLICE_RANGE) for item in items)
     if rest < 0:
         raise IndexError("too many indices for a tensor of %d axes" % tensor.dim())
     index, turned = [], []
-    axis = place = 0  # of the tensor, of the result
+    axis = place = 0  # of the tensor; of the result
     for item in items:
         if item.kind == _lib.SLICE_INDEX:
             index.append(item.start)
@@ -238,7 +239,7 @@ def cut(tensor, items):
 
 
 def _forward(item, size):
-    """(slice with a positive step, whether the result must be turned round)."""
+    """(slice with a positive step, whether the result must be reversed)."""
     begin, end, step = slice(item.start if item.has_start else None, item.stop if item.has_stop else None,
                              item.step).indices(size)
     if step > 0:
@@ -248,7 +249,7 @@ def _forward(item, size):
 
 
 def _unscaled_type(tensor):
-    """Halves without the scale would be what the scale is there to prevent: 0."""
+    """The type of an unscaled tensor: unscaled halves would underflow, which the scale is there to prevent."""
     return torch.float32 if tensor.is_floating_point() and tensor.element_size() < 4 else tensor.dtype
 
 
@@ -257,14 +258,14 @@ def _text(data):
 
 
 def _wanted(given):
-    """struct gradb_stats_wanted as cuda.Wanted."""
+    """struct gradb_stats_wanted as device_stats.Wanted."""
     ranges = [(given.range_lo[i], given.range_hi[i]) for i in range(given.range_count)]
     bins = (given.bins_lo, given.bins_hi, given.bins) if given.bins else None
-    return cuda.Wanted(ranges, given.rtol, given.atol, given.equal_nan, bins)
+    return device_stats.Wanted(ranges, given.rtol, given.atol, given.equal_nan, bins)
 
 
 def _fill(ret, record):
-    """A Record into struct gradb_stats."""
+    """Copies a Record into struct gradb_stats."""
     for name, value in record.items():
         if name == "in_range":
             for i, count in enumerate(value):
@@ -298,13 +299,13 @@ def _scale(agent, args, node):
     tensor, step, scale = agent.source.find(node.id, 0)
     names = ("count", "nan", "pos_inf", "neg_inf", "min", "max", "mean", "abs_mean", "std")
     reply = {"node": node.name, "step": step if step >= 0 else agent.steps.step, "scale": scale}
-    found = [("as it lies there", cuda.device_stats(tensor))]
+    found = [("as it lies there", device_stats.compute(tensor))]
     if scale != 1.0:
-        found.append(("without the scale", cuda.device_stats(tensor, scale=scale)))
+        found.append(("without the scale", device_stats.compute(tensor, scale=scale)))
     reply.update((title, {name: record[name] for name in names}) for title, record in found)
     return reply
 
 
-commands.register("memory", _memory, "what is held for the debugger, and the devices' memory")
-commands.register("scale", _scale, "what GradScaler multiplies gradients by; a gradient with it and without",
+commands.register("memory", _memory, "memory that is kept for the debugger, and the devices' memory")
+commands.register("scale", _scale, "the scale of GradScaler; with NODE, a gradient with and without it",
                   "[NODE]")

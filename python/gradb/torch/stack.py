@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Where the user's code stands: frames by sys._getframe, without reading any source.
+"""Where the user's code is: frames from sys._getframe, without reading any source.
 
-A frame is kept as (code object, line); whether a code object belongs to a library is worked out once.
+A frame is kept as (code object, line); whether a code object belongs to a library is determined once.
 
-What is shown without being asked for are the frames of the user's own code, and those of a module of another package
-than PyTorch that it calls: the lines of a model that comes with a package say more than the one that trains it. What
-a package does around that (its training loop, its helpers) is left out, as are PyTorch and the standard library.
-"""
+Shown by default are the frames of the user's own code, and those of modules of packages other than PyTorch that it
+calls: the lines of a model that comes with a package say more than the line that trains it. The rest of the package
+(its training loop, its helpers) is left out, as are PyTorch and the standard library."""
 import os
 import re
 import sys
@@ -24,24 +23,19 @@ _torch_roots = tuple(os.path.join(os.path.dirname(os.path.dirname(_torch)), name
 _standard_roots = tuple({sysconfig.get_paths()["stdlib"] + os.sep, sysconfig.get_paths()["platstdlib"] + os.sep,
                          os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
 _installed = re.compile(r"[/\\](site|dist)-packages[/\\]")
-_dispatch = os.path.join(_torch, "overrides.py")  # stands between the user and us, and says nothing
+_dispatch = os.path.join(_torch, "overrides.py")  # between the user and us, without meaning
 _calls_modules = torch.nn.Module.register_forward_hook.__code__.co_filename
-_USER, _PACKAGE, _LIBRARY, _OURS = range(4)  # a package: installed, and not PyTorch
+_USER, _PACKAGE, _LIBRARY, _OURS = range(4)  # a package: installed, but not PyTorch
 _MAX_CODES = 65536
 _MAX_PLACES = 64
-_codes = {}    # id of a code object -> (the code object, which is held so that the id lasts, its kind, its number)
-_numbers = {}  # (file, code object) of the user's code -> its number: code that is compiled anew has the one it had
-_stand_ins = {}  # (code, line) of a frame, and the id of the code that calls in its place -> that code
-_sites = {}    # (number of code, place in it, ...), innermost first -> number of the site
-
-
-def is_ours(frame):
-    """Whether it runs code of this package."""
-    return frame.f_code.co_filename.startswith(_own)
+_codes = {}    # id of a code object -> (the code object, held so that the id stays valid, its kind, its number)
+_numbers = {}  # (file, code object) of the user's code -> its number; recompiled code keeps its number
+_stand_ins = {}  # (code, line) of a frame, or the id of its replacement -> the code that calls in its place
+_sites = {}    # (number of code, instruction, ...), innermost first -> number of the site
 
 
 def _known(frame):
-    """(code, kind, number) of the code object of a frame. The number is 0 where it is not the user's."""
+    """(code, kind, number) of the code object of a frame. The number is 0 unless it is the user's."""
     code = frame.f_code
     found = _codes.get(id(code))
     if found is None:
@@ -56,7 +50,7 @@ def _known(frame):
 
 
 def _file_of(frame):
-    """The file of a frame; of code that was made at run time (`<string>`) that of the module that it was made for."""
+    """The file of a frame; for code made at run time (`<string>`), the file of its module."""
     name = frame.f_code.co_filename
     if name.startswith("<") and not name.startswith("<frozen"):
         name = frame.f_globals.get("__file__") or name
@@ -68,7 +62,7 @@ def _kind_of(name):
         return _OURS
     if name.startswith(_torch_roots):
         return _LIBRARY
-    if _installed.search(name):  # which may lie below the standard library
+    if _installed.search(name):  # which may be below the standard library
         return _PACKAGE
     return _LIBRARY if name.startswith(_standard_roots) or name.startswith("<frozen") else _USER
 
@@ -83,13 +77,13 @@ def is_ours(frame):
 
 
 def own_files():
-    """Beginnings of the names of their files."""
+    """The path prefixes of those files."""
     return _own, _dispatch
 
 
 def call_from(frame, function, args, kwargs):
-    """Calls a function as if the innermost frame from that one on that is not ours did: of a function in C whose
-    warning goes by its caller."""
+    """Calls a function as if the innermost frame from `frame` on that is not ours did. For functions in C, whose
+    warnings name their caller."""
     while frame is not None and _kind(frame) == _OURS:
         frame = frame.f_back
     if frame is None:
@@ -107,19 +101,19 @@ def call_from(frame, function, args, kwargs):
 
 
 def inside(traceback):
-    """A traceback without the frames of ours that it begins with; None when there are no others."""
+    """A traceback without our frames at its beginning; None when no others remain."""
     while traceback is not None and _kind(traceback.tb_frame) == _OURS:
         traceback = traceback.tb_next
     return traceback
 
 
-_call = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731: its only line is its first
+_call = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731: its only line must be its first
 
 
 def site(depth=1, outermost=None):
-    """The number of the place in the user's code that runs: of all frames of the user's on the stack, so that the
-    same line reached in two ways is two places. outermost: a code object, above whose last frame it is looked
-    for. 0 when there is no such frame, or there are too many places."""
+    """The number of the site: of the frames of the user's code on the stack, so that one line reached in two ways is
+    two sites. outermost: a code object; the site is looked for above its last frame. 0 when there is no such frame, or
+    there are too many sites."""
     places = []
     frame = sys._getframe(depth)
     while frame is not None:
@@ -141,8 +135,7 @@ def site(depth=1, outermost=None):
 
 
 def frames(depth=1):
-    """The stack above the caller, innermost first: a tuple of (code, line, is_library). Our own frames
-    are left out."""
+    """The stack above the caller, innermost first: a tuple of (code, line, is_library), without our own frames."""
     found = []
     frame = sys._getframe(depth)
     while frame is not None and len(found) < MAX_FRAMES:
@@ -154,9 +147,9 @@ def frames(depth=1):
 
 
 def _with_models(stack):
-    """(code, line, kind) of a stack, innermost first, where frames inside a package's module that is called from
-    outside are the user's."""
-    inside = 0  # so many
+    """(code, line, kind) of a stack, innermost first; frames inside a package's module that is called from outside
+    count as the user's."""
+    inside = 0  # number of such frames
     for place, (code, _, kind) in enumerate(stack):
         if kind == _USER:
             break
@@ -167,22 +160,22 @@ def _with_models(stack):
 
 
 def shown(stack):
-    """(code, line) of the innermost frame that is shown of what frames() gave, or None."""
+    """(code, line) of the innermost frame of frames() that is shown, or None."""
     return next(((code, line) for code, line, is_library in stack if not is_library), None)
 
 
 def spot(place):
-    """A (code, line) as FILE:LINE; "" of None."""
+    """A (code, line) as FILE:LINE; "" for None."""
     return "" if place is None else "%s:%d" % (os.path.basename(place[0].co_filename), place[1])
 
 
 def words(place):
-    """What is said of a (code, line), behind a blank; "" of None."""
+    """A (code, line) as " (FILE:LINE in FUNCTION)"; "" for None."""
     return "" if place is None else " (%s in %s)" % (spot(place), place[0].co_name)
 
 
 def raised_at(traceback):
-    """((code, line) of the innermost frame that is shown, or None; the frames of PyTorch's functions inside of it)."""
+    """((code, line) of the innermost frame that is shown, or None; the frames of PyTorch's functions inside it)."""
     raised = []
     while traceback is not None:
         if _kind(traceback.tb_frame) != _OURS:
@@ -214,13 +207,13 @@ def user_frames(depth=1):
 
 
 def is_torch(code):
-    """Whether a code object is of torch."""
+    """Whether a code object is PyTorch's."""
     return code.co_filename.startswith(_torch)
 
 
 def library_function(names, depth=1):
-    """The name of the first function of torch between here and the user's code that is one of `names`; None
-    when none of them runs."""
+    """The name of the first function of PyTorch between here and the user's code that is one of `names`; None when none
+    of them runs."""
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
@@ -233,7 +226,7 @@ def library_function(names, depth=1):
 
 
 def runs_in(file, depth=1):
-    """Whether a function of that file of torch (a path below its directory) is on the stack."""
+    """Whether a function in that file of PyTorch (a path below its directory) is on the stack."""
     path = _torch + file
     frame = sys._getframe(depth)
     while frame is not None:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Steps and phases.
 
-A step of the training is a step of the main optimizer: the first one that steps, unless the program or the
-debugger names another. What else may end one:
-- a step that GradScaler skips ends as one that it does not, at the end of GradScaler.update;
-- an optimizer that steps inside backward() ends the step when that is over;
-- a program that has no optimizer at all ends a step where it begins the next forward or backward pass after a
-  backward pass, or wherever it calls gradb.torch.step().
-"""
+A step of the training is a step of the main optimizer: the first one that steps, unless the script or the debugger
+names another. Other ends of a step:
+- a step that GradScaler skips ends like any other, at the end of GradScaler.update;
+- an optimizer that steps inside backward() ends the step when backward() is over;
+- a script without an optimizer ends a step where it begins the next forward or backward pass after a backward pass, or
+wherever it calls gradb.torch.step()."""
 import gc
 import weakref
 
@@ -17,16 +16,16 @@ from .. import _lib, native
 from . import checkpoint, commands, timing
 from .guard import guarded
 
-_REPLACED = 2  # steps of another optimizer on the main one's parameters, after which it is the main one
+_REPLACED = 2  # after this many steps of another optimizer on the main one's parameters, that is the main one
 
 
 class Ended(KeyboardInterrupt):
-    """The debugger was told to end the training. It is what Ctrl-C raises: what scripts are prepared for."""
+    """The debugger ends the training. A KeyboardInterrupt, like Ctrl-C, for which scripts are prepared."""
 
 
 class Steps(native.base("Steps")):
-    """step: the one that runs, from 1; phase: of enum gradb_phase; forward: a forward pass is known to run;
-    running: optimizers inside step(), the outermost first."""
+    """step: the running one, from 1; phase: of enum gradb_phase; forward: a forward pass is known to run; running:
+    optimizers inside step(), the outermost first."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -35,41 +34,41 @@ class Steps(native.base("Steps")):
         self.forward = False
         self._begun = False
         self._main = None       # weak reference
-        self._chosen = ""       # by name; "" when nobody chose
-        self._others = 0        # steps of another one on the main one's parameters since it stepped
+        self._chosen = ""       # by name; "" when none was chosen
+        self._others = 0        # steps of another optimizer on the main one's parameters, since the main one stepped
         self.running = []
         self._closures = 0      # how often its closure was called
         self._in_closure = False
-        self._passes = 0        # backward passes inside each other
-        self._due = False       # the step is over but for what belongs to its end
+        self._passes = 0        # nested backward passes
+        self._due = False       # the step is over, but its end has not run
         self._stepped = False   # the optimizer that GradScaler.step was called for has stepped
-        self._by_hand = False   # the program says where steps end
-        self._has_optimizer = None  # None: not known yet
-        self.skipped_last = None    # (step, optimizer's name): the last one that GradScaler skipped
-        self._stepped_in = weakref.WeakKeyDictionary()  # optimizer that is not the main one -> its last step
+        self._by_hand = False   # the script says where steps end
+        self._has_optimizer = None  # None: unknown yet
+        self.skipped_last = None    # (step, optimizer's name) of the last one that GradScaler skipped
+        self._stepped_in = weakref.WeakKeyDictionary()  # optimizer other than the main one -> its last step
 
     def begun(self):
-        """Whether steps are counted: there was a debugger, or nobody waited for one."""
+        """Whether steps are counted: a debugger was there, or nobody waited for one."""
         return self._begun
 
     # ---- which optimizer ----
 
     def use(self, optimizer):
-        """The steps of this optimizer are the training's."""
+        """The steps of the training are those of this optimizer."""
         self._main = weakref.ref(optimizer)
         self._chosen = self.agent.optimizers.name_of(optimizer)
         self._others = 0
 
     def choose(self, name):
-        """The steps of the optimizer of that name are the training's. CommandError: there is none."""
+        """The same by name. CommandError: there is no such optimizer."""
         optimizer = self.agent.optimizers.by_name(name)
         if optimizer is None:
             known = ", ".join(self.agent.optimizers.names()) or "none yet"
-            raise commands.CommandError("no optimizer is called '%s': there are %s" % (name, known))
+            raise commands.CommandError("no optimizer '%s': the optimizers are %s" % (name, known))
         self.use(optimizer)
 
     def stepped_last(self, optimizer):
-        """The step in which it stepped last, asked at the end of one; 0: not yet. None: not known."""
+        """The step in which it stepped last, at the end of a step; 0: not yet. None: unknown."""
         if optimizer is not self.main():
             return self._stepped_in.get(optimizer, 0)
         return None
@@ -105,14 +104,14 @@ class Steps(native.base("Steps")):
         agent.step_began()
 
     def end(self):
-        """The step ends here, and the next one begins. Raises Ended when the debugger wants that."""
+        """Ends the step and begins the next one. Raises Ended when the debugger ends the training."""
         agent = self.agent
         agent.looking = False
         self._due = False
         told = agent.connected()
         agent.timing.step_ended(told)
         if agent.wanted:
-            agent.telling.flush()
+            agent.reporter.flush()
         agent.events.step_ended(told)
         agent.step_ends()
         self._save_if_asked()
@@ -120,7 +119,7 @@ class Steps(native.base("Steps")):
         self.ended()
 
     def ended(self):
-        """The debugger has had its way at the end of the step: the next one begins."""
+        """The debugger continues from the end of the step: begins the next one."""
         agent = self.agent
         agent.source.kept.step_ended(self.step)
         self._save_if_asked()
@@ -134,12 +133,12 @@ class Steps(native.base("Steps")):
             self.save()
 
     def save(self):
-        """The checkpoint that was asked for."""
+        """Saves the checkpoint that was asked for."""
         checkpoint.save(self.agent)
 
     @staticmethod
     def end_training():
-        """Raises what ends it."""
+        """Raises Ended."""
         raise Ended("the debugger ended the training")
 
     def _end_if_due(self):
@@ -151,17 +150,17 @@ class Steps(native.base("Steps")):
         self._gave_up()
 
     def enter(self, phase):
-        """The training goes over into another phase; it may stand here."""
+        """The training enters another phase; it may stop here."""
         if phase != self.phase:
             agent = self.agent
             if agent.wanted:
-                agent.telling.flush()
+                agent.reporter.flush()
             self.phase = phase
             agent.timing.apart(agent.library.gradb_enter, agent.handle, phase)
 
     @guarded
     def by_hand(self):
-        """The program says that a step ends here, as it will of all others."""
+        """The script says that a step ends here, as it will for all others."""
         self._by_hand = True
         if self._begun:
             self.end()
@@ -170,7 +169,7 @@ class Steps(native.base("Steps")):
 
     @guarded
     def forward_begins(self):
-        """A module is called while no forward pass is known to run. An evaluation is none: it has no gradients."""
+        """A module is called while no forward pass is known to run. An evaluation, without gradients, is not one."""
         if not self._begun or not torch.is_grad_enabled() or (self._passes and not self._in_closure) \
                 or self.agent.regions.are_closed():
             return
@@ -180,8 +179,8 @@ class Steps(native.base("Steps")):
         self.enter(_lib.FORWARD)
 
     def operator_begins(self, outputs=()):
-        """Whether an operator that has run belongs into the graph: those of optimizers and of GradScaler do not.
-        What runs between two backward passes is forward again."""
+        """Whether an operator that has run belongs to the graph: not those of optimizers and of GradScaler. What runs
+        between two backward passes is forward again."""
         if not self._begun or self.agent.scaler.stepping is not None:
             return False
         if self.running and not self._in_closure:
@@ -195,8 +194,8 @@ class Steps(native.base("Steps")):
     # ---- backward ----
 
     def backward_begins(self, tensors=(), gradients=None, accumulates=True):
-        """Before a backward pass from `tensors`, into the parameters when it accumulates. Whether hooks on its
-        nodes are wanted. What follows it must call backward_ended."""
+        """Before a backward pass from `tensors`; accumulates: into the parameters. Returns whether to hook its nodes.
+        Call backward_ended afterwards in any case."""
         self._passes += 1
         return bool(self._backward_begins(tensors, gradients, accumulates))
 
@@ -216,11 +215,11 @@ class Steps(native.base("Steps")):
         return self.agent.look_if_asked()
 
     def passes_are(self, count):
-        """So many passes run inside each other: one that was to begin did not."""
+        """Corrects the number of nested passes after one that did not begin."""
         self._passes = count
 
     def backward_ended(self, accumulates=True):
-        """The pass is over."""
+        """The pass has ended."""
         self._passes -= 1
         if self._passes == 0:
             self._backward_ended(accumulates)
@@ -230,20 +229,20 @@ class Steps(native.base("Steps")):
         if not self._begun or self.agent.regions.recording():
             return
         if self.agent.wanted:
-            self.agent.telling.backward_ended()
-        self.enter(_lib.NO_PHASE)  # another pass may follow at once, which is a phase of its own
+            self.agent.reporter.backward_ended()
+        self.enter(_lib.NO_PHASE)  # another pass may follow at once, as a phase of its own
         if accumulates:
             self.agent.clearing.pass_ended()
         self.forward = False
         self.agent.timing.turn(timing.GAP)
         if self._due and not self._by_hand:
-            self.end()  # an optimizer stepped inside
+            self.end()  # an optimizer has stepped inside
         elif accumulates and not self._by_hand and not self._knows_optimizers():
             self.agent.events.optimizer_ended("")
             self._due = True
 
     def _knows_optimizers(self):
-        """Whether there is any optimizer. One that was made before we were there is looked for once."""
+        """Whether there is any optimizer. An older one than the agent is looked for once."""
         if not self._has_optimizer:
             self._has_optimizer = bool(self.agent.optimizers.names())
             if not self._has_optimizer and self._has_optimizer_before():
@@ -257,7 +256,7 @@ class Steps(native.base("Steps")):
         found = any(issubclass(type(thing), torch.optim.Optimizer) for thing in gc.get_objects())
         if not found and self.agent.connected():
             self.agent.library.gradb_log(self.agent.handle, b"gradb: there is no optimizer: a step ends where the "
-                                         b"next forward pass begins, or at gradb.torch.step()")
+                                                            b"next forward pass begins, or at gradb.torch.step()")
         return found
 
     # ---- optimizers ----
@@ -283,7 +282,7 @@ class Steps(native.base("Steps")):
         self.agent.rest()
 
     def closure(self, function):
-        """The closure that an optimizer is given: forward and backward passes of its own."""
+        """Wraps the closure that an optimizer is given: it runs forward and backward passes."""
         def call(*args, **kwargs):
             self._closure_begins()
             try:
@@ -311,7 +310,7 @@ class Steps(native.base("Steps")):
 
     @guarded
     def optimizer_ended(self, optimizer):
-        """After Optimizer.step: that of the main one ends the training's step."""
+        """After Optimizer.step, which ends the training's step if it is the main optimizer's."""
         while self.running and self.running[-1] is not optimizer:
             self.running.pop()
         if not self.running:
@@ -339,11 +338,11 @@ class Steps(native.base("Steps")):
         self.forward = False
         is_main = optimizer is self.main()
         if not is_main and self.agent.optimizers.is_copy(optimizer):
-            self.enter(_lib.NO_PHASE)  # the loss is that of the one which was made
+            self.enter(_lib.NO_PHASE)  # the loss belongs to the original
             return
         self.agent.events.optimizer_ended("" if is_main else self.agent.optimizers.name_of(optimizer))
         if not is_main:
-            self.agent.telling.loss_is_over()
+            self.agent.reporter.loss_is_over()
         if not is_main or self._by_hand:
             self.enter(_lib.NO_PHASE)
             return
@@ -354,7 +353,7 @@ class Steps(native.base("Steps")):
             self.end()
 
     def _gave_up(self):
-        """An optimizer's step that did not come to its end raised into the program, which went on."""
+        """An optimizer's step that did not end has raised into the program, which continued."""
         if self.running and not self._in_closure:
             self.running = []
             self.agent.wake()
@@ -372,20 +371,20 @@ class Steps(native.base("Steps")):
 
     @guarded
     def skipped(self, optimizer):
-        """GradScaler.step has not let the optimizer step, for there were Inf or NaN in its gradients."""
+        """GradScaler.step has skipped the optimizer because of Inf or NaN in its gradients."""
         if not self._begun:
             return
         name = self.agent.optimizers.name_of(optimizer)
         self.skipped_last = self.step, name
         self.agent.events.happened("skipped-step", "%s: Inf or NaN in the gradients" % name)
-        if self._stepped:  # a fused one that skipped by itself
+        if self._stepped:  # a fused one has skipped by itself
             if optimizer is self.main():
                 self.agent.events.note("skipped", 1)
             return
         self._elect(optimizer)
         if optimizer is self.main():
             self.agent.events.optimizer_begins(optimizer)
-        self.agent.scaler.stepping = optimizer  # not over before update()
+        self.agent.scaler.stepping = optimizer  # it ends at update()
         try:
             self._is_over(optimizer)
         finally:
@@ -409,4 +408,4 @@ def _step_of(agent, args, _node):
             "optimizers": agent.optimizers.names()}
 
 
-commands.register("step-of", _step_of, "whose steps are the training's: an optimizer's name", "[NAME]")
+commands.register("step-of", _step_of, "the optimizer whose steps are the steps of the training", "[NAME]")

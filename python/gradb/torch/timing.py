@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where the time of a step goes: a clock that is turned a few times a step, and, when asked for, the time of
-each operator. What is spent inside libgradb, standing at a stop above all, is nobody's time.
+"""Where the time of a step goes: a clock that changes section a few times per step and, when asked for, the time of
+each operator. Time inside libgradb, above all while stopped, belongs to no section.
 
-On a device that works on its own (CUDA) these are the times of the thread that launches the work.
-"""
+On a device that works asynchronously (CUDA) these are the times of the thread that launches the work."""
 import ctypes
 from time import perf_counter
 
@@ -11,11 +10,11 @@ from .. import _lib, native
 from . import commands
 
 GAP, DATA, FORWARD, BACKWARD, OPTIMIZER = range(5)
-MAX_OPS = 64  # the slowest are told
+MAX_OPS = 64  # the slowest are reported
 
 
 class _Clock:
-    """What gradb._native has for it."""
+    """The base of Timing without gradb._native."""
 
     def __init__(self):
         self.on = False
@@ -27,11 +26,11 @@ class _Clock:
         self.restart()
 
     def now(self):
-        """Seconds on a clock that stands while the training does."""
+        """Seconds on a clock that does not run while the training is stopped."""
         return perf_counter() - self.away
 
     def turn(self, section):
-        """What runs from now on is of that section. Returns the one it was."""
+        """Sets the section that runs from now on. Returns the previous one."""
         now = perf_counter() - self.away
         before = self._section
         self._spent[before] += now - self._since
@@ -41,29 +40,29 @@ class _Clock:
         return before
 
     def times(self):
-        """Of the step: total, data, forward, backward, optimizer, gap; negative where it had none such."""
+        """(total, data, forward, backward, optimizer, gap) of the step; negative for a section that it has not had."""
         spent = [time if known else -1.0 for time, known in zip(self._spent, self._known)]
         return (sum(self._spent), self._spent[DATA] if self.has_data else -1.0, *spent[FORWARD:], spent[GAP])
 
     def restart(self):
-        """The next step's times begin."""
+        """Begins the times of the next step."""
         self._spent = [0.0] * 5
-        self._known = [True] + [False] * 4  # sections that this step has had
+        self._known = [True] + [False] * 4  # the step has had this section
 
 
 class Timing(native.base("Clock", _Clock)):
-    """on: operators are measured, too; away: seconds spent inside libgradb since the start; has_data: a DataLoader
-    was seen; _left: when the last hook of a backward pass was left."""
+    """on: operators are measured too; away: seconds inside libgradb so far; has_data: a DataLoader was used; _left:
+    when the last hook of a backward pass ended."""
 
     def __init__(self, agent):
         super().__init__()
         self.agent = agent
-        self._times = _lib.Times()  # what is told
+        self._times = _lib.Times()  # what is reported
         self._ops = {}        # node number -> [calls, seconds]
         self._took = 0.0      # of the operator that has just run
 
     def apart(self, function, *args):
-        """Calls a function of libgradb that may stand."""
+        """Calls a function of libgradb that may wait."""
         before = perf_counter()
         function(*args)
         self.away += perf_counter() - before
@@ -74,7 +73,7 @@ class Timing(native.base("Clock", _Clock)):
         return self.turn(DATA)
 
     def step_ended(self, told):
-        """The step is over: its times go to the debugger when `told`, and the next one's begin."""
+        """The step is over: reports its times where `told`, and begins the next step's."""
         self.turn(GAP)
         if told:
             self._tell()
@@ -97,15 +96,15 @@ class Timing(native.base("Clock", _Clock)):
     # ---- operators, while `on` ----
 
     def took(self, seconds):
-        """The operator that has just run took so long."""
+        """Notes how long the operator that has just run took."""
         self._took = seconds
 
     def pass_begins(self):
-        """A backward pass begins: the time up to its first hook is the first node's."""
+        """A backward pass begins: the time until its first hook is the first node's."""
         self._left = self.now()
 
     def hook_begins(self):
-        """A node of a backward pass has run: since the hook before."""
+        """A node of a backward pass has run: it took the time since the previous hook."""
         self._took = self.now() - self._left
 
     def hook_ended(self):

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "dump/format.h"
 
 #define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
@@ -18,88 +17,115 @@
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 struct reader {
-    struct gd_cursor in;
+    const char *text;
+    size_t size, at;
     struct gd_npy *npy;
     const char *dtype;
     bool has_descr, has_order, has_shape;
     struct gd_err *err;
 };
 
-static int fault(struct reader *reader, const char *what)
+static int fault(struct reader *in, const char *what)
 {
-    return gd_fail(reader->err, GD_EPROTO, "a broken .npy header: %s at character %zu", what,
-                   reader->in.at);
+    return gd_fail(in->err, GD_EPROTO, "broken .npy header: %s at character %zu", what, in->at);
 }
 
 /* ---- the words of a literal ------------------------------------------------------------------ */
 
-static int read_string(struct reader *reader, char *ret, size_t size)
+static char peek(struct reader *in)
 {
-    struct gd_cursor *in = &reader->in;
-    char quote = gd_cursor_peek(in);
+    while (in->at < in->size && (in->text[in->at] == ' ' || in->text[in->at] == '\n' ||
+                                 in->text[in->at] == '\t' || in->text[in->at] == '\r')) {
+        in->at++;
+    }
+    return in->at < in->size ? in->text[in->at] : '\0';
+}
+
+static bool accept(struct reader *in, const char *word)
+{
+    size_t len = strlen(word);
+
+    peek(in);
+    if (in->size - in->at < len || memcmp(in->text + in->at, word, len) != 0) {
+        return false;
+    }
+    in->at += len;
+    return true;
+}
+
+static int read_string(struct reader *in, char *ret, size_t size)
+{
+    char quote = peek(in);
     size_t used = 0;
 
     if (quote != '\'' && quote != '"') {
-        return fault(reader, "expected a string");
+        return fault(in, "expected a string");
     }
-    for (in->at++; in->at < in->len && in->text[in->at] != quote; in->at++) {
+    for (in->at++; in->at < in->size && in->text[in->at] != quote; in->at++) {
         char c = in->text[in->at];
 
-        if (c == '\\' && in->at + 1 < in->len && strchr("\\'\"", in->text[in->at + 1])) {
+        if (c == '\\' && in->at + 1 < in->size && strchr("\\'\"", in->text[in->at + 1])) {
             c = in->text[++in->at];
         } else if (c == '\\' || (unsigned char)c < 0x20) {
-            return fault(reader, "unsupported escape in a string");
+            return fault(in, "unsupported escape in a string");
         }
         if (used + 1 >= size) {
-            return fault(reader, "string too long");
+            return fault(in, "string too long");
         }
         ret[used++] = c;
     }
     ret[used] = '\0';
-    if (in->at >= in->len) {
-        return fault(reader, "unterminated string");
+    if (in->at >= in->size) {
+        return fault(in, "unterminated string");
     }
     in->at++;
     return GD_OK;
 }
 
-static int read_dimension(struct reader *reader, int64_t *ret)
+static int read_dimension(struct reader *in, int64_t *ret)
 {
-    bool overflow = false;
+    size_t first;
+    int64_t value = 0;
 
-    if (!gd_cursor_take_integer(&reader->in, ret, &overflow)) {
-        return fault(reader, "a dimension is a number of elements");
+    peek(in);
+    first = in->at;
+    while (in->at < in->size && in->text[in->at] >= '0' && in->text[in->at] <= '9') {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, in->text[in->at] - '0', &value)) {
+            return fault(in, "dimension exceeds 64 bits");
+        }
+        in->at++;
     }
-    if (overflow) {
-        return fault(reader, "a dimension that 64 bits cannot hold");
+    if (in->at == first) {
+        return fault(in, "expected a dimension");
     }
-    gd_cursor_take(&reader->in, "L"); /* as Python 2 wrote it */
+    accept(in, "L"); /* Python 2's suffix */
+    *ret = value;
     return GD_OK;
 }
 
-static int read_shape(struct reader *reader)
+static int read_shape(struct reader *in)
 {
-    struct gd_shape *shape = &reader->npy->shape;
+    struct gd_shape *shape = &in->npy->shape;
 
     shape->rank = 0;
-    if (!gd_cursor_take(&reader->in, "(")) {
-        return fault(reader, "expected a tuple as shape");
+    if (!accept(in, "(")) {
+        return fault(in, "expected a tuple as shape");
     }
-    while (!gd_cursor_take(&reader->in, ")")) {
+    while (!accept(in, ")")) {
         int rc;
 
         if (shape->rank == GD_MAX_RANK) {
-            return gd_fail(reader->err, GD_ELIMIT, "a tensor with more than %d dimensions",
+            return gd_fail(in->err, GD_ELIMIT, "a tensor with more than %d dimensions",
                            GD_MAX_RANK);
         }
-        rc = read_dimension(reader, &shape->dim[shape->rank++]);
+        rc = read_dimension(in, &shape->dim[shape->rank++]);
         if (rc != GD_OK) {
             return rc;
         }
         /* A tuple of one ends with a comma. */
-        if (!gd_cursor_take(&reader->in, ",") &&
-            (shape->rank == 1 || gd_cursor_peek(&reader->in) != ')')) {
-            return fault(reader, "expected a comma in the shape");
+        if (!accept(in, ",") && (shape->rank == 1 || peek(in) != ')')) {
+            return fault(in, "expected a comma in the shape");
         }
     }
     return GD_OK;
@@ -107,17 +133,17 @@ static int read_shape(struct reader *reader)
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static int refuse(struct reader *reader, const char *why)
+static int refuse(struct reader *in, const char *why)
 {
-    return gd_fail(reader->err, GD_EUNSUPPORTED, "element type %s: %s", reader->npy->descr, why);
+    return gd_fail(in->err, GD_EUNSUPPORTED, "element type %s: %s", in->npy->descr, why);
 }
 
 /* numpy does not know bfloat16 and writes it as "<V2", with a byte order; one-byte types are
  * ambiguous. */
-static int read_raw(struct reader *reader, char order, long item)
+static int read_raw(struct reader *in, char order, long item)
 {
-    enum gd_stored told = reader->dtype ? gd_stored_from_name(reader->dtype) : GD_STORED_NONE;
-    struct gd_npy *npy = reader->npy;
+    enum gd_stored told = in->dtype ? gd_stored_from_name(in->dtype) : GD_STORED_NONE;
+    struct gd_npy *npy = in->npy;
 
     if (told != GD_STORED_NONE && (long)gd_stored_bits(told) == item * 8) {
         npy->stored = told;
@@ -137,7 +163,7 @@ static int read_raw(struct reader *reader, char order, long item)
     return GD_OK;
 }
 
-static int read_number_type(struct reader *reader, char kind, long item, bool other_order)
+static int read_number_type(struct reader *in, char kind, long item, bool other_order)
 {
     char name[16];
 
@@ -148,12 +174,12 @@ static int read_number_type(struct reader *reader, char kind, long item, bool ot
     } else {
         snprintf(name, sizeof(name), "%c%d", kind, (int)item);
     }
-    reader->npy->stored = gd_stored_from_name(name);
-    if ((long)gd_stored_bits(reader->npy->stored) != item * 8) {
-        return refuse(reader, "numbers of this size are not supported");
+    in->npy->stored = gd_stored_from_name(name);
+    if ((long)gd_stored_bits(in->npy->stored) != item * 8) {
+        return refuse(in, "numbers of this size are not supported");
     }
-    reader->npy->item = (size_t)item;
-    reader->npy->swap = other_order && item > 1;
+    in->npy->item = (size_t)item;
+    in->npy->swap = other_order && item > 1;
     return GD_OK;
 }
 
@@ -171,22 +197,22 @@ static long read_size(const char *p)
 }
 
 /* Parses a NumPy type code: "<f4", "|b1", "|V2". */
-static int read_code(struct reader *reader, const char *p)
+static int read_code(struct reader *in, const char *p)
 {
-    struct gd_npy *npy = reader->npy;
+    struct gd_npy *npy = in->npy;
     char order = *p && strchr("<>|=", *p) ? *p++ : '=';
     char kind = *p ? *p++ : '\0';
     long item;
 
     if (kind == 'O') {
-        return refuse(reader, "pickled Python objects are not read");
+        return refuse(in, "pickled Python objects are not read");
     }
     if (kind == 'M' || kind == 'm') {
-        return refuse(reader, "dates and times cannot be read as numbers");
+        return refuse(in, "dates and times cannot be read as numbers");
     }
     item = read_size(p);
     if (item == 0 || !strchr("biufcVSUa", kind) || !kind) {
-        return refuse(reader, "unknown type");
+        return refuse(in, "unknown type");
     }
     if (kind == 'S' || kind == 'U' || kind == 'a') {
         npy->stored = GD_STORED_OPAQUE;
@@ -195,23 +221,23 @@ static int read_code(struct reader *reader, const char *p)
         return GD_OK;
     }
     if (kind == 'V') {
-        return read_raw(reader, order, item);
+        return read_raw(in, order, item);
     }
-    return read_number_type(reader, kind, item, order == (IS_BIG_ENDIAN ? '<' : '>'));
+    return read_number_type(in, kind, item, order == (IS_BIG_ENDIAN ? '<' : '>'));
 }
 
-static int read_descr(struct reader *reader)
+static int read_descr(struct reader *in)
 {
-    struct gd_npy *npy = reader->npy;
+    struct gd_npy *npy = in->npy;
     const char *p = npy->descr;
     int rc;
 
-    if (gd_cursor_peek(&reader->in) == '[' || gd_cursor_peek(&reader->in) == '(') {
-        return gd_fail(reader->err, GD_EUNSUPPORTED,
+    if (peek(in) == '[' || peek(in) == '(') {
+        return gd_fail(in->err, GD_EUNSUPPORTED,
                        "a structured array with fields %.120s: only arrays of numbers can be read",
-                       reader->in.text + reader->in.at);
+                       in->text + in->at);
     }
-    rc = read_string(reader, npy->descr, sizeof(npy->descr));
+    rc = read_string(in, npy->descr, sizeof(npy->descr));
     if (rc != GD_OK) {
         return rc;
     }
@@ -219,7 +245,7 @@ static int read_descr(struct reader *reader)
         isalpha((unsigned char)p[1])) { /* some writers use a name: 'bfloat16' */
         npy->stored = gd_stored_from_name(p);
         npy->item = gd_stored_bits(npy->stored) / 8;
-        return npy->item ? GD_OK : refuse(reader, "unknown type");
+        return npy->item ? GD_OK : refuse(in, "unknown type");
     }
     if (strcmp(p, "<E2") == 0 || strcmp(p, "<T2") == 0 || strcmp(p, "<h2") == 0) {
         npy->stored = GD_STORED_BFLOAT16; /* MindSpore writes this; NumPy cannot read it */
@@ -227,61 +253,61 @@ static int read_descr(struct reader *reader)
         npy->swap = IS_BIG_ENDIAN;
         return GD_OK;
     }
-    return read_code(reader, p);
+    return read_code(in, p);
 }
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static int read_key(struct reader *reader)
+static int read_key(struct reader *in)
 {
     char key[32];
-    int rc = read_string(reader, key, sizeof(key));
+    int rc = read_string(in, key, sizeof(key));
     bool *has = NULL;
 
     if (rc != GD_OK) {
         return rc;
     }
-    has = strcmp(key, "descr") == 0           ? &reader->has_descr
-          : strcmp(key, "fortran_order") == 0 ? &reader->has_order
-          : strcmp(key, "shape") == 0         ? &reader->has_shape
+    has = strcmp(key, "descr") == 0           ? &in->has_descr
+          : strcmp(key, "fortran_order") == 0 ? &in->has_order
+          : strcmp(key, "shape") == 0         ? &in->has_shape
                                               : NULL;
-    if (!has || *has || !gd_cursor_take(&reader->in, ":")) {
-        return fault(reader, "expected the keys descr, fortran_order and shape, each once");
+    if (!has || *has || !accept(in, ":")) {
+        return fault(in, "expected the keys descr, fortran_order and shape, each once");
     }
     *has = true;
-    if (has == &reader->has_descr) {
-        return read_descr(reader);
+    if (has == &in->has_descr) {
+        return read_descr(in);
     }
-    if (has == &reader->has_shape) {
-        return read_shape(reader);
+    if (has == &in->has_shape) {
+        return read_shape(in);
     }
-    reader->npy->fortran = gd_cursor_take(&reader->in, "True");
-    if (!reader->npy->fortran && !gd_cursor_take(&reader->in, "False")) {
-        return fault(reader, "expected True or False for fortran_order");
+    in->npy->fortran = accept(in, "True");
+    if (!in->npy->fortran && !accept(in, "False")) {
+        return fault(in, "expected True or False for fortran_order");
     }
     return GD_OK;
 }
 
-static int read_dict(struct reader *reader)
+static int read_dict(struct reader *in)
 {
-    if (!gd_cursor_take(&reader->in, "{")) {
-        return fault(reader, "expected a dictionary");
+    if (!accept(in, "{")) {
+        return fault(in, "expected a dictionary");
     }
-    while (!gd_cursor_take(&reader->in, "}")) {
-        int rc = read_key(reader);
+    while (!accept(in, "}")) {
+        int rc = read_key(in);
 
         if (rc != GD_OK) {
             return rc;
         }
-        if (!gd_cursor_take(&reader->in, ",") && gd_cursor_peek(&reader->in) != '}') {
-            return fault(reader, "expected a comma");
+        if (!accept(in, ",") && peek(in) != '}') {
+            return fault(in, "expected a comma");
         }
     }
-    if (gd_cursor_peek(&reader->in) != '\0' || reader->in.at < reader->in.len) {
-        return fault(reader, "unexpected text after the dictionary");
+    if (peek(in) != '\0' || in->at < in->size) {
+        return fault(in, "unexpected text after the dictionary");
     }
-    if (!reader->has_descr || !reader->has_order || !reader->has_shape) {
-        return fault(reader, "descr, fortran_order or shape is missing");
+    if (!in->has_descr || !in->has_order || !in->has_shape) {
+        return fault(in, "descr, fortran_order or shape is missing");
     }
     return GD_OK;
 }
@@ -333,7 +359,7 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
                        struct gd_err *err)
 {
     struct gd_npy npy = {.stored = GD_STORED_NONE};
-    struct reader reader = {.npy = &npy, .dtype = dtype, .err = err};
+    struct reader in = {.npy = &npy, .dtype = dtype, .err = err};
     size_t at = 0, length = 0;
     char *text;
     int rc = read_length(bytes, &at, &length, err);
@@ -347,9 +373,10 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
     }
     rc = gd_bytes_read(bytes, at, text, length, err);
     text[length] = '\0';
-    reader.in = (struct gd_cursor){.text = text, .len = length};
+    in.text = text;
+    in.size = length;
     if (rc == GD_OK) {
-        rc = read_dict(&reader);
+        rc = read_dict(&in);
     }
     free(text);
     if (rc != GD_OK) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "telling.h"
+#include "report.h"
 
 #include "clock.h"
 #include "names.h"
@@ -9,7 +9,8 @@
 #include "same.h"
 #include "tensors.h"
 
-/* ---- telling libgradb ------------------------------------------------------------------------ */
+/* ---- reporting to libgradb
+ * ------------------------------------------------------------------------ */
 
 static void call_libgradb(struct native_context *context, gradb_node node,
                           const gradb_tensor *structs, size_t count, const gradb_same *same)
@@ -67,7 +68,7 @@ static int report_node(struct native_context *context, PyObject *node, PyObject 
     int settled = is_settled(context, node, tensors);
     if (settled <= 0) {
         return settled < 0 ? -1
-                           : native_call(context->telling, native_names.tell, node, tensors, NULL);
+                           : native_call(context->reporter, native_names.tell, node, tensors, NULL);
     }
     long wants = PyLong_AsLong(native_get(node, NODE_WANTS));
     unsigned long id = PyLong_AsUnsignedLong(native_get(node, NODE_ID));
@@ -134,10 +135,10 @@ int native_ran(struct native_context *context, PyObject *node, PyObject *tensors
         return -1;
     }
     int grown = native_truth(context->graph, GRAPH_GROWN);
-    int held = grown == 0 ? native_truth(context->telling, TELLING_PENDING) : grown;
+    int held = grown == 0 ? native_truth(context->reporter, REPORTER_PENDING) : grown;
     if (held != 0) {
         return held < 0 ? -1
-                        : native_call(context->telling, native_names.hold, node, tensors, NULL);
+                        : native_call(context->reporter, native_names.hold, node, tensors, NULL);
     }
     bool armed = context->handle && GRADB_IS_ARMED(context->handle);
     return armed ? report_node(context, node, tensors, before) : 0;
@@ -172,7 +173,7 @@ static PyObject *make_records(PyObject *tensors)
     return records;
 }
 
-PyObject *native_tell_ran(PyObject *module, PyObject *args)
+PyObject *native_report_ran(PyObject *module, PyObject *args)
 {
     PyObject *context, *node, *given, *told;
     (void)module;

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a call's files must look like before anything of them is used: they may come from anywhere.
+"""Checks the files of a call before anything in them is used: they may come from anywhere.
 
-Only the shape of the data is looked at here: which types and lists there are, that names of files are names of files
-in the call's own folder, that numbers are numbers. What the arguments mean, calls.Decoder says.
-"""
+Only the shape of the data is checked: types and lists, names of files inside the call's own folder, numbers.
+calls.Decoder checks what the arguments mean."""
 import json
 import math
 import os
@@ -12,8 +11,8 @@ import stat
 
 import torch
 
-MAX_DEPTH = 16      # of lists, tuples and dicts in one another
-MAX_VALUES = 100000  # of a file
+MAX_DEPTH = 16      # of nested lists, tuples and dicts
+MAX_VALUES = 100000  # in a file
 _MAX_BYTES = 64 << 20
 _MAX_AXES = 64
 _MAX_SIZE = 1 << 48  # of an axis
@@ -24,34 +23,34 @@ _MAY_BE = {"function": _TEXT, "why": _TEXT, "refused": _TEXT, "device": _TEXT, "
 
 
 class WrongCall(Exception):
-    """What is wrong with a file, in one line without its name."""
+    """What is wrong with a file: one line, without the file's name."""
 
 
 def read(path):
-    """The JSON object of a file. OSError, WrongCall."""
+    """Reads the JSON object in a file. OSError, WrongCall."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, encoding="utf-8") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise WrongCall("it is no file")
+            raise WrongCall("it is not a regular file")
         if about.st_size > _MAX_BYTES:
-            raise WrongCall("it has %d bytes, more than %d" % (about.st_size, _MAX_BYTES))
+            raise WrongCall("it has %d bytes, the limit is %d" % (about.st_size, _MAX_BYTES))
         try:
             found = json.loads(file.read(_MAX_BYTES + 1))
         except ValueError as error:
             raise WrongCall("it cannot be read: %s" % error)
         except RecursionError:
-            raise WrongCall("it is nested too deep")
+            raise WrongCall("it is nested too deeply")
     if not isinstance(found, dict):
-        raise WrongCall("it is no JSON object")
+        raise WrongCall("it is not a JSON object")
     return found
 
 
 def check_about(about):
-    """What overflow.json says of the call. WrongCall."""
+    """Checks overflow.json. WrongCall."""
     for name, kind in _ABOUT.items():
         if name not in about:
-            raise WrongCall("it lacks \"%s\"" % name)
+            raise WrongCall("\"%s\" is missing" % name)
         _expect(name, about[name], kind)
     for name, kind in _MAY_BE.items():
         if about.get(name) is not None:
@@ -60,30 +59,30 @@ def check_about(about):
     if autocast is not None:
         given = dtype_of(autocast.get("dtype")) if isinstance(autocast, dict) else None
         if given is None or not given.is_floating_point:
-            raise WrongCall("\"autocast\" names no type")
+            raise WrongCall("\"autocast\" does not name a floating-point type")
     check_given("outputs", about.get("outputs"))
 
 
 def check_given(name, values):
-    """A list of tensors, or of null where there is none: outputs, gradients. WrongCall."""
+    """Checks a list of tensors, null where there is none: outputs or gradients. WrongCall."""
     if not isinstance(values, list):
-        raise WrongCall("\"%s\" is no list" % name)
+        raise WrongCall("\"%s\" is not a list" % name)
     _check_values([value for value in values if value is not None], name)
     for value in values:
         if value is not None and not isinstance(value, dict):
-            raise WrongCall("\"%s\" holds what is no tensor" % name)
+            raise WrongCall("\"%s\" contains something that is not a tensor" % name)
 
 
 def check_arguments(arguments):
-    """{"args": [...], "kwargs": {...}}. WrongCall."""
+    """Checks {"args": [...], "kwargs": {...}}. WrongCall."""
     if not isinstance(arguments, dict) or not isinstance(arguments.get("args"), list) \
             or not isinstance(arguments.get("kwargs"), dict):
-        raise WrongCall("it lacks \"args\" or \"kwargs\"")
+        raise WrongCall("\"args\" or \"kwargs\" is missing")
     _check_values(arguments["args"] + list(arguments["kwargs"].values()), "args")
 
 
 def dtype_of(text):
-    """The type of torch's that "torch.float32" names; None: it names none."""
+    """The dtype that "torch.float32" names; None: it names none."""
     found = getattr(torch, text.rsplit(".", 1)[-1], None) if isinstance(text, str) else None
     return found if isinstance(found, torch.dtype) else None
 
@@ -96,17 +95,17 @@ def _expect(name, value, kind):
 
 
 def _check_values(values, name):
-    """JSON values of arguments, one after the other, without a call for each level."""
+    """Checks the JSON values of arguments, without recursion."""
     waiting, seen = [(value, 0) for value in values], 0
     while waiting:
         value, depth = waiting.pop()
         seen += 1
         if depth > MAX_DEPTH or seen > MAX_VALUES:
-            raise WrongCall("\"%s\" is nested too deep, or has too many values" % name)
+            raise WrongCall("\"%s\" is nested too deeply or has too many values" % name)
         if isinstance(value, list):
             waiting += [(item, depth + 1) for item in value]
         elif not isinstance(value, dict) or not isinstance(value.get("type"), str):
-            raise WrongCall("\"%s\" holds an argument without a type" % name)
+            raise WrongCall("\"%s\" contains an argument without a type" % name)
         elif value["type"] == "torch.Tensor":
             _check_tensor(value)
         elif value["type"] in ("tuple", "dict"):
@@ -116,18 +115,18 @@ def _check_values(values, name):
 def _items(value):
     inner = value.get("value")
     if not isinstance(inner, list if value["type"] == "tuple" else dict):
-        raise WrongCall("a %s among the arguments is none" % value["type"])
+        raise WrongCall("an argument is declared as %s but is not one" % value["type"])
     return inner if isinstance(inner, list) else list(inner.values())
 
 
 def _check_tensor(tensor):
     shape, path = tensor.get("shape"), tensor.get("datapath")
     if dtype_of(tensor.get("dtype")) is None:
-        raise WrongCall("a tensor's \"dtype\" names no type of PyTorch %s" % torch.__version__)
+        raise WrongCall("a tensor's \"dtype\" is not a type of PyTorch %s" % torch.__version__)
     if not isinstance(shape, list) or len(shape) > _MAX_AXES or not all(
             type(size) is int and 0 <= size <= _MAX_SIZE for size in shape):
-        raise WrongCall("a tensor's \"shape\" is no list of sizes")
+        raise WrongCall("a tensor's \"shape\" is not a list of sizes")
     if path is not None and not (isinstance(path, str) and _NAME.fullmatch(path)):
-        raise WrongCall("a tensor's \"datapath\" is no name of a .npy file in the call's own folder")
+        raise WrongCall("a tensor's \"datapath\" is not the name of a .npy file in the call's own folder")
     if tensor.get("note") is not None:
         _expect("note", tensor["note"], _TEXT)

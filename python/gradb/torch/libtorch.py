@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Has gradb._native ask libtorch itself what a tensor is, where it lies, and whether gradients are on, by the C
-functions whose ABI it keeps, where they are there and say what Python says. What there is none for it takes from where
-it lies, where that is the same place in all tensors: the address of the tensor in Python's object, and the gradient."""
+"""Lets gradb._native read tensors through libtorch itself: through the C functions whose ABI is stable, where they
+exist and give the answers that Python gives. What no function gives is read from memory, where it is at the same place
+in all tensors: the address of the Tensor in Python's object, and the gradient."""
 import ctypes
 
 import torch
@@ -15,11 +15,11 @@ _FUNCTIONS = ("get_dim", "get_sizes", "get_strides", "get_dtype", "get_layout", 
 
 
 def begin():
-    """From now on, for the whole process; there is nothing to be ended."""
+    """Begins it for the whole process. There is no end."""
     if native.module is None:
         return
     try:
-        library = ctypes.CDLL(torch._C.__file__)  # and what it depends on
+        library = ctypes.CDLL(torch._C.__file__)  # with its dependencies
     except OSError:
         return
     if _is_read_by(library):
@@ -28,12 +28,12 @@ def begin():
 
 
 def _is_read_by(library):
-    """Has the module ask the library's functions, if all are there. False if they do not say what Python says: then
-    the library is none that we know."""
+    """Gives the module the library's functions, if all exist. False if they do not answer what Python answers: then
+    this library is unknown to us."""
     try:
         functions = tuple(_address(library, name) for name in _FUNCTIONS)
         strided, cpu = library.aoti_torch_layout_strided(), library.aoti_torch_device_type_cpu()
-    except AttributeError:  # up to 2.7 at least
+    except AttributeError:  # missing up to 2.7 at least
         return True
     native.module.read_by(functions, strided, cpu, _dtypes(library))
     if not _is_right(library):
@@ -47,7 +47,7 @@ def _address(library, name):
 
 
 def _dtypes(library):
-    """libgradb's number of a type -> libtorch's."""
+    """libgradb's number of a type -> libtorch's"""
     found = {}
     for dtype, (number, _) in values.DTYPES.items():
         function = getattr(library, "aoti_torch_dtype_" + str(dtype).rsplit(".", 1)[-1], None)
@@ -57,7 +57,7 @@ def _dtypes(library):
 
 
 def _is_right(library):
-    """Whether what is read is what Python says."""
+    """Whether libtorch answers what Python answers."""
     try:
         with values.aside():
             return all(map(_agrees, _examples())) and _knows_gradients(getattr(library, "aoti_torch_" + _GRADIENTS))
@@ -66,7 +66,7 @@ def _is_right(library):
 
 
 def _knows_gradients(function):
-    """Whether the function says when gradients are on."""
+    """Whether the function knows when gradients are enabled."""
     function.restype = ctypes.c_bool
     with torch.enable_grad():
         found = function()
@@ -75,7 +75,7 @@ def _knows_gradients(function):
 
 
 def _examples():
-    """Tensors that differ in all that is asked for."""
+    """Tensors that differ in everything that is asked."""
     yield torch.zeros((2, 3, 5), dtype=torch.float32, device="cpu")
     yield torch.zeros((4, 3, 2), dtype=torch.float64, device="cpu").transpose(0, 2)[1:, :, ::2]
     yield torch.zeros((), dtype=torch.int64, device="cpu")
@@ -83,7 +83,7 @@ def _examples():
 
 
 def _agrees(tensor):
-    """Whether the module finds the tensor where it lies, and not in what it is not."""
+    """Whether the module finds this tensor's address, and none for a description that does not fit."""
     struct, size, reach = values.describe(tensor), tensor.element_size(), values.geometry(tensor)[4]
 
     def reads(other, reach):
@@ -94,7 +94,7 @@ def _agrees(tensor):
             and reads(tensor.to(torch.int8), reach) is None)
 
 
-# ---- what there is no function for ----
+# ---- what no function gives ----
 
 _GRADIENT = "_ZNK3c1010TensorImpl4gradEv"  # c10::TensorImpl::grad() const: the address of a Tensor
 
@@ -104,7 +104,7 @@ def _word(address):
 
 
 def _look_into(library):
-    """Tells the module where a tensor's address and its gradient are, if that is the same in all of them."""
+    """Informs the module where a tensor's address and its gradient are, if that place is the same in all tensors."""
     plain, bare, other, full = _parameters()
     tensors = (plain, bare, other, full, full.grad)
     places = [place for place in range(object.__basicsize__, torch.Tensor.__base__.__basicsize__,
@@ -122,7 +122,7 @@ def _look_into(library):
 
 
 def _parameters():
-    """A tensor, two parameters without a gradient, and one with."""
+    """A plain tensor, two parameters without a gradient, and one with."""
     plain = torch.zeros(3, device="cpu")
     bare, other, full = (torch.nn.Parameter(torch.zeros(size, device="cpu")) for size in (2, 3, 5))
     full.grad = torch.zeros(5, device="cpu")

@@ -1,38 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""Finds where a training's numbers become infinite or NaN: each operator's outputs are looked at when it has run,
-forward, backward and optimizer, and where they are not finite its inputs are.
+"""Finds where the numbers of a training become infinite or NaN: the outputs of each operator are checked after it has
+run, in forward, backward and optimizer; where they are not finite, its inputs are checked too.
 
-An origin is an operator whose inputs were all finite and whose output is not, or one that makes NaN of infinities
-which no origin before it made (a softmax over a row that is masked out as a whole). One that was given a number
-that is not finite (masked_fill with -inf) does what it was told to do: it is listed, and not stopped at.
+An origin is an operator with finite inputs and an output that is not finite, or one that makes NaN of infinities that
+no earlier origin made (a softmax over a row that is masked out entirely). An operator that was given a number that is
+not finite (masked_fill with -inf) does so intentionally: it is listed, but the run does not stop.
 
-Inputs are looked at when an output is bad, so that what is fine costs one pass over the outputs. What an operator
-is about to overwrite is copied before.
-"""
-import cmath
-
+Inputs are only checked when an output is bad, so healthy operators cost one pass over their outputs. What an operator
+is about to overwrite is copied before."""
 import torch
 
 from .. import _lib
-from . import backward, calls, ops, stack, values
+from . import backward, calls, nonfinite, ops, stack, values
 from .guard import guarded
 
 CALL = "gradb.call"           # in grad_fn.metadata: the forward call
-_MAX_BEFORE = 256 << 20       # bytes of one value that is copied before it is overwritten
 _MAX_HELD = 512 << 20         # bytes of inputs that are kept until their backward pass
 _WRITES_STATISTICS = {"batch_norm": ("running_mean", "running_var"), "instance_norm": ("running_mean", "running_var")}
-_TOO_BIG = "it was overwritten by the operator, and is too big to be copied before (%d MiB)"
-_WRITTEN = "it was overwritten by the operator itself: its value before is not known"
-_SUM_TYPES = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float32,
-              torch.float64: torch.float64, torch.complex64: torch.complex64, torch.complex128: torch.complex128,
-              **{dtype: torch.float32 for dtype in values._AS_FLOAT32}}
-_GUARD_ENTERS = hasattr(torch._C._DisableTorchDispatch, "__enter__")
+_WRITTEN = "the operator overwrote it: its previous value is unknown"
 
 
 class Given:
-    """A call as it begins: tensors with their versions, `before` what it overwrites (id -> copy, or why there is
-    none), ordinal of its function in the step; bad: its outputs were not finite; places: memory that it keeps until its
-    backward pass, and how many bytes each."""
+    """A call before it runs.
+
+    tensors: (tensor, version); before: id(tensor) -> copy of what the call overwrites, or a text why there is none;
+    ordinal: of its function in the step; bad: its outputs were not finite;
+    places: memory that it keeps until its backward pass -> bytes."""
     __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad", "places")
 
     def __init__(self, function, name, args, kwargs):
@@ -48,20 +41,20 @@ class Given:
         self.places = {}
 
     def drop(self):
-        """Its tensors are needed no more."""
+        """Drops its tensors."""
         self.args, self.kwargs, self.tensors, self.before = (), {}, [], {}
         self.function = None
         self.places = {}
 
     def value(self, tensor, version):
-        """An input's value before the call, or a text why it is not known."""
+        """An input's value before the call, or a text why it is unknown."""
         taken = self.before.get(id(tensor))
         if taken is None:
             taken = tensor if values.version_of(tensor) == version else _WRITTEN
         return taken
 
     def replaced(self):
-        """For calls.Encoder: what to take in place of inputs that are not what they were."""
+        """For calls.Encoder: what to use instead of inputs that have changed."""
         found = dict(self.before)
         for tensor, version in self.tensors:
             if id(tensor) not in found and values.version_of(tensor) != version:
@@ -70,8 +63,10 @@ class Given:
 
 
 class Origin:
-    """What was found. inputs, outputs: (name, tensor or text) pairs; given: the Given, or None; gradients: of a
-    backward node (given to it, made by it); why: why the call is not known; flags: words."""
+    """What was found.
+
+    inputs, outputs: (name, tensor or text) pairs; given: the Given, or None;
+    gradients: of a backward node, those that it received; why: why its call is unknown; flags: words."""
     __slots__ = ("node", "phase", "frames", "given", "inputs", "outputs", "gradients", "why", "flags", "scale", "bad",
                  "grad_fn")
 
@@ -86,31 +81,31 @@ class Origin:
         self.why = ""
         self.flags = []
         self.scale = 1.0
-        self.bad = []      # outputs that are not finite: figures
-        self.grad_fn = ""  # of a backward node, its type
+        self.bad = []      # (slot, tensor, statistics) of outputs that are not finite
+        self.grad_fn = ""  # type of a backward node
 
 
 class Checker:
-    """Looks at operators while somebody wants it. found(origin) is called with each Origin."""
+    """Checks operators while somebody wants it. Calls found(origin) with each Origin."""
 
     def __init__(self, agent, found, carried, is_known):
         self.agent = agent
         self._found = found
-        self._is_known = is_known  # whether a node is listed as intended; counts it
-        self._carried = carried   # called with (node, name of what it was given) of NaN that nobody made
-        self.looked = 0           # operators whose outputs were looked at
+        self._is_known = is_known  # function: whether a node is listed as intended; counts it
+        self._carried = carried   # called with (node, tensor) for NaN that no operator made
+        self.looked = 0           # operators whose outputs were checked
         self._given = None
         self._step = -1
         self._ordinals = {}       # function -> calls in this step
         self._held = []           # Givens that wait for their backward pass
         self._held_bytes = 0
-        self._held_places = {}    # memory that they keep -> how many of them do
+        self._held_places = {}    # memory that they keep -> how many of them keep it
         self._tainted = False     # an origin was found in this step
-        self._nested = False      # the last one was found in a backward pass inside another
-        self._outer = {}          # backward.PassNode -> (Given, PassNode that the operator's own gradient came to)
-        self._inner = {}          # PassNode -> how many of its inner ones have not run
-        self._received = {}       # PassNode -> gradients it was given, while inner ones are to come
-        self._bad_leaves = set()  # id of a parameter: its gradient was not finite; ("weight", id): nor was itself
+        self._nested = False      # the last one was found in a nested backward pass
+        self._outer = {}          # backward.PassNode -> (Given, the PassNode that received the operator's gradient)
+        self._inner = {}          # PassNode -> how many of its inner nodes have not run yet
+        self._received = {}       # PassNode -> gradients that it received, while inner nodes are to run
+        self._bad_leaves = set()  # id of a parameter whose gradient was not finite; ("weight", id): itself
 
     # ---- forward ----
 
@@ -134,7 +129,7 @@ class Checker:
             self._copy(given, written)
 
     def forget(self):
-        """The operator is over, whatever became of it."""
+        """The operator has ended, normally or not."""
         self._given = None
 
     def _new_step(self):
@@ -149,7 +144,7 @@ class Checker:
 
     @staticmethod
     def _written(operator, args, kwargs, out):
-        """The tensors that the operator writes into."""
+        """The tensors that the operator writes."""
         written = []
         if operator.writes or kwargs.get("inplace") is True or _is_foreach(operator.name):
             ops.tensors_in(args[:1] if args else kwargs.get("input"), written)
@@ -160,36 +155,37 @@ class Checker:
         return written
 
     def _copy(self, given, written):
-        """Keeps the values of inputs that share memory with what is written."""
+        """Copies inputs that share memory with what is written."""
         with self.agent.unseen(), values.aside():
-            places = {_memory_of(tensor) for tensor in written} - {None}
+            places = {nonfinite.memory_of(tensor) for tensor in written} - {None}
             for tensor, _ in given.tensors:
-                if _memory_of(tensor) in places:
-                    given.before[id(tensor)] = _copied(tensor)
+                if nonfinite.memory_of(tensor) in places:
+                    given.before[id(tensor)] = nonfinite.copied(tensor)
 
     @guarded
     def operator_ran(self, node, outputs):
-        """The operator that began is this node, and has made `outputs`."""
+        """The operator that began is this node, and has returned `outputs`."""
         given, self._given = self._given, None
         if given is None:
             return
         self.looked += 1
-        suspects = _suspects(outputs)
+        suspects = nonfinite.suspects(outputs)
         if suspects and not given.before:
-            suspects = [(slot, tensor) for slot, tensor in suspects if not _shows_an_input(tensor, given.tensors)]
+            suspects = [(slot, tensor) for slot, tensor in suspects
+                        if not nonfinite.shows_an_input(tensor, given.tensors)]
         origin = self._forward_origin(node, given, outputs, suspects) if suspects else None
         self._hold(given, outputs)
         if origin is not None:
             self._report(origin)
 
     def _forward_origin(self, node, given, outputs, suspects):
-        """The Origin, or None when its outputs are finite after all, or its inputs explain them."""
+        """The Origin; None when its outputs are finite after all, or its inputs explain them."""
         intended = calls.has_nonfinite_scalar(given.args) or calls.has_nonfinite_scalar(given.kwargs)
         if intended and self._is_known(node):
             given.bad = True
             return None
         with self.agent.unseen(), values.aside():
-            bad = _not_finite(suspects)
+            bad = nonfinite.not_finite(suspects)
             if not bad:
                 return None
             given.bad = True
@@ -203,14 +199,14 @@ class Checker:
             return None if explained else origin
 
     def _explains(self, origin, inputs, tensors):
-        """Whether what an operator was given explains that its outputs are not finite."""
+        """Whether an operator's inputs explain that its outputs are not finite."""
         nan = inf = False
         for (name, value), tensor in zip(inputs, tensors):
             if isinstance(value, str):
                 if (tensor.is_floating_point() or tensor.is_complex()) and "unknown-input" not in origin.flags:
                     origin.flags.append("unknown-input")
-            elif _may_be_bad(value):
-                for _, _, found in _figured([(0, value)]):
+            elif nonfinite.may_be_bad(value):
+                for _, _, found in nonfinite.with_stats([(0, value)]):
                     nan = nan or bool(found["nan"])
                     inf = inf or bool(found["pos_inf"] or found["neg_inf"])
                     if found["nan"] and not self._tainted:
@@ -234,7 +230,7 @@ class Checker:
     # ---- what backward needs of the forward pass ----
 
     def _hold(self, given, outputs):
-        """Keeps the call on the grad_fn of its outputs, as long as there is room."""
+        """Keeps the call on the grad_fn of its outputs, while there is room."""
         grad_fn = next((tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None), None)
         if grad_fn is None or self._held_bytes > _MAX_HELD:
             return
@@ -248,7 +244,7 @@ class Checker:
         grad_fn.metadata[CALL] = given
 
     def _let_go(self, given):
-        """The call is needed no more: there is room for the next micro-batch."""
+        """Drops a call, which makes room for the next micro-batch."""
         for place, size in given.places.items():
             left = self._held_places.get(place, 0) - 1
             if left > 0:
@@ -260,8 +256,8 @@ class Checker:
 
     @staticmethod
     def _unknot(given):
-        """Of a call that writes into its first argument: the value before takes its place, for the argument is the
-        result now, and would hold its own graph. Whether there is one."""
+        """For a call that writes its first argument: replaces the argument by its previous value. The argument is the
+        result now, and would keep its own graph. Returns whether there is a previous value."""
         first = given.args[0] if given.args else None
         before = given.before.pop(id(first), None)
         if before is None:
@@ -275,7 +271,7 @@ class Checker:
 
     @guarded
     def again(self, outputs):
-        """The operator that began was computed once more (activation checkpointing): its backward pass follows."""
+        """The operator that began was recomputed (activation checkpointing): its backward pass follows."""
         given, self._given = self._given, None
         if given is not None:
             self._hold(given, outputs)
@@ -299,14 +295,14 @@ class Checker:
                     self._inner[outer[1]] = self._inner.get(outer[1], 0) + 1
 
     def pass_ended(self):
-        """The outermost pass is over."""
+        """The outermost pass has ended."""
         self._outer.clear()
         self._inner.clear()
         self._received.clear()
 
     @guarded
     def backward_ran(self, own, made, received):
-        """A grad_fn has run: it was given the gradients `received`, and has made `made`."""
+        """A grad_fn has run: it received the gradients `received` and made `made`."""
         if own.variable is not None:
             self._gradient_ran(own, received)
             return
@@ -314,10 +310,10 @@ class Checker:
         given, outer = self._outer.get(own, (None, None))
         if self._inner.get(own):
             self._received[own] = received
-        suspects, origin = _suspects(made), None
+        suspects, origin = nonfinite.suspects(made), None
         if suspects:
             with self.agent.unseen(), values.aside():
-                bad = _not_finite(suspects)
+                bad = nonfinite.not_finite(suspects)
                 origin = self._backward_origin(own, (made, received, bad), given, outer) if bad else None
         if origin is not None:
             self._report(origin)
@@ -342,9 +338,9 @@ class Checker:
         origin.scale = self.agent.live.scale
         origin.grad_fn = own.type
         if given is None and self._nested and not self._is_nested():
-            self._nested = False  # found inside already
+            self._nested = False  # already found inside
             return None
-        if given is not None:  # what its forward operator was given counts, too
+        if given is not None:  # the inputs of its forward operator count too
             known = [(tensor, given.value(tensor, version)) for tensor, version in given.tensors]
             known = [(tensor, value) for tensor, value in known if not isinstance(value, str)]
             inputs = inputs + [("forward", value) for _, value in known]
@@ -356,22 +352,22 @@ class Checker:
         if origin.scale != 1.0:
             origin.flags.append("scaled")
         if given is None:
-            origin.why = ("its forward call is not known: it is no operator of torch's, it ran before overflows were "
-                          "looked for or in an earlier step, or too much was kept already")
+            origin.why = ("its forward call is unknown: it is not an operator of PyTorch's, it ran before "
+                          "overflows were looked for or in an earlier step, or too much was kept already")
         else:
             origin.gradients = received if own is outer else self._received.get(outer)
         return origin
 
     def _gradient_ran(self, own, received):
-        """A gradient was added to what lies in .grad: it may overflow there."""
+        """A gradient was added to .grad, where the sum may overflow."""
         gradient = own.variable.grad
-        suspects = _suspects((gradient,))
+        suspects = nonfinite.suspects((gradient,))
         if not suspects:
             self._bad_leaves.discard(id(own.variable))
         if not suspects or id(own.variable) in self._bad_leaves:
             return
         with self.agent.unseen(), values.aside():
-            bad = _not_finite(suspects)
+            bad = nonfinite.not_finite(suspects)
             if not bad:
                 return
             self._bad_leaves.add(id(own.variable))
@@ -382,22 +378,22 @@ class Checker:
             if self._explains(origin, inputs, [tensor for _, tensor in inputs]):
                 return
             origin.flags.append("accumulated")
-            origin.why = "it is a sum, and what lay in .grad before is not known"
+            origin.why = "it is a sum, and the previous value of .grad is unknown"
         self._report(origin)
 
     # ---- optimizers ----
 
     @guarded
     def optimizer_ran(self, node, parameter):
-        """An optimizer has written a parameter."""
+        """An optimizer has updated a parameter."""
         self.looked += 1
-        suspects = _suspects((parameter,))
+        suspects = nonfinite.suspects((parameter,))
         if not suspects:
             self._bad_leaves.discard(("weight", id(parameter)))
         if not suspects or ("weight", id(parameter)) in self._bad_leaves:
             return
         with self.agent.unseen(), values.aside():
-            bad = _not_finite(suspects)
+            bad = nonfinite.not_finite(suspects)
             if not bad:
                 return
             self._bad_leaves.add(("weight", id(parameter)))
@@ -407,114 +403,33 @@ class Checker:
             if self._explains(origin, inputs, [parameter.grad]):
                 return
             origin.flags.append("unknown-input")
-            origin.why = "an optimizer's step is no call of one operator, and the weights before it are not kept"
+            origin.why = "an optimizer's step is not a single operator call, and the previous weights are not kept"
         self._report(origin)
 
 
 def _is_foreach(name):
-    """Whether it writes into each tensor of a list."""
+    """Whether it writes each tensor of a list."""
     return name.startswith("_foreach_") and name.endswith("_")
 
 
 def _is_inner(grad_fn, own):
-    """Whether nobody has marked it as an operator of its own: it belongs to the one that leads to it."""
+    """Whether the grad_fn is unmarked: then it belongs to the operator that leads to it."""
     return own.variable is None and CALL not in grad_fn.metadata and grad_fn.metadata.get(backward.KEY) is None \
         and not isinstance(grad_fn, torch.autograd.function.BackwardCFunction)
 
 
-# ---- looking at tensors ----
-
-def _suspects(tensors):
-    """(slot, tensor) of those that may not be finite."""
-    with torch._C.DisableTorchFunction(), _NoDispatch():
-        return [(slot, tensor) for slot, tensor in enumerate(tensors)
-                if isinstance(tensor, torch.Tensor) and _may_be_bad(tensor)]
-
-
-class _NoDispatch:
-    """No mode of the program hears of what is computed inside."""
-    __slots__ = ("_guard",)
-
-    def __enter__(self):
-        self._guard = torch._C._DisableTorchDispatch()
-        if _GUARD_ENTERS:  # not so in 1.13: it holds as long as it lives
-            self._guard.__enter__()
-
-    def __exit__(self, *_):
-        if _GUARD_ENTERS:
-            self._guard.__exit__(None, None, None)
-        self._guard = None
-
-
-def _may_be_bad(tensor):
-    """Whether an element may be infinite or NaN. False is certain: a sum is finite only when all are. What cannot
-    be read, or only while a CUDA graph is captured, is not looked at."""
-    sum_type = _SUM_TYPES.get(tensor.dtype)
-    if sum_type is None or (tensor.is_cuda and torch.cuda.is_current_stream_capturing()):
-        return False
-    try:
-        if type(tensor) not in values.PLAIN:  # a sharded one would ask the other ranks
-            tensor = values.readable(tensor)
-        tensor = tensor.detach()
-        if tensor.element_size() == 1:  # float8
-            tensor = tensor.to(torch.float32)
-        return not cmath.isfinite(tensor.sum(dtype=sum_type).item())
-    except (values.NoValue, RuntimeError, NotImplementedError, TypeError):
-        return False
-
-
-def _figured(found):
-    """(slot, tensor, figures) of those that can be read."""
-    for slot, tensor in found:
-        try:
-            yield slot, tensor, calls.figures(tensor)
-        except (values.NoValue, RuntimeError):
-            continue
-
-
-def _not_finite(suspects):
-    """(slot, tensor, figures) of those that are not finite."""
-    return [entry for entry in _figured(suspects) if not calls.is_finite(entry[2])]
-
-
-def _memory_of(tensor):
-    """What tensors have in common that share memory; None when it cannot be said."""
-    try:
-        return values.storage_of(tensor).data_ptr() or None
-    except (RuntimeError, AttributeError, NotImplementedError):
-        return None
 
 
 def _places_kept(given):
-    """{place: bytes} of the memory that a call keeps: all but parameters, which are there anyway. Storages are kept
-    whole, whatever part of them a tensor shows."""
+    """{place: bytes} of the memory that a call keeps, without parameters, which exist anyway. A view keeps its whole
+    storage."""
     found = {}
     copies = [value for value in given.before.values() if not isinstance(value, str)]
     for tensor in [tensor for tensor, _ in given.tensors if not (tensor.is_leaf and tensor.requires_grad)] + copies:
-        place = _memory_of(tensor)
+        place = nonfinite.memory_of(tensor)
         if place is not None:
             found[place] = values.storage_of(tensor).nbytes()
     return found
-
-
-def _copied(tensor):
-    """A copy of its value; a text when there can be none."""
-    size = tensor.numel() * tensor.element_size()
-    if size > _MAX_BEFORE:
-        return _TOO_BIG % (size >> 20)
-    try:
-        copy = tensor.detach().clone()
-        if tensor.requires_grad:
-            copy.requires_grad_()
-        return copy
-    except RuntimeError as error:
-        return "it was overwritten by the operator, and could not be copied before: %s" % str(error).split("\n", 1)[0]
-
-
-def _shows_an_input(tensor, given):
-    """Whether it shows the elements of an input: there is nothing new in it."""
-    base = tensor._base
-    return base is not None and any(other is base or other._base is base for other, _ in given)
 
 
 def _phase_name(node):
@@ -522,7 +437,7 @@ def _phase_name(node):
 
 
 def _autocast():
-    """{"device", "dtype"} of the mixed precision that operators run under; None."""
+    """{"device", "dtype"} of the autocast that is active; None."""
     for device in ("cuda", "cpu"):
         if _autocast_is_on(device):
             return {"device": device, "dtype": str(_autocast_dtype(device))}

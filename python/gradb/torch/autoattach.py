@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Attaches a process when it begins to train, and no other: where it makes its first optimizer, calls a module
-with gradients, or runs backward.
+"""Attaches a process when it begins to train, and no other: when it makes its first optimizer, calls a module with
+gradients, or runs backward.
 
-A launcher, a tokenizer, an evaluation or a compiler's helper does none of these. A DataLoader's worker might (a
-transform can be a module), and so might the unpickling of a process that multiprocessing spawns: those are told
-apart. What torch.multiprocessing spawns or forks to train is attached as any other.
-"""
+A launcher, a tokenizer, an evaluation or a compiler's helper does none of these. A DataLoader worker might (a transform
+can be a module), and so might the unpickling in a process that multiprocessing spawns: those are recognised. A process
+that torch.multiprocessing spawns or forks for training is attached like any other."""
 import functools
 import multiprocessing
 import os
@@ -17,29 +16,24 @@ _WAIT_SECONDS = 10.0
 _watch = None
 
 
-def watch():
-    """Waits for the process to train, unless it is attached or waited for already."""
+def watch(attach):
+    """Calls attach(optimizer or None, seconds to wait) when the process begins to train. A second call does nothing."""
     global _watch
-    if _watch is None and not _is_attached():
-        _watch = _Watch()
+    if _watch is None:
+        _watch = _Watch(attach)
         _watch.install()
 
 
 def unwatch():
-    """Waits no longer: all is as it was."""
+    """Stops waiting and removes the wrappers."""
     global _watch
     if _watch is not None:
         _watch.remove()
         _watch = None
 
 
-def _is_attached():
-    from . import is_attached
-    return is_attached()
-
-
 def _is_loading():
-    """Whether this is a DataLoader's worker, or a process of multiprocessing before its work begins."""
+    """Whether this is a DataLoader worker, or a process of multiprocessing that has not begun its work."""
     if torch.utils.data.get_worker_info() is not None:
         return True
     return getattr(multiprocessing.current_process(), "_inheriting", False)
@@ -48,17 +42,18 @@ def _is_loading():
 class _Watch:
     """Wrappers of Optimizer.__init__, Module.__call__ and Tensor.backward, until one of them is used to train."""
 
-    def __init__(self):
+    def __init__(self, attach):
+        self._attach = attach
         self._wrapped = []  # (class, name, original, wrapper)
 
     def install(self):
-        """Puts the wrappers on."""
+        """Installs the wrappers."""
         self._wrap(torch.nn.Module, "__call__", self._module_wrapper)
         self._wrap(torch.optim.Optimizer, "__init__", self._optimizer_wrapper)
         self._wrap(torch.Tensor, "backward", self._backward_wrapper)
 
     def remove(self):
-        """Takes them off. One that somebody wrapped again stays, and only passes through from now on."""
+        """Removes the wrappers. One that was itself wrapped stays and only passes calls on."""
         for kind, name, original, wrapper in self._wrapped:
             if getattr(kind, name) is wrapper:
                 setattr(kind, name, original)
@@ -94,13 +89,12 @@ class _Watch:
         return backward
 
     def _trains(self, optimizer=None):
-        """The process begins to train: the agent takes over. Whether it did."""
+        """The process begins to train: attaches it. Returns whether it could."""
         if _is_loading():
             return False
         unwatch()
         try:
-            from . import attach_here
-            return attach_here(optimizer, float(os.environ.get("GRADB_WAIT", _WAIT_SECONDS)))
-        except Exception as error:  # never into the user's code
-            print("gradb: PyTorch will not be seen: %s" % error, file=sys.stderr)
+            return self._attach(optimizer, float(os.environ.get("GRADB_WAIT", _WAIT_SECONDS)))
+        except Exception as error:  # a fault of ours must not reach the user's code
+            print("gradb: cannot attach to PyTorch: %s" % error, file=sys.stderr)
             return False

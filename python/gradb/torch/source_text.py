@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The text of source files, for a debugger that cannot read them: a notebook's cells lie in linecache alone, and other
-files on this machine."""
+"""The text of source files, for a debugger that cannot read them: the cells of a notebook exist only in linecache, and
+other files only on this machine."""
 import linecache
 
 from . import commands
@@ -9,20 +9,20 @@ _MAX_BYTES = 1 << 20
 
 
 def _named(agent, name):
-    """Whether a frame of one of the nodes is of that file: nothing else of this machine is told."""
-    return any(code.co_filename == name for node in list(agent.telling.graph.nodes.values())
+    """Whether a node has a frame in that file: no other file of this machine is sent."""
+    return any(code.co_filename == name for node in list(agent.reporter.graph.nodes.values())
                for code, _, _ in node.stack or ())
 
 
 def _source(agent, args, _node):
     name = args.strip()
     if not name:
-        raise commands.CommandError("it needs a file's name, as `backtrace` shows it")
+        raise commands.CommandError("name a file, as `backtrace` shows it")
     if not _named(agent, name):
         raise commands.CommandError("no node was made in %s" % name)
     lines = linecache.getlines(name)
     if not lines:
-        raise commands.CommandError("this program has no text of %s either" % name)
+        raise commands.CommandError("the training process has no text of %s either" % name)
     text = "".join(lines).encode("utf-8", "replace")
     if len(text) > _MAX_BYTES:
         text = text[:text.rfind(b"\n", 0, _MAX_BYTES) + 1] + b"... (cut: the file has %d bytes)\n" % len(text)

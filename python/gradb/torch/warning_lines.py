@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Warnings keep the user's line: what counts frames to find it (`stacklevel`) does not see ours.
+"""Warnings keep the user's line: `stacklevel` does not count our frames.
 
-A function of torch's that is looked at is called a second time, from torch/overrides.py: its own frame stands on the
-stack twice, and the outer one is left out as well.
-"""
+A watched function of PyTorch's is called a second time from torch/overrides.py, so its frame is on the stack twice; the
+outer one is not counted either."""
 import sys
 import warnings
 
@@ -11,14 +10,14 @@ from . import stack
 
 
 class Warnings:
-    """Stands in for warnings.warn while the process is attached."""
+    """Replaces warnings.warn while the process is attached."""
 
     def __init__(self):
         self._original = None
         self._wrapper = None
 
     def install(self):
-        """Puts it in."""
+        """Installs the replacement."""
         original = self._original = warnings.warn
 
         def warn(message, category=None, stacklevel=1, source=None, **more):
@@ -29,14 +28,14 @@ class Warnings:
         self._wrapper = warnings.warn = warn
 
     def remove(self):
-        """Takes it out, unless somebody put another in its place."""
+        """Removes it, unless it was replaced itself."""
         if self._wrapper is not None and warnings.warn is self._wrapper:
             warnings.warn = self._original
         self._wrapper = None
 
 
 def _unseen(frame, level):
-    """How many frames of ours lie between that one and its caller `level - 1` further out."""
+    """How many of our frames are between that one and its caller `level - 1` further out."""
     count = 0
     while level > 1 and frame is not None:
         code, again = frame.f_code, False

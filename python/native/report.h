@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A node has run: noted in the tables of the step, and reported to libgradb where it is wanted. */
-#ifndef GRADB_PYTHON_TELLING_H
-#define GRADB_PYTHON_TELLING_H
+#ifndef GRADB_PYTHON_REPORT_H
+#define GRADB_PYTHON_REPORT_H
 
 #include "context.h"
 
@@ -10,7 +10,7 @@
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
                PyObject *before);
 
-/* ran(context, node, tensors, records): see Telling._ran. */
-PyObject *native_tell_ran(PyObject *module, PyObject *args);
+/* ran(context, node, tensors, records): see Reporter._ran. */
+PyObject *native_report_ran(PyObject *module, PyObject *args);
 
 #endif

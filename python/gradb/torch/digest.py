@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Digests of tensors that all ranks of a job should have the same values of.
+"""Digests of tensors that should have the same values on all ranks of a job.
 
-A digest is 64 bits over the bytes of a tensor, computed where the tensor lies: only the digest leaves the
-device. The bytes, filled up with zeros, are words w[0], w[1], ... of 64 bits, little endian; the digest is
-mix(sum of mix(w[i] + (i + 1) * K) + number of bytes), all modulo 2**64, mix being the end of splitmix64. So two
-tensors are equal bit for bit (0.0 is not -0.0) where their digests are, but for a chance of 1 in 2**64.
-"""
+A digest is 64 bits over the bytes of a tensor, computed where the tensor is: only the digest leaves the device. The
+bytes, padded with zeros, are words w[0], w[1], ... of 64 bits, little endian; the digest is mix(sum of mix(w[i] + (i +
+1) * K) + number of bytes), all modulo 2**64, where mix is the finalizer of splitmix64. So two tensors are equal bit for
+bit (0.0 differs from -0.0) where their digests are, except for a chance of 1 in 2**64."""
 import fnmatch
 
 import torch
@@ -16,19 +15,19 @@ _K = 0x9E3779B97F4A7C15
 _MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _SHIFTS = (30, 27, 31)
 _MASK = (1 << 64) - 1
-_CHUNK = 1 << 14        # words that are worked on at once: they stay in the processor's cache
-_CHUNK_AWAY = 1 << 22   # likewise on another device, where each call takes its time
+_CHUNK = 1 << 14        # words that are processed at once: they fit into the processor's cache
+_CHUNK_AWAY = 1 << 22   # the same on another device, where each call has a cost
 _PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
 _KINDS = ("parameters", "optimizer", "gradients", "buffers")
 
 
 def _signed(number):
-    """The int64 of the same bits."""
+    """The int64 with the same bits."""
     return number - (1 << 64) if number >> 63 else number
 
 
 def _mix_words(words):
-    """mix() of each word of an int64 tensor, in place: shifts of int64 keep the sign, which is masked away."""
+    """Applies mix() to each word of an int64 tensor, in place. Shifts of int64 keep the sign, which is masked out."""
     for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS + (None,)):
         words.bitwise_xor_((words >> shift) & ((1 << (64 - shift)) - 1))
         if multiplier is not None:
@@ -43,7 +42,7 @@ def _mix(number):
 
 
 def _bytes_of(tensor):
-    """The tensor's bytes in order of its elements, filled up to whole words: an int64 tensor, and their number."""
+    """The tensor's bytes in element order, padded to whole words, as an int64 tensor; and their number."""
     tensor = tensor.detach()
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
@@ -69,7 +68,7 @@ def digest(tensor):
 
 
 def _is_sharded(tensor):
-    """Whether ranks have different parts of it, and so should not agree."""
+    """Whether each rank has its own part of it, so that they should not agree."""
     return hasattr(tensor, "to_local") or hasattr(tensor, "local_shards") or hasattr(tensor, "_local_shard")
 
 
@@ -81,9 +80,9 @@ def _modules(agent, method):
 
 
 def _parameters(agent):
-    """(name, parameter) of all modules and optimizers, each once, by the name of its node where it has one."""
+    """(name, parameter) of all modules and optimizers, each once, with the name of its node where it has one."""
     seen = set()
-    holder = agent.telling.graph.holder
+    holder = agent.reporter.graph.holder
     trained = ((None, tensor) for name in agent.optimizers.names()
                for group in agent.optimizers.by_name(name).param_groups for tensor in group["params"])
     for name, tensor in list(_modules(agent, "named_parameters")) + list(trained):
@@ -104,7 +103,7 @@ def _states(agent, named):
 
 
 def _tensors(agent, kinds):
-    """(name, tensor) of those kinds."""
+    """(name, tensor) of all tensors of those kinds."""
     named = list(_parameters(agent))
     if "parameters" in kinds:
         yield from named
@@ -117,7 +116,7 @@ def _tensors(agent, kinds):
 
 
 def _wanted(args):
-    """(kinds, pattern) of the words of a command."""
+    """(kinds, pattern) that a command's words ask for."""
     word = args.strip()
     if not word:
         return ("parameters", "optimizer"), "*"
@@ -140,7 +139,7 @@ def _digests(agent, args, node):
                 continue
             try:
                 lines.append("%016x %s" % (digest(tensor), name))
-            except (RuntimeError, NotImplementedError):  # sparse, quantised, on meta
+            except (RuntimeError, NotImplementedError):  # sparse, quantized, or on the meta device
                 lines.append("- %s" % name)
     return "\n".join(lines)
 

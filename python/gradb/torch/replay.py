@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Makes a call of an operator again, on the CPU: as it was, in float32 and in float64. What is not finite in
-float64 either lies in the values (the logarithm of 0); what is, lies in the type or the device.
+"""Repeats a call of an operator on the CPU: as it was, in float32 and in float64. What is not finite in float64 either
+comes from the values (the logarithm of 0); what is finite there comes from the type or the device.
 
-All of it runs on a thread of its own, so that gradient mode, autocast and modes of the one that waits are what
-they were; the state of the random generator is put back.
-"""
+It runs on a thread of its own, so that gradient mode, autocast and modes of the waiting thread stay as they are; the
+state of the random generator is restored."""
 import contextlib
 import itertools
 import math
@@ -21,8 +20,8 @@ _RANDOM = frozenset((
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout", "native_dropout",
     "feature_alpha_dropout", "rrelu", "gumbel_softmax", "bernoulli", "normal", "uniform", "randn", "rand", "randint",
     "randn_like", "rand_like", "randint_like", "multinomial", "poisson", "exponential", "cauchy", "log_normal",
-    "geometric", "random", "randperm"))  # as _operator() says them: without underscores
-# Operators whose output element depends on the elements of its inputs at the same place alone.
+    "geometric", "random", "randperm"))  # as _operator() names them: without underscores
+# Operators in which an output element depends only on the input elements at the same place.
 _ELEMENTWISE = frozenset(
     "add sub mul div truediv true_divide floordiv floor_divide pow exp exp2 expm1 log log2 log10 log1p sqrt "
     "rsqrt reciprocal square neg negative abs where clamp sigmoid tanh relu gelu silu softplus logit lerp "
@@ -30,46 +29,46 @@ _ELEMENTWISE = frozenset(
     "arctanh tan masked_fill sinh cosh half bfloat16 float to xlogy hypot logaddexp ldexp float_power "
     "special_xlog1py nan_to_num iadd isub imul idiv itruediv ipow radd rsub rmul rtruediv rpow rdiv multiply "
     "divide subtract".split())
-_MAX_PLACES = 3  # elements that are told one by one
-_COPIES = 3      # of all inputs and outputs in float64, that may be in memory together
+_MAX_PLACES = 3  # elements that are reported one by one
+_COPIES = 3      # of all inputs and outputs, in float64, that may be in memory at the same time
 _engine_lock = threading.Lock()
 
 
 class _OtherCall(calls.CallError):
-    """The forward call that is known is not that of the backward node."""
+    """The known forward call is not that of the backward node."""
 
 
-def _figures(tensor):
+def _stats_of(tensor):
     try:
-        return None if tensor is None else calls.figures(tensor)
+        return None if tensor is None else calls.stats_of(tensor)
     except values.NoValue:
         return None
 
 
 class Run:
-    """What came out. outputs: tensors, or None where there is none; error: why nothing came out, or ""."""
+    """The result of one run. outputs: tensors, None where there is none; error: why there are none, or ""."""
 
     def __init__(self, name, outputs, error=""):
         self.name = name
         self.outputs = outputs
         self.error = error
-        self.figures = [_figures(tensor) for tensor in outputs]
+        self.stats = [_stats_of(tensor) for tensor in outputs]
 
     def is_finite(self):
-        """Whether all of it is; None when nothing came out."""
-        if self.error or not any(self.figures):
+        """Whether all outputs are finite; None when there are none."""
+        if self.error or not any(self.stats):
             return None
-        return all(calls.is_finite(found) for found in self.figures if found is not None)
+        return all(calls.is_finite(found) for found in self.stats if found is not None)
 
     def largest(self):
         """The largest magnitude of a finite element."""
-        ends = [abs(found[end]) for found in self.figures if found is not None for end in ("min", "max")
+        ends = [abs(found[end]) for found in self.stats if found is not None for end in ("min", "max")
                 if found[end] is not None]
         return max(ends, default=0.0)
 
     def told(self):
-        """It as JSON."""
-        found = {"as": self.name, "outputs": [record for record in self.figures if record is not None]}
+        """The run as JSON."""
+        found = {"as": self.name, "outputs": [record for record in self.stats if record is not None]}
         return dict(found, error=self.error) if self.error else found
 
 
@@ -92,7 +91,7 @@ def _guarded(call, answer):
         torch.set_anomaly_enabled(False)
         with torch._C.DisableTorchFunction():
             answer["reply"] = _judge(call)
-    except Exception as error:  # handed on by the thread that waits
+    except Exception as error:  # raised again by the waiting thread
         answer["error"] = error
     finally:
         torch.set_anomaly_enabled(*anomaly)
@@ -102,17 +101,17 @@ def _guarded(call, answer):
 def _judge(call):
     why = _refusal(call) or _too_large(call)
     if why:
-        return {"verdict": "unknown", "text": "it cannot be made again: " + why, "runs": [], "places": []}
+        return {"verdict": "unknown", "text": "it cannot be repeated: " + why, "runs": [], "places": []}
     try:
         same = _run(call, "as it was, on the CPU", None)
     except _OtherCall as error:
-        return {"verdict": "unknown", "text": "it cannot be made again: %s" % error, "runs": [], "places": []}
+        return {"verdict": "unknown", "text": "it cannot be repeated: %s" % error, "runs": [], "places": []}
     runs = [same, _run(call, "float32", torch.float32),
             _run(call, "float64", torch.float64)]
     verdict, text = _verdict(call, *runs)
     name = _operator(call)
     if name in _RANDOM:
-        text += "; it draws random numbers, which were others"
+        text += "; it draws random numbers, which differ in each run"
     places = [] if verdict == "unknown" else _places(call, runs[2], verdict == "inherent")
     return {"verdict": verdict, "text": text, "runs": [run.told() for run in runs], "places": places}
 
@@ -121,24 +120,25 @@ def _refusal(call):
     if call.refused:
         return call.refused
     if call.about.get("function") is None or call.arguments is None:
-        return call.about.get("why") or "the call is not known"
+        return call.about.get("why") or "the call is unknown"
     return ""
 
 
 def _too_large(call):
-    """Why there is no room to make it again beside the training; "" where there is. What a folder says of its shapes
-    is only believed when its files are read."""
+    """Why there is too little memory to repeat it beside the training; "" where there is enough. The shapes in a folder
+    are only believed when its files are read."""
     if not call.is_held():
         return ""
     needed = 8 * _COPIES * (_elements(call.arguments) + _elements(call.given) + _elements(call.results))
     free = _free_bytes()
     if free is None or needed <= free // 2:
         return ""
-    return "in float64 it takes up to %.3g GiB, and %.3g GiB of memory are free" % (needed / 2 ** 30, free / 2 ** 30)
+    return "in float64 it needs up to %.3g GiB, but only %.3g GiB of memory are free" % (
+        needed / 2 ** 30, free / 2 ** 30)
 
 
 def _elements(value):
-    """Of all tensors in the JSON of a call."""
+    """The number of elements of all tensors in the JSON of a call."""
     count, waiting = 0, [value]
     while waiting:
         item = waiting.pop()
@@ -150,7 +150,7 @@ def _elements(value):
 
 
 def _free_bytes():
-    """What the host can give without taking it from others; None where it does not say."""
+    """The bytes that the host can give without taking them from others; None where it does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             found = next((line.split() for line in file if line.startswith("MemAvailable:")), None)
@@ -166,7 +166,7 @@ def _operator(call):
 # ---- one run ----
 
 def _run(call, name, dtype):
-    """The call, with all floats as `dtype`, or as they were with None."""
+    """Runs the call with all floats as `dtype`; None: as they were."""
     try:
         with _autocast(call if dtype is None else None):
             outputs = _outputs(call, dtype)
@@ -196,7 +196,7 @@ def _outputs(call, dtype):
         made = made.clone() if dtype is None else made.to(_as(made.dtype, dtype), copy=True)
         if backward and element.get("requires_grad") and (made.is_floating_point() or made.is_complex()):
             leaves.append(made.requires_grad_())
-            return made.view_as(made)  # a leaf could not be written in place
+            return made.view_as(made)  # a leaf cannot be written in place
         return made
 
     decoder = calls.Decoder(tensor, (lambda given: _as(given, dtype)) if dtype is not None else (lambda given: given))
@@ -221,7 +221,7 @@ def _call(path, args, kwargs, dtype):
 
 
 def _as(given, dtype):
-    """The type of that width that stands for a given one; integers stay."""
+    """The type that replaces `given`, as wide as `dtype`; integers stay."""
     if given.is_complex:
         return _WIDE[dtype]
     return dtype if given.is_floating_point else given
@@ -236,12 +236,12 @@ def _collect(value, found, depth=0):
 
 
 def _gradients(call, outputs, leaves, dtype):
-    """The gradients of the leaves, by the engine itself: nobody's hooks see it."""
+    """The gradients of the leaves, directly from the engine: no hooks see it."""
     root = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
     if root is None or not leaves:
-        raise calls.CallError("nothing of it has a gradient")
+        raise calls.CallError("it has no gradient")
     if dtype is None and not _leads_to(root, call.about.get("grad_fn")):
-        raise _OtherCall("the forward call that %s belongs to is not known" % call.about["grad_fn"])
+        raise _OtherCall("the forward call of %s is unknown" % call.about["grad_fn"])
     tensors, gradients = [], []
     for output in outputs:
         if output.grad_fn is not root or output.output_nr >= len(call.given):
@@ -252,14 +252,14 @@ def _gradients(call, outputs, leaves, dtype):
             tensors.append(output)
             gradients.append(made.to(output.dtype if dtype is None else _as(made.dtype, dtype)).reshape(output.shape))
     if not tensors:
-        raise calls.CallError("no gradient that it received is known")
+        raise calls.CallError("the gradients that it received are unknown")
     with _engine_lock:
         return _ImperativeEngine().run_backward(tuple(tensors), tuple(gradients), False, False, tuple(leaves), True,
                                                 False)
 
 
 def _leads_to(root, name):
-    """Whether a grad_fn of that type is behind the root, or none is asked for."""
+    """Whether a grad_fn of type `name` is at or below the root; True where `name` is empty."""
     waiting, seen = [root], set()
     while waiting and name:
         grad_fn = waiting.pop()
@@ -275,9 +275,9 @@ def _leads_to(root, name):
 
 def _verdict(call, same, single, double):
     if double.is_finite() is None:
-        return "unknown", "in float64 it does not run: %s" % (double.error or "it gives no numbers")
+        return "unknown", "in float64 it fails: %s" % (double.error or "it returns no numbers")
     if not double.is_finite():
-        return "inherent", "not finite in float64 either: it lies in the values%s" % _why_inherent(call)
+        return "inherent", "not finite in float64 either: the cause is in the values%s" % _why_inherent(call)
     types = {element["dtype"] for element in call.results if element and element.get("type") == "torch.Tensor"}
     scale = call.about.get("scale", 1.0)
     scaled = ", the gradients are scaled by %g" % scale if scale != 1.0 else ""
@@ -288,16 +288,16 @@ def _verdict(call, same, single, double):
                 name, double.largest(), limit, name, scaled)
     names = " and ".join(name for _, name in limits) or "its type"
     if same.is_finite() and call.about.get("device", "cpu") != "cpu":
-        return "device", "%s-specific: on the CPU it is finite in %s, too (at most %.4g)" % (
+        return "device", "%s-specific: on the CPU it is finite in %s too (at most %.4g)" % (
             call.about["device"], names, same.largest())
     if same.is_finite():
-        return "unknown", "made again it is finite, as it was and in float64 (at most %.4g)" % double.largest()
+        return "unknown", "finite when repeated, as it was and in float64 (at most %.4g)" % double.largest()
     if same.is_finite() is None:
-        return "unknown", ("whether it is the type or the device cannot be told: the call itself does not run on the "
-                           "CPU (%s); in float64 it is finite, at most %.4g" % (
-                               same.error or "it gives no numbers", double.largest()))
+        return "unknown", ("unknown whether it is the type or the device: the call itself fails on the CPU "
+                           "(%s); in float64 it is finite, at most %.4g" % (
+                               same.error or "it returns no numbers", double.largest()))
     inside = {True: "float32 is enough", False: "float32 is not enough either"}.get(
-        single.is_finite(), "in float32 it does not run")
+        single.is_finite(), "in float32 it fails")
     return "dtype", "%s-specific: finite in float64 (at most %.4g), it overflows inside the operator; %s%s" % (
         names, double.largest(), inside, scaled)
 
@@ -309,19 +309,21 @@ def _floats(types):
             yield text.rsplit(".", 1)[-1], dtype
 
 
+_LOG, _DIVISION = "the logarithm of 0 or less", "a division by 0"
+_INHERENT = {"log": _LOG, "log2": _LOG, "log10": _LOG, "xlogy": _LOG,
+             "div": _DIVISION, "truediv": _DIVISION, "true_divide": _DIVISION, "reciprocal": _DIVISION,
+             "sqrt": "the square root of a negative number", "rsqrt": "the reciprocal square root of 0 or less"}
+
+
 def _why_inherent(call):
-    name = _operator(call)
     if call.given is not None:
         return ""
-    known = {"log": "the logarithm of 0 or less", "log2": "the logarithm of 0 or less",
-             "log10": "the logarithm of 0 or less", "sqrt": "the root of less than 0", "rsqrt": "the root of 0 or less",
-             "div": "a division by 0", "truediv": "a division by 0", "true_divide": "a division by 0",
-             "reciprocal": "a division by 0", "xlogy": "the logarithm of 0 or less"}
-    return " (%s)" % known[name] if name in known else ""
+    known = _INHERENT.get(_operator(call))
+    return " (%s)" % known if known is not None else ""
 
 
 def _places(call, run, inherent):
-    """The first elements that are not finite, in float64 when it is inherent, else in the training: {"output",
+    """The first elements that are not finite (in float64 when it is inherent, else in the training): {"output",
     "index", "value", "float64", "inputs"}."""
     found, left = [], [tensor for tensor in run.outputs if tensor is not None]
     for number, element in enumerate(call.results):
@@ -350,7 +352,7 @@ def _result(call, element):
 
 
 def _not_finite(tensor):
-    """Indices of its elements that are not finite, in order, without a list of all."""
+    """Yields the indices of the elements that are not finite, in order."""
     flat = (~torch.isfinite(tensor.detach())).reshape(-1)
     at = 0
     while at < flat.numel():
@@ -368,7 +370,7 @@ def _not_finite(tensor):
 
 
 def _inputs_at(call, shape, index):
-    """What the operator was given for one element, where that can be said: {"argument", "value"}."""
+    """The operator's inputs for one element, where that can be said: {"argument", "value"}."""
     if _operator(call) not in _ELEMENTWISE:
         return []
     found = []
@@ -387,7 +389,7 @@ def _inputs_at(call, shape, index):
 
 
 def _broadcast_index(own, whole, index):
-    """Where the element of a tensor of shape `own` is that goes into `index` of shape `whole`; None: nowhere."""
+    """The index in a tensor of shape `own` that broadcasts to `index` of shape `whole`; None: there is none."""
     if len(own) > len(whole):
         return None
     at = []

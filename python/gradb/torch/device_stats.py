@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""Statistics of a tensor on the device it lies on, and copies of its elements to the host.
+"""Statistics of a tensor, computed on its device, and copies of its elements to the host.
 
-Only a record of some dozen numbers crosses the bus, through pinned memory and on a stream of its own: the
-training's streams are waited for up to the value, nothing else is. The figures are those of libgradb, with
-the same meaning; all sums are accumulated in float64. The code knows of no device: on the CPU it does the
-same.
-"""
+Only a record of some dozen numbers crosses the bus, through pinned memory and on a stream of its own, which waits for
+the training's stream up to the value and for nothing else. The statistics have the meaning that they have in libgradb;
+all sums are accumulated in float64. Nothing here is specific to CUDA: on the CPU the code does the same."""
 import math
 
 import torch
 
-CHUNK = 1 << 23      # elements that are looked at together: what a temporary of float64 takes is 64 MiB
+CHUNK = 1 << 23      # elements that are processed together: a temporary of float64 takes 64 MiB
 _SMALLEST_CHUNK = 1 << 16
-_STAGING = 16 << 20  # bytes of pinned memory that copies to the host go through
+_STAGING = 16 << 20  # bytes of pinned memory for copies to the host
 
 _TINY = {torch.float16: 2.0 ** -14, torch.bfloat16: 2.0 ** -126, torch.float32: 2.0 ** -126,
          torch.complex64: 2.0 ** -126, torch.float64: 2.0 ** -1022, torch.complex128: 2.0 ** -1022}
-_HUGE = 2.0 ** -64   # sums of doubles that overflow are taken at this scale
+_HUGE = 2.0 ** -64   # scale at which sums of doubles that overflow are computed
 _COUNTS = ("nan", "pos_inf", "neg_inf", "zero", "neg_zero", "negative", "denormal")
 
 
 class Wanted:
-    """What else is wanted than the figures that are always there. ranges: (lo, hi) pairs, both ends inside;
-    previous: compare with it, elements match when |a - b| <= atol + rtol * |b|; bins: (lo, hi, count)."""
+    """What is wanted in addition to the statistics that are always computed.
+
+    ranges: (lo, hi) pairs, both ends included; bins: (lo, hi, count) of a histogram;
+    rtol, atol: with `previous`, elements match when |a - b| <= atol + rtol * |b|."""
     __slots__ = ("ranges", "rtol", "atol", "equal_nan", "bins")
 
     def __init__(self, ranges=(), rtol=0.0, atol=0.0, equal_nan=False, bins=None):
@@ -37,15 +37,15 @@ NOTHING_MORE = Wanted()
 
 
 class Record(dict):
-    """The figures by the names of struct gradb_stats; `histogram`: a list, or None."""
+    """The statistics, by their names in struct gradb_stats; histogram: a list, or None."""
 
 
-def device_stats(tensor, wanted=NOTHING_MORE, previous=None, scale=1.0, previous_scale=1.0):
-    """The Record of a strided tensor on any device, read as it lies, without a copy of the whole.
+def compute(tensor, wanted=NOTHING_MORE, previous=None, scale=1.0, previous_scale=1.0):
+    """The Record of a strided tensor on any device, read in place.
 
-    previous: a tensor of the same type and shape, on the same device, that it is compared with. scale: the
-    elements are `scale` times what they stand for (a gradient that a GradScaler has scaled): the figures are
-    those of tensor / scale. `denormal` is about the elements as they lie there.
+    previous: a tensor of the same type, shape and device to compare with.
+    scale: the elements are `scale` times what they stand for (gradients under a GradScaler): the statistics are those
+    of tensor / scale; only `denormal` is about the elements as they are.
     RuntimeError: out of memory even for small parts."""
     chunk = CHUNK
     while True:
@@ -79,7 +79,7 @@ def _stats(tensor, wanted, previous, scales, chunk):
 # ---- parts of a tensor ----
 
 def _parts(tensor, previous, chunk):
-    """Views of it (and of the other) of at most `chunk` elements, none of them empty."""
+    """Views of the tensor (and of the other one) of at most `chunk` elements, none of them empty."""
     count = tensor.numel()
     if count == 0:
         return
@@ -95,27 +95,27 @@ def _parts(tensor, previous, chunk):
 
 
 def _magnitude(real, imaginary):
-    """Of complex numbers; NaN, not infinity, where either part is NaN."""
+    """The magnitude of complex numbers; NaN, not infinity, where either part is NaN."""
     nan = torch.isnan(real) | torch.isnan(imaginary)
     return torch.hypot(real, imaginary).masked_fill_(nan, math.nan)
 
 
 def _double(part):
-    """Its elements as float64; complex ones as their magnitudes."""
+    """The elements as float64; the magnitudes of complex ones."""
     if part.is_complex():
         pair = torch.view_as_real(part).to(torch.float64)
         return _magnitude(pair[..., 0], pair[..., 1])
     return part.to(torch.float64)
 
 
-# ---- the figures that are always there ----
+# ---- statistics that are always computed ----
 
 def _quick(part):
-    """A row of float64: least, greatest, sum, sum of |x|, root of the sum of squares, not zero, sign bits,
-    below 0, |x| below the smallest normal number. All it says is true when all elements are finite."""
+    """A row of float64: min, max, sum, sum of |x|, root of the sum of squares, nonzero count, sign bits, count below 0,
+    count of |x| below the smallest normal number. Valid only when all elements are finite."""
     values = part if part.is_floating_point() else _double(part)
     if values.device.type == "cpu" and values.element_size() == 2:
-        values = values.to(torch.float32)  # the CPU has not all of these for halves
+        values = values.to(torch.float32)  # the CPU lacks some of these for halves
     tiny = _TINY.get(part.dtype)
     least, greatest = torch.aminmax(values)
     row = [least, greatest, torch.sum(values, dtype=torch.float64),
@@ -124,12 +124,12 @@ def _quick(part):
            torch.count_nonzero(values), torch.signbit(values).sum(), (values < 0).sum()]
     if tiny is not None:
         row.append((values.abs() < tiny).sum())
-    return torch.stack([figure.to(torch.float64) for figure in row])
+    return torch.stack([number.to(torch.float64) for number in row])
 
 
 def _thorough(part):
-    """A row of float64, right for all elements: counts as in _COUNTS, finite ones, least, greatest, sum, sum
-    of |x|, both again at a scale at which they do not overflow, sum of squares, mean, sum of (x - mean)^2."""
+    """A row of float64, valid for all elements: counts as in _COUNTS, count of finite ones, min, max, sum, sum of |x|,
+    both sums again at a scale at which they do not overflow, sum of squares, mean, sum of (x - mean)^2."""
     values = _double(part)
     tiny = _TINY.get(part.dtype, 0.0)
     finite = torch.isfinite(values)
@@ -138,7 +138,7 @@ def _thorough(part):
     size = clean.abs()
     count = finite.sum()
     total = clean.sum()
-    # a sum that overflows though its mean does not
+    # for a sum that overflows though its mean does not
     small = (clean * _HUGE).sum()
     mean = torch.where(torch.isfinite(total), total, small / _HUGE) / count
     spread = (clean - mean).masked_fill_(~finite, 0.0)
@@ -146,11 +146,11 @@ def _thorough(part):
            (zero & torch.signbit(values)).sum(), (clean < 0).sum(), ((size < tiny) & ~zero & finite).sum(),
            count, values.masked_fill(~finite, math.inf).min(), values.masked_fill(~finite, -math.inf).max(),
            total, size.sum(), small, (size * _HUGE).sum(), (clean * clean).sum(), mean, (spread * spread).sum()]
-    return torch.stack([figure.to(torch.float64) for figure in row])
+    return torch.stack([number.to(torch.float64) for number in row])
 
 
 class _Total:
-    """Joins the rows of the parts in their order."""
+    """Combines the rows of the parts, in order."""
 
     def __init__(self, count):
         self.count = count
@@ -161,18 +161,18 @@ class _Total:
         self.mean, self.spread = 0.0, 0.0
 
     def add_quick(self, part, row):
-        """False: the quick row does not tell enough."""
+        """Adds a row of _quick. False: it is not precise enough."""
         least, greatest, total, size, norm, nonzero, signs, negative = row[:8]
         squares = norm * norm
         count = part.numel()
         mean = total / count
         spread = squares - total * mean
-        # inf, nan and overflows fail the first test; where the mean is large the difference has no digits
+        # inf, nan and overflows fail the first test; where the mean is large, the difference has no significant digits
         if not (math.isfinite(squares) and math.isfinite(size) and math.isfinite(least + greatest)
                 and (spread >= squares / 64 or squares == 0)):
             return False
         if squares == 0 and nonzero:
-            return False  # squares of elements this small are all 0
+            return False  # the squares of such small elements are all 0
         counts = self.counts
         zero = count - int(nonzero)
         counts["zero"] += zero
@@ -184,7 +184,7 @@ class _Total:
         return True
 
     def add_thorough(self, row):
-        """A row of _thorough."""
+        """Adds a row of _thorough."""
         for name, value in zip(_COUNTS, row):
             self.counts[name] += int(value)
         count, least, greatest, total, size, small, small_size, squares, mean, spread = row[len(_COUNTS):]
@@ -209,7 +209,7 @@ class _Total:
         self.finite += count
 
     def record(self, scale):
-        """The Record, of the elements divided by `scale`."""
+        """The Record of the elements divided by `scale`."""
         finite = self.finite
         record = Record(count=self.count, positive=finite - self.counts["negative"] - self.counts["zero"],
                         min=self.least / scale, max=self.greatest / scale, mean=0.0, abs_mean=0.0, std=0.0,
@@ -231,10 +231,10 @@ def _root(value):
 
 
 def _sum(values):
-    """Without rounding on the way; infinite when it is beyond the largest double."""
+    """Sums without intermediate rounding; infinite when beyond the largest double."""
     try:
         return math.fsum(values)
-    except (OverflowError, ValueError):  # beyond the largest; inf and -inf
+    except (OverflowError, ValueError):  # beyond the largest double; inf and -inf
         return sum(values)
 
 
@@ -262,13 +262,13 @@ def _add_ranges(record, parts, wanted, scale):
 
 
 def _histogram(values, lo, hi, count):
-    """Elements in each of `count` equal bins of [lo, hi], the last one closed; edges as numpy.histogram has
-    them. A tensor of int64."""
+    """The number of elements in each of `count` equal bins of [lo, hi], the last one closed; edges as in
+    numpy.histogram. A tensor of int64."""
     if lo == hi:
         bins = torch.zeros(count, dtype=torch.int64, device=values.device)
         bins[count - 1] = (values == lo).sum()
         return bins
-    # the width of all doubles is none; neither is the number of bins to the unit among denormals
+    # the width of the whole range of doubles overflows; so does the number of bins per unit among denormals
     factor = 0.5 if not math.isfinite(hi - lo) else 2.0 ** 600 if hi - lo < 2.0 ** -900 else 1.0
     lo, hi, values = lo * factor, hi * factor, values * factor if factor != 1.0 else values
     step = (hi - lo) / count
@@ -297,8 +297,8 @@ def _add_difference(record, parts, wanted, scales):
 
 
 def _difference(part, before, wanted, scales):
-    """A row of float64: pairs of finite elements; over them the sums of the difference, its size and square,
-    of |before|, its square, the product; the largest difference; matches among all elements."""
+    """A row of float64: number of pairs of finite elements; over these pairs the sums of the difference, its magnitude,
+    its square, |before|, before^2 and the product; the largest difference; number of matches among all elements."""
     now, then = _double(part), _double(before)
     if scales != (1.0, 1.0):
         now, then = now / scales[0], then / scales[1]
@@ -317,12 +317,11 @@ def _difference(part, before, wanted, scales):
     size = then.abs().masked_fill_(apart, 0.0)
     row = [both.sum(), delta.sum(), distance.sum(), (distance * distance).sum(), size.sum(), (size * size).sum(),
            product.masked_fill(apart, 0.0).sum(), distance.max(), near.sum()]
-    return torch.stack([figure.to(torch.float64) for figure in row])
+    return torch.stack([number.to(torch.float64) for number in row])
 
 
 def _complex_pair(part, before, scales):
-    """(|a - b|, Re(a conj b)) of complex numbers; equal infinities are no distance apart, others an infinite
-    one."""
+    """(|a - b|, Re(a conj b)) of complex numbers; the distance of equal infinities is 0, of others infinite."""
     a = torch.view_as_real(part).to(torch.float64) / scales[0]
     b = torch.view_as_real(before).to(torch.float64) / scales[1]
     apart = a - b
@@ -346,7 +345,7 @@ def _stream(device):
 
 
 def _to_host(rows):
-    """Rows (tensors of float64 of one length) as lists of floats, by one copy and one wait."""
+    """Rows (tensors of float64 of one length) as lists of floats, with one copy and one wait."""
     if not rows:
         return []
     table = torch.stack(rows)
@@ -358,7 +357,7 @@ def _to_host(rows):
 
 
 def _copy(tensor, pinned):
-    """A CUDA tensor into pinned memory, when the current stream has made it; returns when it is there."""
+    """Copies a CUDA tensor into pinned memory after the current stream has computed it; returns when it is there."""
     current, stream = torch.cuda.current_stream(tensor.device), _stream(tensor.device)
     stream.wait_stream(current)
     with torch.cuda.stream(stream):
@@ -367,11 +366,10 @@ def _copy(tensor, pinned):
 
 
 def to_host(tensor):
-    """A copy of a strided tensor in host memory, C order without gaps; CUDA's through pinned memory in
-    pieces."""
+    """A contiguous copy of a strided tensor in host memory; from CUDA through pinned memory, in pieces."""
     if tensor.device.type != "cuda":
         return tensor.to("cpu").contiguous()
-    result = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")  # also where the default is another
+    result = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")  # even where the default device is another
     pieces = list(_parts(tensor, result, max(1, _STAGING // tensor.element_size())))
     staging = torch.empty(max((piece.numel() for piece, _ in pieces), default=0), dtype=tensor.dtype,
                           device="cpu", pin_memory=True)

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Values of the step before, of those nodes that somebody compares with it.
+"""Values of the previous step, for nodes that are compared with it.
 
-What lasts (weights, gradients, states) is copied when the step is over and nothing of it is looked at any
-more; what an operator makes is copied when it has run. The copies lie where the value lies.
-"""
+Lasting values (weights, gradients, states) are copied at the end of the step, when nothing looks at it any more; an
+operator's outputs are copied when it has run. The copies are on the same device as the values."""
 import torch
 
 from . import values
 
 
 class Kept:
-    """The copies. A node has two places for them: the step before, and the one that runs."""
+    """The copies. A node has two places for them: of the previous step, and of the running one."""
 
     def __init__(self, agent):
         self._agent = agent
         self._nodes = frozenset()
         self._before = {}  # node number -> (step, [copy or NoValue per slot], scale)
-        self._now = {}     # likewise, of operators that have run in this step
+        self._now = {}     # the same, of operators that have run in this step
         agent.live.on_kept = self._ran
 
     def keep(self, numbers):
@@ -29,15 +28,15 @@ class Kept:
         live.kept = frozenset(number for number in self._nodes if not live.is_lasting(number))
 
     def is_empty(self):
-        """Whether there is no node whose value is kept."""
+        """Whether no values are kept."""
         return not self._nodes
 
     def needs_operators(self):
-        """Whether operators must be looked at for it."""
+        """Whether operators must be watched for it."""
         return bool(self._agent.live.kept)
 
     def step_ended(self, step):
-        """The step is over: its values are the ones of the step before now."""
+        """The step is over: its values become those of the previous step."""
         if not self._nodes:
             return
         live, before, now = self._agent.live, self._before, self._now
@@ -68,7 +67,7 @@ class Kept:
 
     @staticmethod
     def _copy(tensor, spare, slot):
-        """A copy, into the memory of the last one where it fits. A NoValue in its place: why there is none."""
+        """A copy, in the memory of the last one where it fits. A NoValue instead: why there is none."""
         if tensor is None or isinstance(tensor, values.NoValue):
             return tensor
         try:
@@ -84,15 +83,15 @@ class Kept:
             return values.NoValue("it could not be kept: %s" % str(error).split("\n", 1)[0])
 
     def find(self, number, slot):
-        """(copy, step, scale) of the step before. NoValue."""
+        """(copy, step, scale) of the previous step's value. NoValue."""
         if number not in self._nodes:
-            raise values.NoValue("its value of the step before was not kept")
+            raise values.NoValue("its value of the previous step was not kept")
         entry = self._before.get(number)
         if entry is None:
-            raise values.NoValue("no previous value yet: it is kept from the next end of a step in which it runs")
+            raise values.NoValue("no previous value yet: it is kept from the end of the next step in which it runs")
         step, copies, scale = entry
         if slot >= len(copies) or copies[slot] is None:
-            raise values.NoValue("output %d of it is no tensor" % slot)
+            raise values.NoValue("its output %d is not a tensor" % slot)
         if isinstance(copies[slot], values.NoValue):
             raise copies[slot]
         return copies[slot], step, scale
