@@ -18,7 +18,7 @@ double bench_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -30,7 +30,7 @@ double bench_median(double *values, size_t count)
     if (count == 0) {
         return 0;
     }
-    qsort(values, count, sizeof(*values), compare);
+    qsort(values, count, sizeof(*values), compare_doubles);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
@@ -58,7 +58,7 @@ void bench_reset_peak(void)
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 
     if (fd < 0 || write(fd, "5", 1) != 1) {
-        bench_note("the peak of memory cannot be reset here");
+        bench_note("cannot reset the memory peak on this system");
     }
     if (fd >= 0) {
         close(fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the benchmarks share. A figure is a ratio of two things measured in the same run, in turns,
- * because the machine is never quite the same a second later; the median of the pairs counts.
+ * Shared by all benchmarks. A result is a ratio of two durations measured alternately in one run,
+ * because the machine's speed drifts; the median of the pairs counts.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -15,30 +15,30 @@ double bench_now(void);
 /* Sorts the values in place. */
 double bench_median(double *values, size_t count);
 
-/* Bytes of a memory figure of this process: "VmRSS", "VmHWM" (the peak). */
+/* A memory value of this process in bytes: "VmRSS" or "VmHWM" (the peak). */
 uint64_t bench_memory(const char *figure);
-/* The peak starts again from what is resident now. */
+/* Resets the peak to what is resident now. */
 void bench_reset_peak(void);
 
-/* Prints `NAME RATIO target T pass|short`; at_least: larger is better, else smaller. */
+/* Prints `NAME RATIO target T pass|short`. at_least: larger is better; else smaller is. */
 void bench_report(const char *name, double ratio, double target, bool at_least);
-/* A line that explains a figure; starts with "# ". */
+/* Prints a comment on a result; the line starts with "# ". */
 void bench_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Something that must work did not: says what, with errno, and exits with 1. */
+/* Prints the message and errno, and exits with status 1. */
 void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* A count from the environment, for quick or long runs: BENCH_REPEAT=3. */
+/* A count from the environment, e.g. BENCH_REPEAT=3; `otherwise` if unset. */
 unsigned bench_setting(const char *name, unsigned otherwise);
 
-/* bench_read.c: reads all of it (a multiple of 256 bytes), in loads as wide as the processor has;
- * returns something that depends on every byte. */
+/* bench_read.c: reads all bytes (a multiple of 256) with the widest loads of the processor; the
+ * result depends on each of them. */
 uint64_t bench_read(const void *data, size_t size);
 
-/* bench_tcp.c: the loopback references. A forked process is the other end. */
+/* bench_tcp.c: the loopback references. A forked process is the peer. */
 
-/* Seconds to send `total` bytes, in writes of write_size out of `data` (which is that large), to a
- * process that reads them with `read_size` at a time and then says that it has them all. It drops
- * them, or keeps them in fresh memory. */
+/* Seconds to send `total` bytes in writes of write_size (the size of `data`) to a process that
+ * reads `read_size` bytes at a time and then acknowledges. It drops the data, or keeps it in fresh
+ * memory. */
 double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t read_size,
                       bool keep);
 /* Seconds for `rounds` round trips of one write of `there` bytes and one of `back` bytes. */

@@ -17,8 +17,9 @@
 #define MAX_STEPS 2000
 #define MAX_ARGS  40
 
-/* Starts argv with its stdout on *out; `address` goes to the environment of a trainer. */
-static pid_t start(const char *const argv[], const char *address, FILE **out)
+/* Starts argv with its stdout on *out; passes `address` in the environment of a training
+ * process. */
+static pid_t start_program(const char *const argv[], const char *address, FILE **out)
 {
     int ends[2];
     pid_t pid;
@@ -29,7 +30,7 @@ static pid_t start(const char *const argv[], const char *address, FILE **out)
     if (pid == 0) {
         if (address) {
             setenv("GRADB_ADDRESS", address, 1);
-            setenv("GRADB_RUN", address, 1); /* else it says on stderr who stops it */
+            setenv("GRADB_RUN", address, 1); /* else the agent prints a notice on stderr */
         } else {
             unsetenv("GRADB_ADDRESS");
         }
@@ -45,7 +46,7 @@ static pid_t start(const char *const argv[], const char *address, FILE **out)
     return pid;
 }
 
-static double train(const struct bench_charlm *run, const char *address)
+static double run_training(const struct bench_charlm *run, const char *address)
 {
     char steps[16];
     const char *argv[MAX_ARGS] = {run->charlm, "--steps",     steps, "--threads",
@@ -60,7 +61,7 @@ static double train(const struct bench_charlm *run, const char *address)
     for (size_t i = 0; run->size[i]; i++) {
         argv[args++] = run->size[i];
     }
-    pid_t pid = start(argv, address, &out);
+    pid_t pid = start_program(argv, address, &out);
     while (fgets(line, sizeof(line), out)) {
         if (strncmp(line, "step ", 5) == 0) {
             double now = bench_now();
@@ -73,17 +74,17 @@ static double train(const struct bench_charlm *run, const char *address)
     fclose(out);
     waitpid(pid, &status, 0);
     if (lines < run->steps || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        bench_fail("the trainer did not finish");
+        bench_fail("the training process did not finish");
     }
     return bench_median(took, count);
 }
 
 double bench_charlm_alone(const struct bench_charlm *run)
 {
-    return train(run, NULL);
+    return run_training(run, NULL);
 }
 
-static void take_figure(const char *line, const char *name, uint64_t *ret)
+static void parse_watch_cost(const char *line, const char *name, uint64_t *ret)
 {
     const char *at = strstr(line, name);
     if (at) {
@@ -91,8 +92,8 @@ static void take_figure(const char *line, const char *name, uint64_t *ret)
     }
 }
 
-/* A port that is free now. With JSON lines gradb does not say where it listens before somebody is
- * there. */
+/* Finds a free port. With --json gradb does not print its address before a process has
+ * connected. */
 static void free_address(char *ret, size_t size)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -101,7 +102,7 @@ static void free_address(char *ret, size_t size)
 
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 ||
         getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
-        bench_fail("there is no free port");
+        bench_fail("no free port");
     }
     close(fd);
     snprintf(ret, size, "127.0.0.1:%d", ntohs(at.sin_port));
@@ -112,7 +113,7 @@ struct reader {
     struct bench_charlm_watch *watch;
 };
 
-/* Reads all that gradb says, so that it never waits for us. */
+/* Drains gradb's output, so that gradb never blocks. */
 static void *read_all(void *arg)
 {
     struct reader *reader = arg;
@@ -120,9 +121,9 @@ static void *read_all(void *arg)
     size_t capacity = 0;
 
     while (getline(&line, &capacity, reader->from) > 0) {
-        take_figure(line, "\"tensors\":", &reader->watch->tensors);
-        take_figure(line, "\"compute_ns\":", &reader->watch->compute_ns);
-        take_figure(line, "\"report_bytes\":", &reader->watch->report_bytes);
+        parse_watch_cost(line, "\"tensors\":", &reader->watch->tensors);
+        parse_watch_cost(line, "\"compute_ns\":", &reader->watch->compute_ns);
+        parse_watch_cost(line, "\"report_bytes\":", &reader->watch->report_bytes);
     }
     free(line);
     return NULL;
@@ -144,11 +145,11 @@ double bench_charlm_attached(const struct bench_charlm *run, const char *const c
     }
     argv[args++] = "listen";
     free_address(address, sizeof(address));
-    pid_t pid = start(argv, NULL, &reader.from);
+    pid_t pid = start_program(argv, NULL, &reader.from);
     if (pthread_create(&thread, NULL, read_all, &reader) != 0) {
         bench_fail("cannot start a thread");
     }
-    double seconds = train(run, address);
+    double seconds = run_training(run, address);
     waitpid(pid, NULL, 0);
     pthread_join(thread, NULL);
     fclose(reader.from);

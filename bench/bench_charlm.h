@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The bundled trainer by itself and with gradb attached, timed from outside by the lines that it
- * prints: one a step. Start-up does not count, and neither does a single step that was held up.
+ * Runs charlm alone and with gradb attached, timed by the lines that it prints, one per step.
+ * Start-up does not count; a single delayed step does not matter.
  */
 #ifndef BENCH_BENCH_CHARLM_H
 #define BENCH_BENCH_CHARLM_H
@@ -10,17 +10,17 @@
 
 struct bench_charlm {
     const char *gradb, *charlm; /* the programs */
-    const char *size[9];        /* arguments of the model's size, NULL ends them */
-    unsigned steps, warm_up;    /* steps altogether, and those at the start that do not count */
+    const char *size[9];        /* arguments for the model's size, NULL-terminated */
+    unsigned steps, warm_up;    /* number of steps, of which the first warm_up do not count */
 };
 
-/* Seconds of the median step with nobody listening. */
+/* Seconds of the median step without a debugger. */
 double bench_charlm_alone(const struct bench_charlm *run);
 
-struct bench_charlm_watch { /* of the last `info watchpoints` among the commands; 0: none */
+struct bench_charlm_watch { /* from the last `info watchpoints` of the commands; 0: none */
     uint64_t tensors, report_bytes, compute_ns;
 };
-/* The same with gradb, which runs the commands (NULL ends them) at the first stop. */
+/* The same with gradb, which runs the commands (NULL-terminated) at the first stop. */
 double bench_charlm_attached(const struct bench_charlm *run, const char *const commands[],
                              struct bench_charlm_watch *watch);
 

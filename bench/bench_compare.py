@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""compare of two large tensors against numpy computing the same figures, both from files in the page cache.
+"""compare of two large tensors against numpy computing the same statistics, both from files in the page cache.
 
     bench_compare.py GRADB [MIB]
 
@@ -18,7 +18,7 @@ TARGET = 5
 
 
 def by_numpy(path_a, path_b):
-    """The figures of a row of `compare`, as one would write them with numpy; floats as they are."""
+    """The statistics of a row of `compare` as one would compute them with numpy, without conversion of floats."""
     a, b = np.load(path_a).ravel(), np.load(path_b).ravel()
     finite = np.isfinite(a) & np.isfinite(b)
     a, b = a[finite], b[finite]
@@ -40,7 +40,7 @@ def by_numpy(path_a, path_b):
 
 
 def best(times, work):
-    """The shortest of so many runs, in seconds."""
+    """The shortest of several runs, in seconds."""
     shortest = float("inf")
     for _ in range(times):
         start = time.perf_counter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The debugger's end of the wire's benchmarks: the real server in a process of its own. */
+/* The debugger side of the wire benchmarks: the real server in its own process. */
 #include <errno.h>
 #include <ev.h>
 #include <signal.h>
@@ -22,19 +22,19 @@ struct side {
     struct bench_memory_use use;
 };
 
-static void die(const struct gd_err *err)
+static void fail_with(const struct gd_err *err)
 {
     errno = 0;
-    bench_fail("the debugger: %s", err->text);
+    bench_fail("debugger: %s", err->text);
 }
 
-static void step(struct gd_session *session)
+static void resume_step(struct gd_session *session)
 {
     const struct gd_run run = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
     struct gd_err err;
 
     if (gd_target_resume(session->target, &run, &err) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
 }
 
@@ -44,13 +44,13 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t at, const str
 
     (void)at;
     if (!tensor) {
-        die(err);
+        fail_with(err);
     }
     side->use.fetched++;
-    step(side->debugger->current);
+    resume_step(side->debugger->current);
 }
 
-static void look(struct side *side, struct gd_session *session)
+static void fetch_value(struct side *side, struct gd_session *session)
 {
     struct gd_tensor_ref ref = {.slot = 0, .iter = GD_CURRENT};
     struct gd_err err;
@@ -61,10 +61,10 @@ static void look(struct side *side, struct gd_session *session)
     }
     ref.node = gd_graph_lookup_wire(session->graph, BENCH_NODE, strlen(BENCH_NODE));
     if (ref.node == GD_NO_NODE) {
-        bench_fail("the graph came without " BENCH_NODE);
+        bench_fail("the graph does not contain " BENCH_NODE);
     }
     if (gd_session_fetch(session, &ref, NULL, on_tensor, side, &err) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
 }
 
@@ -73,9 +73,9 @@ static void on_event(void *ctx, const struct gd_event *event)
     struct side *side = ctx;
 
     if (event->type == GD_EV_STOPPED && side->fetch) {
-        look(side, event->session);
+        fetch_value(side, event->session);
     } else if (event->type == GD_EV_STOPPED) {
-        step(event->session);
+        resume_step(event->session);
     } else if (event->type == GD_EV_LOST || event->type == GD_EV_FINISHED) {
         ev_break(side->loop, EVBREAK_ALL);
     }
@@ -84,11 +84,11 @@ static void on_event(void *ctx, const struct gd_event *event)
 static void put_all(int fd, const void *data, size_t len)
 {
     if (write(fd, data, len) != (ssize_t)len) {
-        bench_fail("the debugger cannot report");
+        bench_fail("the debugger cannot write its report");
     }
 }
 
-static void serve(int report, bool fetch)
+static void run_server(int report, bool fetch)
 {
     struct side side = {.loop = ev_default_loop(0), .fetch = fetch};
     struct gd_server *server = NULL;
@@ -98,11 +98,11 @@ static void serve(int report, bool fetch)
     if (gd_debugger_create(&side.debugger, &err) != GD_OK ||
         gd_server_create(side.loop, side.debugger, &server, &err) != GD_OK ||
         gd_debugger_observe(side.debugger, on_event, &side) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
     const struct gd_server_ops *wire = side.debugger->server;
     if (wire->listen(side.debugger->server_ctx, "127.0.0.1:0", &err) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
     snprintf(address, sizeof(address), "%s", wire->address(side.debugger->server_ctx));
     put_all(report, address, sizeof(address));
@@ -140,7 +140,7 @@ void bench_debugger_start(struct bench_debugger *debugger, bool fetch)
     if (debugger->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
-        serve(ends[1], fetch);
+        run_server(ends[1], fetch);
         exit(0);
     }
     close(ends[1]);
@@ -156,7 +156,7 @@ struct bench_memory_use bench_debugger_end(struct bench_debugger *debugger)
     get_all(debugger->report, &use, sizeof(use));
     close(debugger->report);
     if (waitpid(debugger->pid, &status, 0) != debugger->pid || status != 0) {
-        bench_fail("the debugger did not end well");
+        bench_fail("the debugger failed");
     }
     return use;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A GraphProto of a million nodes: bytes to a searchable graph, against protobuf-c's unpack alone
- * with its own allocator; then substring searches over all names. Each time is the best of a few
- * runs.
+ * A GraphProto of a million nodes: from bytes to a searchable graph, against protobuf-c's unpack
+ * with its own allocator; then substring searches over all names. The best of a few runs counts.
  *
  *     bench_graph [NODES]
  */
@@ -20,7 +19,7 @@
 #define RUNS        3
 #define SEARCH_RUNS 7
 
-static double now(void)
+static double get_seconds(void)
 {
     struct timespec t;
 
@@ -28,36 +27,37 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void die(const char *what)
+static void fail_with(const char *what)
 {
     fprintf(stderr, "bench_graph: %s\n", what);
     exit(1);
 }
 
-/* ---- the bytes ------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 struct bytes {
     uint8_t *data;
     size_t len, cap;
 };
 
-static uint8_t *reserve(struct bytes *bytes, size_t more)
+static uint8_t *reserve_bytes(struct bytes *bytes, size_t more)
 {
     while (bytes->cap - bytes->len < more) {
         bytes->cap = bytes->cap ? bytes->cap * 2 : 1 << 20;
         bytes->data = realloc(bytes->data, bytes->cap);
         if (!bytes->data) {
-            die("out of memory");
+            fail_with("out of memory");
         }
     }
     return bytes->data + bytes->len;
 }
 
-/* A graph is its fields one after the other, so each node is packed by itself behind its tag. */
+/* A graph message is the concatenation of its fields: each node is packed separately, after its
+ * tag. */
 static void append_node(struct bytes *bytes, const Debugger__NodeProto *node)
 {
     size_t size = debugger__node_proto__get_packed_size(node);
-    uint8_t *out = reserve(bytes, size + 16);
+    uint8_t *out = reserve_bytes(bytes, size + 16);
     uint8_t *start = out;
 
     *out++ = 1 << 3 | 2;
@@ -68,7 +68,7 @@ static void append_node(struct bytes *bytes, const Debugger__NodeProto *node)
     bytes->len += (size_t)(out - start);
 }
 
-/* The strings and messages of one node, filled anew for each. */
+/* The strings and messages of one node, reused for each. */
 struct node_parts {
     Debugger__NodeProto node;
     Debugger__InputProto input[3], *inputs[3];
@@ -157,35 +157,34 @@ static void fill_parts(struct node_parts *p, uint32_t i)
 
 static struct bytes make_graph(uint32_t nodes, bool full)
 {
-    static const char tail[] = "\x12\x04main"; /* field 2: the name */
+    static const char tail[] = "\x12\x04main"; /* field 2: name */
     struct node_parts *parts = calloc(1, sizeof(*parts));
     struct bytes bytes = {0};
 
     if (!parts) {
-        die("out of memory");
+        fail_with("out of memory");
     }
     init_parts(parts, full);
     for (uint32_t i = 0; i < nodes; i++) {
         fill_parts(parts, i);
         append_node(&bytes, &parts->node);
     }
-    memcpy(reserve(&bytes, sizeof(tail)), tail, sizeof(tail) - 1);
+    memcpy(reserve_bytes(&bytes, sizeof(tail)), tail, sizeof(tail) - 1);
     bytes.len += sizeof(tail) - 1;
     free(parts);
     return bytes;
 }
 
-/* ---- the measurements
- * ---------------------------------------------------------------------------- */
+/* ---- measurements ---------------------------------------------------------------------------- */
 
 static double time_unpack(const struct bytes *bytes, uint32_t nodes)
 {
-    double start = now();
+    double start = get_seconds();
     Debugger__GraphProto *graph = debugger__graph_proto__unpack(NULL, bytes->len, bytes->data);
-    double took = now() - start;
+    double took = get_seconds() - start;
 
     if (!graph || graph->n_node != nodes) {
-        die("unpack failed");
+        fail_with("unpack failed");
     }
     debugger__graph_proto__free_unpacked(graph, NULL);
     return took;
@@ -197,30 +196,30 @@ static double time_ingest(const struct bytes *bytes, uint32_t nodes, struct gd_g
     struct gd_graph_counts counts;
     struct gd_graph *graph;
     struct gd_err err = {0};
-    double start = now();
+    double start = get_seconds();
     double took;
 
     if (gd_graph_create(0, &graph, &err) != GD_OK ||
         gd_ms_graph_load(graph, bytes->data, bytes->len, NULL, &info, &err) != GD_OK) {
-        die(err.text);
+        fail_with(err.text);
     }
-    took = now() - start;
+    took = get_seconds() - start;
     gd_graph_counts(graph, &counts);
     if (counts.nodes != nodes || counts.edges < nodes || counts.missing_inputs) {
-        die("the graph is not what was sent");
+        fail_with("the graph differs from the input");
     }
     *ret = graph;
     return took;
 }
 
-static int tick(void *ctx, gd_node_id node)
+static int count_node(void *ctx, gd_node_id node)
 {
     (void)node;
     ++*(uint32_t *)ctx;
     return 0;
 }
 
-/* The slowest of several needles: rare, frequent, in upper case, not there, one letter. */
+/* The slowest of several searches: rare, frequent, upper case, missing, one letter. */
 static double time_search(const struct gd_graph *graph)
 {
     static const char *const needles[] = {"op123456",       "relu", "LAYER7/", "encoder",
@@ -232,11 +231,11 @@ static double time_search(const struct gd_graph *graph)
         uint32_t found = 0;
 
         for (int run = 0; run < SEARCH_RUNS; run++) {
-            double start = now();
+            double start = get_seconds();
 
             found = 0;
-            gd_graph_search_name(graph, needles[i], tick, &found);
-            best = now() - start < best ? now() - start : best;
+            gd_graph_search_name(graph, needles[i], count_node, &found);
+            best = get_seconds() - start < best ? get_seconds() - start : best;
         }
         fprintf(stderr, "bench_graph: search '%s': %u nodes in %.1f ms\n", needles[i], found,
                 best * 1e3);
@@ -245,7 +244,7 @@ static double time_search(const struct gd_graph *graph)
     return slowest;
 }
 
-static double measure(const char *figure, uint32_t nodes, bool full, struct gd_graph **ret)
+static double measure_ingest(const char *figure, uint32_t nodes, bool full, struct gd_graph **ret)
 {
     struct bytes bytes = make_graph(nodes, full);
     double unpack = 1e9, ingest = 1e9;
@@ -265,7 +264,7 @@ static double measure(const char *figure, uint32_t nodes, bool full, struct gd_g
     return ingest / unpack;
 }
 
-static void report(const char *name, double value, double target)
+static void print_result(const char *name, double value, double target)
 {
     printf("%s %.2f target %.2f %s\n", name, value, target, value <= target ? "pass" : "short");
     fflush(stdout);
@@ -278,15 +277,15 @@ int main(int argc, char **argv)
     struct gd_graph *graph;
 
     if (nodes < 1000) {
-        die("needs at least 1000 nodes");
+        fail_with("at least 1000 nodes are needed");
     }
-    report("graph.ingest", measure("plain nodes", nodes, false, &graph), 3.0);
-    report("graph.search_ms", time_search(graph) * 1e3, 100.0);
+    print_result("graph.ingest", measure_ingest("plain nodes", nodes, false, &graph), 3.0);
+    print_result("graph.search_ms", time_search(graph) * 1e3, 100.0);
     gd_graph_counts(graph, &counts);
     printf("graph.bytes_per_node %.0f\n", (double)counts.memory / nodes);
     gd_graph_destroy(graph);
-    report("graph.ingest_with_attributes_and_stacks", measure("all fields", nodes, true, &graph),
-           3.0);
+    print_result("graph.ingest_with_attributes_and_stacks",
+                 measure_ingest("all fields", nodes, true, &graph), 3.0);
     gd_graph_counts(graph, &counts);
     printf("graph.bytes_per_node_with_attributes_and_stacks %.0f\n", (double)counts.memory / nodes);
     gd_graph_destroy(graph);

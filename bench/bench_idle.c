@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a debugger costs that is attached and lets the training run freely: the bundled trainer's
- * time for the same steps with gradb attached, over its time with nobody listening. The two take
- * turns; the median of the pairs' ratios counts.
+ * Cost of an attached debugger that lets the training run: charlm's time for the same steps with
+ * gradb attached, over its time without a debugger. The two alternate; the median of the pairs'
+ * ratios counts.
  *
  * BENCH_REPEAT (default 15) pairs of BENCH_STEPS (default 100) steps; arguments: GRADB CHARLM.
  */
@@ -30,9 +30,9 @@ int main(int argc, char **argv)
     if (pairs == 0 || pairs > MAX_PAIRS) {
         pairs = MAX_PAIRS;
     }
-    bench_charlm_alone(&run); /* files and caches are warm for both */
+    bench_charlm_alone(&run); /* warms up files and caches */
     for (unsigned i = 0; i < pairs; i++) {
-        /* Whoever goes first in a pair changes, so that a drift of the machine cancels. */
+        /* The order alternates, so that a drift of the machine cancels out. */
         double attached = i % 2 ? bench_charlm_attached(&run, commands, &watch) : 0.0;
         double alone = bench_charlm_alone(&run);
         if (!(i % 2)) {

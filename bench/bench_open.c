@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * How long it takes to open a tensor file and to know the names, types and shapes of all that is in
- * it: a path a line in, seconds and the number of tensors out.
+ * Time to open a tensor file and know the names, types and shapes of all its tensors. Reads one
+ * path per line, prints seconds and the number of tensors.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "dump/files/archive.h"
 
-static size_t look(const struct gd_archive *archive)
+static size_t open_file(const struct gd_archive *archive)
 {
     size_t tensors = 0;
 
@@ -39,7 +39,7 @@ int main(void)
             fprintf(stderr, "bench_open: %s\n", err.text);
             return 1;
         }
-        tensors = look(archive);
+        tensors = open_file(archive);
         gd_archive_close(archive);
         printf("%.9f %zu\n", bench_now() - start, tensors);
         fflush(stdout);

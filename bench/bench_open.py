@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Opening a checkpoint of 10,000 tensors, names, types and shapes of all, against the loaders that Python has for it.
+"""Opens a checkpoint of 10,000 tensors (names, types and shapes of all), against the Python loaders for it.
 
     bench_open.py BENCH_OPEN
 
-Both processes live all the time and take turns, file in the page cache; a figure is the median of the ratios:
-`open.KIND RATIO target T pass|short`, how many times faster gradb is. A loader that is not installed is told and
-left out: PyTorch of GRADB_TORCH_PYTHON or build/torch-venv, safetensors of GRADB_DUMP_PYTHON or build/dump-venv,
-MindSpore of GRADB_MINDSPORE_PYTHON or build/mindspore-venv. BENCH_REPEAT: rounds (7).
+Both processes stay alive and alternate, with the file in the page cache. A result is the median of the ratios:
+`open.KIND RATIO target T pass|short`, how many times faster gradb is. Loaders that are not installed are skipped with a
+note: PyTorch of GRADB_TORCH_PYTHON or build/torch-venv, safetensors of GRADB_DUMP_PYTHON or build/dump-venv, MindSpore
+of GRADB_MINDSPORE_PYTHON or build/mindspore-venv. BENCH_REPEAT: rounds (7).
 """
 import json
 import os
@@ -19,10 +19,10 @@ import tempfile
 
 BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
 TENSORS = 10000
-BYTES = 4096  # of each
+BYTES = 4096  # per tensor
 TARGETS = {"torch": 5, "safetensors": 1, "ckpt": 5}
 
-# A loader answers a path with the seconds it took and the number of tensors, as bench_open does.
+# A loader answers each path with its seconds and the number of tensors, as bench_open does.
 LOADER = """
 import sys, time
 {imports}
@@ -44,18 +44,18 @@ LOADERS = {
 
 
 def names():
-    """Those of a network of many layers."""
+    """Names as in a deep network."""
     return [f"model.layers.{i // 4}.block.{'qkvo'[i % 4]}.weight" for i in range(TENSORS)]
 
 
 def write_torch(path, python):
-    """As torch.save does, by itself."""
+    """Uses torch.save itself."""
     script = f"import sys, torch\ntorch.save({{n: torch.zeros({BYTES // 4}) for n in sys.stdin.read().split()}}, {str(path)!r})"
     subprocess.run([python, "-c", script], input="\n".join(names()), text=True, check=True)
 
 
 def write_safetensors(path, _python):
-    """A header and the bytes."""
+    """A header, then the data."""
     header = {name: {"dtype": "F32", "shape": [BYTES // 4], "data_offsets": [i * BYTES, (i + 1) * BYTES]}
               for i, name in enumerate(names())}
     text = json.dumps(header).encode()
@@ -63,7 +63,7 @@ def write_safetensors(path, _python):
 
 
 def varint(value):
-    """As protobuf writes numbers."""
+    """Protobuf's variable-length integer."""
     out = b""
     while value > 0x7f:
         out += bytes([value & 0x7f | 0x80])
@@ -72,12 +72,12 @@ def varint(value):
 
 
 def field(number, data):
-    """As protobuf writes bytes."""
+    """A protobuf field of bytes."""
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def write_ckpt(path, _python):
-    """A record for each tensor."""
+    """One record per tensor."""
     tensor = b"\x08" + varint(BYTES // 4) + field(2, b"Float32") + field(3, bytes(BYTES))
     path.write_bytes(b"".join(field(1, field(1, name.encode()) + field(2, tensor)) for name in names()))
 
@@ -86,28 +86,28 @@ WRITERS = {"torch": write_torch, "safetensors": write_safetensors, "ckpt": write
 
 
 class Asked:
-    """A process that opens what it is told to."""
+    """A process that opens the paths it is given."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def open(self, path):
-        """The seconds that it took."""
+        """Returns the seconds that it took."""
         print(path, file=self.process.stdin, flush=True)
         seconds, count = self.process.stdout.readline().split()
         if int(count) != TENSORS:
-            sys.exit(f"bench: {path}: {count} tensors were found, {TENSORS} are there")
+            sys.exit(f"bench: {path}: found {count} of {TENSORS} tensors")
         return float(seconds)
 
     def close(self):
-        """Its input ends, and so does it."""
+        """Ends the process by closing its input."""
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
 
 
 def interpreter(variable, venv, imports):
-    """The Python that has a loader, or None."""
+    """The Python that has the loader, or None."""
     python = os.environ.get(variable) or str(BUILD / venv / "bin" / "python")
     try:
         done = subprocess.run([python, "-c", imports], stderr=subprocess.DEVNULL, check=False)
@@ -117,11 +117,11 @@ def interpreter(variable, venv, imports):
 
 
 def measure(kind, tool, python, path):
-    """Both, in turns."""
+    """Alternates the two."""
     _, _, imports, load = LOADERS[kind]
     both = [Asked([tool]), Asked([python, "-W", "ignore", "-c", LOADER.format(imports=imports, load=load)])]
     for asked in both:
-        asked.open(path)  # what only the first pays
+        asked.open(path)  # first-time costs do not count
     rounds = [(both[0].open(path), both[1].open(path)) for _ in range(int(os.environ.get("BENCH_REPEAT") or 7))]
     for asked in both:
         asked.close()
@@ -136,7 +136,7 @@ def main():
         for kind, (variable, venv, imports, _) in LOADERS.items():
             python = interpreter(variable, venv, imports)
             if python is None:
-                print(f"# open.{kind}: no {imports.split()[1]} here ({variable}, build/{venv})")
+                print(f"# open.{kind}: skipped, no {imports.split()[1]} ({variable}, build/{venv})")
                 continue
             path = pathlib.Path(folder, "checkpoint." + kind)
             WRITERS[kind](path, python)

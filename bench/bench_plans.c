@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A watch on 10,000 nodes of a large graph: the milliseconds from the command to the plan being
- * live in the trainer (it says so by telling what it has cost), and what a step pays for it in a
- * graph of 100,000 nodes against one of 20,000. The trainers are processes of their own that do
- * nothing but say that each of their nodes has run; the debugger is the engine and the server.
+ * A watch on 10,000 nodes of a large graph: milliseconds from the command until the plan is live in
+ * the training process (which then reports its cost), and its cost per step in a graph of 100,000
+ * nodes compared with 20,000. The training processes only report that each node was executed; the
+ * debugger is the engine with the server.
  *
  * BENCH_REPEAT (default 7) rounds.
  */
@@ -25,20 +25,20 @@
 #include "proto/server.h"
 
 #define WATCHED    10000
-#define ELEMENTS   256 /* of each node's value */
-#define STEPS      60  /* timed at a time */
+#define ELEMENTS   256 /* per value */
+#define STEPS      60  /* timed together */
 #define MAX_STEPS  4096
 #define MAX_ROUNDS 99
 
-struct shared { /* the trainer writes, the debugger reads */
+struct shared { /* written by the training process, read by the debugger */
     char address[64];
     atomic_uint steps;
-    double took[MAX_STEPS]; /* seconds, a ring */
+    double took[MAX_STEPS]; /* seconds; a ring buffer */
 };
 
 struct trainer {
     pid_t pid;
-    int go; /* closing it lets the trainer begin */
+    int go; /* closing it starts the training */
     struct shared *shared;
     struct gd_session *session;
 };
@@ -48,12 +48,12 @@ struct bench {
     struct gd_debugger *debugger;
     struct gd_server *server;
     unsigned stops, ended;
-    bool told;
+    bool confirmed;
 };
 
-/* ---- the trainers ---------------------------------------------------------------------------- */
+/* ---- training processes ---------------------------------------------------------------------- */
 
-static gradb_node add(gradb *g, const char *scope, unsigned i, const float *data)
+static gradb_node add_node(gradb *g, const char *scope, unsigned i, const float *data)
 {
     static const int64_t shape[1] = {ELEMENTS};
     char name[64];
@@ -64,26 +64,26 @@ static gradb_node add(gradb *g, const char *scope, unsigned i, const float *data
     return gradb_add_node(g, &info);
 }
 
-static void train(struct shared *shared, unsigned nodes)
+static void run_training(struct shared *shared, unsigned nodes)
 {
     float *data = calloc((size_t)WATCHED * ELEMENTS, sizeof(*data));
     gradb_options options = {.framework = "bench", .address = shared->address};
-    setenv("GRADB_RUN", shared->address, 1); /* else the agent says on stderr who stops it */
+    setenv("GRADB_RUN", shared->address, 1); /* else the agent prints a notice on stderr */
     gradb *g = gradb_open(&options);
 
     if (!data || !g) {
-        bench_fail("the trainer cannot start");
+        bench_fail("the training process cannot start");
     }
-    for (unsigned i = 0; i < nodes; i++) { /* those that are watched lie all over the graph */
+    for (unsigned i = 0; i < nodes; i++) { /* watched nodes are spread over the graph */
         bool watched = i % (nodes / WATCHED) == 0;
-        add(g, watched ? "hot" : "cold", i, data + (size_t)(i % WATCHED) * ELEMENTS);
+        add_node(g, watched ? "hot" : "cold", i, data + (size_t)(i % WATCHED) * ELEMENTS);
     }
     gradb_publish(g);
     if (!gradb_wait(g, 60)) {
-        bench_fail("the trainer did not connect: %s", gradb_error(g));
+        bench_fail("the training process did not connect: %s", gradb_error(g));
     }
     for (int64_t step = 1; !gradb_wants_stop(g); step++) {
-        double start = bench_now();
+        double start_trainer = bench_now();
         gradb_step_begin(g, step);
         gradb_enter(g, GRADB_FORWARD);
         for (gradb_node node = 1; node <= nodes; node++) {
@@ -91,14 +91,14 @@ static void train(struct shared *shared, unsigned nodes)
         }
         gradb_step_end(g);
         unsigned n = atomic_load(&shared->steps);
-        shared->took[n % MAX_STEPS] = bench_now() - start;
+        shared->took[n % MAX_STEPS] = bench_now() - start_trainer;
         atomic_store(&shared->steps, n + 1);
     }
     gradb_close(g, NULL);
 }
 
-/* Before the debugger is there: a fork copies nothing of it. */
-static struct trainer start(unsigned nodes)
+/* Called before the debugger exists, so that the fork does not copy it. */
+static struct trainer start_trainer(unsigned nodes)
 {
     struct trainer t = {.go = -1};
     int ends[2];
@@ -108,13 +108,13 @@ static struct trainer start(unsigned nodes)
         mmap(NULL, sizeof(*t.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fflush(stdout);
     if (t.shared == MAP_FAILED || pipe(ends) < 0 || (t.pid = fork()) < 0) {
-        bench_fail("cannot start a trainer");
+        bench_fail("cannot start a training process");
     }
     if (t.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[1]);
         if (read(ends[0], &byte, 1) == 1) {
-            train(t.shared, nodes);
+            run_training(t.shared, nodes);
         }
         _exit(0);
     }
@@ -125,9 +125,9 @@ static struct trainer start(unsigned nodes)
 
 /* ---- the debugger ---------------------------------------------------------------------------- */
 
-static void die(const struct gd_err *err)
+static void fail_with(const struct gd_err *err)
 {
-    bench_fail("the debugger: %s", err->text);
+    bench_fail("debugger: %s", err->text);
 }
 
 static void on_event(void *ctx, const struct gd_event *event)
@@ -137,19 +137,19 @@ static void on_event(void *ctx, const struct gd_event *event)
     b->ended += event->type == GD_EV_FINISHED || event->type == GD_EV_LOST;
 }
 
-static void turn(struct bench *b)
+static void run_loop(struct bench *b)
 {
     ev_run(b->loop, EVRUN_ONCE);
     gd_debugger_reap(b->debugger);
 }
 
-static void until_stops(struct bench *b, unsigned stops)
+static void wait_for_stops(struct bench *b, unsigned stops)
 {
     while (b->stops < stops && b->ended == 0) {
-        turn(b);
+        run_loop(b);
     }
     if (b->ended) {
-        bench_fail("a trainer ended too early");
+        bench_fail("a training process ended too early");
     }
 }
 
@@ -160,12 +160,12 @@ static void open_debugger(struct bench *b)
     if (gd_debugger_create(&b->debugger, &err) != GD_OK ||
         gd_server_create(b->loop, b->debugger, &b->server, &err) != GD_OK ||
         gd_debugger_observe(b->debugger, on_event, b) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
     b->debugger->settings.history_bytes = 0;
     const struct gd_server_ops *wire = b->debugger->server;
     if (wire->listen(b->debugger->server_ctx, "127.0.0.1:0", &err) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
 }
 
@@ -176,14 +176,14 @@ static void connect_trainer(struct bench *b, struct trainer *t)
     snprintf(t->shared->address, sizeof(t->shared->address), "%s",
              wire->address(b->debugger->server_ctx));
     if (write(t->go, "", 1) != 1) {
-        bench_fail("cannot let the trainer begin");
+        bench_fail("cannot start the training");
     }
-    until_stops(b, stops + 1);
+    wait_for_stops(b, stops + 1);
     t->session = b->debugger->sessions[b->debugger->session_count - 1];
 }
 
-/* Seconds of the median step of some that the trainer makes now. */
-static double steps(struct bench *b, struct trainer *t)
+/* Seconds of the median of the next steps. */
+static double time_steps(struct bench *b, struct trainer *t)
 {
     double took[STEPS];
     const struct gd_run run = {.kind = GD_RUN_STEP, .count = STEPS, .node = GD_NO_NODE};
@@ -191,10 +191,10 @@ static double steps(struct bench *b, struct trainer *t)
     unsigned stops = b->stops, first = atomic_load(&t->shared->steps);
 
     if (gd_target_resume(t->session->target, &run, &err) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
-    until_stops(b, stops + 1);
-    for (unsigned i = 1; i < STEPS; i++) { /* the last one stands at its end */
+    wait_for_stops(b, stops + 1);
+    for (unsigned i = 1; i < STEPS; i++) { /* the last one stops at its end */
         took[i] = t->shared->took[(first + i - 1) % MAX_STEPS];
     }
     return bench_median(took + 1, STEPS - 1);
@@ -204,66 +204,68 @@ static void on_costs(void *ctx, const struct gd_watch_total *total)
 {
     struct bench *b = ctx;
     if (total->tensors == 0 || total->tensors % WATCHED != 0) {
-        bench_fail("%llu tensors are watched", (unsigned long long)total->tensors);
+        bench_fail("unexpected number of watched tensors: %llu",
+                   (unsigned long long)total->tensors);
     }
-    b->told = true;
+    b->confirmed = true;
 }
 
-/* Seconds from the command to the answer of a trainer that has the plan. */
-static double arm(struct bench *b)
+/* Seconds from the command until a training process confirms the plan. */
+static double time_watch(struct bench *b)
 {
     struct gd_watch_spec spec = {.where = "net/hot", .when = GD_WHEN_EXACT};
     struct gd_err err;
     double begin = bench_now();
 
-    b->told = false;
+    b->confirmed = false;
     if (gd_condition_find("TO", &spec.condition, &err) != GD_OK ||
         gd_watchpoint_add(b->debugger, &spec, NULL, &err) != GD_OK ||
         gd_watch_costs(b->debugger, on_costs, b, &err) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
-    while (!b->told) {
-        turn(b);
+    while (!b->confirmed) {
+        run_loop(b);
     }
     return bench_now() - begin;
 }
 
-static void disarm(struct bench *b)
+static void remove_watch(struct bench *b)
 {
     struct gd_err err;
     if (gd_watchpoint_delete(b->debugger, b->debugger->watchpoints->number, &err) != GD_OK) {
-        die(&err);
+        fail_with(&err);
     }
 }
 
-static void measure(struct bench *b, struct trainer *large, struct trainer *small, unsigned rounds)
+static void measure_round(struct bench *b, struct trainer *large, struct trainer *small,
+                          unsigned rounds)
 {
     double armed[MAX_ROUNDS], ratio[MAX_ROUNDS], cost[2] = {0, 0};
 
     connect_trainer(b, large);
     for (unsigned i = 0; i < rounds; i++) {
-        armed[i] = arm(b) * 1e3;
-        disarm(b);
+        armed[i] = time_watch(b) * 1e3;
+        remove_watch(b);
     }
     bench_report("watch.arm_ms", bench_median(armed, rounds), 100, false);
     connect_trainer(b, small);
     for (unsigned i = 0; i < rounds; i++) {
-        double plain[2] = {steps(b, large), steps(b, small)};
-        arm(b);
-        cost[0] = steps(b, large) - plain[0];
-        cost[1] = steps(b, small) - plain[1];
-        disarm(b);
+        double plain[2] = {time_steps(b, large), time_steps(b, small)};
+        time_watch(b);
+        cost[0] = time_steps(b, large) - plain[0];
+        cost[1] = time_steps(b, small) - plain[1];
+        remove_watch(b);
         ratio[i] = cost[0] / cost[1];
     }
-    bench_note("watch.per_node: %u watched nodes of %u elements cost %.2f ms a step in the larger "
-               "graph, %.2f ms in the smaller one",
+    bench_note("watch.per_node: %u watched nodes of %u elements cost %.2f ms per step in the "
+               "larger graph, %.2f ms in the smaller one",
                WATCHED, ELEMENTS, cost[0] * 1e3, cost[1] * 1e3);
     bench_report("watch.per_node", bench_median(ratio, rounds), 1.10, false);
 }
 
 int main(void)
 {
-    struct trainer large = start(100000), small = start(20000);
+    struct trainer large = start_trainer(100000), small = start_trainer(20000);
     struct trainer *all[] = {&large, &small};
     unsigned rounds = bench_setting("BENCH_REPEAT", 7);
     struct bench b;
@@ -272,12 +274,12 @@ int main(void)
         rounds = MAX_ROUNDS;
     }
     open_debugger(&b);
-    measure(&b, &large, &small, rounds);
+    measure_round(&b, &large, &small, rounds);
     for (size_t i = 0; i < 2; i++) {
         gd_target_kill(all[i]->session->target, NULL);
     }
     while (b.ended < 2) {
-        turn(&b);
+        run_loop(&b);
     }
     waitpid(large.pid, NULL, 0);
     waitpid(small.pid, NULL, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The pure vector read that statistics are measured against. */
+/* A plain vector read: the reference for statistics. */
 #include "bench.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ static __attribute__((target("avx2"))) uint64_t read_avx2(const unsigned char *p
 }
 #endif
 
-/* Vectors that every processor has, or that the compiler makes up. */
+/* With vectors that every processor has, or that the compiler emulates. */
 static uint64_t read_plain(const unsigned char *p, size_t size)
 {
     typedef uint64_t pair __attribute__((vector_size(16)));

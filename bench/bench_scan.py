@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""scan of a dump against reading the same files, both from the page cache: many files with cat, few large ones with dd.
+"""Scan of a dump against reading the same files, both from the page cache: many files with cat, few large ones with dd.
 
     bench_scan.py GRADB [MIB]
 
-Prints `dump.scan_many RATIO target 0.7 pass|short` and the same for dump.scan_large: the rate of a scan for NaN and
-Inf, by the best of three, beside that of reading. What a watchpoint on a figure costs is told beside it.
+Prints `dump.scan_many RATIO target 0.7 pass|short` and the same for dump.scan_large: the speed of a scan for NaN and
+Inf relative to reading, best of three. A comment shows the same for a watchpoint on a statistic.
 """
 import json
 import os
@@ -21,7 +21,7 @@ TIMES = 3
 
 
 def write(folder, files, mib):
-    """So many files of float32 with so many MiB in all, in four steps."""
+    """Writes `files` float32 files of `mib` MiB in total, in four steps."""
     each = mib * 2**18 // files
     values = np.random.default_rng(1).standard_normal(each, dtype=np.float32)
     for step in range(4):
@@ -31,7 +31,7 @@ def write(folder, files, mib):
 
 
 def scan_seconds(gradb, folder, watch):
-    """The seconds that a scan takes, by gradb's own clock: the dump is open by then."""
+    """Seconds of a scan by gradb's own clock, without opening the dump."""
     done = subprocess.run([gradb, "-nx", "-q", "--batch", "--json", "-ex", f"open {folder}", "-ex", f"watch {watch}",
                            "-ex", "scan"], stdout=subprocess.PIPE, text=True, check=True)
     told = [json.loads(line) for line in done.stdout.splitlines()]
@@ -41,7 +41,7 @@ def scan_seconds(gradb, folder, watch):
 
 
 def read_seconds(folder, large):
-    """The seconds that cat takes for all files, dd for one large file after another."""
+    """Seconds of cat for all files, or of dd for each large file."""
     files = sorted(map(str, folder.rglob("*.npy")))
     commands = ([["dd", f"if={file}", "of=/dev/null", "bs=1M", "status=none"] for file in files] if large else
                 [["cat", *files[i:i + 1000]] for i in range(0, len(files), 1000)])
@@ -52,7 +52,7 @@ def read_seconds(folder, large):
 
 
 def measure(gradb, name, files, mib):
-    """One figure: reading and scanning by turns, so that what else the machine does hits both."""
+    """One result. Reading and scanning alternate, so that other load affects both."""
     with tempfile.TemporaryDirectory(prefix="gradb-bench-", dir=os.environ.get("TMPDIR")) as home:
         folder = pathlib.Path(home, "dump")
         write(folder, files, mib)
@@ -63,14 +63,14 @@ def measure(gradb, name, files, mib):
             best["read"].append(read_seconds(folder, large))
             for watch in ("TO", "max > 1e6"):
                 best[watch].append(scan_seconds(gradb, folder, watch))
-        read, scan, figure = (min(best[key]) for key in best)
+        read, scan, statistic = (min(best[key]) for key in best)
     print(f"# {files} files, {mib} MiB: {'dd' if large else 'cat'} {read:.2f} s, scan for NaN and Inf {scan:.2f} s, "
-          f"with max {figure:.2f} s ({read / figure:.2f})")
+          f"with max {statistic:.2f} s ({read / statistic:.2f})")
     print(f"{name} {read / scan:.2f} target {TARGET} {'pass' if read / scan >= TARGET else 'short'}", flush=True)
 
 
 def main():
-    """Both figures."""
+    """Both results."""
     gradb, mib = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4096
     measure(gradb, "dump.scan_many", 4096, mib)
     measure(gradb, "dump.scan_large", 8, mib)

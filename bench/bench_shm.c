@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A tensor of 256 MiB out of a stopped trainer through shared memory, from the request to the value
- * in the debugger's hands, against one memcpy of as many bytes in the same run, in turns. The first
- * fetches, which make and map the segment, do not count.
+ * A tensor of 256 MiB from a stopped training process through shared memory, from the request until
+ * the debugger has the value, against one memcpy of the same size, alternately. The first fetches,
+ * which create and map the segment, do not count.
  */
 #include <ev.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct bench {
     bool answered;
 };
 
-static void *train(void *arg)
+static void *run_training(void *arg)
 {
     struct bench *b = arg;
     gradb_options options = {.framework = "bench", .address = b->address};
@@ -43,7 +43,7 @@ static void *train(void *arg)
     gradb_add_node(g, &info);
     gradb_publish(g);
     if (!gradb_wait(g, 60)) {
-        bench_fail("the trainer did not connect: %s", gradb_error(g));
+        bench_fail("the training process did not connect: %s", gradb_error(g));
     }
     gradb_close(g, NULL);
     return NULL;
@@ -56,7 +56,7 @@ static void on_event(void *ctx, const struct gd_event *event)
     b->ended |= event->type == GD_EV_FINISHED || event->type == GD_EV_LOST;
 }
 
-static void until(struct bench *b, const bool *flag)
+static void run_until(struct bench *b, const bool *flag)
 {
     while (!*flag) {
         ev_run(b->loop, EVRUN_ONCE);
@@ -75,7 +75,7 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     b->answered = true;
 }
 
-static double fetch(struct bench *b)
+static double time_fetch(struct bench *b)
 {
     struct gd_target *target = b->debugger->sessions[0]->target;
     struct gd_tensor_ref ref = {.node = 0};
@@ -85,25 +85,25 @@ static double fetch(struct bench *b)
     if (gd_target_fetch(target, &ref, NULL, on_tensor, b, &err) != GD_OK) {
         bench_fail("the fetch failed: %s", err.text);
     }
-    until(b, &b->answered);
+    run_until(b, &b->answered);
     double seconds = bench_now() - start;
     if (gd_tensor_bytes(b->tensor) != BYTES ||
         gd_tensor_get(b->tensor, (int64_t)(BYTES / sizeof(float)) - 1) != 7) {
-        bench_fail("the value is not what it was");
+        bench_fail("the value is wrong");
     }
     gd_tensor_unref(b->tensor);
     return seconds;
 }
 
-static double copy(const struct bench *b, void *to)
+static double time_copy(const struct bench *b, void *to)
 {
     double start = bench_now();
     memcpy(to, b->values, BYTES);
-    __asm__ volatile("" : : "r"(to) : "memory"); /* or a copy that nobody reads is left out */
+    __asm__ volatile("" : : "r"(to) : "memory"); /* keeps the compiler from dropping the copy */
     return bench_now() - start;
 }
 
-static void measure(struct bench *b)
+static void measure_all(struct bench *b)
 {
     unsigned repeat = bench_setting("BENCH_REPEAT", 15);
     double *ratios = calloc(repeat, sizeof(*ratios)), *times = calloc(repeat, sizeof(*times));
@@ -113,13 +113,13 @@ static void measure(struct bench *b)
     }
     memset(to, 1, BYTES);
     for (unsigned i = 0; i < WARMUP; i++) {
-        fetch(b);
-        copy(b, to);
+        time_fetch(b);
+        time_copy(b, to);
     }
     for (unsigned i = 0; i < repeat; i++) {
-        double a = copy(b, to);
-        times[i] = fetch(b);
-        double c = copy(b, to);
+        double a = time_copy(b, to);
+        times[i] = time_fetch(b);
+        double c = time_copy(b, to);
         ratios[i] = (a + c) / 2 / times[i];
     }
     bench_note("%zu MiB in %.1f ms, %.2f GB/s", BYTES >> 20, bench_median(times, repeat) * 1e3,
@@ -139,7 +139,7 @@ static void open_debugger(struct bench *b)
         gd_grpc_server_create(b->loop, &b->debugger->settings, &b->server, &err) != GD_OK ||
         gd_v1_service_create(b->loop, b->debugger, b->server, &b->service, &err) != GD_OK ||
         gd_grpc_server_listen(b->server, "127.0.0.1:0", &err) != GD_OK) {
-        bench_fail("no debugger: %s", err.text);
+        bench_fail("cannot create the debugger: %s", err.text);
     }
     snprintf(b->address, sizeof(b->address), "%s", gd_grpc_server_address(b->server));
 }
@@ -157,14 +157,14 @@ int main(void)
     for (size_t i = 0; i < BYTES / sizeof(float); i++) {
         b.values[i] = 7;
     }
-    setenv("GRADB_RUN", b.address, 1); /* else the agent says on stderr who stops it */
-    if (pthread_create(&thread, NULL, train, &b) != 0) {
-        bench_fail("no thread");
+    setenv("GRADB_RUN", b.address, 1); /* else the agent prints a notice on stderr */
+    if (pthread_create(&thread, NULL, run_training, &b) != 0) {
+        bench_fail("cannot create a thread");
     }
-    until(&b, &b.stopped);
-    measure(&b);
+    run_until(&b, &b.stopped);
+    measure_all(&b);
     gd_target_resume(b.debugger->sessions[0]->target, &on, NULL);
-    until(&b, &b.ended);
+    run_until(&b, &b.ended);
     pthread_join(thread, NULL);
     gd_grpc_server_destroy(b.server);
     gd_v1_service_destroy(b.service);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Statistics of 256 MiB on one core, against a pure vector read of the same memory. The two take
- * turns; the median of the pairs counts. Then: two threads against one, a previous tensor against a
- * read of both, numpy computing the same set, and the error of sums over 1e8 elements.
+ * Statistics of 256 MiB on one core, against a vector read of the same memory. The two alternate;
+ * the median of the pairs counts. Also: two threads against one, a previous tensor against a read
+ * of both, numpy computing the same statistics, and the error of sums over 1e8 elements.
  *
  * BENCH_REPEAT (default 11) pairs; argument: stats_numpy.py.
  */
@@ -23,9 +23,9 @@
 #define MANY      100000000
 #define MAX_PAIRS 99
 
-static volatile uint64_t sink; /* what was read is used */
+static volatile uint64_t sink; /* keeps the compiler from dropping the reads */
 
-/* Nearly normal, as weights are: of mean 0 and deviation 1. */
+/* Roughly normal, like weights: mean 0, standard deviation 1. */
 static float random_number(void)
 {
     uint64_t bits = random_bits();
@@ -37,7 +37,7 @@ static float random_number(void)
     return (float)(sum * sqrt(3));
 }
 
-static void fill(enum gd_dtype dtype, unsigned char *data, size_t count)
+static void fill_random(enum gd_dtype dtype, unsigned char *data, size_t count)
 {
     size_t item = gd_dtype_size(dtype);
 
@@ -56,7 +56,7 @@ static void fill(enum gd_dtype dtype, unsigned char *data, size_t count)
     }
 }
 
-static struct gd_tensor *wrap(enum gd_dtype dtype, const void *data, size_t count)
+static struct gd_tensor *wrap_memory(enum gd_dtype dtype, const void *data, size_t count)
 {
     const struct gd_shape shape = {.rank = 1, .dim = {(int64_t)count}};
     struct gd_tensor *tensor;
@@ -89,21 +89,20 @@ static double time_read(const unsigned char *data, size_t bytes)
     return bench_now() - start;
 }
 
-static unsigned pairs(void)
+static unsigned measure_pairs(void)
 {
     unsigned n = bench_setting("BENCH_REPEAT", 11);
 
     return n > MAX_PAIRS ? MAX_PAIRS : n;
 }
 
-static void against_a_read(const char *name, enum gd_dtype dtype, double target,
-                           unsigned char *data)
+static void measure_read(const char *name, enum gd_dtype dtype, double target, unsigned char *data)
 {
-    struct gd_tensor *tensor = wrap(dtype, data, BYTES / gd_dtype_size(dtype));
+    struct gd_tensor *tensor = wrap_memory(dtype, data, BYTES / gd_dtype_size(dtype));
     double ratio[MAX_PAIRS], speed[MAX_PAIRS];
-    unsigned n = pairs();
+    unsigned n = measure_pairs();
 
-    fill(dtype, data, BYTES / gd_dtype_size(dtype));
+    fill_random(dtype, data, BYTES / gd_dtype_size(dtype));
     for (unsigned i = 0; i < n; i++) {
         double read = time_read(data, BYTES), stats = time_stats(tensor, NULL, 1);
 
@@ -111,18 +110,18 @@ static void against_a_read(const char *name, enum gd_dtype dtype, double target,
         speed[i] = (double)BYTES / stats / 1e9;
     }
     bench_report(name, bench_median(ratio, n), target, true);
-    bench_note("%s: %.1f GB/s of statistics (%s); pairs between %.3f and %.3f", name,
+    bench_note("%s: %.1f GB/s of statistics (%s); pairs from %.3f to %.3f", name,
                bench_median(speed, n), gd_stats_level()->name, ratio[0], ratio[n - 1]);
     gd_tensor_unref(tensor);
 }
 
-static void against_a_previous_one(unsigned char *data)
+static void measure_previous(unsigned char *data)
 {
     size_t count = BYTES / sizeof(float);
-    struct gd_tensor *cur = wrap(GD_FLOAT32, data, count);
-    struct gd_tensor *prev = wrap(GD_FLOAT32, data + BYTES, count);
+    struct gd_tensor *cur = wrap_memory(GD_FLOAT32, data, count);
+    struct gd_tensor *prev = wrap_memory(GD_FLOAT32, data + BYTES, count);
     double ratio[MAX_PAIRS];
-    unsigned n = pairs();
+    unsigned n = measure_pairs();
 
     for (unsigned i = 0; i < n; i++) {
         ratio[i] = time_read(data, 2 * BYTES) / time_stats(cur, prev, 1);
@@ -132,11 +131,11 @@ static void against_a_previous_one(unsigned char *data)
     gd_tensor_unref(prev);
 }
 
-static void two_threads(unsigned char *data)
+static void measure_threads(unsigned char *data)
 {
-    struct gd_tensor *tensor = wrap(GD_FLOAT32, data, BYTES / sizeof(float));
+    struct gd_tensor *tensor = wrap_memory(GD_FLOAT32, data, BYTES / sizeof(float));
     double ratio[MAX_PAIRS];
-    unsigned n = pairs();
+    unsigned n = measure_pairs();
 
     for (unsigned i = 0; i < n; i++) {
         ratio[i] = time_stats(tensor, NULL, 1) / time_stats(tensor, NULL, 2);
@@ -145,13 +144,13 @@ static void two_threads(unsigned char *data)
     gd_tensor_unref(tensor);
 }
 
-/* Data that takes more rounds than one: relative to the same data without. */
-static void odd_data(const char *what, unsigned char *data, float every_other, float offset)
+/* Data that needs more than one pass, relative to normal data. */
+static void measure_odd_data(const char *what, unsigned char *data, float every_other, float offset)
 {
     size_t count = BYTES / sizeof(float);
-    struct gd_tensor *tensor = wrap(GD_FLOAT32, data, count);
+    struct gd_tensor *tensor = wrap_memory(GD_FLOAT32, data, count);
     double ratio[MAX_PAIRS];
-    unsigned n = pairs();
+    unsigned n = measure_pairs();
 
     for (size_t i = 0; i < count; i++) {
         float x = i % 2 ? every_other : random_number() + offset;
@@ -161,11 +160,11 @@ static void odd_data(const char *what, unsigned char *data, float every_other, f
     for (unsigned i = 0; i < n; i++) {
         ratio[i] = time_read(data, BYTES) / time_stats(tensor, NULL, 1);
     }
-    bench_note("stats.float32 where %s: %.3f of the read", what, bench_median(ratio, n));
+    bench_note("stats.float32 if %s: %.3f of the read", what, bench_median(ratio, n));
     gd_tensor_unref(tensor);
 }
 
-/* The seconds that a Python process says numpy needed for what it finds in `fd`. */
+/* Seconds that numpy needed for the data in `fd`, as reported by a Python process. */
 static double time_numpy(const char *script, int fd)
 {
     char path[32], line[64] = "";
@@ -175,11 +174,11 @@ static double time_numpy(const char *script, int fd)
 
     snprintf(path, sizeof(path), "/dev/fd/%d", fd);
     if (pipe(out)) {
-        bench_fail("no pipe");
+        bench_fail("cannot create a pipe");
     }
     pid = fork();
     if (pid < 0) {
-        bench_fail("no process");
+        bench_fail("cannot create a process");
     }
     if (pid == 0) {
         dup2(out[1], STDOUT_FILENO);
@@ -200,9 +199,9 @@ static double time_numpy(const char *script, int fd)
     return strtod(line, NULL);
 }
 
-static void against_numpy(const char *script, const unsigned char *data)
+static void measure_numpy(const char *script, const unsigned char *data)
 {
-    struct gd_tensor *tensor = wrap(GD_FLOAT32, data, BYTES / sizeof(float));
+    struct gd_tensor *tensor = wrap_memory(GD_FLOAT32, data, BYTES / sizeof(float));
     int fd = memfd_create("array", 0);
     double ratio[3], seconds;
 
@@ -210,7 +209,7 @@ static void against_numpy(const char *script, const unsigned char *data)
         ssize_t n = write(fd, data + at, BYTES - at);
 
         if (n <= 0) {
-            bench_fail("cannot lend numpy the array");
+            bench_fail("cannot share the array with numpy");
         }
         at += (size_t)n;
     }
@@ -219,7 +218,7 @@ static void against_numpy(const char *script, const unsigned char *data)
 
         seconds = time_numpy(script, fd);
         if (seconds <= 0) {
-            bench_note("stats.numpy: python3 with numpy is not there");
+            bench_note("stats.numpy: skipped, no python3 with numpy");
             break;
         }
         ratio[i] = seconds / stats;
@@ -231,12 +230,12 @@ static void against_numpy(const char *script, const unsigned char *data)
     gd_tensor_unref(tensor);
 }
 
-/* The largest error of mean, sum of squares and std over 1e8 elements, in units of 1e-6. The mean
- * is far from zero in the first run; in the second it is what is left of large numbers. */
-static void error_of_many(const char *name, unsigned char *data, float offset, float alternating)
+/* The largest error of mean, sum of squares and std over 1e8 elements, in units of 1e-6. In the
+ * first run the mean is far from zero; in the second it is a small difference of large numbers. */
+static void measure_error(const char *name, unsigned char *data, float offset, float alternating)
 {
     long double sum = 0, sq = 0, abs = 0, m2 = 0, mean;
-    struct gd_tensor *tensor = wrap(GD_FLOAT32, data, MANY);
+    struct gd_tensor *tensor = wrap_memory(GD_FLOAT32, data, MANY);
     struct gd_stats s;
     double error;
     float x;
@@ -272,22 +271,22 @@ int main(int argc, char **argv)
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
     if (data == MAP_FAILED) {
-        bench_fail("no memory");
+        bench_fail("out of memory");
     }
-    against_a_read("stats.float32", GD_FLOAT32, 0.85, data);
+    measure_read("stats.float32", GD_FLOAT32, 0.85, data);
     if (argc > 1) {
-        against_numpy(argv[1], data);
+        measure_numpy(argv[1], data);
     }
-    two_threads(data);
-    fill(GD_FLOAT32, data + BYTES, BYTES / sizeof(float));
-    against_a_previous_one(data);
-    odd_data("every other element is 0", data, 0, 0);
-    odd_data("every other element is -Inf", data, -INFINITY, 0);
-    odd_data("the mean is 100 deviations", data, 100, 100);
-    against_a_read("stats.float64", GD_FLOAT64, 0.85, data);
-    against_a_read("stats.float16", GD_FLOAT16, 0.60, data);
-    against_a_read("stats.bfloat16", GD_BFLOAT16, 0.60, data);
-    error_of_many("stats.error_ppm", data, 1000, 0);
-    error_of_many("stats.error_ppm_cancelling", data, 0, 10000);
+    measure_threads(data);
+    fill_random(GD_FLOAT32, data + BYTES, BYTES / sizeof(float));
+    measure_previous(data);
+    measure_odd_data("every other element is 0", data, 0, 0);
+    measure_odd_data("every other element is -Inf", data, -INFINITY, 0);
+    measure_odd_data("the mean is 100 deviations", data, 100, 100);
+    measure_read("stats.float64", GD_FLOAT64, 0.85, data);
+    measure_read("stats.float16", GD_FLOAT16, 0.60, data);
+    measure_read("stats.bfloat16", GD_BFLOAT16, 0.60, data);
+    measure_error("stats.error_ppm", data, 1000, 0);
+    measure_error("stats.error_ppm_cancelling", data, 0, 10000);
     return 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * One step of a training process under the debugger, from its WaitCMD to the run command in the
- * reply, against a bare TCP ping-pong of as many bytes there and back. The session hears of the
- * stop and asks for the next step, as a front end does.
+ * reply, against a TCP ping-pong of the same sizes. The session handles the stop and requests the
+ * next step, as a front end does.
  *
- * BENCH_ROUNDS (2000) steps a pair, BENCH_REPEAT (15) pairs.
+ * BENCH_ROUNDS (2000) steps per pair, BENCH_REPEAT (15) pairs.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,8 @@ static int32_t run_steps(struct bench_trainer *trainer, int32_t step, unsigned c
     for (unsigned i = 0; i < count; i++, step++) {
         Debugger__EventReply *reply = bench_trainer_wait(trainer, step);
         if (reply->cmd_case != DEBUGGER__EVENT_REPLY__CMD_RUN_CMD) {
-            bench_fail("the debugger did not go on, but sent command %d", (int)reply->cmd_case);
+            bench_fail("expected a run command from the debugger, got command %d",
+                       (int)reply->cmd_case);
         }
         debugger__event_reply__free_unpacked(reply, NULL);
     }
@@ -50,7 +51,7 @@ int main(void)
     }
     bench_trainer_end(trainer);
     bench_debugger_end(&debugger);
-    bench_note("a step turns round in %.1f us, TCP with %zu bytes there and %zu back in %.1f us",
+    bench_note("a step takes %.1f us, a TCP round trip of %zu and %zu bytes %.1f us",
                bench_median(wire, repeat) * 1e6, there, back, bench_median(tcp, repeat) * 1e6);
     bench_report("step.turnaround", bench_median(ratios, repeat), 6.00, false);
     return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Bare TCP over loopback: what the wire's figures are measured against. */
+/* Plain TCP over loopback: the reference for the wire benchmarks. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,14 +12,14 @@
 
 #include "bench.h"
 
-static void no_delay(int fd)
+static void set_no_delay(int fd)
 {
     int on = 1;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-static void put(int fd, const char *data, size_t len)
+static void send_all(int fd, const char *data, size_t len)
 {
     while (len > 0) {
         ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
@@ -33,8 +33,8 @@ static void put(int fd, const char *data, size_t len)
     }
 }
 
-/* Reads exactly `len` bytes, at most `size` at a time, into one buffer again and again. */
-static void take(int fd, char *buffer, size_t size, size_t len)
+/* Reads exactly `len` bytes, at most `size` at a time, into the same buffer. */
+static void receive_all(int fd, char *buffer, size_t size, size_t len)
 {
     while (len > 0) {
         ssize_t n = recv(fd, buffer, len < size ? len : size, 0);
@@ -47,7 +47,7 @@ static void take(int fd, char *buffer, size_t size, size_t len)
     }
 }
 
-/* A connected pair over loopback: the child gets one end in *fd and returns 0, the parent the
+/* A connected pair over loopback: the child gets one end in *fd and returns 0, the parent gets the
  * other. */
 static pid_t fork_pair(int *fd)
 {
@@ -76,29 +76,30 @@ static pid_t fork_pair(int *fd)
         bench_fail("cannot connect over loopback");
     }
     close(listener);
-    no_delay(*fd);
+    set_no_delay(*fd);
     return pid;
 }
 
-static void reap(pid_t pid)
+static void reap_child(pid_t pid)
 {
     int status;
 
     if (waitpid(pid, &status, 0) != pid || status != 0) {
-        bench_fail("the other end of the TCP reference failed");
+        bench_fail("the TCP reference process failed");
     }
 }
 
-/* The reader keeps what it reads: in memory that nothing has touched before. */
-static void take_and_keep(int fd, size_t size, size_t len)
+/* Reads into memory that was never touched before, and keeps it. */
+static void receive_and_keep(int fd, size_t size, size_t len)
 {
     char *kept = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (kept == MAP_FAILED) {
-        bench_fail("no memory to keep the bytes in");
+        bench_fail("out of memory");
     }
     for (size_t at = 0; at < len; at += size) {
-        take(fd, kept + at, len - at < size ? len - at : size, len - at < size ? len - at : size);
+        receive_all(fd, kept + at, len - at < size ? len - at : size,
+                    len - at < size ? len - at : size);
     }
 }
 
@@ -115,22 +116,22 @@ double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t 
             _exit(1);
         }
         if (keep) {
-            take_and_keep(fd, read_size, total);
+            receive_and_keep(fd, read_size, total);
         } else {
-            take(fd, buffer, read_size, total);
+            receive_all(fd, buffer, read_size, total);
         }
-        put(fd, "d", 1);
+        send_all(fd, "d", 1);
         _exit(0);
     }
     double start = bench_now();
     for (size_t at = 0; at < total; at += write_size) {
         size_t left = total - at;
-        put(fd, (const char *)data + at, left < write_size ? left : write_size);
+        send_all(fd, (const char *)data + at, left < write_size ? left : write_size);
     }
-    take(fd, &done, 1, 1);
+    receive_all(fd, &done, 1, 1);
     double seconds = bench_now() - start;
     close(fd);
-    reap(pid);
+    reap_child(pid);
     return seconds;
 }
 
@@ -146,19 +147,19 @@ double bench_tcp_ping_pong(unsigned rounds, size_t there, size_t back)
     }
     if (pid == 0) {
         for (unsigned i = 0; i < rounds; i++) {
-            take(fd, buffer, size, there);
-            put(fd, buffer, back);
+            receive_all(fd, buffer, size, there);
+            send_all(fd, buffer, back);
         }
         _exit(0);
     }
     double start = bench_now();
     for (unsigned i = 0; i < rounds; i++) {
-        put(fd, buffer, there);
-        take(fd, buffer, size, back);
+        send_all(fd, buffer, there);
+        receive_all(fd, buffer, size, back);
     }
     double seconds = bench_now() - start;
     close(fd);
-    reap(pid);
+    reap_child(pid);
     free(buffer);
     return seconds;
 }

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What gradb costs a PyTorch training: a step of a residual network and of a GPT, at two sizes each.
+"""Cost of gradb for a PyTorch training: a step of a residual network and of a GPT, in two sizes each.
 
-The training (torch_train.py) runs twice, bare and under `gradb run` with a command file; the two take turns by blocks
-of steps. Each block of the one under gradb, or of the bare one with something else on, is compared with a block of
-the bare one, which comes right before it and right behind it in turn; in a block the first steps, which turn something
-on, and the last, in which gradb takes over, do not count. Two processes of the same program differ by some percent for
-as long as they live, by where their memory lies: so there are several pairs of them, one after the other, and more of
-them where a step is so short that this is more than what is looked for. A figure is the median of the ratios of all
-rounds of all pairs; the comment before it gives its standard error, by how far pairs differ.
+The training (torch_train.py) runs twice, bare and under `gradb run` with a command file; the two alternate by blocks of
+steps. Each block under gradb, or of the bare process with another tool enabled, is compared with a bare block that
+comes directly before or after it, in turn. The first steps of a block, which enable something, and the last one, in
+which gradb takes over, do not count. Two processes of the same program differ by a few percent as long as they live,
+depending on where their memory is. So there are several pairs of processes, and more of them where steps are so short
+that this exceeds the effect to be measured. A result is the median of the ratios of all rounds of all pairs; the
+comment before it has its standard error, from the differences between pairs.
 
     bench_torch.py GRADB SCRIPTS [PYTHON]
 
 PYTHON: the interpreter; else GRADB_TORCH_PYTHON, build/torch-venv, or python3. BENCH_REPEAT: pairs of processes,
-BENCH_ROUNDS: rounds of each (both as SIZES has it); BENCH_THREADS: of PyTorch (as many as there are processors, at
-most 4); BENCH_MODELS: names of sizes, BENCH_FIGURES: of figures, with commas between.
+BENCH_ROUNDS: rounds of each pair (defaults in SIZES); BENCH_THREADS: of PyTorch (default: the processors, at most 4);
+BENCH_MODELS: sizes, BENCH_FIGURES: results, both separated by commas.
 """
 import math
 import os
@@ -27,11 +27,11 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 VENV = HERE.parent / "build" / "torch-venv" / "bin" / "python"
 DEADLINE = 300  # seconds
-WARM = 3        # steps of a block that do not count, in front; one does not behind
-FIRST = 6       # steps before all blocks: gradb shows the graph in them
+WARM = 3        # steps at the start of a block that do not count; at the end it is one
+FIRST = 6       # steps before the first block, in which gradb shows the graph
 
 EXACT = "watch -exact TO on activations, gradients except type:masked_fill"
-# Blocks under gradb: name of the figure, mode of torch_train.py, commands before, what makes the steps run.
+# Blocks under gradb: name of the result, mode of torch_train.py, commands to set up, command that runs the steps.
 GRADB_BLOCKS = (
     ("idle", "plain", (), "step %d"),
     ("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
@@ -40,9 +40,9 @@ GRADB_BLOCKS = (
     ("stepping", "told", ("watch -step last_of_block > 0",), "next 100000000"),
 )
 BARE_BLOCKS = ("hooks", "anomaly")
-HIT = ": last_of_block > 0, step "  # in gradb's words: how a block of `next` ends
+HIT = ": last_of_block > 0, step "  # gradb's message at the end of a block of `next`
 
-# name, arguments of torch_train.py, pairs, rounds of each, steps that count in a block, targets of GRADB_BLOCKS (None:
+# name, arguments of torch_train.py, pairs, rounds of each, steps of a block that count, targets of GRADB_BLOCKS (None:
 # no target)
 SIZES = (
     ("cnn_small", ("cnn", "8", "1", "16", "16"), 30, 4, 20, (1.01, None, None, None, None)),
@@ -53,7 +53,7 @@ SIZES = (
 
 
 def interpreter():
-    """The Python whose PyTorch is measured."""
+    """The Python with PyTorch."""
     given = sys.argv[3:4] or [os.environ.get("GRADB_TORCH_PYTHON")]
     return given[0] or (str(VENV) if VENV.exists() else "python3")
 
@@ -64,19 +64,19 @@ def setting(name, otherwise):
 
 
 def asked(name, word):
-    """Whether the list of words in the environment has that one; one that is not there has all."""
+    """Whether the list in the environment contains the word; an unset list contains all."""
     words = os.environ.get(name)
     return not words or word in words.split(",")
 
 
 def fail(text):
-    """Something that must work did not."""
+    """Prints the error and exits."""
     print("bench: " + text, file=sys.stderr)
     sys.exit(1)
 
 
 class Training:
-    """A process that trains when it is asked: it has connected."""
+    """A process that trains on request, already connected."""
 
     def __init__(self, listener):
         self._lines = listener.accept()[0].makefile("rw")
@@ -84,7 +84,7 @@ class Training:
         self.parameters = int(parameters)
 
     def run(self, mode, steps):
-        """The seconds of each of the steps."""
+        """Returns the seconds of each step."""
         print(mode, steps, file=self._lines, flush=True)
         line = self._lines.readline()
         if not line:
@@ -92,7 +92,7 @@ class Training:
         return [float(word) for word in line.split()]
 
     def end(self):
-        """No block any more."""
+        """There are no more blocks."""
         self._lines.close()
 
 
@@ -133,25 +133,25 @@ def start(arguments, folder, gradb, rounds, steps):
 
 
 def check(log, rounds):
-    """A block that ended otherwise than it should, or a watchpoint that fired, makes the figures worthless."""
+    """Fails if a block ended unexpectedly or a watchpoint fired: the results would be meaningless."""
     stepped = sum(go.startswith("step") for _, _, _, go in chosen(GRADB_BLOCKS))
     nexts = len(chosen(GRADB_BLOCKS)) - stepped
     if log.count("Stopped at the end of step") != 1 + stepped * rounds or log.count(HIT) != nexts * rounds:
-        fail("gradb did not do what it should:\n" + log)
+        fail("unexpected output of gradb:\n" + log)
 
 
 def counted(seconds):
-    """The median of a block's steps."""
+    """The median of a block's counted steps."""
     return statistics.median(seconds[WARM:-1])
 
 
 def chosen(blocks):
-    """Those of the blocks whose figures are asked for."""
+    """The blocks whose results were requested."""
     return [block for block in blocks if asked("BENCH_FIGURES", block if isinstance(block, str) else block[0])]
 
 
 def compare(bare, training, mode, steps, bare_first):
-    """(seconds of a step of the bare one's block, the ratio of the other's to that)."""
+    """Returns (seconds per step of the bare block, ratio of the other block to it)."""
     before = counted(bare.run("plain", steps)) if bare_first else None
     found = counted(training.run(mode, steps))
     if before is None:
@@ -160,8 +160,8 @@ def compare(bare, training, mode, steps, bare_first):
 
 
 def run_pair(arguments, rounds, steps, gradb, folder, ratios, plain):
-    """One pair of processes: adds a list of ratios to that of each block, and the seconds of the bare one's steps. What
-    the bare one has said of itself."""
+    """Runs one pair of processes: appends to each block its list of ratios, and to `plain` the seconds of the bare
+    steps. Returns the bare process's description of itself."""
     processes, bare, under = start(arguments, folder, gradb, rounds, steps)
     try:
         bare.run("plain", FIRST)
@@ -187,7 +187,7 @@ def run_pair(arguments, rounds, steps, gradb, folder, ratios, plain):
 
 
 def measure(name, arguments, pairs, rounds, counts, targets, gradb):
-    """Prints the figures of one size."""
+    """Prints the results of one size."""
     threads = setting("BENCH_THREADS", min(os.cpu_count() or 1, 4))
     arguments = (arguments[0], str(threads)) + arguments[1:]
     rounds = setting("BENCH_ROUNDS", rounds)
@@ -203,14 +203,14 @@ def measure(name, arguments, pairs, rounds, counts, targets, gradb):
 
 
 def standard_error(pairs):
-    """Of the median of all ratios, as for the median of normally distributed ones: pairs differ by more than the
-    rounds of one do."""
+    """Standard error of the median of all ratios, assuming normal distribution; from the pairs, which differ more than
+    the rounds of one pair do."""
     medians = [statistics.median(ratios) for ratios in pairs]
     return math.sqrt(math.pi / 2 / len(medians)) * statistics.stdev(medians)
 
 
 def report(name, pairs, target):
-    """One line a figure; those without a target are there to compare with."""
+    """Prints one result; those without a target are for comparison."""
     ratio = statistics.median(ratio for ratios in pairs for ratio in ratios)
     if len(pairs) > 1:
         print("# %s: %d pairs, +- %.3f" % (name, len(pairs), standard_error(pairs)))

@@ -20,7 +20,7 @@ struct bench_trainer {
     int fd;
     struct gd_grpc_client *client;
     uint64_t out, in;
-    bool answered; /* the call at hand */
+    bool answered; /* the current call */
     Debugger__EventReply *reply;
 };
 
@@ -43,13 +43,13 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
     trainer->answered = true;
     if (code != GD_GRPC_OK) {
         errno = 0;
-        bench_fail("a call ended with %d: %s", (int)code, text);
+        bench_fail("a call ended with status %d: %s", (int)code, text);
     }
 }
 
 static const struct gd_grpc_client_ops ops = {on_message, on_closed};
 
-static bool flush(struct bench_trainer *trainer)
+static bool flush_output(struct bench_trainer *trainer)
 {
     for (;;) {
         struct iovec iov[MAX_IOV];
@@ -63,7 +63,7 @@ static bool flush(struct bench_trainer *trainer)
             return false;
         }
         if (n < 0) {
-            bench_fail("the trainer cannot write");
+            bench_fail("the training process cannot write");
         }
         gd_grpc_client_sent(trainer->client, (size_t)n);
         trainer->out += (uint64_t)n;
@@ -89,7 +89,7 @@ static Debugger__EventReply *run_call(struct bench_trainer *trainer)
     trainer->answered = false;
     trainer->reply = NULL;
     while (!trainer->answered) {
-        bool all = flush(trainer);
+        bool all = flush_output(trainer);
         struct pollfd fd = {trainer->fd, (short)(all ? POLLIN : POLLIN | POLLOUT), 0};
         if (poll(&fd, 1, -1) > 0 && (fd.revents & ~POLLOUT)) {
             read_some(trainer);
@@ -97,12 +97,12 @@ static Debugger__EventReply *run_call(struct bench_trainer *trainer)
     }
     if (!trainer->reply || trainer->reply->status != DEBUGGER__EVENT_REPLY__STATUS__OK) {
         errno = 0;
-        bench_fail("the debugger's reply is no good one");
+        bench_fail("invalid reply from the debugger");
     }
     return trainer->reply;
 }
 
-static struct gd_grpc_client_call *start(struct bench_trainer *trainer, const char *path)
+static struct gd_grpc_client_call *start_call(struct bench_trainer *trainer, const char *path)
 {
     struct gd_grpc_client_call *call;
 
@@ -117,7 +117,7 @@ static Debugger__EventReply *send_one(struct bench_trainer *trainer, const char 
 {
     size_t len = protobuf_c_message_get_packed_size(message);
     uint8_t *bytes = malloc(len + 1);
-    struct gd_grpc_client_call *call = start(trainer, path);
+    struct gd_grpc_client_call *call = start_call(trainer, path);
 
     if (!bytes) {
         bench_fail("out of memory");
@@ -141,7 +141,7 @@ static Debugger__Metadata metadata_at(int32_t step)
     return metadata;
 }
 
-static void introduce(struct bench_trainer *trainer)
+static void send_metadata(struct bench_trainer *trainer)
 {
     Debugger__Metadata metadata = metadata_at(0);
 
@@ -149,7 +149,7 @@ static void introduce(struct bench_trainer *trainer)
     metadata.ms_version = (char *)(uintptr_t) "1.5.0";
     Debugger__EventReply *reply = send_one(trainer, PATH("SendMetadata"), &metadata.base);
     if (reply->cmd_case != DEBUGGER__EVENT_REPLY__CMD_VERSION_MATCHED || !reply->version_matched) {
-        bench_fail("the debugger does not take the version");
+        bench_fail("the debugger rejected the version");
     }
     debugger__event_reply__free_unpacked(reply, NULL);
 }
@@ -184,7 +184,7 @@ static void send_graph(struct bench_trainer *trainer, size_t elements)
     graph.n_parameters = 1;
     graph.parameters = parameters;
     if (debugger__graph_proto__get_packed_size(&graph) > sizeof(bytes)) {
-        bench_fail("the graph is larger than its buffer");
+        bench_fail("the graph exceeds its buffer");
     }
     chunk.buffer.data = bytes;
     chunk.buffer.len = debugger__graph_proto__pack(&graph, bytes);
@@ -197,9 +197,9 @@ struct bench_trainer *bench_trainer_start(const char *address, size_t elements)
 
     if (!trainer || gd_grpc_connect(address, 0, &trainer->fd, NULL) != GD_OK ||
         gd_grpc_client_create(address, 4 << 20, &trainer->client, NULL) != GD_OK) {
-        bench_fail("the trainer cannot connect to %s", address);
+        bench_fail("the training process cannot connect to %s", address);
     }
-    introduce(trainer);
+    send_metadata(trainer);
     send_graph(trainer, elements);
     return trainer;
 }
@@ -224,8 +224,8 @@ static void free_tail(void *tail, bool sent)
     free(tail);
 }
 
-/* A TensorProto in three runs of bytes, fields in a real client's order: what goes before the
- * content, the content from where it lies, what comes after it. */
+/* Sends a TensorProto in three pieces, fields in the order of a real client: before the content,
+ * the content without copying it, after the content. */
 static void send_piece(struct gd_grpc_client_call *call, const uint8_t *data, size_t len,
                        size_t elements, bool last)
 {
@@ -275,7 +275,7 @@ void bench_trainer_send_base(struct bench_trainer *trainer, size_t elements)
 
 void bench_trainer_send_tensor(struct bench_trainer *trainer, const void *data, size_t elements)
 {
-    struct gd_grpc_client_call *call = start(trainer, PATH("SendTensors"));
+    struct gd_grpc_client_call *call = start_call(trainer, PATH("SendTensors"));
     size_t bytes = elements * 4;
 
     for (size_t at = 0; at < bytes; at += BENCH_PIECE) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The panes with a graph of a million nodes, every scope open, on a terminal of 80x24: how long a
- * key takes to its picture, how many bytes a line's move sends, how late a typed letter is shown
- * while ten thousand hits a second arrive.
+ * The panes with a graph of a million nodes, all scopes open, on a terminal of 80x24: time from a
+ * key to its screen update, bytes sent per cursor move, and delay of typed letters while ten
+ * thousand hits per second arrive.
  *
  *     bench_tui [NODES]
  *
- * A thread is the terminal: it takes what is sent. The keys are typed from inside the panes' loop,
- * one when the picture of the one before is out.
+ * A thread plays the terminal and drains the output. Keys are typed from inside the panes' loop,
+ * each after the screen update of the previous one.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -31,13 +31,13 @@
 #include "tui/keys.h"
 #include "tui/tui.h"
 
-#define BLOCK_NODES    1000 /* of one scope */
+#define BLOCK_NODES    1000 /* per scope */
 #define MOVES          50
 #define LETTERS        200
-#define REPEATS        3 /* of each key */
+#define REPEATS        3 /* per key */
 #define HITS_A_SECOND  10000
 #define HIT_SECONDS    0.001
-#define TERMINAL_DELAY 0.02 /* seconds after which the terminal has surely read what was sent */
+#define TERMINAL_DELAY 0.02 /* seconds after which the terminal has certainly read its input */
 #define LETTER_DELAY   0.01
 #define GIVE_UP        300 /* seconds */
 
@@ -50,12 +50,12 @@ struct bench {
     struct fake_target *fake;
     uint32_t nodes;
     int master;
-    ev_prepare done; /* behind all others: a picture that was due is out */
-    ev_io arrival;   /* before all others: what was typed is there */
+    ev_prepare done; /* runs last: a pending screen update is done */
+    ev_io arrival;   /* runs first: typed input has arrived */
     ev_timer pause, hits;
     enum phase phase;
-    int at;       /* the step of the phase */
-    bool cleanup; /* its keys are not measured */
+    int at;       /* position in the phase */
+    bool cleanup; /* keys typed now are not measured */
     bool typed, arrived, measured;
     double typed_at;
     unsigned long sent_before;
@@ -71,11 +71,11 @@ struct bench {
 /* ---- the terminal ---- */
 
 static atomic_ulong bytes_sent;
-static char seen[1 << 16]; /* what came last */
+static char seen[1 << 16]; /* the latest output */
 static size_t seen_len;
 static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void *terminal(void *ctx)
+static void *drain_terminal(void *ctx)
 {
     char data[sizeof(seen) / 2];
     int master = *(int *)ctx;
@@ -96,7 +96,7 @@ static void *terminal(void *ctx)
     }
 }
 
-static bool terminal_saw(const char *text)
+static bool has_seen(const char *text)
 {
     pthread_mutex_lock(&seen_lock);
     bool found = memmem(seen, seen_len, text, strlen(text)) != NULL;
@@ -110,12 +110,12 @@ static void open_terminal(struct bench *bench)
 
     bench->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (bench->master < 0 || grantpt(bench->master) != 0 || unlockpt(bench->master) != 0) {
-        bench_fail("a terminal");
+        bench_fail("cannot open a terminal");
     }
     int slave = open(ptsname(bench->master), O_RDWR | O_NOCTTY);
     if (slave < 0 || ioctl(slave, TIOCSWINSZ, &size) != 0 || dup2(slave, STDIN_FILENO) < 0 ||
         dup2(slave, STDOUT_FILENO) < 0) {
-        bench_fail("the terminal's other end");
+        bench_fail("cannot open the terminal's other end");
     }
     close(slave);
 }
@@ -137,11 +137,11 @@ static void add_nodes(struct gd_session *session, uint32_t nodes)
                  i);
         if (gd_graph_add(session->graph, &desc, &id, NULL) != GD_OK ||
             (i > 0 && gd_graph_connect(session->graph, id, &edge, 1, NULL) != GD_OK)) {
-            bench_fail("a node of the graph");
+            bench_fail("cannot add a node");
         }
     }
     if (gd_graph_commit(session->graph, NULL) != GD_OK) {
-        bench_fail("the graph");
+        bench_fail("cannot finish the graph");
     }
     gd_session_on_graph(session);
 }
@@ -174,7 +174,7 @@ static void open_session(struct bench *bench)
     bench->fake->stop_next = stop;
     bench->fake->stop_count = 1 << 30;
     if (gd_session_create(debugger, &bench->fake->target, &peer, &bench->session, NULL) != GD_OK) {
-        bench_fail("a session");
+        bench_fail("cannot create a session");
     }
     add_nodes(bench->session, bench->nodes);
     gd_session_on_stopped(bench->session, &stop);
@@ -182,7 +182,7 @@ static void open_session(struct bench *bench)
 
 /* ---- typing ---- */
 
-static void type(struct bench *bench, const char *text, bool measured)
+static void type_text(struct bench *bench, const char *text, bool measured)
 {
     bench->typed = true;
     bench->arrived = false;
@@ -190,12 +190,12 @@ static void type(struct bench *bench, const char *text, bool measured)
     bench->typed_at = bench_now();
     bench->sent_before = atomic_load(&bytes_sent);
     if (write(bench->master, text, strlen(text)) < 0) {
-        bench_fail("a key");
+        bench_fail("cannot type a key");
     }
 }
 
-/* The bytes of a key on this terminal. */
-static const char *sequence_of(int key)
+/* The bytes that a key sends on this terminal. */
+static const char *get_sequence(int key)
 {
     static char one[8];
 
@@ -219,12 +219,12 @@ static const char *sequence_of(int key)
     return one;
 }
 
-/* Those that mean something in the tree, but for the one that leaves the panes. */
+/* The keys of the tree, except the one that closes the panes. */
 static const struct tui_key *next_key(const struct tui_key *key)
 {
     for (key = !key ? tui_keys : key + 1; key->name; key++) {
         if ((key->panes & 1U << TUI_TREE) != 0 && !key->single && key->request != TUI_PLAIN &&
-            sequence_of(key->key)) {
+            get_sequence(key->key)) {
             return key;
         }
     }
@@ -236,11 +236,11 @@ static void type_key(struct bench *bench)
     char text[16];
 
     snprintf(text, sizeof(text), "%s%s", bench->key->prefix != 0 ? "\x18" : "",
-             sequence_of(bench->key->key));
-    type(bench, text, true);
+             get_sequence(bench->key->key));
+    type_text(bench, text, true);
 }
 
-/* ---- the phases: each types its next keys; false: it is over ---- */
+/* ---- phases: each types its next keys; false: done ---- */
 
 static bool step_echo(struct bench *bench)
 {
@@ -251,7 +251,7 @@ static bool step_echo(struct bench *bench)
         ev_timer_again(bench->loop, &bench->hits);
     }
     if (bench->at < LETTERS) {
-        type(bench, letter, true);
+        type_text(bench, letter, true);
         return true;
     }
     ev_timer_stop(bench->loop, &bench->hits);
@@ -259,7 +259,7 @@ static bool step_echo(struct bench *bench)
     return false;
 }
 
-/* From the last scope up: below the cursor nothing moves then. */
+/* From the last scope upwards, so that nothing below the cursor moves. */
 static bool step_unfold(struct bench *bench)
 {
     static const char *const before[] = {"\x15", "focus graph\r", "\x1b", "g", "j", "+", "G"};
@@ -267,11 +267,11 @@ static bool step_unfold(struct bench *bench)
     int at = bench->at - 7;
 
     if (bench->at < 7) {
-        type(bench, before[bench->at], false);
+        type_text(bench, before[bench->at], false);
     } else if (at < 2 * blocks) {
-        type(bench, at % 2 == 0 ? "+" : "k", false);
+        type_text(bench, at % 2 == 0 ? "+" : "k", false);
     } else if (at == 2 * blocks) {
-        type(bench, "G", false);
+        type_text(bench, "G", false);
     } else {
         return false;
     }
@@ -284,20 +284,20 @@ static bool step_move(struct bench *bench)
 
     if (bench->at == 0) {
         snprintf(last, sizeof(last), "op%u", bench->nodes - 1);
-        for (double end = bench_now() + 1; !terminal_saw(last) && bench_now() < end;) {
-            usleep(1000); /* it may not have read it yet */
+        for (double end = bench_now() + 1; !has_seen(last) && bench_now() < end;) {
+            usleep(1000); /* the thread may not have read it yet */
         }
-        if (!terminal_saw(last)) {
+        if (!has_seen(last)) {
             bench_fail("the last node, %s, is not on the screen", last);
         }
-        type(bench, "g", false);
+        type_text(bench, "g", false);
     } else if (bench->at <= MOVES) {
-        type(bench, "j", true);
+        type_text(bench, "j", true);
     }
     return bench->at <= MOVES;
 }
 
-/* Each key, then what leads back to the tree. */
+/* Types each key, then the keys that lead back to the tree. */
 static bool step_keys(struct bench *bench)
 {
     static const char *const back[] = {"\x1b", "\x1b", "\033[20~", "\033[21~"};
@@ -312,12 +312,12 @@ static bool step_keys(struct bench *bench)
         }
         type_key(bench);
     } else {
-        type(bench, turn == 5 ? "j" : back[turn - 1], false);
+        type_text(bench, turn == 5 ? "j" : back[turn - 1], false);
     }
     return true;
 }
 
-static void step(struct bench *bench)
+static void run_step(struct bench *bench)
 {
     static bool (*const steps[])(struct bench *) = {step_echo, step_unfold, step_move, step_keys};
 
@@ -334,7 +334,7 @@ static void step(struct bench *bench)
 
 /* ---- measuring ---- */
 
-/* A command's own work is no frame: why it took long is not the screen's matter. */
+/* The duration of a command is not a matter of the screen. */
 static bool runs_command(const struct bench *bench)
 {
     return bench->key && bench->key->request == TUI_COMMAND;
@@ -373,7 +373,7 @@ static void on_pause(struct ev_loop *loop, ev_timer *timer, int events)
     if (bench->phase == MOVE) {
         bench->bytes[bench->at - 2] = (double)(atomic_load(&bytes_sent) - bench->sent_before);
     }
-    step(bench);
+    run_step(bench);
 }
 
 static void on_arrival(struct ev_loop *loop, ev_io *io, int events)
@@ -408,20 +408,20 @@ static void on_done(struct ev_loop *loop, ev_prepare *prepare, int events)
         ev_timer_start(loop, &bench->pause);
         return;
     }
-    step(bench);
+    run_step(bench);
 }
 
 static void on_hits(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct bench *bench = timer->data;
     static uint32_t node;
-    static double since, told;
+    static double since, reported;
     double now = bench_now();
 
     (void)loop;
     (void)events;
     since = since == 0 ? now : since;
-    for (; told < (now - since) * HITS_A_SECOND; told++) {
+    for (; reported < (now - since) * HITS_A_SECOND; reported++) {
         struct gd_hit hit = {.watchpoint = 1, .step = 2, .node = node++ % bench->nodes};
         struct gd_node_info info;
         gd_graph_node(bench->session->graph, hit.node, &info);
@@ -430,7 +430,7 @@ static void on_hits(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
-static void start(struct bench *bench)
+static void start_phases(struct bench *bench)
 {
     ev_prepare_init(&bench->done, on_done);
     ev_set_priority(&bench->done, EV_MINPRI);
@@ -444,12 +444,12 @@ static void start(struct bench *bench)
     for (int pane = TUI_TREE; pane <= TUI_PANE_COUNT; pane++) {
         if (tui_key_bind("F9", (enum tui_pane_id)pane, "layout graph", NULL) != GD_OK ||
             tui_key_bind("F10", (enum tui_pane_id)pane, "focus graph", NULL) != GD_OK) {
-            bench_fail("a key of its own");
+            bench_fail("cannot bind a key");
         }
     }
 }
 
-static double worst_of(const double *values, size_t count)
+static double find_worst(const double *values, size_t count)
 {
     double worst = 0;
     for (size_t i = 0; i < count; i++) {
@@ -458,19 +458,19 @@ static double worst_of(const double *values, size_t count)
     return worst;
 }
 
-static void report(struct bench *bench, int out)
+static void print_results(struct bench *bench, int out)
 {
     if (dup2(out, STDOUT_FILENO) < 0) {
-        bench_fail("the output");
+        bench_fail("cannot read the output");
     }
-    bench_note("tui: %zu keys measured, %zu hits taken, the slowest key is %s", bench->frame_count,
+    bench_note("tui: %zu keys measured, %zu hits received, slowest key: %s", bench->frame_count,
                bench->session->hit_count + bench->session->hits_dropped, bench->worst_key);
-    bench_note("tui: the slowest command of a key is %s, %.0f ms", bench->command,
+    bench_note("tui: slowest command of a key: %s, %.0f ms", bench->command,
                bench->command_worst * 1e3);
     bench_report("tui.frame_worst_ms", bench->worst * 1e3, 50, false);
     bench_report("tui.frame_median_ms", bench_median(bench->frames, bench->frame_count) * 1e3, 16,
                  false);
-    bench_report("tui.bytes_per_line", worst_of(bench->bytes, MOVES), 2048, false);
+    bench_report("tui.bytes_per_line", find_worst(bench->bytes, MOVES), 2048, false);
     bench_report("tui.echo_ms", bench->echo_worst * 1e3, 100, false);
 }
 
@@ -490,7 +490,7 @@ int main(int argc, char **argv)
     alarm(GIVE_UP);
     if (!mkdtemp(home) || setenv("XDG_STATE_HOME", home, 1) != 0 ||
         setenv("TERM", "xterm-256color", 1) != 0 || setenv("LC_ALL", "C.UTF-8", 1) != 0) {
-        bench_fail("a directory of its own");
+        bench_fail("cannot create a directory");
     }
     setlocale(LC_CTYPE, "");
     open_terminal(&bench);
@@ -501,16 +501,16 @@ int main(int argc, char **argv)
     }
     tui_lend_screen(bench.repl);
     open_session(&bench);
-    if (pthread_create(&thread, NULL, terminal, &bench.master) != 0) {
-        bench_fail("a thread");
+    if (pthread_create(&thread, NULL, drain_terminal, &bench.master) != 0) {
+        bench_fail("cannot create a thread");
     }
-    start(&bench);
+    start_phases(&bench);
     if (tui_run(bench.loop, bench.repl, &err) != GD_OK) {
         bench_fail("%s", err.text);
     }
     ev_prepare_stop(bench.loop, &bench.done);
     ev_io_stop(bench.loop, &bench.arrival);
-    report(&bench, out);
+    print_results(&bench, out);
     rmdir(home);
     return 0;
 }

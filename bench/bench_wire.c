@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A 1 GiB tensor from a MindSpore training process to the debugger's session, over gRPC in 3 MiB
- * messages, against bare TCP over loopback with writes of that size.
+ * A tensor of 1 GiB from a MindSpore training process to the debugger's session, over gRPC in
+ * messages of 3 MiB, against plain TCP over loopback with writes of that size.
  *
- * wire.ingest_first is the first transfer, into memory that was never touched; each one in a
- * process of its own. What bare TCP reaches that keeps its bytes in such memory, instead of reading
- * them into one buffer again and again, is told in a note. wire.ingest is the speed of the steady
- * state, a run that is stepped and looked at again and again: from the second step on the memory of
- * older values is used again. wire.peak_memory is of one transfer, in a process of its own.
+ * wire.ingest_first is the first transfer, into untouched memory, each in its own process. A note
+ * shows the same for plain TCP that keeps its data in untouched memory instead of reading it into
+ * one buffer. wire.ingest is the steady state, a run that is stepped and inspected again and again:
+ * from the second step on, the memory of old values is reused. wire.peak_memory is measured for one
+ * transfer in its own process.
  *
  * BENCH_MIB (1024), BENCH_REPEAT (7) and BENCH_FIRST (5) make it smaller or longer.
  */
@@ -20,14 +20,14 @@
 #define MAX_REPEAT 100
 #define MAX_FIRST  20
 #define READ_SIZE  (1 << 20)
-#define WARM_UP    3 /* the current and the previous value are kept, one more is on its way */
+#define WARM_UP    3 /* the current and the previous value are kept, and one is in flight */
 
 static void free_reply(Debugger__EventReply *reply)
 {
     debugger__event_reply__free_unpacked(reply, NULL);
 }
 
-/* Waits until the debugger asks for the value; tells it the size before, when it wants to know. */
+/* Waits until the debugger requests the value; answers a request for its size first. */
 static void wait_for_view(struct bench_trainer *trainer, int32_t step, size_t elements)
 {
     for (;;) {
@@ -43,7 +43,8 @@ static void wait_for_view(struct bench_trainer *trainer, int32_t step, size_t el
             return;
         }
         if (!view && command != DEBUGGER__EVENT_REPLY__CMD__NOT_SET) {
-            bench_fail("the debugger did not ask for the value, but sent command %d", command);
+            bench_fail("expected a request for the value from the debugger, got command %d",
+                       command);
         }
     }
 }
@@ -53,13 +54,14 @@ static void wait_for_run(struct bench_trainer *trainer, int32_t step)
     Debugger__EventReply *reply = bench_trainer_wait(trainer, step);
 
     if (reply->cmd_case != DEBUGGER__EVENT_REPLY__CMD_RUN_CMD) {
-        bench_fail("the debugger did not go on, but sent command %d", (int)reply->cmd_case);
+        bench_fail("expected a run command from the debugger, got command %d",
+                   (int)reply->cmd_case);
     }
     free_reply(reply);
 }
 
-static double one_transfer(struct bench_trainer *trainer, int32_t step, const float *data,
-                           size_t elements)
+static double time_transfer(struct bench_trainer *trainer, int32_t step, const float *data,
+                            size_t elements)
 {
     wait_for_view(trainer, step, elements);
     double start = bench_now();
@@ -72,11 +74,11 @@ static double one_transfer(struct bench_trainer *trainer, int32_t step, const fl
 static void measure_memory(struct bench_debugger *debugger, const float *data, size_t elements)
 {
     struct bench_trainer *trainer = bench_trainer_start(debugger->address, elements);
-    one_transfer(trainer, 0, data, elements);
+    time_transfer(trainer, 0, data, elements);
     bench_trainer_end(trainer);
     struct bench_memory_use use = bench_debugger_end(debugger);
     if (use.fetched != 1) {
-        bench_fail("%llu values came instead of one", (unsigned long long)use.fetched);
+        bench_fail("%llu values arrived instead of one", (unsigned long long)use.fetched);
     }
     bench_note("peak resident memory %.1f MiB, idle %.1f MiB", (double)use.peak / 1048576,
                (double)use.idle / 1048576);
@@ -95,19 +97,19 @@ static void measure_first(struct bench_debugger *debugger, const float *data, si
     for (unsigned i = 0; i < repeat; i++) {
         tcp[i] = bench_tcp_send(data, bytes, BENCH_PIECE, READ_SIZE, false);
         struct bench_trainer *trainer = bench_trainer_start(debugger[i].address, elements);
-        wire[i] = one_transfer(trainer, 0, data, elements);
+        wire[i] = time_transfer(trainer, 0, data, elements);
         bench_trainer_end(trainer);
         if (bench_debugger_end(&debugger[i]).fetched != 1) {
-            bench_fail("a first value is missing");
+            bench_fail("the first value is missing");
         }
         keep[i] = bench_tcp_send(data, bytes, BENCH_PIECE, READ_SIZE, true);
         ratios[i] = tcp[i] / wire[i];
         kept_ratios[i] = tcp[i] / keep[i];
     }
-    bench_note("into fresh memory: TCP %.2f GiB/s, %.3f of TCP that drops what it reads; wire %.2f "
-               "GiB/s",
-               gib / bench_median(keep, repeat), bench_median(kept_ratios, repeat),
-               gib / bench_median(wire, repeat));
+    bench_note(
+        "into untouched memory: TCP %.2f GiB/s, %.3f of TCP that drops the data; wire %.2f GiB/s",
+        gib / bench_median(keep, repeat), bench_median(kept_ratios, repeat),
+        gib / bench_median(wire, repeat));
     bench_report("wire.ingest_first", bench_median(ratios, repeat), 0.60, true);
 }
 
@@ -119,11 +121,11 @@ static void measure_speed(struct bench_debugger *debugger, const float *data, si
     double gib = (double)bytes / (1 << 30);
     struct bench_trainer *trainer = bench_trainer_start(debugger->address, elements);
     for (int32_t step = 0; step < WARM_UP; step++) {
-        one_transfer(trainer, step, data, elements);
+        time_transfer(trainer, step, data, elements);
     }
     for (unsigned i = 0; i < repeat; i++) {
         tcp[i] = bench_tcp_send(data, bytes, BENCH_PIECE, READ_SIZE, false);
-        wire[i] = one_transfer(trainer, (int32_t)(WARM_UP + i), data, elements);
+        wire[i] = time_transfer(trainer, (int32_t)(WARM_UP + i), data, elements);
         ratios[i] = tcp[i] / wire[i];
     }
     bench_trainer_end(trainer);
@@ -144,7 +146,7 @@ int main(void)
 
     first = first < MAX_FIRST ? first : MAX_FIRST;
     repeat = repeat < MAX_REPEAT ? repeat : MAX_REPEAT;
-    /* All before the data is there: a forked process would count it as its own. */
+    /* Started before the data exists: a forked process would count it as its own. */
     bench_debugger_start(&for_speed, true);
     bench_debugger_start(&for_memory, true);
     for (unsigned i = 0; i < first; i++) {
@@ -152,7 +154,7 @@ int main(void)
     }
     float *data = malloc(elements * 4);
     if (!data) {
-        bench_fail("no memory for the tensor");
+        bench_fail("out of memory for the tensor");
     }
     for (size_t i = 0; i < elements; i++) {
         data[i] = (float)(i % 1000) * 0.001f;

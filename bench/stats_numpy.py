@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The seconds in which numpy computes what one pass of gradb's statistics does. Argument: a file of float32."""
+"""Seconds that numpy needs for the statistics that gradb computes in one pass. Argument: a file of float32."""
 import sys
 import time
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The training that bench_torch.py measures: a residual network or a GPT on one fixed batch, in blocks of steps
-that are asked for over a socket.
+requested over a socket.
 
     torch_train.py SOCKET SCRIPTS MODEL THREADS [NUMBER...]
 
-SOCKET: the path of the one who asks; SCRIPTS: the folder of cnn.py and gpt.py; NUMBER: the model's sizes. A line
-`MODE STEPS` is answered by the seconds of each step, one line. MODE is one of MODES.
+SOCKET: path of the requesting process's socket; SCRIPTS: the folder of cnn.py and gpt.py; NUMBER: the model's sizes. A
+line `MODE STEPS` is answered by one line with the seconds of each step. MODE is one of MODES.
 """
 import contextlib
 import socket
@@ -15,11 +15,11 @@ import time
 import torch
 import torch.nn.functional as F
 
-MODES = ("plain", "told", "hooks", "anomaly")  # told: gradb hears which step is the last of its block
+MODES = ("plain", "told", "hooks", "anomaly")  # told: gradb is notified of the last step of each block
 
 
 def cnn(width, blocks, batch, size):
-    """The residual network of cnn.py: (model, function that gives the loss)."""
+    """The residual network of cnn.py: returns (model, loss function)."""
     import cnn as script
     images, labels = script.bars(batch, size)
     model = script.ResNet(width, blocks)
@@ -41,8 +41,7 @@ def gpt(width, heads, layers, context, batch):
 
 
 class Hooks:
-    """What one would write by hand: every module's output and the gradient of it, and every parameter's, are
-    looked at with torch.isfinite."""
+    """Checks by hand: every module's output and its gradient, and every parameter's gradient, with torch.isfinite."""
 
     def __init__(self, model):
         self.handles = [module.register_forward_hook(self._forward) for module in model.modules()]
@@ -67,15 +66,15 @@ class Hooks:
 
 
 def as_mode(mode, model):
-    """What is on while a block runs in that mode."""
+    """Context in which a block of that mode runs."""
     if mode == "hooks":
         return Hooks(model)
     return torch.autograd.set_detect_anomaly(True) if mode == "anomaly" else contextlib.nullcontext()
 
 
 def run(model, loss_of, optimizer, steps, told):
-    """Trains. The seconds of each step."""
-    if told:  # gradb runs it then, and so provides the package
+    """Trains; returns the seconds of each step."""
+    if told:  # gradb runs it in this mode, and provides the package
         import gradb.torch
     seconds = []
     for step in range(steps):

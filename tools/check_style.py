@@ -223,6 +223,11 @@ def check_commands(source):
         source.fault(0, "commands", f"is not named after one of its commands: {', '.join(defined)}")
 
 
+def check_source(source):
+    for check in (check_braces, check_sizeof, check_null, check_codes, check_size, check_functions, check_commands):
+        check(source)
+
+
 def check_folders():
     folders = collections.Counter(pathlib.PurePosixPath(n).parent.as_posix() for n in tracked("src/*.[ch]"))
     for folder, count in folders.items():
@@ -280,10 +285,7 @@ def main():
     names = [pathlib.Path(name).resolve().relative_to(ROOT).as_posix() for name in chosen] or tracked("*.c", "*.h")
     for name in names:
         if (ROOT / name).exists():
-            source = Source(ROOT / name)
-            for check in (check_braces, check_sizeof, check_null, check_codes, check_size, check_functions,
-                          check_commands):
-                check(source)
+            check_source(Source(ROOT / name))
     if chosen:
         print("".join(f"{path}:{line}: {rule}: {text}\n" for rule, path, line, text in faults), end="")
         return 1 if faults else 0

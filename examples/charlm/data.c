@@ -19,7 +19,7 @@ struct bytes {
     size_t count, cap;
 };
 
-static int bytes_add(struct bytes *bytes, const uint8_t *data, size_t count)
+static int add_bytes(struct bytes *bytes, const uint8_t *data, size_t count)
 {
     if (count > MAX_BYTES - bytes->count) {
         count = MAX_BYTES - bytes->count;
@@ -38,7 +38,7 @@ static int bytes_add(struct bytes *bytes, const uint8_t *data, size_t count)
     return 0;
 }
 
-static int file_add(struct bytes *bytes, const char *path, char *why, size_t why_size)
+static int add_file(struct bytes *bytes, const char *path, char *why, size_t why_size)
 {
     FILE *file = fopen(path, "rb");
     if (!file) {
@@ -52,7 +52,7 @@ static int file_add(struct bytes *bytes, const char *path, char *why, size_t why
         if (got == 0) {
             break;
         }
-        rc = bytes_add(bytes, chunk, got);
+        rc = add_bytes(bytes, chunk, got);
     }
     if (rc != 0) {
         snprintf(why, why_size, "out of memory for the text of %s", path);
@@ -70,21 +70,21 @@ static bool is_source(const char *name)
     return len > 2 && name[len - 2] == '.' && (name[len - 1] == 'c' || name[len - 1] == 'h');
 }
 
-static int not_hidden(const struct dirent *entry)
+static int is_not_hidden(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
 
-static int by_bytes(const struct dirent **a, const struct dirent **b)
+static int compare_bytes(const struct dirent **a, const struct dirent **b)
 {
-    return strcmp((*a)->d_name, (*b)->d_name); /* not alphasort: that depends on the locale */
+    return strcmp((*a)->d_name, (*b)->d_name); /* not alphasort, which depends on the locale */
 }
 
-static int directory_add(struct bytes *bytes, const char *path, int depth, char *why,
+static int add_directory(struct bytes *bytes, const char *path, int depth, char *why,
                          size_t why_size)
 {
     struct dirent **entries;
-    int count = scandir(path, &entries, not_hidden, by_bytes);
+    int count = scandir(path, &entries, is_not_hidden, compare_bytes);
     if (count < 0) {
         snprintf(why, why_size, "cannot read directory %s: %s", path, strerror(errno));
         return -1;
@@ -96,9 +96,9 @@ static int directory_add(struct bytes *bytes, const char *path, int depth, char 
         int len = snprintf(full, sizeof(full), "%s/%s", path, entries[i]->d_name);
         if (rc == 0 && len < (int)sizeof(full) && lstat(full, &st) == 0) {
             if (S_ISDIR(st.st_mode) && depth < MAX_DEPTH) {
-                rc = directory_add(bytes, full, depth + 1, why, why_size);
+                rc = add_directory(bytes, full, depth + 1, why, why_size);
             } else if (S_ISREG(st.st_mode) && is_source(entries[i]->d_name)) {
-                rc = file_add(bytes, full, why, why_size);
+                rc = add_file(bytes, full, why, why_size);
             }
         }
         free(entries[i]);
@@ -107,8 +107,8 @@ static int directory_add(struct bytes *bytes, const char *path, int depth, char 
     return rc;
 }
 
-/* The sources the program was built from or, once installed, those that came with it. */
-static const char *default_path(void)
+/* The sources that this program was built from, or the installed ones. */
+static const char *find_default_path(void)
 {
     static const char *const places[] = {CHARLM_DEFAULT_DATA, CHARLM_INSTALLED_SOURCES};
     for (int i = 0; i < 2; i++) {
@@ -119,7 +119,7 @@ static const char *default_path(void)
     return NULL;
 }
 
-static void to_ids(struct data *data)
+static void convert_to_ids(struct data *data)
 {
     bool seen[256] = {false};
     uint8_t id_of[256] = {0};
@@ -139,9 +139,10 @@ static void to_ids(struct data *data)
 
 int data_load(const char *path, struct data *ret, char *why, size_t why_size)
 {
-    path = path ? path : default_path();
+    path = path ? path : find_default_path();
     if (!path) {
-        snprintf(why, why_size, "the program's own sources are not here: give a text with --data");
+        snprintf(why, why_size,
+                 "cannot find the default text (this program's sources): use --data PATH");
         return -1;
     }
     struct stat st;
@@ -150,11 +151,11 @@ int data_load(const char *path, struct data *ret, char *why, size_t why_size)
         return -1;
     }
     struct bytes bytes = {0};
-    int rc = S_ISDIR(st.st_mode) ? directory_add(&bytes, path, 0, why, why_size)
-                                 : file_add(&bytes, path, why, why_size);
+    int rc = S_ISDIR(st.st_mode) ? add_directory(&bytes, path, 0, why, why_size)
+                                 : add_file(&bytes, path, why, why_size);
     if (rc == 0 && bytes.count == 0) {
-        snprintf(why, why_size, "no text in %s: give a file, or a directory with .c or .h files",
-                 path);
+        snprintf(why, why_size,
+                 "%s contains no text: give a file, or a directory with .c or .h files", path);
         rc = -1;
     }
     if (rc != 0) {
@@ -162,7 +163,7 @@ int data_load(const char *path, struct data *ret, char *why, size_t why_size)
         return -1;
     }
     *ret = (struct data){.ids = bytes.data, .count = bytes.count};
-    to_ids(ret);
+    convert_to_ids(ret);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The training text: a file, or all C sources below a directory, as ids of its distinct bytes.
+ * The training text: a file, or all C sources in a directory, as ids of its distinct bytes.
  */
 #ifndef CHARLM_DATA_H
 #define CHARLM_DATA_H
@@ -17,11 +17,11 @@ struct data {
     size_t vocabulary_size;
 };
 
-/* 0, or -1 with a sentence in why. path NULL: the sources this program was built from. */
+/* Returns 0, or -1 with a message in why. path NULL: the sources of this program. */
 int data_load(const char *path, struct data *ret, char *why, size_t why_size);
 void data_deinit(struct data *data);
 
-/* rows windows of `cols` ids at random places, and the ids that follow each. */
+/* `rows` windows of `cols` ids at random positions, and the id that follows each. */
 void data_batch(const struct data *data, struct rng *rng, int32_t *input, int32_t *target,
                 size_t rows, size_t cols);
 

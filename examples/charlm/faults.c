@@ -4,23 +4,24 @@
 #include <math.h>
 #include <string.h>
 
-/* The step whose batch is read wrongly. */
+/* The step with the bad batch. */
 #define BAD_BATCH_STEP 25
 
 static const struct {
     const char *name;
     const char *help;
 } faults[FAULT_COUNT] = {
-    [FAULT_NONE] = {"none", "a correct trainer"},
+    [FAULT_NONE] = {"none", "no fault"},
     [FAULT_NAN_LOG] = {"nan-log",
-                       "an unguarded log of a probability that underflows after a while"},
-    [FAULT_EXPLODING_LR] = {"exploding-lr", "the learning rate's decay is applied upside down"},
-    [FAULT_DEAD_RELU] = {"dead-relu", "ReLU behind a bias that starts far below zero"},
-    [FAULT_FROZEN_WEIGHT] = {"frozen-weight", "one matrix is not given to the optimizer"},
-    [FAULT_ZERO_INIT] = {"zero-init", "all matrices start at zero"},
-    [FAULT_VANISHING] = {"vanishing", "tanh behind matrices that start far too large"},
-    [FAULT_FP16_OVERFLOW] = {"fp16-overflow", "half precision with a loss scale that only grows"},
-    [FAULT_BAD_BATCH] = {"bad-batch", "one batch of garbage ids, clamped to the vocabulary"},
+                       "log without an epsilon; after some steps a probability underflows to 0"},
+    [FAULT_EXPLODING_LR] = {"exploding-lr", "the decay makes the learning rate grow"},
+    [FAULT_DEAD_RELU] = {"dead-relu", "ReLU after a bias initialised far below zero"},
+    [FAULT_FROZEN_WEIGHT] = {"frozen-weight", "one matrix is not passed to the optimizer"},
+    [FAULT_ZERO_INIT] = {"zero-init", "all matrices are initialised to zero"},
+    [FAULT_VANISHING] = {"vanishing", "tanh after matrices initialised far too large"},
+    [FAULT_FP16_OVERFLOW] = {"fp16-overflow",
+                             "half precision with a loss scale that never shrinks"},
+    [FAULT_BAD_BATCH] = {"bad-batch", "one batch of random ids, clamped to the vocabulary"},
 };
 
 enum fault fault_find(const char *name)
@@ -75,14 +76,13 @@ float fault_log_floor(enum fault fault, float floor)
     return fault == FAULT_NAN_LOG ? 0.0f : floor;
 }
 
-/* An annealing meant for epochs, applied each step: logits grow until a softmax of them has zeros.
- */
+/* Annealing meant for epochs, applied per step: logits grow until their softmax contains zeros. */
 float fault_logit_scale(enum fault fault, int64_t step)
 {
     return fault == FAULT_NAN_LOG ? powf(1.0f / 0.9f, (float)step) : 1.0f;
 }
 
-/* A loss scale that doubles while all goes well must be halved when something overflows. */
+/* Doubles the loss scale regularly, but never halves it after an overflow. */
 float fault_loss_scale(enum fault fault, int64_t step)
 {
     return fault == FAULT_FP16_OVERFLOW ? ldexpf(1.0f, 10 + (int)(step / 5 < 100 ? step / 5 : 100))
@@ -94,7 +94,7 @@ bool fault_half(enum fault fault)
     return fault == FAULT_FP16_OVERFLOW;
 }
 
-/* Divided by the decay where it should be multiplied. */
+/* Divides by the decay instead of multiplying. */
 float fault_learning_rate(enum fault fault, float lr, int64_t step)
 {
     return fault == FAULT_EXPLODING_LR ? lr * powf(1.0f / 0.85f, (float)step) : lr;
@@ -105,7 +105,7 @@ bool fault_skips_parameter(enum fault fault, const char *parameter)
     return fault == FAULT_FROZEN_WEIGHT && ends_with(parameter, "block0/mlp/fc.weight");
 }
 
-/* Text read as 4-byte numbers, then "made safe" by clamping. */
+/* Reads text as 4-byte numbers and clamps them to "fix" the range. */
 void fault_batch(enum fault fault, int64_t step, int32_t *ids, size_t count, size_t vocabulary)
 {
     if (fault != FAULT_BAD_BATCH || step != BAD_BATCH_STEP) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mistakes that people make, to be found with a debugger. Each changes one line's worth of the
- * training and shows up in the numbers by itself; nothing writes a NaN or an infinity by hand.
+ * Typical training bugs, to be found with a debugger. Each is a one-line change whose effect shows
+ * in the values; none writes NaN or infinity directly.
  */
 #ifndef CHARLM_FAULTS_H
 #define CHARLM_FAULTS_H
@@ -25,12 +25,12 @@ enum fault {
     FAULT_COUNT
 };
 
-/* FAULT_COUNT when there is no such fault. */
+/* FAULT_COUNT: unknown name. */
 enum fault fault_find(const char *name);
 const char *fault_name(enum fault fault);
 const char *fault_help(enum fault fault);
 
-/* Each returns what a correct trainer uses when the fault is not its own. */
+/* These return the correct value unless it is their fault that is enabled. */
 enum activation fault_activation(enum fault fault, enum activation wanted);
 float fault_init_std(enum fault fault, const char *parameter, float std);
 float fault_init_bias(enum fault fault, const char *parameter);

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks: a packed block of B (K_BLOCK x N_BLOCK) stays in the second-level cache, a panel of A in
- * the first. */
+/* A packed block of B (K_BLOCK x N_BLOCK) stays in the L2 cache, a panel of A in L1. */
 #define K_BLOCK  256
 #define N_BLOCK  256
 #define MAX_ROWS 6
@@ -15,14 +14,13 @@
 
 typedef float vector __attribute__((vector_size(VECTOR * sizeof(float)), aligned(4), may_alias));
 
-struct tile { /* a register tile: rows x cols of C at once */
+struct tile { /* a register tile: rows x cols of C */
     size_t rows, cols;
     /* out[rows][cols] = sum over k of a[k][rows] * b[k][cols], both packed */
     void (*run)(size_t k, const float *a, const float *b, float *out);
 };
 
-/* The rows and vectors are constants at each call, so the loops unroll and acc lives in registers.
- */
+/* The sizes are constants in each caller, so that the loops unroll and acc stays in registers. */
 static inline __attribute__((always_inline)) void
 tile_body(size_t k, const float *a, const float *b, float *out, const int rows, const int vectors)
 {
@@ -63,7 +61,7 @@ __attribute__((target("avx2,fma"))) static void tile_avx2(size_t k, const float 
 }
 #endif
 
-static struct tile tile_choose(void)
+static struct tile choose_tile(void)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -73,10 +71,10 @@ static struct tile tile_choose(void)
     return (struct tile){4, 8, tile_plain};
 }
 
-/* Copies k x width of a matrix into k rows of `width` neighbours, zeros beyond `have`. Two ways of
- * reading: along whichever axis has neighbours. */
-static void pack(float *out, const float *in, size_t in_k, size_t in_w, size_t k, size_t have,
-                 size_t width)
+/* Copies k x width of a matrix into k contiguous rows of `width`, zero-padded beyond `have`. Two
+ * loops, so that memory is read along the contiguous axis. */
+static void pack_panel(float *out, const float *in, size_t in_k, size_t in_w, size_t k, size_t have,
+                       size_t width)
 {
     if (in_w == 1 && have == width) {
         for (size_t p = 0; p < k; p++) {
@@ -96,7 +94,7 @@ static void pack(float *out, const float *in, size_t in_k, size_t in_w, size_t k
     }
 }
 
-static void tile_store(const struct gemm *g, const float *tile, size_t row, size_t col, size_t rows,
+static void store_tile(const struct gemm *g, const float *tile, size_t row, size_t col, size_t rows,
                        size_t cols, size_t tile_cols, bool add)
 {
     for (size_t r = 0; r < rows; r++) {
@@ -108,52 +106,53 @@ static void tile_store(const struct gemm *g, const float *tile, size_t row, size
     }
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Rows [begin, end) of C against one packed block of B. */
-static void block_run(const struct gemm *g, const struct tile *t, const float *packed_b, size_t k0,
+/* Computes rows [begin, end) of C against one packed block of B. */
+static void run_block(const struct gemm *g, const struct tile *t, const float *packed_b, size_t k0,
                       size_t k, size_t n0, size_t n, size_t begin, size_t end)
 {
     float packed_a[K_BLOCK * MAX_ROWS];
     float out[MAX_ROWS * MAX_COLS];
     for (size_t row = begin; row < end; row += t->rows) {
-        size_t rows = smaller(t->rows, end - row);
-        pack(packed_a, g->a + row * g->a_row + k0 * g->a_col, g->a_col, g->a_row, k, rows, t->rows);
+        size_t rows = min_size(t->rows, end - row);
+        pack_panel(packed_a, g->a + row * g->a_row + k0 * g->a_col, g->a_col, g->a_row, k, rows,
+                   t->rows);
         for (size_t col = 0; col < n; col += t->cols) {
             t->run(k, packed_a, packed_b + col * k, out);
-            tile_store(g, out, row, n0 + col, rows, smaller(t->cols, n - col), t->cols, k0 > 0);
+            store_tile(g, out, row, n0 + col, rows, min_size(t->cols, n - col), t->cols, k0 > 0);
         }
     }
 }
 
-static void rows_run(const struct gemm *g, size_t begin, size_t end)
+static void run_rows(const struct gemm *g, size_t begin, size_t end)
 {
-    struct tile t = tile_choose();
+    struct tile t = choose_tile();
     float packed_b[K_BLOCK * N_BLOCK];
     for (size_t n0 = 0; n0 < g->n; n0 += N_BLOCK) {
-        size_t n = smaller(N_BLOCK, g->n - n0);
+        size_t n = min_size(N_BLOCK, g->n - n0);
         for (size_t k0 = 0; k0 < g->k; k0 += K_BLOCK) {
-            size_t k = smaller(K_BLOCK, g->k - k0);
+            size_t k = min_size(K_BLOCK, g->k - k0);
             for (size_t col = 0; col < n; col += t.cols) {
-                pack(packed_b + col * k, g->b + k0 * g->b_row + (n0 + col) * g->b_col, g->b_row,
-                     g->b_col, k, smaller(t.cols, n - col), t.cols);
+                pack_panel(packed_b + col * k, g->b + k0 * g->b_row + (n0 + col) * g->b_col,
+                           g->b_row, g->b_col, k, min_size(t.cols, n - col), t.cols);
             }
-            block_run(g, &t, packed_b, k0, k, n0, n, begin, end);
+            run_block(g, &t, packed_b, k0, k, n0, n, begin, end);
         }
     }
 }
 
-static void rows_piece(void *ctx, size_t begin, size_t end, int worker)
+static void run_rows_piece(void *ctx, size_t begin, size_t end, int worker)
 {
     (void)worker;
-    rows_run(ctx, begin, end);
+    run_rows(ctx, begin, end);
 }
 
-/* Rows that are worth a thread of their own: about a tenth of a millisecond of work. */
-static size_t grain_of(size_t flop_per_unit)
+/* Rows per thread: about a tenth of a millisecond of work. */
+static size_t compute_grain(size_t flop_per_unit)
 {
     return (size_t)1000000 / (flop_per_unit + 1) + 1;
 }
@@ -161,7 +160,8 @@ static size_t grain_of(size_t flop_per_unit)
 void gemm_run(struct pool *pool, const struct gemm *gemm)
 {
     struct gemm copy = *gemm;
-    pool_for(pool, gemm->m, MAX_ROWS * 4, grain_of(2 * gemm->n * gemm->k), rows_piece, &copy);
+    pool_for(pool, gemm->m, MAX_ROWS * 4, compute_grain(2 * gemm->n * gemm->k), run_rows_piece,
+             &copy);
 }
 
 struct batch {
@@ -169,7 +169,7 @@ struct batch {
     size_t a_next, b_next, c_next;
 };
 
-static void batch_piece(void *ctx, size_t begin, size_t end, int worker)
+static void run_batch_piece(void *ctx, size_t begin, size_t end, int worker)
 {
     (void)worker;
     const struct batch *batch = ctx;
@@ -178,7 +178,7 @@ static void batch_piece(void *ctx, size_t begin, size_t end, int worker)
         g.a += i * batch->a_next;
         g.b += i * batch->b_next;
         g.c += i * batch->c_next;
-        rows_run(&g, 0, g.m);
+        run_rows(&g, 0, g.m);
     }
 }
 
@@ -186,5 +186,6 @@ void gemm_batch(struct pool *pool, const struct gemm *first, size_t count, size_
                 size_t b_next, size_t c_next)
 {
     struct batch batch = {*first, a_next, b_next, c_next};
-    pool_for(pool, count, 1, grain_of(2 * first->m * first->n * first->k), batch_piece, &batch);
+    pool_for(pool, count, 1, compute_grain(2 * first->m * first->n * first->k), run_batch_piece,
+             &batch);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix multiplication: C = alpha * A B, any strides, packed and blocked for the cache, on vector
- * registers (AVX2 with FMA where the processor has it). Each element of C is summed in one order,
- * whatever the number of threads.
+ * Matrix multiplication C = alpha * A B with any strides, packed and blocked for the cache,
+ * vectorised (AVX2 with FMA if available). The order of summation does not depend on the number of
+ * threads.
  */
 #ifndef CHARLM_GEMM_H
 #define CHARLM_GEMM_H
@@ -18,13 +18,13 @@ struct gemm {
     const float *b;
     size_t b_row, b_col;
     float *c;
-    size_t c_row; /* columns of C are neighbours */
+    size_t c_row; /* columns of C are contiguous */
     float alpha;
 };
 
-/* One multiplication, its rows shared out over the pool. */
+/* One multiplication; the pool shares its rows. */
 void gemm_run(struct pool *pool, const struct gemm *gemm);
-/* `count` multiplications whose operands lie `*_next` elements apart, shared out over the pool. */
+/* `count` multiplications whose operands are `*_next` elements apart; the pool shares them. */
 void gemm_batch(struct pool *pool, const struct gemm *first, size_t count, size_t a_next,
                 size_t b_next, size_t c_next);
 

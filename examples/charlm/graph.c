@@ -9,9 +9,9 @@
 
 #include "ops.h"
 
-static void out_of_memory(void)
+static void die_out_of_memory(void)
 {
-    fputs("charlm: out of memory: use smaller --width, --context, --batch or --layers\n", stderr);
+    fputs("charlm: out of memory: reduce --width, --context, --batch or --layers\n", stderr);
     exit(1);
 }
 
@@ -19,7 +19,7 @@ struct graph *graph_create(struct pool *pool)
 {
     struct graph *graph = calloc(1, sizeof(*graph));
     if (!graph) {
-        out_of_memory();
+        die_out_of_memory();
     }
     graph->pool = pool;
     graph->phase = PHASE_FORWARD;
@@ -40,14 +40,14 @@ void graph_destroy(struct graph *graph)
     free(graph);
 }
 
-/* Room for one more pointer in a list whose capacity is the power of two at or above its count. */
-static void list_grow(void *list_pointer, size_t count)
+/* Makes room for one more pointer. The capacity is the power of two at or above count. */
+static void grow_list(void *list_pointer, size_t count)
 {
     if (count == 0 || (count & (count - 1)) == 0) {
         void **list = list_pointer;
         void *bigger = realloc(*list, (count ? 2 * count : 1) * sizeof(void *));
         if (!bigger) {
-            out_of_memory();
+            die_out_of_memory();
         }
         *list = bigger;
     }
@@ -59,7 +59,7 @@ void *graph_alloc(struct graph *graph, size_t bytes)
         size_t cap = graph->owned_cap ? 2 * graph->owned_cap : 64;
         void **bigger = realloc(graph->owned, cap * sizeof(*bigger));
         if (!bigger) {
-            out_of_memory();
+            die_out_of_memory();
         }
         graph->owned = bigger;
         graph->owned_cap = cap;
@@ -67,7 +67,7 @@ void *graph_alloc(struct graph *graph, size_t bytes)
     size_t rounded = (bytes + 63) / 64 * 64;
     void *memory = aligned_alloc(64, rounded ? rounded : 64);
     if (!memory || rounded < bytes) {
-        out_of_memory();
+        die_out_of_memory();
     }
     memset(memory, 0, rounded ? rounded : 64);
     graph->owned[graph->owned_count++] = memory;
@@ -108,8 +108,8 @@ void graph_set_phase(struct graph *graph, enum phase phase)
     graph->phase = phase;
 }
 
-/* Innermost first: the line itself, then the lines that entered its scopes. */
-static int frames_fill(const struct graph *graph, struct source_pos at,
+/* Fills in a stack, innermost first: the line itself, then the lines that entered its scopes. */
+static int fill_frames(const struct graph *graph, struct source_pos at,
                        struct source_pos frames[MAX_FRAMES])
 {
     int count = 0;
@@ -117,13 +117,13 @@ static int frames_fill(const struct graph *graph, struct source_pos at,
     for (int i = graph->depth - 1; i >= 0 && count < MAX_FRAMES; i--) {
         const struct source_pos *caller = &graph->entered[i].at;
         if (strcmp(caller->function, frames[count - 1].function) != 0) {
-            frames[count++] = *caller; /* scopes of one function are one call */
+            frames[count++] = *caller; /* nested scopes of one function are one frame */
         }
     }
     return count;
 }
 
-static struct tensor *tensor_shaped(struct graph *graph, int rank, const size_t *dim)
+static struct tensor *new_tensor(struct graph *graph, int rank, const size_t *dim)
 {
     struct tensor *t = graph_alloc(graph, sizeof(*t));
     t->rank = rank;
@@ -131,17 +131,17 @@ static struct tensor *tensor_shaped(struct graph *graph, int rank, const size_t 
     for (int i = 0; i < rank; i++) {
         t->dim[i] = dim[i];
         if (__builtin_mul_overflow(t->count, dim[i], &t->count)) {
-            out_of_memory();
+            die_out_of_memory();
         }
     }
     return t;
 }
 
-static void *values_alloc(struct graph *graph, const struct tensor *t)
+static void *alloc_values(struct graph *graph, const struct tensor *t)
 {
     size_t bytes;
     if (__builtin_mul_overflow(t->count, sizeof(float), &bytes)) {
-        out_of_memory();
+        die_out_of_memory();
     }
     graph->bytes += bytes;
     return graph_alloc(graph, bytes);
@@ -150,17 +150,17 @@ static void *values_alloc(struct graph *graph, const struct tensor *t)
 struct tensor *graph_leaf(struct graph *graph, struct source_pos at, const char *name,
                           const char *type, bool is_ids, int rank, const size_t *dim)
 {
-    struct tensor *t = tensor_shaped(graph, rank, dim);
+    struct tensor *t = new_tensor(graph, rank, dim);
     t->name = graph_printf(graph, "%s%s%s", graph->scope, graph->scope[0] ? "/" : "", name);
     t->type = type;
     t->is_ids = is_ids;
     if (is_ids) {
-        t->ids = values_alloc(graph, t);
+        t->ids = alloc_values(graph, t);
     } else {
-        t->f = values_alloc(graph, t);
+        t->f = alloc_values(graph, t);
     }
-    t->frame_count = frames_fill(graph, at, t->frames);
-    list_grow(&graph->leaves, graph->leaf_count);
+    t->frame_count = fill_frames(graph, at, t->frames);
+    grow_list(&graph->leaves, graph->leaf_count);
     graph->leaves[graph->leaf_count++] = t;
     return t;
 }
@@ -178,13 +178,13 @@ struct op *graph_op(struct graph *graph, struct source_pos at, const char *type,
     op->in = graph_alloc(graph, in_count * sizeof(*op->in));
     memcpy(op->in, in, in_count * sizeof(*op->in));
     op->in_count = in_count;
-    op->frame_count = frames_fill(graph, at, op->frames);
-    list_grow(&graph->ops, graph->op_count);
+    op->frame_count = fill_frames(graph, at, op->frames);
+    grow_list(&graph->ops, graph->op_count);
     graph->ops[graph->op_count++] = op;
     return op;
 }
 
-static struct tensor *out_add(struct op *op, struct tensor *t)
+static struct tensor *add_out(struct op *op, struct tensor *t)
 {
     t->producer = op;
     t->slot = (unsigned)op->out_count;
@@ -194,9 +194,9 @@ static struct tensor *out_add(struct op *op, struct tensor *t)
 
 struct tensor *graph_out(struct graph *graph, struct op *op, int rank, const size_t *dim)
 {
-    struct tensor *t = tensor_shaped(graph, rank, dim);
-    t->f = values_alloc(graph, t);
-    return out_add(op, t);
+    struct tensor *t = new_tensor(graph, rank, dim);
+    t->f = alloc_values(graph, t);
+    return add_out(op, t);
 }
 
 struct tensor *graph_out_like(struct graph *graph, struct op *op, const struct tensor *like)
@@ -206,9 +206,9 @@ struct tensor *graph_out_like(struct graph *graph, struct op *op, const struct t
 
 struct tensor *graph_out_alias(struct graph *graph, struct op *op, const struct tensor *of)
 {
-    struct tensor *t = tensor_shaped(graph, of->rank, of->dim);
+    struct tensor *t = new_tensor(graph, of->rank, of->dim);
     t->f = of->f;
-    return out_add(op, t);
+    return add_out(op, t);
 }
 
 void graph_attr(struct op *op, const char *name, double value)

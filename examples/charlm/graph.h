@@ -2,10 +2,9 @@
 /*
  * The training step as a list of operators, each with its own output buffers.
  *
- * The model states its operators once (nodes.h), forward and backward, with their names, operands
- * and the source line that asked for them; every step then runs the list. Each value keeps its
- * buffer, so all of them can be read at any moment. Everything belongs to the graph and lives as
- * long as it does. Building stops the program when memory is short.
+ * The model declares its operators once (nodes.h), forward and backward, with names, operands and
+ * source lines; each step then runs the list. Every value keeps its buffer and can be read at any
+ * time. The graph owns everything. Out of memory while building ends the program.
  */
 #ifndef CHARLM_GRAPH_H
 #define CHARLM_GRAPH_H
@@ -42,10 +41,10 @@ struct tensor {
     struct op *producer; /* NULL for a leaf: a parameter, optimizer state, a batch */
     unsigned slot;       /* of the producer */
     const char *name;    /* of a leaf: its full name */
-    const char *type;    /* of a leaf: "Parameter", "Data" */
-    struct source_pos frames[MAX_FRAMES]; /* of a leaf; innermost first */
+    const char *type;    /* of a leaf: "Parameter" or "Data" */
+    struct source_pos frames[MAX_FRAMES]; /* stack of a leaf; innermost first */
     int frame_count;
-    uint32_t trace_node; /* of a leaf; trace.c's */
+    uint32_t trace_node; /* of a leaf; private to trace.c */
 };
 
 enum phase { PHASE_FORWARD = 1, PHASE_BACKWARD = 2, PHASE_OPTIMIZER = 3 };
@@ -56,7 +55,7 @@ struct attr {
 };
 
 struct op {
-    const char *name; /* full: Default/network/block0/attn/MatMul-op7 */
+    const char *name; /* full name: Default/network/block0/attn/MatMul-op7 */
     const char *type;
     enum phase phase;
     void (*run)(struct graph *graph, struct op *op);
@@ -66,31 +65,31 @@ struct op {
     size_t out_count;
     struct attr attr[OP_MAX_ATTR];
     size_t attr_count;
-    int variant;                          /* of run, where it has several */
-    void *state;                          /* what run needs beyond operands; not owned */
-    bool half;                            /* outputs are rounded to half precision */
+    int variant;                          /* selects a variant of run, where there are several */
+    void *state;                          /* extra data for run; not owned */
+    bool half;                            /* round outputs to half precision */
     struct source_pos frames[MAX_FRAMES]; /* innermost first */
     int frame_count;
-    uint32_t trace_node; /* trace.c's */
+    uint32_t trace_node; /* private to trace.c */
 };
 
 struct graph {
     struct pool *pool;
     struct op **ops;
     size_t op_count;
-    struct tensor **leaves; /* in order of making */
+    struct tensor **leaves; /* in creation order */
     size_t leaf_count;
     size_t bytes; /* of all values */
     /* while building */
     enum phase phase;
-    bool half; /* following operators round their outputs */
+    bool half; /* operators added from now on round their outputs */
     char scope[512];
-    struct { /* what graph_enter opened, outermost first */
+    struct { /* scopes opened by graph_enter, outermost first */
         struct source_pos at;
-        size_t scope_len; /* before it */
+        size_t scope_len; /* length of the scope name before this one */
     } entered[MAX_SCOPES];
     int depth;
-    /* called after each operator when not NULL */
+    /* Called after each operator; may be NULL. */
     void (*did)(void *ctx, struct op *op);
     void *did_ctx;
     void **owned; /* every allocation */
@@ -100,12 +99,12 @@ struct graph {
 struct graph *graph_create(struct pool *pool);
 void graph_destroy(struct graph *graph);
 
-/* Zeroed memory that lives as long as the graph, aligned for vectors. */
+/* Zeroed memory owned by the graph, aligned for vectors. */
 void *graph_alloc(struct graph *graph, size_t bytes);
 const char *graph_printf(struct graph *graph, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Names that follow lie below `name`, and `at` is a caller of what is stated there. */
+/* Names added from now on are below `name`; `at` becomes a frame of their stacks. */
 void graph_enter(struct graph *graph, const char *name, struct source_pos at);
 void graph_leave(struct graph *graph);
 void graph_set_phase(struct graph *graph, enum phase phase);
@@ -116,14 +115,14 @@ struct tensor *graph_leaf(struct graph *graph, struct source_pos at, const char 
 struct op *graph_op(struct graph *graph, struct source_pos at, const char *type,
                     void (*run)(struct graph *, struct op *), struct tensor *const *in,
                     size_t in_count);
-/* The next output slot. */
+/* Adds an output slot. */
 struct tensor *graph_out(struct graph *graph, struct op *op, int rank, const size_t *dim);
 struct tensor *graph_out_like(struct graph *graph, struct op *op, const struct tensor *like);
-/* An output slot whose value is another tensor's buffer: an update in place. */
+/* Adds an output slot that shares another tensor's buffer: an in-place update. */
 struct tensor *graph_out_alias(struct graph *graph, struct op *op, const struct tensor *of);
 void graph_attr(struct op *op, const char *name, double value);
 
-/* Runs all operators of a phase, in order of stating. */
+/* Runs all operators of a phase, in the order in which they were added. */
 void graph_run(struct graph *graph, enum phase phase);
 
 static inline size_t tensor_cols(const struct tensor *t)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* charlm: trains a character-level transformer language model, by default on gradb's own sources.
- */
+/* charlm: trains a character-level transformer language model, by default on its own sources. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -65,32 +64,32 @@ static const struct option options[] = {
 
 static const char *const activations[] = {"gelu", "relu", "tanh"};
 
-static void help_print(void)
+static void print_help(void)
 {
     printf("usage: charlm [OPTION]...\n"
-           "Trains a character-level transformer language model on a text.\n\n"
-           "  --layers N          blocks (2)\n"
-           "  --heads N           attention heads; divides the width (4)\n"
+           "Train a character-level transformer language model on a text.\n\n"
+           "  --layers N          number of blocks (2)\n"
+           "  --heads N           attention heads; must divide the width (4)\n"
            "  --width N           values per position (64)\n"
            "  --context N         positions (64)\n"
            "  --batch N           windows of text per step (8)\n"
            "  --steps N           steps to train (1000)\n"
            "  --lr X              learning rate (0.003)\n"
-           "  --seed N            of the weights and the batches (1)\n"
-           "  --threads N         threads that compute (the processors, at most 4)\n"
+           "  --seed N            seed of weights and batches (1)\n"
+           "  --threads N         compute threads (number of processors, at most 4)\n"
            "  --activation NAME   gelu, relu or tanh (gelu)\n"
-           "  --data PATH         a text file, or a directory whose .c and .h files are read\n"
-           "  --log-every N       steps between two lines of output (10)\n"
-           "  --checkpoint-dir D  where a checkpoint goes that the debugger asks for (.)\n"
-           "  --checkpoint-last   write one after the last step, too\n"
-           "  --fault NAME        train with one mistake:\n");
+           "  --data PATH         a text file, or a directory of .c and .h files\n"
+           "  --log-every N       print every N steps (10)\n"
+           "  --checkpoint-dir D  directory for checkpoints that the debugger requests (.)\n"
+           "  --checkpoint-last   also write a checkpoint after the last step\n"
+           "  --fault NAME        train with a bug:\n");
     for (int i = FAULT_NONE + 1; i < FAULT_COUNT; i++) {
         printf("    %-16s  %s\n", fault_name((enum fault)i), fault_help((enum fault)i));
     }
 }
 
-static void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-static void usage_error(const char *format, ...)
+static void report_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void report_usage(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -101,104 +100,104 @@ static void usage_error(const char *format, ...)
     exit(EXIT_USAGE);
 }
 
-static int64_t number(const char *name, const char *text, int64_t min, int64_t max)
+static int64_t parse_number(const char *name, const char *text, int64_t min, int64_t max)
 {
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || value < min || value > max) {
-        usage_error("--%s takes a whole number from %" PRId64 " to %" PRId64 ", not '%s'", name,
-                    min, max, text);
+        report_usage("--%s takes a whole number from %" PRId64 " to %" PRId64 ", not '%s'", name,
+                     min, max, text);
     }
     return value;
 }
 
-static float rate(const char *name, const char *text)
+static float parse_rate(const char *name, const char *text)
 {
     char *end;
     float value = strtof(text, &end);
     if (end == text || *end != '\0' || !isfinite(value) || value < 0.0f) {
-        usage_error("--%s takes a number of at least 0, not '%s'", name, text);
+        report_usage("--%s takes a number of at least 0, not '%s'", name, text);
     }
     return value;
 }
 
-static enum activation activation(const char *text)
+static enum activation parse_activation(const char *text)
 {
     for (int i = 0; i < 3; i++) {
         if (strcmp(text, activations[i]) == 0) {
             return (enum activation)i;
         }
     }
-    usage_error("--activation takes gelu, relu or tanh, not '%s'", text);
+    report_usage("--activation takes gelu, relu or tanh, not '%s'", text);
 }
 
-static enum fault fault(const char *text)
+static enum fault parse_fault(const char *text)
 {
     enum fault found = fault_find(text);
     if (found == FAULT_COUNT) {
-        usage_error("there is no fault '%s': charlm --help lists them", text);
+        report_usage("unknown fault '%s': charlm --help lists them", text);
     }
     return found;
 }
 
-static void option_apply(struct program *p, int option, const char *text)
+static void apply_option(struct program *p, int option, const char *text)
 {
     struct config *c = &p->train.config;
     switch (option) {
-    case OPT_LAYERS: c->layers = (size_t)number("layers", text, 1, 64); break;
-    case OPT_HEADS: c->heads = (size_t)number("heads", text, 1, 64); break;
-    case OPT_WIDTH: c->width = (size_t)number("width", text, 1, 8192); break;
-    case OPT_CONTEXT: c->context = (size_t)number("context", text, 1, 4096); break;
-    case OPT_BATCH: c->batch = (size_t)number("batch", text, 1, 1024); break;
-    case OPT_STEPS: p->steps = number("steps", text, 1, INT64_C(1000000000000)); break;
-    case OPT_LR: p->train.lr = rate("lr", text); break;
-    case OPT_SEED: c->seed = (uint64_t)number("seed", text, 0, INT64_MAX); break;
-    case OPT_THREADS: p->train.threads = (int)number("threads", text, 1, 256); break;
-    case OPT_ACTIVATION: c->activation = activation(text); break;
-    case OPT_FAULT: c->fault = fault(text); break;
+    case OPT_LAYERS: c->layers = (size_t)parse_number("layers", text, 1, 64); break;
+    case OPT_HEADS: c->heads = (size_t)parse_number("heads", text, 1, 64); break;
+    case OPT_WIDTH: c->width = (size_t)parse_number("width", text, 1, 8192); break;
+    case OPT_CONTEXT: c->context = (size_t)parse_number("context", text, 1, 4096); break;
+    case OPT_BATCH: c->batch = (size_t)parse_number("batch", text, 1, 1024); break;
+    case OPT_STEPS: p->steps = parse_number("steps", text, 1, INT64_C(1000000000000)); break;
+    case OPT_LR: p->train.lr = parse_rate("lr", text); break;
+    case OPT_SEED: c->seed = (uint64_t)parse_number("seed", text, 0, INT64_MAX); break;
+    case OPT_THREADS: p->train.threads = (int)parse_number("threads", text, 1, 256); break;
+    case OPT_ACTIVATION: c->activation = parse_activation(text); break;
+    case OPT_FAULT: c->fault = parse_fault(text); break;
     case OPT_DATA: p->train.data = text; break;
-    case OPT_LOG_EVERY: p->log_every = number("log-every", text, 1, INT64_MAX); break;
+    case OPT_LOG_EVERY: p->log_every = parse_number("log-every", text, 1, INT64_MAX); break;
     case OPT_CHECKPOINT_DIR: p->checkpoint_dir = text; break;
     case OPT_CHECKPOINT_LAST: p->checkpoint_last = true; break;
     default: break;
     }
 }
 
-static void options_parse(struct program *p, int argc, char **argv)
+static void parse_options(struct program *p, int argc, char **argv)
 {
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         if (option == OPT_HELP || option == 'h') {
-            help_print();
+            print_help();
             exit(0);
         }
         if (option == '?') {
             fputs("Try: charlm --help\n", stderr);
             exit(EXIT_USAGE);
         }
-        option_apply(p, option, optarg);
+        apply_option(p, option, optarg);
     }
     if (optind < argc) {
-        usage_error("what is '%s'? Options start with --", argv[optind]);
+        report_usage("unexpected argument '%s'", argv[optind]);
     }
     const struct config *c = &p->train.config;
     if (c->width % c->heads != 0) {
-        usage_error("--heads %zu does not divide --width %zu", c->heads, c->width);
+        report_usage("--heads %zu must divide --width %zu", c->heads, c->width);
     }
 }
 
-static double seconds(void)
+static double get_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A line of output, seen at once. A debugger that started us reads it too, so it goes nowhere else.
- */
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *format, ...)
+/* Prints and flushes one line. Only to stdout: a debugger that started this program reads it
+ * there. */
+static void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void print_line(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -208,7 +207,7 @@ static void say(const char *format, ...)
     fflush(stdout);
 }
 
-static void one_step(struct train *t, struct trace *trace)
+static void run_step(struct train *t, struct trace *trace)
 {
     trace_step_begin(trace, t->step + 1);
     trace_phase(trace, PHASE_FORWARD);
@@ -225,34 +224,35 @@ static void one_step(struct train *t, struct trace *trace)
     trace_step_end(trace);
 }
 
-static void checkpoint(const struct train *t, const char *dir, struct trace *trace)
+static void write_checkpoint(const struct train *t, const char *dir, struct trace *trace)
 {
     char text[1100];
     int rc = train_save(t, dir, text, sizeof(text));
-    say(rc == 0 ? "checkpoint %s" : "charlm: %s", text);
+    print_line(rc == 0 ? "checkpoint %s" : "charlm: %s", text);
     trace_checkpoint(trace, t->step, text, rc == 0);
 }
 
-static void loop(const struct program *p, struct train *t, struct trace *trace)
+static void train_loop(const struct program *p, struct train *t, struct trace *trace)
 {
-    double start = seconds();
+    double start = get_seconds();
     bool stopped = false;
     while (t->step < p->steps && !stopped) {
-        one_step(t, trace);
+        run_step(t, trace);
         stopped = trace_wants_stop(trace);
         if (t->step % p->log_every == 0 || t->step == 1 || t->step == p->steps || stopped) {
-            say("step %" PRId64 " loss %.4f lr %.3g", t->step, (double)t->loss, (double)t->lr);
+            print_line("step %" PRId64 " loss %.4f lr %.3g", t->step, (double)t->loss,
+                       (double)t->lr);
         }
         if (trace_wants_checkpoint(trace)) {
-            checkpoint(t, p->checkpoint_dir, trace);
+            write_checkpoint(t, p->checkpoint_dir, trace);
         }
     }
-    double took = seconds() - start;
+    double took = get_seconds() - start;
     if (p->checkpoint_last) {
-        checkpoint(t, p->checkpoint_dir, trace);
+        write_checkpoint(t, p->checkpoint_dir, trace);
     }
-    say("%s after %" PRId64 " steps, loss %.4f, %.1f steps/s", stopped ? "stopped" : "finished",
-        t->step, (double)t->loss, (double)t->step / took);
+    print_line("%s after %" PRId64 " steps, loss %.4f, %.1f steps/s",
+               stopped ? "stopped" : "finished", t->step, (double)t->loss, (double)t->step / took);
 }
 
 int main(int argc, char **argv)
@@ -261,7 +261,7 @@ int main(int argc, char **argv)
     struct program p = {
         .train = TRAIN_DEFAULTS, .steps = 1000, .log_every = 10, .checkpoint_dir = "."};
     p.train.threads = processors < 1 ? 1 : processors > 4 ? 4 : (int)processors;
-    options_parse(&p, argc, argv);
+    parse_options(&p, argc, argv);
     struct train *t;
     char why[1200];
     if (train_create(&p.train, &t, why, sizeof(why)) != 0) {
@@ -269,9 +269,10 @@ int main(int argc, char **argv)
         return 1;
     }
     struct trace *trace = trace_open(t->graph);
-    say("charlm: %zu characters of text, %zu different; %zu parameters, %zu operators",
-        t->data.count, t->data.vocabulary_size, model_parameters(t->model), t->graph->op_count);
-    loop(&p, t, trace);
+    print_line("charlm: %zu characters of text, %zu different; %zu parameters, %zu operators",
+               t->data.count, t->data.vocabulary_size, model_parameters(t->model),
+               t->graph->op_count);
+    train_loop(&p, t, trace);
     trace_close(trace, NULL);
     train_destroy(t);
     return 0;

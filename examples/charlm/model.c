@@ -8,8 +8,8 @@
 #include "nodes.h"
 
 #define NORM_EPS   1e-5f
-#define MASK_VALUE -1e4f  /* far below any score, and in the range of half precision */
-#define LOG_FLOOR  1e-37f /* the smallest probability that the loss believes */
+#define MASK_VALUE -1e4f  /* far below any score, but finite in half precision */
+#define LOG_FLOOR  1e-37f /* smallest probability that the loss accepts */
 #define PER_BLOCK  12     /* parameters */
 #define OTHERS     6
 
@@ -143,7 +143,7 @@ static void loss_forward(struct model *m)
 {
     struct graph *g = m->graph;
     bool half = g->half;
-    g->half = false; /* the loss is computed in single precision in any case */
+    g->half = false; /* the loss is always computed in single precision */
     m->sharpened = node_scale(g, HERE, m->logits, &m->logit_scale);
     m->probs = node_softmax(g, HERE, m->sharpened);
     m->picked = node_pick(g, HERE, m->probs, m->target);
@@ -178,7 +178,7 @@ static void network_forward(struct model *m)
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-/* Given the gradient of x w + bias: fills the parameters' gradients, returns that of x. */
+/* From the gradient of x w + bias: sets the parameters' gradients, returns the gradient of x. */
 static struct tensor *linear_backward(struct model *m, const struct linear *l, struct tensor *x,
                                       struct tensor *grad)
 {
@@ -204,7 +204,7 @@ static struct tensor *attention_backward(struct model *m, struct block *b, struc
     grad = node_split_heads(g, HERE, grad, m->config.heads, 1);
     struct tensor *v_grad = node_batch_matmul(g, HERE, b->attn, true, grad, false);
     struct tensor *scores = node_batch_matmul(g, HERE, grad, false, b->v, true);
-    /* No mask here: masked scores had probability 0, so their gradient is 0. */
+    /* No mask needed: masked scores had probability 0, so their gradient is 0. */
     scores = node_softmax_grad(g, HERE, b->attn, scores);
     scores = node_scale(g, HERE, scores, &m->attn_scale);
     struct tensor *q_grad = node_batch_matmul(g, HERE, scores, false, b->k, false);

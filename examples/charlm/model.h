@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The network: token and position embedding, blocks of layer norm, causal self-attention and an MLP
- * with residual connections, a final layer norm, an output matrix, cross-entropy. Forward and
- * backward are written out by hand as operators of a graph.
+ * The network: token and position embeddings, blocks of layer norm, causal self-attention and an
+ * MLP with residual connections, a final layer norm, an output matrix, cross-entropy. Forward and
+ * backward are written by hand as operators of a graph.
  */
 #ifndef CHARLM_MODEL_H
 #define CHARLM_MODEL_H
@@ -19,10 +19,10 @@ struct config {
 };
 
 struct param {
-    const char *name; /* below the network: "block0/attn/qkv.weight" */
+    const char *name; /* without the network's scope: "block0/attn/qkv.weight" */
     struct tensor *value;
     struct tensor *grad;
-    bool decays; /* matrices do, biases and norms do not */
+    bool decays; /* matrices decay, biases and norms do not */
 };
 
 struct linear {
@@ -32,7 +32,7 @@ struct norm {
     struct param *weight, *bias;
 };
 
-struct block { /* parameters, and the values that backward needs */
+struct block { /* parameters, and values that the backward pass needs */
     struct norm norm1, norm2;
     struct linear qkv, attn_out, fc, mlp_out;
     struct tensor *ln1, *q, *k, *v, *scores, *attn, *merged;
@@ -48,26 +48,26 @@ struct model {
     struct block *blocks;
     struct norm final_norm;
     struct linear head;
-    struct tensor *input, *target; /* ids (batch, context), filled by the caller each step */
+    struct tensor *input, *target; /* ids (batch, context); set by the caller each step */
     struct tensor *embedded, *final, *logits, *sharpened, *probs, *picked, *logp;
     struct tensor *loss;        /* scalar */
-    struct tensor *scaled_loss; /* loss * loss_scale; loss itself when there is no scaling */
+    struct tensor *scaled_loss; /* loss * loss_scale; loss itself without scaling */
     struct tensor *scale;       /* loss_scale as a value of the graph; NULL without scaling */
     float attn_scale;           /* 1 / sqrt(head size) */
-    float logit_scale;          /* 1 in a correct trainer; both are set before each step */
+    float logit_scale;          /* 1 without a fault; both are set before each step */
     float loss_scale;
 };
 
-/* States the whole graph up to the gradients of all parameters, and initialises the parameters from
- * config->seed. `graph` is the caller's and outlives the model. */
+/* Adds the whole graph up to the gradients of all parameters, and initialises the parameters from
+ * config->seed. `graph` stays the caller's and must outlive the model. */
 struct model *model_create(const struct config *config, struct graph *graph);
 void model_destroy(struct model *model);
 
-/* For step 1, 2, ...: forward and backward on what is in input and target. model_loss is the mean
- * negative log-likelihood of the forward run. */
+/* Forward and backward of step 1, 2, ... on input and target. model_loss is the mean negative
+ * log-likelihood of that forward pass. */
 void model_forward(struct model *model, int64_t step);
 void model_backward(struct model *model);
 float model_loss(const struct model *model);
-size_t model_parameters(const struct model *model); /* elements of all parameters */
+size_t model_parameters(const struct model *model); /* number of elements of all parameters */
 
 #endif

@@ -5,22 +5,23 @@
 
 #include "gemm.h"
 
-static struct op *op1(struct graph *g, struct source_pos at, const char *type,
-                      void (*run)(struct graph *, struct op *), struct tensor *a)
+static struct op *add_op1(struct graph *g, struct source_pos at, const char *type,
+                          void (*run)(struct graph *, struct op *), struct tensor *a)
 {
     return graph_op(g, at, type, run, &a, 1);
 }
 
-static struct op *op2(struct graph *g, struct source_pos at, const char *type,
-                      void (*run)(struct graph *, struct op *), struct tensor *a, struct tensor *b)
+static struct op *add_op2(struct graph *g, struct source_pos at, const char *type,
+                          void (*run)(struct graph *, struct op *), struct tensor *a,
+                          struct tensor *b)
 {
     struct tensor *in[] = {a, b};
     return graph_op(g, at, type, run, in, 2);
 }
 
-static struct op *op3(struct graph *g, struct source_pos at, const char *type,
-                      void (*run)(struct graph *, struct op *), struct tensor *a, struct tensor *b,
-                      struct tensor *c)
+static struct op *add_op3(struct graph *g, struct source_pos at, const char *type,
+                          void (*run)(struct graph *, struct op *), struct tensor *a,
+                          struct tensor *b, struct tensor *c)
 {
     struct tensor *in[] = {a, b, c};
     return graph_op(g, at, type, run, in, 3);
@@ -38,7 +39,7 @@ static void run_gather(struct graph *g, struct op *op)
 struct tensor *node_gather(struct graph *g, struct source_pos at, struct tensor *table,
                            struct tensor *ids)
 {
-    struct op *op = op2(g, at, "Gather", run_gather, table, ids);
+    struct op *op = add_op2(g, at, "Gather", run_gather, table, ids);
     return graph_out(g, op, 3, (size_t[]){ids->dim[0], ids->dim[1], table->dim[1]});
 }
 
@@ -52,7 +53,7 @@ static void run_gather_grad(struct graph *g, struct op *op)
 struct tensor *node_gather_grad(struct graph *g, struct source_pos at, struct tensor *table,
                                 struct tensor *ids, struct tensor *grad)
 {
-    struct op *op = op2(g, at, "UnsortedSegmentSum", run_gather_grad, ids, grad);
+    struct op *op = add_op2(g, at, "UnsortedSegmentSum", run_gather_grad, ids, grad);
     return graph_out_like(g, op, table);
 }
 
@@ -66,7 +67,7 @@ struct tensor *node_add_repeated(struct graph *g, struct source_pos at, struct t
                                  struct tensor *y)
 {
     assert(x->count % y->count == 0);
-    return graph_out_like(g, op2(g, at, "Add", run_add_repeated, x, y), x);
+    return graph_out_like(g, add_op2(g, at, "Add", run_add_repeated, x, y), x);
 }
 
 static void run_sum_repeated(struct graph *g, struct op *op)
@@ -78,7 +79,7 @@ static void run_sum_repeated(struct graph *g, struct op *op)
 struct tensor *node_sum_repeated(struct graph *g, struct source_pos at, const char *type,
                                  struct tensor *y, struct tensor *grad)
 {
-    return graph_out_like(g, op1(g, at, type, run_sum_repeated, grad), y);
+    return graph_out_like(g, add_op1(g, at, type, run_sum_repeated, grad), y);
 }
 
 static void run_add(struct graph *g, struct op *op)
@@ -90,7 +91,7 @@ static void run_add(struct graph *g, struct op *op)
 struct tensor *node_add(struct graph *g, struct source_pos at, struct tensor *a, struct tensor *b)
 {
     assert(a->count == b->count);
-    return graph_out_like(g, op2(g, at, "Add", run_add, a, b), a);
+    return graph_out_like(g, add_op2(g, at, "Add", run_add, a, b), a);
 }
 
 static void run_scale(struct graph *g, struct op *op)
@@ -103,7 +104,7 @@ static void run_scale(struct graph *g, struct op *op)
 
 struct tensor *node_scale(struct graph *g, struct source_pos at, struct tensor *x, float *factor)
 {
-    struct op *op = op1(g, at, "Mul", run_scale, x);
+    struct op *op = add_op1(g, at, "Mul", run_scale, x);
     op->state = factor;
     graph_attr(op, "factor", (double)*factor);
     return graph_out_like(g, op, x);
@@ -119,14 +120,14 @@ struct tensor *node_mul(struct graph *g, struct source_pos at, struct tensor *x,
                         struct tensor *factor)
 {
     assert(factor->count == 1);
-    return graph_out_like(g, op2(g, at, "Mul", run_mul, x, factor), x);
+    return graph_out_like(g, add_op2(g, at, "Mul", run_mul, x, factor), x);
 }
 
 struct tensor *node_bias(struct graph *g, struct source_pos at, struct tensor *x,
                          struct tensor *bias)
 {
     assert(tensor_cols(x) == bias->count);
-    return graph_out_like(g, op2(g, at, "BiasAdd", run_add_repeated, x, bias), x);
+    return graph_out_like(g, add_op2(g, at, "BiasAdd", run_add_repeated, x, bias), x);
 }
 
 /* ---- matrix products ----------------------------------------------------------------------- */
@@ -149,7 +150,7 @@ static void run_matmul(struct graph *g, struct op *op)
                                      .alpha = 1.0f});
 }
 
-static void matmul_attrs(struct op *op, bool transpose_a, bool transpose_b)
+static void add_matmul_attrs(struct op *op, bool transpose_a, bool transpose_b)
 {
     graph_attr(op, "transpose_a", transpose_a);
     graph_attr(op, "transpose_b", transpose_b);
@@ -159,8 +160,8 @@ struct tensor *node_matmul(struct graph *g, struct source_pos at, struct tensor 
                            struct tensor *w)
 {
     assert(w->rank == 2 && tensor_cols(x) == w->dim[0]);
-    struct op *op = op2(g, at, "MatMul", run_matmul, x, w);
-    matmul_attrs(op, false, false);
+    struct op *op = add_op2(g, at, "MatMul", run_matmul, x, w);
+    add_matmul_attrs(op, false, false);
     size_t dim[TENSOR_MAX_RANK];
     for (int i = 0; i < x->rank; i++) {
         dim[i] = x->dim[i];
@@ -191,8 +192,8 @@ struct tensor *node_matmul_grad_x(struct graph *g, struct source_pos at, struct 
                                   struct tensor *w)
 {
     assert(w->rank == 2 && tensor_cols(grad) == w->dim[1]);
-    struct op *op = op2(g, at, "MatMul", run_matmul_grad_x, grad, w);
-    matmul_attrs(op, false, true);
+    struct op *op = add_op2(g, at, "MatMul", run_matmul_grad_x, grad, w);
+    add_matmul_attrs(op, false, true);
     size_t dim[TENSOR_MAX_RANK];
     for (int i = 0; i < grad->rank; i++) {
         dim[i] = grad->dim[i];
@@ -225,8 +226,8 @@ struct tensor *node_matmul_grad_w(struct graph *g, struct source_pos at, struct 
                                   struct tensor *grad)
 {
     assert(tensor_rows(x) == tensor_rows(grad));
-    struct op *op = op2(g, at, "MatMul", run_matmul_grad_w, x, grad);
-    matmul_attrs(op, true, false);
+    struct op *op = add_op2(g, at, "MatMul", run_matmul_grad_w, x, grad);
+    add_matmul_attrs(op, true, false);
     return graph_out(g, op, 2, (size_t[]){tensor_cols(x), tensor_cols(grad)});
 }
 
@@ -260,8 +261,8 @@ struct tensor *node_batch_matmul(struct graph *g, struct source_pos at, struct t
 {
     assert(a->rank == 4 && b->rank == 4);
     assert(a->dim[transpose_a ? 2 : 3] == b->dim[transpose_b ? 3 : 2]);
-    struct op *op = op2(g, at, "BatchMatMul", run_batch_matmul, a, b);
-    matmul_attrs(op, transpose_a, transpose_b);
+    struct op *op = add_op2(g, at, "BatchMatMul", run_batch_matmul, a, b);
+    add_matmul_attrs(op, transpose_a, transpose_b);
     return graph_out(
         g, op, 4,
         (size_t[]){a->dim[0], a->dim[1], a->dim[transpose_a ? 3 : 2], b->dim[transpose_b ? 2 : 3]});
@@ -279,7 +280,7 @@ static void run_layernorm(struct graph *g, struct op *op)
 struct tensor *node_layernorm(struct graph *g, struct source_pos at, struct tensor *x,
                               struct tensor *weight, struct tensor *bias, float eps)
 {
-    struct op *op = op3(g, at, "LayerNorm", run_layernorm, x, weight, bias);
+    struct op *op = add_op3(g, at, "LayerNorm", run_layernorm, x, weight, bias);
     graph_attr(op, "epsilon", (double)eps);
     struct tensor *y = graph_out_like(g, op, x);
     graph_out(g, op, x->rank - 1, x->dim);
@@ -316,7 +317,7 @@ struct tensor *node_activate(struct graph *g, struct source_pos at, enum activat
                              struct tensor *x)
 {
     static const char *const types[] = {"GeLU", "ReLU", "Tanh"};
-    struct op *op = op1(g, at, types[kind], run_activate, x);
+    struct op *op = add_op1(g, at, types[kind], run_activate, x);
     op->variant = (int)kind;
     return graph_out_like(g, op, x);
 }
@@ -331,7 +332,7 @@ struct tensor *node_activate_grad(struct graph *g, struct source_pos at, enum ac
                                   struct tensor *y, struct tensor *grad)
 {
     static const char *const types[] = {"GeLUGrad", "ReluGrad", "TanhGrad"};
-    struct op *op = op3(g, at, types[kind], run_activate_grad, grad, y->producer->in[0], y);
+    struct op *op = add_op3(g, at, types[kind], run_activate_grad, grad, y->producer->in[0], y);
     op->variant = (int)kind;
     return graph_out_like(g, op, grad);
 }
@@ -344,7 +345,7 @@ static void run_softmax(struct graph *g, struct op *op)
 
 struct tensor *node_softmax(struct graph *g, struct source_pos at, struct tensor *x)
 {
-    struct op *op = op1(g, at, "Softmax", run_softmax, x);
+    struct op *op = add_op1(g, at, "Softmax", run_softmax, x);
     graph_attr(op, "axis", -1);
     return graph_out_like(g, op, x);
 }
@@ -358,7 +359,7 @@ static void run_softmax_grad(struct graph *g, struct op *op)
 struct tensor *node_softmax_grad(struct graph *g, struct source_pos at, struct tensor *y,
                                  struct tensor *grad)
 {
-    struct op *op = op2(g, at, "SoftmaxGrad", run_softmax_grad, grad, y);
+    struct op *op = add_op2(g, at, "SoftmaxGrad", run_softmax_grad, grad, y);
     graph_attr(op, "axis", -1);
     return graph_out_like(g, op, grad);
 }
@@ -373,14 +374,14 @@ static void run_mask(struct graph *g, struct op *op)
 
 struct tensor *node_mask(struct graph *g, struct source_pos at, struct tensor *x, float value)
 {
-    struct op *op = op1(g, at, "MaskedFill", run_mask, x);
+    struct op *op = add_op1(g, at, "MaskedFill", run_mask, x);
     graph_attr(op, "value", (double)value);
     return graph_out_like(g, op, x);
 }
 
 /* ---- heads --------------------------------------------------------------------------------- */
 
-static struct heads heads_of(const struct tensor *t)
+static struct heads get_heads(const struct tensor *t)
 {
     return (struct heads){
         .batch = t->dim[0], .heads = t->dim[1], .time = t->dim[2], .dim = t->dim[3]};
@@ -393,7 +394,7 @@ static void run_split_heads(struct graph *g, struct op *op)
     for (size_t i = 0; i < op->out_count; i++) {
         out[i] = op->out[i]->f;
     }
-    struct heads shape = heads_of(op->out[0]);
+    struct heads shape = get_heads(op->out[0]);
     ops_split_heads(out, op->in[0]->f, &shape, op->out_count);
 }
 
@@ -401,7 +402,7 @@ struct tensor *node_split_heads(struct graph *g, struct source_pos at, struct te
                                 size_t heads, size_t parts)
 {
     assert(parts <= OP_MAX_OUT && tensor_cols(x) % (heads * parts) == 0);
-    struct op *op = op1(g, at, parts > 1 ? "Split" : "Transpose", run_split_heads, x);
+    struct op *op = add_op1(g, at, parts > 1 ? "Split" : "Transpose", run_split_heads, x);
     graph_attr(op, "heads", (double)heads);
     size_t dim[] = {x->dim[0], heads, x->dim[1], tensor_cols(x) / heads / parts};
     for (size_t i = 0; i < parts; i++) {
@@ -417,7 +418,7 @@ static void run_merge_heads(struct graph *g, struct op *op)
     for (size_t i = 0; i < op->in_count; i++) {
         in[i] = op->in[i]->f;
     }
-    struct heads shape = heads_of(op->in[0]);
+    struct heads shape = get_heads(op->in[0]);
     ops_merge_heads(op->out[0]->f, in, &shape, op->in_count);
 }
 
@@ -444,7 +445,7 @@ struct tensor *node_pick(struct graph *g, struct source_pos at, struct tensor *x
                          struct tensor *ids)
 {
     assert(tensor_rows(x) == ids->count);
-    struct op *op = op2(g, at, "GatherD", run_pick, x, ids);
+    struct op *op = add_op2(g, at, "GatherD", run_pick, x, ids);
     return graph_out(g, op, ids->rank, ids->dim);
 }
 
@@ -458,7 +459,7 @@ static void run_pick_grad(struct graph *g, struct op *op)
 struct tensor *node_pick_grad(struct graph *g, struct source_pos at, struct tensor *x,
                               struct tensor *ids, struct tensor *grad)
 {
-    return graph_out_like(g, op2(g, at, "GatherDGrad", run_pick_grad, grad, ids), x);
+    return graph_out_like(g, add_op2(g, at, "GatherDGrad", run_pick_grad, grad, ids), x);
 }
 
 static void run_log(struct graph *g, struct op *op)
@@ -469,7 +470,7 @@ static void run_log(struct graph *g, struct op *op)
 
 struct tensor *node_log(struct graph *g, struct source_pos at, struct tensor *x, float floor)
 {
-    struct op *op = op1(g, at, "Log", run_log, x);
+    struct op *op = add_op1(g, at, "Log", run_log, x);
     graph_attr(op, "floor", (double)floor);
     return graph_out_like(g, op, x);
 }
@@ -484,7 +485,7 @@ static void run_log_grad(struct graph *g, struct op *op)
 struct tensor *node_log_grad(struct graph *g, struct source_pos at, struct tensor *y,
                              struct tensor *grad)
 {
-    struct op *op = op2(g, at, "LogGrad", run_log_grad, grad, y->producer->in[0]);
+    struct op *op = add_op2(g, at, "LogGrad", run_log_grad, grad, y->producer->in[0]);
     graph_attr(op, "floor", y->producer->attr[0].value);
     return graph_out_like(g, op, grad);
 }
@@ -497,7 +498,7 @@ static void run_nll(struct graph *g, struct op *op)
 
 struct tensor *node_nll(struct graph *g, struct source_pos at, struct tensor *x)
 {
-    return graph_out(g, op1(g, at, "NLLLoss", run_nll, x), 0, NULL);
+    return graph_out(g, add_op1(g, at, "NLLLoss", run_nll, x), 0, NULL);
 }
 
 static void run_nll_grad(struct graph *g, struct op *op)
@@ -512,7 +513,7 @@ static void run_nll_grad(struct graph *g, struct op *op)
 
 struct tensor *node_nll_grad(struct graph *g, struct source_pos at, struct tensor *x, float *seed)
 {
-    struct op *op = op1(g, at, "NLLLossGrad", run_nll_grad, x);
+    struct op *op = add_op1(g, at, "NLLLossGrad", run_nll_grad, x);
     op->state = seed;
     return graph_out_like(g, op, x);
 }

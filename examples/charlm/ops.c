@@ -5,15 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Elements of cheap and of dear element-wise work that are worth a thread of their own. */
+/* Elements per thread, for cheap and for expensive element-wise work. */
 #define GRAIN_CHEAP 65536
 #define GRAIN_DEAR  8192
 
-/* e^x, branch-free so that loops over it vectorise; relative error below 2e-7. Below -87 it is 0,
- * above 88.7 infinity, NaN stays NaN. */
+/* e^x without branches, so that loops over it vectorise; relative error below 2e-7. 0 below -87,
+ * infinity above 88.7, NaN for NaN. */
 static inline float fast_exp(float x)
 {
-    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
+    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
     float t = x * 1.44269504f + magic;
     uint32_t bits;
     memcpy(&bits, &t, sizeof(bits));
@@ -26,7 +26,7 @@ static inline float fast_exp(float x)
     p = p * r + 1.66666665e-1f;
     p = p * r + 5.0e-1f;
     p = p * r * r + r + 1.0f;
-    bits = (bits << 23) + 0x3f800000u; /* 2^n: the magic's own low bits shift out */
+    bits = (bits << 23) + 0x3f800000u; /* 2^n: the low bits of `magic` are shifted out */
     float scale;
     memcpy(&scale, &bits, sizeof(scale));
     float y = p * scale;
@@ -210,7 +210,7 @@ static void activate_piece(void *ctx, size_t begin, size_t end, int worker)
         }
     } else if (e->kind == ACTIVATION_RELU) {
         for (size_t i = begin; i < end; i++) {
-            out[i] = x[i] <= 0.0f ? 0.0f : x[i]; /* in this form NaN stays NaN */
+            out[i] = x[i] <= 0.0f ? 0.0f : x[i]; /* written so that NaN stays NaN */
         }
     } else {
         for (size_t i = begin; i < end; i++) {
@@ -428,11 +428,11 @@ static float round_half(float x)
     if (magnitude >= 65520.0f) {
         return copysignf(HUGE_VALF, x);
     }
-    /* Adding 2^(e+13) rounds to the 10 bits that half keeps; below 2^-14 the spacing is fixed. */
+    /* Adding 2^(e+13) rounds to the 10 bits of half precision; below 2^-14 the spacing is fixed. */
     int exponent;
     frexpf(magnitude, &exponent);
     float big = ldexpf(1.5f, (exponent < -13 ? -13 : exponent) - 1 + 13);
-    volatile float sum = magnitude + big; /* volatile: the rounding of this sum is the point */
+    volatile float sum = magnitude + big; /* volatile: keeps the rounding of this sum */
     return copysignf(sum - big, x);
 }
 

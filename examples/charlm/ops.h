@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernels: plain functions over rows of floats, each with its hand-written derivative. They
- * know no graph and no model. Sizes in elements; `rows` x `cols` unless said otherwise. Outputs are
- * overwritten and never overlap inputs, except where a function says so.
+ * The kernels: plain functions over rows of floats, each with its derivative, independent of graph
+ * and model. Sizes are in elements, `rows` x `cols` unless said otherwise. Outputs are overwritten
+ * and must not overlap inputs, unless a function says so.
  */
 #ifndef CHARLM_OPS_H
 #define CHARLM_OPS_H
@@ -12,12 +12,12 @@
 
 #include "pool.h"
 
-/* Row of `table` per id, and back: table_grad is zeroed first. */
+/* A row of `table` per id; the gradient zeroes table_grad first. */
 void ops_gather(float *out, const float *table, const int32_t *ids, size_t count, size_t cols);
 void ops_gather_grad(float *table_grad, size_t table_rows, const float *grad, const int32_t *ids,
                      size_t count, size_t cols);
 
-/* x plus the `period` rows of y, repeated; y_grad sums over the repetitions. */
+/* x plus the repeated `period` rows of y; y_grad sums over the repetitions. */
 void ops_add_repeated(float *out, const float *x, const float *y, size_t count, size_t period);
 void ops_sum_repeated(float *out, const float *grad, size_t count, size_t period);
 void ops_add(float *out, const float *a, const float *b, size_t count);
@@ -32,7 +32,7 @@ void ops_layernorm_grad(struct pool *pool, float *x_grad, float *weight_grad, fl
 enum activation { ACTIVATION_GELU = 0, ACTIVATION_RELU, ACTIVATION_TANH };
 void ops_activate(struct pool *pool, enum activation kind, float *out, const float *x,
                   size_t count);
-/* out is the forward result. */
+/* out: the forward result. */
 void ops_activate_grad(struct pool *pool, enum activation kind, float *x_grad, const float *grad,
                        const float *x, const float *out, size_t count);
 
@@ -40,17 +40,18 @@ void ops_softmax(struct pool *pool, float *out, const float *x, size_t rows, siz
 void ops_softmax_grad(struct pool *pool, float *x_grad, const float *grad, const float *out,
                       size_t rows, size_t cols);
 
-/* `matrices` of size x size: what lies right of the diagonal becomes `value`. */
+/* `matrices` of size x size: elements right of the diagonal become `value`. */
 void ops_mask(float *out, const float *x, float value, size_t matrices, size_t size);
 
-/* (batch, time, parts * heads * dim) to `parts` tensors (batch, heads, time, dim), and back. */
+/* (batch, time, parts * heads * dim) to `parts` tensors (batch, heads, time, dim), and the
+ * reverse. */
 struct heads {
     size_t batch, time, heads, dim;
 };
 void ops_split_heads(float *const *out, const float *x, const struct heads *shape, size_t parts);
 void ops_merge_heads(float *out, const float *const *x, const struct heads *shape, size_t parts);
 
-/* out[i] = x[i][ids[i]], and back: zeros elsewhere. */
+/* out[i] = x[i][ids[i]]; the gradient is zero elsewhere. */
 void ops_pick(float *out, const float *x, const int32_t *ids, size_t rows, size_t cols);
 void ops_pick_grad(float *x_grad, const float *grad, const int32_t *ids, size_t rows, size_t cols);
 /* Natural logarithm of max(x, floor). */
@@ -59,7 +60,7 @@ void ops_log_grad(float *x_grad, const float *grad, const float *x, float floor,
 
 float ops_mean(const float *x, size_t count);
 double ops_sum_squares(const float *x, size_t count);
-/* Rounds to IEEE half precision and back, in place; beyond 65504 that is infinity. */
+/* Rounds to IEEE half precision and back, in place; beyond 65504 the result is infinite. */
 void ops_round_half(float *x, size_t count);
 
 struct adamw {

@@ -24,7 +24,7 @@ static void run_clip(struct graph *g, struct op *op)
     o->scale->f[0] = (norm > o->max_norm ? o->max_norm / norm : 1.0f) / o->model->loss_scale;
 }
 
-/* Operands: weight, moment 1, moment 2, gradient, the gradients' factor. */
+/* Operands: weight, moment 1, moment 2, gradient, gradient scale. */
 static void run_adamw(struct graph *g, struct op *op)
 {
     const struct optim *o = op->state;
@@ -41,8 +41,8 @@ static void run_adamw(struct graph *g, struct op *op)
               &a);
 }
 
-/* "block0/attn/qkv.weight" is "moment1.block0.attn.qkv.weight" here. */
-static struct tensor *moment_make(struct graph *g, const char *prefix, const struct param *p)
+/* "block0/attn/qkv.weight" becomes "moment1.block0.attn.qkv.weight". */
+static struct tensor *make_moment(struct graph *g, const char *prefix, const struct param *p)
 {
     char name[256];
     size_t len = strlen(prefix);
@@ -54,10 +54,10 @@ static struct tensor *moment_make(struct graph *g, const char *prefix, const str
     return graph_leaf(g, HERE, name, "Parameter", false, p->value->rank, p->value->dim);
 }
 
-static void update_make(struct optim *o, const struct param *p)
+static void make_update(struct optim *o, const struct param *p)
 {
     struct graph *g = o->model->graph;
-    struct tensor *in[] = {p->value, moment_make(g, "moment1.", p), moment_make(g, "moment2.", p),
+    struct tensor *in[] = {p->value, make_moment(g, "moment1.", p), make_moment(g, "moment2.", p),
                            p->grad, o->scale};
     struct op *op = graph_op(g, HERE, "AdamWeightDecay", run_adamw, in, 5);
     op->state = o;
@@ -71,7 +71,7 @@ static void update_make(struct optim *o, const struct param *p)
     }
 }
 
-static void clip_make(struct optim *o)
+static void make_clip(struct optim *o)
 {
     struct model *m = o->model;
     struct graph *g = m->graph;
@@ -95,10 +95,10 @@ struct optim *optim_create(struct model *model, float max_norm, float decay)
     o->decay = decay;
     graph_set_phase(g, PHASE_OPTIMIZER);
     graph_enter(g, "Default/optimizer-AdamWeightDecay", HERE);
-    clip_make(o);
+    make_clip(o);
     for (size_t i = 0; i < model->param_count; i++) {
         if (!fault_skips_parameter(model->config.fault, model->params[i].name)) {
-            update_make(o, &model->params[i]);
+            make_update(o, &model->params[i]);
         }
     }
     graph_leave(g);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * AdamW with decoupled weight decay behind a clip of the gradients' global norm, as operators of
- * the model's graph.
+ * AdamW with decoupled weight decay, after clipping by the global norm, as operators of the model's
+ * graph.
  */
 #ifndef CHARLM_OPTIM_H
 #define CHARLM_OPTIM_H
@@ -10,17 +10,17 @@
 
 struct optim {
     struct model *model;
-    float lr;       /* before each step */
-    float max_norm; /* of all gradients together */
+    float lr;       /* set before each step */
+    float max_norm; /* for all gradients together */
     float decay;
-    int64_t step;         /* of the update that runs */
-    struct tensor *norm;  /* scalar: the norm before clipping */
-    struct tensor *scale; /* scalar: what gradients are multiplied by */
+    int64_t step;         /* of the current update */
+    struct tensor *norm;  /* scalar: norm before clipping */
+    struct tensor *scale; /* scalar: factor for the gradients */
 };
 
-/* States the optimizer's operators. Belongs to the model's graph. */
+/* Adds the optimizer's operators to the model's graph, which owns the result. */
 struct optim *optim_create(struct model *model, float max_norm, float decay);
-/* One update with learning rate lr; steps count from 1. */
+/* One update with learning rate lr; the first step is 1. */
 void optim_step(struct optim *optim, int64_t step, float lr);
 
 #endif

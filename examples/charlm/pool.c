@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Rounds of looking before a thread gives its core away; the gap between two kernels of a step is
- * shorter than a sleep and a wake-up. */
+/* How often an idle thread polls before it yields its core: the gap between two kernels of a step
+ * is shorter than a sleep and a wake-up. */
 #define SPIN_ROUNDS 4000
 
 struct job {
@@ -25,17 +25,17 @@ struct worker {
 };
 
 struct pool {
-    struct worker *workers; /* threads - 1 of them; number 0 is the caller */
+    struct worker *workers; /* threads - 1; worker 0 is the caller */
     int threads;
     struct job job;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    atomic_uint generation; /* counts jobs */
-    atomic_int pending;     /* workers that have not finished the job */
+    atomic_uint generation; /* job number */
+    atomic_int pending;     /* workers still at work */
     atomic_bool quit;
 };
 
-static void piece_run(const struct job *job, int piece)
+static void run_piece(const struct job *job, int piece)
 {
     if (piece >= job->pieces) {
         return;
@@ -72,7 +72,7 @@ static unsigned wait_for_job(struct pool *pool, unsigned seen)
     return now;
 }
 
-static void *worker_main(void *arg)
+static void *run_worker(void *arg)
 {
     struct worker *worker = arg;
     struct pool *pool = worker->pool;
@@ -82,12 +82,12 @@ static void *worker_main(void *arg)
         if (atomic_load(&pool->quit)) {
             return NULL;
         }
-        piece_run(&pool->job, worker->number);
+        run_piece(&pool->job, worker->number);
         atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_release);
     }
 }
 
-static void job_announce(struct pool *pool)
+static void announce_job(struct pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add_explicit(&pool->generation, 1, memory_order_release);
@@ -108,7 +108,7 @@ struct pool *pool_create(int threads)
     for (int i = 1; pool->workers && i < threads; i++) {
         struct worker *worker = &pool->workers[i - 1];
         *worker = (struct worker){.pool = pool, .number = i};
-        if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0) {
+        if (pthread_create(&worker->thread, NULL, run_worker, worker) != 0) {
             break;
         }
         pool->threads++;
@@ -126,7 +126,7 @@ void pool_destroy(struct pool *pool)
         return;
     }
     atomic_store(&pool->quit, true);
-    job_announce(pool);
+    announce_job(pool);
     for (int i = 1; i < pool->threads; i++) {
         pthread_join(pool->workers[i - 1].thread, NULL);
     }
@@ -156,8 +156,8 @@ void pool_for(struct pool *pool, size_t count, size_t align, size_t grain, pool_
     pool->job =
         (struct job){.fn = fn, .ctx = ctx, .count = count, .align = align, .pieces = (int)pieces};
     atomic_store(&pool->pending, pool->threads - 1);
-    job_announce(pool);
-    piece_run(&pool->job, 0);
+    announce_job(pool);
+    run_piece(&pool->job, 0);
     for (unsigned i = 0; atomic_load_explicit(&pool->pending, memory_order_acquire) > 0; i++) {
         if (i % 256 == 255) {
             sched_yield();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A small random generator with a state that is one number, so that a run can be repeated. */
+/* A small random number generator whose state is one number, so that runs can be repeated. */
 #ifndef CHARLM_RNG_H
 #define CHARLM_RNG_H
 

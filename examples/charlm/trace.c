@@ -10,7 +10,7 @@
 
 #include "agent/gradb.h"
 
-/* How long a debugger that was asked for by GRADB_ADDRESS may take to answer. */
+/* Time that a debugger named by GRADB_ADDRESS has to answer. */
 #define WAIT_SECONDS 30.0
 
 struct trace {
@@ -18,7 +18,7 @@ struct trace {
     struct graph *graph;
 };
 
-static gradb_tensor tensor_of(const struct tensor *t, int64_t shape[TENSOR_MAX_RANK])
+static gradb_tensor make_tensor(const struct tensor *t, int64_t shape[TENSOR_MAX_RANK])
 {
     for (int i = 0; i < t->rank; i++) {
         shape[i] = (int64_t)t->dim[i];
@@ -29,29 +29,29 @@ static gradb_tensor tensor_of(const struct tensor *t, int64_t shape[TENSOR_MAX_R
                           .data = t->is_ids ? (const void *)t->ids : t->f};
 }
 
-/* The compiler was given the source by some path; the debugger wants one that it can open. */
-static const char *source_dir(void)
+/* The compiler knows the source by some relative path; the debugger needs one that it can open. */
+static const char *find_source_dir(void)
 {
     return access(CHARLM_SOURCE_DIR, R_OK) == 0 ? CHARLM_SOURCE_DIR : CHARLM_INSTALLED_SOURCES;
 }
 
-static size_t frames_of(struct graph *graph, const struct source_pos *from, int count,
-                        gradb_frame to[MAX_FRAMES])
+static size_t make_frames(struct graph *graph, const struct source_pos *from, int count,
+                          gradb_frame to[MAX_FRAMES])
 {
     for (int i = 0; i < count; i++) {
         const char *slash = strrchr(from[i].file, '/');
-        to[i] = (gradb_frame){
-            .file = graph_printf(graph, "%s/%s", source_dir(), slash ? slash + 1 : from[i].file),
-            .line = from[i].line,
-            .function = from[i].function};
+        to[i] = (gradb_frame){.file = graph_printf(graph, "%s/%s", find_source_dir(),
+                                                   slash ? slash + 1 : from[i].file),
+                              .line = from[i].line,
+                              .function = from[i].function};
     }
     return (size_t)count;
 }
 
-static void leaf_add(struct trace *trace, struct tensor *t)
+static void add_leaf(struct trace *trace, struct tensor *t)
 {
     int64_t shape[TENSOR_MAX_RANK];
-    gradb_tensor out = tensor_of(t, shape);
+    gradb_tensor out = make_tensor(t, shape);
     gradb_frame frames[MAX_FRAMES];
     gradb_node_info info = {
         .name = t->name,
@@ -60,17 +60,17 @@ static void leaf_add(struct trace *trace, struct tensor *t)
         .outputs = &out,
         .output_count = 1,
         .frames = frames,
-        .frame_count = frames_of(trace->graph, t->frames, t->frame_count, frames),
+        .frame_count = make_frames(trace->graph, t->frames, t->frame_count, frames),
     };
     t->trace_node = gradb_add_node(trace->gradb, &info);
 }
 
-static void op_add(struct trace *trace, struct op *op)
+static void add_op(struct trace *trace, struct op *op)
 {
     int64_t shape[OP_MAX_OUT][TENSOR_MAX_RANK];
     gradb_tensor out[OP_MAX_OUT];
     for (size_t i = 0; i < op->out_count; i++) {
-        out[i] = tensor_of(op->out[i], shape[i]);
+        out[i] = make_tensor(op->out[i], shape[i]);
     }
     gradb_attr attr[OP_MAX_ATTR];
     for (size_t i = 0; i < op->attr_count; i++) {
@@ -95,13 +95,13 @@ static void op_add(struct trace *trace, struct op *op)
         .attrs = attr,
         .attr_count = op->attr_count,
         .frames = frames,
-        .frame_count = frames_of(trace->graph, op->frames, op->frame_count, frames),
+        .frame_count = make_frames(trace->graph, op->frames, op->frame_count, frames),
     };
     op->trace_node = gradb_add_node(trace->gradb, &info);
     free(in);
 }
 
-static void op_did(void *ctx, struct op *op)
+static void report_op(void *ctx, struct op *op)
 {
     struct trace *trace = ctx;
     gradb_did(trace->gradb, op->trace_node);
@@ -121,13 +121,13 @@ struct trace *trace_open(struct graph *graph)
     }
     *trace = (struct trace){handle, graph};
     for (size_t i = 0; i < graph->leaf_count; i++) {
-        leaf_add(trace, graph->leaves[i]);
+        add_leaf(trace, graph->leaves[i]);
     }
     for (size_t i = 0; i < graph->op_count; i++) {
-        op_add(trace, graph->ops[i]);
+        add_op(trace, graph->ops[i]);
     }
     gradb_publish(handle);
-    graph->did = op_did;
+    graph->did = report_op;
     graph->did_ctx = trace;
     gradb_wait(handle, WAIT_SECONDS);
     return trace;
@@ -192,7 +192,7 @@ void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool 
         snprintf(line, sizeof(line), "checkpoint of step %" PRId64 ": %s", step,
                  path ? path : text);
     } else {
-        snprintf(line, sizeof(line), "the checkpoint of step %" PRId64 " failed: %s", step, text);
+        snprintf(line, sizeof(line), "checkpoint of step %" PRId64 " failed: %s", step, text);
     }
     gradb_event(trace->gradb, "checkpoint", line, 0);
     free(path);

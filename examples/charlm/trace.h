@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everything that this program has to do with gradb: telling the debugger of the graph, of each
- * operator that ran, of the step's numbers. With no debugger listening all of it does nothing.
+ * All calls to gradb: reports the graph, each executed operator and the metrics of each step.
+ * Without a debugger these functions do nothing.
  */
 #ifndef CHARLM_TRACE_H
 #define CHARLM_TRACE_H
@@ -12,8 +12,8 @@
 
 struct trace;
 
-/* NULL when tracing is switched off or memory is short; the other functions accept that. Describes
- * the graph, which must be complete, and waits for a debugger that was asked for. */
+/* Describes the graph, which must be complete, and waits for the debugger if one was requested.
+ * Returns NULL when tracing is disabled or out of memory; the other functions accept NULL. */
 struct trace *trace_open(struct graph *graph);
 void trace_close(struct trace *trace, const char *why);
 
@@ -23,7 +23,7 @@ void trace_scalar(struct trace *trace, const char *name, double value);
 void trace_step_end(struct trace *trace);
 bool trace_wants_stop(struct trace *trace);
 bool trace_wants_checkpoint(struct trace *trace);
-/* Where the checkpoint lies, or why it could not be written. */
+/* Reports the path of the checkpoint, or why it failed. */
 void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool saved);
 
 #endif

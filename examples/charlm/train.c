@@ -26,7 +26,7 @@ int train_create(const struct train_options *options, struct train **ret, char *
         return -1;
     }
     if (t->data.count <= config->context + 1) {
-        snprintf(why, why_size, "the text has %zu characters: more than --context %zu are needed",
+        snprintf(why, why_size, "the text has %zu characters: --context %zu needs more",
                  t->data.count, config->context);
         train_destroy(t);
         return -1;
@@ -87,7 +87,7 @@ double train_epoch(const struct train *t)
     return (double)t->step * (double)t->model->input->count / (double)t->data.count;
 }
 
-static int parameters_write(const struct train *t, FILE *file)
+static int write_parameters(const struct train *t, FILE *file)
 {
     const struct config *c = &t->options.config;
     fprintf(file, "charlm 1\nstep %lld layers %zu heads %zu width %zu context %zu vocabulary %zu\n",
@@ -108,7 +108,7 @@ int train_save(const struct train *t, const char *dir, char *why, size_t why_siz
     snprintf(path, sizeof(path), "%s/charlm-%lld.bin", dir, (long long)t->step);
     snprintf(temporary, sizeof(temporary), "%s.part", path);
     FILE *file = fopen(temporary, "wb");
-    int rc = file ? parameters_write(t, file) : -1;
+    int rc = file ? write_parameters(t, file) : -1;
     int saved = errno;
     if (file && fclose(file) != 0 && rc == 0) {
         rc = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A training run put together: text, model, optimizer and the loop's numbers.
+ * A training run: text, model, optimizer and the metrics of the loop.
  */
 #ifndef CHARLM_TRAIN_H
 #define CHARLM_TRAIN_H
@@ -9,7 +9,7 @@
 #include "optim.h"
 
 struct train_options {
-    struct config config; /* vocabulary is filled from the text */
+    struct config config; /* vocabulary is set from the text */
     float lr;
     int threads;
     const char *data; /* NULL: the default text */
@@ -28,27 +28,27 @@ struct train {
     struct graph *graph;
     struct model *model;
     struct optim *optim;
-    struct rng rng;            /* of the batches */
-    int64_t step;              /* the last one taken */
-    float loss, lr, grad_norm; /* of it */
+    struct rng rng;            /* for the batches */
+    int64_t step;              /* last step taken */
+    float loss, lr, grad_norm; /* of that step */
 };
 
-/* 0, or -1 with a sentence in why. */
+/* Returns 0, or -1 with a message in why. */
 int train_create(const struct train_options *options, struct train **ret, char *why,
                  size_t why_size);
 void train_destroy(struct train *train);
 
-/* The three parts of step `train->step + 1`, in this order. */
+/* The three parts of step `train->step + 1`; call them in this order. */
 void train_forward(struct train *train); /* takes a batch, sets step and loss */
 void train_backward(struct train *train);
 void train_update(struct train *train); /* sets lr and grad_norm */
 
-/* Passes over the text so far. */
+/* Number of passes over the text so far. */
 double train_epoch(const struct train *train);
 
-/* Writes DIR/charlm-STEP.bin at once or not at all: "charlm 1\n", a line of sizes, then for each
- * parameter a line "NAME COUNT\n" and its float32 values. 0, or -1 with a sentence in why; on
- * success why holds the path. */
+/* Writes DIR/charlm-STEP.bin atomically: "charlm 1\n", a line of sizes, then per parameter a line
+ * "NAME COUNT\n" and its float32 values. Returns 0 with the path in why, or -1 with a message in
+ * why. */
 int train_save(const struct train *train, const char *dir, char *why, size_t why_size);
 
 #endif

@@ -149,7 +149,7 @@ const char *gd_cursor_take_number(struct gd_cursor *cursor, double *ret)
     copy[end.at - cursor->at] = '\0';
     value = strtod(copy, NULL);
     if (isinf(value)) {
-        return "the number is too large";
+        return "the number is too large (an infinite one is written infinity)";
     }
     *ret = value;
     *cursor = end;

@@ -6,7 +6,7 @@
  *
  *     struct item *items = gd_grow(list->items, list->count, &list->cap, sizeof(*items));
  *     if (!items) {
- *         return gd_fail(err, GD_ENOMEM, "out of memory");
+ *         return gd_fail_nomem(err);
  *     }
  *     list->items = items;
  *     items[list->count++] = item;

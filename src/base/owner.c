@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 #define MAX_DIRECTORY 72 /* bytes; leaves room for the name of a socket */
 
 /* ---- peers ---- */
@@ -64,7 +66,7 @@ static bool find_owner(const char *table, const char *local, const char *remote,
 {
     char line[512], from[64], to[64];
     unsigned long user, inode;
-    FILE *f = fopen(table, "re");
+    GD_CLEANUP(gd_cleanup_file) FILE *f = fopen(table, "re");
 
     if (!f) {
         return false;
@@ -77,7 +79,6 @@ static bool find_owner(const char *table, const char *local, const char *remote,
             *uid = (long)user;
         }
     }
-    fclose(f);
     return true;
 }
 
@@ -97,12 +98,12 @@ static struct gd_peer_owner find_tcp_owner(int fd)
     if (!describe_address(&theirs, &there)) {
         return owner;
     }
-    bool told = here.v4[0] != '\0' && there.v4[0] != '\0' &&
-                find_owner("/proc/net/tcp", there.v4, here.v4, &owner.uid);
+    bool readable = here.v4[0] != '\0' && there.v4[0] != '\0' &&
+                    find_owner("/proc/net/tcp", there.v4, here.v4, &owner.uid);
     if (owner.uid < 0) {
-        told = find_owner("/proc/net/tcp6", there.v6, here.v6, &owner.uid) || told;
+        readable = find_owner("/proc/net/tcp6", there.v6, here.v6, &owner.uid) || readable;
     }
-    owner.kind = !told                          ? GD_OWNER_HIDDEN
+    owner.kind = !readable                      ? GD_OWNER_HIDDEN
                  : owner.uid == (long)geteuid() ? GD_OWNER_OURS
                                                 : GD_OWNER_OTHER;
     return owner;

@@ -45,7 +45,7 @@ static bool is_supported(void)
 const struct gd_stats_level gd_stats_avx512 = {
     .name = "avx512",
     .runs_here = is_supported,
-    .united = united,
+    .united = or_elements,
     .float16 = KERNEL(float16, VECTOR / 2),
     .bfloat16 = KERNEL(bfloat16, VECTOR / 2),
     .float32 = KERNEL(float32, VECTOR / 2),

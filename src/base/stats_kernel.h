@@ -699,7 +699,7 @@ static void float64_pair(const unsigned char *x, const unsigned char *p, size_t 
     put_pair(&s, ret);
 }
 
-static uint64_t united(const unsigned char *p, size_t bytes, uint64_t mask, uint64_t add)
+static uint64_t or_elements(const unsigned char *p, size_t bytes, uint64_t mask, uint64_t add)
 {
     u64v a = {0}, b = {0};
     uint64_t all = 0;

@@ -9,7 +9,7 @@
 
 #include "base/stats_impl.h"
 
-static double load(const unsigned char *x, size_t i)
+static double load_double(const unsigned char *x, size_t i)
 {
     double value;
 
@@ -27,7 +27,7 @@ static void float64_sums_finite(const unsigned char *x, size_t n, struct gd_bloc
     struct gd_block_sums s = {.min = INFINITY, .max = -INFINITY, .least = INFINITY};
 
     for (size_t i = 0; i < n; i++) {
-        double v = load(x, i), size = fabs(v);
+        double v = load_double(x, i), size = fabs(v);
 
         if (!(size <= DBL_MAX)) {
             continue;
@@ -57,7 +57,7 @@ static double float64_spread(const unsigned char *x, size_t n, double mean, bool
     double sum = 0;
 
     for (size_t i = 0; i < n; i++) {
-        double v = load(x, i), d = v - mean;
+        double v = load_double(x, i), d = v - mean;
 
         sum += all || fabs(v) <= DBL_MAX ? d * d : 0;
     }
@@ -69,7 +69,7 @@ static void float64_small(const unsigned char *x, size_t n, double tiny, struct 
     struct gd_block_small s = {0, 0, 0};
 
     for (size_t i = 0; i < n; i++) {
-        double v = load(x, i);
+        double v = load_double(x, i);
 
         s.zero += v == 0;
         s.neg_zero += v == 0 && is_negative(v);
@@ -83,7 +83,7 @@ static uint64_t float64_within(const unsigned char *x, size_t n, struct gd_range
     uint64_t count = 0;
 
     for (size_t i = 0; i < n; i++) {
-        double v = load(x, i);
+        double v = load_double(x, i);
 
         count += v >= range.lo && v <= range.hi;
     }
@@ -96,7 +96,7 @@ static void float64_pair(const unsigned char *x, const unsigned char *p, size_t 
     struct gd_block_pair s = {.near = 0};
 
     for (size_t i = 0; i < n; i++) {
-        double a = load(x, i), b = load(p, i), d = a - b, distance = fabs(d);
+        double a = load_double(x, i), b = load_double(p, i), d = a - b, distance = fabs(d);
 
         s.delta += d;
         s.abs_delta += distance;
@@ -110,7 +110,7 @@ static void float64_pair(const unsigned char *x, const unsigned char *p, size_t 
     *ret = s;
 }
 
-static uint64_t united(const unsigned char *x, size_t bytes, uint64_t mask, uint64_t add)
+static uint64_t or_elements(const unsigned char *x, size_t bytes, uint64_t mask, uint64_t add)
 {
     uint64_t word, all = 0;
 
@@ -129,7 +129,7 @@ static bool is_supported(void)
 const struct gd_stats_level gd_stats_portable = {
     .name = "portable",
     .runs_here = is_supported,
-    .united = united,
+    .united = or_elements,
     .float64 = {.step = 1,
                 .sums = float64_sums,
                 .sums_finite = float64_sums_finite,

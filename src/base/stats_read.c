@@ -8,8 +8,8 @@
 #include "base/stats_impl.h"
 
 /* A separate contiguous loop lets the compiler see its constant step. */
-#define WIDEN(name, type, value)                                                                   \
-    static void name(const unsigned char *x, size_t step, size_t n, double *out)                   \
+#define WIDEN(widen_fn, type, value)                                                               \
+    static void widen_fn(const unsigned char *x, size_t step, size_t n, double *out)               \
     {                                                                                              \
         type v;                                                                                    \
                                                                                                    \

@@ -228,7 +228,7 @@ int gd_tensor_create(enum gd_dtype dtype, const struct gd_shape *shape, size_t m
     }
     tensor = new_tensor(dtype, shape);
     if (!tensor) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     if (bytes == 0) {
         *ret = tensor;
@@ -276,7 +276,7 @@ int gd_tensor_wrap(enum gd_dtype dtype, const struct gd_shape *shape, const void
     if (!tensor || !memory) {
         free(tensor);
         free(memory);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     tensor->memory = memory;
     tensor->data = bytes ? data : NULL;
@@ -326,7 +326,7 @@ int gd_tensor_view(const struct gd_tensor *base, const struct gd_shape *shape,
     }
     tensor = new_tensor(base->dtype, shape);
     if (!tensor) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (int i = 0; i < shape->rank; i++) {
         tensor->stride[i] = stride[i];

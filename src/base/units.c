@@ -20,7 +20,7 @@ int gd_units_create(struct gd_units **ret, struct gd_err *err)
     struct gd_units *units = calloc(1, sizeof(*units));
 
     if (!units) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *ret = units;
     return GD_OK;

@@ -16,7 +16,7 @@ struct call { /* on its caller's stack; in the list while it wants helpers */
     int wanted;         /* helpers that may still join */
     int helpers;        /* at work */
     pthread_cond_t left;
-    struct call *behind;
+    struct call *next_call;
 };
 
 struct pool {
@@ -69,7 +69,7 @@ static void do_parts(struct call *call)
 
 static struct call *find_call(struct pool *pool)
 {
-    for (struct call *call = pool->calls; call; call = call->behind) {
+    for (struct call *call = pool->calls; call; call = call->next_call) {
         if (call->wanted > 0) {
             return call;
         }
@@ -124,9 +124,9 @@ static void remove_call(struct pool *pool, struct call *call)
     struct call **link = &pool->calls;
 
     while (*link != call) {
-        link = &(*link)->behind;
+        link = &(*link)->next_call;
     }
-    *link = call->behind;
+    *link = call->next_call;
 }
 
 void gd_workers_run(int threads, size_t count, gd_work_fn work, void *ctx)
@@ -145,7 +145,7 @@ void gd_workers_run(int threads, size_t count, gd_work_fn work, void *ctx)
     pthread_cond_init(&call.left, NULL);
     pthread_mutex_lock(&pool->mutex);
     make_threads(pool, call.wanted);
-    call.behind = pool->calls;
+    call.next_call = pool->calls;
     pool->calls = &call;
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->mutex);

@@ -342,7 +342,7 @@ static void release_terminal(struct resident *resident)
 
     explain_release(resident, text, sizeof(text));
     if (resident->owner) {
-        send_text(resident->owner, RESIDENT_LET_GO, text, strlen(text));
+        send_text(resident->owner, RESIDENT_RELEASED, text, strlen(text));
         drop_peer(resident->owner);
     } else if (text[0] != '\0') {
         tty_out_puts(STDOUT_FILENO, text);
@@ -455,7 +455,7 @@ static void on_hello(struct peer *peer)
         drop_peer(peer);
         return;
     }
-    switch (hello.wish) {
+    switch (hello.request) {
     case RESIDENT_VIEW: add_viewer(peer); return;
     case RESIDENT_STATUS:
         send_facts(peer);
@@ -672,7 +672,7 @@ int resident_create(struct ev_loop *loop, struct repl *repl, const char *name,
     struct resident *resident = rc == GD_OK ? new_resident(loop, repl, name) : NULL;
 
     if (!resident) {
-        return rc != GD_OK ? rc : gd_fail(err, GD_ENOMEM, "out of memory");
+        return rc != GD_OK ? rc : gd_fail_nomem(err);
     }
     snprintf(resident->path, sizeof(resident->path), "%s/%.20s.sock", directory, resident->name);
     rc = listen_at(resident, err);
@@ -696,7 +696,7 @@ void resident_destroy(struct resident *resident)
     }
     repl_set_residence(resident->repl, NULL, NULL);
     for (int i = 0; i < MAX_PEERS; i++) {
-        send_text(&resident->peers[i], RESIDENT_LET_GO, "", 0);
+        send_text(&resident->peers[i], RESIDENT_RELEASED, "", 0);
         drop_peer(&resident->peers[i]);
     }
     if (ev_is_active(&resident->io)) {

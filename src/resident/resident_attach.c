@@ -114,7 +114,7 @@ static bool on_message(struct attached *attached, int *rc, struct gd_err *err)
         return true;
     }
     switch (text[0]) {
-    case RESIDENT_LET_GO:
+    case RESIDENT_RELEASED:
         if (attached->view) {
             resident_view_leave(attached->view);
         }
@@ -183,7 +183,7 @@ static void fill_hello(struct resident_hello *hello, bool read_only, bool take)
     const char *terminal = ttyname(STDIN_FILENO);
 
     *hello = (struct resident_hello){.version = RESIDENT_VERSION,
-                                     .wish = read_only ? RESIDENT_VIEW : RESIDENT_ATTACH,
+                                     .request = read_only ? RESIDENT_VIEW : RESIDENT_ATTACH,
                                      .take = take};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && hello->locale[0] == '\0'; i++) {
         copy_env(hello->locale, sizeof(hello->locale), names[i]);
@@ -248,7 +248,7 @@ static int attach_at(const char *path, bool read_only, bool take, struct gd_err 
         attached.view = resident_view_new();
         if (!attached.view) {
             close(attached.fd);
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
     }
     attached.have_saved = tcgetattr(STDIN_FILENO, &attached.saved) == 0;

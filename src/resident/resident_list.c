@@ -66,7 +66,7 @@ size_t resident_receive(int fd, char *text, size_t size, int milliseconds)
 /* The session's answer, or NULL. The socket of a dead session is removed and counted. */
 static cJSON *get_facts(const char *path, size_t *removed)
 {
-    struct resident_hello hello = {.version = RESIDENT_VERSION, .wish = RESIDENT_STATUS};
+    struct resident_hello hello = {.version = RESIDENT_VERSION, .request = RESIDENT_STATUS};
     char text[RESIDENT_MESSAGE_MAX + 1];
     cJSON *facts = NULL;
     int fd = resident_connect(path);
@@ -102,7 +102,7 @@ int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err 
     *count = 0;
     *ret = all;
     if (!all) {
-        return rc != GD_OK ? rc : gd_fail(err, GD_ENOMEM, "out of memory");
+        return rc != GD_OK ? rc : gd_fail_nomem(err);
     }
     DIR *dir = opendir(directory);
     for (struct dirent *e = dir ? readdir(dir) : NULL; e && *count < MAX_SESSIONS;
@@ -145,7 +145,7 @@ static double get_number(const struct resident_found *found, const char *name)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-/* Escapes control characters: a program may have any name. */
+/* Replaces unsafe characters: a program may have any name. */
 static void print_safe(FILE *out, const char *text)
 {
     while (*text != '\0') {
@@ -224,7 +224,7 @@ int resident_list(bool json, struct gd_err *err)
              "of its terminal.");
     }
     resident_forget_all(all, count);
-    if (!json) { /* in JSON each line is a session; \"info session\" has these files */
+    if (!json) { /* in JSON each line is a session; "info session" lists these files */
         launch_output_left(print_left, NULL);
     }
     return rc;

@@ -73,7 +73,7 @@ static void terminate_strings(struct resident_hello *hello)
 static const char *find_fault(const struct resident_hello *hello, ssize_t len, int flags,
                               const int *fds, int count)
 {
-    int wanted = hello->wish == RESIDENT_ATTACH ? RESIDENT_FDS : 0;
+    int wanted = hello->request == RESIDENT_ATTACH ? RESIDENT_FDS : 0;
 
     if (len != (ssize_t)sizeof(*hello) || hello->version != RESIDENT_VERSION) {
         return "the session runs another release of gradb: attach with that release";
@@ -81,7 +81,7 @@ static const char *find_fault(const struct resident_hello *hello, ssize_t len, i
     if ((flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || count != wanted) {
         return "the hello lacks its file descriptors";
     }
-    if (hello->wish < RESIDENT_STATUS || hello->wish > RESIDENT_VIEW) {
+    if (hello->request < RESIDENT_STATUS || hello->request > RESIDENT_VIEW) {
         return "the hello has an unknown request";
     }
     for (int i = 0; i < count; i++) {

@@ -17,11 +17,11 @@
 #define RESIDENT_MESSAGE_MAX 4096
 #define RESIDENT_FDS         3 /* stdin, stdout, stderr */
 
-enum resident_wish { RESIDENT_STATUS = 1, RESIDENT_ATTACH, RESIDENT_VIEW };
+enum resident_request { RESIDENT_STATUS = 1, RESIDENT_ATTACH, RESIDENT_VIEW };
 
 struct resident_hello { /* the first message; ATTACH comes with three descriptors */
     uint32_t version;
-    uint32_t wish;
+    uint32_t request;
     uint32_t take;     /* even if the session has a terminal */
     char terminal[64]; /* "/dev/pts/3" */
     char term[64];     /* TERM */
@@ -32,16 +32,16 @@ struct resident_hello { /* the first message; ATTACH comes with three descriptor
 
 /* First byte of each message from the session. */
 enum resident_reply {
-    RESIDENT_OK = 'o',      /* attached */
-    RESIDENT_BUSY = 'b',    /* has a terminal: its name follows */
-    RESIDENT_ERROR = 'e',   /* an error message follows */
-    RESIDENT_FACTS = 's',   /* a JSON object follows */
-    RESIDENT_LET_GO = 'x',  /* the terminal is released: the reason follows; empty if requested */
-    RESIDENT_STOPPED = 'z', /* the screen is released: stop now */
-    RESIDENT_LINES = 'v',   /* console output follows */
-    RESIDENT_BEGIN = 'n',   /* an image of the panes begins: drop an incomplete one */
-    RESIDENT_PICTURE = 'p', /* a piece of the image, more follow */
-    RESIDENT_SHOW = 'P',    /* the last piece; empty: the panes are closed */
+    RESIDENT_OK = 'o',       /* attached */
+    RESIDENT_BUSY = 'b',     /* has a terminal: its name follows */
+    RESIDENT_ERROR = 'e',    /* an error message follows */
+    RESIDENT_FACTS = 's',    /* a JSON object follows */
+    RESIDENT_RELEASED = 'x', /* the terminal is released: the reason follows; empty if requested */
+    RESIDENT_STOPPED = 'z',  /* the screen is released: stop now */
+    RESIDENT_LINES = 'v',    /* console output follows */
+    RESIDENT_BEGIN = 'n',    /* an image of the panes begins: drop an incomplete one */
+    RESIDENT_PICTURE = 'p',  /* a piece of the image, more follow */
+    RESIDENT_SHOW = 'P',     /* the last piece; empty: the panes are closed */
 };
 /* One byte from the attached process. */
 enum resident_news {

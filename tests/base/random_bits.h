@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The same numbers in each run: xorshift64 (G. Marsaglia, Xorshift RNGs, 2003). */
+/* Reproducible random bits: xorshift64 (G. Marsaglia, Xorshift RNGs, 2003). */
 #ifndef RANDOM_BITS_H
 #define RANDOM_BITS_H
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-/* A binary float of `exponent` and `mantissa` bits, as IEEE 754 says. */
-static long double decode(uint64_t bits, int exponent, int mantissa)
+/* An IEEE 754 binary float with `exponent` and `mantissa` bits. */
+static long double decode_float(uint64_t bits, int exponent, int mantissa)
 {
     uint64_t fraction = bits & ((UINT64_C(1) << mantissa) - 1);
     int e = (int)(bits >> mantissa & ((UINT64_C(1) << exponent) - 1));
@@ -51,16 +51,16 @@ long double reference_value(enum gd_dtype dtype, const unsigned char *p)
 
     switch (dtype) {
     case GD_BOOL: return bits ? 1 : 0;
-    case GD_FLOAT16: return decode(bits, 5, 10);
-    case GD_BFLOAT16: return decode(bits, 8, 7);
-    case GD_FLOAT32: return decode(bits, 8, 23);
-    case GD_FLOAT64: return decode(bits, 11, 52);
+    case GD_FLOAT16: return decode_float(bits, 5, 10);
+    case GD_BFLOAT16: return decode_float(bits, 8, 7);
+    case GD_FLOAT32: return decode_float(bits, 8, 23);
+    case GD_FLOAT64: return decode_float(bits, 11, 52);
     default: break;
     }
     if (is_signed(dtype) && bits & sign) {
         return -(long double)(sign - (bits & (sign - 1)));
     }
-    /* Integers count as the doubles next to them. */
+    /* integers are rounded to doubles first */
     return (long double)(double)bits;
 }
 
@@ -143,7 +143,7 @@ static void about_both(enum gd_dtype dtype, const unsigned char *cur, const unsi
             continue;
         }
         pairs++;
-        /* As numpy.allclose, in doubles. */
+        /* as numpy.allclose, in double */
         s->mismatch += !(fabs((double)x - (double)p) <= atol + rtol * fabs((double)p));
         s->max_abs_delta = fmax(s->max_abs_delta, fabs((double)x - (double)p));
         delta += d;
@@ -187,7 +187,7 @@ static void same_count(uint64_t got, uint64_t want, const char *name, const char
 
 static void same_number(double got, double want, double scale, const char *name, const char *what)
 {
-    /* Thousands of denormals may each be rounded, whatever that is relative to them. */
+    /* Each of thousands of denormals may be rounded, which is large relative to them. */
     bool near = fabs(got - want) <= 1e-12 * scale + 1e5 * DBL_TRUE_MIN;
 
     if (got != want && !near) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Statistics as a reader of stats.h would compute them by hand: one element after another, in long
- * double, with decoders of its own.
+ * Statistics computed literally from their definitions in stats.h: one element after another, in
+ * long double, with separate decoders.
  */
 #ifndef TESTS_STATS_REFERENCE_H
 #define TESTS_STATS_REFERENCE_H
@@ -10,10 +10,10 @@
 
 /* The value of one element of a real dtype. */
 long double reference_value(enum gd_dtype dtype, const unsigned char *p);
-/* Of `count` contiguous elements of a real dtype; prev and options may be NULL. */
+/* For `count` contiguous elements of a real dtype; prev and options may be NULL. */
 void reference_stats(enum gd_dtype dtype, const unsigned char *cur, const unsigned char *prev,
                      size_t count, const struct gd_stats_options *options, struct gd_stats *ret);
-/* Fails the test where a count differs, or a sum by more than 1e-12 of what was added up. */
+/* Fails the test if a count differs, or a sum by more than 1e-12 of the sum of magnitudes. */
 void reference_compare(const struct gd_stats *got, const struct gd_stats *want, const char *what);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* A copy of exactly that length, so that a sanitizer sees a read beyond it. */
+/* A copy of exactly that length, so that a sanitizer detects reads beyond it. */
 static struct gd_cursor cursor_of(const char *text)
 {
     size_t len = strlen(text);
@@ -19,7 +19,7 @@ static struct gd_cursor cursor_of(const char *text)
     return (struct gd_cursor){.text = copy, .len = len};
 }
 
-static void drop(struct gd_cursor *cursor)
+static void free_cursor(struct gd_cursor *cursor)
 {
     free((char *)cursor->text);
 }
@@ -39,7 +39,7 @@ static void test_blanks_and_literals(void **state)
     assert_int_equal(gd_cursor_peek(&cursor), '\0');
     assert_int_equal(cursor.at, cursor.len);
     assert_false(gd_cursor_take(&cursor, "&"));
-    drop(&cursor);
+    free_cursor(&cursor);
 }
 
 static void test_identifiers(void **state)
@@ -55,7 +55,7 @@ static void test_identifiers(void **state)
     assert_int_equal(gd_cursor_identifier(&cursor), 0);
     assert_true(gd_cursor_take(&cursor, "9a"));
     assert_true(gd_cursor_take_identifier(&cursor, "None"));
-    drop(&cursor);
+    free_cursor(&cursor);
 }
 
 static void test_integers(void **state)
@@ -81,14 +81,14 @@ static void test_integers(void **state)
         assert_true(gd_cursor_take_integer(&cursor, &value, &overflow));
         assert_int_equal(value, cases[i].value);
         assert_int_equal(overflow, cases[i].overflow);
-        drop(&cursor);
+        free_cursor(&cursor);
     }
     {
         struct gd_cursor cursor = cursor_of("-1");
 
         assert_false(gd_cursor_take_integer(&cursor, &value, NULL));
         assert_int_equal(cursor.at, 0);
-        drop(&cursor);
+        free_cursor(&cursor);
     }
 }
 
@@ -97,7 +97,7 @@ static void test_numbers(void **state)
     static const struct {
         const char *text;
         double value;
-        const char *fault; /* NULL: none */
+        const char *fault; /* NULL: valid */
     } cases[] = {
         {"1", 1, NULL},
         {" 1.5e-3 ", 1.5e-3, NULL},
@@ -128,7 +128,7 @@ static void test_numbers(void **state)
             assert_null(fault);
             assert_true(value == cases[i].value);
         }
-        drop(&cursor);
+        free_cursor(&cursor);
     }
 }
 
@@ -148,7 +148,7 @@ static void test_quotes(void **state)
     assert_int_equal(gd_cursor_char(&cursor), '"');
     assert_true(gd_cursor_take(&cursor, "\"open"));
     assert_false(gd_cursor_take_quoted(&cursor, &start, &len));
-    drop(&cursor);
+    free_cursor(&cursor);
 }
 
 int main(void)

@@ -68,7 +68,7 @@ static void numbers_out_of_range_are_unknown(void **state)
     assert_int_equal(gd_dtype_from_name(NULL), GD_DT_NONE);
 }
 
-static void families(void **state)
+static void dtype_families(void **state)
 {
     (void)state;
     assert_true(gd_dtype_is_float(GD_BFLOAT16) && gd_dtype_is_float(GD_FLOAT64));
@@ -79,7 +79,7 @@ static void families(void **state)
     assert_true(gd_dtype_is_complex(GD_COMPLEX64) && !gd_dtype_is_complex(GD_FLOAT64));
 }
 
-/* Loaded from an odd address: the sanitizer sees any aligned access. */
+/* Loads from an odd address: the sanitizer detects aligned accesses. */
 static void check_load(enum gd_dtype dtype, const void *value, size_t size, double expected)
 {
     unsigned char room[24];
@@ -88,7 +88,7 @@ static void check_load(enum gd_dtype dtype, const void *value, size_t size, doub
     assert_true(gd_dtype_load(dtype, room + 1) == expected);
 }
 
-static void loads(void **state)
+static void elements_load(void **state)
 {
     const int8_t i8 = -100;
     const int16_t i16 = -30000;
@@ -193,8 +193,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_sizes),
         cmocka_unit_test(numbers_out_of_range_are_unknown),
-        cmocka_unit_test(families),
-        cmocka_unit_test(loads),
+        cmocka_unit_test(dtype_families),
+        cmocka_unit_test(elements_load),
         cmocka_unit_test(every_half_widens_and_comes_back),
         cmocka_unit_test(floats_round_to_the_nearest_half),
         cmocka_unit_test(bfloat16_rounds_to_even),

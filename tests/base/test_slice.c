@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Parsing, texts and errors. That application agrees with numpy is test_slice_numpy.py's matter. */
+/* Parsing, text and errors. test_slice_numpy.py compares application with numpy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -154,7 +154,7 @@ static void views_by_hand(void **state)
     assert_int_equal(view.offset, 8);
 }
 
-/* As they may come from a peer: not from the parser. */
+/* Items that the parser never produces, but a peer might. */
 static void absurd_items_are_refused(void **state)
 {
     struct gd_slice slice = {.count = 1};

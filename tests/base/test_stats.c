@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the comparison with numpy (test_stats_numpy.py) cannot: errors, and 1e8 elements. */
+/* What test_stats_numpy.py does not cover: errors, and 1e8 elements. */
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 #include "base/stats.h"
 
-/* Sanitizers slow the loops down tenfold, and what is counted here does not need them. */
+/* Sanitizers slow these loops down tenfold; other tests cover the same code. */
 #if defined(__SANITIZE_ADDRESS__)
 #define MANY_ROWS 5000
 #elif defined(__has_feature)
@@ -27,7 +27,7 @@
 #define MANY_ROWS 50000
 #endif
 
-static struct gd_tensor *make(enum gd_dtype dtype, const void *values, int64_t count)
+static struct gd_tensor *make_tensor(enum gd_dtype dtype, const void *values, int64_t count)
 {
     const struct gd_shape shape = {.rank = 1, .dim = {count}};
     struct gd_tensor *tensor;
@@ -42,7 +42,7 @@ static void small_by_hand(void **state)
 {
     const float values[] = {1, -3, 0, -0.0f, NAN, INFINITY, -INFINITY, FLT_MIN / 2};
     const struct gd_stats_options options = {.range_count = 1, .range = {{-3, 0}}};
-    struct gd_tensor *tensor = make(GD_FLOAT32, values, 8);
+    struct gd_tensor *tensor = make_tensor(GD_FLOAT32, values, 8);
     struct gd_stats s;
 
     (void)state;
@@ -68,13 +68,13 @@ static void against_the_step_before(void **state)
     const float cur[] = {1, 2, NAN, INFINITY, INFINITY, 4, 0};
     const float old[] = {1, 2.5f, NAN, INFINITY, -INFINITY, 4.0001f, 1e-9f};
     const struct gd_stats_options options = {.rtol = 1e-3, .atol = 1e-8};
-    struct gd_tensor *a = make(GD_FLOAT32, cur, 7), *b = make(GD_FLOAT32, old, 7);
+    struct gd_tensor *a = make_tensor(GD_FLOAT32, cur, 7), *b = make_tensor(GD_FLOAT32, old, 7);
     struct gd_stats s;
 
     (void)state;
     assert_int_equal(gd_stats_compute(a, b, &options, &s, NULL), GD_OK);
     assert_true(s.has_prev);
-    assert_int_equal(s.mismatch, 3); /* 2, NaN, and the infinities of two signs */
+    assert_int_equal(s.mismatch, 3); /* 2, NaN, and infinities of different signs */
     assert_true(s.max_abs_delta == 0.5);
     assert_true(fabs(s.mean_abs_delta - 0.5001 / 4) < 1e-5);
     assert_true(fabs(s.dot - (1 + 5 + 16.0004)) < 1e-5);
@@ -85,8 +85,9 @@ static void against_the_step_before(void **state)
 static void what_cannot_be_compared(void **state)
 {
     const int32_t values[] = {1, 2, 3, 4};
-    struct gd_tensor *four = make(GD_INT32, values, 4), *three = make(GD_INT32, values, 3),
-                     *other = make(GD_FLOAT32, values, 4);
+    struct gd_tensor *four = make_tensor(GD_INT32, values, 4),
+                     *three = make_tensor(GD_INT32, values, 3),
+                     *other = make_tensor(GD_FLOAT32, values, 4);
     struct gd_stats s = {.count = 77};
     struct gd_err err;
 
@@ -101,7 +102,7 @@ static void what_cannot_be_compared(void **state)
     gd_tensor_unref(other);
 }
 
-/* A view that is one row many times over: the shape is huge, the memory small, the sums known. */
+/* A view of one row repeated many times: a huge shape, little memory, known sums. */
 static void many_elements(void **state)
 {
     enum { ROW = 2000 };
@@ -116,7 +117,7 @@ static void many_elements(void **state)
     for (int i = 0; i < ROW; i++) {
         values[i] = i % 2 ? 0.1f : 1000.3f;
     }
-    row = make(GD_FLOAT32, values, ROW);
+    row = make_tensor(GD_FLOAT32, values, ROW);
     assert_int_equal(gd_tensor_view(row, &shape, stride, 0, &tensor, NULL), GD_OK);
     assert_int_equal(gd_stats_compute(tensor, NULL, NULL, &s, NULL), GD_OK);
     gd_tensor_unref(tensor);
@@ -127,11 +128,11 @@ static void many_elements(void **state)
     assert_true(fabs(s.std / ((b - a) / 2) - 1) < 1e-12);
 }
 
-/* As a trainer may have set its thread up: signals at NaN, denormals read as 0. */
+/* A training thread may trap on NaN and flush denormals to zero. */
 static void the_trainers_environment_does_not_matter(void **state)
 {
     const float values[] = {NAN, INFINITY, FLT_MIN / 2, FLT_MAX, 0};
-    struct gd_tensor *tensor = make(GD_FLOAT32, values, 5);
+    struct gd_tensor *tensor = make_tensor(GD_FLOAT32, values, 5);
     struct gd_stats s;
     uint64_t bins[2];
 
@@ -158,12 +159,13 @@ static void the_trainers_environment_does_not_matter(void **state)
     gd_tensor_unref(tensor);
 }
 
-/* One row many times over, so that a tensor of many pieces takes little memory. */
-static struct gd_tensor *tall(enum gd_dtype dtype, const void *row, int64_t columns, int64_t rows)
+/* One row repeated: a tensor of many pieces in little memory. */
+static struct gd_tensor *make_tall(enum gd_dtype dtype, const void *row, int64_t columns,
+                                   int64_t rows)
 {
     const struct gd_shape shape = {.rank = 2, .dim = {rows, columns}};
     const int64_t stride[GD_MAX_RANK] = {0, (int64_t)gd_dtype_size(dtype)};
-    struct gd_tensor *one = make(dtype, row, columns), *tensor;
+    struct gd_tensor *one = make_tensor(dtype, row, columns), *tensor;
 
     assert_int_equal(gd_tensor_view(one, &shape, stride, 0, &tensor, NULL), GD_OK);
     gd_tensor_unref(one);
@@ -203,8 +205,8 @@ static void threads_do_not_change_the_result(void **state)
         others[i] = values[i] * (i % 3 ? 1 : 1.1);
     }
     values[77] = NAN;
-    cur = tall(GD_FLOAT64, values, ROW, rows);
-    prev = tall(GD_FLOAT64, others, ROW, rows);
+    cur = make_tall(GD_FLOAT64, values, ROW, rows);
+    prev = make_tall(GD_FLOAT64, others, ROW, rows);
     assert_int_equal(gd_stats_compute(cur, prev, &options, &one, NULL), GD_OK);
     assert_int_equal(one.nan, rows);
     for (options.threads = 2; options.threads < 200; options.threads *= 3) {
@@ -215,7 +217,7 @@ static void threads_do_not_change_the_result(void **state)
     gd_tensor_unref(prev);
 }
 
-/* Threads that are made here start with what is set up here. */
+/* New worker threads inherit the environment set here. */
 static void threads_in_the_trainers_environment(void **state)
 {
     enum { ROW = 4096 };
@@ -229,7 +231,7 @@ static void threads_in_the_trainers_environment(void **state)
     for (int i = 0; i < ROW; i++) {
         values[i] = i % 2 ? FLT_MIN / 4 : i % 4 ? NAN : 1;
     }
-    tensor = tall(GD_FLOAT32, values, ROW, rows);
+    tensor = make_tall(GD_FLOAT32, values, ROW, rows);
 #ifdef __SSE__
     _mm_setcsr(_mm_getcsr() | 0x8040);
 #endif
@@ -247,7 +249,7 @@ static void too_many_ranges(void **state)
 {
     const float values[] = {1};
     const struct gd_stats_options options = {.range_count = GD_MAX_RANGES + 1};
-    struct gd_tensor *tensor = make(GD_FLOAT32, values, 1);
+    struct gd_tensor *tensor = make_tensor(GD_FLOAT32, values, 1);
     struct gd_stats s;
     struct gd_err err;
 
@@ -257,7 +259,7 @@ static void too_many_ranges(void **state)
     gd_tensor_unref(tensor);
 }
 
-static bool near(double a, double b)
+static bool is_close(double a, double b)
 {
     return fabs(a - b) <= 1e-13 * (1 + fabs(a));
 }
@@ -270,27 +272,30 @@ static void assert_near(const struct gd_stats *a, const struct gd_stats *b)
     assert_int_equal(a->positive, b->positive);
     assert_int_equal(a->mismatch, b->mismatch);
     assert_true(a->min == b->min && a->max == b->max && a->max_abs_delta == b->max_abs_delta);
-    assert_true(near(a->mean, b->mean) && near(a->sum_sq, b->sum_sq) && near(a->std, b->std));
-    assert_true(near(a->mean_delta, b->mean_delta) && near(a->dot, b->dot));
-    assert_true(near(a->mean_abs_delta, b->mean_abs_delta) && near(a->sum_sq_prev, b->sum_sq_prev));
+    assert_true(is_close(a->mean, b->mean) && is_close(a->sum_sq, b->sum_sq) &&
+                is_close(a->std, b->std));
+    assert_true(is_close(a->mean_delta, b->mean_delta) && is_close(a->dot, b->dot));
+    assert_true(is_close(a->mean_abs_delta, b->mean_abs_delta) &&
+                is_close(a->sum_sq_prev, b->sum_sq_prev));
 }
 
-/* Elements are taken as they lie in memory, which is another order for each layout. */
+/* Elements are visited in memory order, which differs for each layout. */
+enum { A = 7, B = 30, C = 11 };
+static const struct {
+    int64_t stride[3]; /* in elements */
+    int64_t room;      /* elements of memory */
+    int64_t offset;
+} layouts[] = {
+    {{B * C, C, 1}, A *B *C, 0},
+    {{1, A, A *B}, A *B *C, 0},
+    {{B * C * 2, C * 2, 2}, A *B *C * 2, 1},
+    {{-B * C, C, 1}, A *B *C, (A - 1) * B *C},
+    {{B * C, C, -1}, A *B *C, C - 1},
+    {{C, A *C, 1}, A *B *C, 0},
+};
+
 static void strides_do_not_change_the_result(void **state)
 {
-    enum { A = 7, B = 30, C = 11 };
-    static const struct {
-        int64_t stride[3]; /* in elements */
-        int64_t room;      /* elements of memory */
-        int64_t offset;
-    } layouts[] = {
-        {{B * C, C, 1}, A * B * C, 0},
-        {{1, A, A * B}, A * B * C, 0},
-        {{B * C * 2, C * 2, 2}, A * B * C * 2, 1},
-        {{-B * C, C, 1}, A * B * C, (A - 1) * B * C},
-        {{B * C, C, -1}, A * B * C, C - 1},
-        {{C, A * C, 1}, A * B * C, 0},
-    };
     const struct gd_shape shape = {.rank = 3, .dim = {A, B, C}};
     struct gd_stats first, s;
 
@@ -324,14 +329,14 @@ static void strides_do_not_change_the_result(void **state)
         }
         assert_near(&s, &first);
         assert_int_equal(gd_stats_compute(other, view, NULL, &s, NULL), GD_OK);
-        assert_true(near(s.mean_delta, -first.mean_delta) && near(s.dot, first.dot));
+        assert_true(is_close(s.mean_delta, -first.mean_delta) && is_close(s.dot, first.dot));
         gd_tensor_unref(other);
         gd_tensor_unref(view);
         gd_tensor_unref(memory);
     }
 }
 
-/* The smallest ranges there are, and numbers far outside of them. */
+/* The smallest possible ranges, and numbers far outside. */
 static void histogram_of_denormals(void **state)
 {
     const double tiny = 0x1p-1074;

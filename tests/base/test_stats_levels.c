@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Each level of vector code against the reference, element by element, where loops begin and end.
- */
+/* Compares each level of vector code with the reference, including the edges of its loops. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -22,14 +21,14 @@ static const enum gd_dtype integers[] = {GD_BOOL,  GD_INT8,   GD_INT16,  GD_INT3
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-static double random_number(void) /* -1 ... 1, near 0 more often */
+static double random_number(void) /* -1 ... 1, denser near 0 */
 {
     double x = (double)(int64_t)random_bits() / 0x1p63;
 
     return x * x * x;
 }
 
-static void put(enum gd_dtype dtype, unsigned char *p, double value)
+static void put_element(enum gd_dtype dtype, unsigned char *p, double value)
 {
     float single = (float)value;
     uint16_t half;
@@ -53,15 +52,15 @@ static void put(enum gd_dtype dtype, unsigned char *p, double value)
     }
 }
 
-static void fill(enum gd_dtype dtype, unsigned char *p, size_t n)
+static void fill_elements(enum gd_dtype dtype, unsigned char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        put(dtype, p + i * gd_dtype_size(dtype), random_number() * 4);
+        put_element(dtype, p + i * gd_dtype_size(dtype), random_number() * 4);
     }
 }
 
-static void check(enum gd_dtype dtype, const unsigned char *cur, const unsigned char *prev,
-                  size_t n, const struct gd_stats_options *options, const char *what)
+static void check_levels(enum gd_dtype dtype, const unsigned char *cur, const unsigned char *prev,
+                         size_t n, const struct gd_stats_options *options, const char *what)
 {
     const struct gd_shape shape = {.rank = 1, .dim = {(int64_t)n}};
     size_t bytes = n * gd_dtype_size(dtype);
@@ -89,8 +88,9 @@ static void check(enum gd_dtype dtype, const unsigned char *cur, const unsigned 
     gd_tensor_unref(b);
 }
 
-/* Memory that ends where the elements do, so that a sanitizer sees a read beyond them. */
-static unsigned char *make(enum gd_dtype dtype, size_t n, size_t misaligned, unsigned char **block)
+/* The allocation ends with the elements, so that a sanitizer detects reads beyond them. */
+static unsigned char *make_elements(enum gd_dtype dtype, size_t n, size_t misaligned,
+                                    unsigned char **block)
 {
     *block = malloc(n * gd_dtype_size(dtype) + misaligned + (n == 0));
     assert_non_null(*block);
@@ -102,15 +102,15 @@ static void check_size(enum gd_dtype dtype, size_t n, size_t misaligned)
     const struct gd_stats_options options = {
         .range_count = 2, .range = {{-0.5, 0.25}, {0, 1000}}, .rtol = 0.1, .atol = 0.01};
     unsigned char *cur_block, *prev_block;
-    unsigned char *cur = make(dtype, n, misaligned, &cur_block);
-    unsigned char *prev = make(dtype, n, misaligned / 2, &prev_block);
+    unsigned char *cur = make_elements(dtype, n, misaligned, &cur_block);
+    unsigned char *prev = make_elements(dtype, n, misaligned / 2, &prev_block);
 
-    fill(dtype, cur, n);
+    fill_elements(dtype, cur, n);
     memcpy(prev, cur, n * gd_dtype_size(dtype));
     for (size_t i = 0; i < n; i += 3) {
-        put(dtype, prev + i * gd_dtype_size(dtype), random_number() * 4);
+        put_element(dtype, prev + i * gd_dtype_size(dtype), random_number() * 4);
     }
-    check(dtype, cur, prev, n, &options, "size");
+    check_levels(dtype, cur, prev, n, &options, "size");
     free(cur_block);
     free(prev_block);
 }
@@ -149,7 +149,7 @@ static const double specials[] = {NAN,     -NAN,     INFINITY,   -INFINITY,  0.0
                                   0x1p-24, -0x1p-24, 0x1p-133,   -0x1p-133,  0x1p-1074, -0x1p-1074,
                                   65504,   -65504,   0x1.fcp127, -0x1.fcp127};
 
-/* An odd one at each place of two vectors and of the remainder, in one tensor or the other. */
+/* A special value at each place of two vectors and of the remainder, in either tensor. */
 static void odd_ones_at_each_place(void **state)
 {
     const struct gd_stats_options options = {
@@ -163,13 +163,13 @@ static void odd_ones_at_each_place(void **state)
 
         for (size_t s = 0; s < ARRAY_LEN(specials); s++) {
             for (size_t place = 0; place < N; place++) {
-                fill(floats[d], cur, N);
+                fill_elements(floats[d], cur, N);
                 memcpy(prev, cur, N * item);
-                put(floats[d], cur + place * item, specials[s]);
-                check(floats[d], cur, prev, N, &options, "an odd one");
-                put(floats[d], prev + place * item, specials[(s + place % 2) % 4]);
-                check(floats[d], cur, prev, N, &options, "two odd ones");
-                check(floats[d], prev, cur, N, NULL, "two odd ones, turned round");
+                put_element(floats[d], cur + place * item, specials[s]);
+                check_levels(floats[d], cur, prev, N, &options, "an odd one");
+                put_element(floats[d], prev + place * item, specials[(s + place % 2) % 4]);
+                check_levels(floats[d], cur, prev, N, &options, "two odd ones");
+                check_levels(floats[d], prev, cur, N, NULL, "two odd ones, turned round");
             }
         }
     }
@@ -183,13 +183,13 @@ static void nothing_but(void **state)
     (void)state;
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         for (size_t s = 0; s < ARRAY_LEN(specials); s++) {
-            fill(floats[d], prev, N);
+            fill_elements(floats[d], prev, N);
             for (size_t i = 0; i < N; i++) {
-                put(floats[d], cur + i * gd_dtype_size(floats[d]), specials[s]);
+                put_element(floats[d], cur + i * gd_dtype_size(floats[d]), specials[s]);
             }
-            check(floats[d], cur, NULL, N, NULL, "the same");
+            check_levels(floats[d], cur, NULL, N, NULL, "the same");
             if (floats[d] != GD_FLOAT64 || fabs(specials[s]) < 1e100) {
-                check(floats[d], cur, prev, N, NULL, "the same against others");
+                check_levels(floats[d], cur, prev, N, NULL, "the same against others");
             }
         }
     }
@@ -206,19 +206,19 @@ static void mixed_with_many(void **state)
         size_t item = gd_dtype_size(floats[d]);
 
         for (size_t round = 0; round < 8; round++) {
-            fill(floats[d], cur, N);
-            fill(floats[d], prev, N);
+            fill_elements(floats[d], cur, N);
+            fill_elements(floats[d], prev, N);
             for (size_t i = 0; i < N; i += 1 + random_bits() % (1 + 40 * round)) {
-                put(floats[d], cur + i * item, specials[random_bits() % 12]);
-                put(floats[d], prev + i * item, specials[random_bits() % 12]);
+                put_element(floats[d], cur + i * item, specials[random_bits() % 12]);
+                put_element(floats[d], prev + i * item, specials[random_bits() % 12]);
             }
-            check(floats[d], cur, prev, N, &options, "many odd ones");
+            check_levels(floats[d], cur, prev, N, &options, "many odd ones");
         }
     }
 }
 
-/* Ends that are elements, that are next to them, and that are no floats at all. */
-static void ranges(void **state)
+/* Limits equal to elements, next to elements, and not representable as floats. */
+static void ends_of_ranges(void **state)
 {
     const struct gd_stats_options options = {.range_count = GD_MAX_RANGES,
                                              .range = {{-1, 1},
@@ -246,18 +246,19 @@ static void ranges(void **state)
     (void)state;
     for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
         for (size_t i = 0; i < N; i++) {
-            put(floats[d], cur + i * gd_dtype_size(floats[d]),
+            put_element(
+                floats[d], cur + i * gd_dtype_size(floats[d]),
                 ends[random_bits() % (ARRAY_LEN(ends) - (floats[d] == GD_FLOAT64 ? 4 : 0))]);
         }
-        check(floats[d], cur, NULL, N, &options, "ranges");
+        check_levels(floats[d], cur, NULL, N, &options, "ranges");
     }
     for (size_t d = 0; d < ARRAY_LEN(integers); d++) {
-        fill(integers[d], cur, N);
-        check(integers[d], cur, NULL, N, &options, "ranges");
+        fill_elements(integers[d], cur, N);
+        check_levels(integers[d], cur, NULL, N, &options, "ranges");
     }
 }
 
-/* Bits of any kind: all exponents there are. float64 is left out, whose squares would overflow. */
+/* Random bits cover all exponents. Not for float64, whose squares would overflow. */
 static void any_bits(void **state)
 {
     enum { N = 65536 };
@@ -273,11 +274,11 @@ static void any_bits(void **state)
             memcpy(cur + i * item, &bits, item);
             memcpy(prev + i * item, &other, item);
         }
-        check(floats[d], cur, prev, N, NULL, "any bits");
+        check_levels(floats[d], cur, prev, N, NULL, "any bits");
     }
 }
 
-/* What a plain float32 sum would get wrong. */
+/* Sums that plain float32 accumulation gets wrong. */
 static void hard_sums(void **state)
 {
     enum { N = 300000 };
@@ -289,21 +290,21 @@ static void hard_sums(void **state)
         size_t item = gd_dtype_size(floats[d]);
 
         for (size_t i = 0; i < N; i++) { /* a large mean, a small deviation */
-            put(floats[d], cur + i * item, 1000 + random_number());
+            put_element(floats[d], cur + i * item, 1000 + random_number());
         }
-        check(floats[d], cur, NULL, N, NULL, "far from zero");
-        for (size_t i = 0; i < N; i++) { /* signs in turn */
-            put(floats[d], cur + i * item, (i % 2 ? 1 : -1) * (30000 + random_number()));
+        check_levels(floats[d], cur, NULL, N, NULL, "far from zero");
+        for (size_t i = 0; i < N; i++) { /* alternating signs */
+            put_element(floats[d], cur + i * item, (i % 2 ? 1 : -1) * (30000 + random_number()));
         }
-        check(floats[d], cur, NULL, N, NULL, "signs in turn");
-        for (size_t i = 0; i < N; i++) { /* one large one, many that it swallows */
-            put(floats[d], cur + i * item, i == 1000 ? 60000 : 1e-3);
+        check_levels(floats[d], cur, NULL, N, NULL, "signs in turn");
+        for (size_t i = 0; i < N; i++) { /* one large element absorbs many small ones */
+            put_element(floats[d], cur + i * item, i == 1000 ? 60000 : 1e-3);
         }
-        check(floats[d], cur, NULL, N, NULL, "one large one");
-        for (size_t i = 0; i < N; i++) { /* the mean moves from block to block */
-            put(floats[d], cur + i * item, (double)(i / 4096) * 100 + random_number());
+        check_levels(floats[d], cur, NULL, N, NULL, "one large one");
+        for (size_t i = 0; i < N; i++) { /* the mean drifts from block to block */
+            put_element(floats[d], cur + i * item, (double)(i / 4096) * 100 + random_number());
         }
-        check(floats[d], cur, NULL, N, NULL, "stairs");
+        check_levels(floats[d], cur, NULL, N, NULL, "stairs");
     }
     free(cur);
 }
@@ -368,7 +369,7 @@ static void check_all_finite(const struct gd_tensor *tensor, bool expected, cons
     gd_stats_use_level(NULL);
 }
 
-/* The largest numbers at all places, then at each place in turn one that is not finite. */
+/* All elements at the largest finite value, then one non-finite element at each place. */
 static void finite_or_not_at_each_place(void **state)
 {
     static const double largest[] = {65504, 0x1.fep127, 0x1.fffffep127, DBL_MAX};
@@ -383,23 +384,22 @@ static void finite_or_not_at_each_place(void **state)
             const struct gd_shape shape = {.rank = 1, .dim = {(int64_t)n}};
             struct gd_tensor *tensor;
             for (size_t j = 0; j < n; j++) {
-                put(dtype, x + j * item, j % 2 ? largest[i] : -largest[i]);
+                put_element(dtype, x + j * item, j % 2 ? largest[i] : -largest[i]);
             }
             assert_int_equal(gd_tensor_wrap(dtype, &shape, x, n * item, NULL, NULL, &tensor, NULL),
                              GD_OK);
             check_all_finite(tensor, true, gd_dtype_name(dtype));
             for (size_t j = 0; j < n; j++) {
-                put(dtype, x + j * item, odd[j % ARRAY_LEN(odd)]);
+                put_element(dtype, x + j * item, odd[j % ARRAY_LEN(odd)]);
                 check_all_finite(tensor, false, gd_dtype_name(dtype));
-                put(dtype, x + j * item, 0);
+                put_element(dtype, x + j * item, 0);
             }
             gd_tensor_unref(tensor);
         }
     }
 }
 
-/* A view is as finite as its own elements; where it is too scattered to look at, it is not said to
- * be. */
+/* Only a view's own elements count; a view that is too scattered is not reported as finite. */
 static void finite_views(void **state)
 {
     const struct gd_shape all = {.rank = 2, .dim = {200, 300}};
@@ -444,7 +444,7 @@ int main(void)
         cmocka_unit_test(odd_ones_at_each_place),
         cmocka_unit_test(nothing_but),
         cmocka_unit_test(mixed_with_many),
-        cmocka_unit_test(ranges),
+        cmocka_unit_test(ends_of_ranges),
         cmocka_unit_test(any_bits),
         cmocka_unit_test(hard_sums),
         cmocka_unit_test(near_the_largest_double),

@@ -17,7 +17,7 @@ static void counts_and_bytes(void **state)
     static const struct {
         struct gd_shape shape;
         int64_t count;
-        int rc; /* of gd_shape_bytes as float32 */
+        int rc; /* expected from gd_shape_bytes for float32 */
     } cases[] = {
         {{.rank = 0}, 1, GD_OK},
         {{.rank = 1, .dim = {7}}, 7, GD_OK},
@@ -210,7 +210,7 @@ static void views_stay_inside(void **state)
     gd_tensor_unref(tensor);
 }
 
-/* Element by element from the definition of a stride, for every item size and some layouts. */
+/* Compares elements by the definition of strides, for every item size and some layouts. */
 static void strided_copies(void **state)
 {
     static const size_t items[] = {1, 2, 4, 8, 16, 3};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Dead units, against a count by gd_tensor_get of every element. */
+/* Compares dead units with a count by gd_tensor_get of every element. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 
-static struct gd_tensor *zeros(enum gd_dtype dtype, int64_t rows, int64_t columns)
+static struct gd_tensor *make_zeros(enum gd_dtype dtype, int64_t rows, int64_t columns)
 {
     const struct gd_shape shape = {.rank = 2, .dim = {rows, columns}};
     struct gd_tensor *tensor;
@@ -39,7 +39,7 @@ static uint64_t total_of(const struct gd_units *units)
     return total;
 }
 
-/* The bits of a one, so small that only its last bit is set, and of a negative zero. */
+/* A nonzero value with only its last bit set, and a negative zero. */
 static void every_dtype(void **state)
 {
     struct gd_units *units;
@@ -54,7 +54,7 @@ static void every_dtype(void **state)
             continue;
         }
         for (int64_t columns = 1; columns < 70; columns += columns < 20 ? 1 : 7) {
-            struct gd_tensor *tensor = zeros((enum gd_dtype)dtype, 3, columns);
+            struct gd_tensor *tensor = make_zeros((enum gd_dtype)dtype, 3, columns);
             unsigned char *data = gd_tensor_bytes_mut(tensor);
             uint64_t dead = (uint64_t)columns;
 
@@ -62,7 +62,7 @@ static void every_dtype(void **state)
             for (int64_t c = 0; c < columns; c += 2) {
                 size_t row = (size_t)(c / 2 % 3);
 
-                /* The last byte of a little-endian element holds its sign. */
+                /* the last byte of a little-endian element has its sign */
                 data[(row * (size_t)columns + (size_t)c) * item] = 1;
                 dead--;
                 if (c + 1 < columns) {
@@ -73,7 +73,7 @@ static void every_dtype(void **state)
             assert_int_equal(total_of(units), columns);
             assert_int_equal(dead_after(units, 1), dead);
             assert_int_equal(dead_after(units, 2), 0);
-            if (is_complex) { /* -0 as the real part, something as the imaginary one */
+            if (is_complex) { /* -0 as the real part, nonzero imaginary part */
                 memset(data, 0, gd_tensor_bytes(tensor));
                 data[item / 2 - 1] = 0x80;
                 data[item / 2] = 1;
@@ -88,7 +88,7 @@ static void every_dtype(void **state)
 
 static void nan_is_not_zero(void **state)
 {
-    struct gd_tensor *tensor = zeros(GD_FLOAT32, 4, 5);
+    struct gd_tensor *tensor = make_zeros(GD_FLOAT32, 4, 5);
     const float nan = NAN;
     struct gd_units *units;
 
@@ -103,7 +103,7 @@ static void nan_is_not_zero(void **state)
 
 static void in_a_row(void **state)
 {
-    struct gd_tensor *tensor = zeros(GD_FLOAT32, 2, 3);
+    struct gd_tensor *tensor = make_zeros(GD_FLOAT32, 2, 3);
     float values[6] = {0};
     struct gd_units *units;
 
@@ -117,7 +117,7 @@ static void in_a_row(void **state)
         assert_int_equal(gd_units_look(units, tensor, NULL), GD_OK);
     }
     assert_int_equal(total_of(units), 3);
-    assert_int_equal(dead_after(units, 0), 2); /* as 1 */
+    assert_int_equal(dead_after(units, 0), 2); /* same as 1 */
     assert_int_equal(dead_after(units, 2), 2);
     assert_int_equal(dead_after(units, 3), 1);
     assert_int_equal(dead_after(units, 4), 1);
@@ -128,8 +128,8 @@ static void in_a_row(void **state)
 
 static void another_shape_starts_anew(void **state)
 {
-    struct gd_tensor *three = zeros(GD_FLOAT32, 2, 3), *four = zeros(GD_FLOAT32, 2, 4),
-                     *more = zeros(GD_FLOAT32, 9, 4), *half = zeros(GD_FLOAT16, 2, 4);
+    struct gd_tensor *three = make_zeros(GD_FLOAT32, 2, 3), *four = make_zeros(GD_FLOAT32, 2, 4),
+                     *more = make_zeros(GD_FLOAT32, 9, 4), *half = make_zeros(GD_FLOAT16, 2, 4);
     struct gd_units *units;
 
     (void)state;
@@ -172,7 +172,7 @@ static void compare_with_get(const struct gd_tensor *tensor)
     gd_units_destroy(units);
 }
 
-static void strided(void **state)
+static void strided_rows(void **state)
 {
     static const struct {
         struct gd_shape shape;
@@ -195,7 +195,7 @@ static void strided(void **state)
 
     (void)state;
     for (size_t d = 0; d < sizeof(dtypes) / sizeof(dtypes[0]); d++) {
-        struct gd_tensor *base = zeros(dtypes[d], 24, 10), *view;
+        struct gd_tensor *base = make_zeros(dtypes[d], 24, 10), *view;
         int64_t item = (int64_t)gd_dtype_size(dtypes[d]);
         unsigned char *data = gd_tensor_bytes_mut(base);
 
@@ -222,7 +222,8 @@ static void strided(void **state)
 static void nothing_to_look_at(void **state)
 {
     const struct gd_shape scalar = {.rank = 0};
-    struct gd_tensor *no_rows = zeros(GD_FLOAT32, 0, 3), *no_units = zeros(GD_FLOAT32, 3, 0), *one;
+    struct gd_tensor *no_rows = make_zeros(GD_FLOAT32, 0, 3),
+                     *no_units = make_zeros(GD_FLOAT32, 3, 0), *one;
     struct gd_tensor text = {.dtype = GD_STRING, .shape = {.rank = 1, .dim = {1}}};
     struct gd_units *units;
     struct gd_err err;
@@ -251,9 +252,9 @@ static void nothing_to_look_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype), cmocka_unit_test(nan_is_not_zero),
-        cmocka_unit_test(in_a_row),    cmocka_unit_test(another_shape_starts_anew),
-        cmocka_unit_test(strided),     cmocka_unit_test(nothing_to_look_at),
+        cmocka_unit_test(every_dtype),  cmocka_unit_test(nan_is_not_zero),
+        cmocka_unit_test(in_a_row),     cmocka_unit_test(another_shape_starts_anew),
+        cmocka_unit_test(strided_rows), cmocka_unit_test(nothing_to_look_at),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,13 +19,13 @@
 struct tally {
     atomic_int done[PARTS];
     pthread_t caller;
-    atomic_int elsewhere;      /* parts that another thread than the caller did */
-    atomic_int open_elsewhere; /* of them, with a signal that was not blocked */
-    pthread_barrier_t *meet;   /* the first parts wait for each other here */
+    atomic_int elsewhere;      /* parts done by other threads than the caller */
+    atomic_int open_elsewhere; /* of these, with a signal not blocked */
+    pthread_barrier_t *meet;   /* where the first parts wait for each other */
     size_t meeting;
 };
 
-static void work(void *ctx, size_t part)
+static void do_part(void *ctx, size_t part)
 {
     struct tally *tally = ctx;
     sigset_t blocked;
@@ -63,7 +63,7 @@ static void each_part_once(void **state)
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
             struct tally tally = {.caller = pthread_self()};
 
-            gd_workers_run(threads, counts[i], work, &tally);
+            gd_workers_run(threads, counts[i], do_part, &tally);
             assert_true(all_once(&tally, counts[i]));
             if (threads <= 1) {
                 assert_int_equal(tally.elsewhere, 0);
@@ -72,7 +72,7 @@ static void each_part_once(void **state)
     }
 }
 
-/* Four parts that wait for each other need four threads. */
+/* Four parts that wait for each other prove that there are four threads. */
 static void at_the_same_time(void **state)
 {
     struct tally tally = {.caller = pthread_self(), .meeting = 4};
@@ -83,7 +83,7 @@ static void at_the_same_time(void **state)
     pthread_sigmask(SIG_SETMASK, NULL, &before);
     pthread_barrier_init(&meet, NULL, 4);
     tally.meet = &meet;
-    gd_workers_run(4, PARTS, work, &tally);
+    gd_workers_run(4, PARTS, do_part, &tally);
     pthread_barrier_destroy(&meet);
     assert_true(all_once(&tally, PARTS));
     assert_true(tally.elsewhere >= 3);
@@ -100,7 +100,7 @@ static void *call_often(void *arg)
     for (int i = 0; i < 50; i++) {
         struct tally tally = {.caller = pthread_self()};
 
-        gd_workers_run(3, 100, work, &tally);
+        gd_workers_run(3, 100, do_part, &tally);
         *good &= all_once(&tally, 100);
     }
     return NULL;
@@ -121,8 +121,8 @@ static void several_callers(void **state)
     }
 }
 
-/* In the child: with threads of its own, for the parts wait for each other. A child that hangs is
- * ended by its alarm. */
+/* Runs in the child. The parts wait for each other, so it needs its own threads; an alarm ends a
+ * child that hangs. */
 static int in_a_fork(void)
 {
     struct tally tally = {.caller = pthread_self(), .meeting = 2};
@@ -135,7 +135,7 @@ static int in_a_fork(void)
         alarm(60);
         pthread_barrier_init(&meet, NULL, 2);
         tally.meet = &meet;
-        gd_workers_run(2, PARTS, work, &tally);
+        gd_workers_run(2, PARTS, do_part, &tally);
         _exit(all_once(&tally, PARTS) ? 0 : 1);
     }
     assert_true(pid > 0);
@@ -148,7 +148,7 @@ static void after_a_fork(void **state)
     struct tally tally = {.caller = pthread_self()};
 
     (void)state;
-    gd_workers_run(4, PARTS, work, &tally); /* the threads are there */
+    gd_workers_run(4, PARTS, do_part, &tally); /* creates the threads */
     assert_int_equal(in_a_fork(), 0);
     assert_int_equal(in_a_fork(), 0);
 }
@@ -160,12 +160,12 @@ static void *run_until(void *arg)
     while (!atomic_load(stop)) {
         struct tally tally = {.caller = pthread_self()};
 
-        gd_workers_run(2, 10, work, &tally);
+        gd_workers_run(2, 10, do_part, &tally);
     }
     return NULL;
 }
 
-/* Forks while another thread calls, so that locks are taken at some of them. */
+/* Forks while another thread is calling, so that mutexes are sometimes held. */
 static void a_fork_in_between(void **state)
 {
     atomic_bool stop = false;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The trainer under gradb: its graph, its source lines, its checkpoint, its end, a fault found."""
+"""charlm under gradb: its graph, source lines, checkpoint, exit, and a fault that is found."""
 import os
 import pathlib
 import re
@@ -79,7 +79,7 @@ class Debugged(unittest.TestCase):
             self.assertEqual(run.finish(), 0)
 
     def test_nan_log_is_found_by_its_operator(self):
-        """Stepping on until the loss is no number, then asking which operator began it."""
+        """Steps until the loss is NaN, then finds the operator that caused it."""
         output = self.run_script(["set print threshold 6", "break type:Log"]
                                  + ["continue", "print ."] * 100, "--fault", "nan-log", "--steps", 120)
         stops = re.split(r"(?m)^Breakpoint 1, step ", output)[1:]

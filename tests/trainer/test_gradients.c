@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Hand-written backward against finite differences of the loss, which is summed in double: for
- * every parameter, along its gradient and along random directions, with each activation.
+ * Compares the hand-written backward pass with finite differences of the loss (summed in double):
+ * for each parameter, along its gradient and along random directions, with each activation.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,8 +29,9 @@ static double norm_of(const float *x, size_t count)
     return sqrt(ops_sum_squares(x, count));
 }
 
-/* The loss's slope along `direction` (unit length) at parameter p. */
-static double slope(struct train *t, const struct param *p, const float *direction, double eps)
+/* Slope of the loss along `direction` (unit length) at parameter p. */
+static double measure_slope(struct train *t, const struct param *p, const float *direction,
+                            double eps)
 {
     size_t count = p->value->count;
     size_t bytes = count * sizeof(float);
@@ -60,13 +61,13 @@ static void parameter_check(struct train *t, const struct param *p, const float 
             direction[i] = trial == 0 ? grad[i] : rng_normal(rng);
         }
         double length = norm_of(direction, count);
-        assert_true(length > 1e-6); /* every parameter takes part */
+        assert_true(length > 1e-6); /* every parameter matters */
         double want = 0.0;
         for (size_t i = 0; i < count; i++) {
             direction[i] = (float)((double)direction[i] / length);
             want += (double)direction[i] * (double)grad[i];
         }
-        double got = slope(t, p, direction, 1e-2);
+        double got = measure_slope(t, p, direction, 1e-2);
         if (fabs(got - want) > 0.01 * fabs(want) + 2e-4) {
             fail_msg("%s, direction %d: finite difference %.6g, backward %.6g", p->name, trial, got,
                      want);
@@ -85,7 +86,7 @@ static void all_parameters(enum activation activation)
     options.config.activation = activation;
     struct train *t = text_train(&options);
     for (int i = 0; i < 3; i++) {
-        text_step(t); /* away from the symmetric start */
+        text_step(t); /* leave the symmetric start */
     }
     train_forward(t);
     train_backward(t);

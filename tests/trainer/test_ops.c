@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The kernels against plain double-precision references. */
+/* Compares the kernels with plain double-precision references. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static void gemm_all_layouts(void **state)
         size_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
         float *a = random_values(&rng, m * k);
         float *b = random_values(&rng, k * n);
-        float *c = random_values(&rng, m * n); /* what was there must not count */
+        float *c = random_values(&rng, m * n); /* old contents must not count */
         for (int layout = 0; layout < 4; layout++) {
             bool ta = layout & 1, tb = layout & 2;
             struct gemm g = {.m = m,
@@ -137,7 +137,7 @@ static void activations_match(void **state)
     assert_true(isnan(y[0]) && y[1] == 1.0f && y[2] == -1.0f);
 }
 
-/* All finite values of half precision stay; halfway between two of them, the even one wins. */
+/* Finite half-precision values are unchanged; ties round to even. */
 static void half_rounding(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void adamw_first_step(void **state)
                       .correction2 = 0.01f,
                       .grad_scale = 0.5f};
     ops_adamw(NULL, w, m, v, (float[]){4.0f, -8.0f}, 2, &a);
-    /* The first step goes by lr against the gradient's sign, plus lr * decay * w. */
+    /* The first step is lr against the gradient's sign, plus lr * decay * w. */
     check_near((double)w[0], 1.0 - 0.1 * (1.0 + 0.5 * 1.0), 1e-5);
     check_near((double)w[1], -2.0 - 0.1 * (-1.0 + 0.5 * -2.0), 1e-5);
     check_near((double)m[0], 0.2, 1e-6);

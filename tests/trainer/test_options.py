@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The trainer as a program: options, output, errors; it runs alone, with no debugger anywhere."""
+"""charlm alone, without a debugger: options, output, errors."""
 import math
 import os
 import pathlib
@@ -45,10 +45,10 @@ class Options(unittest.TestCase):
         self.check_usage("--seed takes a whole number", "--seed", "99999999999999999999")
         self.check_usage("--lr takes a number", "--lr", "fast")
         self.check_usage("--lr takes a number", "--lr", "nan")
-        self.check_usage("does not divide", "--heads", "5", "--width", "64")
-        self.check_usage("no fault 'nap-log'", "--fault", "nap-log")
+        self.check_usage("must divide", "--heads", "5", "--width", "64")
+        self.check_usage("unknown fault 'nap-log'", "--fault", "nap-log")
         self.check_usage("gelu, relu or tanh", "--activation", "sine")
-        self.check_usage("what is 'extra'", "extra")
+        self.check_usage("unexpected argument 'extra'", "extra")
         self.check_usage("unrecognized option", "--unknown")
 
     def test_wrong_text(self):
@@ -58,7 +58,7 @@ class Options(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = charlm("--data", folder)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("no text in", done.stderr)
+            self.assertIn("contains no text", done.stderr)
             short = pathlib.Path(folder, "short.txt")
             short.write_text("too short")
             done = charlm("--data", short)
@@ -99,7 +99,7 @@ class Runs(unittest.TestCase):
         self.assertGreater(bad[0][0], 15)
 
     def test_debugger_that_is_not_there(self):
-        """Nobody listens at the address: the numbers are those of a run without gradb."""
+        """Without a listener at the address, the results are those of a run without gradb."""
         alone = steps(self.run_small("--steps", 5, "--log-every", 1).stdout)
         done = self.run_small("--steps", 5, "--log-every", 1, env={
             "GRADB_DISABLE": "0", "GRADB_ADDRESS": f"127.0.0.1:{harness.free_port()}"})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Training as a whole: the loss falls, runs repeat exactly, and each fault shows in the numbers. */
+/* Training as a whole: the loss falls, runs repeat exactly, and each fault has its effect. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "trainer_text.h"
 
-static struct train *started(enum fault fault)
+static struct train *start_training(enum fault fault)
 {
     struct train_options options = TRAIN_DEFAULTS;
     options.config.fault = fault;
@@ -19,16 +19,16 @@ static struct train *started(enum fault fault)
     return text_train(&options);
 }
 
-static struct train *after(enum fault fault, int steps)
+static struct train *train_until(enum fault fault, int steps)
 {
-    struct train *t = started(fault);
+    struct train *t = start_training(fault);
     for (int i = 0; i < steps; i++) {
         text_step(t);
     }
     return t;
 }
 
-static const struct param *parameter(const struct train *t, const char *name)
+static const struct param *find_parameter(const struct train *t, const char *name)
 {
     for (size_t i = 0; i < t->model->param_count; i++) {
         if (strcmp(t->model->params[i].name, name) == 0) {
@@ -66,8 +66,8 @@ static double mean_abs(const struct tensor *x)
     return sum / (double)x->count;
 }
 
-/* The first operator of the graph with a non-finite output and none among its inputs. */
-static const struct op *culprit(const struct train *t)
+/* The first operator with a non-finite output and only finite inputs. */
+static const struct op *find_culprit(const struct train *t)
 {
     for (size_t i = 0; i < t->graph->op_count; i++) {
         const struct op *op = t->graph->ops[i];
@@ -89,7 +89,7 @@ static const struct op *culprit(const struct train *t)
 static void loss_falls(void **state)
 {
     (void)state;
-    struct train *t = after(FAULT_NONE, 1);
+    struct train *t = train_until(FAULT_NONE, 1);
     double start = log((double)t->data.vocabulary_size);
     assert_true(fabs((double)t->loss - start) < 0.3);
     while (t->step < 150) {
@@ -97,7 +97,7 @@ static void loss_falls(void **state)
         assert_true(isfinite(t->loss));
     }
     assert_true((double)t->loss < 0.5 * start);
-    assert_null(culprit(t));
+    assert_null(find_culprit(t));
     train_destroy(t);
 }
 
@@ -122,8 +122,8 @@ static void each_activation_learns(void **state)
 static void runs_repeat(void **state)
 {
     (void)state;
-    struct train *a = after(FAULT_NONE, 10);
-    struct train *b = after(FAULT_NONE, 10);
+    struct train *a = train_until(FAULT_NONE, 10);
+    struct train *b = train_until(FAULT_NONE, 10);
     assert_memory_equal(&a->loss, &b->loss, sizeof(a->loss));
     for (size_t i = 0; i < a->model->param_count; i++) {
         const struct tensor *x = a->model->params[i].value;
@@ -142,12 +142,12 @@ static void runs_repeat(void **state)
 static void nan_log(void **state)
 {
     (void)state;
-    struct train *t = started(FAULT_NAN_LOG);
+    struct train *t = start_training(FAULT_NAN_LOG);
     do {
         text_step(t);
     } while (isfinite(t->loss) && t->step < 100);
-    assert_true(t->step >= 20 && t->step < 100); /* later, but in reach */
-    const struct op *op = culprit(t);
+    assert_true(t->step >= 20 && t->step < 100); /* not at once, but soon */
+    const struct op *op = find_culprit(t);
     assert_non_null(op);
     assert_string_equal(op->type, "Log");
     assert_true(count_zero(t->model->picked) > 0);
@@ -160,7 +160,7 @@ static void nan_log(void **state)
 static void exploding_lr(void **state)
 {
     (void)state;
-    struct train *t = after(FAULT_EXPLODING_LR, 10);
+    struct train *t = train_until(FAULT_EXPLODING_LR, 10);
     float lr = t->lr;
     float loss = t->loss;
     while (t->step < 60) {
@@ -174,7 +174,7 @@ static void exploding_lr(void **state)
 static void dead_relu(void **state)
 {
     (void)state;
-    struct train *t = after(FAULT_DEAD_RELU, 20);
+    struct train *t = train_until(FAULT_DEAD_RELU, 20);
     for (size_t i = 0; i < 2; i++) {
         const struct tensor *active = t->model->blocks[i].active;
         assert_string_equal(active->producer->type, "ReLU");
@@ -187,8 +187,8 @@ static void dead_relu(void **state)
 static void frozen_weight(void **state)
 {
     (void)state;
-    struct train *start = started(FAULT_FROZEN_WEIGHT);
-    struct train *t = after(FAULT_FROZEN_WEIGHT, 5);
+    struct train *start = start_training(FAULT_FROZEN_WEIGHT);
+    struct train *t = train_until(FAULT_FROZEN_WEIGHT, 5);
     size_t unchanged = 0;
     for (size_t i = 0; i < t->model->param_count; i++) {
         const struct tensor *value = t->model->params[i].value;
@@ -196,8 +196,8 @@ static void frozen_weight(void **state)
             memcmp(value->f, start->model->params[i].value->f, value->count * sizeof(float)) == 0;
     }
     assert_int_equal(unchanged, 1);
-    const struct param *frozen = parameter(t, "block0/mlp/fc.weight");
-    assert_memory_equal(frozen->value->f, parameter(start, frozen->name)->value->f,
+    const struct param *frozen = find_parameter(t, "block0/mlp/fc.weight");
+    assert_memory_equal(frozen->value->f, find_parameter(start, frozen->name)->value->f,
                         frozen->value->count * sizeof(float));
     assert_true(mean_abs(frozen->grad) > 0.0);
     train_destroy(start);
@@ -207,30 +207,30 @@ static void frozen_weight(void **state)
 static void zero_init(void **state)
 {
     (void)state;
-    struct train *t = after(FAULT_ZERO_INIT, 30);
-    const struct param *qkv = parameter(t, "block0/attn/qkv.weight");
+    struct train *t = train_until(FAULT_ZERO_INIT, 30);
+    const struct param *qkv = find_parameter(t, "block0/attn/qkv.weight");
     assert_int_equal(count_zero(qkv->value), qkv->value->count);
     assert_int_equal(count_zero(qkv->grad), qkv->grad->count);
-    struct train *good = after(FAULT_NONE, 30);
+    struct train *good = train_until(FAULT_NONE, 30);
     assert_true(t->loss > good->loss + 0.3f);
     train_destroy(good);
     train_destroy(t);
 }
 
-static void vanishing(void **state)
+static void gradients_vanish(void **state)
 {
     (void)state;
-    struct train *t = after(FAULT_VANISHING, 3);
-    struct train *good = after(FAULT_NONE, 3);
+    struct train *t = train_until(FAULT_VANISHING, 3);
+    struct train *good = train_until(FAULT_NONE, 3);
     const struct tensor *active = t->model->blocks[0].active;
     assert_string_equal(active->producer->type, "Tanh");
-    size_t flat = 0; /* where tanh has no slope left at all */
+    size_t flat = 0; /* elements where tanh has no slope */
     for (size_t i = 0; i < active->count; i++) {
         flat += fabsf(active->f[i]) == 1.0f;
     }
     assert_true(flat > active->count * 9 / 10);
-    assert_true(mean_abs(parameter(t, "block0/mlp/fc.weight")->grad) <
-                0.3 * mean_abs(parameter(good, "block0/mlp/fc.weight")->grad));
+    assert_true(mean_abs(find_parameter(t, "block0/mlp/fc.weight")->grad) <
+                0.3 * mean_abs(find_parameter(good, "block0/mlp/fc.weight")->grad));
     train_destroy(good);
     train_destroy(t);
 }
@@ -238,31 +238,31 @@ static void vanishing(void **state)
 static void fp16_overflow(void **state)
 {
     (void)state;
-    struct train *t = started(FAULT_FP16_OVERFLOW);
+    struct train *t = start_training(FAULT_FP16_OVERFLOW);
     do {
         text_step(t);
     } while (isfinite(t->loss) && t->step < 100);
     assert_true(t->step > 10 && t->step < 100);
-    const struct op *op = culprit(t);
+    const struct op *op = find_culprit(t);
     assert_non_null(op);
     assert_ptr_equal(op, t->model->scaled_loss->producer);
-    const struct tensor *logits = t->model->logits; /* these really are half-precision values */
+    const struct tensor *logits = t->model->logits; /* must be half-precision values */
     for (size_t i = 0; i < logits->count; i++) {
         float value = logits->f[i];
         ops_round_half(&value, 1);
         assert_true(value == logits->f[i]);
     }
-    while (isfinite(parameter(t, "head.weight")->value->f[0]) && t->step < 200) {
+    while (isfinite(find_parameter(t, "head.weight")->value->f[0]) && t->step < 200) {
         text_step(t);
     }
-    assert_true(t->step < 200); /* in the end the weights are gone, too */
+    assert_true(t->step < 200); /* finally the weights are not finite either */
     train_destroy(t);
 }
 
 static void bad_batch(void **state)
 {
     (void)state;
-    struct train *t = after(FAULT_BAD_BATCH, 24);
+    struct train *t = train_until(FAULT_BAD_BATCH, 24);
     float before = t->loss;
     text_step(t);
     int32_t last = (int32_t)t->data.vocabulary_size - 1;
@@ -284,7 +284,7 @@ static void bad_batch(void **state)
 static void names_look_like_a_framework(void **state)
 {
     (void)state;
-    struct train *t = started(FAULT_NONE);
+    struct train *t = start_training(FAULT_NONE);
     assert_in_range(t->graph->op_count + t->graph->leaf_count, 100, 300);
     for (size_t i = 0; i < t->graph->op_count; i++) {
         const struct op *op = t->graph->ops[i];
@@ -305,12 +305,12 @@ static void names_look_like_a_framework(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loss_falls),    cmocka_unit_test(each_activation_learns),
-        cmocka_unit_test(runs_repeat),   cmocka_unit_test(nan_log),
-        cmocka_unit_test(exploding_lr),  cmocka_unit_test(dead_relu),
-        cmocka_unit_test(frozen_weight), cmocka_unit_test(zero_init),
-        cmocka_unit_test(vanishing),     cmocka_unit_test(fp16_overflow),
-        cmocka_unit_test(bad_batch),     cmocka_unit_test(names_look_like_a_framework),
+        cmocka_unit_test(loss_falls),       cmocka_unit_test(each_activation_learns),
+        cmocka_unit_test(runs_repeat),      cmocka_unit_test(nan_log),
+        cmocka_unit_test(exploding_lr),     cmocka_unit_test(dead_relu),
+        cmocka_unit_test(frozen_weight),    cmocka_unit_test(zero_init),
+        cmocka_unit_test(gradients_vanish), cmocka_unit_test(fp16_overflow),
+        cmocka_unit_test(bad_batch),        cmocka_unit_test(names_look_like_a_framework),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A text that is always the same, for tests that train: made-up C, in a temporary file. */
+/* A fixed text for tests that train: generated C, in a temporary file. */
 #ifndef TESTS_TRAINER_TEXT_H
 #define TESTS_TRAINER_TEXT_H
 
@@ -23,7 +23,7 @@ static inline void text_write(FILE *file)
     }
 }
 
-/* A run on that text; the caller destroys it. Ends the program when it cannot be made. */
+/* A run on that text, destroyed by the caller. Ends the program on failure. */
 static inline struct train *text_train(const struct train_options *wanted)
 {
     char path[] = "/tmp/charlm-text-XXXXXX";

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "dump/format.h"
 
 #define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
@@ -17,115 +18,88 @@
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 struct reader {
-    const char *text;
-    size_t size, at;
+    struct gd_cursor in;
     struct gd_npy *npy;
     const char *dtype;
     bool has_descr, has_order, has_shape;
     struct gd_err *err;
 };
 
-static int fault(struct reader *in, const char *what)
+static int fault(struct reader *reader, const char *what)
 {
-    return gd_fail(in->err, GD_EPROTO, "broken .npy header: %s at character %zu", what, in->at);
+    return gd_fail(reader->err, GD_EPROTO, "a broken .npy header: %s at character %zu", what,
+                   reader->in.at);
 }
 
 /* ---- the words of a literal ------------------------------------------------------------------ */
 
-static char peek(struct reader *in)
+static int read_string(struct reader *reader, char *ret, size_t size)
 {
-    while (in->at < in->size && (in->text[in->at] == ' ' || in->text[in->at] == '\n' ||
-                                 in->text[in->at] == '\t' || in->text[in->at] == '\r')) {
-        in->at++;
-    }
-    return in->at < in->size ? in->text[in->at] : '\0';
-}
-
-static bool accept(struct reader *in, const char *word)
-{
-    size_t len = strlen(word);
-
-    peek(in);
-    if (in->size - in->at < len || memcmp(in->text + in->at, word, len) != 0) {
-        return false;
-    }
-    in->at += len;
-    return true;
-}
-
-static int read_string(struct reader *in, char *ret, size_t size)
-{
-    char quote = peek(in);
+    struct gd_cursor *in = &reader->in;
+    char quote = gd_cursor_peek(in);
     size_t used = 0;
 
     if (quote != '\'' && quote != '"') {
-        return fault(in, "expected a string");
+        return fault(reader, "expected a string");
     }
-    for (in->at++; in->at < in->size && in->text[in->at] != quote; in->at++) {
+    for (in->at++; in->at < in->len && in->text[in->at] != quote; in->at++) {
         char c = in->text[in->at];
 
-        if (c == '\\' && in->at + 1 < in->size && strchr("\\'\"", in->text[in->at + 1])) {
+        if (c == '\\' && in->at + 1 < in->len && strchr("\\'\"", in->text[in->at + 1])) {
             c = in->text[++in->at];
         } else if (c == '\\' || (unsigned char)c < 0x20) {
-            return fault(in, "unsupported escape in a string");
+            return fault(reader, "unsupported escape in a string");
         }
         if (used + 1 >= size) {
-            return fault(in, "string too long");
+            return fault(reader, "string too long");
         }
         ret[used++] = c;
     }
     ret[used] = '\0';
-    if (in->at >= in->size) {
-        return fault(in, "unterminated string");
+    if (in->at >= in->len) {
+        return fault(reader, "unterminated string");
     }
     in->at++;
     return GD_OK;
 }
 
-static int read_dimension(struct reader *in, int64_t *ret)
+static int read_dimension(struct reader *reader, int64_t *ret)
 {
-    size_t first;
-    int64_t value = 0;
+    bool overflow = false;
 
-    peek(in);
-    first = in->at;
-    while (in->at < in->size && in->text[in->at] >= '0' && in->text[in->at] <= '9') {
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, in->text[in->at] - '0', &value)) {
-            return fault(in, "dimension exceeds 64 bits");
-        }
-        in->at++;
+    if (!gd_cursor_take_integer(&reader->in, ret, &overflow)) {
+        return fault(reader, "a dimension is a number of elements");
     }
-    if (in->at == first) {
-        return fault(in, "expected a dimension");
+    if (overflow) {
+        return fault(reader, "a dimension that 64 bits cannot hold");
     }
-    accept(in, "L"); /* Python 2's suffix */
-    *ret = value;
+    gd_cursor_take(&reader->in, "L"); /* as Python 2 wrote it */
     return GD_OK;
 }
 
-static int read_shape(struct reader *in)
+static int read_shape(struct reader *reader)
 {
-    struct gd_shape *shape = &in->npy->shape;
+    struct gd_shape *shape = &reader->npy->shape;
 
     shape->rank = 0;
-    if (!accept(in, "(")) {
-        return fault(in, "expected a tuple as shape");
+    if (!gd_cursor_take(&reader->in, "(")) {
+        return fault(reader, "expected a tuple as shape");
     }
-    while (!accept(in, ")")) {
+    while (!gd_cursor_take(&reader->in, ")")) {
         int rc;
 
         if (shape->rank == GD_MAX_RANK) {
-            return gd_fail(in->err, GD_ELIMIT, "a tensor with more than %d dimensions",
+            return gd_fail(reader->err, GD_ELIMIT, "a tensor with more than %d dimensions",
                            GD_MAX_RANK);
         }
-        rc = read_dimension(in, &shape->dim[shape->rank++]);
+        rc = read_dimension(reader, &shape->dim[shape->rank++]);
         if (rc != GD_OK) {
             return rc;
         }
         /* A tuple of one ends with a comma. */
-        if (!accept(in, ",") && (shape->rank == 1 || peek(in) != ')')) {
-            return fault(in, "expected a comma in the shape");
+        if (!gd_cursor_take(&reader->in, ",") &&
+            (shape->rank == 1 || gd_cursor_peek(&reader->in) != ')')) {
+            return fault(reader, "expected a comma in the shape");
         }
     }
     return GD_OK;
@@ -133,17 +107,17 @@ static int read_shape(struct reader *in)
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static int refuse(struct reader *in, const char *why)
+static int refuse(struct reader *reader, const char *why)
 {
-    return gd_fail(in->err, GD_EUNSUPPORTED, "element type %s: %s", in->npy->descr, why);
+    return gd_fail(reader->err, GD_EUNSUPPORTED, "element type %s: %s", reader->npy->descr, why);
 }
 
 /* numpy does not know bfloat16 and writes it as "<V2", with a byte order; one-byte types are
  * ambiguous. */
-static int read_raw(struct reader *in, char order, long item)
+static int read_raw(struct reader *reader, char order, long item)
 {
-    enum gd_stored told = in->dtype ? gd_stored_from_name(in->dtype) : GD_STORED_NONE;
-    struct gd_npy *npy = in->npy;
+    enum gd_stored told = reader->dtype ? gd_stored_from_name(reader->dtype) : GD_STORED_NONE;
+    struct gd_npy *npy = reader->npy;
 
     if (told != GD_STORED_NONE && (long)gd_stored_bits(told) == item * 8) {
         npy->stored = told;
@@ -163,7 +137,7 @@ static int read_raw(struct reader *in, char order, long item)
     return GD_OK;
 }
 
-static int read_number_type(struct reader *in, char kind, long item, bool other_order)
+static int read_number_type(struct reader *reader, char kind, long item, bool other_order)
 {
     char name[16];
 
@@ -174,12 +148,12 @@ static int read_number_type(struct reader *in, char kind, long item, bool other_
     } else {
         snprintf(name, sizeof(name), "%c%d", kind, (int)item);
     }
-    in->npy->stored = gd_stored_from_name(name);
-    if ((long)gd_stored_bits(in->npy->stored) != item * 8) {
-        return refuse(in, "numbers of this size are not supported");
+    reader->npy->stored = gd_stored_from_name(name);
+    if ((long)gd_stored_bits(reader->npy->stored) != item * 8) {
+        return refuse(reader, "numbers of this size are not supported");
     }
-    in->npy->item = (size_t)item;
-    in->npy->swap = other_order && item > 1;
+    reader->npy->item = (size_t)item;
+    reader->npy->swap = other_order && item > 1;
     return GD_OK;
 }
 
@@ -197,22 +171,22 @@ static long read_size(const char *p)
 }
 
 /* Parses a NumPy type code: "<f4", "|b1", "|V2". */
-static int read_code(struct reader *in, const char *p)
+static int read_code(struct reader *reader, const char *p)
 {
-    struct gd_npy *npy = in->npy;
+    struct gd_npy *npy = reader->npy;
     char order = *p && strchr("<>|=", *p) ? *p++ : '=';
     char kind = *p ? *p++ : '\0';
     long item;
 
     if (kind == 'O') {
-        return refuse(in, "pickled Python objects are not read");
+        return refuse(reader, "pickled Python objects are not read");
     }
     if (kind == 'M' || kind == 'm') {
-        return refuse(in, "dates and times cannot be read as numbers");
+        return refuse(reader, "dates and times cannot be read as numbers");
     }
     item = read_size(p);
     if (item == 0 || !strchr("biufcVSUa", kind) || !kind) {
-        return refuse(in, "unknown type");
+        return refuse(reader, "unknown type");
     }
     if (kind == 'S' || kind == 'U' || kind == 'a') {
         npy->stored = GD_STORED_OPAQUE;
@@ -221,23 +195,23 @@ static int read_code(struct reader *in, const char *p)
         return GD_OK;
     }
     if (kind == 'V') {
-        return read_raw(in, order, item);
+        return read_raw(reader, order, item);
     }
-    return read_number_type(in, kind, item, order == (IS_BIG_ENDIAN ? '<' : '>'));
+    return read_number_type(reader, kind, item, order == (IS_BIG_ENDIAN ? '<' : '>'));
 }
 
-static int read_descr(struct reader *in)
+static int read_descr(struct reader *reader)
 {
-    struct gd_npy *npy = in->npy;
+    struct gd_npy *npy = reader->npy;
     const char *p = npy->descr;
     int rc;
 
-    if (peek(in) == '[' || peek(in) == '(') {
-        return gd_fail(in->err, GD_EUNSUPPORTED,
+    if (gd_cursor_peek(&reader->in) == '[' || gd_cursor_peek(&reader->in) == '(') {
+        return gd_fail(reader->err, GD_EUNSUPPORTED,
                        "a structured array with fields %.120s: only arrays of numbers can be read",
-                       in->text + in->at);
+                       reader->in.text + reader->in.at);
     }
-    rc = read_string(in, npy->descr, sizeof(npy->descr));
+    rc = read_string(reader, npy->descr, sizeof(npy->descr));
     if (rc != GD_OK) {
         return rc;
     }
@@ -245,7 +219,7 @@ static int read_descr(struct reader *in)
         isalpha((unsigned char)p[1])) { /* some writers use a name: 'bfloat16' */
         npy->stored = gd_stored_from_name(p);
         npy->item = gd_stored_bits(npy->stored) / 8;
-        return npy->item ? GD_OK : refuse(in, "unknown type");
+        return npy->item ? GD_OK : refuse(reader, "unknown type");
     }
     if (strcmp(p, "<E2") == 0 || strcmp(p, "<T2") == 0 || strcmp(p, "<h2") == 0) {
         npy->stored = GD_STORED_BFLOAT16; /* MindSpore writes this; NumPy cannot read it */
@@ -253,61 +227,61 @@ static int read_descr(struct reader *in)
         npy->swap = IS_BIG_ENDIAN;
         return GD_OK;
     }
-    return read_code(in, p);
+    return read_code(reader, p);
 }
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static int read_key(struct reader *in)
+static int read_key(struct reader *reader)
 {
     char key[32];
-    int rc = read_string(in, key, sizeof(key));
+    int rc = read_string(reader, key, sizeof(key));
     bool *has = NULL;
 
     if (rc != GD_OK) {
         return rc;
     }
-    has = strcmp(key, "descr") == 0           ? &in->has_descr
-          : strcmp(key, "fortran_order") == 0 ? &in->has_order
-          : strcmp(key, "shape") == 0         ? &in->has_shape
+    has = strcmp(key, "descr") == 0           ? &reader->has_descr
+          : strcmp(key, "fortran_order") == 0 ? &reader->has_order
+          : strcmp(key, "shape") == 0         ? &reader->has_shape
                                               : NULL;
-    if (!has || *has || !accept(in, ":")) {
-        return fault(in, "expected the keys descr, fortran_order and shape, each once");
+    if (!has || *has || !gd_cursor_take(&reader->in, ":")) {
+        return fault(reader, "expected the keys descr, fortran_order and shape, each once");
     }
     *has = true;
-    if (has == &in->has_descr) {
-        return read_descr(in);
+    if (has == &reader->has_descr) {
+        return read_descr(reader);
     }
-    if (has == &in->has_shape) {
-        return read_shape(in);
+    if (has == &reader->has_shape) {
+        return read_shape(reader);
     }
-    in->npy->fortran = accept(in, "True");
-    if (!in->npy->fortran && !accept(in, "False")) {
-        return fault(in, "expected True or False for fortran_order");
+    reader->npy->fortran = gd_cursor_take(&reader->in, "True");
+    if (!reader->npy->fortran && !gd_cursor_take(&reader->in, "False")) {
+        return fault(reader, "expected True or False for fortran_order");
     }
     return GD_OK;
 }
 
-static int read_dict(struct reader *in)
+static int read_dict(struct reader *reader)
 {
-    if (!accept(in, "{")) {
-        return fault(in, "expected a dictionary");
+    if (!gd_cursor_take(&reader->in, "{")) {
+        return fault(reader, "expected a dictionary");
     }
-    while (!accept(in, "}")) {
-        int rc = read_key(in);
+    while (!gd_cursor_take(&reader->in, "}")) {
+        int rc = read_key(reader);
 
         if (rc != GD_OK) {
             return rc;
         }
-        if (!accept(in, ",") && peek(in) != '}') {
-            return fault(in, "expected a comma");
+        if (!gd_cursor_take(&reader->in, ",") && gd_cursor_peek(&reader->in) != '}') {
+            return fault(reader, "expected a comma");
         }
     }
-    if (peek(in) != '\0' || in->at < in->size) {
-        return fault(in, "unexpected text after the dictionary");
+    if (gd_cursor_peek(&reader->in) != '\0' || reader->in.at < reader->in.len) {
+        return fault(reader, "unexpected text after the dictionary");
     }
-    if (!in->has_descr || !in->has_order || !in->has_shape) {
-        return fault(in, "descr, fortran_order or shape is missing");
+    if (!reader->has_descr || !reader->has_order || !reader->has_shape) {
+        return fault(reader, "descr, fortran_order or shape is missing");
     }
     return GD_OK;
 }
@@ -359,7 +333,7 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
                        struct gd_err *err)
 {
     struct gd_npy npy = {.stored = GD_STORED_NONE};
-    struct reader in = {.npy = &npy, .dtype = dtype, .err = err};
+    struct reader reader = {.npy = &npy, .dtype = dtype, .err = err};
     size_t at = 0, length = 0;
     char *text;
     int rc = read_length(bytes, &at, &length, err);
@@ -373,10 +347,9 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
     }
     rc = gd_bytes_read(bytes, at, text, length, err);
     text[length] = '\0';
-    in.text = text;
-    in.size = length;
+    reader.in = (struct gd_cursor){.text = text, .len = length};
     if (rc == GD_OK) {
-        rc = read_dict(&in);
+        rc = read_dict(&reader);
     }
     free(text);
     if (rc != GD_OK) {

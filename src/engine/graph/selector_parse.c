@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "engine/glob.h"
 #include "engine/graph/selector_impl.h"
 #include "engine/regex_size.h"
@@ -39,45 +40,27 @@ void gd_selector_destroy(struct gd_selector *selector)
     free(selector);
 }
 
-struct parser {
-    const char *text;
-    size_t at;
-};
-
-static int fault(const struct parser *parser, struct gd_err *err, const char *what)
+static int fail_at(const struct gd_cursor *in, size_t at, struct gd_err *err, const char *what)
 {
-    gd_fail(err, GD_EINVAL, "selector '%.200s': %s at column %zu", parser->text, what,
-            parser->at + 1);
+    gd_fail(err, GD_EINVAL, "selector '%.200s': %s at column %zu", in->text, what, at + 1);
     if (err) {
-        err->offset = parser->at;
+        err->offset = at;
     }
     return GD_EINVAL;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static bool ends_term(char c)
 {
-    return c == '\0' || c == ',' || c == '|' || is_blank(c);
+    return c == '\0' || c == ',' || c == '|' || gd_is_blank(c);
 }
 
-static void skip_blanks(struct parser *parser)
-{
-    while (is_blank(parser->text[parser->at])) {
-        parser->at++;
-    }
-}
-
-/* The raw text of a term, from parser->at on; *kind says how it was written. */
-static int cut_term(struct parser *parser, const char **start, size_t *len, enum term_kind *kind,
+/* The raw text of a term at the cursor; *kind says how it was written. */
+static int cut_term(struct gd_cursor *in, const char **start, size_t *len, enum term_kind *kind,
                     struct gd_err *err)
 {
-    const char *text = parser->text;
-    char quote = text[parser->at] == '"' ? '"' : text[parser->at] == '/' ? '/' : '\0';
-    size_t from = parser->at + (quote != '\0');
+    const char *text = in->text; /* ends in NUL */
+    char quote = text[in->at] == '"' || text[in->at] == '/' ? text[in->at] : '\0';
+    size_t from = in->at + (quote != '\0');
     size_t at = from;
 
     *kind = quote == '"' ? TERM_QUOTED : quote ? TERM_REGEX : TERM_NAME;
@@ -90,23 +73,22 @@ static int cut_term(struct parser *parser, const char **start, size_t *len, enum
             at += text[at] == '\\' && text[at + 1] ? 2 : 1;
         }
         if (!text[at]) {
-            return fault(parser, err,
-                         quote == '/' ? "a /regex/ is not closed" : "a '\"' is not closed");
+            return fail_at(in, in->at, err,
+                           quote == '/' ? "a /regex/ is not closed" : "a '\"' is not closed");
         }
     }
     if (at == from) {
-        return fault(parser, err, "a node, a scope, a glob or another term is missing");
+        return fail_at(in, in->at, err, "a node, a scope, a glob or another term is missing");
     }
     *start = text + from;
     *len = at - from;
-    parser->at = at + (quote != '\0');
+    in->at = at + (quote != '\0');
     return GD_OK;
 }
 
-static int compile_regex(const struct parser *parser, struct term *term, size_t at,
+static int compile_regex(const struct gd_cursor *in, struct term *term, size_t at,
                          struct gd_err *err)
 {
-    struct parser where = {parser->text, at};
     bool too_large = gd_regex_is_too_large(term->text);
     char what[200] = "a regular expression that is too large";
     int rc;
@@ -120,7 +102,7 @@ static int compile_regex(const struct parser *parser, struct term *term, size_t 
     }
     free(term->text);
     term->text = NULL; /* nothing for regfree */
-    return fault(&where, err, what);
+    return fail_at(in, at, err, what);
 }
 
 static void split_source(struct term *term)
@@ -171,10 +153,10 @@ static void classify_word(struct term *term)
     }
 }
 
-static int parse_term(struct parser *parser, bool except, struct term **ret, struct gd_err *err)
+static int parse_term(struct gd_cursor *in, bool except, struct term **ret, struct gd_err *err)
 {
     struct term *term = calloc(1, sizeof(*term));
-    size_t at = parser->at;
+    size_t at = in->at;
     const char *start;
     size_t len;
     int rc;
@@ -183,22 +165,21 @@ static int parse_term(struct parser *parser, bool except, struct term **ret, str
         return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
     }
     term->except = except;
-    rc = cut_term(parser, &start, &len, &term->kind, err);
+    rc = cut_term(in, &start, &len, &term->kind, err);
     if (rc == GD_OK) {
         term->text = strndup(start, len);
         rc = term->text ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a selector");
     }
     if (rc == GD_OK && term->kind == TERM_REGEX) {
-        rc = compile_regex(parser, term, at, err);
+        rc = compile_regex(in, term, at, err);
     } else if (rc == GD_OK && term->kind == TERM_NAME) {
         classify_word(term);
         if (!term->text[0]) {
-            parser->at = at;
-            rc = fault(parser, err,
-                       term->kind == TERM_TYPE ? "type: wants an operator type"
-                       : term->kind == TERM_ACTIVATION
-                           ? "activations: wants a function, as in activations:relu"
-                           : "at: wants FILE or FILE:LINE");
+            rc = fail_at(in, at, err,
+                         term->kind == TERM_TYPE ? "type: wants an operator type"
+                         : term->kind == TERM_ACTIVATION
+                             ? "activations: wants a function, as in activations:relu"
+                             : "at: wants FILE or FILE:LINE");
         }
     }
     if (rc != GD_OK) {
@@ -209,56 +190,55 @@ static int parse_term(struct parser *parser, bool except, struct term **ret, str
     return GD_OK;
 }
 
-/* At that word and a blank behind it. */
-static bool at_word(const struct parser *parser, const char *word)
+/* That word, before a blank or the end. */
+static bool take_word(struct gd_cursor *in, const char *word)
 {
-    const char *at = parser->text + parser->at;
-    size_t len = strlen(word);
+    size_t at = in->at;
 
-    return strncmp(at, word, len) == 0 && (is_blank(at[len]) || at[len] == '\0');
+    if (gd_cursor_take(in, word) && (gd_is_blank(gd_cursor_char(in)) || !gd_cursor_char(in))) {
+        return true;
+    }
+    in->at = at;
+    return false;
 }
 
-static int parse_terms(struct parser *parser, struct term **end, struct gd_err *err)
+static int parse_terms(struct gd_cursor *in, struct term **end, struct gd_err *err)
 {
     bool except = false;
 
     for (;;) {
-        char c;
         int rc;
 
-        skip_blanks(parser);
-        rc = parse_term(parser, except, end, err);
+        gd_cursor_skip_blanks(in);
+        rc = parse_term(in, except, end, err);
         if (rc != GD_OK) {
             return rc;
         }
         end = &(*end)->next;
-        skip_blanks(parser);
-        c = parser->text[parser->at];
-        if (c == '\0') {
+        if (gd_cursor_peek(in) == '\0') {
             return GD_OK;
         }
-        if (c == ',' || c == '|') {
-            parser->at++;
-        } else if (at_word(parser, except ? "with" : "except")) {
-            parser->at += except ? 4 : 6;
-            except = !except;
-        } else {
-            return fault(parser, err,
-                         except ? "',' or 'with' is missing" : "',' or 'except' is missing");
+        if (gd_cursor_take(in, ",") || gd_cursor_take(in, "|")) {
+            continue;
         }
+        if (!take_word(in, except ? "with" : "except")) {
+            return fail_at(in, in->at, err,
+                           except ? "',' or 'with' is missing" : "',' or 'except' is missing");
+        }
+        except = !except;
     }
 }
 
 int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err *err)
 {
     struct gd_selector *selector = calloc(1, sizeof(*selector));
-    struct parser parser = {text, 0};
+    struct gd_cursor in = {.text = text, .len = strlen(text)};
     int rc;
 
     if (!selector) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
     }
-    rc = parse_terms(&parser, &selector->terms, err);
+    rc = parse_terms(&in, &selector->terms, err);
     if (rc != GD_OK) {
         gd_selector_destroy(selector);
         return rc;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "engine/graph/similar.h"
 #include "engine/session.h"
 
@@ -19,10 +20,8 @@
 #define NAME_LONGEST 63 /* of a number of the training */
 
 struct parser {
-    const char *text;
-    size_t at;
-    size_t end; /* of the text without trailing blanks */
-    int level;  /* nested */
+    struct gd_cursor in; /* without trailing blanks */
+    int level;           /* nested */
     int waiting;
     struct gd_expr *expr;
     struct gd_err *err;
@@ -42,8 +41,8 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct parser *pars
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     gd_fail(parser->err, GD_EINVAL, "expression '%.*s%s', column %zu: %s",
-            (int)(parser->end < 120 ? parser->end : 120), parser->text,
-            parser->end > 120 ? "..." : "", at + 1, what);
+            (int)(parser->in.len < 120 ? parser->in.len : 120), parser->in.text,
+            parser->in.len > 120 ? "..." : "", at + 1, what);
     if (parser->err) {
         parser->err->offset = at;
     }
@@ -52,49 +51,16 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct parser *pars
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-static void skip_blanks(struct parser *parser)
-{
-    while (parser->at < parser->end && isspace((unsigned char)parser->text[parser->at])) {
-        parser->at++;
-    }
-}
-
-/* The next character behind blanks; '\0' at the end. */
-static char look(struct parser *parser)
-{
-    skip_blanks(parser);
-    return parser->at < parser->end ? parser->text[parser->at] : '\0';
-}
-
-static bool is_word(char c, bool first)
-{
-    return isalpha((unsigned char)c) || c == '_' ||
-           (!first && (isdigit((unsigned char)c) || c == '.'));
-}
-
-static size_t word_length(const struct parser *parser, size_t at)
-{
-    size_t len = 0;
-
-    while (at + len < parser->end && is_word(parser->text[at + len], len == 0)) {
-        len++;
-    }
-    return len;
-}
-
+/* A sign, or a whole word. */
 static bool take(struct parser *parser, const char *sign)
 {
-    size_t len = strlen(sign);
+    return sign[0] >= 'a' && sign[0] <= 'z' ? gd_cursor_take_identifier(&parser->in, sign)
+                                            : gd_cursor_take(&parser->in, sign);
+}
 
-    skip_blanks(parser);
-    if (parser->end - parser->at < len || memcmp(parser->text + parser->at, sign, len) != 0) {
-        return false;
-    }
-    if (is_word(sign[0], true) && word_length(parser, parser->at) != len) {
-        return false; /* the beginning of a longer word */
-    }
-    parser->at += len;
-    return true;
+static char look(struct parser *parser)
+{
+    return gd_cursor_peek(&parser->in);
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
@@ -111,7 +77,7 @@ static int emit(struct parser *parser, struct op op)
     }
     parser->waiting += 1 - operands;
     if (parser->waiting > DEPTH_MAX) {
-        return fault(parser, parser->at, "this is nested deeper than %d levels", DEPTH_MAX);
+        return fault(parser, parser->in.at, "this is nested deeper than %d levels", DEPTH_MAX);
     }
     if (expr->count == expr->cap) {
         size_t cap = expr->cap ? expr->cap * 2 : 16;
@@ -157,7 +123,7 @@ static int emit_name(struct parser *parser, const char *name, size_t len, bool p
 static int enter(struct parser *parser)
 {
     if (++parser->level > DEPTH_MAX) {
-        return fault(parser, parser->at, "this is nested deeper than %d levels", DEPTH_MAX);
+        return fault(parser, parser->in.at, "this is nested deeper than %d levels", DEPTH_MAX);
     }
     return GD_OK;
 }
@@ -168,78 +134,35 @@ static int close_paren(struct parser *parser, size_t open)
         return GD_OK;
     }
     return fault(parser, open, "this \"(\" is not closed%s",
-                 parser->at < parser->end ? " before what follows" : "");
+                 parser->in.at < parser->in.len ? " before what follows" : "");
 }
 
 static int parse_number(struct parser *parser)
 {
-    const char *text = parser->text;
-    size_t from = parser->at, at = from, digits = 0;
-    char copy[64];
+    struct op op = {.code = OP_NUMBER};
+    const char *what = gd_cursor_take_number(&parser->in, &op.number);
 
-    for (; at < parser->end && isdigit((unsigned char)text[at]); at++) {
-        digits++;
-    }
-    if (at < parser->end && text[at] == '.') {
-        for (at++; at < parser->end && isdigit((unsigned char)text[at]); at++) {
-            digits++;
-        }
-    }
-    if (at < parser->end && (text[at] == 'e' || text[at] == 'E')) {
-        size_t power = at + 1;
-        if (power < parser->end && (text[power] == '+' || text[power] == '-')) {
-            power++;
-        }
-        size_t first = power;
-        while (power < parser->end && isdigit((unsigned char)text[power])) {
-            power++;
-        }
-        if (power == first) {
-            return fault(parser, at, "an exponent wants digits, as in 1e-6");
-        }
-        at = power;
-    }
-    if (!digits || (at < parser->end && is_word(text[at], false))) {
-        return fault(parser, from, "this is not a number");
-    }
-    if (at - from >= sizeof(copy)) {
-        return fault(parser, from, "this number has too many digits");
-    }
-    memcpy(copy, text + from, at - from);
-    copy[at - from] = '\0';
-    double number = strtod(copy, NULL);
-    if (isinf(number)) {
-        return fault(parser, from, "this number is too large: infinite is \"infinity\"");
-    }
-    parser->at = at;
-    return emit(parser, (struct op){.code = OP_NUMBER, .number = number});
+    return what ? fault(parser, parser->in.at, "%s", what) : emit(parser, op);
 }
 
-/* "(cur)", "(prev)" or "(cur-prev)" at the parser: cut out without blanks. */
-static bool take_of(struct parser *parser, char of[16])
+/* "(cur)", "(prev)" or "(cur-prev)"; NULL: none of them comes next. */
+static const char *take_of(struct parser *parser)
 {
-    size_t at = parser->at, len = 0;
+    struct gd_cursor before = parser->in;
+    const char *of = NULL;
 
-    while (at < parser->end && isspace((unsigned char)parser->text[at])) {
-        at++;
-    }
-    if (at == parser->end || parser->text[at] != '(') {
-        return false;
-    }
-    for (at++; at < parser->end && parser->text[at] != ')' && len < 15; at++) {
-        if (!isspace((unsigned char)parser->text[at])) {
-            of[len++] = parser->text[at];
+    if (take(parser, "(")) {
+        if (take(parser, "prev")) {
+            of = "prev";
+        } else if (take(parser, "cur")) {
+            of = !take(parser, "-") ? "cur" : take(parser, "prev") ? "cur-prev" : NULL;
         }
     }
-    of[len] = '\0';
-    if (at == parser->end || parser->text[at] != ')') {
-        return false;
+    if (of && take(parser, ")")) {
+        return of;
     }
-    if (strcmp(of, "cur") != 0 && strcmp(of, "prev") != 0 && strcmp(of, "cur-prev") != 0) {
-        return false;
-    }
-    parser->at = at + 1;
-    return true;
+    parser->in = before;
+    return NULL;
 }
 
 static int unknown_of(const struct parser *parser, size_t at, const char *name, const char *of)
@@ -287,7 +210,7 @@ static int unknown_word(const struct parser *parser, size_t at, const char *word
 
 static int parse_arguments(struct parser *parser, enum code code)
 {
-    size_t open = parser->at;
+    size_t open = parser->in.at;
     int rc = enter(parser);
 
     if (rc == GD_OK && take(parser, "(")) {
@@ -295,7 +218,7 @@ static int parse_arguments(struct parser *parser, enum code code)
     }
     if (rc == GD_OK && code >= OP_ADD) {
         rc = take(parser, ",") ? parse_or(parser)
-                               : fault(parser, parser->at,
+                               : fault(parser, parser->in.at,
                                        "min and max want two numbers: "
                                        "min(a, b)");
     }
@@ -335,60 +258,61 @@ static bool is_keyword(const char *word)
     return false;
 }
 
-/* A name in double quotes, which begins at *from. */
-static int take_quoted(struct parser *parser, size_t *from, size_t *len)
+/* A name in double quotes. */
+static int take_quoted(struct parser *parser, const char **name, size_t *len)
 {
-    *from = parser->at + 1;
-    const char *end = memchr(parser->text + *from, '"', parser->end - *from);
-    *len = end ? (size_t)(end - parser->text) - *from : 0;
+    size_t at = parser->in.at;
 
-    if (!end) {
-        return fault(parser, *from - 1, "a '\"' is not closed");
+    if (!gd_cursor_take_quoted(&parser->in, name, len)) {
+        return fault(parser, at, "a '\"' is not closed");
     }
     if (!*len || *len > NAME_LONGEST) {
-        return fault(parser, *from - 1, "a name has 1 to %d letters", NAME_LONGEST);
+        return fault(parser, at, "a name has 1 to %d letters", NAME_LONGEST);
     }
-    parser->at = *from + *len + 1;
     return GD_OK;
 }
 
 /* prev(NAME): what a number of the training was in the step before. */
 static int parse_previous(struct parser *parser)
 {
-    size_t open = parser->at, at, len;
+    size_t open = parser->in.at, len;
+    const char *name;
     int rc;
 
     take(parser, "(");
     if (look(parser) == '"') {
-        rc = take_quoted(parser, &at, &len);
+        rc = take_quoted(parser, &name, &len);
         if (rc != GD_OK) {
             return rc;
         }
     } else {
-        at = parser->at;
-        len = word_length(parser, at);
+        name = parser->in.text + parser->in.at;
+        len = gd_cursor_identifier(&parser->in);
         if (!len || len > NAME_LONGEST) {
-            return fault(parser, at, "prev wants the name of a number of the training: prev(lr)");
+            return fault(parser, parser->in.at,
+                         "prev wants the name of a number of the training: prev(lr)");
         }
-        parser->at += len;
+        parser->in.at += len;
     }
     rc = close_paren(parser, open);
-    return rc != GD_OK ? rc : emit_name(parser, parser->text + at, len, true);
+    return rc == GD_OK ? emit_name(parser, name, len, true) : rc;
 }
 
 static int parse_word(struct parser *parser)
 {
-    size_t at = parser->at, len = word_length(parser, at);
-    char word[NAME_LONGEST + 1], of[16] = "";
+    size_t at = parser->in.at, len = gd_cursor_identifier(&parser->in);
+    char word[NAME_LONGEST + 1];
+    const char *of;
     enum code function;
 
     if (len > NAME_LONGEST) {
         return fault(parser, at, "this name is longer than %d letters", NAME_LONGEST);
     }
-    memcpy(word, parser->text + at, len);
+    memcpy(word, parser->in.text + at, len);
     word[len] = '\0';
-    parser->at += len;
-    if (take_of(parser, of)) {
+    parser->in.at += len;
+    of = take_of(parser);
+    if (of) {
         enum gd_statistic figure = gd_statistic_find(word, of);
         return figure ? emit_figure(parser, at, figure) : unknown_of(parser, at, word, of);
     }
@@ -400,7 +324,7 @@ static int parse_word(struct parser *parser)
     }
     enum gd_statistic figure = gd_statistic_find(word, "");
     if (look(parser) == '(') {
-        return fault(parser, parser->at,
+        return fault(parser, parser->in.at,
                      figure ? "%s may be of cur, prev or cur-prev only" : "there is no function %s",
                      word);
     }
@@ -427,18 +351,19 @@ static int parse_word(struct parser *parser)
 static int parse_atom(struct parser *parser)
 {
     char c = look(parser);
-    size_t at = parser->at;
+    size_t at = parser->in.at;
 
-    if (isdigit((unsigned char)c) || c == '.') {
+    if (gd_is_digit(c) || c == '.') {
         return parse_number(parser);
     }
-    if (is_word(c, true)) {
+    if (gd_cursor_identifier(&parser->in) > 0) {
         return parse_word(parser);
     }
     if (c == '"') {
+        const char *name;
         size_t len;
-        int rc = take_quoted(parser, &at, &len);
-        return rc != GD_OK ? rc : emit_name(parser, parser->text + at, len, false);
+        int rc = take_quoted(parser, &name, &len);
+        return rc == GD_OK ? emit_name(parser, name, len, false) : rc;
     }
     if (take(parser, "(")) {
         int rc = enter(parser);
@@ -475,7 +400,7 @@ static int parse_product(struct parser *parser)
     int rc = parse_unary(parser);
 
     while (rc == GD_OK && (look(parser) == '*' || look(parser) == '/')) {
-        enum code code = parser->text[parser->at++] == '*' ? OP_MULTIPLY : OP_DIVIDE;
+        enum code code = parser->in.text[parser->in.at++] == '*' ? OP_MULTIPLY : OP_DIVIDE;
         rc = parse_unary(parser);
         if (rc == GD_OK) {
             rc = emit_code(parser, code);
@@ -489,7 +414,7 @@ static int parse_sum(struct parser *parser)
     int rc = parse_product(parser);
 
     while (rc == GD_OK && (look(parser) == '+' || look(parser) == '-')) {
-        enum code code = parser->text[parser->at++] == '+' ? OP_ADD : OP_SUBTRACT;
+        enum code code = parser->in.text[parser->in.at++] == '+' ? OP_ADD : OP_SUBTRACT;
         rc = parse_product(parser);
         if (rc == GD_OK) {
             rc = emit_code(parser, code);
@@ -524,7 +449,7 @@ static int parse_compare(struct parser *parser)
         return rc;
     }
     rc = parse_sum(parser);
-    size_t at = parser->at;
+    size_t at = parser->in.at;
     if (rc == GD_OK) {
         rc = emit(parser, (struct op){.code = OP_COMPARE, .compare = compare});
     }
@@ -536,8 +461,8 @@ static int parse_compare(struct parser *parser)
 
 static bool take_not(struct parser *parser)
 {
-    if (look(parser) == '!' && parser->at + 1 < parser->end &&
-        parser->text[parser->at + 1] == '=') {
+    if (look(parser) == '!' && parser->in.at + 1 < parser->in.len &&
+        parser->in.text[parser->in.at + 1] == '=') {
         return false;
     }
     return take(parser, "!") || take(parser, "not");
@@ -591,29 +516,29 @@ static int parse_all(struct parser *parser)
         return rc;
     }
     if (c == '=') {
-        return fault(parser, parser->at, "equal is ==");
+        return fault(parser, parser->in.at, "equal is ==");
     }
     if (c == '&' || c == '|') {
-        return fault(parser, parser->at, "and is &&, or is ||");
+        return fault(parser, parser->in.at, "and is &&, or is ||");
     }
     if (c == ')') {
-        return fault(parser, parser->at, "this \")\" closes nothing");
+        return fault(parser, parser->in.at, "this \")\" closes nothing");
     }
-    return fault(parser, parser->at, "an operator is missing: && || < <= > >= == != + - * /");
+    return fault(parser, parser->in.at, "an operator is missing: && || < <= > >= == != + - * /");
 }
 
 int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err)
 {
-    struct parser parser = {.text = text, .end = strlen(text), .err = err};
+    struct parser parser = {.in = {.text = text, .len = strlen(text)}, .err = err};
     int rc = GD_OK;
 
-    while (parser.end && isspace((unsigned char)text[parser.end - 1])) {
-        parser.end--;
+    while (parser.in.len && gd_is_blank(text[parser.in.len - 1])) {
+        parser.in.len--;
     }
-    skip_blanks(&parser);
-    if (parser.end - parser.at > TEXT_MAX) {
+    gd_cursor_skip_blanks(&parser.in);
+    if (parser.in.len - parser.in.at > TEXT_MAX) {
         gd_fail(err, GD_EINVAL, "an expression has at most %d characters, this one %zu", TEXT_MAX,
-                parser.end - parser.at);
+                parser.in.len - parser.in.at);
         if (err) {
             err->offset = TEXT_MAX;
         }
@@ -621,7 +546,7 @@ int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err)
     }
     struct gd_expr *expr = calloc(1, sizeof(*expr));
     if (expr) {
-        expr->text = strndup(text + parser.at, parser.end - parser.at);
+        expr->text = strndup(text + parser.in.at, parser.in.len - parser.in.at);
     }
     if (!expr || !expr->text) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for an expression");

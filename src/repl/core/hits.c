@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/core/events.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
@@ -160,19 +161,13 @@ size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-static const struct gd_condition *condition_of(struct gd_debugger *debugger,
-                                               const struct gd_hit *hit)
+const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit)
 {
     if (hit->kind || hit->expression[0] != '\0') {
         return hit->kind;
     }
     const struct gd_watchpoint *watch = gd_watchpoint_at(debugger, hit->watchpoint);
     return watch ? watch->condition : NULL;
-}
-
-const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit)
-{
-    return condition_of(debugger, hit);
 }
 
 const char *hits_noun(const struct gd_hit *hit)
@@ -182,7 +177,7 @@ const char *hits_noun(const struct gd_hit *hit)
 
 static void add_what(struct gd_debugger *debugger, const struct gd_hit *hit, struct gd_buf *out)
 {
-    const struct gd_condition *condition = condition_of(debugger, hit);
+    const struct gd_condition *condition = hits_condition(debugger, hit);
     if (hit->event[0] != '\0') {
         gd_buf_puts(out, hit->event);
     } else if (condition) {
@@ -282,58 +277,36 @@ static bool has_actual_value(const struct gd_condition *condition, const struct 
 static void add_params(cJSON *object, const struct gd_condition *condition,
                        const struct gd_hit *hit)
 {
-    cJSON *params = cJSON_AddArrayToObject(object, "params");
+    cJSON *params = out_list(object, "params");
     for (int i = 0; i < hit->param_count; i++) {
-        cJSON *param = cJSON_CreateObject();
-        cJSON_AddStringToObject(param, "name", hit->param[i].name);
-        cJSON_AddBoolToObject(param, "hit", hit->param[i].hit);
-        if (hit->param[i].disabled) {
-            cJSON_AddBoolToObject(param, "disabled", true);
-        }
-        if (has_set_value(hit)) {
-            inspect_add_double(param, "value", hit->param[i].set_value);
-        }
-        if (has_actual_value(condition, &hit->param[i])) {
-            inspect_add_double(param, "actual", hit->param[i].actual_value);
-        }
-        cJSON_AddItemToArray(params, param);
+        const struct gd_hit_param *param = &hit->param[i];
+        out_set(
+            out_push(params), OUT_TEXT("name", param->name), OUT_BOOL("hit", param->hit),
+            OUT_IF(param->disabled, OUT_BOOL("disabled", true)),
+            OUT_IF(has_set_value(hit), OUT_REAL("value", param->set_value)),
+            OUT_IF(has_actual_value(condition, param), OUT_REAL("actual", param->actual_value)));
     }
 }
 
 cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit, bool head)
 {
-    const struct gd_condition *condition = condition_of(session->debugger, hit);
+    const struct gd_condition *condition = hits_condition(session->debugger, hit);
+    bool is_expression = !condition && hit->expression[0] != '\0';
     cJSON *object = cJSON_CreateObject();
+    char why[256];
     if (head) {
-        cJSON_AddNumberToObject(object, "session", session->number);
-        cJSON_AddNumberToObject(object, "rank", session->peer.rank);
+        event_add_session(object, session);
     }
-    cJSON_AddNumberToObject(object, "watchpoint", hit->watchpoint);
-    cJSON_AddNumberToObject(object, "condition", hit->condition);
-    if (condition) {
-        cJSON_AddStringToObject(object, "condition_id", condition->id);
-        cJSON_AddStringToObject(object, "abbreviation", condition->abbr);
-    } else if (hit->expression[0] != '\0') {
-        cJSON_AddStringToObject(object, "expression", hit->expression);
-    }
-    if (hit->event[0] != '\0') {
-        cJSON_AddStringToObject(object, "event", hit->event);
-    }
-    cJSON_AddNumberToObject(object, "step", (double)hit->step);
-    cJSON_AddStringToObject(object, hit->is_scalar ? "scalar" : "node", hit->node_name);
-    if (!hit->is_scalar) {
-        cJSON_AddNumberToObject(object, "slot", hit->slot);
-    }
-    if (hit->frozen) {
-        cJSON_AddBoolToObject(object, "frozen", true);
-    }
-    cJSON_AddBoolToObject(object, "trace", hit->traced);
-    cJSON_AddNumberToObject(object, "error", hit->error);
-    if (hit->error) {
-        char why[256];
-        gd_hit_error_text(hit->error, why, sizeof(why));
-        cJSON_AddStringToObject(object, "reason", why);
-    }
+    gd_hit_error_text(hit->error, why, sizeof(why));
+    out_set(object, OUT_INT("watchpoint", hit->watchpoint), OUT_INT("condition", hit->condition),
+            OUT_IF(condition, OUT_TEXT("condition_id", condition->id)),
+            OUT_IF(condition, OUT_TEXT("abbreviation", condition->abbr)),
+            OUT_IF(is_expression, OUT_TEXT("expression", hit->expression)),
+            OUT_SOME("event", hit->event), OUT_INT("step", hit->step),
+            OUT_TEXT(hit->is_scalar ? "scalar" : "node", hit->node_name),
+            OUT_IF(!hit->is_scalar, OUT_INT("slot", hit->slot)),
+            OUT_IF(hit->frozen, OUT_BOOL("frozen", true)), OUT_BOOL("trace", hit->traced),
+            OUT_INT("error", hit->error), OUT_IF(hit->error, OUT_TEXT("reason", why)));
     add_params(object, condition, hit);
     return object;
 }

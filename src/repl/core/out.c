@@ -201,7 +201,7 @@ void out_flush(struct repl_out *out)
             out->sink_failed = true;
         }
     } else if (!out->cut) {
-        repl_write_text(out->repl, gd_buf_text(&out->text), out->text.len, false);
+        repl_write_text(out->repl, gd_buf_text(&out->text), out->text.len, out->is_error);
         out->cut = !out->repl->pumping && !repl_out_wait(out->repl, OUT_MOST_AHEAD);
     }
     gd_buf_clear(&out->text);

@@ -2,6 +2,7 @@
 /* The object, and how a line becomes a command's call. */
 #include "engine/ranks.h"
 #include "repl/core/command.h"
+#include "repl/core/events.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"

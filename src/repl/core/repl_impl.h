@@ -178,6 +178,7 @@ struct repl_out {
     char type[48];
     FILE *sink; /* redirected output; NULL: the writer */
     bool sink_failed;
+    bool is_error;         /* text goes to stderr */
     bool cut;              /* Ctrl-C came while the terminal took its time: nobody wants the rest */
     const char *sink_path; /* where it goes when the command is done */
     const char *sink_part; /* where it is meanwhile; NULL: there at once */
@@ -269,10 +270,8 @@ void repl_note_stop(struct repl *repl, struct gd_session *session); /* at the ev
 /* Displays and bodies of a stop that nobody waited for. */
 void repl_follow_up(struct repl *repl);
 
-/* ---- events (printer.c) ---- */
-void repl_on_event(void *ctx, const struct gd_event *event);
+/* ---- events (events.c, stop_report.c) ---- */
 void repl_report_stop(struct repl *repl, struct gd_session *session); /* text or JSON */
-cJSON *repl_stop_json(struct gd_session *session);
 /* Until the weights that it began with are checked, at most some seconds. GD_EINTR. */
 int repl_wait_initial(struct repl *repl, struct gd_session *session, struct gd_err *err);
 /* Runs the session, or all ranks of its job, and waits for the stop. */

@@ -135,64 +135,47 @@ const char *watch_state_name(enum gd_watch_state state)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-static void add_params(cJSON *object, const struct gd_watchpoint *watch)
+static cJSON *list_params(const struct gd_watchpoint *watch)
 {
-    cJSON *params = cJSON_AddObjectToObject(object, "params");
+    cJSON *params = cJSON_CreateObject();
     for (size_t i = 0; i < watch->value_count; i++) {
         const struct gd_condition_value *value = &watch->values[i];
-        if (value->type == GD_PARAM_BOOL) {
-            cJSON_AddBoolToObject(params, value->name, value->value != 0);
-        } else {
-            inspect_add_double(params, value->name, value->value);
-        }
+        out_set(params, value->type == GD_PARAM_BOOL ? OUT_BOOL(value->name, value->value != 0)
+                                                     : OUT_REAL(value->name, value->value));
     }
+    return params;
 }
 
-static void add_body(struct command_call *call, cJSON *object, int number)
+static cJSON *list_body(struct command_call *call, int number)
 {
     const struct repl_lines *body = repl_commands_of(call->repl, number);
-    cJSON *lines = cJSON_AddArrayToObject(object, "commands");
+    cJSON *lines = cJSON_CreateArray();
     for (size_t i = 0; body && i < body->count; i++) {
-        cJSON_AddItemToArray(lines, cJSON_CreateString(body->line[i]));
+        out_push_text(lines, body->line[i]);
     }
+    return lines;
 }
 
 void watch_record(struct command_call *call, cJSON *object, const struct gd_watchpoint *watch)
 {
-    cJSON_AddNumberToObject(object, "number", watch->number);
-    cJSON_AddStringToObject(object, "kind", watch_kind(watch));
-    if (watch->condition) {
-        cJSON_AddStringToObject(object, "condition", watch->condition->id);
-        cJSON_AddStringToObject(object, "abbreviation", watch->condition->abbr);
-        add_params(object, watch);
-    } else {
-        inspect_add_text(call, object, "expression", gd_expr_text(watch->expr));
-    }
-    inspect_add_text(call, object, "where", watch->where);
-    if (watch->guard) {
-        inspect_add_text(call, object, "if", gd_expr_text(watch->guard));
-    }
-    if (watch->steps > 1) {
-        cJSON_AddNumberToObject(object, "steps", watch->steps);
-    }
-    if (watch->event) {
-        inspect_add_text(call, object, "event", watch->event);
-        cJSON_AddBoolToObject(object, "temporary", watch->temporary);
-    }
-    if (watch->label) {
-        inspect_add_text(call, object, "label", watch->label);
-    }
-    cJSON_AddBoolToObject(object, "enabled", watch->enabled);
-    cJSON_AddNumberToObject(object, "nodes", (double)watch_nodes(call, watch));
-    inspect_add_count(object, "ignore", watch->ignore);
-    inspect_add_count(object, "hits", watch->hits);
-    inspect_add_count(object, "unclear", watch->unclear);
-    inspect_add_count(object, "checks", watch->checks);
-    if (watch->intended) {
-        inspect_add_count(object, "intended", watch->intended);
-        inspect_add_count(object, "intended_tensors", watch->intended_tensors);
-    }
-    add_body(call, object, watch->number);
+    const struct gd_condition *condition = watch->condition;
+    out_set(object, OUT_INT("number", watch->number), OUT_TEXT("kind", watch_kind(watch)),
+            OUT_IF(condition, OUT_TEXT("condition", condition->id)),
+            OUT_IF(condition, OUT_TEXT("abbreviation", condition->abbr)),
+            OUT_IF(condition, OUT_JSON("params", list_params(watch))),
+            OUT_IF(!condition, OUT_TEXT("expression", gd_expr_text(watch->expr))),
+            OUT_TEXT("where", watch->where),
+            OUT_IF(watch->guard, OUT_TEXT("if", gd_expr_text(watch->guard))),
+            OUT_IF(watch->steps > 1, OUT_INT("steps", watch->steps)),
+            OUT_IF(watch->event, OUT_TEXT("event", watch->event)),
+            OUT_IF(watch->event, OUT_BOOL("temporary", watch->temporary)),
+            OUT_IF(watch->label, OUT_TEXT("label", watch->label)),
+            OUT_BOOL("enabled", watch->enabled), OUT_INT("nodes", watch_nodes(call, watch)),
+            OUT_INT("ignore", watch->ignore), OUT_INT("hits", watch->hits),
+            OUT_INT("unclear", watch->unclear), OUT_INT("checks", watch->checks),
+            OUT_IF(watch->intended, OUT_INT("intended", watch->intended)),
+            OUT_IF(watch->intended, OUT_INT("intended_tensors", watch->intended_tensors)),
+            OUT_JSON("commands", list_body(call, watch->number)));
 }
 
 static bool is_reported(const struct gd_session *session, const char *name)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "engine/graph/selector.h"
 #include "repl/core/command.h"
 
@@ -11,24 +12,11 @@
 
 struct scan {
     struct gd_arena *arena;
-    const char *text;
-    size_t at;
+    struct gd_cursor in;
     size_t closed; /* behind the last closing bracket */
     size_t column; /* where text begins in the line */
     struct gd_err *err;
 };
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static void skip_blanks(struct scan *scan)
-{
-    while (is_blank(scan->text[scan->at])) {
-        scan->at++;
-    }
-}
 
 /* `what` at that offset: says the column in the line as it was typed. */
 static int fault(const struct scan *scan, size_t at, int code, const char *what)
@@ -49,7 +37,7 @@ static int no_memory(const struct scan *scan)
  * that is not closed is a letter like any other. */
 static size_t word_end(const struct scan *scan, size_t at)
 {
-    const char *text = scan->text;
+    const char *text = scan->in.text;
     size_t depth = 0;
     for (; text[at] != '\0'; at++) {
         char c = text[at];
@@ -60,7 +48,7 @@ static size_t word_end(const struct scan *scan, size_t at)
             depth++;
         } else if ((c == ')' || c == ']') && depth > 0) {
             depth--;
-        } else if (is_blank(c) && (depth == 0 || at >= scan->closed)) {
+        } else if (gd_is_blank(c) && (depth == 0 || at >= scan->closed)) {
             break;
         }
     }
@@ -70,24 +58,24 @@ static size_t word_end(const struct scan *scan, size_t at)
 static bool is_word(const struct scan *scan, size_t at, const char *word)
 {
     size_t len = strlen(word);
-    return strncmp(scan->text + at, word, len) == 0 &&
-           (is_blank(scan->text[at + len]) || scan->text[at + len] == '\0');
+    return strncmp(scan->in.text + at, word, len) == 0 &&
+           (gd_is_blank(scan->in.text[at + len]) || scan->in.text[at + len] == '\0');
 }
 
-/* The words from scan->at up to one of the two keywords (NULL: none) or the end, trimmed; scan->at
- * then stands at the keyword. *from is where they begin. */
+/* The words from scan->in.at up to one of the two keywords (NULL: none) or the end, trimmed;
+ * scan->in.at then stands at the keyword. *from is where they begin. */
 static const char *take_up_to(struct scan *scan, const char *key, const char *other, size_t *from)
 {
-    skip_blanks(scan);
-    size_t end = scan->at;
-    *from = scan->at;
-    while (scan->text[scan->at] != '\0' && !is_word(scan, scan->at, key) &&
-           !(other && is_word(scan, scan->at, other))) {
-        end = word_end(scan, scan->at);
-        scan->at = end;
-        skip_blanks(scan);
+    gd_cursor_skip_blanks(&scan->in);
+    size_t end = scan->in.at;
+    *from = scan->in.at;
+    while (scan->in.text[scan->in.at] != '\0' && !is_word(scan, scan->in.at, key) &&
+           !(other && is_word(scan, scan->in.at, other))) {
+        end = word_end(scan, scan->in.at);
+        scan->in.at = end;
+        gd_cursor_skip_blanks(&scan->in);
     }
-    return gd_arena_strndup(scan->arena, scan->text + *from, end - *from);
+    return gd_arena_strndup(scan->arena, scan->in.text + *from, end - *from);
 }
 
 const char *watch_args_unquote(struct gd_arena *arena, const char *text)
@@ -123,7 +111,7 @@ static int check_expression(const struct scan *scan, const char *text, size_t fr
 /* A name of the training may stand in double quotes: "train loss" > 3. */
 static bool operator_behind_quote(const struct scan *scan)
 {
-    const char *close = strchr(scan->text + scan->at + 1, '"');
+    const char *close = strchr(scan->in.text + scan->in.at + 1, '"');
     const char *next = close ? close + 1 + strspn(close + 1, " \t") : "";
     return *next != '\0' && strchr("<>=!+-*/&|", *next);
 }
@@ -131,13 +119,12 @@ static bool operator_behind_quote(const struct scan *scan)
 /* Quotes around the whole expression: *ret is what is inside. */
 static int take_quoted(struct scan *scan, const char **ret)
 {
-    size_t from = scan->at;
-    const char *close = strchr(scan->text + from + 1, scan->text[from]);
-    if (!close) {
+    size_t from = scan->in.at, len;
+    const char *inside_quotes;
+    if (!gd_cursor_take_quoted(&scan->in, &inside_quotes, &len)) {
         return fault(scan, from, GD_EINVAL, "the quote is not closed");
     }
-    scan->at = (size_t)(close - scan->text) + 1;
-    *ret = gd_arena_strndup(scan->arena, scan->text + from + 1, scan->at - from - 2);
+    *ret = gd_arena_strndup(scan->arena, inside_quotes, len);
     if (!*ret) {
         return no_memory(scan);
     }
@@ -147,9 +134,9 @@ static int take_quoted(struct scan *scan, const char **ret)
 static int take_expression(struct scan *scan, const char **ret)
 {
     size_t from;
-    skip_blanks(scan);
-    if (scan->text[scan->at] == '\'' ||
-        (scan->text[scan->at] == '"' && !operator_behind_quote(scan))) {
+    gd_cursor_skip_blanks(&scan->in);
+    if (scan->in.text[scan->in.at] == '\'' ||
+        (scan->in.text[scan->in.at] == '"' && !operator_behind_quote(scan))) {
         return take_quoted(scan, ret);
     }
     *ret = take_up_to(scan, "on", "if", &from);
@@ -160,7 +147,7 @@ static int take_where(struct scan *scan, const char **ret)
 {
     struct gd_selector *selector = NULL;
     size_t from;
-    scan->at += 2; /* "on" */
+    scan->in.at += 2; /* "on" */
     const char *text = take_up_to(scan, "if", NULL, &from);
     if (!text) {
         return no_memory(scan);
@@ -183,10 +170,10 @@ static int take_where(struct scan *scan, const char **ret)
 
 static int take_guard(struct scan *scan, const char **ret)
 {
-    scan->at += 2; /* "if" */
-    skip_blanks(scan);
-    size_t from = scan->at;
-    const char *text = gd_arena_strdup(scan->arena, scan->text + from);
+    scan->in.at += 2; /* "if" */
+    gd_cursor_skip_blanks(&scan->in);
+    size_t from = scan->in.at;
+    const char *text = gd_arena_strdup(scan->arena, scan->in.text + from);
     const char *bare = text ? watch_args_unquote(scan->arena, text) : NULL;
     if (!bare) {
         return no_memory(scan);
@@ -194,7 +181,7 @@ static int take_guard(struct scan *scan, const char **ret)
     if (bare[0] == '\0') {
         return fault(scan, from, GD_EUSAGE, "an expression is missing behind \"if\"");
     }
-    scan->at += strlen(scan->text + from);
+    scan->in.at += strlen(scan->in.text + from);
     *ret = bare;
     return check_expression(scan, bare, from + (bare != text ? 1 : 0));
 }
@@ -203,16 +190,16 @@ static int take_guard(struct scan *scan, const char **ret)
 static int take_tail(struct scan *scan, struct watch_args *args)
 {
     int rc = GD_OK;
-    skip_blanks(scan);
-    if (is_word(scan, scan->at, "on")) {
+    gd_cursor_skip_blanks(&scan->in);
+    if (is_word(scan, scan->in.at, "on")) {
         rc = take_where(scan, &args->where);
     }
-    skip_blanks(scan);
-    if (rc == GD_OK && is_word(scan, scan->at, "if")) {
+    gd_cursor_skip_blanks(&scan->in);
+    if (rc == GD_OK && is_word(scan, scan->in.at, "if")) {
         rc = take_guard(scan, &args->guard);
     }
-    if (rc == GD_OK && scan->text[scan->at] != '\0') {
-        rc = fault(scan, scan->at, GD_EUSAGE, "\"on SELECTOR\" or \"if EXPR\" is expected");
+    if (rc == GD_OK && scan->in.text[scan->in.at] != '\0') {
+        rc = fault(scan, scan->in.at, GD_EUSAGE, "\"on SELECTOR\" or \"if EXPR\" is expected");
     }
     return rc;
 }
@@ -241,13 +228,14 @@ static int parse_value(const struct scan *scan, size_t from, const char *text,
 /* PARAM=VALUE words up to `on`, `if` or the end. */
 static int take_values(struct scan *scan, bool edit, struct watch_args *args)
 {
-    for (skip_blanks(scan); scan->text[scan->at] != '\0'; skip_blanks(scan)) {
-        size_t from = scan->at;
+    for (gd_cursor_skip_blanks(&scan->in); scan->in.text[scan->in.at] != '\0';
+         gd_cursor_skip_blanks(&scan->in)) {
+        size_t from = scan->in.at;
         size_t end = word_end(scan, from);
         if (is_word(scan, from, "on") || is_word(scan, from, "if")) {
             break;
         }
-        char *word = gd_arena_strndup(scan->arena, scan->text + from, end - from);
+        char *word = gd_arena_strndup(scan->arena, scan->in.text + from, end - from);
         char *equals = word ? strchr(word, '=') : NULL;
         if (!word) {
             return no_memory(scan);
@@ -272,7 +260,7 @@ static int take_values(struct scan *scan, bool edit, struct watch_args *args)
         }
         args->off |= off ? 1u << args->value_count : 0;
         args->value_count++;
-        scan->at = end;
+        scan->in.at = end;
     }
     return GD_OK;
 }
@@ -283,30 +271,32 @@ static int take_values(struct scan *scan, bool edit, struct watch_args *args)
 static int take_steps(struct scan *scan, struct watch_args *args)
 {
     int64_t steps;
-    scan->at = word_end(scan, scan->at);
-    skip_blanks(scan);
-    size_t end = word_end(scan, scan->at);
-    const char *word = gd_arena_strndup(scan->arena, scan->text + scan->at, end - scan->at);
+    scan->in.at = word_end(scan, scan->in.at);
+    gd_cursor_skip_blanks(&scan->in);
+    size_t end = word_end(scan, scan->in.at);
+    const char *word =
+        gd_arena_strndup(scan->arena, scan->in.text + scan->in.at, end - scan->in.at);
     if (!word) {
         return no_memory(scan);
     }
     if (arg_count(word, 1, MAX_STEPS, &steps, NULL) != GD_OK) {
-        return fault(scan, scan->at, GD_EINVAL,
+        return fault(scan, scan->in.at, GD_EINVAL,
                      "-for takes a number of steps, from 1 to a million");
     }
     args->steps = (uint32_t)steps;
-    scan->at = end;
+    scan->in.at = end;
     return GD_OK;
 }
 
 static int take_options(struct scan *scan, struct watch_args *args)
 {
-    for (skip_blanks(scan); scan->text[scan->at] == '-'; skip_blanks(scan)) {
-        if (is_word(scan, scan->at, "-exact")) {
+    for (gd_cursor_skip_blanks(&scan->in); scan->in.text[scan->in.at] == '-';
+         gd_cursor_skip_blanks(&scan->in)) {
+        if (is_word(scan, scan->in.at, "-exact")) {
             args->when = GD_WHEN_EXACT;
-        } else if (is_word(scan, scan->at, "-step")) {
+        } else if (is_word(scan, scan->in.at, "-step")) {
             args->when = GD_WHEN_STEP_END;
-        } else if (is_word(scan, scan->at, "-for")) {
+        } else if (is_word(scan, scan->in.at, "-for")) {
             int rc = take_steps(scan, args);
             if (rc != GD_OK) {
                 return rc;
@@ -315,19 +305,19 @@ static int take_options(struct scan *scan, struct watch_args *args)
         } else {
             break; /* an expression may begin with a minus */
         }
-        scan->at = word_end(scan, scan->at);
+        scan->in.at = word_end(scan, scan->in.at);
     }
     return GD_OK;
 }
 
-/* The condition that the word at scan->at names; NULL: none, and err says which there are.
+/* The condition that the word at scan->in.at names; NULL: none, and err says which there are.
  * *operand: what follows makes it a part of an expression. */
 static const struct gd_condition *condition_here(struct scan *scan, size_t *end, bool *operand)
 {
     const struct gd_condition *found = NULL;
-    *end = scan->at + strcspn(scan->text + scan->at, " \t");
-    char *word = gd_arena_strndup(scan->arena, scan->text + scan->at, *end - scan->at);
-    const char *next = scan->text + *end + strspn(scan->text + *end, " \t");
+    *end = scan->in.at + strcspn(scan->in.text + scan->in.at, " \t");
+    char *word = gd_arena_strndup(scan->arena, scan->in.text + scan->in.at, *end - scan->in.at);
+    const char *next = scan->in.text + *end + strspn(scan->in.text + *end, " \t");
     if (!word || gd_condition_find(word, &found, scan->err) != GD_OK) {
         return NULL;
     }
@@ -355,29 +345,30 @@ static int take_head(struct scan *scan, struct watch_args *args)
 {
     size_t end;
     bool operand = false;
-    skip_blanks(scan);
-    if (scan->text[scan->at] == '\0' || is_word(scan, scan->at, "on") ||
-        is_word(scan, scan->at, "if")) {
-        return fault(scan, scan->at, GD_EUSAGE,
+    gd_cursor_skip_blanks(&scan->in);
+    if (scan->in.text[scan->in.at] == '\0' || is_word(scan, scan->in.at, "on") ||
+        is_word(scan, scan->in.at, "if")) {
+        return fault(scan, scan->in.at, GD_EUSAGE,
                      "name a condition (\"info conditions\" lists them) or write an expression");
     }
     args->has_head = true;
     const struct gd_condition *condition = condition_here(scan, &end, &operand);
     if (condition && !operand) {
         args->condition = condition;
-        scan->at = end;
+        scan->in.at = end;
         return take_values(scan, false, args);
     }
     if (operand || meant_as_expression(scan)) {
         return take_expression(scan, &args->expression);
     }
-    return inside(scan, scan->at, GD_ENOTFOUND);
+    return inside(scan, scan->in.at, GD_ENOTFOUND);
 }
 
 static struct scan scan_of(struct gd_arena *arena, const char *text, size_t column,
                            struct gd_err *err)
 {
-    struct scan scan = {.arena = arena, .text = text, .column = column, .err = err};
+    struct scan scan = {
+        .arena = arena, .in = {.text = text, .len = strlen(text)}, .column = column, .err = err};
     for (size_t i = 0; text[i] != '\0'; i++) {
         scan.closed = text[i] == ')' || text[i] == ']' ? i + 1 : scan.closed;
     }
@@ -403,17 +394,17 @@ int watch_args_parse_edit(struct gd_arena *arena, const char *text, size_t colum
     struct scan scan = scan_of(arena, text, column, err ? err : &ignored);
     int rc = GD_OK;
     *ret = (struct watch_args){.when = GD_WHEN_AUTO, .condition = condition};
-    skip_blanks(&scan);
-    bool tail = is_word(&scan, scan.at, "on") || is_word(&scan, scan.at, "if");
-    if (text[scan.at] == '\0') {
-        return fault(&scan, scan.at, GD_EUSAGE, "what shall change?");
+    gd_cursor_skip_blanks(&scan.in);
+    bool tail = is_word(&scan, scan.in.at, "on") || is_word(&scan, scan.in.at, "if");
+    if (text[scan.in.at] == '\0') {
+        return fault(&scan, scan.in.at, GD_EUSAGE, "what shall change?");
     }
     ret->has_head = !tail;
     if (!tail && condition) {
         rc = take_values(&scan, true, ret);
     } else if (!tail) {
         rc = meant_as_expression(&scan) ? take_expression(&scan, &ret->expression)
-                                        : fault(&scan, scan.at, GD_EUSAGE,
+                                        : fault(&scan, scan.in.at, GD_EUSAGE,
                                                 "that is neither an expression nor one of \"on\", "
                                                 "\"if\", \"add\", \"remove\"");
     }

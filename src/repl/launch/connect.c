@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define UNFOLDED  10000 /* columns: no line is broken */
 #define MIN_WIDTH 24
 #define PYTORCH   "python3 -m gradb train.py" /* the package is installed: README */
 
@@ -218,15 +219,13 @@ void repl_connect_short(const struct gd_debugger *debugger, int width, struct gd
 }
 
 /* One line of text each, without the indentation. */
-static void add_json_lines(cJSON *record, const char *text)
+static void push_lines(cJSON *list, const char *text)
 {
-    cJSON *lines = cJSON_AddArrayToObject(record, "lines");
-
     for (const char *line = text; *line != '\0';) {
         char copy[1024];
         size_t len = strcspn(line, "\n");
         snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
-        cJSON_AddItemToArray(lines, cJSON_CreateString(copy));
+        out_push_text(list, copy);
         line += len + (line[len] == '\n' ? 1 : 0);
     }
 }
@@ -236,14 +235,11 @@ int help_connect(struct command_call *call)
     struct gd_debugger *debugger = call->debugger;
     const char *address = debugger->server ? debugger->server->address(debugger->server_ctx) : NULL;
     struct gd_buf text = GD_BUF_INIT(16384);
-    bool json = out_is_json(call->out);
+    cJSON *record = out_record(call->out, "help_connect");
 
-    repl_connect_text(debugger, json ? 10000 : out_width(call->out), &text);
-    if (json) {
-        cJSON *record = out_record(call->out, "help_connect");
-        cJSON_AddStringToObject(record, "address", address ? address : "");
-        add_json_lines(record, gd_buf_text(&text));
-    }
+    repl_connect_text(debugger, out_is_json(call->out) ? UNFOLDED : out_width(call->out), &text);
+    out_set(record, OUT_TEXT("address", address ? address : ""));
+    push_lines(out_list(record, "lines"), gd_buf_text(&text));
     out_printf(call->out, "%s", gd_buf_text(&text));
     gd_buf_deinit(&text);
     return GD_OK;

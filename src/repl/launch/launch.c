@@ -126,20 +126,33 @@ static void on_line(void *ctx, const char *text)
 
 /* ---- the end ---- */
 
+static void say_end(struct repl *repl, bool exited, int number)
+{
+    struct gd_arena arena;
+    struct repl_out out;
+
+    gd_arena_init(&arena, 1 << 20);
+    out_begin(&out, repl, &arena, NULL);
+    cJSON *record = out_record(&out, "exited");
+    out_set(record, OUT_INT(exited ? "status" : "signal", number),
+            OUT_INT("pid", repl->launch->pid));
+    out_say(&out, record, "The program {program} (pid {pid}) {end}.\n",
+            OUT_TEXT("program", launch_program(repl)), OUT_TEXT("end", repl->launch->end_text));
+    out_end(&out, false, NULL);
+    gd_arena_deinit(&arena);
+}
+
 static void report_end(struct repl *repl, int status)
 {
     struct repl_launch *launch = repl->launch;
-    cJSON *object = repl->options.json ? cJSON_CreateObject() : NULL;
+    bool exited = WIFEXITED(status);
+    int number = exited ? WEXITSTATUS(status) : WTERMSIG(status);
 
-    if (WIFEXITED(status)) {
-        snprintf(launch->end_text, sizeof(launch->end_text), "exited with status %d",
-                 WEXITSTATUS(status));
-        cJSON_AddNumberToObject(object, "status", WEXITSTATUS(status));
+    if (exited) {
+        snprintf(launch->end_text, sizeof(launch->end_text), "exited with status %d", number);
     } else {
-        int number = WTERMSIG(status);
         snprintf(launch->end_text, sizeof(launch->end_text), "was killed by signal %d (%s)", number,
                  strsignal(number));
-        cJSON_AddNumberToObject(object, "signal", number);
     }
     if (status != 0 && repl->whole_job) {
         repl->program_failed = true;
@@ -148,20 +161,9 @@ static void report_end(struct repl *repl, int status)
     }
     bool quiet =
         repl->muted || ((repl->winding_up || repl->whole_job) && status == 0); /* nobody asks */
-    if (repl->ending || (quiet && !repl->options.json)) {
-        cJSON_Delete(object);
-        return;
+    if (!repl->ending && (!quiet || repl->options.json)) {
+        say_end(repl, exited, number);
     }
-    if (repl->options.json) {
-        cJSON_AddNumberToObject(object, "pid", (double)launch->pid);
-        repl_write_json(repl, NULL, "exited", object);
-        return;
-    }
-    struct gd_arena arena;
-    gd_arena_init(&arena, 1 << 20);
-    repl_printf(repl, false, "The program %s (pid %ld) %s.\n",
-                repl_safe(repl, &arena, launch_program(repl)), (long)launch->pid, launch->end_text);
-    gd_arena_deinit(&arena);
 }
 
 /* Its last lines come before its end. What it started itself may write on. */

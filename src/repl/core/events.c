@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What happens by itself, as text or as JSON events. Stops: stop_report.c. */
+#include "repl/core/events.h"
+
+#include <string.h>
+
+#include "engine/ranks.h"
+#include "repl/commands/files/dump_live.h"
+#include "repl/core/announce.h"
+#include "repl/core/command.h"
+#include "repl/core/hits.h"
+#include "repl/core/repl_impl.h"
+
+void event_add_session(cJSON *object, const struct gd_session *session)
+{
+    if (session) {
+        out_set(object, OUT_INT("session", session->number), OUT_INT("rank", session->peer.rank));
+    }
+}
+
+const char *event_prefix(const struct repl *repl, const struct gd_session *session,
+                         char ret[EVENT_PREFIX])
+{
+    int live = 0;
+
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        live += gd_session_is_live(repl->debugger->sessions[i]) ? 1 : 0;
+    }
+    ret[0] = '\0';
+    if (session && gd_ranks_of(session)) {
+        snprintf(ret, EVENT_PREFIX, "[rank %d] ", session->peer.rank);
+    } else if (session && live > 1) {
+        snprintf(ret, EVENT_PREFIX, "[%d] ", session->number);
+    }
+    return ret;
+}
+
+/* ---- what is said ---- */
+
+static void say_connected(struct repl_out *out, const struct gd_session *session)
+{
+    const struct gd_peer *peer = &session->peer;
+    cJSON *record = out_record(out, "connected");
+
+    event_add_session(record, session);
+    out_set(record, OUT_TEXT("kind", session->target ? session->target->ops->kind : ""),
+            OUT_TEXT("framework", peer->framework), OUT_TEXT("version", peer->version),
+            OUT_TEXT("device", peer->device), OUT_TEXT("program", peer->program),
+            OUT_TEXT("host", peer->host), OUT_TEXT("address", peer->address),
+            OUT_INT("pid", peer->pid), OUT_INT("world_size", peer->world_size));
+    out_say(out, record,
+            "Connected: training process {session}[, {program}][, {framework}[ {version}]]"
+            "[{?ranked}, rank {rank} of {world_size}][, pid {pid}].\n",
+            OUT_BOOL("ranked", peer->world_size > 1));
+}
+
+/* Which ranks are stopped and which are not. */
+static void say_ranks(struct repl_out *out, const struct gd_session *session)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    cJSON *record = out_record(out, "ranks_stopped");
+    struct gd_buf text = GD_BUF_INIT(1 << 20);
+
+    out_set(record, OUT_TEXT("job", session->peer.job),
+            OUT_INT("world_size", gd_ranks_world_size(ranks)));
+    cJSON *standing = out_list(record, "standing"), *running = out_list(record, "running");
+    for (int rank = 0; rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *member = gd_ranks_member(ranks, rank);
+        if (member && gd_session_is_live(member)) {
+            out_push_int(member->state == GD_STOPPED ? standing : running, rank);
+        }
+    }
+    gd_ranks_text(ranks, &text);
+    out_set(record, OUT_TEXT("text", gd_buf_text(&text)));
+    out_printf(out, "%s", gd_buf_text(&text));
+    gd_buf_deinit(&text);
+}
+
+static void say_hit(struct repl_out *out, const struct gd_event *event)
+{
+    char prefix[EVENT_PREFIX];
+
+    if (out_is_json(out)) {
+        repl_write_json(out->repl, NULL, "hit", repl_hit_json(event->session, event->hit, true));
+    } else {
+        repl_hit_event(out->repl, event->session, event->hit,
+                       event_prefix(out->repl, event->session, prefix));
+    }
+}
+
+/* What was asked for by a command of its own is told; the rest is in the log and in `catch`. */
+static bool is_shown(const struct gd_note *note)
+{
+    return strcmp(note->kind, "overflow") == 0 || strcmp(note->kind, "busy") == 0 ||
+           strcmp(note->kind, "unseen") == 0 || strcmp(note->kind, "checkpoint") == 0;
+}
+
+static void say_note(struct repl_out *out, const struct gd_event *event)
+{
+    char prefix[EVENT_PREFIX];
+
+    if (!is_shown(event->note)) {
+        return;
+    }
+    cJSON *record = out_record(out, "event");
+    event_add_session(record, event->session);
+    out_set(record, OUT_TEXT("kind", event->note->kind), OUT_INT("step", event->note->step),
+            OUT_TEXT("text", event->note->text));
+    out_say(out, record, "{prefix}{text}\n",
+            OUT_TEXT("prefix", event_prefix(out->repl, event->session, prefix)));
+}
+
+static void say_end(struct repl_out *out, const struct gd_event *event)
+{
+    const struct gd_session *session = event->session;
+    bool lost = event->type == GD_EV_LOST;
+    bool repeats = strcmp(session->end_text, "the training ended") == 0;
+    char prefix[EVENT_PREFIX];
+
+    if (!out_is_json(out)) {
+        repl_hits_over(out->repl);
+    }
+    cJSON *record = out_record(out, lost ? "lost" : "finished");
+    event_add_session(record, session);
+    out_set(record, OUT_INT("step", gd_session_step(session)), OUT_TEXT("text", session->end_text),
+            OUT_BOOL("failed", session->failed));
+    out_say(out, record, "{prefix}{what}[{!repeats}: {text}].\n",
+            OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)),
+            OUT_TEXT("what", !lost ? "The training ended"
+                             : repl_lost_runs(out->repl, session)
+                                 ? "The training process runs on without the debugger"
+                                 : "The training process was lost"),
+            OUT_BOOL("repeats", repeats));
+}
+
+/* In text only a warning is said: a log's line is in `info log`, a run is no news. */
+static void say_text(struct repl_out *out, const struct gd_event *event, const char *type)
+{
+    cJSON *record = out_record(out, type);
+    char prefix[EVENT_PREFIX];
+
+    event_add_session(record, event->session);
+    if (event->type != GD_EV_RUNNING) {
+        out_set(record, OUT_TEXT("text", event->text ? event->text : ""));
+    }
+    if (event->type == GD_EV_WARNING) {
+        out->is_error = !out_is_json(out);
+        out_say(out, record, "warning: {prefix}{text}\n",
+                OUT_TEXT("prefix", event_prefix(out->repl, event->session, prefix)));
+    }
+}
+
+static void say_event(struct repl *repl, const struct gd_event *event)
+{
+    struct gd_arena arena;
+    struct repl_out out;
+
+    gd_arena_init(&arena, 1 << 20);
+    out_begin(&out, repl, &arena, NULL);
+    switch (event->type) {
+    case GD_EV_CONNECTED: say_connected(&out, event->session); break;
+    case GD_EV_RANKS: say_ranks(&out, event->session); break;
+    case GD_EV_HIT: say_hit(&out, event); break;
+    case GD_EV_EVENT: say_note(&out, event); break;
+    case GD_EV_RUNNING: say_text(&out, event, "running"); break;
+    case GD_EV_LOG: say_text(&out, event, "log"); break;
+    case GD_EV_WARNING: say_text(&out, event, "warning"); break;
+    case GD_EV_FINISHED:
+    case GD_EV_LOST: say_end(&out, event); break;
+    default: break;
+    }
+    out_end(&out, false, NULL);
+    gd_arena_deinit(&arena);
+}
+
+/* ---- what is done ---- */
+
+/* What an event changes, said or not. */
+static void note_event(struct repl *repl, const struct gd_event *event)
+{
+    bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
+
+    if (event->type == GD_EV_LOG && event->text) {
+        repl_launch_log(repl, event->text);
+    }
+    if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced) {
+        repl_add_status(repl, STATUS_WATCHPOINT); /* also where it does not stop the run */
+    }
+    if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->ranks_timer)) {
+        ev_timer_again(repl->loop, &repl->ranks_timer);
+    }
+    if (event->type == GD_EV_GRAPH) {
+        repl_dump_graph(repl, event->session);
+    }
+    if (over && event->session->failed && !repl_lost_runs(repl, event->session)) {
+        repl_training_failed(repl);
+    }
+}
+
+void repl_on_event(void *ctx, const struct gd_event *event)
+{
+    struct repl *repl = ctx;
+
+    note_event(repl, event);
+    if (!repl_announces_event(repl, event)) {
+        return;
+    }
+    if (event->type == GD_EV_STOPPED) {
+        repl_note_stop(repl, event->session);
+        repl_hits_over(repl);
+        if (repl_announces_stop(repl, event->session)) {
+            repl_report_stop(repl, event->session);
+        }
+    } else {
+        say_event(repl, event);
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The report of a stop: why, where, and what the training reported there. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/ranks.h"
+#include "repl/core/announce.h"
+#include "repl/core/command.h"
+#include "repl/core/events.h"
+#include "repl/core/repl_impl.h"
+#include "repl/values/srcfile.h"
+
+/* ---- the record ---- */
+
+static void add_scalars(cJSON *object, const struct gd_session *session)
+{
+    cJSON *scalars = out_object(object, "scalars");
+
+    for (int i = 0; i < session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &session->scalar[i];
+        if (scalar->step == session->stop.step) {
+            out_set(scalars, isfinite(scalar->value)
+                                 ? OUT_JSON(scalar->name, cJSON_CreateNumber(scalar->value))
+                                 : OUT_REAL(scalar->name, scalar->value));
+        }
+    }
+}
+
+static void add_stop(cJSON *object, const struct gd_session *session)
+{
+    const struct gd_stop *stop = &session->stop;
+    struct gd_node_info info = {.type = ""};
+    bool has_node = stop->node != GD_NO_NODE && gd_graph_node(session->graph, stop->node, &info);
+
+    event_add_session(object, session);
+    out_set(object, OUT_TEXT("reason", gd_stop_reason_name(stop->reason)),
+            OUT_INT("step", stop->step), OUT_BOOL("at_step_end", stop->at_step_end),
+            OUT_IF(gd_ranks_of(session), OUT_BOOL("together", stop->together)),
+            OUT_SOME("node", stop->node_name), OUT_IF(has_node, OUT_TEXT("node_type", info.type)),
+            OUT_SOME("phase", stop->phase), OUT_SOME("text", stop->text));
+    if (stop->at_step_end) {
+        add_scalars(object, session);
+    }
+}
+
+/* ---- the text ---- */
+
+/* The line itself: as the process sent it, or from the file when it is here. */
+static const char *source_text(struct repl *repl, struct gd_arena *arena,
+                               const struct gd_frame *frame)
+{
+    struct command_call call = {.repl = repl, .debugger = repl->debugger, .arena = arena};
+    struct srcfile_part part;
+
+    if (frame->code[0] != '\0') {
+        return repl_safe(repl, arena, frame->code);
+    }
+    if (frame->line == 0 ||
+        srcfile_read(&call, frame->file, frame->line, 1, &part, NULL) != GD_OK || part.count == 0) {
+        return "";
+    }
+    return part.line[0];
+}
+
+/* "model.c:42 <tab> y = x * w;", as gdb shows where it stands. */
+static void say_source(struct repl_out *out, const struct gd_session *session)
+{
+    const struct gd_frame *frame = session->stop.node != GD_NO_NODE
+                                       ? gd_graph_place(session->graph, session->stop.node)
+                                       : NULL;
+    if (frame) {
+        out_say(out, NULL, "{file}:{line}", OUT_TEXT("file", frame->file),
+                OUT_INT("line", frame->line));
+        const char *code = source_text(out->repl, out->arena, frame);
+        out_printf(out, "%s%s\n", code[0] != '\0' ? "\t" : "", code);
+    }
+}
+
+const char *repl_scalar_text(struct gd_arena *arena, double value, int digits)
+{
+    char text[64];
+
+    if (isnan(value)) {
+        return "nan";
+    }
+    if (value == trunc(value) && fabs(value) < 1e15) {
+        snprintf(text, sizeof(text), "%.0f", value);
+    } else {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+    }
+    const char *copy = gd_arena_strdup(arena, text);
+    return copy ? copy : "";
+}
+
+/* Six digits: what a loss gains from one step to the next shows. */
+static void say_scalars(struct repl_out *out, const struct gd_session *session)
+{
+    const char *before = "";
+
+    for (int i = 0; i < session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &session->scalar[i];
+        if (scalar->step == session->stop.step) {
+            out_say(out, NULL, "{before}{name} = {value}", OUT_TEXT("before", before),
+                    OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value));
+            before = ", ";
+        }
+    }
+    out_printf(out, "%s", before[0] != '\0' ? "\n" : "");
+}
+
+/* The event of a catchpoint that fired at this stop, or "". */
+static const char *caught_event(const struct gd_session *session, int number)
+{
+    for (size_t i = session->hit_count; i-- > 0;) {
+        const struct gd_hit *hit = &session->hits[i];
+        if (hit->stop_sequence != session->stop.sequence) {
+            break;
+        }
+        if (hit->watchpoint == number) {
+            return hit->event;
+        }
+    }
+    return "";
+}
+
+/* "Watchpoint 2, ", "Watchpoints 2, 5 and 7, ", "Catchpoint 3 (lr), " */
+static void add_watchpoint_numbers(const struct repl *repl, const struct gd_session *session,
+                                   struct gd_buf *out)
+{
+    int count = repl->stop_number_count, caught = 0;
+    const char *event = "";
+
+    for (int i = 0; i < count; i++) {
+        event = caught_event(session, repl->stop_numbers[i]);
+        caught += event[0] != '\0' ? 1 : 0;
+    }
+    if (count == 1 && caught == 1) {
+        gd_buf_printf(out, "Catchpoint %d (%s), ", repl->stop_numbers[0], event);
+        return;
+    }
+    gd_buf_printf(out, "%s%s", count > 0 && caught == count ? "Catchpoint" : "Watchpoint",
+                  count > 1 ? "s" : "");
+    for (int i = 0; i < count; i++) {
+        gd_buf_printf(out, "%s%d",
+                      i == 0           ? " "
+                      : i + 1 == count ? " and "
+                                       : ", ",
+                      repl->stop_numbers[i]);
+    }
+    gd_buf_puts(out, ", ");
+}
+
+static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
+{
+    int number = repl->stop_number_count > 0 ? repl->stop_numbers[0] : 0;
+    const struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
+
+    gd_buf_puts(out, at && at->temporary ? "Temporary breakpoint" : "Breakpoint");
+    if (number > 0) {
+        gd_buf_printf(out, " %d", number);
+    }
+    gd_buf_puts(out, ", ");
+}
+
+#define OVERFLOW                                                                                   \
+    "overflow " /* what the program says of one that it was told to stop at begins so */
+
+static void add_reason(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
+{
+    switch (session->stop.reason) {
+    case GD_STOP_BREAKPOINT: add_breakpoint_number(repl, out); break;
+    case GD_STOP_HIT: add_watchpoint_numbers(repl, session, out); break;
+    case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
+    case GD_STOP_PROGRAM:
+        gd_buf_puts(out, strncmp(session->stop.text, OVERFLOW, strlen(OVERFLOW)) == 0
+                             ? "An overflow, "
+                             : "The program asked to stop, ");
+        break;
+    case GD_STOP_END: gd_buf_puts(out, "The dump ends here, "); break;
+    case GD_STOP_EXCEPTION: gd_buf_puts(out, "An exception, "); break;
+    default: break;
+    }
+}
+
+static const char *report_template(const struct gd_stop *stop)
+{
+    if (stop->reason == GD_STOP_STEP && stop->at_step_end) {
+        return "{prefix}Stopped at the end of step {step}.\n";
+    }
+    if (stop->reason == GD_STOP_PHASE && stop->phase[0] != '\0') {
+        return "{prefix}Stopped at the end of the {phase} phase, [{when}][{!when}step {step}][, "
+               "{node}[ ({node_type})]]\n";
+    }
+    if (gd_stop_is_before_first(stop)) {
+        return "{prefix}{why}[{?why}stopped][{!why}Stopped] before the first step.\n";
+    }
+    if (stop->at_step_end && stop->node_name[0] == '\0') {
+        return "{prefix}{why}[{!why}Stopped ]at the end of step {step}.\n";
+    }
+    return "{prefix}{why}[{when}][{!when}step {step}][, {node}[ ({node_type})]]\n";
+}
+
+static void say_stop(struct repl_out *out, const cJSON *record, const struct gd_session *session)
+{
+    const struct gd_stop *stop = &session->stop;
+    bool counts = stop->step > 0 || !gd_stop_is_before_first(stop);
+    char prefix[EVENT_PREFIX];
+    struct gd_buf why = GD_BUF_INIT(4096);
+
+    add_reason(out->repl, session, &why);
+    out_say(out, record, report_template(stop),
+            OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)),
+            OUT_TEXT("why", gd_buf_text(&why)),
+            OUT_TEXT("when", counts ? "" : "before the first step"));
+    if (stop->reason != GD_STOP_HIT) { /* the hits say it */
+        out_say(out, record, "[{text}\n]");
+    }
+    if (stop->at_step_end) {
+        say_scalars(out, session);
+    } else {
+        say_source(out, session);
+    }
+    gd_buf_deinit(&why);
+}
+
+void repl_report_stop(struct repl *repl, struct gd_session *session)
+{
+    struct gd_arena arena;
+    struct repl_out out;
+
+    if (repl_is_told_with_job(repl, session)) {
+        return;
+    }
+    gd_arena_init(&arena, 1 << 20);
+    out_begin(&out, repl, &arena, NULL);
+    cJSON *record = out_record(&out, "stopped");
+    add_stop(record, session);
+    cJSON *numbers = out_list(record, "numbers");
+    for (int i = 0; i < repl->stop_number_count; i++) {
+        out_push_int(numbers, repl->stop_numbers[i]);
+    }
+    say_stop(&out, record, session);
+    out_end(&out, false, NULL);
+    gd_arena_deinit(&arena);
+}
