@@ -195,7 +195,7 @@ class Pairs(unittest.TestCase):
         if not (self.folder / "dump_a").exists():
             self.write_dump("dump_a", True)
         records, _ = gradb("open dump_a", "compare @1 prev", cwd=self.folder)
-        self.assertIn("none before it", records[-1]["message"])
+        self.assertIn("has no previous step", records[-1]["message"])
         records, _ = gradb("open dump_a", "step", "compare @1 prev --on fc1", cwd=self.folder)
         pair = records[-1]["pairs"][1]
         self.assertEqual((pair["b"], pair["verdict"]), ("Default_fc1-Dense_MatMul-op1:in0", "FAIL"))
@@ -349,7 +349,7 @@ class Pairs(unittest.TestCase):
         self.assertIn("1 pair: 1 SAME", text)
         for line, said in (("compare one missing.npy", "no such file"), ("compare one two --as excel", "msprobe"),
                            ("compare one two --tol x", "PATTERN"), ("compare @7 one", "no session 7"),
-                           ("first-divergence one", "which two"), ("check params names", "names")):
+                           ("first-divergence one", "two sides"), ("check params names", "names")):
             record, status = self.run_one(line)
             self.assertEqual((line, record["type"], status), (line, "error", 1))
             self.assertIn(said, record["message"])

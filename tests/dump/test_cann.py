@@ -521,7 +521,7 @@ class Graphs(Dump):
         # The Iterator is of the host: what it gave is what another was given.
         out = self.gradb(f'open "{self.dir / "d"}"', "print data")
         self.assertIn("[0. 1.]", out)
-        self.assertIn("not dumped: as scope/conv1:in0 was given it", out)
+        self.assertIn("not dumped: it is the value that scope/conv1:in0 received", out)
         self.assertRegex(self.gradb(f'open "{self.dir / "d"}"', "info node ctl"), "nothing was dumped: .*_no_task")
 
     def test_graph_alone(self):

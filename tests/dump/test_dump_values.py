@@ -222,7 +222,7 @@ class Values(Case):
         (self.root / "c.json").write_text(json.dumps(config))
         self.gradb.send("set dump-config c.json")
         self.gradb.send("dump d --steps 1")
-        self.gradb.expect('warning: 1 entry of kernels chooses nothing, the first: "nobody"')
+        self.gradb.expect('warning: 1 entry of kernels chooses nothing; the first: "nobody"')
         done = self.record("dump")
         self.assertEqual(done["tensors"], 6)
         names = {path.name.split(".")[1] for path in (self.root / "d" / "rank_0" / "n" / "0" / "1").iterdir()}

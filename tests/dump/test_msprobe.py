@@ -177,7 +177,7 @@ class Written(unittest.TestCase):
             self.put(f"alone/step{step}/rank0", {"task": "statistics", "level": "L1", "framework": "pytorch",
                                                  "dump_data_dir": None, "data": data})
         text = gradb(self.dir / "alone", "first-nonfinite", "info nodes -a")
-        self.assertIn("First that is not finite, step 1: Torch.log.0.forward (log), THROW POINT", text)
+        self.assertIn("First non-finite value, step 1: Torch.log.0.forward (log), THROW POINT", text)
         self.assertEqual(re.findall(r"Torch\.(\w+)\.0\.forward$", text, re.M), ["first", "begin", "log", "pow", "mean"])
 
     def test_findings(self):

@@ -247,15 +247,15 @@ class Scan(unittest.TestCase):
             gradb.send(f"scan --out {kept}")
             harness.wait_for("the scan", kept.exists)
             gradb.interrupt()
-            gradb.expect(r"interrupted after .*: the same scan goes on from there")
+            gradb.expect(r"interrupted after .*: run the same scan again to continue")
             gradb.run("info watchpoints", "max > 1")
 
     def test_refusals(self):
-        for command, words in [("scan steps 9..3", "empty range"), ("scan steps", "missing behind steps"),
-                               ("scan --shard 4/3 --out x", "no part"), ("scan --shard 0/3 --out x", "no part"),
-                               ("scan --shard 1/3", "--out FILE"), ("scan now 1", "not known"),
-                               ("scan --shard auto", "neither mpirun nor srun"), ("merge", "files of the parts"),
-                               ("scan steps 100..", "nothing to scan"), ("scan ranks ,", "need numbers"),
+        for command, words in [("scan steps 9..3", "empty range"), ("scan steps", "missing after steps"),
+                               ("scan --shard 4/3 --out x", "not a part"), ("scan --shard 0/3 --out x", "not a part"),
+                               ("scan --shard 1/3", "--out FILE"), ("scan now 1", "unknown option"),
+                               ("scan --shard auto", "not started by mpirun or srun"), ("merge", "part files"),
+                               ("scan steps 100..", "nothing to scan"), ("scan ranks ,", "needs numbers"),
                                ("merge /dev/null", "regular file"), (f"scan --out {self.dir}/no/x", "No such file")]:
             self.assertIn(words, self.error(self.gradb(command)), command)
         self.assertIn("nothing to scan", self.error(self.gradb("scan", watches=[])))

@@ -297,7 +297,7 @@ class Huge(unittest.TestCase):
                 harness.wait_for("some of it", lambda at=before: self.proc(gradb, "io", "rchar") > at + (8 << 20))
                 gradb.interrupt()
                 gradb.expect(r"interrupted after .* of 93\.1 GiB")
-                gradb.run("info steps", "hold in all")
+                gradb.run("info steps", "belong to the whole run")
                 before = self.proc(gradb, "io", "rchar")
 
 

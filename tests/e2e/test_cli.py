@@ -331,9 +331,9 @@ class Leaving(unittest.TestCase):
     def test_a_mindspore_process_needs_gradb(self):
         done = gradb(*mindspore("--steps", "3"), input="step\ndetach\nquit\n")
         self.assertNotIn("training ended", done.stdout)
-        self.assertIn("Detached: training process 1 runs on while gradb does.\n", done.stdout)
-        self.assertIn("A MindSpore process ends itself about 15 s after its debugger is gone", done.stdout)
-        self.assertTrue(done.stdout.endswith("end themselves about 15 s from now.\n"), done.stdout)
+        self.assertIn("Detached: training process 1 continues while gradb runs.\n", done.stdout)
+        self.assertIn("A MindSpore process ends about 15 s after its debugger exits", done.stdout)
+        self.assertTrue(done.stdout.endswith("will end about 15 s from now.\n"), done.stdout)
 
     def test_others_do_not(self):
         done = gradb(*trainer("--steps", "5"), input="step\ndetach\nquit\n")

@@ -86,11 +86,11 @@ class Lockstep(unittest.TestCase):
                                                   "lockstep one two")
                   for line in self.lines("none", command) if line["type"] == "error"]
         self.assertEqual(len(errors), 4, errors)
-        self.assertIn("two different trainings", errors[0])
+        self.assertIn("two different sessions", errors[0])
         self.assertIn("\"step\" or \"node\"", errors[2])
         first, = [line["message"] for line in self.lines("none", "info ranks", "lockstep @1 @2 --steps 1", "rank 1",
                                                          "step 2", "lockstep @1 @2") if line["type"] == "error"]
-        self.assertIn("bring them to the end of the same step", first)
+        self.assertIn("run them to the end of the same step", first)
 
 
 class Company(unittest.TestCase):

@@ -807,7 +807,7 @@ class Steps(Session):
         gradb.run("annotate lenet.py", "^/src/lenet.py cannot be read here")
         gradb.expect(r"^    1 \|   42  x = self\.conv1\(x\)$")
         gradb.expect(r"^    1 \|   43  x = self\.relu\(x\)$")
-        gradb.run("list lenet.py:42", "^error: cannot read /src/lenet.py: .*put a copy below the current directory")
+        gradb.run("list lenet.py:42", "^error: cannot read /src/lenet.py: .*copy it below the current directory")
 
     def test_rank_of_a_process_alone(self):
         gradb = self.gradb_with()

@@ -126,7 +126,7 @@ static void words_of_the_usage(void **state)
     completes_to("recommend ", 10, "list no yes");
     completes_to("winheight ", 10, "usual");
     completes_to("help ke", 5, "keys");
-    completes_to("help con", 5, "condition connect continue convert");
+    completes_to("help con", 5, "condition conditions connect continue convert");
     completes_to("help info gra", 10, "graph");
     completes_to("tensor -", 7, "-axes -back -find -heat -plane -to");
     completes_to("print -", 6, "-a -s");

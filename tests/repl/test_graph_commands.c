@@ -57,7 +57,7 @@ static void search_by_name_type_and_line(void **state)
     net_expect(*state, "search op in net/fc1", matmul);
     net_expect(*state, "search nothing", "Nothing matches nothing.\n");
     net_expect_part(*state, "search op in nowhere", "error: there is no scope nowhere");
-    net_expect_part(*state, "search", "error: what to search for?");
+    net_expect_part(*state, "search", "error: search: specify what to search for");
     net_expect_part(*state, "search /(/", "error: ");
 }
 
@@ -190,8 +190,8 @@ static void info_needs_a_session_or_says_so(void **state)
     (void)state;
     fake_create(&fake, &text_mode);
     int rc = 0;
-    assert_non_null(
-        strstr(fake_run(&fake, "info graph", &rc), "the trainer has sent no graph yet"));
+    assert_non_null(strstr(fake_run(&fake, "info graph", &rc),
+                           "the training process has not sent a graph yet"));
     assert_int_equal(rc, GD_ENODATA);
     assert_non_null(strstr(fake_run(&fake, "node", &rc), "no node is selected"));
     assert_non_null(strstr(fake_run(&fake, "print", &rc), "error: "));
@@ -209,7 +209,7 @@ static void info_of_the_session(void **state)
     net_expect_part(net, "info target", "  state              stopped (node)\n");
     net_expect_part(net, "info target", "  step               3, at net/fc1/MatMul-op1\n");
     net_expect_part(net, "info target", "  shared memory      no\n");
-    net_expect_part(net, "info log", "The trainer has written nothing.\n");
+    net_expect_part(net, "info log", "The training program has written nothing.\n");
     fake_run(&net->fake, "step 2", NULL);
     net_expect_part(net, "info timing", "Last run: 500 ms, 2 steps\n");
 }
@@ -229,7 +229,7 @@ static void a_slow_first_step_is_in_the_mean_alone(void **state)
         gd_session_on_step_times(net->fake.session, &times);
     }
     net_expect_part(net, "info timing",
-                    "Of a step              step 4             median    mean of 4 steps\n"
+                    "Per step               step 4             median    mean of 4 steps\n"
                     "  forward          2 s  66.7%       1.5 s  60.0%         3 s  75.0%\n"
                     "  rest             1 s  33.3%         1 s  40.0%         1 s  25.0%\n"
                     "  total            3 s 100.0%       2.5 s 100.0%         4 s 100.0%\n");
@@ -296,18 +296,18 @@ static void list_marks_the_line(void **state)
                "       3          hidden = matmul(x, weight)  # a tab in front\n");
     net_expect(*state, "list -",
                "       1  # A source file that a stack of the tests points into.\n");
-    net_expect_part(*state, "list -", "error: the first line of");
-    net_expect_part(*state, "list 3,2", "error: lines 3,2 are no range\n");
+    net_expect_part(*state, "list -", "error: the beginning of");
+    net_expect_part(*state, "list 3,2", "error: lines 3,2 are not a range\n");
     net_expect_part(*state, "list " GRADB_TEST_SOURCE ":7", "=>     7  def loss(x):\n");
 }
 
 static void list_of_an_unreadable_file(void **state)
 {
-    net_expect_part(
-        *state, "list loss/Mean-op9",
-        "error: cannot read /nowhere/loss.py: it is not on this machine; put a copy below "
-        "the current directory\n");
-    net_expect_part(*state, "list net/loop/A", "error: the trainer sent no stack for net/loop/A\n");
+    net_expect_part(*state, "list loss/Mean-op9",
+                    "error: cannot read /nowhere/loss.py: it is not on this host; copy it below "
+                    "the current directory\n");
+    net_expect_part(*state, "list net/loop/A",
+                    "error: the training process sent no stack for net/loop/A\n");
     net_expect_part(*state, "list /tmp:1", "error: cannot read /tmp");
 }
 
@@ -343,13 +343,13 @@ static void list_warns_of_changed_files(void **state)
     net_expect_part(*state, "list net/same", expected);
     snprintf(line, sizeof(line), "list %s:3", path);
     snprintf(expected, sizeof(expected),
-             "warning: %s is newer than this run: its lines may not be those that ran\n"
+             "warning: %s is newer than this run: its lines may differ from those that ran\n"
              "       1  def f(x):\n",
              path);
     net_expect_part(*state, line, expected);
     net_expect(*state, "list 3,3", "=>     3      return y\n"); /* said once */
     snprintf(expected, sizeof(expected),
-             "%s:2, net/other\nwarning: %s was changed, line 2 was when it ran: y = x + 2\n", path,
+             "%s:2, net/other\nwarning: %s has changed: when it ran, line 2 was: y = x + 2\n", path,
              path);
     net_expect_part(*state, "list net/other", expected);
     unlink(path);
@@ -371,9 +371,10 @@ static void stack_of_a_value(void **state)
     desc = (struct gd_node_desc){.name = "late/sum", .type = "Add", .order = GD_NO_ORDER};
     assert_int_equal(gd_graph_add(net->fake.graph, &desc, &between, NULL), GD_OK);
     net_expect_part(net, "bt late/w.grad",
-                    "error: late/w has no gradient: no backward pass that was seen came to it "
-                    "(`why late/w.grad` says what keeps it off)\n");
-    net_expect_part(net, "list late/w.grad", "error: late/w has no gradient: no backward pass");
+                    "error: late/w has no gradient: no observed backward pass reached it "
+                    "(`why late/w.grad` explains why)\n");
+    net_expect_part(net, "list late/w.grad",
+                    "error: late/w has no gradient: no observed backward pass");
     add_framed(net, "late/use", "/nowhere/m.py", "h = x * w");
     add_framed(net, "late/again", "/nowhere/m.py", "h = x * w");
     edge[0].node = weight;
@@ -385,16 +386,17 @@ static void stack_of_a_value(void **state)
     assert_int_equal(gd_graph_connect(net->fake.graph, gradient, edge, 2, NULL), GD_OK);
     fake_graph_done(&net->fake);
     net_expect(net, "bt late/w.grad",
-               "late/w.grad (Gradient) has no place of its own. It is made by\n"
+               "late/w.grad (Gradient) has no source location of its own. It is made by\n"
                "late/again (Mul)\n#0  /nowhere/m.py:2\n      h = x * w\n");
     net_expect(net, "bt late/w",
-               "late/w (Parameter) has no place of its own. It is used by\n"
+               "late/w (Parameter) has no source location of its own. It is used by\n"
                "late/use (Mul)\n#0  /nowhere/m.py:2\n      h = x * w\n");
     net_expect_part(net, "node late/w.grad", "late/w.grad (Gradient)");
-    net_expect(net, "frame",
-               "late/w.grad (Gradient) has no place of its own. It is made by late/again (Mul)\n"
-               "#0  /nowhere/m.py:2\n      h = x * w\n");
-    net_expect_part(net, "up", "error: the outermost frame is selected");
+    net_expect(
+        net, "frame",
+        "late/w.grad (Gradient) has no source location of its own. It is made by late/again (Mul)\n"
+        "#0  /nowhere/m.py:2\n      h = x * w\n");
+    net_expect_part(net, "up", "error: this is the outermost frame");
     net_expect_part(net, "list", "/nowhere/m.py:2, late/again\n");
     net_expect_part(net, "list late/w",
                     "It is used by late/use (Mul)\n/nowhere/m.py:2, late/use\n");
@@ -405,9 +407,10 @@ static void stack_and_frames(void **state)
     net_expect(*state, "backtrace",
                "net/fc1/MatMul-op1 (MatMul)\n#0  " GRADB_TEST_SOURCE
                ":4\n      return matmul(hidden, weight2)\n");
-    net_expect_part(*state, "bt net/loop/A", "error: the trainer sent no stack for net/loop/A\n");
-    net_expect_part(*state, "up", "error: the outermost frame is selected");
-    net_expect_part(*state, "down", "error: the innermost frame is selected");
+    net_expect_part(*state, "bt net/loop/A",
+                    "error: the training process sent no stack for net/loop/A\n");
+    net_expect_part(*state, "up", "error: this is the outermost frame");
+    net_expect_part(*state, "down", "error: this is the innermost frame");
     net_expect_part(*state, "frame 1",
                     "error: there is no frame 1: net/fc1/MatMul-op1 has frames 0 to 0");
     /* Line by line: which file comes first depends on where this source tree lies. */
@@ -416,7 +419,7 @@ static void stack_and_frames(void **state)
     net_expect_part(*state, "sources", "    1      4     4  " GRADB_TEST_SOURCE "\n");
     net_expect_part(*state, "annotate sample.txt",
                     "    1 |    4      return matmul(hidden, weight2)\n");
-    net_expect_part(*state, "annotate other.py", "error: no node was made in other.py");
+    net_expect_part(*state, "annotate other.py", "error: no node was created in other.py");
 }
 
 static void add_with_frames(struct net *net, const char *name, const struct gd_frame *frames,
@@ -446,7 +449,7 @@ static void a_trainer_tells_what_is_shown(void **state)
                "net/told (MatMul)\n"
                "#1  /x/site-packages/bert.py:20 in forward\n"
                "#2  /nowhere/train.py:30 in main\n"
-               "(1 frame not shown: backtrace all)\n");
+               "(1 frame hidden: backtrace all)\n");
 }
 
 /* Four places, one of them in a package, and a title between them. */
@@ -467,9 +470,9 @@ static void frames_are_walked(void **state)
                "    Corresponding forward node:\n"
                "#2  /nowhere/model.py:30 in forward\n"
                "      fc(x)\n"
-               "(1 frame not shown: backtrace all)\n");
+               "(1 frame hidden: backtrace all)\n");
     net_expect_part(net, "bt net/deep all", "#1  /x/site-packages/nn.py:20 in call\n");
-    net_expect_part(net, "bt net/deep 1", "(2 frames not shown: backtrace all)\n");
+    net_expect_part(net, "bt net/deep 1", "(2 frames hidden: backtrace all)\n");
     fake_run(&net->fake, "node net/deep", NULL);
     net_expect_part(net, "frame", "#0  /nowhere/ops.py:10 in matmul\n");
     net_expect_part(net, "up 5", "#2  /nowhere/model.py:30 in forward\n");

@@ -157,12 +157,11 @@ static void nothing_recorded_is_told(void **state)
 {
     struct net *net = *state;
 
-    net_expect_rc(
-        net, "info history", GD_ENODATA,
-        "error: there is no history yet: it holds what a watchpoint or `trace` watches\n");
+    net_expect_rc(net, "info history", GD_ENODATA,
+                  "error: the history is empty: it records what a watchpoint or `trace` covers\n");
     net->fake.debugger->settings.history_bytes = 0;
     net_expect_rc(net, "info history net/big", GD_ENODATA,
-                  "error: no history is kept: `set history-bytes` gives it room\n");
+                  "error: no history is recorded: set a size with `set history-bytes`\n");
 }
 
 static void a_tensor_by_step(void **state)
@@ -173,7 +172,7 @@ static void a_tensor_by_step(void **state)
         record(net, "net/fc1.weight", step, (double)step, 0);
     }
     net_expect(net, "info history fc1.weight max norm -n 2",
-               "net/fc1.weight:0: 9 steps kept, the last 2\n"
+               "net/fc1.weight:0: 9 steps recorded, the last 2\n"
                "Step  max  norm\n"
                "   8    8    16\n"
                "   9    9    18\n"
@@ -183,8 +182,7 @@ static void a_tensor_by_step(void **state)
                     "Step  abs_mean  max  min  nonfinite  zero_percentage\n"
                     "   1       0.5    1   -1          0               25\n");
     net_expect_part(net, "info history", "fc1.weight:0\n");
-    net_expect_part(net, "info history",
-                    "1 tensor of 15, steps 1 to 9; room for 244 steps of each");
+    net_expect_part(net, "info history", "1 tensor of 15, steps 1 to 9; room for 244 steps each");
     net_expect_part(net, "info history fc1.weight 'abs_mean(cur-prev)'", "  -\n");
 }
 
@@ -196,7 +194,7 @@ static void the_first_step_with_nan(void **state)
     record(net, "net/fc1.weight", 2, 2, 0);
     record(net, "net/fc1.weight", 3, 3, 1);
     net_expect(net, "info history fc1.weight max nan",
-               "net/fc1.weight:0: 3 steps kept\n"
+               "net/fc1.weight:0: 3 steps recorded\n"
                "Step  max  nan\n"
                "   1    1    0\n"
                "   2    2    0\n"
@@ -217,7 +215,7 @@ static void numbers_of_the_training(void **state)
     gd_session_on_scalar(net->fake.session, "loss/train", 2.5, 1);
     gd_session_on_scalar(net->fake.session, "loss/train", INFINITY, 2);
     net_expect(net, "info history loss/train",
-               "loss/train: 2 steps kept\n"
+               "loss/train: 2 steps recorded\n"
                "Step  value\n"
                "   1    2.5\n"
                "   2    inf\n"
@@ -232,14 +230,15 @@ static void wrong_questions_are_told(void **state)
     record(net, "net/fc1.weight", 1, 1, 0);
     net_expect_part(net, "info history nothing", "error: ");
     net_expect_part(net, "info history net/big", "error: net/big:0 is not in the history");
-    net_expect_part(net, "info history fc1.weight[0]", "no slice");
-    net_expect_part(net, "info history fc1.weight luck", "\"luck\" is no figure of the history");
+    net_expect_part(net, "info history fc1.weight[0]", "slices and $N");
+    net_expect_part(net, "info history fc1.weight luck",
+                    "\"luck\" is not a statistic of the history");
     net_expect_part(net, "info history fc1.weight -n 0", "error: ");
     net_expect_part(net, "info history -q", "error: ");
     net_expect_rc(net, "open", GD_EUSAGE,
-                  "error: open: which file or directory? (usage: open PATH... [--format NAME] "
+                  "error: open: specify a file or directory (usage: open PATH... [--format NAME] "
                   "[--key NAME] [--dtype NAME] [--partial])\n");
-    net_expect_rc(net, "open x", GD_EUNSUPPORTED, "error: this gradb opens no files\n");
+    net_expect_rc(net, "open x", GD_EUNSUPPORTED, "error: this gradb cannot open files\n");
 }
 
 static void history_as_json(void **state)
@@ -415,7 +414,7 @@ static void two_tensors(void **state)
                     "1 of 6 elements differ; rtol=1e-05 atol=1e-08\n"
                     "Element  First  Second  Difference\n"
                     "[1, 2]     6.0     7.0          -1\n");
-    net_expect_part(net, "compare . net/big", "only like can be compared");
+    net_expect_part(net, "compare . net/big", "types and shapes must match");
     net_expect_part(net, "compare net/empty net/empty",
                     "error: net/empty:0 has no elements: nothing to compare");
 }
@@ -423,13 +422,13 @@ static void two_tensors(void **state)
 static void wrong_comparisons_are_told(void **state)
 {
     static const char *const lines[][2] = {
-        {"compare", "which tensor?"},
-        {"compare net/big 2", "a share of the largest change, from 0 to 1, not 2"},
-        {"compare net/big nan", "a share of the largest change"},
-        {"compare net/big 0.1 rtol=1", "not both"},
-        {"compare net/big rtol=x", "a tolerance is a number, 0 or more"},
-        {"compare net/big atol=-1", "a tolerance is a number, 0 or more"},
-        {"compare net/big atol=inf", "a tolerance is a number, 0 or more"},
+        {"compare", "compare: specify a tensor"},
+        {"compare net/big 2", "a fraction of the largest change, from 0 to 1, not 2"},
+        {"compare net/big nan", "a fraction of the largest change"},
+        {"compare net/big 0.1 rtol=1", "either a tolerance or"},
+        {"compare net/big rtol=x", "a tolerance must be a number, 0 or more"},
+        {"compare net/big atol=-1", "a tolerance must be a number, 0 or more"},
+        {"compare net/big atol=inf", "a tolerance must be a number, 0 or more"},
         {"compare net/big net/big net/big", "two tensors, or one and a tolerance"},
         {"compare net/big -n 100000", "error: "},
         {"compare net/big -z", "error: "},

@@ -90,7 +90,7 @@ static void print_formats(void **state)
     net_expect_part(*state, "print/x net/fc1/MatMul-op1[0, :2]", "0x3f800000 0x40000000");
     net_expect_part(*state, "print/e net/fc1/MatMul-op1[0, :2]", "e+00");
     net_expect_rc(*state, "print/q net/big", GD_EUSAGE,
-                  "error: format 'q' is not known: f (fixed), e (scientific), x (hexadecimal), d "
+                  "error: unknown format 'q': f (fixed), e (scientific), x (hexadecimal), d "
                   "(integer) or a (all values) (usage: print[/f|e|x|d|a] [-a] [-s] "
                   "[NODE[:SLOT][SLICE]|SELECTOR|$N ...] "
                   "[prev|diff])\n");
@@ -144,7 +144,7 @@ static void print_of_a_huge_tensor_fetches_nothing(void **state)
         fake_node(&net->fake, "net/huge", "Parameter", GD_FLOAT32, &huge, NULL, 0, NULL);
     fake_graph_done(&net->fake);
     fake_set(&net->fake, node, 0, GD_CURRENT, GD_FLOAT32, &small, values);
-    net_expect_part(net, "print net/huge", "(the values are not shown because there are many:");
+    net_expect_part(net, "print net/huge", "(too many values to show:");
     assert_int_equal(net->fake.fetches, 0);
     assert_int_equal(net->fake.stats, 1);
     net_expect_part(net, "print net/huge[:2]", "[1. 2.]\n");
@@ -221,7 +221,7 @@ static void print_history(void **state)
     net_expect_rc(net, "print $7", GD_ENOTFOUND,
                   "error: there is no value $7: 2 are in the history\n");
     net_expect_rc(net, "print $1 prev", GD_EINVAL,
-                  "error: $1 is a value that was kept: it has no previous one\n");
+                  "error: $1 is a history value: it has no previous one\n");
 }
 
 /* Old values give way when together they are larger than the cache may be. */
@@ -278,7 +278,7 @@ static void print_says_why_there_is_no_value(void **state)
     net_expect_rc(*state, "print net/big[50]", GD_EINVAL,
                   "error: index 50 is out of bounds for axis 0 with size 50\n");
     net_expect_part(*state, "print net/nothing", "error: no node is named 'net/nothing'");
-    net_expect_part(*state, "print net/big -q", "error: print has no option -q");
+    net_expect_part(*state, "print net/big -q", "error: print: unknown option -q");
 }
 
 static void print_of_a_lost_session_reads_the_cache(void **state)
@@ -413,7 +413,7 @@ static void what_is_saved_takes_only_its_own_name(void **state)
     FILE *file = fopen(path, "re");
     assert_non_null(file);
     assert_non_null(fgets(line, sizeof(line), file));
-    assert_string_equal(line, "# Made by gradb; \"source\" reads it.\n");
+    assert_string_equal(line, "# Made by gradb; read it with \"source\".\n");
     fclose(file);
     snprintf(line, sizeof(line), "save net/fc1.weight %s", part);
     net_expect_part(*state, line, "error: cannot write ");
@@ -486,9 +486,9 @@ static void examine_fetches_a_small_box(void **state)
 
 static void examine_refuses(void **state)
 {
-    net_expect_part(*state, "x/4q net/big", "error: x/4q: a count and one of f, e, x, d");
+    net_expect_part(*state, "x/4q net/big", "error: x/4q: expected a count and one of f, e, x, d");
     net_expect_part(*state, "x/0 net/big", "error: 0 is out of range");
-    net_expect_part(*state, "x", "error: which tensor?");
+    net_expect_part(*state, "x", "error: x: specify a tensor");
     net_expect_part(*state, "x net/big[60, 1]", "error: index 60 is out of bounds for axis 0");
     net_expect_part(*state, "x net/empty", "error: net/empty:0 has no more elements");
 }
@@ -551,9 +551,9 @@ static void find_lists_indices(void **state)
                "  [1]  -2.5\n1 of 3 elements in net/fc1.weight:0[0]\n");
     net_expect_part(*state, "find >= 100 net/big", "  ... 1,380 more (-a shows all)\n");
     net_expect(*state, "find nan net/empty", "0 of 0 elements in net/empty:0\n");
-    net_expect_part(*state, "find max net/empty", "error: there is no finite element");
-    net_expect_part(*state, "find > net/big", "error: a number must follow >");
-    net_expect_part(*state, "find blue net/big", "error: what to find:");
+    net_expect_part(*state, "find max net/empty", "error: the tensor has no finite element");
+    net_expect_part(*state, "find > net/big", "error: expected a number after >");
+    net_expect_part(*state, "find blue net/big", "error: find: specify nonfinite");
 }
 
 static void save_writes_npy(void **state)

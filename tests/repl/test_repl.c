@@ -81,7 +81,7 @@ static void errors_are_one_line(void **state)
                   "error: there is no command \"frobnicate\"; \"help\" lists what there is\n");
     net_expect_rc(*state, "step x", GD_EINVAL, "error: \"x\" is no number: a count is 1 or more\n");
     net_expect_rc(*state, "step 1 2", GD_EUSAGE,
-                  "error: step: \"2\" is one argument too many (usage: step [N] [&])\n");
+                  "error: step: unexpected argument \"2\" (usage: step [N] [&])\n");
     net_expect_rc(*state, "step 0", GD_EINVAL,
                   "error: 0 is out of range: from 1 to 9223372036854775807\n");
     net_expect_rc(*state, "echo a > b c", GD_OK, "a > b c"); /* raw: no redirection */
@@ -178,7 +178,8 @@ static void no_destroy(struct gd_target *target)
 static void everyone_is_told(void **state)
 {
     static const char stops[] =
-        "Stops where an operator raises, and before the program ends by an exception.\n";
+        "The training will stop where an operator raises an exception, and before an exception "
+        "ends the program.\n";
     static struct gd_target_ops first; /* all of them outlive the test: the teardown needs them */
     static struct gd_target_ops refusing = {
         .kind = "v", .command = refuse_command, .destroy = no_destroy};
@@ -366,7 +367,7 @@ static void break_and_continue(void **state)
     net_expect_part(n, "continue",
                     "Continuing.\nBreakpoint 1, step 4, net/fc1/MatMul-op1 (MatMul)\n");
     net_expect_part(n, "info breakpoints", "already hit 1 time\n");
-    net_expect(n, "ignore 1 2", "Breakpoint 1 lets 2 more pass.\n");
+    net_expect(n, "ignore 1 2", "Breakpoint 1 will be passed 2 more times.\n");
     net_expect_part(n, "info breakpoints", "ignore next 2 hits\n");
     net_expect(n, "disable 1", "");
     net_expect_part(n, "info breakpoints", "1    breakpoint  keep  n ");
@@ -387,7 +388,7 @@ static void continue_n_ignores_the_breakpoint_just_hit(void **state)
         (struct gd_stop){.reason = GD_STOP_BREAKPOINT, .step = 4, .node = n->matmul};
     n->fake.has_next_stop = true;
     fake_run(&n->fake, "continue", NULL);
-    net_expect_part(n, "continue 3", "Breakpoint 1 lets 2 more pass. Continuing.\n");
+    net_expect_part(n, "continue 3", "Breakpoint 1 will be passed 2 more times. Continuing.\n");
     assert_int_equal(gd_debugger_breakpoint(n->fake.debugger, 1)->ignore, 2);
 }
 
@@ -510,7 +511,7 @@ static void help_and_apropos(void **state)
     net_expect_part(*state, "help s", "step [N] [&]\nRun N training steps, then stop.\n");
     net_expect_part(*state, "help info graph", "info graph");
     net_expect_part(*state, "help step x", "error: \"step\" has no subcommands");
-    net_expect_part(*state, "apropos temporary", "Nothing is said");
+    net_expect_part(*state, "apropos temporary", "No help mentions");
     net_expect_part(*state, "apropos TRAINING STEPS", "step");
     net_expect_part(*state, "apropos", "usage: apropos WORD");
 }

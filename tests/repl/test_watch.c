@@ -78,7 +78,7 @@ static void watch_trace_twatch(void **state)
                   "error: no node is named 'nothing/here'\n");
     net_expect_rc(
         n, "watch", GD_EUSAGE,
-        "error: watch: name a condition (\"info conditions\" lists them) (usage: watch "
+        "error: watch: specify a condition (\"info conditions\" lists them) (usage: watch "
         "[-exact | -step] [-for N] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR])\n");
     net_expect_part(n, "  watch TL abs_mean_gt=x", "is no number (column 12)");
     net_expect(n, "unwatch 1 2", "");
@@ -104,13 +104,13 @@ static void guards(void **state)
     net_expect(n, "condition 1 step > 3 && max > 1",
                "Watchpoint 1: TO on net/fc1 if step > 3 && max > 1: 1 node\n");
     net_expect(n, "cond 1 'nan > 3'", "Watchpoint 1: TO on net/fc1 if nan > 3: 1 node\n");
-    net_expect(n, "cond 1", "Watchpoint 1 is without a guard now.\n");
+    net_expect(n, "cond 1", "Watchpoint 1: guard removed.\n");
     net_expect_part(n, "condition 1 max >", "missing at the end");
     net_expect_rc(n, "condition 2 max > 1", GD_ENOTFOUND,
                   "error: there is no watchpoint 2: \"info watchpoints\" lists them\n");
     net_expect_part(n, "break type:MatMul", "Breakpoint 2");
     net_expect_rc(n, "condition 2 max > 1", GD_EUNSUPPORTED,
-                  "error: 2 is a breakpoint: \"break NODE if EXPR\" makes one with a condition\n");
+                  "error: 2 is a breakpoint: use \"break NODE if EXPR\" for a conditional one\n");
     net_expect_rc(n, "condition x", GD_EINVAL, "error: \"x\" is no number of a watchpoint\n");
 }
 
@@ -165,20 +165,19 @@ static void edits(void **state)
 static void excluded_places(void **state)
 {
     struct net *n = *state;
-    net_expect(n, "exclude",
-               "No place is excluded: values that are not finite count everywhere.\n");
+    net_expect(n, "exclude", "No nodes are excluded: non-finite values count everywhere.\n");
     net_expect(n, "exclude net/fc1.weight",
-               "Values that are not finite are normal on:\n  net/fc1.weight: 1 node\n");
+               "Non-finite values are expected on:\n  net/fc1.weight: 1 node\n");
     net_expect(n, "watch TO on all", "Watchpoint 1: TO on all: 9 nodes\n");
     net_expect_part(n, "step", "Stopped at the end of step 4.\n");
     net_expect(n, "exclude -d net/fc1.weight",
-               "No place is excluded: values that are not finite count everywhere.\n");
+               "No nodes are excluded: non-finite values count everywhere.\n");
     net_expect(n, "step",
                "Watchpoint 1: tensor_overflow (TO), step 5\n"
                "  net/fc1.weight:0\n"
                "Watchpoint 1, at the end of step 5.\n");
     net_expect_part(n, "exclude -d net/fc1.weight", "is not excluded");
-    net_expect_part(n, "exclude -d", "exclude -d: which one?");
+    net_expect_part(n, "exclude -d", "exclude -d: specify a selector");
 }
 
 /* ---- what comes of them -------------------------------------------------------------------- */
@@ -211,11 +210,11 @@ static void a_hit_is_told_and_can_be_gone_to(void **state)
     assert_int_equal(n->fake.session->current, n->big);
     net_expect_part(n, "nh", "Hit 3 of 3");
     assert_int_equal(n->fake.session->current, n->matmul);
-    net_expect_rc(n, "hit next", GD_ENODATA, "error: this is the last hit\n");
+    net_expect_rc(n, "hit next", GD_ENODATA, "error: this is already the last hit\n");
     net_expect_part(n, "ph", "Hit 2 of 3");
     net_expect_part(n, "hit prev", "Hit 1 of 3");
-    net_expect_rc(n, "ph", GD_ENODATA, "error: this is the first hit\n");
-    net_expect_part(n, "hit 2", "What it usually means");
+    net_expect_rc(n, "ph", GD_ENODATA, "error: this is already the first hit\n");
+    net_expect_part(n, "hit 2", "Usual causes");
     net_expect_part(n, "hit 4", "there is no hit 4");
     net_expect_part(n, "info hits 2", "#1   step 4  trace 2 (TO)  net/fc1.weight:0\n");
     net_expect(n, "info hits 7", "Watchpoint 7 has not fired: it is not set.\n");
@@ -288,7 +287,7 @@ static void counts_and_ends(void **state)
 {
     struct net *n = *state;
     net_expect_part(n, "watch TO on net/fc1.weight", "Watchpoint 1");
-    net_expect(n, "ignore 1 2", "Watchpoint 1 lets 2 more pass.\n");
+    net_expect(n, "ignore 1 2", "Watchpoint 1 will be passed 2 more times.\n");
     net_expect_part(n, "info watchpoints", "ignore next 2 hits\n");
     net_expect_part(n, "continue", "Watchpoint 1, at the end of step 6.\n");
     net_expect(n, "ignore 1 0", "Watchpoint 1 stops the next time.\n");
@@ -358,13 +357,12 @@ static void the_table_adds_up(void **state)
                "       TL max_gt=5 on net/big\n"
                "total                                8         12      8 us 100.0%     512 B\n"
                "2 tensors watched now\n"
-               "Watching takes 2 us a step, 0.0024% of the time; waited 4 us for 4 reports\n");
+               "Watching takes 2 us per step, 0.0024% of the time; waited 4 us for 4 reports\n");
     net_expect_part(n, "info watchpoints 1", "       net/fc1.weight\n       net/big\n");
     net_expect_part(n, "info watchpoints 9", "there is no watchpoint 9");
     n->fake.never_answer = true; /* Ctrl-C */
-    net_expect_part(
-        n, "info watchpoints",
-        "The costs are not known: interrupted while the trainer's answer was awaited.\n");
+    net_expect_part(n, "info watchpoints",
+                    "The costs are unknown: interrupted while the trainer's answer was awaited.\n");
     n->fake.never_answer = false;
     net_expect_part(n, "info watchpoints", "8 us 100.0%");
 }
@@ -405,7 +403,7 @@ static void what_was_saved_comes_back(void **state)
     snprintf(line, sizeof(line), "save -f breakpoints %s", path);
     net_expect_part(n, line, "Saved 4 breakpoints and watchpoints to ");
     net_expect(n, "delete", "");
-    net_expect_part(n, "exclude -d type:Add", "No place");
+    net_expect_part(n, "exclude -d type:Add", "No nodes");
     snprintf(line, sizeof(line), "source %s", path);
     net_expect_part(n, line, "Watchpoint 5: TO on net/fc1 if step > 3: 1 node\n");
     net_expect_part(n, "info watchpoints", "5    watch   y    step");
@@ -433,10 +431,11 @@ static void the_recommended_ones(void **state)
     net_expect_part(n, "recommend", "\"recommend yes\" sets them.\n");
     net_expect_part(n, "recommend yes", ": TO on all: 9 nodes\n");
     net_expect_part(n, "recommend list", "  TO on all: 9 nodes, set as watchpoint ");
-    net_expect(n, "recommend yes", "All that is recommended is set already.\n");
+    net_expect(n, "recommend yes", "All recommended watchpoints are already set.\n");
     net_expect(n, "recommend no", "");
-    net_expect_rc(n, "recommend maybe", GD_EUSAGE,
-                  "error: recommend: list, yes or no (usage: recommend [list | yes | no])\n");
+    net_expect_rc(
+        n, "recommend maybe", GD_EUSAGE,
+        "error: recommend: expected list, yes or no (usage: recommend [list | yes | no])\n");
 }
 
 /* A person whose trainer connects by itself is told once, at its first stop, where they are. */
@@ -468,7 +467,7 @@ static void who_wants_them_at_once_is_not_asked(void **state)
     gd_session_on_stopped(n->fake.session, &stop);
     const char *out = fake_run(&n->fake, "echo here\\n", NULL);
     assert_non_null(strstr(out, ": TO on all: 9 nodes\n"));
-    net_expect(n, "recommend yes", "All that is recommended is set already.\n");
+    net_expect(n, "recommend yes", "All recommended watchpoints are already set.\n");
 }
 
 static void who_does_not_want_them_hears_nothing(void **state)

@@ -141,7 +141,7 @@ Num  Type        Disp  Enb  Where
     def test_only_a_condition_may_follow(self):
         done = self.gradb([self.python, self.write("known.py", KNOWN)], "catch lr on weights")
         self.assertEqual(done.returncode, 1)
-        self.assertIn('catch lr: only "if EXPRESSION" may follow', done.stderr)
+        self.assertIn('catch lr: expected "if EXPRESSION"', done.stderr)
 
 
 @torches.both

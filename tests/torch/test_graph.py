@@ -747,7 +747,7 @@ class Scripts(torches.Folder):
         text = self.script("gpt", "step", "run-to gpt/blocks/1/attn/softmax", "bt")
         self.assertRegex(text, r"gpt/blocks/1/attn/softmax \(softmax\)\n\S*gpt\.py:31\t\s+weights = F\.softmax")
         self.assertRegex(text, r"gpt\.py:31 in forward")
-        self.assertRegex(text, r"not shown: backtrace all")
+        self.assertRegex(text, r"hidden: backtrace all")
         self.assertNotIn("overrides.py", text)
 
     def test_edges_and_backward_of_a_script(self):

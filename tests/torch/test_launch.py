@@ -244,7 +244,7 @@ class Started(torches.Folder):
         for options in (["-I", "train.py"], ["-W", "ignore", "-Eu", "short.py"]):
             with self.subTest(options=options):
                 why = self.assert_not_seen([self.python, *options])
-                self.assertIn("exited with status 0 before it connected; it said last: trained", why)
+                self.assertIn("exited with status 0 before it connected; its last output: trained", why)
                 self.assertIn("python -m gradb", why)
 
     def test_program_that_does_not_train(self):

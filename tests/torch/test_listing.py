@@ -36,7 +36,7 @@ class Cell(torches.Folder):
     def test_a_file_that_no_node_names_is_refused(self):
         script = self.write("notebook.py", NOTEBOOK)
         done = self.gradb([self.python, script], "step 2", "agent source /etc/passwd")
-        self.assertIn("no node was made in /etc/passwd", done.stderr)
+        self.assertIn("no node was created in /etc/passwd", done.stderr)
 
 
 if __name__ == "__main__":

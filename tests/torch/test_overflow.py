@@ -73,7 +73,7 @@ class Overflow(torches.Folder):
                           "save overflow 2 kept", "overflow off", "info overflows", "info overflows -a",
                           "save overflow 2 kept")
         out = " ".join(done.stdout.split()) + " | " + " ".join(done.stderr.split())
-        self.assertIn("each overflow.", out)
+        self.assertIn("every overflow.", out)
         # the mask of step 1 does not stop the run
         self.expect(
             out, "An overflow, step 2, log (log)",
@@ -82,7 +82,7 @@ class Overflow(torches.Folder):
             "output 0 at [0, 0]: -inf, in float64 -inf; input.0 is 0 ",
 
             "step 3, exp (exp)", line_of("return torch.exp("), "float32 8 inf of 8",
-            "float64 2.68812e+43 ... 2.68812e+43", "A matter of the type: float32-specific: the largest magnitude is "
+            "float64 2.68812e+43 ... 2.68812e+43", "Caused by the data type: float32-specific: the largest magnitude is "
             "2.688e+43, above the 3.40282e+38 of float32", "inf, in float64 2.68812e+43; input.0 is 100 ",
 
             "step 4, mul_ (mul_)", "made 4 inf of 8 elements, " + line_of("big.mul_("),
@@ -98,23 +98,23 @@ class Overflow(torches.Folder):
 
             "in step 8 relu_1 was given NaN that no operator made: input/broken ",
 
-            "step 9, optimizer/SGD/net/0/weight (SGD)", "Not known: it cannot be repeated: an optimizer's step",
+            "step 9, optimizer/SGD/net/0/weight (SGD)", "Unknown: it cannot be repeated: an optimizer's step",
 
-            "The training stops at each overflow.",
+            "The training stops at every overflow.",
             "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf",
-            " not shown that did as told, as masks of -inf do (info overflows -a)",
-            "In step 8 relu_1 was given NaN that no operator made: input/broken",
-            "Overflows are not looked for.", "not shown", "Overflows are not looked for.",
+            " hidden: intended, e.g. masks of -inf (info overflows -a)",
+            "In step 8, relu_1 received NaN that no operator produced: input/broken",
+            "Overflow detection is off.", "hidden", "Overflow detection is off.",
             "masked_fill", "6 -inf of 16 intended (", " times)", "mul_")
         self.assertEqual(out.count("Overflow 2, step 2, log: torch.log"), 2)
         self.assertRegex(out, r"Saved to \S*/kept; ")
-        self.assertIn("Overflows are not looked for.", out)
+        self.assertIn("Overflow detection is off.", out)
         self.assertRegex(out, r"error: \S*/kept already exists: name a new folder")
         self.assertEqual(self.digest("seen"), self.digest("bare"))
 
     def test_none_says_how_many_were_looked_at(self):
         done = self.gradb([self.python, self.write("fine.py", FINE)], "catch overflow", "step 2", "info overflows", "kill")
-        self.assertRegex(done.stdout, r"None was found: [1-9]\d* operators looked at\.")
+        self.assertRegex(done.stdout, r"No overflow found: [1-9]\d* operators checked\.")
 
     def test_an_operator_of_a_custom_backward(self):
         """It is a call like any other, in a custom function that itself cannot be repeated."""
@@ -129,8 +129,8 @@ class Overflow(torches.Folder):
         done = self.gradb([self.python, str(SCRIPT), "digest", truth], "overflow record 5 'the calls'",
                           "info overflows", "continue")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("The next 5 overflows are written below ", done.stdout)
-        self.assertIn("No operator was looked at yet.", done.stdout)
+        self.assertIn("The next 5 overflows are recorded in ", done.stdout)
+        self.assertIn("No operator has been checked yet.", done.stdout)
         self.assertIn("The training ended.", done.stdout)
         calls = self.folder / "the calls"
         self.assertRegex(done.stdout, r"overflow 5: head/linear made 16 inf of 16 elements, overflow.py:\d+, "

@@ -257,7 +257,7 @@ class Sharded(Ranks):
         # Each rank has its own part of every tensor: nothing agrees, and nothing differs.
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2", "rank check")
         self.assertRegex(done.stderr, r"(?m)^error: no tensor was compared on 2 ranks: [1-9]\d* are sharded or "
-                                      r"unreadable, 0 are on one rank alone$")
+                                      r"unreadable, 0 are on one rank only$")
         self.assertEqual(done.returncode, 1, done.stdout)
 
 

@@ -31,7 +31,7 @@ LEFT_OUT = [
     (re.compile(r"^#\d+ +"), "# "),
     (re.compile(r"^\[Training process \d+, "), "[Training process #, "),
     (re.compile(r"^Waiting for rank .*"), ""),
-    (re.compile(r"^\(\d+ frames? not shown.*"), "(frames not shown)"),
+    (re.compile(r"^\(\d+ frames? hidden.*"), "(frames hidden)"),
     (re.compile(r"\S*/tests/torch/scripts/"), ""),
     (re.compile(r"/\S*/torch/(\S+\.py):\d+"), r"torch/\1"),
     (re.compile(r" \|[█▁▂▃▄▅▆▇ ]*\|$"), ""),

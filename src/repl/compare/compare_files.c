@@ -179,7 +179,7 @@ static enum gd_agreement judge_rest(const struct item_pair *pair, const struct g
         row->stats_b = *b->stats;
         return gd_compare_stats(a->stats, b->stats, tolerance);
     }
-    row->note = "no values on a side";
+    row->note = "no values on one side";
     return GD_V_UNREADABLE;
 }
 
@@ -249,7 +249,7 @@ static int hint_turned(struct comparing *c, struct item_pair *pair, struct compa
     int rc = gd_match_is_turned(c->a, pair->a, c->b, pair->b, &options, &turned, err);
 
     if (rc == GD_OK && turned) {
-        row->note = "the same values in another order of the axes: transposed?";
+        row->note = "the same values with the axes in another order: transposed?";
     }
     return rc;
 }
@@ -277,7 +277,7 @@ static void hint_half(const struct comparing *c, const struct item_pair *pair,
 
     if (off && single && !pair->b->input && !row->note[0] && row->rel_l2 <= HALF_ERROR &&
         computes_in_half(c->b->unit[pair->unit_b].op)) {
-        row->note = "within float16: an accelerator may compute this operator in it";
+        row->note = "within float16 precision: an accelerator may compute this operator in float16";
     }
 }
 
@@ -547,9 +547,9 @@ int compare_steps(struct command_call *call, const struct side *a, const struct 
     if (rc == GD_OK && *count == 0) {
         rc = gd_fail(err, GD_ENODATA,
                      options->step != INT64_MIN || options->rank >= 0
-                         ? "%.150s and %.150s have nothing of that step and rank"
-                         : "%.150s and %.150s have no step in common: --step chooses one, "
-                           "\"info steps\" lists them",
+                         ? "%.150s and %.150s contain nothing for that step and rank"
+                         : "%.150s and %.150s have no step in common: choose one with --step "
+                           "(\"info steps\" lists them)",
                      a->label, b->label);
     }
     return rc;
@@ -637,7 +637,7 @@ static int choose_steps(const struct side *a, const struct side *b, struct compa
             return GD_OK;
         }
     }
-    return gd_fail(err, GD_ENODATA, "%.200s stands in step %lld, and has none before it",
+    return gd_fail(err, GD_ENODATA, "%.200s is stopped at step %lld and has no previous step",
                    side->label, (long long)side->session->stop.step);
 }
 
@@ -673,13 +673,13 @@ static int show(struct comparing *c, struct gd_err *err)
     shown.label_b = c->side_b->label;
     if (c->rows->count == 0 && c->rows->not_held) {
         return gd_fail(err, GD_ENODATA,
-                       "nothing is held of the step before: `set keep-previous SELECTOR` has "
-                       "values kept, from the next step on");
+                       "no values of the previous step are kept: use `set keep-previous SELECTOR`, "
+                       "which applies from the next step on");
     }
     if (c->rows->count == 0 && c->rows->old) {
         return gd_fail(err, GD_ENODATA,
-                       "nothing was compared: the values of %zu nodes are of an earlier step than "
-                       "the stop; `step` goes to the end of this one",
+                       "nothing was compared: the values of %zu nodes are older than this stop; "
+                       "`step` goes to the end of the step",
                        c->rows->old);
     }
     if (shown.view == GD_TOOL_MSPROBE) {
@@ -696,20 +696,20 @@ static int show(struct comparing *c, struct gd_err *err)
         compare_pair_show(call, c->rows);
     }
     if (c->guessed) {
-        out_printf(call->out, "There was too much without a name in common to align it: pairs "
-                              "\"by order\" were taken in turn.\n");
+        out_printf(call->out, "Too many names differ to align them: pairs \"by order\" were "
+                              "matched one after the other.\n");
     }
     if (c->rows->not_counted) {
-        out_printf(call->out, "%zu without a partner by their nature are not counted\n",
+        out_printf(call->out, "%zu without an expected counterpart are not counted\n",
                    c->rows->not_counted);
     }
     if (c->rows->not_held) {
         out_printf(call->out,
-                   "%zu are not held of the step before (`set keep-previous` has them kept)\n",
+                   "%zu have no value of the previous step (`set keep-previous` keeps them)\n",
                    c->rows->not_held);
     }
     if (c->rows->old) {
-        out_printf(call->out, "%zu are not compared: their values are of an earlier step\n",
+        out_printf(call->out, "%zu were not compared: their values are of an earlier step\n",
                    c->rows->old);
     }
     if (c->options->csv) {
@@ -721,11 +721,10 @@ static int show(struct comparing *c, struct gd_err *err)
         return c->rows->empty
                    ? gd_fail(err, GD_ENODATA, "nothing was compared: %s without elements",
                              inspect_plural(call, c->rows->empty, "pair"))
-                   : gd_fail(
-                         err, GD_ENODATA,
-                         "nothing was compared: %.200s has no tensor that stands for one of %.200s "
-                         "(%.100s); --map FILE says which belong together",
-                         shown.label_a, shown.label_b, compare_rows_summary(call, c->rows));
+                   : gd_fail(err, GD_ENODATA,
+                             "nothing was compared: no tensor of %.200s matches one of %.200s "
+                             "(%.100s); map them with --map FILE",
+                             shown.label_a, shown.label_b, compare_rows_summary(call, c->rows));
     }
     if (rc == GD_OK && compare_rows_differ(c->rows)) {
         repl_add_status(call->repl, STATUS_DIFFERS);
@@ -743,7 +742,8 @@ int compare_files(struct command_call *call, struct gd_err *err)
     int rc = compare_options_take(call, &options, err);
 
     if (rc == GD_OK && call->argc != 2) {
-        rc = gd_fail(err, GD_EUSAGE, "compare: two of files, directories, dumps or sessions (@N)");
+        rc = gd_fail(err, GD_EUSAGE,
+                     "compare: specify two files, directories, dumps or sessions (@N)");
     }
     if (rc == GD_OK && strcmp(call->argv[1], "prev") == 0 && call->argv[0][0] == '@') {
         call->argv[1] = (char *)inspect_printf(call, "%s:prev", call->argv[0]);

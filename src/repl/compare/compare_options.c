@@ -36,7 +36,7 @@ static int tolerance_of(const char *text, double *ret, struct gd_err *err)
     double value = strtod(text, &end);
 
     if (end == text || *end || !(value >= 0) || isinf(value)) {
-        return gd_fail(err, GD_EINVAL, "\"%.80s\": a tolerance is a number, 0 or more", text);
+        return gd_fail(err, GD_EINVAL, "\"%.80s\": a tolerance must be a number, 0 or more", text);
     }
     *ret = value;
     return GD_OK;
@@ -72,7 +72,7 @@ static int take_match(struct compare_options *options, const char *text, struct 
             return GD_OK;
         }
     }
-    return gd_fail(err, GD_EUSAGE, "--match %.80s: name, rules, values or order", text);
+    return gd_fail(err, GD_EUSAGE, "--match %.80s: must be name, rules, values or order", text);
 }
 
 static int take_sort(struct compare_options *options, const char *text, struct gd_err *err)
@@ -85,7 +85,7 @@ static int take_sort(struct compare_options *options, const char *text, struct g
             return GD_OK;
         }
     }
-    return gd_fail(err, GD_EUSAGE, "--sort %.80s: order, name or worst", text);
+    return gd_fail(err, GD_EUSAGE, "--sort %.80s: must be order, name or worst", text);
 }
 
 /* "12,11": that of A, that of B */
@@ -113,13 +113,15 @@ static int take_value(struct command_call *call, struct compare_options *options
 
         options->shown.view = view < 0 ? GD_TOOL_OWN : (enum gd_tool)view;
         return view < 0 ? gd_fail(err, GD_EUSAGE,
-                                  "--as %.80s: gradb, allclose, troubleshooter or msprobe", value)
+                                  "--as %.80s: must be gradb, allclose, troubleshooter or msprobe",
+                                  value)
                         : GD_OK;
     }
     if (strcmp(option, "--profile") == 0) {
         options->profile = gd_profile_from_name(value);
         return options->profile == GD_PROFILE_COUNT
-                   ? gd_fail(err, GD_EUSAGE, "--profile %.80s: cross, strict or numpy", value)
+                   ? gd_fail(err, GD_EUSAGE, "--profile %.80s: must be cross, strict or numpy",
+                             value)
                    : GD_OK;
     }
     if (strcmp(option, "--csv") == 0 || strcmp(option, "--on") == 0) {
@@ -176,8 +178,9 @@ int compare_options_take(struct command_call *call, struct compare_options *ret,
         for (size_t j = 0; !used && j < sizeof(with_value) / sizeof(with_value[0]); j++) {
             used = option_at(call, i, with_value[j], &value);
             if (used) {
-                rc = value && value[0] ? take_value(call, ret, with_value[j], value, err)
-                                       : gd_fail(err, GD_EUSAGE, "%s: what?", with_value[j]);
+                rc = value && value[0]
+                         ? take_value(call, ret, with_value[j], value, err)
+                         : gd_fail(err, GD_EUSAGE, "%s: a value is missing", with_value[j]);
             }
         }
         if (used) {

@@ -9,7 +9,7 @@
 static void show_worst(struct command_call *call, const struct compare_row *row,
                        const struct gd_metrics *metrics)
 {
-    static const struct out_column columns[] = {{"index", "Differ most", false},
+    static const struct out_column columns[] = {{"index", "Largest differences", false},
                                                 {"a", "A", true},
                                                 {"b", "B", true},
                                                 {"distance", "|a-b|", true}};
@@ -93,6 +93,6 @@ void compare_pair_show(struct command_call *call, const struct compare_rows *row
     }
     ulps = ulp_text(call, metrics);
     if (ulps[0]) {
-        out_printf(call->out, "Units of the last place between them: %s\n", ulps);
+        out_printf(call->out, "Difference in units of the last place: %s\n", ulps);
     }
 }

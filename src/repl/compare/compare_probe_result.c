@@ -222,19 +222,19 @@ static void judge_row(struct judging *j, size_t i)
         bool none = strcmp(row->a.digest, NONE) == 0 || strcmp(row->b.digest, NONE) == 0;
 
         if (strcmp(row->a.digest, row->b.digest) != 0) {
-            blame(j, i, !none, none ? "no partner to compare with" : "the checksums differ");
+            blame(j, i, !none, none ? "no counterpart to compare with" : "the checksums differ");
         }
         return;
     }
     if (!is_wild(row->b.figure[0]) && !is_wild(row->b.figure[1]) &&
         (is_wild(row->a.figure[0]) || is_wild(row->a.figure[1]))) {
-        blame(j, i, true, "NaN or infinity in the extremes, not in the reference's");
+        blame(j, i, true, "NaN or infinity in the extremes, but not in the reference");
     }
     if (!is_matched(row)) {
         return;
     }
     if (i < j->inputs && is_class && strcmp(row->a.figure[0], row->b.figure[0]) != 0) {
-        blame(j, i, true, "the numbers that were given differ");
+        blame(j, i, true, "numeric arguments differ");
     }
     if (strcmp(row->a.dtype, row->b.dtype) != 0 && !strstr(row->b.name, "qkv") &&
         !strstr(row->b.name, "gate_up")) {
@@ -256,11 +256,10 @@ static void judge_elements(struct judging *j)
     }
     if (in > 0.9 && least(j, false, THOUSANDTH) < 0.1) {
         blame(j, j->inputs, true,
-              "less than a tenth is within one thousandth, of what was given "
-              "more than 0.9");
+              "less than a tenth is within one thousandth, but more than 0.9 of the inputs");
     }
     if (cosine > 0.9 && cosine - least(j, false, COSINE) > 0.1) {
-        blame(j, j->inputs, false, "the cosine is less than that of what was given by 0.1");
+        blame(j, j->inputs, false, "the cosine is 0.1 less than that of the inputs");
     }
 }
 
@@ -274,11 +273,11 @@ static void judge_statistics(struct judging *j)
 
         if (strcmp(cell, "inf") == 0 || strcmp(cell, "-inf") == 0 ||
             (measure(cell, true, &value) && value > 0.5)) {
-            blame(j, i, true, "the norm differs by more than half of it");
+            blame(j, i, true, "the norm differs by more than 50 %");
         }
     }
     if (j->inputs < j->count && (in == 0 ? out > 0.1 : out / in > 10)) {
-        blame(j, j->inputs, false, "the norm differs by ten times what those of the inputs do");
+        blame(j, j->inputs, false, "the norm differs ten times as much as those of the inputs");
     }
 }
 

@@ -630,7 +630,7 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
                    all - limit);
     }
     if (only && all < rows->count) {
-        out_printf(call->out, "%zu that do not differ are not shown\n", rows->count - all);
+        out_printf(call->out, "%zu equal pairs not shown\n", rows->count - all);
     }
     out_printf(call->out, "%s: %s", inspect_plural(call, rows->count, "pair"),
                compare_rows_summary(call, rows));
@@ -639,7 +639,7 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
                    compare_rows_not_compared(rows));
     }
     if (how->steps_left_out > 0) {
-        out_printf(call->out, "; %s compared, %zu only on one side",
+        out_printf(call->out, "; %s compared, %zu on one side only",
                    inspect_plural(call, how->steps, "step"), how->steps_left_out);
     }
     out_printf(call->out, "\n");

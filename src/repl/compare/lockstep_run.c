@@ -159,7 +159,7 @@ static int move(struct lockstep *l, const struct gd_run *run, bool a, bool b, st
         gd_ranks_interrupt(l->a, NULL);
         gd_ranks_interrupt(l->b, NULL);
         repl_wait(l->call->repl, stand, l, INTERRUPT_SECONDS);
-        return gd_fail(err, GD_EINTR, "interrupted: @%d and @%d stand where they are", l->a->number,
+        return gd_fail(err, GD_EINTR, "interrupted: @%d and @%d stay where they are", l->a->number,
                        l->b->number);
     }
     if (a) {
@@ -367,8 +367,7 @@ static int step_with_dump(struct lockstep *l, struct gd_err *err)
         return rc;
     }
     if (!dump_to(l, step)) {
-        return gd_fail(err, GD_EIO, "@%d does not go to step %lld", l->dump->number,
-                       (long long)step);
+        return gd_fail(err, GD_EIO, "@%d cannot go to step %lld", l->dump->number, (long long)step);
     }
     return l->by_node ? follow_nodes(l, step, err) : lockstep_compare_rest(l, err);
 }
@@ -384,13 +383,13 @@ int lockstep_check_place(const struct lockstep *l, struct gd_err *err)
         return is_between(live)
                    ? GD_OK
                    : gd_fail(err, GD_ESTATE,
-                             "@%d stands inside of step %lld: bring it to the end of it first",
+                             "@%d is stopped inside step %lld: run it to the end of the step first",
                              live->number, (long long)live->stop.step);
     }
     if (a->step - l->shift != b->step || !a->at_step_end != !b->at_step_end) {
         return gd_fail(err, GD_ESTATE,
-                       "%s stands in step %lld and %s in step %lld: bring them to the end of the "
-                       "same step first, or say how many more A counts (--shift %lld)",
+                       "%s is stopped at step %lld and %s at step %lld: run them to the end of the "
+                       "same step first, or give the offset of A's steps (--shift %lld)",
                        l->label_a, (long long)a->step, l->label_b, (long long)b->step,
                        (long long)(a->step - b->step));
     }

@@ -23,10 +23,10 @@ static void show_parted(struct lockstep *l)
     const char *a = gd_graph_name(l->a->graph, l->node_a);
     const char *b = gd_graph_name(l->b->graph, l->node_b);
 
-    out_printf(call->out, "%s and %s part at %s:%u, step %lld\n", l->label_a, l->label_b,
+    out_printf(call->out, "%s and %s diverge at %s:%u, step %lld\n", l->label_a, l->label_b,
                out_safe(call, b), l->slot, (long long)l->b->stop.step);
     if (strcmp(a, b) != 0) {
-        out_printf(call->out, "  it stands for %s of %s\n", out_safe(call, a), l->label_a);
+        out_printf(call->out, "  matches %s of %s\n", out_safe(call, a), l->label_a);
     }
     out_printf(call->out, "  %s", gd_verdict_name(d->verdict));
     compare_difference_show(call, d);
@@ -71,7 +71,7 @@ static void show_counts(struct lockstep *l)
     }
     out_printf(call->out, "%s", inspect_checked_text(call, &l->checked, "tensor", "compared"));
     if (a + b > 0) {
-        out_printf(call->out, "; without a partner: %s of %s, %s of %s",
+        out_printf(call->out, "; without a counterpart: %s of %s, %s of %s",
                    inspect_plural(call, a, "node"), l->label_a, inspect_number(call, b),
                    l->label_b);
     }
@@ -81,7 +81,7 @@ static void show_counts(struct lockstep *l)
 static void show_end(struct lockstep *l)
 {
     struct command_call *call = l->call;
-    const char *until = l->checked.done > 0 ? ": no divergence until then" : "";
+    const char *until = l->checked.done > 0 ? ": no divergence up to then" : "";
 
     switch (l->ended) {
     case LOCKSTEP_PARTED: show_parted(l); break;
@@ -91,12 +91,12 @@ static void show_end(struct lockstep *l)
                    node_text(l, l->a, l->node_a), node_text(l, l->b, l->node_b));
         break;
     case LOCKSTEP_STOPPED:
-        out_printf(call->out, "%s stopped by itself (%s)%s\n", culprit(l),
+        out_printf(call->out, "%s stopped for another reason (%s)%s\n", culprit(l),
                    gd_stop_reason_name(l->culprit->stop.reason), until);
         break;
-    case LOCKSTEP_OVER: out_printf(call->out, "%s is over%s\n", culprit(l), until); break;
+    case LOCKSTEP_OVER: out_printf(call->out, "%s has ended%s\n", culprit(l), until); break;
     case LOCKSTEP_LOST:
-        out_printf(call->out, "%s broke off (%s)%s\n", culprit(l),
+        out_printf(call->out, "%s was lost (%s)%s\n", culprit(l),
                    out_safe(call, l->culprit->end_text), until);
         break;
     default:
@@ -166,10 +166,9 @@ int lockstep_show(struct lockstep *l, struct gd_err *err)
     if (differ || l->checked.done > 0) {
         return GD_OK;
     }
-    return l->checked.not_done > 0
-               ? inspect_need_checked(&l->checked, "tensor", "compared", err)
-               : gd_fail(err, GD_ENODATA,
-                         "no tensor was compared: no node of %s stands for one of %s that was "
-                         "chosen; --map FILE says which belong together",
-                         l->label_a, l->label_b);
+    return l->checked.not_done > 0 ? inspect_need_checked(&l->checked, "tensor", "compared", err)
+                                   : gd_fail(err, GD_ENODATA,
+                                             "no tensor was compared: no chosen node of %s matches "
+                                             "one of %s; map them with --map FILE",
+                                             l->label_a, l->label_b);
 }

@@ -105,8 +105,8 @@ static int open_session(struct command_call *call, const char *word, struct side
 
     if (rc != GD_OK || (colon && strcmp(colon, ":prev") != 0)) {
         return gd_fail(err, GD_EINVAL,
-                       "%.100s: @ and the number of a session, as `info ranks` has it; @N:prev is "
-                       "its step before",
+                       "%.100s: write @ and a session number, as `info ranks` shows it; @N:prev is "
+                       "its previous step",
                        word);
     }
     side->previous = colon != NULL;
@@ -205,7 +205,7 @@ int side_open(struct command_call *call, const char *word, struct side *ret, str
     if (!exists(path)) {
         entry = entry_of(path);
         if (!entry) {
-            return gd_fail(err, GD_ENOTFOUND, "%.300s: there is no such file or directory", path);
+            return gd_fail(err, GD_ENOTFOUND, "%.300s: no such file or directory", path);
         }
         ret->entry = entry + 1;
         path = inspect_printf(call, "%.*s", (int)(entry - path), path);
@@ -228,10 +228,10 @@ int side_open_whole(struct command_call *call, const char *word, struct side *re
     int rc = side_open(call, word, ret, err);
 
     if (rc == GD_OK && ret->previous && ret->kind == SIDE_DUMP) {
-        rc = gd_fail(err, GD_EUNSUPPORTED,
-                     "%.100s: `compare` takes the step before of a dump; here --step and --steps "
-                     "say which",
-                     word);
+        rc = gd_fail(
+            err, GD_EUNSUPPORTED,
+            "%.100s: only `compare` takes the previous step of a dump; use --step and --steps here",
+            word);
         side_close(ret);
     }
     return rc;
@@ -305,11 +305,12 @@ static int load_one(struct gd_table *table, const struct side *side, struct gd_e
     int rc;
 
     if (!entry) {
-        return gd_fail(err, GD_ENOTFOUND, "%.200s has no \"%.200s\"", side->path, side->entry);
+        return gd_fail(err, GD_ENOTFOUND, "%.200s does not contain \"%.200s\"", side->path,
+                       side->entry);
     }
     item.kind = entry->kind;
     item.source = entry->source;
-    item.problem = entry->source ? NULL : entry->problem ? entry->problem : "no tensor";
+    item.problem = entry->source ? NULL : entry->problem ? entry->problem : "not a tensor";
     rc = gd_table_unit(table, side->entry, NULL, err);
     return rc == GD_OK ? gd_table_add(table, &item, err) : rc;
 }
@@ -336,8 +337,7 @@ static int load_directory(struct command_call *call, struct side *side, struct g
     rc = repl_work_end(&work, rc, err);
     if (rc == GD_OK && table->item_count == 0) {
         return gd_fail(err, GD_ENODATA,
-                       "%.300s holds no tensor file: .npy, .npz, .safetensors, "
-                       ".pt, .pth, .ckpt",
+                       "%.300s contains no tensor file: .npy, .npz, .safetensors, .pt, .pth, .ckpt",
                        side->path);
     }
     return rc;
@@ -354,7 +354,7 @@ int side_load(struct command_call *call, struct side *side, size_t rank, int64_t
         rc = side->entry[0] ? load_one(ret, side, err)
                             : gd_table_of_archive(ret, side->archive, "", err);
         if (rc == GD_OK && ret->item_count == 0) {
-            rc = gd_fail(err, GD_ENODATA, "%.300s holds no tensor", side->path);
+            rc = gd_fail(err, GD_ENODATA, "%.300s contains no tensor", side->path);
         }
         break;
     case SIDE_DIRECTORY: rc = load_directory(call, side, ret, err); break;
@@ -362,7 +362,7 @@ int side_load(struct command_call *call, struct side *side, size_t rank, int64_t
     case SIDE_LIVE:
         rc = gd_ranks_is_running(side->session) || side->session->state == GD_RUNNING
                  ? gd_fail(err, GD_ESTATE,
-                           "the training is running: \"interrupt\" stops it, then %s works",
+                           "the training is running: stop it with \"interrupt\" for %s",
                            call->command->name)
                  : load_live(side->session, ret, err);
         ret->step = side->previous ? -1 : side->session->stop.step;

@@ -45,7 +45,7 @@ int inspect_need_checked(const struct inspect_checked *checked, const char *noun
         return GD_OK;
     }
     if (checked->not_done == 0) {
-        return gd_fail(err, GD_ENODATA, "no %s was %s: there is none", noun, verb);
+        return gd_fail(err, GD_ENODATA, "no %s was %s: there are none", noun, verb);
     }
     return gd_fail(err, GD_ENODATA, "no %s was %s: %llu could not be%s%.200s%s", noun, verb,
                    (unsigned long long)checked->not_done, checked->why ? " (" : "",
@@ -88,8 +88,8 @@ int hits_need_checked(uint64_t hits, uint64_t checks, uint64_t unclear, unsigned
     }
     if (unclear == 0) {
         return gd_fail(err, GD_ENODATA,
-                       "no watchpoint was checked: none covers a value that is "
-                       "there, or their \"if\" was never true");
+                       "no watchpoint was checked: none covers an available value, or their \"if\" "
+                       "was never true");
     }
     gd_hit_error_text(errors, why, sizeof(why));
     return gd_fail(err, GD_ENODATA,

@@ -15,7 +15,7 @@ static const char *note_given(struct command_call *call, const struct gd_catalog
     if (!value) {
         return NULL;
     }
-    return inspect_printf(call, "not dumped: as %s:%s was given it",
+    return inspect_printf(call, "not dumped: it is the value that %s:%s received",
                           gd_graph_name(call->session->graph, value->node),
                           inspect_slot(call, value->node, value->slot));
 }

@@ -57,7 +57,7 @@ int inspect_take_count(struct command_call *call, const char *flag, int64_t min,
         const char *text = call->argv[i] + len;
         bool apart = text[0] == '\0';
         if (apart && i + 1 == call->argc) {
-            return gd_fail(err, GD_EUSAGE, "%s wants a number", flag);
+            return gd_fail(err, GD_EUSAGE, "%s needs a number", flag);
         }
         int rc = arg_count(apart ? call->argv[i + 1] : text, min, max, ret, err);
         if (rc != GD_OK) {
@@ -77,7 +77,7 @@ int inspect_no_options(const struct command_call *call, struct gd_err *err)
     for (int i = 0; i < call->argc; i++) {
         const char *word = call->argv[i];
         if (word[0] == '-' && word[1] >= 'a' && word[1] <= 'z') {
-            return gd_fail(err, GD_EUSAGE, "%s has no option %.40s", call->command->name, word);
+            return gd_fail(err, GD_EUSAGE, "%s: unknown option %.40s", call->command->name, word);
         }
     }
     return GD_OK;
@@ -125,8 +125,8 @@ int inspect_node(struct command_call *call, const char *text, gd_node_id *ret, s
         if (call->session->stop.reason == GD_STOP_EXCEPTION &&
             strncmp(call->session->stop.text, "the program ends", 16) == 0) {
             return gd_fail(err, GD_ESTATE,
-                           "it is not known which operator raised: after `catch exception` the "
-                           "training stops where it does");
+                           "it is unknown which operator raised the exception: with `catch "
+                           "exception` the training stops at the operator");
         }
         return gd_fail(err, GD_ESTATE,
                        "no node is selected: name one, or select one with `node NAME`");
@@ -407,7 +407,7 @@ int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_
     struct gd_settings *settings = &call->debugger->settings;
     const char *name = gd_graph_name(call->session->graph, node);
     if (!target || !target->ops->keep_previous || !(target->capabilities & GD_CAN_PREVIOUS)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer keeps no previous values");
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot keep previous values");
     }
     if (is_kept(settings->keep_previous, name)) {
         return GD_OK;
@@ -417,7 +417,8 @@ int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_
     size_t used = strlen(before);
     bool plain = !strpbrk(name, ",|*?[] ") && !strstr(before, "except");
     if (!plain || used + strlen(name) + 3 > sizeof(before)) {
-        return gd_fail(err, GD_ELIMIT, "name it in `set keep-previous`, together with others");
+        return gd_fail(err, GD_ELIMIT,
+                       "`set keep-previous` is full: name it there together with others");
     }
     snprintf(settings->keep_previous + used, sizeof(before) - used, "%s%s", used > 0 ? ", " : "",
              name);

@@ -108,10 +108,10 @@ int srcfile_read(struct command_call *call, const char *file, uint32_t first, ui
         stream = srctext_open(call, file);
     }
     if (!stream && saved == ENOENT && file[0] != '<') {
-        return gd_fail(err, GD_EIO,
-                       "cannot read %.300s: it is not on this machine; put a copy below the "
-                       "current directory",
-                       out_safe(call, file));
+        return gd_fail(
+            err, GD_EIO,
+            "cannot read %.300s: it is not on this host; copy it below the current directory",
+            out_safe(call, file));
     }
     if (!stream) {
         errno = saved;

@@ -45,13 +45,13 @@ int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err
     if (gd_graph_node(call->session->graph, node, &info) && is_unreached(&info)) {
         const char *name = out_safe(call, info.name);
         return gd_fail(err, GD_ENODATA,
-                       "%.*s has no gradient: no backward pass that was seen came to it (`why "
-                       "%.200s` says what keeps it off)",
+                       "%.*s has no gradient: no observed backward pass reached it (`why %.200s` "
+                       "explains why)",
                        (int)(strlen(name) > 200 ? 200 : strlen(name) - strlen(".grad")), name,
                        name);
     }
     return gd_fail(err, GD_ENODATA, "the %s no stack for %.300s",
-                   gd_catalog_of(call->session) ? "dump has" : "trainer sent",
+                   gd_catalog_of(call->session) ? "dump has" : "training process sent",
                    out_safe(call, info.name));
 }
 
@@ -206,7 +206,7 @@ gd_node_id stack_node(struct command_call *call, gd_node_id node, bool tell)
         return node;
     }
     if (tell) {
-        out_printf(call->out, "%s (%s) has no place of its own. It is %s %s (%s)\n",
+        out_printf(call->out, "%s (%s) has no source location of its own. It is %s %s (%s)\n",
                    out_safe(call, info.name), out_safe(call, info.type), how,
                    out_safe(call, other.name), out_safe(call, other.type));
     }

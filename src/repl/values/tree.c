@@ -75,7 +75,7 @@ static const char *edge_label(struct edge_walk *walk, gd_node_id node, const str
     struct command_call *call = walk->call;
     struct gd_node_info info;
     if (!gd_graph_node(call->session->graph, node, &info)) {
-        return "(a node that is gone)";
+        return "(unknown node)";
     }
     int used =
         3 * walk->branches.depth + (int)strlen(info.type) + (int)strlen(", has 9 inputs") + 3;
@@ -85,7 +85,7 @@ static const char *edge_label(struct edge_walk *walk, gd_node_id node, const str
     }
     text = inspect_printf(call, "%s (%s)", text, out_safe(call, info.type));
     if (edge && walk->options->outputs && edge->slot > 0) {
-        text = inspect_printf(call, "%s, takes :%u", text, edge->slot);
+        text = inspect_printf(call, "%s, uses :%u", text, edge->slot);
     }
     return edge && edge->control ? inspect_printf(call, "%s, control", text) : text;
 }

@@ -95,7 +95,7 @@ int value_declared(struct command_call *call, const struct value *value, enum gd
     }
     for (int i = 0; i < output.shape.rank; i++) {
         if (output.shape.dim[i] < 0) {
-            return gd_fail(err, GD_ENODATA, "the shape of %.300s is not known yet",
+            return gd_fail(err, GD_ENODATA, "the shape of %.300s is unknown",
                            gd_graph_name(call->session->graph, ref->node));
         }
     }
@@ -246,8 +246,7 @@ static int fetch_for_show(struct command_call *call, struct value *value, struct
 {
     bool whole = value->arg.slice.count == 0;
     if (whole && is_large(call, value)) {
-        value->note = "the values are not shown because there are many: print a slice, or "
-                      "`print -a`";
+        value->note = "too many values to show: print a slice, or use `print -a`";
         return fetch_stats(call, value, err);
     }
     enum gd_iter iter = value->which == VALUE_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
@@ -273,7 +272,7 @@ int value_fetch(struct command_call *call, struct value *value, enum value_need 
 {
     if (value->is_history) {
         if (value->which != VALUE_CURRENT) {
-            return gd_fail(err, GD_EINVAL, "%s is a value that was kept: it has no previous one",
+            return gd_fail(err, GD_EINVAL, "%s is a history value: it has no previous one",
                            value->label);
         }
         return add_statistics(call, value, err);

@@ -47,12 +47,12 @@ int value_format(struct command_call *call, const char *letters, struct gd_forma
         }
         if (!strchr("fexd", *p)) {
             return gd_fail(err, GD_EUSAGE,
-                           "format '%c' is not known: f (fixed), e (scientific), x (hexadecimal), "
-                           "d (integer) or a (all values)",
+                           "unknown format '%c': f (fixed), e (scientific), x (hexadecimal), d "
+                           "(integer) or a (all values)",
                            *p);
         }
         if (format.letter) {
-            return gd_fail(err, GD_EUSAGE, "one format letter, not \"%.20s\"", letters);
+            return gd_fail(err, GD_EUSAGE, "expected one format letter, not \"%.20s\"", letters);
         }
         format.letter = *p;
     }
@@ -69,7 +69,7 @@ const char *value_age(const struct gd_session *session, int64_t step, char out[V
         snprintf(out, VALUE_AGE, "of step %lld (now at step %lld)", (long long)step, now);
     } else if (step < 0 && !session->stop.at_step_end && gd_session_is_live(session) &&
                !gd_session_is_record(session)) {
-        snprintf(out, VALUE_AGE, "of step %lld or an earlier one", now);
+        snprintf(out, VALUE_AGE, "of step %lld or earlier", now);
     }
     return out;
 }

@@ -169,7 +169,7 @@ static int ask_agreement(struct command_call *call, const char *name, struct agr
     }
     rc = repl_await(call->repl, asked, -1);
     if (rc != GD_OK) {
-        return rc == GD_EINTR ? gd_fail(err, rc, "interrupted while the ranks were asked") : GD_OK;
+        return rc == GD_EINTR ? gd_fail(err, rc, "interrupted while asking the ranks") : GD_OK;
     }
     *ret = *asked;
     free(asked);

@@ -200,7 +200,7 @@ static void print_node(struct picture *p, size_t i, int used)
     const struct gd_why_node *node = &p->why->nodes[i];
     struct gd_node_info info;
     if (!gd_graph_node(call->session->graph, node->node, &info)) {
-        out_printf(call->out, "(a node that is gone)\n");
+        out_printf(call->out, "(unknown node)\n");
         return;
     }
     const char *slot = info.output_count > 1 ? inspect_printf(call, ":%u", node->slot) : "";
@@ -227,7 +227,7 @@ static void print_hidden(struct picture *p, size_t i)
     while (i + count < p->why->count && p->hidden[i + count]) {
         count++;
     }
-    out_printf(p->call->out, "    ... %s like these are left out ...\n",
+    out_printf(p->call->out, "    ... %s like these hidden ...\n",
                inspect_plural(p->call, count, "more value"));
 }
 
@@ -302,7 +302,7 @@ static void print_path(struct picture *p)
         }
         if (is_skipped(p, depth)) {
             if (!gap) {
-                out_printf(p->call->out, "    %*s... %d nodes on the way are left out ...\n",
+                out_printf(p->call->out, "    %*s... %d nodes on the path hidden ...\n",
                            unit * path_depth(p, depth), "", p->length - PATH_SHOWN);
             }
             gap = true;
@@ -333,7 +333,8 @@ static void print_tree(struct picture *p)
                    inspect_plural(p->call, p->left_out, "more value"));
     }
     if (p->why->cut) {
-        out_printf(p->call->out, "The walk was cut: not everything upstream was looked at.\n");
+        out_printf(p->call->out,
+                   "The search was cut short: not everything upstream was checked.\n");
     }
 }
 

@@ -35,7 +35,7 @@ void watch_advice(struct command_call *call, const struct gd_condition *conditio
     out_printf(call->out, "Look at:\n");
     watch_fold(call, condition->look, 2);
     if (condition->advice && condition->advice[0] != '\0') {
-        out_printf(call->out, "What it usually means, and what to try:\n");
+        out_printf(call->out, "Usual causes, and what to try:\n");
         watch_fold(call, condition->advice, 2);
     }
 }
@@ -58,8 +58,8 @@ static int advise_on_expression(struct command_call *call, const char *expressio
     cJSON *record = out_record(call->out, "advice");
     inspect_add_text(call, record, "expression", expression);
     out_printf(call->out,
-               "%s is an expression of your own: look at what it compares\n(\"stats .\", \"print "
-               ".\"), and at where the value comes from (\"inputs .\", \"why\").\n",
+               "%s is your own expression: look at the values that it compares\n"
+               "(\"stats .\", \"print .\") and at where they come from (\"inputs .\", \"why\").\n",
                out_safe(call, expression));
     return GD_OK;
 }
@@ -110,10 +110,12 @@ const struct command cmd_advice = {
     .name = "advice",
     .group = "breakpoints",
     .usage = "advice [CONDITION | N | hit]",
-    .summary = "Tell what a condition that fired usually means and what to try",
-    .help = "Of a condition, of watchpoint N, or of the current hit (see \"hit\").\n"
+    .summary = "Explain what a condition that fired usually means and what to try",
+    .help = "The condition is given by name, by watchpoint N, or taken from the current hit (see\n"
+            "\"hit\").\n"
             "Examples:\n"
             "  advice GV\n"
             "  advice weight_change_too_large",
     .args = {ARG_CONDITION},
-    .run = run_advice};
+    .run = run_advice,
+};

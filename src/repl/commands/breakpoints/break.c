@@ -165,8 +165,7 @@ int watch_current_node(struct command_call *call, const char **ret, struct gd_er
 {
     const struct gd_session *session = call->debugger->current;
     if (!session || session->current == GD_NO_NODE) {
-        return gd_fail(err, GD_EUSAGE, "%s: name a node: there is no current one",
-                       call->command->name);
+        return gd_fail(err, GD_EUSAGE, "%s: no node is selected: name one", call->command->name);
     }
     *ret = gd_graph_name(session->graph, session->current);
     return GD_OK;
@@ -200,31 +199,33 @@ const struct command cmd_break = {
     .aliases = "b br bre brea",
     .group = "breakpoints",
     .usage = "break [NODE | SELECTOR] [if EXPR]",
-    .summary = "Stop the training when a node has executed",
+    .summary = "Stop the training after a node has executed",
     .help =
-        "A selector stops at each node that it covers; without an argument the current node is\n"
-        "meant. A name that no node has yet is kept until the graph has it; the end of several\n"
-        "names is an error that says two of them.\n"
-        "With \"if\" it stops where the expression is true of what the node has written; it is a\n"
-        "watchpoint then: \"help watch\" says what stands in one.\n"
+        "A selector stops at each node that it covers; the default is the current node. A name\n"
+        "that no node has yet is kept until the graph contains it; a name ending that several\n"
+        "nodes share is an error.\n"
+        "With \"if\", stop only when the expression is true of the node's output; this sets a\n"
+        "watchpoint (see \"help conditions\" for expressions).\n"
         "Examples:\n"
-        "  break Default/network/block0/attn/MatMul-op4\n"
-        "  break type:Softmax\n"
-        "  break /LayerNorm.*/\n"
-        "  break type:Softmax if max > 0.99 && step > 100",
+        "  break model/block0/attn/linear\n"
+        "  break type:softmax\n"
+        "  break /layer_norm.*/\n"
+        "  break type:softmax if max > 0.99 && step > 100",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW,
-    .run = run_break};
+    .run = run_break,
+};
 
 const struct command cmd_tbreak = {
     .name = "tbreak",
     .aliases = "tb tbr",
     .group = "breakpoints",
     .usage = "tbreak [NODE | SELECTOR] [if EXPR]",
-    .summary = "Stop once when a node has executed",
-    .help = "As break; the breakpoint is deleted when it has stopped the training.\n"
+    .summary = "Stop once after a node has executed",
+    .help = "Like break, but the breakpoint is deleted when it stops the training.\n"
             "Example:\n"
-            "  tbreak type:GeLU",
+            "  tbreak type:gelu",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW,
-    .run = run_tbreak};
+    .run = run_tbreak,
+};

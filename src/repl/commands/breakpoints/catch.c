@@ -51,7 +51,7 @@ static int take_guard(struct command_call *call, const char *event, const char *
         return GD_OK;
     }
     if (strncmp(text, "if", 2) != 0 || (text[2] != ' ' && text[2] != '\t')) {
-        return gd_fail(err, GD_EUSAGE, "catch %s: only \"if EXPRESSION\" may follow", event);
+        return gd_fail(err, GD_EUSAGE, "catch %s: expected \"if EXPRESSION\"", event);
     }
     *ret = watch_args_unquote(call->arena, text + 2 + strspn(text + 2, " \t"));
     return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
@@ -86,7 +86,7 @@ static int set_catchpoint(struct command_call *call, const struct event *event, 
     if (event->condition) {
         rc = take_condition(call, event, &args, err);
         if (rc == GD_OK && args.where) {
-            return gd_fail(err, GD_EUSAGE, "catch %s: it is about the number \"loss\" alone",
+            return gd_fail(err, GD_EUSAGE, "catch %s: applies only to the metric \"loss\"",
                            event->name);
         }
         if (rc == GD_OK) {
@@ -98,7 +98,7 @@ static int set_catchpoint(struct command_call *call, const struct event *event, 
     } else {
         rc = take_guard(call, event->name, &spec.guard, err);
         if (rc == GD_OK && spec.guard && strcmp(event->name, GD_DIVERGENCE) == 0) {
-            return gd_fail(err, GD_EUSAGE, "catch %s: it takes no condition", event->name);
+            return gd_fail(err, GD_EUSAGE, "catch %s: takes no condition", event->name);
         }
     }
     if (rc == GD_OK) {
@@ -126,11 +126,13 @@ static const struct exceptions {
     const char *mode; /* of the program's command "exceptions" */
     const char *says;
 } exceptions[] = {
-    {"", "all", "Stops where an operator raises, and before the program ends by an exception."},
+    {"", "all",
+     "The training will stop where an operator raises an exception, and before an exception ends "
+     "the program."},
     {"uncaught", "uncaught",
-     "Stops before the program ends by an exception, at operators that are looked at where they "
-     "raise."},
-    {"off", "off", "Exceptions stop the training no more."},
+     "The training will stop before an exception ends the program, at the operator that raised it "
+     "if operators are observed."},
+    {"off", "off", "Exceptions no longer stop the training."},
 };
 
 /* Every process of the training is told. */
@@ -144,13 +146,13 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
         }
     }
     if (!chosen) {
-        return gd_fail(err, GD_EUSAGE, "catch exception: only \"uncaught\" or \"off\" may follow");
+        return gd_fail(err, GD_EUSAGE, "catch exception: expected \"uncaught\" or \"off\"");
     }
     int rc = inspect_session(call, err);
     const struct gd_target *target = rc == GD_OK ? call->session->target : NULL;
     if (rc == GD_OK && !(target && target->capabilities & GD_CAN_COMMAND)) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "this training program does not tell of exceptions: those of PyTorch do");
+                       "this training process does not report exceptions (PyTorch processes do)");
     }
     if (rc == GD_OK) {
         rc = everyone_command(call, "exceptions", chosen->mode, &reply, err);
@@ -196,75 +198,84 @@ static int run_tcatch(struct command_call *call, struct gd_err *err)
     return run(call, true, err);
 }
 
-#define SKIP_SUMMARY       "The gradient scaler skipped the optimizer's step"
-#define SCALE_SUMMARY      "The loss scale changed"
-#define LR_SUMMARY         "The learning rate changed"
-#define SPIKE_SUMMARY      "The loss jumped up"
-#define NAN_SUMMARY        "The loss is NaN or infinite"
-#define DIVERGENCE_SUMMARY "A parameter is not the same on all ranks of the job"
-#define OVERFLOW_SUMMARY   "An operator with finite inputs made an infinite or NaN output"
+#define SKIP_SUMMARY       "Stop when the gradient scaler skips the optimizer step"
+#define SCALE_SUMMARY      "Stop when the loss scale changes"
+#define LR_SUMMARY         "Stop when the learning rate changes"
+#define SPIKE_SUMMARY      "Stop when the loss rises suddenly"
+#define NAN_SUMMARY        "Stop when the loss is NaN or infinite"
+#define DIVERGENCE_SUMMARY "Stop when a parameter is not equal on all ranks of the job"
+#define OVERFLOW_SUMMARY   "Stop when an operator with finite inputs produces infinity or NaN"
 
 static const struct command catch_subs[] = {
     {.name = "skip",
      .usage = "catch skip [if EXPR]",
      .summary = SKIP_SUMMARY,
-     .help = "There were Inf or NaN in the gradients (GradScaler).\n  catch skip\n",
+     .help = "The gradients contained infinities or NaN (GradScaler).\n"
+             "  catch skip\n",
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = "scale",
      .usage = "catch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
-     .help = "The number loss_scale is not what it was in the step before.\n  catch scale\n",
+     .help = "The metric loss_scale differs from the previous step.\n"
+             "  catch scale\n",
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = "lr",
      .usage = "catch lr [if EXPR]",
      .summary = LR_SUMMARY,
-     .help = "The step used another learning rate than the one before it.\n"
-             "  catch lr\n  catch lr if step > 100\n",
+     .help = "The step used a different learning rate than the previous one.\n"
+             "  catch lr\n"
+             "  catch lr if step > 100\n",
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = "loss-spike",
      .usage = "catch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
-     .help = "As watch LS, with its parameters.\n"
-             "  catch loss-spike\n  catch loss-spike mean_ratio_gt=5\n",
+     .help = "Like watch LS, with its parameters.\n"
+             "  catch loss-spike\n"
+             "  catch loss-spike mean_ratio_gt=5\n",
      .args = {ARG_WATCH},
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = "nan-loss",
      .usage = "catch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
-     .help = "As watch LN.\n  catch nan-loss\n",
+     .help = "Like watch LN.\n"
+             "  catch nan-loss\n",
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = GD_DIVERGENCE,
      .usage = "catch divergence",
      .summary = DIVERGENCE_SUMMARY,
      .help =
-         "At the end of each step the ranks' parameters are compared by digests (\"rank check\"\n"
-         "does that once). It stops at the first rank that differs.\n"
+         "Compare the ranks' parameters by digests at the end of each step (\"rank check\" does\n"
+         "this once) and stop at the first rank that differs.\n"
          "  catch divergence\n",
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = OVERFLOW,
      .usage = "catch overflow [N]",
      .summary = OVERFLOW_SUMMARY,
-     .help = "At the operator itself: its inputs are finite, its output is not. N: at the next N\n"
-             "of them only. \"rerun\" says whether it lies in the values or in the type,\n"
-             "\"overflow off\" ends it.\n"
-             "  catch overflow\n  catch overflow 3\n",
+     .help =
+         "Stop at the operator itself: its inputs are finite, its output is not. With N, only at\n"
+         "the next N of them. \"rerun\" tells whether the values or the data type cause it,\n"
+         "\"overflow off\" ends the search.\n"
+         "  catch overflow\n"
+         "  catch overflow 3\n",
      .args = {ARG_WORD},
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = EXCEPTION,
      .usage = "catch exception [uncaught | off]",
-     .summary = "An operator raised, or the program is about to end by an exception",
-     .help = "An exception that nobody catches stops the training anyway, at the operator that\n"
-             "raised it as far as that can be told. This looks at all operators from the next\n"
-             "step on, so that those stop it whose exceptions the program catches. \"uncaught\"\n"
-             "is as it was, with \"off\" none does.\n"
-             "  catch exception\n  catch exception off\n",
+     .summary = "Stop when an operator raises an exception, or when one would end the program",
+     .help =
+         "An uncaught exception always stops the training, at the operator that raised it when\n"
+         "that is known. This command observes all operators from the next step on, so that\n"
+         "exceptions that the program catches stop the training too. \"uncaught\" returns to the\n"
+         "default; with \"off\" no exception stops the training.\n"
+         "  catch exception\n"
+         "  catch exception off\n",
      .args = {ARG_WORD},
      .flags = CMD_RAW,
      .run = run_catch},
@@ -323,31 +334,34 @@ const struct command cmd_catch = {
     .aliases = "cat",
     .group = "breakpoints",
     .usage = "catch EVENT [if EXPR]",
-    .summary = "Stop at the end of a step in which something happened",
-    .help = "Events: the loss is not finite, or jumps up; the learning rate or the loss scale\n"
-            "changes; the gradient scaler skips a step. They are found by the numbers that the\n"
-            "training reports (\"info scalars\"). Catchpoints are listed by \"info breakpoints\"\n"
-            "and \"info watchpoints\", and deleted, disabled, ignored and given commands by their\n"
-            "numbers. Without an event: which there are.\n"
-            "Examples:\n"
-            "  catch nan-loss\n"
-            "  catch lr if step > 100\n"
-            "  catch loss-spike mean_ratio_gt=5",
+    .summary = "Stop at the end of a step in which an event occurred",
+    .help =
+        "Events: the loss is not finite or rises suddenly; the learning rate or the loss scale\n"
+        "changes; the gradient scaler skips a step. They are detected in the metrics that the\n"
+        "training reports (\"info scalars\"). \"info breakpoints\" and \"info watchpoints\" list\n"
+        "catchpoints; delete, disable, ignore and commands take their numbers. Without an\n"
+        "event, list the events.\n"
+        "Examples:\n"
+        "  catch nan-loss\n"
+        "  catch lr if step > 100\n"
+        "  catch loss-spike mean_ratio_gt=5",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_RAW,
     .run = run_catch,
-    .sub = catch_subs};
+    .sub = catch_subs,
+};
 
 const struct command cmd_tcatch = {
     .name = "tcatch",
     .aliases = "tca",
     .group = "breakpoints",
     .usage = "tcatch EVENT [if EXPR]",
-    .summary = "Stop once at the end of a step in which something happened",
-    .help = "As catch; the catchpoint is deleted when it has stopped the training.\n"
+    .summary = "Stop once at the end of a step in which an event occurred",
+    .help = "Like catch, but the catchpoint is deleted when it stops the training.\n"
             "Example:\n"
             "  tcatch skip",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_RAW,
     .run = run_tcatch,
-    .sub = tcatch_subs};
+    .sub = tcatch_subs,
+};

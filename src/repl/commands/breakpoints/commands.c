@@ -18,13 +18,14 @@ static int run_commands(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (range.last - range.first > 1000) {
-        return gd_fail(err, GD_ELIMIT, "commands: a range has at most 1000 numbers");
+        return gd_fail(err, GD_ELIMIT, "commands: a range may contain at most 1000 numbers");
     }
     if (range.first < 1 || range.last >= call->debugger->next_breakpoint) {
         return stop_number_missing(range.first < 1 ? 1 : range.last, err);
     }
     if (call->repl->options.interactive) {
-        out_printf(call->out, "Type commands for when %d stops, one a line; \"end\" ends them.\n",
+        out_printf(call->out,
+                   "Type the commands to run when %d stops, one per line; end with \"end\".\n",
                    range.first);
     }
     return repl_body_open(call->repl, BODY_COMMANDS, "", range.first, range.last, err);
@@ -34,11 +35,11 @@ const struct command cmd_commands = {
     .name = "commands",
     .group = "breakpoints",
     .usage = "commands [N | N-M]",
-    .summary = "Give a breakpoint or watchpoint commands to run when it stops, up to \"end\"",
+    .summary = "Set the commands to run when a breakpoint or watchpoint stops, up to \"end\"",
     .help =
-        "Without a number the one set last is meant. \"silent\" as the first command\n"
-        "keeps the stop from being reported. A command that resumes the training ends the list.\n"
-        "No commands at all take the list away.\n"
+        "Without a number, the one set last. If the first command is \"silent\", the stop is not\n"
+        "reported. A command that resumes the training ends the list. An empty list removes\n"
+        "the commands.\n"
         "Example:\n"
         "  commands 1\n"
         "    silent\n"
@@ -46,4 +47,5 @@ const struct command cmd_commands = {
         "    continue\n"
         "  end",
     .args = {ARG_BREAKPOINT},
-    .run = run_commands};
+    .run = run_commands,
+};

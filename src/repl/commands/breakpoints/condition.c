@@ -14,12 +14,12 @@ static int run_condition(struct command_call *call, struct gd_err *err)
     struct gd_watchpoint *watch = NULL;
     int number;
     if (word[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "condition: the number of a watchpoint is missing");
+        return gd_fail(err, GD_EUSAGE, "condition: specify a watchpoint number");
     }
     int rc = watch_number(call, word, &number, err);
     if (rc == GD_OK && gd_debugger_breakpoint(call->debugger, number)) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%d is a breakpoint: \"break NODE if EXPR\" makes one with a condition",
+                       "%d is a breakpoint: use \"break NODE if EXPR\" for a conditional one",
                        number);
     }
     if (rc == GD_OK) {
@@ -39,7 +39,7 @@ static int run_condition(struct command_call *call, struct gd_err *err)
     if (watch->guard) {
         watch_show(call, watch);
     } else {
-        out_printf(call->out, "%s %d is without a guard now.\n", watch_noun(watch), number);
+        out_printf(call->out, "%s %d: guard removed.\n", watch_noun(watch), number);
         watch_record(call, out_record(call->out, "watchpoint"), watch);
     }
     return GD_OK;
@@ -50,13 +50,13 @@ const struct command cmd_condition = {
     .aliases = "cond",
     .group = "breakpoints",
     .usage = "condition N [EXPR]",
-    .summary = "Give a watchpoint a guard: an expression that must be true as well",
-    .help = "It is written as behind \"if\" of watch. Without an expression the guard is taken\n"
-            "away.\n"
+    .summary = "Set a watchpoint's guard: an expression that must also be true",
+    .help = "The expression is written as after \"if\" in watch. Without one, remove the guard.\n"
             "Examples:\n"
             "  condition 2 step > 100\n"
             "  condition 2 'loss < 4 && max > 10'\n"
             "  condition 2",
     .args = {ARG_WATCHPOINT, ARG_WORD},
     .flags = CMD_RAW | CMD_CHANGES,
-    .run = run_condition};
+    .run = run_condition,
+};

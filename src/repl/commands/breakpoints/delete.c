@@ -36,12 +36,14 @@ static int run_delete(struct command_call *call, struct gd_err *err)
     return stop_numbers_all(call, delete_one, NULL, err);
 }
 
-const struct command cmd_delete = {.name = "delete",
-                                   .aliases = "d del",
-                                   .group = "breakpoints",
-                                   .usage = "delete [N | N-M]...",
-                                   .summary = "Delete breakpoints and watchpoints",
-                                   .help = "Without a number all are deleted, after a question.",
-                                   .args = {ARG_BREAKPOINT},
-                                   .flags = CMD_CHANGES,
-                                   .run = run_delete};
+const struct command cmd_delete = {
+    .name = "delete",
+    .aliases = "d del",
+    .group = "breakpoints",
+    .usage = "delete [N | N-M]...",
+    .summary = "Delete breakpoints and watchpoints",
+    .help = "Without a number, delete all after a confirmation.",
+    .args = {ARG_BREAKPOINT},
+    .flags = CMD_CHANGES,
+    .run = run_delete,
+};

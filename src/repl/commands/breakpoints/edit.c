@@ -151,7 +151,7 @@ static int run_edit(struct command_call *call, struct gd_err *err)
     const char *word = watch_first_word(call, &rest);
     struct gd_watchpoint *watch = NULL;
     if (word[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "edit: the number of a watchpoint is missing");
+        return gd_fail(err, GD_EUSAGE, "edit: specify a watchpoint number");
     }
     int rc = watch_find(call, word, &watch, err);
     if (rc != GD_OK) {
@@ -176,15 +176,16 @@ const struct command cmd_edit = {
     .group = "breakpoints",
     .usage = "edit N [PARAM=VALUE... | EXPR] [on SELECTOR] [if EXPR] | edit N add | remove "
              "SELECTOR",
-    .summary = "Change a watchpoint: its parameters, its expression, what it applies to",
-    .help = "Parameters that are not named keep their values; PARAM=off takes one away. Where a\n"
-            "condition has one test, a new one replaces it. \"on\" replaces the selector, \"add\"\n"
-            "and \"remove\" add nodes to it and take nodes away. Counts of hits stay.\n"
+    .summary = "Change a watchpoint's parameters, expression or nodes",
+    .help = "Parameters that are not named keep their values; PARAM=off removes one. If the\n"
+            "condition takes a single test, a new one replaces it. \"on\" replaces the selector,\n"
+            "\"add\" and \"remove\" extend and narrow it. Hit counts are kept.\n"
             "Examples:\n"
             "  edit 2 abs_mean_gt=500\n"
             "  edit 2 on weights except *bias\n"
-            "  edit 2 add type:Softmax\n"
-            "  edit 2 remove Default/network/block0",
+            "  edit 2 add type:softmax\n"
+            "  edit 2 remove model/block0",
     .args = {ARG_WATCHPOINT, ARG_WATCH_EDIT},
     .flags = CMD_RAW | CMD_CHANGES,
-    .run = run_edit};
+    .run = run_edit,
+};

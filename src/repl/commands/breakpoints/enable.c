@@ -49,7 +49,7 @@ static int run_enable(struct command_call *call, struct gd_err *err)
     } else if (call->argc > 0 && strcmp(call->argv[0], "count") == 0) {
         int64_t count = 0;
         int rc = call->argc > 1 ? arg_count(call->argv[1], 1, INT64_MAX, &count, err)
-                                : gd_fail(err, GD_EUSAGE, "enable count: a number is missing");
+                                : gd_fail(err, GD_EUSAGE, "enable count: specify a count");
         if (rc != GD_OK) {
             return rc;
         }
@@ -60,8 +60,7 @@ static int run_enable(struct command_call *call, struct gd_err *err)
         return stop_numbers_each(call, from, enable_one, &how, err);
     }
     if (from > 0) {
-        return gd_fail(err, GD_EUSAGE, "enable %s: the number of a breakpoint is missing",
-                       call->argv[0]);
+        return gd_fail(err, GD_EUSAGE, "enable %s: specify a breakpoint number", call->argv[0]);
     }
     return stop_numbers_all(call, enable_one, &how, err);
 }
@@ -81,18 +80,21 @@ const struct command cmd_enable = {
     .aliases = "en",
     .group = "breakpoints",
     .usage = "enable [once | delete | count K] [N | N-M]...",
-    .summary = "Let breakpoints and watchpoints stop the training again",
-    .help = "once: it stops once, then it is disabled. count K: it is disabled after K stops.\n"
-            "delete: it stops once, then it is deleted. Without a number all are enabled.",
+    .summary = "Enable breakpoints and watchpoints",
+    .help =
+        "once: disable it after one stop. count K: disable it after K stops. delete: delete it\n"
+        "after one stop. Without a number, enable all.",
     .args = {ARG_BREAKPOINT},
-    .run = run_enable};
+    .run = run_enable,
+};
 
 const struct command cmd_disable = {
     .name = "disable",
     .aliases = "dis disa",
     .group = "breakpoints",
     .usage = "disable [N | N-M]...",
-    .summary = "Keep breakpoints and watchpoints from stopping the training",
-    .help = "Without a number all are disabled. \"enable\" undoes it.",
+    .summary = "Disable breakpoints and watchpoints",
+    .help = "Without a number, disable all. \"enable\" enables them again.",
     .args = {ARG_BREAKPOINT},
-    .run = run_disable};
+    .run = run_disable,
+};

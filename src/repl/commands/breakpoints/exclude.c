@@ -35,10 +35,9 @@ static void list_excluded(struct command_call *call)
     cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "excluded"), "excluded");
     const char *where;
     if (!gd_exclude_at(call->debugger, 0)) {
-        out_printf(call->out,
-                   "No place is excluded: values that are not finite count everywhere.\n");
+        out_printf(call->out, "No nodes are excluded: non-finite values count everywhere.\n");
     } else {
-        out_printf(call->out, "Values that are not finite are normal on:\n");
+        out_printf(call->out, "Non-finite values are expected on:\n");
     }
     for (size_t i = 0; (where = gd_exclude_at(call->debugger, i)); i++) {
         size_t nodes = excluded_nodes(call, where);
@@ -64,7 +63,7 @@ static int run_exclude(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     if (remove && where[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "exclude -d: which one?");
+        return gd_fail(err, GD_EUSAGE, "exclude -d: specify a selector");
     }
     if (where[0] != '\0') {
         rc = remove ? gd_exclude_delete(call->debugger, where, err)
@@ -80,13 +79,15 @@ const struct command cmd_exclude = {
     .name = "exclude",
     .group = "breakpoints",
     .usage = "exclude [-d] [SELECTOR]",
-    .summary = "Name nodes where NaN and infinite values are normal, or list them",
-    .help = "Masks often hold -inf on purpose. Conditions that look for values that are not\n"
-            "finite do not fire there, and no other says \"could not check\" because of them.\n"
-            "-d takes a place from the list.\n"
-            "Examples:\n"
-            "  exclude type:Softmax\n"
-            "  exclude -d type:Softmax",
+    .summary = "Name nodes where NaN and infinity are expected, or list them",
+    .help =
+        "Masks often contain -inf on purpose. Conditions that look for non-finite values do not\n"
+        "fire on these nodes, and other conditions do not report \"could not be checked\" because\n"
+        "of them. -d removes a selector from the list.\n"
+        "Examples:\n"
+        "  exclude type:softmax\n"
+        "  exclude -d type:softmax",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW | CMD_CHANGES,
-    .run = run_exclude};
+    .run = run_exclude,
+};

@@ -30,7 +30,7 @@ static void print_param(struct command_call *call, const struct gd_hit *hit,
                        inspect_double(call, param->set_value));
         }
     } else if (!param->disabled && !param->hit && isnan(param->actual_value)) {
-        out_printf(call->out, "%*s%s: set %s, actual not known\n", indent, "", param->name,
+        out_printf(call->out, "%*s%s: set %s, actual unknown\n", indent, "", param->name,
                    inspect_double(call, param->set_value));
     } else if (!param->disabled) {
         out_printf(call->out, "%*s%s: set %s, actual %s%s\n", indent, "", param->name,
@@ -48,7 +48,7 @@ void hit_print_params(struct command_call *call, const struct gd_hit *hit, int i
         return;
     }
     if (hit->frozen) {
-        out_printf(call->out, "%*sfrozen when first seen\n", indent, "");
+        out_printf(call->out, "%*sfrozen when first checked\n", indent, "");
     }
     for (int i = 0; i < hit->param_count; i++) {
         print_param(call, hit, &hit->param[i], indent);
@@ -121,7 +121,8 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
         print_place(call, hit->node, record);
         print_value(call, hit, record);
     } else if (!hit->is_scalar) {
-        out_printf(call->out, "The graph has no such node: it may have been optimised away.\n");
+        out_printf(call->out,
+                   "The graph does not contain this node; it may have been optimised away.\n");
     }
     if (condition && !hit->error) {
         cJSON_AddStringToObject(record, "look", condition->look);
@@ -201,32 +202,37 @@ const struct command cmd_hit = {
     .name = "hit",
     .group = "breakpoints",
     .usage = "hit [next | previous | N]",
-    .summary = "Go to a hit: its node becomes the current one, with advice",
+    .summary = "Go to a hit: select its node and show advice",
     .help =
-        "Without an argument: the one selected before, else the first of this stop. Hits are in\n"
-        "order of step and execution; \"info hits\" gives their numbers. In a dump\n"
-        "it goes to the step of the hit, too.\n"
+        "Without an argument, the hit selected before, or the first hit of this stop. Hits are\n"
+        "ordered by step and execution; \"info hits\" shows their numbers. In a dump, also go\n"
+        "to the step of the hit.\n"
         "Examples:\n"
         "  hit\n"
         "  hit next",
     .args = {ARG_HIT},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-    .run = run_hit};
+    .run = run_hit,
+};
 
-const struct command cmd_next_hit = {.name = "next-hit",
-                                     .aliases = "nh",
-                                     .group = "breakpoints",
-                                     .usage = "next-hit",
-                                     .summary = "Go to the next hit",
-                                     .help = "As \"hit next\".",
-                                     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-                                     .run = run_next_hit};
+const struct command cmd_next_hit = {
+    .name = "next-hit",
+    .aliases = "nh",
+    .group = "breakpoints",
+    .usage = "next-hit",
+    .summary = "Go to the next hit",
+    .help = "The same as \"hit next\".",
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_next_hit,
+};
 
-const struct command cmd_previous_hit = {.name = "previous-hit",
-                                         .aliases = "ph",
-                                         .group = "breakpoints",
-                                         .usage = "previous-hit",
-                                         .summary = "Go to the hit before",
-                                         .help = "As \"hit previous\".",
-                                         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-                                         .run = run_previous_hit};
+const struct command cmd_previous_hit = {
+    .name = "previous-hit",
+    .aliases = "ph",
+    .group = "breakpoints",
+    .usage = "previous-hit",
+    .summary = "Go to the previous hit",
+    .help = "The same as \"hit previous\".",
+    .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+    .run = run_previous_hit,
+};

@@ -85,7 +85,7 @@ int hit_choose(struct command_call *call, int by, const struct gd_hit **ret, str
     const struct gd_hit *hit = &session->hits[order[at]];
     free(order);
     if (end) {
-        return gd_fail(err, GD_ENODATA, "this is the %s hit", by < 0 ? "first" : "last");
+        return gd_fail(err, GD_ENODATA, "this is already the %s hit", by < 0 ? "first" : "last");
     }
     *ret = hit;
     return GD_OK;

@@ -8,6 +8,7 @@
 #include "repl/commands/breakpoints/stop_numbers.h"
 #include "repl/core/command.h"
 #include "repl/core/watch.h"
+#include "repl/values/inspect.h"
 
 static int run_ignore(struct command_call *call, struct gd_err *err)
 {
@@ -15,7 +16,7 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
     struct stop_range range;
 
     if (call->argc != 2) {
-        return gd_fail(err, GD_EUSAGE, "ignore: a number and a count are needed");
+        return gd_fail(err, GD_EUSAGE, "ignore: specify a number and a count");
     }
     int rc = stop_range_parse(call, call->argv[0], &range, err);
     if (rc == GD_OK) {
@@ -44,7 +45,8 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s %d %s the next time.\n", noun, range.first,
                    watch && watch->action == GD_WATCH_TRACE ? "reports" : "stops");
     } else {
-        out_printf(call->out, "%s %d lets %lld more pass.\n", noun, range.first, (long long)count);
+        out_printf(call->out, "%s %d will be passed %s.\n", noun, range.first,
+                   inspect_plural(call, (uint64_t)count, "more time"));
     }
     return GD_OK;
 }
@@ -53,8 +55,9 @@ const struct command cmd_ignore = {
     .name = "ignore",
     .group = "breakpoints",
     .usage = "ignore N COUNT",
-    .summary = "Let a breakpoint or a watchpoint pass a number of times",
-    .help = "The next COUNT times that breakpoint N is reached, or that watchpoint N fires, the\n"
-            "training goes on.",
+    .summary = "Ignore the next COUNT hits of a breakpoint or watchpoint",
+    .help = "The training does not stop the next COUNT times that breakpoint N is reached or\n"
+            "watchpoint N fires.",
     .args = {ARG_BREAKPOINT, ARG_WORD},
-    .run = run_ignore};
+    .run = run_ignore,
+};

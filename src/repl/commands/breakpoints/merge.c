@@ -19,7 +19,7 @@ static int run_merge(struct command_call *call, struct gd_err *err)
 
     rc = rc != GD_OK ? rc : inspect_no_options(call, err);
     if (rc == GD_OK && call->argc == 0) {
-        rc = gd_fail(err, GD_EUSAGE, "merge: the files of the parts, or their directory");
+        rc = gd_fail(err, GD_EUSAGE, "merge: specify the part files or their directory");
     }
     if (rc != GD_OK) {
         return rc;
@@ -45,13 +45,14 @@ const struct command cmd_merge = {
     .name = "merge",
     .group = "breakpoints",
     .usage = "merge PATH...",
-    .summary = "Judge the watchpoints on what the parts of a scan found",
-    .help = "Each PATH is a file that \"scan --shard I/N --out FILE\" wrote, or a directory of\n"
-            "them; all parts of one scan are needed. The dump must be open and the same\n"
-            "watchpoints set. The hits are those that one scan of everything would give.\n"
-            "Examples:\n"
-            "  merge parts/\n"
-            "  merge part1.gdscan part2.gdscan",
+    .summary = "Evaluate the watchpoints on the parts of a scan",
+    .help =
+        "Each PATH is a file written by \"scan --shard I/N --out FILE\" or a directory of such\n"
+        "files; all parts of a scan are needed. The dump must be open and the same watchpoints\n"
+        "must be set. The hits are the same as those of a single scan.\n"
+        "Examples:\n"
+        "  merge parts/\n"
+        "  merge part1.gdscan part2.gdscan",
     .args = {ARG_FILE, ARG_FILE, ARG_FILE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_merge,

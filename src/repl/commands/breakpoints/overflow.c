@@ -44,7 +44,7 @@ int catch_overflow(struct command_call *call, bool temporary, struct gd_err *err
         return rc;
     }
     if (temporary && rest[0] != '\0') {
-        return gd_fail(err, GD_EUSAGE, "tcatch overflow takes nothing more");
+        return gd_fail(err, GD_EUSAGE, "tcatch overflow takes no arguments");
     }
     if (rest[0] != '\0' && (rc = arg_count(rest, 1, INT32_MAX, &count, err)) != GD_OK) {
         return rc;
@@ -57,7 +57,7 @@ static int run_record(struct command_call *call, struct gd_err *err)
 {
     int64_t count = 0;
     if (call->argc < 1 || call->argc > 2) {
-        return gd_fail(err, GD_EUSAGE, "overflow record wants a number of overflows");
+        return gd_fail(err, GD_EUSAGE, "overflow record: specify how many overflows to record");
     }
     int rc = arg_count(call->argv[0], 1, INT32_MAX, &count, err);
     return rc != GD_OK ? rc : arm_overflow(call, join_words(call, "record", 0), err);
@@ -67,7 +67,7 @@ static int run_stop(struct command_call *call, struct gd_err *err)
 {
     int64_t count = 0;
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "overflow stop wants a number of overflows, or nothing");
+        return gd_fail(err, GD_EUSAGE, "overflow stop: expected a number of overflows, or nothing");
     }
     int rc = call->argc ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
     return rc != GD_OK ? rc : arm_overflow(call, join_words(call, "stop", 0), err);
@@ -76,7 +76,7 @@ static int run_stop(struct command_call *call, struct gd_err *err)
 static int run_off(struct command_call *call, struct gd_err *err)
 {
     if (call->argc > 0) {
-        return gd_fail(err, GD_EUSAGE, "overflow off takes nothing more");
+        return gd_fail(err, GD_EUSAGE, "overflow off takes no arguments");
     }
     return arm_overflow(call, "off", err);
 }
@@ -84,7 +84,7 @@ static int run_off(struct command_call *call, struct gd_err *err)
 static int run_overflow(struct command_call *call, struct gd_err *err)
 {
     if (call->argc > 0) {
-        return gd_fail(err, GD_EUSAGE, "overflow knows no \"%.100s\"",
+        return gd_fail(err, GD_EUSAGE, "overflow: unknown word \"%.100s\"",
                        out_safe(call, call->argv[0]));
     }
     return info_overflows(call, err);
@@ -93,27 +93,28 @@ static int run_overflow(struct command_call *call, struct gd_err *err)
 static const struct command overflow_subs[] = {
     {.name = "record",
      .usage = "overflow record N [DIR]",
-     .summary = "Write the next N overflows below a folder, and go on",
-     .help =
-         "DIR is a folder where the training runs; ./gradb-overflow when there is none named.\n"
-         "Each overflow gets a folder of its own: forward_info.json or backward_info.json with\n"
-         "the call, a .npy file for each tensor, and where it was called.\n"
-         "\n"
-         "  overflow record 3\n  overflow record 10 /data/overflows\n",
+     .summary = "Write the next N overflows to a directory without stopping",
+     .help = "DIR is a directory on the host of the training (default ./gradb-overflow). Each\n"
+             "overflow gets a directory of its own: forward_info.json or backward_info.json with\n"
+             "the call and its source location, and a .npy file for each tensor.\n\n"
+             "  overflow record 3\n"
+             "  overflow record 10 /data/overflows\n",
      .args = {ARG_WORD, ARG_FILE},
      .flags = OVERFLOW_NEEDS,
      .run = run_record},
     {.name = "stop",
      .usage = "overflow stop [N]",
-     .summary = "Stop at the next N overflows, or at each: what catch overflow does",
-     .help = "  overflow stop\n  overflow stop 2\n",
+     .summary = "Stop at the next N overflows, or at every one (same as catch overflow)",
+     .help = "  overflow stop\n"
+             "  overflow stop 2\n",
      .args = {ARG_WORD},
      .flags = OVERFLOW_NEEDS,
      .run = run_stop},
     {.name = "off",
      .usage = "overflow off",
-     .summary = "Look for overflows no more",
-     .help = "What was found stays listed.\n  overflow off\n",
+     .summary = "Stop looking for overflows",
+     .help = "Overflows that were found stay listed.\n"
+             "  overflow off\n",
      .flags = OVERFLOW_NEEDS,
      .run = run_off},
     {.name = NULL},
@@ -124,16 +125,17 @@ const struct command cmd_overflow = {
     .group = "breakpoints",
     .usage = "overflow [record N [DIR] | stop [N] | off]",
     .summary = "Find operators with finite inputs whose output is infinite or NaN",
-    .help = "The training looks at the output of each operator, forward, backward and optimizer,\n"
-            "and where it is not finite at the inputs. Stopping at one is \"catch overflow\";\n"
-            "\"overflow record\" writes their calls and goes on. Operators that are given an\n"
-            "infinity, such as masked_fill with -inf, do as they are told: nothing stops at\n"
-            "them, and \"info overflows -a\" alone lists them, as \"intended\". Without a word:\n"
-            "what \"info overflows\" tells. All ranks are told.\n"
-            "PyTorch programs can.\n"
-            "\n"
-            "  overflow\n",
+    .help =
+        "The training process checks the output of each operator in the forward pass, the\n"
+        "backward pass and the optimizer, and the inputs of those whose output is not finite.\n"
+        "\"catch overflow\" stops at such an operator; \"overflow record\" writes the call and\n"
+        "continues. Operators that receive an infinity as an argument, such as masked_fill with\n"
+        "-inf, are marked \"intended\": they never stop the training, and only \"info overflows\n"
+        "-a\" lists them. Without a word, the same as \"info overflows\". Applies to all ranks.\n"
+        "Only PyTorch programs support this.\n\n"
+        "  overflow\n",
     .args = {ARG_SUBCOMMAND},
     .flags = OVERFLOW_NEEDS,
     .run = run_overflow,
-    .sub = overflow_subs};
+    .sub = overflow_subs,
+};

@@ -17,8 +17,8 @@ static int need_commands(struct command_call *call, struct gd_err *err)
 {
     if (!call->session->target || !(call->session->target->capabilities & GD_CAN_COMMAND)) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "this training program does not look for overflows; \"watch TO on all\" "
-                       "finds outputs that are not finite");
+                       "this training process cannot look for overflows; use \"watch TO on all\" "
+                       "to find non-finite outputs");
     }
     return GD_OK;
 }
@@ -27,8 +27,9 @@ static int need_commands(struct command_call *call, struct gd_err *err)
 static int read_reply(const char *text, cJSON **ret, struct gd_err *err)
 {
     *ret = cJSON_Parse(text);
-    return cJSON_IsObject(*ret) ? GD_OK
-                                : gd_fail(err, GD_EPROTO, "the program's answer cannot be read");
+    return cJSON_IsObject(*ret)
+               ? GD_OK
+               : gd_fail(err, GD_EPROTO, "the training process sent a malformed reply");
 }
 
 /* The session's answer. */
@@ -206,19 +207,19 @@ static void state_text(struct command_call *call, const cJSON *reply)
     const cJSON *stop = cJSON_GetObjectItem(reply, "stop");
     double stops = overflow_number(reply, "stop"), records = overflow_number(reply, "record");
     if (cJSON_IsString(stop)) {
-        out_printf(call->out, "The training stops at each overflow.\n");
+        out_printf(call->out, "The training stops at every overflow.\n");
     } else if (stops > 0) {
         out_printf(call->out, "The training stops at the next %s.\n",
                    stops > 1 ? inspect_printf(call, "%.0f overflows", stops) : "overflow");
     }
     if (records > 0) {
-        out_printf(call->out, "The next %s written below %s\n",
+        out_printf(call->out, "The next %s recorded in %s\n",
                    records > 1 ? inspect_printf(call, "%.0f overflows are", records)
                                : "overflow is",
                    out_safe(call, overflow_text(reply, "folder")));
     }
     if (!cJSON_IsString(stop) && stops <= 0 && records <= 0) {
-        out_printf(call->out, "Overflows are not looked for.\n");
+        out_printf(call->out, "Overflow detection is off.\n");
     }
 }
 
@@ -226,7 +227,7 @@ static void state_text(struct command_call *call, const cJSON *reply)
 static void hint_text(struct command_call *call, const cJSON *hint)
 {
     if (cJSON_IsObject(hint)) {
-        out_printf(call->out, "In step %.0f %s was given NaN that no operator made: %s\n",
+        out_printf(call->out, "In step %.0f, %s received NaN that no operator produced: %s\n",
                    overflow_number(hint, "step"), out_safe(call, overflow_text(hint, "node")),
                    out_safe(call, overflow_text(hint, "given")));
     }
@@ -247,12 +248,12 @@ static void none_text(struct command_call *call, const cJSON *reply)
     const cJSON *looked = cJSON_GetObjectItem(reply, "looked");
     double count = overflow_number(reply, "looked");
     if (!cJSON_IsNumber(looked)) {
-        out_printf(call->out, "None was found; how many operators were looked at is not known.\n");
+        out_printf(call->out, "No overflow found; the number of checked operators is unknown.\n");
     } else if (count > 0) {
-        out_printf(call->out, "None was found: %s looked at.\n",
+        out_printf(call->out, "No overflow found: %s checked.\n",
                    inspect_plural(call, (uint64_t)count, "operator"));
     } else {
-        out_printf(call->out, "No operator was looked at yet.\n");
+        out_printf(call->out, "No operator has been checked yet.\n");
     }
 }
 
@@ -267,8 +268,7 @@ static void list_overflows(struct command_call *call, const cJSON *reply, bool a
         none_text(call, reply);
     }
     if (!all && intended > 0) {
-        out_printf(call->out,
-                   "%s not shown that did as told, as masks of -inf do (info overflows -a)\n",
+        out_printf(call->out, "%s hidden: intended, e.g. masks of -inf (info overflows -a)\n",
                    inspect_plural(call, intended, "operator"));
     }
 }

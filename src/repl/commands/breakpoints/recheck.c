@@ -56,7 +56,8 @@ static int tell_rechecked(struct command_call *call, size_t hits, struct gd_watc
     if (hits == 0) {
         out_printf(call->out, "No watchpoint fires on these values: %s",
                    hits_checked(call, tally.checks, tally.unclear, tally.errors));
-        out_printf(call->out, "%s", counts ? "" : ", and those of the process, which counts none");
+        out_printf(call->out, "%s",
+                   counts ? "" : ", plus the checks that the training process makes itself");
         if (missing > 0) {
             out_printf(call->out, "; %s without a value", inspect_plural(call, missing, "tensor"));
         }
@@ -84,7 +85,7 @@ static int run_recheck(struct command_call *call, struct gd_err *err)
     }
     rc = repl_await(call->repl, recheck, -1);
     if (rc != GD_OK) {
-        return gd_fail(err, rc, "interrupted while the watchpoints are checked again");
+        return gd_fail(err, rc, "interrupted while rechecking the watchpoints");
     }
     struct recheck answer = *recheck;
     free(recheck);
@@ -102,7 +103,8 @@ const struct command cmd_recheck = {
     .usage = "recheck",
     .summary = "Check all watchpoints again on the values of this stop",
     .help =
-        "What fires is reported as at any stop, in a new list of this step's hits; the training\n"
-        "does not move.",
+        "Hits are reported as at any stop and replace the hits of this step. The training does\n"
+        "not move.",
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
-    .run = run_recheck};
+    .run = run_recheck,
+};

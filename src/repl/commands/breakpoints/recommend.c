@@ -65,9 +65,9 @@ static const char *nodes_text(struct command_call *call, const struct gd_conditi
                               size_t nodes)
 {
     if (condition && condition->target == GD_COND_SCALAR) {
-        return "a number that the training reports";
+        return "a metric that the training reports";
     }
-    return nodes > 0 ? inspect_plural(call, nodes, "node") : "waits for its nodes";
+    return nodes > 0 ? inspect_plural(call, nodes, "node") : "no matching nodes yet";
 }
 
 static void list_offers(struct command_call *call, struct gd_session *session)
@@ -136,7 +136,7 @@ static int set_offers(struct command_call *call, struct gd_session *session, str
                    nodes_text(call, watch->condition, watch_nodes(call, watch)));
     }
     if (cJSON_GetArraySize(list) == 0) {
-        out_printf(call->out, "All that is recommended is set already.\n");
+        out_printf(call->out, "All recommended watchpoints are already set.\n");
     }
     return GD_OK;
 }
@@ -146,14 +146,14 @@ static int run_recommend(struct command_call *call, struct gd_err *err)
     const char *word = call->argc > 0 ? call->argv[0] : "list";
     if (call->argc > 1 ||
         (strcmp(word, "list") != 0 && strcmp(word, "yes") != 0 && strcmp(word, "no") != 0)) {
-        return gd_fail(err, GD_EUSAGE, "recommend: list, yes or no");
+        return gd_fail(err, GD_EUSAGE, "recommend: expected list, yes or no");
     }
     if (word[0] == 'n') {
         call->repl->offered = true;
         return GD_OK;
     }
     if (!call->session->graph_generation && !gd_session_grows(call->session)) {
-        return gd_fail(err, GD_ESTATE, "the trainer has sent no graph yet");
+        return gd_fail(err, GD_ESTATE, "the training process has not sent a graph yet");
     }
     if (word[0] == 'l') {
         list_offers(call, call->session);
@@ -215,8 +215,8 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
         repl_run_line(repl, "recommend yes", LINE_SCRIPT);
     } else {
         repl_printf(repl, false,
-                    "\"recommend\" shows them; \"set recommend off\" in the file "
-                    "gradbrc keeps from asking.\n");
+                    "\"recommend\" shows them; put \"set recommend off\" in gradbrc to stop this "
+                    "question.\n");
     }
 }
 
@@ -260,18 +260,20 @@ const struct command cmd_recommend = {
     .group = "breakpoints",
     .usage = "recommend [list | yes | no]",
     .summary = "List the recommended watchpoints, or set them",
-    .help = "A starter set that a healthy training does not trip: values that are not finite and\n"
-            "were not asked for, weights and layers that are 0 and gradients that vanish for many\n"
-            "steps, weights that change too much, activations that saturate, a loss that rises. A\n"
-            "MindSpore process that evaluates by itself gets MindInsight's set instead. What does\n"
-            "not fit the graph is left out; before the first step of a program that shows its\n"
-            "graph as it runs, nothing is. At the first stop\n"
-            "a person is asked once whether to set it; a command that was typed instead counts\n"
-            "as no, and is run. \"set recommend on\" sets it without\n"
-            "a question, \"set recommend off\" does neither; in scripts nothing is asked or set.\n"
-            "Examples:\n"
-            "  recommend\n"
-            "  recommend yes",
+    .help =
+        "A set of watchpoints that a healthy training does not trigger: unexpected non-finite\n"
+        "values, weights and layers that are 0, gradients that vanish for many steps, weights\n"
+        "that change too much, saturated activations, a rising loss. For a MindSpore process\n"
+        "that evaluates watchpoints itself, the set is MindInsight's. Watchpoints that do not\n"
+        "fit the graph are omitted; nothing is recommended before the first step of a program\n"
+        "whose graph becomes known only as it runs. At the first stop gradb asks once whether\n"
+        "to set them; typing another command counts as no, and the command runs. \"set recommend\n"
+        "on\" sets them without asking, \"set recommend off\" neither asks nor sets. In scripts\n"
+        "nothing is asked or set.\n"
+        "Examples:\n"
+        "  recommend\n"
+        "  recommend yes",
     .args = {ARG_CHOICE},
     .flags = CMD_NEEDS_SESSION,
-    .run = run_recommend};
+    .run = run_recommend,
+};

@@ -27,7 +27,7 @@ static int parse_range(const char *text, struct gd_scan_range *ret, struct gd_er
         return rc;
     }
     if ((size_t)(dots - text) >= sizeof(first)) {
-        return gd_fail(err, GD_EINVAL, "\"%.40s\" is no range: 3..7", text);
+        return gd_fail(err, GD_EINVAL, "\"%.40s\" is not a range such as 3..7", text);
     }
     memcpy(first, text, (size_t)(dots - text));
     first[dots - text] = '\0';
@@ -38,7 +38,7 @@ static int parse_range(const char *text, struct gd_scan_range *ret, struct gd_er
         rc = arg_count(dots + 2, INT64_MIN + 1, INT64_MAX, &ret->to, err);
     }
     if (rc == GD_OK && ret->from > ret->to) {
-        rc = gd_fail(err, GD_EINVAL, "\"%.40s\" is an empty range: the smaller number comes first",
+        rc = gd_fail(err, GD_EINVAL, "\"%.40s\" is an empty range: write the smaller number first",
                      text);
     }
     return rc;
@@ -55,13 +55,14 @@ static int parse_ranks(char *text, struct gd_scan_head *head, struct gd_err *err
             continue;
         }
         if (head->range_count == GD_SCAN_MAX_RANGES) {
-            return gd_fail(err, GD_ELIMIT, "more than %d ranges of ranks", GD_SCAN_MAX_RANGES);
+            return gd_fail(err, GD_ELIMIT, "too many ranges of ranks: at most %d",
+                           GD_SCAN_MAX_RANGES);
         }
         rc = parse_range(one, &head->ranks[head->range_count], err);
         head->range_count++;
     }
     return rc == GD_OK && head->range_count == 0
-               ? gd_fail(err, GD_EUSAGE, "scan: ranks need numbers: ranks 0,2..3")
+               ? gd_fail(err, GD_EUSAGE, "scan: ranks needs numbers, such as: ranks 0,2..3")
                : rc;
 }
 
@@ -82,16 +83,16 @@ static int shard_of_environment(struct gd_scan_head *head, struct gd_err *err)
         if (arg_count(size, 1, GD_SCAN_MAX_SHARDS, &count, NULL) != GD_OK ||
             arg_count(rank, 0, count - 1, &number, NULL) != GD_OK) {
             return gd_fail(err, GD_EINVAL,
-                           "--shard auto: %s=%.40s and %s=%.40s are no rank and size", names[i][0],
-                           rank, names[i][1], size);
+                           "--shard auto: %s=%.40s and %s=%.40s are not a valid rank and size",
+                           names[i][0], rank, names[i][1], size);
         }
         head->shard = (uint32_t)number + 1;
         head->shards = (uint32_t)count;
         return GD_OK;
     }
     return gd_fail(err, GD_ESTATE,
-                   "--shard auto: neither mpirun nor srun started this (OMPI_COMM_WORLD_RANK, "
-                   "PMI_RANK, SLURM_PROCID): --shard I/N");
+                   "--shard auto: not started by mpirun or srun (OMPI_COMM_WORLD_RANK, PMI_RANK "
+                   "and SLURM_PROCID are unset): use --shard I/N");
 }
 
 static int parse_shard(const char *text, struct gd_scan_head *head, struct gd_err *err)
@@ -113,9 +114,10 @@ static int parse_shard(const char *text, struct gd_scan_head *head, struct gd_er
             return GD_OK;
         }
     }
-    return gd_fail(err, GD_EINVAL,
-                   "\"%.40s\" is no part: I/N with I from 1 to N and N at most %d, or auto", text,
-                   GD_SCAN_MAX_SHARDS);
+    return gd_fail(
+        err, GD_EINVAL,
+        "\"%.40s\" is not a part: write I/N with I from 1 to N and N at most %d, or auto", text,
+        GD_SCAN_MAX_SHARDS);
 }
 
 static int parse_word(struct command_call *call, const char *word, char *value,
@@ -136,7 +138,7 @@ static int parse_word(struct command_call *call, const char *word, char *value,
         options->out = inspect_home_path(call, value);
         return GD_OK;
     }
-    return gd_fail(err, GD_EUSAGE, "scan: \"%.40s\" is not known here", word);
+    return gd_fail(err, GD_EUSAGE, "scan: unknown option \"%.40s\"", word);
 }
 
 static int parse_words_of(struct command_call *call, struct gd_scan_options *options,
@@ -148,13 +150,13 @@ static int parse_words_of(struct command_call *call, struct gd_scan_options *opt
     options->asked.shard = options->asked.shards = 1;
     for (int i = 0; rc == GD_OK && i < call->argc; i += 2) {
         if (i + 1 == call->argc) {
-            return gd_fail(err, GD_EUSAGE, "scan: something is missing behind %.40s",
-                           call->argv[i]);
+            return gd_fail(err, GD_EUSAGE, "scan: a value is missing after %.40s", call->argv[i]);
         }
         rc = parse_word(call, call->argv[i], call->argv[i + 1], options, err);
     }
     if (rc == GD_OK && options->asked.shards > 1 && !options->out) {
-        rc = gd_fail(err, GD_EUSAGE, "scan: a part needs --out FILE, to be merged later");
+        rc = gd_fail(err, GD_EUSAGE,
+                     "scan: --shard needs --out FILE, so that the parts can be merged");
     }
     return rc;
 }
@@ -182,7 +184,7 @@ static int run_scan(struct command_call *call, struct gd_err *err)
     }
     if (rc == GD_EINTR && sum.file[0] != '\0' && err) {
         why = *err;
-        return gd_fail(err, rc, "%.200s: the same scan goes on from there", why.text);
+        return gd_fail(err, rc, "%.200s: run the same scan again to continue", why.text);
     }
     if (rc == GD_OK && options.asked.shards == 1) {
         rc = hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err);
@@ -197,25 +199,21 @@ const struct command cmd_scan = {
     .name = "scan",
     .group = "breakpoints",
     .usage = "scan [steps A..B] [ranks LIST] [--shard I/N|auto] [--out FILE]",
-    .summary = "Judge the watchpoints on all that a dump has",
-    .help = "Every value of the dump that a watchpoint covers is looked at, several files at "
-            "once,\n"
-            "and judged as a live training would have been, step by step in execution order. Hits\n"
-            "are listed by \"info hits\"; \"hit N\" goes to the step and the node, \"why\" "
-            "explains\n"
-            "from there. steps and ranks choose: 3, 3..7, 3.. or ..7; of ranks a list, 0,2..3.\n"
-            "\n"
-            "Ctrl-C stops it; the same scan goes on where it was, also in another gradb. With "
-            "--out\n"
-            "what was found is kept in FILE. --shard I/N (I from 1 to N) looks at one part of N, "
-            "to\n"
-            "be merged later: by processes on many machines, each with an --out of its own. auto\n"
-            "takes the numbers from mpirun or srun; an --out that is a directory gets a file per\n"
-            "part.\n"
-            "Examples:\n"
-            "  scan\n"
-            "  scan steps 100..200 ranks 0\n"
-            "  scan --shard 3/8 --out parts/3.gdscan",
+    .summary = "Evaluate the watchpoints on all values of a dump",
+    .help =
+        "Check every value of the dump that a watchpoint covers, as a live training would have,\n"
+        "step by step in execution order, reading several files at once. \"info hits\" lists the\n"
+        "hits; \"hit N\" goes to the step and the node, and \"why\" explains from there. steps "
+        "and\n"
+        "ranks restrict the scan: 3, 3..7, 3.. or ..7; ranks also takes a list, 0,2..3.\n\n"
+        "Ctrl-C stops the scan; the same scan continues later, even in another gradb. --out\n"
+        "saves the results to FILE. --shard I/N (I from 1 to N) scans one of N parts, to be\n"
+        "merged later, for processes on many machines, each with its own --out. auto takes the\n"
+        "numbers from mpirun or srun; if --out is a directory, each part gets a file in it.\n"
+        "Examples:\n"
+        "  scan\n"
+        "  scan steps 100..200 ranks 0\n"
+        "  scan --shard 3/8 --out parts/3.gdscan",
     .args = {ARG_CHOICE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_scan,

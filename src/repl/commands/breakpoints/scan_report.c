@@ -31,14 +31,14 @@ void scan_report(struct command_call *call, const struct gd_scan_options *option
             OUT_IF(part, OUT_INT("shard", options->asked.shard)),
             OUT_IF(part, OUT_INT("shards", options->asked.shards)), OUT_SOME("file", sum->file));
     out_say(call->out, record,
-            "{values|value} of {steps|step}[{?ranked} and {ranks|rank}]"
-            "[, {remembered:n} of them known from before]"
-            "[: {bytes:bytes} in {seconds:time}, {rate:bytes}/s].\n",
+            "{values|value} of {steps|step}[{?ranked} and {ranks|rank}][, {remembered:n} of them "
+            "from the cache][: {bytes:bytes} in {seconds:time}, {rate:bytes}/s].\n",
             OUT_BOOL("ranked", sum->ranks > 1), OUT_TEXT("took", inspect_duration(call, seconds)),
             OUT_REAL("rate", (double)sum->bytes / (seconds > 1e-6 ? seconds : 1e-6)));
     out_say(call->out, record,
-            part ? "Part {shard} of {shards} is in {file}; merge judges all parts together.\n"
-                 : "[{hits|hit} (info hits, hit N)][{!hits}No watchpoint fired]: {checked}.\n",
+            part
+                ? "Part {shard} of {shards} is in {file}; \"merge\" evaluates all parts together.\n"
+                : "[{hits|hit} (info hits, hit N)][{!hits}No watchpoint fired]: {checked}.\n",
             OUT_TEXT("checked", hits_checked(call, sum->checks, sum->unclear, sum->errors)));
     out_say(call->out, record,
             "[warning: {unreadable|value} could not be read[; one of them: {first}]\n]",

@@ -23,7 +23,8 @@ int stop_range_parse(struct command_call *call, const char *text, struct stop_ra
     struct gd_err ignored;
     if (!head || arg_count(head, 1, INT_MAX, &first, &ignored) != GD_OK ||
         (dash && arg_count(dash + 1, 1, INT_MAX, &last, &ignored) != GD_OK)) {
-        return gd_fail(err, GD_EINVAL, "\"%.40s\" is no breakpoint number: write 2 or 2-5", text);
+        return gd_fail(err, GD_EINVAL, "\"%.40s\" is not a breakpoint number: write 2 or 2-5",
+                       text);
     }
     ret->first = (int)first;
     ret->last = dash ? (int)last : ret->first;

@@ -10,7 +10,7 @@
 static int run_unwatch(struct command_call *call, struct gd_err *err)
 {
     if (call->argc == 0) {
-        return gd_fail(err, GD_EUSAGE, "unwatch: the number of a watchpoint is missing");
+        return gd_fail(err, GD_EUSAGE, "unwatch: specify a watchpoint number");
     }
     for (int i = 0; i < call->argc; i++) {
         int number;
@@ -26,11 +26,13 @@ static int run_unwatch(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
-const struct command cmd_unwatch = {.name = "unwatch",
-                                    .group = "breakpoints",
-                                    .usage = "unwatch N...",
-                                    .summary = "Delete watchpoints",
-                                    .help = "As delete, for watchpoints alone.",
-                                    .args = {ARG_BREAKPOINT},
-                                    .flags = CMD_CHANGES,
-                                    .run = run_unwatch};
+const struct command cmd_unwatch = {
+    .name = "unwatch",
+    .group = "breakpoints",
+    .usage = "unwatch N...",
+    .summary = "Delete watchpoints",
+    .help = "Like delete, for watchpoints only.",
+    .args = {ARG_BREAKPOINT},
+    .flags = CMD_CHANGES,
+    .run = run_unwatch,
+};

@@ -13,7 +13,7 @@ static int set_watchpoint(struct command_call *call, enum gd_watch_action action
     struct watch_args args;
     struct gd_watchpoint *watch = NULL;
     if (call->line[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "%s: name a condition (\"info conditions\" lists them)",
+        return gd_fail(err, GD_EUSAGE, "%s: specify a condition (\"info conditions\" lists them)",
                        call->command->name);
     }
     int rc = watch_args_parse(call->arena, call->line, call->line_at, &args, err);
@@ -61,19 +61,19 @@ const struct command cmd_watch = {
     .usage = "watch" WATCH_USAGE,
     .summary = "Stop the training when a tensor meets a condition or an expression",
     .help =
-        "The condition goes by its name or abbreviation: \"info conditions\" lists them with\n"
-        "their parameters. Without a selector it applies to what it is made for (weights,\n"
-        "gradients, activations, all, the loss). In its place may stand an expression over\n"
-        "figures of the tensor (\"info statistics\" lists them) and over named numbers of the\n"
-        "training (loss, lr, step); with \"if\" a second one must be true as well.\n"
-        "\n"
-        "-exact stops right after the operator, before the next one runs. -step looks at the end\n"
-        "of the step; what is gone by then is copied when it is made, which takes memory, and\n"
-        "more time than -exact. On weights, where nothing is copied, both cost the same. Without\n"
-        "either, \"set watch-when\" decides.\n"
-        "-for N fires when it has held in N steps in a row: one step often proves nothing.\n"
-        "Infinities that the program asks for (a mask of -inf) do not count: \"info hits\" and\n"
-        "\"info watchpoints\" say how many were hidden.\n"
+        "The condition is given by name or abbreviation; \"info conditions\" lists conditions\n"
+        "and their parameters. Without a selector it applies to what it is made for (weights,\n"
+        "gradients, activations, all, or the loss). An expression over statistics of the tensor\n"
+        "(\"info statistics\") and metrics of the training (loss, lr, step) can be used in place\n"
+        "of a condition; with \"if\" a second expression must be true as well (see \"help\n"
+        "conditions\").\n\n"
+        "-exact stops right after the operator, before the next one runs. -step checks at the\n"
+        "end of the step; values that are gone by then are copied when they are produced, which\n"
+        "takes memory and more time than -exact. On weights, which need no copy, both cost the\n"
+        "same. The default is \"set watch-when\".\n"
+        "-for N fires only after N matching steps in a row: one step often proves nothing.\n"
+        "Infinities that the program writes on purpose (a mask of -inf) do not count; \"info\n"
+        "hits\" and \"info watchpoints\" say how many were hidden.\n"
         "Examples:\n"
         "  watch TO on all\n"
         "  watch TL abs_mean_gt=1000 on gradients\n"
@@ -81,20 +81,21 @@ const struct command cmd_watch = {
         "  watch -step GL max_gt=1e6 on gradients except *bias if step > 10\n"
         "  watch weight_overflow\n"
         "  watch 'max > 1e4 || nan > 0' on gradients\n"
-        "  watch norm(cur-prev) > 100 * norm(prev) on head.weight\n"
+        "  watch norm(cur-prev) > 100 * norm(prev) on head/weight\n"
         "  watch loss > 100",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
-    .run = run_watch};
+    .run = run_watch,
+};
 
 const struct command cmd_trace = {
     .name = "trace",
     .aliases = "tr tra",
     .group = "breakpoints",
     .usage = "trace" WATCH_USAGE,
-    .summary = "Report when a tensor meets a condition, and go on",
-    .help = "As watch, but the training does not stop: what fires is printed and kept for\n"
-            "\"info hits\".\n"
+    .summary = "Report when a tensor meets a condition, without stopping",
+    .help = "Like watch, but the training does not stop: hits are printed and listed by \"info\n"
+            "hits\".\n"
             "Examples:\n"
             "  trace WNC on weights\n"
             "  trace AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99\n"
@@ -102,7 +103,8 @@ const struct command cmd_trace = {
             "  trace 'norm > 50' on gradients",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
-    .run = run_trace};
+    .run = run_trace,
+};
 
 const struct command cmd_twatch = {
     .name = "twatch",
@@ -110,9 +112,10 @@ const struct command cmd_twatch = {
     .group = "breakpoints",
     .usage = "twatch" WATCH_USAGE,
     .summary = "Stop once when a tensor meets a condition",
-    .help = "As watch; the watchpoint is deleted when it has stopped the training.\n"
+    .help = "Like watch, but the watchpoint is deleted when it stops the training.\n"
             "Example:\n"
             "  twatch TO on activations",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
-    .run = run_twatch};
+    .run = run_twatch,
+};

@@ -62,7 +62,7 @@ static int ask_origin(struct command_call *call, gd_node_id node, uint32_t slot,
     }
     rc = repl_await(call->repl, answer, -1);
     if (rc != GD_OK) {
-        return gd_fail(err, rc, "interrupted on the way through the graph");
+        return gd_fail(err, rc, "interrupted while searching the graph");
     }
     if (answer->code != GD_OK) {
         rc = answer->code;
@@ -245,7 +245,7 @@ static void show_graph_age(struct command_call *call, int64_t followed, const st
     if (followed > 0 && followed < step && why->count > 1) {
         out_printf(
             call->out,
-            "The graph is that of step %lld: the operators of step %lld were not followed.\n",
+            "The graph is that of step %lld: the operators of step %lld were not recorded.\n",
             (long long)followed, step);
     }
 }
@@ -313,28 +313,26 @@ const struct command cmd_why = {
     .group = "breakpoints",
     .usage = "why [TENSOR | hit N] [-a]",
     .summary = "Find where a bad value came from",
-    .help = "Goes upstream from the tensor, through its inputs, from gradients to the forward\n"
-            "pass and from weights to the optimizer, to the first node in execution order\n"
-            "whose output is bad while its inputs are good, and says what happened there.\n"
-            "Without an argument it begins at the hit of this stop, else at the current\n"
-            "node, else at the loss. Of several hits it takes the strongest: one that is\n"
-            "not finite, then the first in execution order, then the largest figure.\n"
-            "`hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
-            "large values, where a gradient became small) follows from the condition that\n"
-            "fired on the tensor at this stop, else from the value.\n"
-            "Of a weight that does not move it says why nothing trains it, of an operator that\n"
-            "failed what it was given; a PyTorch program is asked what it knows. Of the loss it\n"
-            "says whether it grew over the steps, and which parameters no gradient reaches.\n"
-            "\n"
-            "Each line has a verdict: BAD, ok, or ? where the value is not known: not computed\n"
-            "yet in this step, not kept, or with nothing to compare it with. -a shows every\n"
-            "node that was looked at, not only the way to the origin. The graph of a PyTorch\n"
-            "program is that of the last step in which something was watched, caught or stopped\n"
-            "at; when that is an earlier one, a line says so.\n"
-            "\n"
-            "  why\n"
-            "  why loss\n"
-            "  why NLLLoss-op50 -a\n",
+    .help =
+        "Search upstream from the tensor, through its inputs, from gradients to the forward\n"
+        "pass and from weights to the optimizer, for the first node in execution order whose\n"
+        "output is bad while its inputs are good, and say what happened there.\n"
+        "Without an argument, start at the hit of this stop, else at the current node, else at\n"
+        "the loss. Of several hits, start at the strongest: a non-finite one, then the first in\n"
+        "execution order, then the largest statistic. `hit N` is hit N of `info hits`. What is\n"
+        "searched for (NaN and infinity, zeros, large values, where a gradient became small)\n"
+        "follows from the condition that fired on the tensor at this stop, else from the value.\n"
+        "For a weight that does not change, say why it is not trained; for an operator that\n"
+        "failed, show its inputs (PyTorch). For the loss, say whether it grew over the steps\n"
+        "and which parameters receive no gradient.\n\n"
+        "Each line has a verdict: BAD, ok, or ? when the value is unknown: not computed yet in\n"
+        "this step, not kept, or nothing to compare it with. -a shows every node that was\n"
+        "checked, not only the path to the origin. The graph of a PyTorch program is that of\n"
+        "the last step in which something was watched, caught or stopped; if that is an earlier\n"
+        "step, a line says so.\n\n"
+        "  why\n"
+        "  why loss\n"
+        "  why nll_loss -a\n",
     .args = {ARG_TENSOR},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS,
     .run = run_why,

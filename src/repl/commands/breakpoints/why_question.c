@@ -68,8 +68,7 @@ static int ask_of_hit(struct command_call *call, const struct gd_hit *hit, struc
             ret->facts.fired = false;
             return GD_OK;
         }
-        return gd_fail(err, GD_ENODATA,
-                       "%.200s is not a node of the graph: name the tensor to look at",
+        return gd_fail(err, GD_ENODATA, "%.200s is not a node of the graph: name a tensor",
                        out_safe(call, hit->node_name));
     }
     return GD_OK;
@@ -185,15 +184,15 @@ int why_question_parse(struct command_call *call, struct why_question *ret, stru
     rc = arg_tensor(call, text, &arg, err);
     if (rc == GD_ENOTFOUND && strcmp(text, "loss") == 0 && !ret->scalar &&
         call->session->stop.step <= 1) {
-        return gd_fail(err, rc,
-                       "the loss is not known before the first step is over: `step`, or "
-                       "name the node");
+        return gd_fail(
+            err, rc,
+            "the loss is unknown before the end of the first step: `step`, or name a node");
     }
     if (rc != GD_OK) {
         return rc;
     }
     if (arg.value) {
-        return gd_fail(err, GD_EINVAL, "a value of the history has no node: name a tensor");
+        return gd_fail(err, GD_EINVAL, "a history value has no node: name a tensor");
     }
     ret->node = arg.ref.node;
     ret->slot = arg.ref.slot;

@@ -70,7 +70,8 @@ static int check_sides(const struct compare_sides *sides, struct gd_err *err)
                    : gd_fail(err, GD_ENODATA, "%.120s has no elements: nothing to compare",
                              sides->a_label);
     }
-    return gd_fail(err, GD_EINVAL, "%.120s is %s %s, %.120s is %s %s: only like can be compared",
+    return gd_fail(err, GD_EINVAL,
+                   "cannot compare %.120s (%s %s) with %.120s (%s %s): types and shapes must match",
                    sides->a_label, gd_dtype_name(sides->a->dtype),
                    gd_shape_text(&sides->a->shape, a, sizeof(a)), sides->b_label,
                    gd_dtype_name(sides->b->dtype), gd_shape_text(&sides->b->shape, b, sizeof(b)));
@@ -146,7 +147,8 @@ static int take_rule(struct command_call *call, struct compare_rule *rule, struc
         }
         rule->close = true;
         if (!parse_number(word + 5, to) || !(*to >= 0) || isinf(*to)) {
-            return gd_fail(err, GD_EINVAL, "\"%.80s\": a tolerance is a number, 0 or more", word);
+            return gd_fail(err, GD_EINVAL, "\"%.80s\": a tolerance must be a number, 0 or more",
+                           word);
         }
     }
     call->argc = kept;
@@ -176,21 +178,21 @@ static int run_compare(struct command_call *call, struct gd_err *err)
     }
     inspect_join_slices(call);
     if (rc == GD_OK && call->argc > 2) {
-        rc = gd_fail(err, GD_EUSAGE, "compare: two tensors, or one and a tolerance");
+        rc = gd_fail(err, GD_EUSAGE, "compare: specify two tensors, or one and a tolerance");
     }
     if (rc == GD_OK && call->argc < 1) {
-        rc = gd_fail(err, GD_EUSAGE, "compare: which tensor?");
+        rc = gd_fail(err, GD_EUSAGE, "compare: specify a tensor");
     }
     if (rc == GD_OK && call->argc == 2 && !parse_number(call->argv[1], &rule.tolerance)) {
         second = call->argv[1];
     }
     if (rc == GD_OK && !(rule.tolerance >= 0 && rule.tolerance <= 1)) {
         rc = gd_fail(err, GD_EINVAL,
-                     "a tolerance is a share of the largest change, from 0 to 1, not %s",
+                     "a tolerance is a fraction of the largest change, from 0 to 1, not %s",
                      call->argv[1]);
     }
     if (rc == GD_OK && rule.close && call->argc == 2 && !second) {
-        rc = gd_fail(err, GD_EUSAGE, "compare: a tolerance, or rtol and atol, not both");
+        rc = gd_fail(err, GD_EUSAGE, "compare: specify either a tolerance or rtol and atol");
     }
     if (rc == GD_OK && second && !rule.close) {
         rule.close = true; /* numpy's */
@@ -205,51 +207,45 @@ const struct command cmd_compare = {
     .group = "data",
     .usage = "compare TENSOR [TOLERANCE | OTHER] [rtol=X] [atol=X] [-equal-nan] [-n ROWS]\n"
              "compare A B [--as VIEW] [--map FILE] [--profile cross|strict|numpy]",
-    .summary = "How tensors, checkpoints, directories, dumps and runs differ",
-    .help = "With one tensor: its value against that of the step before. Changes up to TOLERANCE\n"
-            "(0 to 1) of the largest change count as none; without one every change counts.\n"
-            "With two, or with rtol= or atol=: elements differ when |a - b| > atol + rtol * |b|;\n"
-            "two tensors are compared with rtol=1e-5 and atol=1e-8 unless told otherwise. NaN\n"
-            "differs from everything, with -equal-nan not from NaN. The elements that differ most\n"
-            "are shown, 10 of them unless -n says so. Slices work, and values that were printed\n"
-            "($1) can be compared, too.\n"
-            "\n"
-            "  compare head.bias\n"
-            "  compare head.bias 0.1\n"
-            "  compare head.bias[:4] rtol=1e-3\n"
-            "  compare head.bias[:2] $1\n"
-            "  compare $1 $2 rtol=0 atol=1e-6 -n 3\n"
-            "\n"
-            "A and B may be tensor files (.npy, .npz, .safetensors, .pt, .pth, .ckpt), one tensor "
-            "of\n"
-            "them (FILE:NAME), directories of such files, dumps, or sessions (@1, @2: a dump, a\n"
-            "training that stands). B is the reference. What belongs together is found by the map\n"
-            "that --map gives, by name, by the rules between PyTorch and MindSpore, by values, by\n"
-            "order and shape; --match name|rules|values|order says where to stop. A verdict "
-            "stands\n"
-            "before each pair: SAME, PASS (all close), WARN (99.9 % are), FAIL, NONFINITE, SHAPE,\n"
-            "MISSING-A, MISSING-B, UNREADABLE. What is close, the types say: --profile cross (the\n"
-            "default: frameworks and devices may differ), strict or numpy; rtol= and atol= say\n"
-            "otherwise, --tol PATTERN=RTOL,ATOL for names alike. --as troubleshooter, msprobe or\n"
-            "allclose shows their columns, computed as they do. Further: --only-differing,\n"
-            "--limit N, --sort worst|name|order, --on PATTERN, --step N, --steps OF-A,OF-B,\n"
-            "--rank N, --csv FILE. `compare @1 prev` (or @1:prev) is a whole session, or a dump, "
-            "with\n"
-            "its step before; of a training that is what `set keep-previous` keeps.\n"
-            "Of two tensors the elements that differ most are listed, too, unless there is "
-            "--limit.\n"
-            "When something differs, gradb --batch ends with status 6.\n"
-            "\n"
-            "`compare loss LOG [LOG]` compares what trainings printed: lines with a number behind\n"
-            "\"loss\" (--tag says what else), by step, or epoch and step, where these are "
-            "printed;\n"
-            "overflows, too. The lines of MindSpore's LossMonitor are read as they are.\n"
-            "\n"
-            "  compare torch.pth mindspore.ckpt\n"
-            "  compare @1 prev --csv step.csv\n"
-            "  compare loss gpu.log npu.log rtol=1e-2\n"
-            "  compare gpu_dump/ npu_dump/ --as msprobe --csv result.csv\n"
-            "  compare @1 reference.safetensors --on fc1 --profile strict\n",
+    .summary = "Compare tensors, checkpoints, directories, dumps or runs",
+    .help =
+        "With one tensor, compare it with its value of the previous step. Changes up to\n"
+        "TOLERANCE (0 to 1) of the largest change count as none; the default is 0.\n"
+        "With two tensors, or with rtol= or atol=, elements differ when\n"
+        "|a - b| > atol + rtol * |b|; the defaults for two tensors are rtol=1e-5 and\n"
+        "atol=1e-8. NaN differs from everything, or with -equal-nan, from everything but NaN.\n"
+        "The elements that differ most are shown: 10, or -n ROWS. Slices and printed values\n"
+        "($1) can be compared too.\n\n"
+        "  compare head/bias\n"
+        "  compare head/bias 0.1\n"
+        "  compare head/bias[:4] rtol=1e-3\n"
+        "  compare head/bias[:2] $1\n"
+        "  compare $1 $2 rtol=0 atol=1e-6 -n 3\n\n"
+        "A and B can also be tensor files (.npy, .npz, .safetensors, .pt, .pth, .ckpt), one\n"
+        "tensor in a file (FILE:NAME), directories of such files, dumps, or sessions (@1, @2: a\n"
+        "dump or a stopped training). B is the reference. Tensors are matched by the map given\n"
+        "with --map, by name, by the rules between PyTorch and MindSpore, by values, and by\n"
+        "order and shape; --match name|rules|values|order says which is the last method to\n"
+        "try. Each pair has a verdict: SAME, PASS (all close), WARN (99.9 % close), FAIL,\n"
+        "NONFINITE, SHAPE, MISSING-A, MISSING-B, UNREADABLE. Tolerances depend on the data\n"
+        "types and on --profile cross (default; frameworks and devices may differ), strict or\n"
+        "numpy; rtol= and atol= override them, --tol PATTERN=RTOL,ATOL for matching names.\n"
+        "--as troubleshooter, msprobe or allclose shows the columns of those tools, computed as\n"
+        "they do. More options: --only-differing, --limit N, --sort worst|name|order,\n"
+        "--on PATTERN, --step N, --steps OF-A,OF-B, --rank N, --csv FILE. `compare @1 prev` (or\n"
+        "@1:prev) compares a session or dump with its previous step; a live training needs\n"
+        "`set keep-previous`.\n"
+        "For two tensors, the elements that differ most are listed too, unless --limit is\n"
+        "given. gradb --batch exits with status 6 when something differs.\n\n"
+        "`compare loss LOG [LOG]` compares the losses that training scripts printed: lines with\n"
+        "a number after \"loss\" (or the word given by --tag), matched by step, or by epoch and\n"
+        "step, when these are printed; overflows are compared too. It also reads the lines of\n"
+        "MindSpore's LossMonitor.\n\n"
+        "  compare torch.pth mindspore.ckpt\n"
+        "  compare @1 prev --csv step.csv\n"
+        "  compare loss gpu.log npu.log rtol=1e-2\n"
+        "  compare gpu_dump/ npu_dump/ --as msprobe --csv result.csv\n"
+        "  compare @1 reference.safetensors --on fc1 --profile strict\n",
     .args = {ARG_SIDE},
     .flags = 0,
     .run = run_compare,

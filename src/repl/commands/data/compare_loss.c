@@ -46,19 +46,18 @@ static void log_advice(struct command_call *call, const char *path, const struct
 
     gd_loss_figures(log, &f);
     if (f.first_nonfinite < log->count) {
-        out_printf(call->out, "%s: the loss is not finite first at %s\n", out_safe(call, path),
+        out_printf(call->out, "%s: the loss is first non-finite at %s\n", out_safe(call, path),
                    place_text(call, log, f.first_nonfinite));
     }
     if (f.longest_run > 1000) {
-        out_printf(call->out,
-                   "%s: %zu overflows in a row, which a dynamic scaler takes for the end\n",
+        out_printf(call->out, "%s: %zu overflows in a row: a dynamic scaler gives up\n",
                    out_safe(call, path), f.longest_run);
     } else if (f.last_counted && f.last_hundred * 2 > f.last_counted) {
-        out_printf(call->out, "%s: overflows do not end: %zu of the last %zu steps were skipped\n",
+        out_printf(call->out, "%s: overflows continue: %zu of the last %zu steps were skipped\n",
                    out_safe(call, path), f.last_hundred, f.last_counted);
     }
     if (f.least_scale <= 1) {
-        out_printf(call->out, "%s: the scale went down to %g and cannot shrink further\n",
+        out_printf(call->out, "%s: the loss scale fell to %g and cannot shrink further\n",
                    out_safe(call, path), f.least_scale);
     }
 }
@@ -93,13 +92,13 @@ static void show_agreement(struct command_call *call, const struct gd_loss_log *
 {
     size_t left = logs[0].count - d->pairs, right = logs[1].count - d->pairs;
 
-    out_printf(call->out, "They agree within %g in %s", tolerance,
+    out_printf(call->out, "The losses agree within %g in %s", tolerance,
                inspect_plural(call, d->pairs, "pair"));
     if (d->nonfinite > 0) {
         out_printf(call->out, ", %zu of them NaN or infinite on both sides", d->nonfinite);
     }
     if (left + right > 0) {
-        out_printf(call->out, "; not compared, without a partner: %zu and %zu", left, right);
+        out_printf(call->out, "; without a counterpart: %zu and %zu", left, right);
     }
     out_printf(call->out, ".\n");
 }
@@ -112,8 +111,8 @@ static int show_difference(struct command_call *call, const struct gd_loss_log *
     gd_loss_compare(&logs[0], &logs[1], tolerance, &d);
     if (d.pairs == 0) {
         return gd_fail(err, GD_ENODATA,
-                       "compare loss: no step is in both logs (%zu and %zu losses)", logs[0].count,
-                       logs[1].count);
+                       "compare loss: the logs have no step in common (%zu and %zu losses)",
+                       logs[0].count, logs[1].count);
     }
     if (out_is_json(call->out)) {
         difference_record(call, &logs[0], &logs[1], &d);
@@ -122,13 +121,13 @@ static int show_difference(struct command_call *call, const struct gd_loss_log *
                d.by_step ? "step" : "order", d.max_abs, d.max_rel);
     if (d.differs) {
         out_printf(call->out,
-                   "They differ by more than %g of the larger first at %s: %.10g and %.10g\n",
+                   "They first differ by more than %g of the larger at %s: %.10g and %.10g\n",
                    tolerance, place_text(call, &logs[1], d.first_b), logs[0].loss[d.first_a].value,
                    logs[1].loss[d.first_b].value);
         out_printf(call->out,
                    d.first_b == 0
-                       ? "The first loss differs already: same input, weights and seed? "
-                         "Then first-divergence of the forward pass.\n"
+                       ? "The first loss already differs. Check input, weights and seed, then run "
+                         "first-divergence on the forward pass.\n"
                        : "The first losses agree: compare gradients and weights after the "
                          "first step.\n");
         repl_add_status(call->repl, STATUS_DIFFERS);
@@ -182,7 +181,7 @@ int compare_loss(struct command_call *call, struct gd_err *err)
     }
     rc = compare_options_take(call, &options, err);
     if (rc == GD_OK && (call->argc < 1 || call->argc > 2)) {
-        rc = gd_fail(err, GD_EUSAGE, "compare loss: one log, or two");
+        rc = gd_fail(err, GD_EUSAGE, "compare loss: specify one or two logs");
     }
     if (rc == GD_OK) {
         rc = repl_check_seal(call->repl, err);

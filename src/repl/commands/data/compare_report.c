@@ -139,8 +139,7 @@ void compare_print(struct command_call *call, const struct compare_sides *sides,
     }
     if (tally->changed > worst_count) {
         out_printf(call->out,
-                   worst_count == 1 ? "The one that differs most:\n"
-                                    : "The %zu that differ most:\n",
+                   worst_count == 1 ? "Largest difference:\n" : "The %zu largest differences:\n",
                    worst_count);
     }
     print_worst(call, sides, worst, worst_count);

@@ -177,7 +177,7 @@ static int add_display(struct command_call *call, const char *text, enum value_w
     }
     if (list->count == DISPLAY_MAX) {
         free(copy);
-        return gd_fail(err, GD_ELIMIT, "%d expressions are displayed already; undisplay some",
+        return gd_fail(err, GD_ELIMIT, "%d expressions are already displayed: undisplay some first",
                        DISPLAY_MAX);
     }
     struct display *item = &list->item[list->count++];
@@ -217,7 +217,7 @@ static int run_display(struct command_call *call, struct gd_err *err)
     }
     inspect_join_slices(call);
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "one tensor or scalar at a time");
+        return gd_fail(err, GD_EUSAGE, "display: specify one tensor or metric");
     }
     return add_display(call, call->argv[0], which, err);
 }
@@ -294,13 +294,12 @@ const struct command cmd_display = {
     .name = "display",
     .group = "data",
     .usage = "display[/f|e|x|d] [NODE[:SLOT][SLICE]|SCALAR [prev|diff]]",
-    .summary = "Show a tensor or a scalar now and at every stop",
-    .help = "One line of statistics; the values too when there are few or a format\n"
-            "letter is given. Without an argument all displays are shown again.\n"
-            "\n"
+    .summary = "Show a tensor or a metric now and at every stop",
+    .help = "Show one line of statistics, and the values if there are few or a format letter is\n"
+            "given. Without an argument, show all displays again.\n\n"
             "  display loss\n"
-            "  display head.weight diff\n"
-            "  display/e head.weight[0, :4]\n",
+            "  display head/weight diff\n"
+            "  display/e head/weight[0, :4]\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS_BARE,
     .run = run_display,
@@ -310,8 +309,9 @@ const struct command cmd_undisplay = {
     .name = "undisplay",
     .group = "data",
     .usage = "undisplay [N ...]",
-    .summary = "Stop displaying: the numbers given, or all",
-    .help = "  undisplay 2\n  undisplay\n",
+    .summary = "Stop displaying the given numbers, or all",
+    .help = "  undisplay 2\n"
+            "  undisplay\n",
     .args = {ARG_WORD},
     .run = run_undisplay,
 };

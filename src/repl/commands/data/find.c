@@ -81,14 +81,14 @@ static int parse_comparison(const char **text, struct find_condition *ret, struc
         ret->test = find_signs[i].test;
         ret->limit = strtod(p, &end);
         if (end == p || (*end != '\0' && *end != ' ' && *end != '\t')) {
-            return gd_fail(err, GD_EUSAGE, "a number must follow %s, not \"%.40s\"",
+            return gd_fail(err, GD_EUSAGE, "expected a number after %s, not \"%.40s\"",
                            find_signs[i].sign, p);
         }
         *text = end;
         return GD_OK;
     }
     return gd_fail(err, GD_EUSAGE,
-                   "what to find: nonfinite, nan, inf, zero, nonzero, negative, min, max, or a "
+                   "find: specify nonfinite, nan, inf, zero, nonzero, negative, min, max, or a "
                    "comparison such as > 1e3 or abs < 1e-8");
 }
 
@@ -138,7 +138,7 @@ static int resolve_extreme(const struct value *value, struct find_condition *con
     }
     if (!value->has_stats ||
         value->stats.count == value->stats.nan + value->stats.pos_inf + value->stats.neg_inf) {
-        return gd_fail(err, GD_ENODATA, "there is no finite element");
+        return gd_fail(err, GD_ENODATA, "the tensor has no finite element");
     }
     condition->limit = condition->test == FIND_MIN ? value->stats.min : value->stats.max;
     condition->test = FIND_EQ;
@@ -302,15 +302,14 @@ const struct command cmd_find = {
     .name = "find",
     .group = "data",
     .usage = "find [-a] CONDITION [NODE[:SLOT][SLICE]|$N]",
-    .summary = "List the indices of elements that meet a condition",
-    .help = "CONDITION is nonfinite, nan, inf, zero, nonzero, negative, min, max, or a\n"
-            "comparison with a number: < <= > >= == !=, of the value or, with abs in\n"
-            "front, of its magnitude. The first 20 are listed; -a lists all. Indices\n"
-            "are those of the slice, where one is given.\n"
-            "\n"
-            "  find nonfinite attn/MatMul-op4\n"
-            "  find max head.weight\n"
-            "  find abs > 1e3 head.weight[0]\n",
+    .summary = "List the elements that meet a condition",
+    .help =
+        "CONDITION is nonfinite, nan, inf, zero, nonzero, negative, min, max, or a comparison\n"
+        "with a number (< <= > >= == !=) of the value, or of its magnitude after abs. The first\n"
+        "20 are listed; -a lists all. If a slice is given, indices are relative to it.\n\n"
+        "  find nonfinite attn/linear\n"
+        "  find max head/weight\n"
+        "  find abs > 1e3 head/weight[0]\n",
     .args = {ARG_WORD, ARG_TENSOR},
     .flags = CMD_RAW | CMD_REPEATS,
     .run = run_find,

@@ -114,8 +114,8 @@ static void show_amplified(struct looking *l, const struct gd_table *b, const st
         const struct gd_amplified *one = &f->d.amplified[i];
 
         out_printf(l->call->out,
-                   "note: %s amplifies: relative error %.2g of its inputs, %.2g of its "
-                   "outputs\n",
+                   "note: %s amplifies the error: relative error of its inputs %.2g, of its "
+                   "outputs %.2g\n",
                    out_safe(l->call, b->unit[one->unit].name), one->in, one->out);
     }
 }
@@ -149,11 +149,9 @@ static int look_in_tables(struct looking *l, struct gd_table *a, struct gd_table
     rc = repl_work_end(&l->work, rc, err);
     if (rc == GD_OK && f->matched == 0) {
         gd_divergence_free(&f->d);
-        rc =
-            gd_fail(err, GD_ENODATA,
-                    "nothing of %.120s has a partner in %.120s: --map FILE says which nodes belong "
-                    "together",
-                    l->a.label, l->b.label);
+        rc = gd_fail(err, GD_ENODATA,
+                     "no tensor of %.120s matches one of %.120s: map the nodes with --map FILE",
+                     l->a.label, l->b.label);
     }
     if (rc == GD_OK) {
         count(l, &f->d);
@@ -207,35 +205,36 @@ static const char *advice(const struct found *f)
     switch (f->d.origin) {
     case GD_ORIGIN_HERE:
         if (f->only_a) {
-            return "the networks are not the same before it: that node, or the operator itself";
+            return "the networks differ before it: check that node, or the operator itself";
         }
-        return f->d.collective ? "its inputs agree: the exchange between the ranks differs (which "
-                                 "ranks, what it sums, its type)"
-                               : "its inputs agree: the operator itself differs (its kernel, its "
-                                 "attributes, its type, random numbers)";
+        return f->d.collective ? "its inputs agree: the collective differs (participating ranks, "
+                                 "reduction, type)"
+                               : "its inputs agree: the operator differs (kernel, attributes, "
+                                 "type, random numbers)";
     case GD_ORIGIN_INHERITED:
-        return "an input is off already: a weight, the data, or a node that is not in both dumps";
-    default: return "its inputs were not dumped: dump them, and what lies before it";
+        return "an input already differs: a weight, the data, or a node that is not in both dumps";
+    default: return "its inputs were not dumped: dump them and the nodes before them";
     }
 }
 
 static const char *helper(const struct found *f)
 {
     if (f->d.difference.verdict == GD_V_NONFINITE) {
-        return "it is not finite on one side: `first-nonfinite` finds the operator that threw it";
+        return "it is non-finite on one side: `first-nonfinite` finds the operator that produced "
+               "it";
     }
     if (f->phase != GD_PHASE_FORWARD && f->d.forward == 0) {
-        return "nothing of the forward pass was compared: dump it, too";
+        return "the forward pass was not compared: dump it too";
     }
     if (f->phase != GD_PHASE_FORWARD) {
-        return "the forward pass agrees: compare gradients, then the optimizer's state";
+        return "the forward pass agrees: compare the gradients, then the optimizer state";
     }
     if (f->step_index == 0) {
-        return "the forward pass of the first step: same input, same weights, no shuffle, no "
-               "dropout?";
+        return "the first forward pass differs: check for the same input and weights, no "
+               "shuffling, no dropout";
     }
-    return "earlier steps agree: compare the weights after the step before, gradients, the "
-           "optimizer's state, in that order";
+    return "earlier steps agree: compare the weights after the previous step, then the gradients, "
+           "then the optimizer state";
 }
 
 static void show_names(struct command_call *call, const struct gd_divergence *d)
@@ -246,10 +245,10 @@ static void show_names(struct command_call *call, const struct gd_divergence *d)
         free(order);
         return;
     }
-    out_printf(call->out, "  between them, not to be compared: %zu%s\n",
+    out_printf(call->out, "  between them, not comparable: %zu%s\n",
                d->between_count + d->between_more, d->between_count == 1 ? " node" : " nodes");
     gd_middle_first(d->between_count, order);
-    out_printf(call->out, "  dump next, the middle first:\n");
+    out_printf(call->out, "  dump these next, the middle one first:\n");
     for (size_t i = 0; i < d->between_count && i < NAMES_SHOWN; i++) {
         out_printf(call->out, "    %s\n", out_safe(call, d->between[order[i]]));
     }
@@ -281,7 +280,7 @@ static void show_found(struct command_call *call, const struct found *f)
                out_safe(call, f->b), f->op[0] ? " (" : "", out_safe(call, f->op),
                f->op[0] ? ")" : "", label);
     if (!same) {
-        out_printf(call->out, "  it stands for %s, matched by %s (%g)\n", out_safe(call, f->a),
+        out_printf(call->out, "  matches %s, by %s (%g)\n", out_safe(call, f->a),
                    gd_how_name(f->d.at.how), gd_how_confidence(f->d.at.how));
     }
     show_difference(call, f);
@@ -290,13 +289,13 @@ static void show_found(struct command_call *call, const struct found *f)
                    f->bad_input ? ", not " : "", f->bad_input ? out_safe(call, f->bad_input) : "");
     }
     if (f->only_a) {
-        out_printf(call->out, "  A gives it what %s makes, which has no partner in B\n",
+        out_printf(call->out, "  in A its input is the output of %s, which has no match in B\n",
                    out_safe(call, f->only_a));
     }
     out_printf(call->out, "  last that agrees: %s\n", f->good ? out_safe(call, f->good) : "none");
     show_names(call, &f->d);
     if (f->d.unchecked > 0) {
-        out_printf(call->out, "  %zu nodes before it unchecked (--bisect)\n", f->d.unchecked);
+        out_printf(call->out, "  %zu nodes before it not checked (--bisect)\n", f->d.unchecked);
     }
     out_printf(call->out, "  %s\n  %s\n", advice(f), helper(f));
 }
@@ -348,18 +347,18 @@ static void show_none(struct looking *l, const struct found *last)
 {
     struct command_call *call = l->call;
 
-    out_printf(call->out, "No divergence: %zu of %zu and %zu nodes have a partner; %s",
-               last->matched, last->units_a, last->units_b,
+    out_printf(call->out, "No divergence: %zu of %zu and %zu nodes match; %s", last->matched,
+               last->units_a, last->units_b,
                inspect_checked_text(call, &l->checked, "tensor", "compared"));
     if (l->unchecked > 0) {
-        out_printf(call->out, "; %s unchecked (--bisect)",
+        out_printf(call->out, "; %s not checked (--bisect)",
                    inspect_plural(call, l->unchecked, "node"));
     }
     if (l->steps > 1 || l->steps_left_out > 0) {
         out_printf(call->out, "; %s", inspect_plural(call, l->steps, "step"));
     }
     if (l->steps_left_out > 0) {
-        out_printf(call->out, ", %zu more only on one side", l->steps_left_out);
+        out_printf(call->out, ", %zu more on one side only", l->steps_left_out);
     }
     out_printf(call->out, ".\n");
 }
@@ -395,7 +394,7 @@ static int show(struct looking *l, const struct found *f, const struct found *la
         }
     } else if (f->any) {
         show_found(call, f);
-        out_printf(call->out, "  %s until then\n",
+        out_printf(call->out, "  %s up to here\n",
                    inspect_checked_text(call, &l->checked, "tensor", "compared"));
     } else {
         show_none(l, last);
@@ -451,7 +450,7 @@ static int run_divergence(struct command_call *call, struct gd_err *err)
     int rc = compare_options_take(call, &l.options, err);
 
     if (rc == GD_OK && call->argc != 2) {
-        rc = gd_fail(err, GD_EUSAGE, "first-divergence: of which two?");
+        rc = gd_fail(err, GD_EUSAGE, "first-divergence: specify two sides");
     }
     if (rc == GD_OK) {
         rc = side_open_whole(call, call->argv[0], &l.a, err);
@@ -473,23 +472,22 @@ const struct command cmd_first_divergence = {
     .group = "data",
     .usage = "first-divergence A B [--bisect] [--map FILE] [--step N] [--rank N] [rtol=X] "
              "[atol=X]",
-    .summary = "Where two runs part first, and what to dump next",
-    .help = "A and B are dumps, directories of tensor files or sessions (@1), as `compare` takes\n"
-            "them; B is the reference. Nodes are matched, and looked at in B's order of "
-            "execution:\n"
-            "forward, then backward, then the optimizer; step after step; each rank. The first\n"
-            "whose output differs beyond its tolerance is shown as\n"
-            "  ORIGIN      all its inputs agree: it is the operator itself\n"
-            "  INHERITED   an input is off, and what made it could not be compared\n"
-            "  UNKNOWN-IN  its inputs are not known\n"
-            "with the last node before it that agrees, and the nodes between them that were not\n"
-            "dumped, in the order in which it pays to dump them. With --bisect few tensors are\n"
-            "read, by halving; what lies before is not checked then.\n"
-            "The options are those of `compare`. gradb --batch ends with status 6 when there is a\n"
-            "divergence.\n"
-            "\n"
-            "  first-divergence torch_dump/ mindspore_dump/\n"
-            "  first-divergence @1 @2 --profile strict\n",
+    .summary = "Find where two runs first diverge, and what to dump next",
+    .help =
+        "A and B are dumps, directories of tensor files or sessions (@1), as in `compare`; B is\n"
+        "the reference. Nodes are matched and checked in B's order of execution: forward pass,\n"
+        "backward pass, optimizer; step by step; for each rank. The first node whose output\n"
+        "differs beyond its tolerance is shown as\n"
+        "  ORIGIN      all its inputs agree: the operator itself differs\n"
+        "  INHERITED   an input differs, and its producer could not be compared\n"
+        "  UNKNOWN-IN  its inputs are unknown\n"
+        "with the last node before it that agrees, and the nodes between them that were not\n"
+        "dumped, in the order in which dumping them helps most. --bisect reads few tensors by\n"
+        "bisection; the nodes before the result are then not checked.\n"
+        "The options are those of `compare`. gradb --batch exits with status 6 when the runs\n"
+        "diverge.\n\n"
+        "  first-divergence torch_dump/ mindspore_dump/\n"
+        "  first-divergence @1 @2 --profile strict\n",
     .args = {ARG_FILE, ARG_FILE},
     .flags = 0,
     .run = run_divergence,

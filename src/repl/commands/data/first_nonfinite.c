@@ -81,18 +81,19 @@ static void show_inputs(struct command_call *call, const struct gd_table *table,
                         const struct gd_nonfinite *n)
 {
     if (n->bad_input != UINT32_MAX) {
-        out_printf(call->out,
-                   "  its input %s is not finite either, and nothing before it in the dump made "
-                   "that: it came with the data, a parameter, or a node that was not dumped\n",
-                   out_safe(call, table->item[n->bad_input].name));
+        out_printf(
+            call->out,
+            "  its input %s is not finite either, and nothing before it in the dump produced that: "
+            "it came from the data, a parameter, or a node that was not dumped\n",
+            out_safe(call, table->item[n->bad_input].name));
     } else if (n->late_input != UINT32_MAX) {
         out_printf(call->out,
-                   "  it reads %s, which is not finite after the step; what it was before is not "
-                   "in the dump\n",
+                   "  it reads %s, which is not finite after the step; its value before the step "
+                   "was not dumped\n",
                    out_safe(call, table->item[n->late_input].name));
     } else if (n->left) {
-        out_printf(call->out, "  its value is that after the step: no operator of the step that "
-                              "was dumped has NaN or infinity\n");
+        out_printf(call->out, "  this is its value after the step: no dumped operator of the step "
+                              "has NaN or infinity\n");
     } else if (n->has_range) {
         out_printf(call->out, "  its inputs are finite, from %s to %s\n",
                    inspect_double(call, n->least), inspect_double(call, n->most));
@@ -104,7 +105,7 @@ static void show_text(struct looking *l, const struct gd_table *table, const str
     struct command_call *call = l->call;
     const struct gd_unit *unit = &table->unit[n->unit];
 
-    out_printf(call->out, "First that is not finite");
+    out_printf(call->out, "First non-finite value");
     if (table->step >= 0) {
         out_printf(call->out, ", step %lld", (long long)table->step);
     }
@@ -117,7 +118,7 @@ static void show_text(struct looking *l, const struct gd_table *table, const str
                count_text(call, &n->stats));
     show_inputs(call, table, n);
     if (n->hint[0]) {
-        out_printf(call->out, "  likely: %s\n", n->hint);
+        out_printf(call->out, "  likely cause: %s\n", n->hint);
     }
 }
 
@@ -125,11 +126,12 @@ static void show_notes(struct looking *l, const struct gd_table *table,
                        const struct gd_nonfinite *n)
 {
     for (size_t i = 0; i < n->mask_count; i++) {
-        out_printf(l->call->out, "note: %s holds -Inf, as a mask does on purpose\n",
+        out_printf(l->call->out, "note: %s contains -Inf, as masks do on purpose\n",
                    out_safe(l->call, table->unit[n->masks[i]].name));
     }
     for (size_t i = 0; i < n->close_count; i++) {
-        out_printf(l->call->out, "note: %s is within a tenth of what its type can hold\n",
+        out_printf(l->call->out,
+                   "note: %s is within a factor of 10 of the largest value of its type\n",
                    out_safe(l->call, table->unit[n->close_calls[i]].name));
     }
 }
@@ -183,7 +185,7 @@ static void show_also(struct looking *l, const struct gd_table *table, const str
     struct command_call *call = l->call;
     const char *name = table->unit[n->unit].name;
 
-    out_printf(call->out, "Also in rank %d: %s, %s\n", table->rank, out_safe(call, name),
+    out_printf(call->out, "Also on rank %d: %s, %s\n", table->rank, out_safe(call, name),
                kinds[n->kind]);
     if (out_is_json(call->out)) {
         cJSON *list = cJSON_GetObjectItem(l->record, "also");
@@ -335,7 +337,7 @@ static int open_one(struct looking *l, const char *word, struct gd_err *err)
 
     l->side_count = rc == GD_OK;
     if (ranks && gd_ranks_world_size(ranks) > 1) {
-        leave_out(l, "the other ranks", "a session alone was named");
+        leave_out(l, "the other ranks", "only one session was named");
     }
     if (rc == GD_OK && side->ranks_left_out > 0) {
         leave_out(l, inspect_plural(l->call, side->ranks_left_out, "rank"), "too many");
@@ -348,7 +350,7 @@ static void sum_up(struct looking *l)
     struct command_call *call = l->call;
     const char *looked = inspect_checked_text(call, &l->checked, "tensor", "checked");
 
-    out_printf(call->out, l->found ? "%s until then" : "No NaN or infinity: %s", looked);
+    out_printf(call->out, l->found ? "%s up to here" : "No NaN or infinity: %s", looked);
     if (l->place[0].step >= 0) {
         out_printf(call->out, "; %s", inspect_plural(call, l->steps, "step"));
     }
@@ -357,12 +359,12 @@ static void sum_up(struct looking *l)
                    inspect_plural(call, l->ranks, "rank"));
     }
     if (l->passed_over > 0) {
-        out_printf(call->out, "; %s passed over (masks, memory never written)",
+        out_printf(call->out, "; %s skipped (masks, uninitialised memory)",
                    inspect_number(call, l->passed_over));
     }
     out_printf(call->out, ".\n");
     if (l->left_out) {
-        out_printf(call->out, "Not looked at: %s.\n", out_safe(call, l->left_out));
+        out_printf(call->out, "Not searched: %s.\n", out_safe(call, l->left_out));
     }
     cJSON_AddBoolToObject(l->record, "found", l->found);
     inspect_add_checked(call, l->record, &l->checked);
@@ -395,9 +397,9 @@ static int look_everywhere(struct looking *l, const struct compare_options *opti
         rc = add_places(l, &l->sides[i], options, err);
     }
     if (rc == GD_OK && l->place_count == 0) {
-        rc = gd_fail(err, GD_ENODATA,
-                     "nothing of that step and rank is there: \"info steps\" and "
-                     "\"info ranks\" list them");
+        rc = gd_fail(
+            err, GD_ENODATA,
+            "there is nothing for that step and rank: see \"info steps\" and \"info ranks\"");
     }
     if (rc != GD_OK) {
         return rc;
@@ -416,7 +418,7 @@ static int look_everywhere(struct looking *l, const struct compare_options *opti
         rc = l->checked.done + l->checked.not_done > 0
                  ? inspect_need_checked(&l->checked, "tensor", "checked", err)
                  : gd_fail(err, GD_ENODATA,
-                           "no tensor was checked: none holds floating-point numbers");
+                           "no tensor was checked: there are no floating-point tensors");
     }
     if (rc == GD_OK) {
         sum_up(l);
@@ -444,7 +446,7 @@ static int run_nonfinite(struct command_call *call, struct gd_err *err)
     } else if (rc == GD_OK && call->argc == 1) {
         rc = open_one(&l, call->argv[0], err);
     } else if (rc == GD_OK) {
-        rc = gd_fail(err, GD_EUSAGE, "first-nonfinite: of one dump, or of the session");
+        rc = gd_fail(err, GD_EUSAGE, "first-nonfinite: specify at most one dump or session");
     }
     if (rc == GD_OK) {
         rc = look_everywhere(&l, &options, err);
@@ -462,23 +464,22 @@ const struct command cmd_first_nonfinite = {
     .name = "first-nonfinite",
     .group = "data",
     .usage = "first-nonfinite [PATH | @SESSION] [--step N] [--rank N]",
-    .summary = "The operator that threw the first NaN or infinity",
-    .help = "Look through a dump, a directory of tensor files, or what a stopped training holds,\n"
-            "in order of execution, step after step, for the first output that is not finite:\n"
-            "  THROW POINT  all its inputs that are known are finite\n"
-            "  SOURCE       an input is not finite, and nothing in the dump made it\n"
-            "  UNKNOWN-IN   its inputs are not known\n"
-            "with the range of the inputs and what it usually comes from. Times in the dump "
-            "decide\n"
-            "what ran first. A parameter that was dumped after the step holds the updated value:\n"
-            "it is named only when no operator of the step is bad. Memory that was never written\n"
-            "(empty, receive buffers) and masks of -Inf are passed over. The last line counts the\n"
-            "tensors that were checked, and those that could not be. Without a path all ranks of\n"
-            "the session's job are searched. gradb --batch ends with status 6 when something is\n"
-            "found, and with 1 when there was nothing to check.\n"
-            "\n"
-            "  first-nonfinite\n"
-            "  first-nonfinite dump/ --step 12\n",
+    .summary = "Find the operator that produced the first NaN or infinity",
+    .help =
+        "Search a dump, a directory of tensor files, or the values of a stopped training, in\n"
+        "order of execution and step by step, for the first output that is not finite:\n"
+        "  THROW POINT  all its known inputs are finite\n"
+        "  SOURCE       an input is not finite, and nothing in the dump produced it\n"
+        "  UNKNOWN-IN   its inputs are unknown\n"
+        "with the range of the inputs and the usual cause. If the dump contains times, they\n"
+        "give the order. A parameter that was dumped after the step has its updated value: it\n"
+        "is named only if no operator of the step is bad. Uninitialised memory (empty, receive\n"
+        "buffers) and masks of -Inf are skipped. The last line counts the tensors that were\n"
+        "checked and those that could not be. Without a path, all ranks of the session's job\n"
+        "are searched. gradb --batch exits with status 6 when something is found, and 1 when\n"
+        "nothing could be checked.\n\n"
+        "  first-nonfinite\n"
+        "  first-nonfinite dump/ --step 12\n",
     .args = {ARG_FILE},
     .flags = 0,
     .run = run_nonfinite,

@@ -250,26 +250,25 @@ const struct command cmd_print = {
     .group = "data",
     .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|SELECTOR|$N ...] [prev|diff]",
     .summary = "Show a tensor: one line of statistics, then the values",
-    .help = "Without an argument the current node is shown. A slice is numpy's, and\n"
-            "only the slice travels. A node with several outputs shows one line for\n"
-            "each; NODE:1 picks one. A glob or another selector (*.weight, type:ReLU)\n"
-            "shows one line for each tensor, of at most 40 nodes unless -a is given.\n"
-            "Each value shown gets a number: $1, $2, ... can be printed (and sliced)\n"
-            "later, when the training has moved on. `$` is the last one, `$$` the one\n"
-            "before it; `$_` is the last tensor, fetched again.\n"
-            "\n"
-            "  -a /a  all values, never abbreviated with ...\n"
-            "  -s     the statistics alone, computed where the tensor lives\n"
-            "  /f /e  fixed or scientific notation\n"
-            "  /x /d  the bits in hexadecimal; integers\n"
-            "  prev   the value of the step before; asking makes the trainer keep it\n"
-            "  diff   the current value minus the previous one\n"
-            "\n"
-            "  print block0/attn/MatMul-op4\n"
-            "  print block0/attn/Softmax-op10[0, 0, :, 1:3]\n"
-            "  print/e head.weight[:2] diff\n"
-            "  print *.weight\n"
-            "  print $1[::2]\n",
+    .help =
+        "Without an argument, show the current node. Slices work as in numpy; only the slice is\n"
+        "transferred. For a node with several outputs, show one line for each; NODE:1 selects\n"
+        "one. For a glob or another selector (*/weight, type:relu), show one line for each\n"
+        "tensor, up to 40 nodes unless -a is given.\n"
+        "Each value gets a number: $1, $2, ... can be printed and sliced later, after the\n"
+        "training has moved on. `$` is the last value, `$$` the one before it; `$_` is the last\n"
+        "tensor, fetched again.\n\n"
+        "  -a /a  all values, never abbreviated with ...\n"
+        "  -s     only the statistics, computed where the tensor is\n"
+        "  /f /e  fixed or scientific notation\n"
+        "  /x /d  the bits in hexadecimal; integers\n"
+        "  prev   the value of the previous step, which is kept from now on\n"
+        "  diff   the current value minus the previous one\n\n"
+        "  print block0/attn/linear\n"
+        "  print block0/attn/softmax[0, 0, :, 1:3]\n"
+        "  print/e head/weight[:2] diff\n"
+        "  print */weight\n"
+        "  print $1[::2]\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_print,

@@ -69,9 +69,9 @@ static void rerun_text(struct command_call *call, const cJSON *reply)
     }
     const char *verdict = overflow_text(reply, "verdict");
     const char *word = strcmp(verdict, "inherent") == 0 ? "Inherent"
-                       : strcmp(verdict, "dtype") == 0  ? "A matter of the type"
-                       : strcmp(verdict, "device") == 0 ? "A matter of the device"
-                                                        : "Not known";
+                       : strcmp(verdict, "dtype") == 0  ? "Caused by the data type"
+                       : strcmp(verdict, "device") == 0 ? "Caused by the device"
+                                                        : "Unknown";
     out_printf(call->out, "%s: %s\n", word, out_safe(call, overflow_text(reply, "text")));
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "places"))
     {
@@ -83,7 +83,7 @@ static int run_rerun(struct command_call *call, struct gd_err *err)
 {
     cJSON *reply = NULL;
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "rerun wants one overflow's number or node");
+        return gd_fail(err, GD_EUSAGE, "rerun: specify one overflow by number or node");
     }
     int rc = overflow_ask(call, "rerun", call->argc > 0 ? call->argv[0] : "", &reply, err);
     if (rc == GD_OK && out_is_json(call->out)) {
@@ -99,13 +99,14 @@ const struct command cmd_rerun = {
     .name = "rerun",
     .group = "data",
     .usage = "rerun [N | NODE]",
-    .summary = "Make the call of an overflow again, on the CPU, in float32 and float64",
-    .help = "What is not finite in float64 either is inherent: it lies in the values. What is\n"
-            "finite there is a matter of the type or of the device. Without an argument it is\n"
-            "the last one that was found. The training's tensors, random numbers and hooks are\n"
-            "as they were before.\n"
-            "\n"
-            "  rerun\n  rerun 2\n",
+    .summary = "Repeat the call of an overflow on the CPU, in float32 and float64",
+    .help =
+        "If the result is not finite in float64 either, the values cause the overflow\n"
+        "(inherent); otherwise the data type or the device does. Without an argument, repeat the\n"
+        "last overflow found. The training's tensors, random state and hooks are unchanged.\n\n"
+        "  rerun\n"
+        "  rerun 2\n",
     .args = {ARG_NODE},
     .flags = OVERFLOW_NEEDS,
-    .run = run_rerun};
+    .run = run_rerun,
+};

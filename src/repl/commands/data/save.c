@@ -50,22 +50,21 @@ const struct command cmd_save = {
              "FILE.npz|FILE.safetensors | save [-f] watchpoints|breakpoints [FILE] | save "
              "overflow N DIR",
     .summary = "Save tensors to a .npy, .npz or safetensors file, or watchpoints as commands",
-    .help = "The end of the file's name says what it becomes: an .npz or a .safetensors file\n"
-            "holds as many tensors as you like, those of a selector (\"help selectors\"), under\n"
-            "the names of their nodes. Anything else is one tensor for numpy.load. numpy has\n"
-            "no bfloat16: its 16 bits are saved. Without FILE it is called after the tensor;\n"
-            "without a tensor it is the current node. A file that exists is replaced after a\n"
-            "question; in scripts and with --json only with -f or after \"set confirm off\".\n"
-            "\n"
-            "save watchpoints writes the commands that set them again, with ignore counts,\n"
-            "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
-            "save overflow writes the call of an overflow (\"info overflows\") to a new folder\n"
-            "where the training runs.\n"
-            "\n"
-            "  save watchpoints watch.gdb\n"
-            "  save head.weight w.npy\n"
-            "  save weights except *bias weights.safetensors\n"
-            "  save $3[0] first-row.npy\n",
+    .help =
+        "The extension of the file chooses the format: .npz and .safetensors files hold any\n"
+        "number of tensors, those of a selector (\"help selectors\"), under the names of their\n"
+        "nodes. Any other file holds one tensor for numpy.load. numpy has no bfloat16: its 16\n"
+        "bits are saved. Without FILE, the file is named after the tensor; without a tensor,\n"
+        "save the current node. gradb asks before it replaces a file; in scripts and with\n"
+        "--json it needs -f or \"set confirm off\".\n\n"
+        "save watchpoints writes the commands that set them again, with ignore counts, command\n"
+        "lists and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
+        "save overflow writes the call of an overflow (\"info overflows\") to a new directory\n"
+        "on the host of the training.\n\n"
+        "  save watchpoints watch.gdb\n"
+        "  save head/weight w.npy\n"
+        "  save weights except *bias weights.safetensors\n"
+        "  save $3[0] first-row.npy\n",
     .args = {ARG_TENSOR, ARG_FILE},
     .run = run_save,
 };

@@ -76,7 +76,7 @@ static size_t add_all(struct command_call *call, bool breakpoints, struct gd_buf
     const struct gd_watchpoint *watch = call->debugger->watchpoints;
     const char *where;
     size_t count = 0;
-    gd_buf_puts(out, "# Made by gradb; \"source\" reads it.\n");
+    gd_buf_puts(out, "# Made by gradb; read it with \"source\".\n");
     for (size_t i = 0; (where = gd_exclude_at(call->debugger, i)); i++) {
         gd_buf_printf(out, "exclude %s\n", where);
     }
@@ -127,8 +127,10 @@ int save_points(struct command_call *call, bool breakpoints, const char *path, b
     cJSON *record = out_record(call->out, "saved");
     inspect_add_text(call, record, "file", path);
     cJSON_AddNumberToObject(record, "count", (double)count);
-    out_printf(call->out, "Saved %s to %s; \"source\" reads it.\n",
-               breakpoints ? inspect_printf(call, "%zu breakpoints and watchpoints", count)
+    out_printf(call->out, "Saved %s to %s; read it with \"source\".\n",
+               breakpoints ? count == 1
+                                 ? "1 breakpoint or watchpoint"
+                                 : inspect_printf(call, "%zu breakpoints and watchpoints", count)
                            : inspect_plural(call, count, "watchpoint"),
                out_safe(call, path));
     return GD_OK;

@@ -335,7 +335,7 @@ static int fetch_rows(struct saving *s, struct saved *item, int64_t first, int64
     if (rc == GD_OK && (rows->dtype != item->dtype || rows->shape.rank != expected.rank ||
                         memcmp(rows->shape.dim, expected.dim,
                                (size_t)expected.rank * sizeof(expected.dim[0])) != 0)) {
-        rc = gd_fail(err, GD_EPROTO, "%.200s is not of the shape that it is said to have",
+        rc = gd_fail(err, GD_EPROTO, "%.200s does not have the shape that was announced",
                      item->name);
     }
     if (rc == GD_OK) {
@@ -404,7 +404,7 @@ static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
     } else if (rc == GD_EINTR || rc == GD_ENOMEM || rc == GD_ELOST) {
         rc = gd_fail(err, rc, "%s", why.text);
     } else if (s->stood && s->call->session->state != GD_STOPPED) { /* nor have those behind it */
-        rc = gd_fail(err, GD_ELOST, "the training ended before all was saved: %s", why.text);
+        rc = gd_fail(err, GD_ELOST, "the training ended before everything was saved: %s", why.text);
     } else {
         if (s->missing++ == 0) {
             s->why = inspect_printf(s->call, "%s", out_safe(s->call, why.text));
@@ -431,7 +431,7 @@ static int save_items(struct saving *s, struct gd_err *err)
         }
     }
     if (rc == GD_OK && s->written == 0) {
-        rc = gd_fail(err, GD_ENODATA, "none of %zu tensors has a value, the first: %.200s",
+        rc = gd_fail(err, GD_ENODATA, "none of %zu tensors has a value; the first: %.200s",
                      s->count, s->why);
     }
     return rc == GD_OK ? gd_tensor_writer_finish(s->writer, err) : rc;
@@ -495,7 +495,7 @@ static int check_types(const struct saving *s, struct gd_err *err)
 {
     if (s->kind == GD_FILE_NPY && s->count > 1) {
         return gd_fail(err, GD_EINVAL,
-                       "%zu tensors do not fit into one .npy file: name it .npz or .safetensors",
+                       "%zu tensors do not fit into one .npy file: use .npz or .safetensors",
                        s->count);
     }
     for (size_t i = 0; i < s->count; i++) {
@@ -504,7 +504,7 @@ static int check_types(const struct saving *s, struct gd_err *err)
             return gd_fail(err, GD_EUNSUPPORTED, "%.200s is %s, which %s cannot hold", item->name,
                            gd_dtype_name(item->dtype),
                            s->kind == GD_FILE_SAFETENSORS ? "safetensors (an .npz can)"
-                                                          : "a file of numpy's");
+                                                          : "a numpy file");
         }
     }
     return GD_OK;
@@ -514,8 +514,7 @@ static void report_cleaned(struct saving *s)
 {
     struct command_call *call = s->call;
     if (s->cleaned) {
-        out_printf(call->out,
-                   "%s renamed in the file, as its name is not safe for a file: %s is %s%s\n",
+        out_printf(call->out, "%s renamed, as the name is not safe in a file: %s is %s%s\n",
                    inspect_plural(call, s->cleaned, "tensor"), out_safe(call, s->dirty),
                    out_safe(call, s->clean), s->cleaned > 1 ? ", ..." : "");
     }
@@ -555,8 +554,8 @@ static void report_many(struct saving *s, const char *path)
                inspect_bytes(call, s->done), out_safe(call, path),
                s->as_bits ? " (bfloat16 as its bits: numpy has no such type)" : "");
     if (s->renamed) {
-        out_printf(call->out, "%s had the name of another, and %s a number behind it\n",
-                   inspect_plural(call, s->renamed, "tensor"), s->renamed == 1 ? "has" : "have");
+        out_printf(call->out, "%s renamed: a number was appended to a duplicate name\n",
+                   inspect_plural(call, s->renamed, "tensor"));
     }
     if (s->old) {
         out_printf(call->out, "%s %s not of step %lld, at which the session is stopped\n",
@@ -565,7 +564,7 @@ static void report_many(struct saving *s, const char *path)
     }
     report_cleaned(s);
     if (s->missing) {
-        out_printf(call->out, "%s %s no value, the first: %s\n",
+        out_printf(call->out, "%s %s no value; the first: %s\n",
                    inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
                    s->why);
     }
@@ -591,7 +590,7 @@ static int collect(struct saving *s, enum value_which which, struct gd_err *err)
                    : gd_fail(err, rc, "%s", why.text);
     }
     if (which != VALUE_CURRENT) {
-        return gd_fail(err, GD_EUSAGE, "of several tensors only the current values can be saved");
+        return gd_fail(err, GD_EUSAGE, "only the current values of several tensors can be saved");
     }
     return add_selected(s, inspect_join(call, 0, call->argc), err);
 }

@@ -66,7 +66,7 @@ static void print_stats(struct command_call *call, const struct value *value)
         out_printf(call->out, "  no finite element\n");
     }
     if (s->unknown) {
-        out_printf(call->out, "  as the dump has it: other figures were not dumped\n");
+        out_printf(call->out, "  from the dump, which has no other statistics\n");
     }
 }
 
@@ -75,7 +75,8 @@ static int run_stats(struct command_call *call, struct gd_err *err)
     enum value_which which = value_take_which(call);
     inspect_join_slices(call);
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "one tensor at a time; `tensors SELECTOR -s` makes a table");
+        return gd_fail(err, GD_EUSAGE,
+                       "stats: specify one tensor; `tensors SELECTOR -s` makes a table");
     }
     struct value value;
     int rc = value_parse(call, call->argc ? call->argv[0] : NULL, &value, err);
@@ -104,13 +105,13 @@ const struct command cmd_stats = {
     .name = "stats",
     .group = "data",
     .usage = "stats [NODE[:SLOT][SLICE]|$N] [prev|diff]",
-    .summary = "Show all statistics of a tensor, computed where it lives",
-    .help = "Smallest, largest and mean value are over the finite elements; counts are\n"
-            "over all. `diff` gives the statistics of the change since the previous\n"
-            "step.\n"
-            "\n"
-            "  stats attn/Softmax-op10\n"
-            "  stats head.weight diff\n",
+    .summary = "Show all statistics of a tensor",
+    .help =
+        "Minimum, maximum and mean are those of the finite elements; counts cover all elements.\n"
+        "They are computed where the tensor is. `diff` shows the statistics of the change since\n"
+        "the previous step.\n\n"
+        "  stats attn/softmax\n"
+        "  stats head/weight diff\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_stats,

@@ -97,7 +97,7 @@ static int run_action(struct command_call *call, const struct action *action, st
                        given ? "no" : "an");
     }
     if (!screen || !screen->tensor_act || !call->repl->screen_ctx) {
-        return gd_fail(err, GD_ESTATE, "tensor %s moves in the grid, and the panes are not open",
+        return gd_fail(err, GD_ESTATE, "tensor %s needs the panes: open them with \"tui\"",
                        action->name);
     }
     return screen->tensor_act(call->repl->screen_ctx, action->name + 1, given ? argument : "", err);
@@ -124,7 +124,7 @@ static int run_tensor(struct command_call *call, struct gd_err *err)
     const char *mode = take_mode(call);
     inspect_join_slices(call);
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "one tensor at a time");
+        return gd_fail(err, GD_EUSAGE, "tensor: specify one tensor");
     }
     return open_grid(call, mode, err);
 }
@@ -134,29 +134,26 @@ const struct command cmd_tensor = {
     .group = "data",
     .usage = "tensor [NODE[:SLOT][SLICE]|$N] [prev|diff] | "
              "tensor -to|-find|-back|-heat|-axes|-plane [ARGUMENT]",
-    .summary = "Show a tensor as a grid to move in",
-    .help = "In the panes the grid shows two axes of the value, or of the slice, and fetches\n"
-            "no more than is looked at; x and y choose other axes, [ and ] step through the\n"
-            "rest, m shows the value of the previous step, the difference, a heat map, / goes\n"
-            "to an index (3,17) or searches (>1e3, nan). Without an argument it follows the\n"
-            "current node. C-x o takes the keyboard there; what you type still goes to the\n"
-            "prompt. Without panes, and for a value of the history, it is print.\n"
-            "\n"
-            "  prev   the value of the previous step; the training process keeps it from now on\n"
-            "  diff   the current value minus the previous one\n"
-            "\n"
-            "What keys do in the grid:\n"
-            "  -to INDEX              the cursor goes there: 3,17\n"
-            "  -find [CONDITION]      to the next element: abs>2, 1..2, nan, inf, \">1e3\"\n"
-            "  -back                  to the one before\n"
-            "  -heat range|rank|off   a heat map, by range or by rank, or numbers\n"
-            "  -axes ROWS,COLUMNS     which two axes are shown\n"
-            "  -plane next|back       the next index of the others\n"
-            "\n"
-            "  tensor head.weight\n"
+    .summary = "Show a tensor as a grid",
+    .help = "In the panes, the grid shows two axes of the value or slice and fetches only what is\n"
+            "visible; x and y choose other axes, [ and ] step through the rest, m shows the value\n"
+            "of the previous step, the difference or a heat map, / goes to an index (3,17) or\n"
+            "searches (>1e3, nan). Without an argument, the grid follows the current node. C-x o\n"
+            "moves the keyboard to the grid; until then, input goes to the prompt. Without panes,\n"
+            "and for a history value, the same as print.\n\n"
+            "  prev   the value of the previous step, which is kept from now on\n"
+            "  diff   the current value minus the previous one\n\n"
+            "Options that act like keys in the grid:\n"
+            "  -to INDEX              move the cursor there: 3,17\n"
+            "  -find [CONDITION]      move to the next match: abs>2, 1..2, nan, inf, \">1e3\"\n"
+            "  -back                  move to the previous match\n"
+            "  -heat range|rank|off   show a heat map, by range or by rank, or numbers\n"
+            "  -axes ROWS,COLUMNS     choose the two axes\n"
+            "  -plane next|back       move along the other axes\n\n"
+            "  tensor head/weight\n"
             "  tensor -to 3,17\n"
             "  tensor -find abs>0.1\n"
-            "  tensor block0/attn/Softmax-op10[0, :, :, 3]\n",
+            "  tensor block0/attn/softmax[0, :, :, 3]\n",
     .args = {ARG_TENSOR},
     .run = run_tensor,
 };

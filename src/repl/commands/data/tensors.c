@@ -164,7 +164,7 @@ static void close_rows(struct tensor_rows *rows, uint64_t hidden)
     if (rows->missing == 1) {
         out_printf(call->out, "1 tensor has no value: %s\n", rows->first_why);
     } else if (rows->missing > 1) {
-        out_printf(call->out, "%s have no value, the first: %s\n",
+        out_printf(call->out, "%s have no value; the first: %s\n",
                    inspect_plural(call, rows->missing, "tensor"), rows->first_why);
     }
     if (hidden > 0) {
@@ -207,7 +207,7 @@ static int run_tensors(struct command_call *call, struct gd_err *err)
     }
     if (want_stats && call->session->state == GD_RUNNING) { /* else each tensor would say it */
         return gd_fail(err, GD_ESTATE,
-                       "the training is running: \"interrupt\" stops it, then tensors -s works");
+                       "the training is running: stop it with \"interrupt\" for tensors -s");
     }
     struct gd_selector *selector = NULL;
     const char *text = call->argc ? inspect_join(call, 0, call->argc) : "all";
@@ -231,13 +231,12 @@ const struct command cmd_tensors = {
     .aliases = "lt",
     .group = "data",
     .usage = "tensors [SELECTOR] [-s] [-a]",
-    .summary = "List tensors with type and shape, or with their statistics",
-    .help = "  -s  fetch statistics of each, computed where the tensors live\n"
-            "  -a  all of them, not only the first 40\n"
-            "\n"
+    .summary = "List tensors with their types and shapes, or with their statistics",
+    .help = "  -s  show statistics, computed where the tensors are\n"
+            "  -a  show all tensors, not only the first 40\n\n"
             "  tensors gradients -s\n"
-            "  tensors Default/network/block0\n"
-            "  tensors type:MatMul -s -a\n",
+            "  tensors model/block0\n"
+            "  tensors type:linear -s -a\n",
     .args = {ARG_SELECTOR},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_tensors,

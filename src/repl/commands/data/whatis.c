@@ -42,7 +42,7 @@ static int run_whatis(struct command_call *call, struct gd_err *err)
 {
     inspect_join_slices(call);
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "one tensor at a time");
+        return gd_fail(err, GD_EUSAGE, "whatis: specify one tensor");
     }
     struct value value;
     int rc = value_parse(call, call->argc ? call->argv[0] : NULL, &value, err);
@@ -79,7 +79,8 @@ const struct command cmd_whatis = {
     .group = "data",
     .usage = "whatis [NODE[:SLOT][SLICE]|$N]",
     .summary = "Show the data type, shape and size of a tensor without fetching it",
-    .help = "  whatis head.weight\n  whatis head.weight[0, ::2]\n",
+    .help = "  whatis head/weight\n"
+            "  whatis head/weight[0, ::2]\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_whatis,

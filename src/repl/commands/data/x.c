@@ -29,7 +29,7 @@ static int parse_examine(const char *text, int64_t *count, char *letter, struct 
     if (text[digits] != '\0') {
         if (!strchr("fexd", text[digits]) || text[digits + 1] != '\0') {
             return gd_fail(err, GD_EUSAGE,
-                           "x/%.20s: a count and one of f, e, x, d may follow the slash", text);
+                           "x/%.20s: expected a count and one of f, e, x, d after the slash", text);
         }
         *letter = text[digits];
     }
@@ -318,7 +318,7 @@ static int run_x(struct command_call *call, struct gd_err *err)
     }
     inspect_join_slices(call);
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "one tensor at a time");
+        return gd_fail(err, GD_EUSAGE, "x: specify one tensor");
     }
     int64_t count = state->x_count > 0 ? state->x_count : 8;
     char letter = state->x_letter;
@@ -331,7 +331,7 @@ static int run_x(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (call->argc == 0 && !state->x_text) {
-        return gd_fail(err, GD_EUSAGE, "which tensor?");
+        return gd_fail(err, GD_EUSAGE, "x: specify a tensor");
     }
     if (call->argc == 1) {
         char *copy = strdup(call->argv[0]);
@@ -355,14 +355,12 @@ const struct command cmd_x = {
     .name = "x",
     .group = "data",
     .usage = "x[/[COUNT]f|e|x|d] [NODE[:SLOT][SLICE]|$N]",
-    .summary = "Examine COUNT elements from a place in a tensor on, with their indices",
-    .help = "Plain indices say where to start; elements follow in C order, across rows.\n"
-            "Any other slice is walked from its beginning. An empty line shows the\n"
-            "elements that follow.\n"
-            "\n"
-            "  x/8f head.weight\n"
-            "  x/16x head.weight[3, 10]\n"
-            "  x/4 head.weight[:, 0]\n",
+    .summary = "Examine COUNT elements of a tensor, with their indices",
+    .help = "Plain indices say where to start; elements follow in C order, across rows. Any other\n"
+            "slice is shown from its beginning. An empty line shows the next elements.\n\n"
+            "  x/8f head/weight\n"
+            "  x/16x head/weight[3, 10]\n"
+            "  x/4 head/weight[:, 0]\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS | CMD_REPEATS_BARE,
     .run = run_x,

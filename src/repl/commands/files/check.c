@@ -242,6 +242,34 @@ static const char *problem_of(const struct gd_item *a, const struct gd_item *b)
     return a->problem ? a->problem : b->problem ? b->problem : "a value cannot be read";
 }
 
+/* Adds the pair to the totals; one of the two may be NULL. */
+static void count_pair(struct checking *c, const struct gd_item *a, const struct gd_item *b,
+                       enum gd_agreement verdict)
+{
+    const struct gd_item *one = a ? a : b;
+    bool alone = gd_name_is_alone(one->name);
+
+    if (a) {
+        count_item(c, 0, a);
+    }
+    if (b) {
+        count_item(c, 1, b);
+    }
+    if (verdict == GD_V_NONFINITE) {
+        repl_add_status(c->call->repl, STATUS_DIFFERS);
+    }
+    if (a && b && verdict == GD_V_UNREADABLE) {
+        inspect_not_checked(c->call, &c->checked, problem_of(a, b));
+    } else if (a && b) {
+        c->checked.done++;
+    }
+    c->unmatched[0] += !b && !alone;
+    c->unmatched[1] += !a && !alone;
+    c->shapes += verdict == GD_V_SHAPE;
+    c->never_updated +=
+        verdict == GD_V_SAME && kind_of(one) == KIND_PARAMETER && one->trainable != GD_TRAINABLE_NO;
+}
+
 static int show_pair(struct checking *c, const struct gd_match *match, struct gd_err *err)
 {
     struct command_call *call = c->call;
@@ -258,25 +286,7 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
     if (rc != GD_OK) {
         return rc;
     }
-    if (a) {
-        count_item(c, 0, a);
-    }
-    if (b) {
-        count_item(c, 1, b);
-    }
-    if (verdict == GD_V_NONFINITE) {
-        repl_add_status(call->repl, STATUS_DIFFERS);
-    }
-    if (a && b && verdict == GD_V_UNREADABLE) {
-        inspect_not_checked(call, &c->checked, problem_of(a, b));
-    } else if (a && b) {
-        c->checked.done++;
-    }
-    c->unmatched[0] += !b && !alone;
-    c->unmatched[1] += !a && !alone;
-    c->shapes += verdict == GD_V_SHAPE;
-    c->never_updated +=
-        verdict == GD_V_SAME && kind_of(one) == KIND_PARAMETER && one->trainable != GD_TRAINABLE_NO;
+    count_pair(c, a, b, verdict);
     types = a && b && a->stored != b->stored
                 ? inspect_printf(call, "%s, %s", type_of(a), type_of(b))
                 : type_of(one);
@@ -288,7 +298,8 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
                            types,
                            kind_names[kind_of(one)],
                            gd_how_name(match->how),
-                           (!a || !b) && alone ? "no partner by nature" : gd_verdict_name(verdict)};
+                           (!a || !b) && alone ? "no counterpart expected"
+                                               : gd_verdict_name(verdict)};
     out_table_row(c->out, cells);
     return GD_OK;
 }
@@ -345,11 +356,11 @@ static void add_totals(struct checking *c, int i)
     }
     out_printf(call->out, "%s: %s, %zu trainable%s, %zu buffers, %zu optimizer states; %s, %s",
                out_safe(call, c->side[i].label), inspect_plural(call, t->parameters, "parameter"),
-               t->trainable, t->assumed ? " (assumed where the file does not say)" : "", t->buffers,
+               t->trainable, t->assumed ? " (assumed if the file does not say)" : "", t->buffers,
                t->states, inspect_plural(call, t->elements, "element"),
                inspect_bytes(call, t->bytes));
     if (c->sides == 2) {
-        out_printf(call->out, "; %zu without a partner", c->unmatched[i]);
+        out_printf(call->out, "; %zu without a counterpart", c->unmatched[i]);
     }
     out_printf(call->out, "\n");
 }
@@ -378,7 +389,7 @@ static int show_totals(struct checking *c, struct gd_err *err)
         }
         if (c->never_updated) {
             out_printf(call->out,
-                       "%s the same in both: of two checkpoints of one run, never updated\n",
+                       "%s equal in both: if these are two checkpoints of one run, never updated\n",
                        inspect_plural(call, c->never_updated, "parameter"));
         }
         if (c->unmatched[0] || c->unmatched[1] || c->shapes) {
@@ -395,7 +406,7 @@ static int check_params(struct command_call *call, struct gd_err *err)
     int rc = compare_options_take(call, &options, err), open = 0, loaded = 0;
 
     if (rc == GD_OK && (call->argc < 1 || call->argc > 2)) {
-        rc = gd_fail(err, GD_EUSAGE, "check params: of which file?");
+        rc = gd_fail(err, GD_EUSAGE, "check params: specify a file");
     }
     c.sides = call->argc;
     for (; rc == GD_OK && open < c.sides; open++) {
@@ -405,8 +416,7 @@ static int check_params(struct command_call *call, struct gd_err *err)
         }
         if (c.side[open].kind == SIDE_LIVE || c.side[open].kind == SIDE_DUMP) {
             rc = gd_fail(err, GD_EUNSUPPORTED,
-                         "%.200s is no checkpoint: `compare` takes dumps and "
-                         "sessions",
+                         "%.200s is not a checkpoint: use `compare` for dumps and sessions",
                          c.side[open].label);
         }
     }
@@ -439,22 +449,21 @@ static int check_params(struct command_call *call, struct gd_err *err)
 static int run_check(struct command_call *call, struct gd_err *err)
 {
     (void)call;
-    return gd_fail(err, GD_EUSAGE, "check: what? params");
+    return gd_fail(err, GD_EUSAGE, "check: specify a subject (params)");
 }
 
 static const struct command check_sub[] = {
     {
         .name = "params",
         .usage = "check params FILE [FILE] [--map MAP] [--match name|rules|values|order]",
-        .summary = "Parameters: how many, of what shapes, missing, never updated",
+        .summary = "Count and compare parameters: shapes, missing, never updated",
         .help =
-            "Of one checkpoint (or directory of tensor files): its parameters with shapes, types\n"
-            "and statistics, how many there are, how many of them are trained, elements and "
-            "bytes.\n"
-            "Of two, also of PyTorch and MindSpore: what has a partner and by which rule, whether\n"
-            "shapes agree, what is missing on either side, and which parameters are the same in\n"
-            "both: of two checkpoints of one run those were never updated.\n"
-            "\n"
+            "For one checkpoint or directory of tensor files: the parameters with shapes, types "
+            "and\n"
+            "statistics, and their number, trainable ones, elements and bytes.\n"
+            "For two, also of PyTorch and MindSpore: which parameters match and by which rule,\n"
+            "whether shapes agree, what is missing on either side, and which parameters are equal\n"
+            "in both: in two checkpoints of one run those were never updated.\n\n"
             "  check params start.ckpt\n"
             "  check params torch.pth mindspore.ckpt\n",
         .args = {ARG_FILE, ARG_FILE},
@@ -467,8 +476,8 @@ const struct command cmd_check = {
     .name = "check",
     .group = "files",
     .usage = "check params FILE [FILE]",
-    .summary = "What a checkpoint has, beside another one",
-    .help = "\"check params\" counts and compares parameters: \"help check params\".\n",
+    .summary = "Check the contents of a checkpoint, alone or against another one",
+    .help = "\"check params\" counts and compares parameters: see \"help check params\".\n",
     .args = {ARG_SUBCOMMAND},
     .run = run_check,
     .sub = check_sub,

@@ -39,11 +39,11 @@ static void tell_mistake(void *ctx, unsigned long line, const char *text)
 static void tell_unused_keys(struct command_call *call, const struct gd_dump_config *config)
 {
     if (config && config->one_step) {
-        out_printf(call->out, "\"iteration\" is a number, as MindSpore 1.0 to 1.2 take it (0: all "
-                              "steps); later releases want a text: \"all\", \"0|3-5\".\n");
+        out_printf(call->out, "\"iteration\" is a number, as in MindSpore 1.0 to 1.2 (0: all "
+                              "steps); later releases need a string: \"all\", \"0|3-5\".\n");
     }
     if (config && config->unused.len > 0) {
-        out_printf(call->out, "No effect on what \"dump\" writes: %s.\n",
+        out_printf(call->out, "Ignored by \"dump\": %s.\n",
                    out_safe(call, gd_buf_text(&config->unused)));
     }
 }
@@ -60,7 +60,7 @@ int repl_dump_set_config(struct command_call *call, const char *path, struct gd_
         rc = repl_check_seal(call->repl, err);
         rc = rc != GD_OK ? rc : gd_dump_config_read(path, tell_mistake, &t, &bad, &config, err);
         if (rc == GD_OK && bad > 0) {
-            rc = gd_fail(err, GD_EINVAL, "%.200s: %zu mistakes, the first: %s", path, bad, t.first);
+            rc = gd_fail(err, GD_EINVAL, "%.200s: %zu errors; the first: %s", path, bad, t.first);
         }
     }
     if (rc == GD_OK) {
@@ -79,7 +79,7 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
     int rc = repl_check_seal(call->repl, err);
 
     if (rc == GD_OK && call->argc != 1) {
-        rc = gd_fail(err, GD_EUSAGE, "check-config: one file is needed");
+        rc = gd_fail(err, GD_EUSAGE, "check-config: specify one file");
     }
     if (rc != GD_OK) {
         return rc;
@@ -94,9 +94,8 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s.\n", inspect_plural(call, bad, "mistake"));
         repl_set_failed(call->repl, GD_EINVAL);
     } else if (rc == GD_OK) {
-        out_printf(call->out, "%s: no mistake in its keys and values (%s).\n",
-                   out_safe(call, t.path),
-                   config->is_acl ? "a configuration of CANN" : "a data_dump.json of MindSpore");
+        out_printf(call->out, "%s: keys and values are valid (%s).\n", out_safe(call, t.path),
+                   config->is_acl ? "a CANN configuration" : "a MindSpore data_dump.json");
         tell_unused_keys(call, config);
         inspect_add_text(call, out_record(call->out, "check-config"), "unused",
                          gd_buf_text(&config->unused));
@@ -109,11 +108,12 @@ const struct command cmd_check_config = {
     .name = "check-config",
     .group = "files",
     .usage = "check-config FILE",
-    .summary = "Name every mistake in a data_dump.json or acl.json",
-    .help = "Every key and every value is checked, and what goes together; each mistake is told\n"
-            "with its line. gradb ends with status 1 where there is one.\n"
-            "Example:\n"
-            "  check-config data_dump.json",
+    .summary = "Report every error in a data_dump.json or acl.json",
+    .help =
+        "Check every key, every value and their combinations; report each error with its line.\n"
+        "gradb --batch exits with status 1 if there is an error.\n"
+        "Example:\n"
+        "  check-config data_dump.json",
     .args = {ARG_FILE},
     .run = run_check_config,
 };

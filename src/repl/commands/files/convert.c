@@ -57,7 +57,7 @@ static int take_option(struct command_call *call, const char *option, const char
             continue;
         }
         if (i + 1 == call->argc) {
-            return gd_fail(err, GD_EUSAGE, "convert: a name is missing behind %s", option);
+            return gd_fail(err, GD_EUSAGE, "convert: a value is missing after %s", option);
         }
         *ret = call->argv[i + 1];
         call->argc -= 2;
@@ -84,13 +84,13 @@ static int take_options(struct command_call *call, struct gd_cann_convert_option
         kind++;
     }
     if (kind == 3) {
-        return gd_fail(err, GD_EINVAL, "\"%.40s\" is nothing to convert to: npy, bin or mindspore",
+        return gd_fail(err, GD_EINVAL, "cannot convert to \"%.40s\": use npy, bin or mindspore",
                        as);
     }
     options->as = (enum gd_cann_as)kind;
     options->format = format ? gd_cann_format_from_name(format) : -1;
     return format && options->format < 0
-               ? gd_fail(err, GD_EINVAL, "\"%.40s\" is no format of a tensor: NCHW, NHWC, ND, ...",
+               ? gd_fail(err, GD_EINVAL, "\"%.40s\" is not a tensor format: NCHW, NHWC, ND, ...",
                          format)
                : GD_OK;
 }
@@ -153,7 +153,7 @@ static int run_convert(struct command_call *call, struct gd_err *err)
 
     rc = rc != GD_OK ? rc : take_options(call, &options, err);
     if (rc == GD_OK && call->argc != 2) {
-        rc = gd_fail(err, GD_EUSAGE, "convert takes what to convert and a directory");
+        rc = gd_fail(err, GD_EUSAGE, "convert: specify what to convert and a directory");
     }
     if (rc != GD_OK) {
         return rc;
@@ -181,20 +181,17 @@ const struct command cmd_convert = {
     .name = "convert",
     .group = "files",
     .usage = "convert PATH DIRECTORY [--as npy|bin|mindspore] [--format FORMAT]",
-    .summary = "Write dump files of CANN as .npy",
-    .help = "PATH is a file that CANN dumped (MindSpore asynchronous, TensorFlow on Ascend,\n"
-            "torch_npu), or a directory of them, whose shape the target keeps. Files have the "
-            "names\n"
-            "that the vendor's converter gives: NAME.output.0.npy; with --as mindspore those of\n"
-            "MindSpore, with --as bin raw bytes. Tensors are written as they are stored; --format\n"
-            "NCHW (or NHWC, ND, ...) lays them out so, where that is known. bfloat16 and the "
-            "float8\n"
-            "kinds become float32, int4 int8. Names of 255 characters and more become digits, "
-            "which\n"
-            "mapping.csv explains. Overflow records become JSON.\n"
-            "\n"
-            "  convert dump/rank_0/net/1/0 npy\n"
-            "  convert dump/20260102030405/0 npy --format NCHW\n",
+    .summary = "Convert CANN dump files to .npy",
+    .help =
+        "PATH is a file dumped by CANN (MindSpore asynchronous, TensorFlow on Ascend,\n"
+        "torch_npu) or a directory of such files; the target keeps its structure. Files get the\n"
+        "names that the vendor's converter uses: NAME.output.0.npy; with --as mindspore those\n"
+        "of MindSpore, with --as bin raw bytes. Tensors keep their stored layout; --format NCHW\n"
+        "(or NHWC, ND, ...) converts the layout where possible. bfloat16 and float8 types become\n"
+        "float32, int4 becomes int8. Names of 255 characters or more are replaced by numbers,\n"
+        "listed in mapping.csv. Overflow records become JSON.\n\n"
+        "  convert dump/rank_0/net/1/0 npy\n"
+        "  convert dump/20260102030405/0 npy --format NCHW\n",
     .args = {ARG_FILE, ARG_FILE},
     .run = run_convert,
 };

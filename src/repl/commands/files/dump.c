@@ -20,7 +20,7 @@ static int word_of(const char *text, const char *const *words, const char *what,
             return GD_OK;
         }
     }
-    return gd_fail(err, GD_EINVAL, "%s: \"%.40s\" is none of %s, %s, %s", what, text, words[0],
+    return gd_fail(err, GD_EINVAL, "%s: \"%.40s\" is not %s, %s or %s", what, text, words[0],
                    words[1], words[2]);
 }
 
@@ -56,10 +56,10 @@ static int read_words(struct command_call *call, struct dump_words *ret, struct 
             k++;
         }
         if (k == sizeof(options) / sizeof(options[0])) {
-            return gd_fail(err, GD_EUSAGE, "dump: \"%.60s\" is not known here", call->argv[i]);
+            return gd_fail(err, GD_EUSAGE, "dump: unknown option \"%.60s\"", call->argv[i]);
         }
         if (i + 1 == call->argc) {
-            return gd_fail(err, GD_EUSAGE, "dump: something is missing behind %s", call->argv[i]);
+            return gd_fail(err, GD_EUSAGE, "dump: a value is missing after %s", call->argv[i]);
         }
         *options[k].to = call->argv[i + 1];
         i += 2;
@@ -73,7 +73,7 @@ static int check_net(const char *net, struct gd_err *err)
 
     return len == 0 || net[len] != '\0' || len > 200
                ? gd_fail(err, GD_EINVAL,
-                         "--net: \"%.60s\" is no name: letters, digits, '_' and '-'", net)
+                         "--net: \"%.60s\" is not a name: use letters, digits, '_' and '-'", net)
                : GD_OK;
 }
 
@@ -91,7 +91,7 @@ static int make_plan(const struct dump_words *words, struct live_dump *d, struct
     int io = config ? (int)config->io : GD_DUMP_OUTPUT, data = config ? (int)config->data : 0;
     int rc =
         dir ? GD_OK
-            : gd_fail(err, GD_EUSAGE, "dump: a directory is missing, and no dump-config names one");
+            : gd_fail(err, GD_EUSAGE, "dump: specify a directory (dump-config does not name one)");
 
     rc = rc != GD_OK || !words->io ? rc : word_of(words->io, ios, "--io", &io, err);
     rc = rc != GD_OK || !words->data ? rc : word_of(words->data, datas, "--data", &data, err);
@@ -144,7 +144,8 @@ void dump_live_show_plan(struct command_call *call, const struct live_dump *d)
         cJSON_AddBoolToObject(record, "armed", d->armed);
         inspect_add_text(call, record, "steps", gd_buf_text(&text));
     }
-    out_printf(call->out, "Steps %s are dumped to %s as the training passes them (dump off).\n",
+    out_printf(call->out,
+               "Steps %s will be dumped to %s when the training reaches them (dump off cancels).\n",
                out_safe(call, gd_buf_text(&text)), out_safe(call, d->plan.dir));
     gd_buf_deinit(&text);
 }
@@ -155,7 +156,7 @@ static int dump_off(struct command_call *call, struct live_dump *d)
 
     dump_live_clear(d);
     cJSON_AddBoolToObject(out_record(call->out, "dump"), "armed", false);
-    out_printf(call->out, was ? "No more steps are dumped.\n" : "No steps are to be dumped.\n");
+    out_printf(call->out, was ? "Dumping is off.\n" : "No steps will be dumped.\n");
     return GD_OK;
 }
 
@@ -199,7 +200,7 @@ static int run_dump(struct command_call *call, struct gd_err *err)
     rc = rc != GD_OK ? rc : read_words(call, &words, err);
     if (rc == GD_OK &&
         (!gd_session_is_live(call->session) || gd_session_is_record(call->session))) {
-        rc = gd_fail(err, GD_ESTATE, "dump: a training that runs under gradb is needed");
+        rc = gd_fail(err, GD_ESTATE, "dump: needs a training that runs under gradb");
     }
     if (rc != GD_OK) {
         return rc;
@@ -235,29 +236,24 @@ const struct command cmd_dump = {
     .group = "files",
     .usage = "dump DIR [on SELECTOR] [--steps STEPS] [--io output|input|all] "
              "[--data tensor|statistic|full] [--net NAME] | dump off",
-    .summary = "Write values to the disk in the layout of MindSpore's dumps",
-    .help = "Without --steps, what the training holds now; inside a step, of what has run. With "
-            "it,\n"
-            "each of those steps as the training passes its end, which then runs on: 3, 3-5, "
-            "joined by\n"
-            "|, or all. \"dump off\" ends that, \"info dump\" tells how far it is. SELECTOR "
-            "chooses nodes\n"
-            "(default: all); --io output (the default) writes what they computed, input what they "
-            "were\n"
-            "given as it is at the end of the step; --data statistic writes statistic.csv instead "
-            "of\n"
-            "elements, full both. \"set dump-config FILE\" takes all this from a data_dump.json, "
-            "\"set\n"
-            "dump-bytes\" limits what is written: then the dump ends and the training goes on.\n"
-            "\n"
-            "Files lie in DIR/rank_R/NAME/GRAPH/STEP, and appear when they are whole. \"open "
-            "DIR\"\n"
-            "reads them, as numpy does.\n"
-            "Examples:\n"
-            "  dump values\n"
-            "  dump weights_dir on weights --data full\n"
-            "  dump later --steps 100|200-210\n"
-            "  dump off",
+    .summary = "Write values to disk in the layout of MindSpore's dumps",
+    .help =
+        "Without --steps, dump the current values; inside a step, those of the nodes that have\n"
+        "run. With --steps, dump each of those steps at its end, without stopping: 3, 3-5, joined\n"
+        "by |, or all. \"dump off\" cancels this, \"info dump\" shows the progress. SELECTOR "
+        "chooses\n"
+        "nodes (default: all). --io output (default) writes outputs, input writes inputs as they\n"
+        "are at the end of the step. --data statistic writes statistic.csv instead of elements,\n"
+        "full writes both. \"set dump-config FILE\" takes all this from a data_dump.json. \"set\n"
+        "dump-bytes\" limits the size: when it is reached, the dump ends and the training goes "
+        "on.\n\n"
+        "Files are in DIR/rank_R/NAME/GRAPH/STEP and appear when they are complete. \"open DIR\"\n"
+        "or numpy reads them.\n"
+        "Examples:\n"
+        "  dump values\n"
+        "  dump weights_dir on weights --data full\n"
+        "  dump later --steps 100|200-210\n"
+        "  dump off",
     .args = {ARG_FILE, ARG_SELECTOR},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP,
     .run = run_dump,

@@ -85,7 +85,8 @@ void dump_live_capture(struct repl *repl, struct gd_session *session, struct liv
         struct gd_session *member = ranks ? gd_ranks_member(ranks, rank) : session;
         if (can_capture(member) && capture(repl, member, d, &err) != GD_OK) {
             repl_printf(repl, true,
-                        "warning: what step %lld drops before its end will not be dumped: %s\n",
+                        "warning: values of step %lld that are freed before its end will not be "
+                        "dumped: %s\n",
                         (long long)step, err.text);
         }
     }

@@ -100,7 +100,7 @@ static void tell_unused(struct command_call *call, struct live_dump *d)
     free(d->used);
     d->used = NULL;
     if (count > 0) {
-        repl_printf(call->repl, true, "warning: %s of kernels %s nothing, the first: \"%.100s\"\n",
+        repl_printf(call->repl, true, "warning: %s of kernels %s nothing; the first: \"%.100s\"\n",
                     inspect_plural(call, count, "entry"), count == 1 ? "chooses" : "choose",
                     out_safe(call, gd_kernel_choice_text(d->config->kernel[first])));
     }
@@ -133,7 +133,7 @@ int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id
     if (rc == GD_OK && *count == 0) {
         free(*ret);
         *ret = NULL;
-        rc = gd_fail(err, GD_ENOTFOUND, "nothing is chosen that could be dumped");
+        rc = gd_fail(err, GD_ENOTFOUND, "no node that can be dumped is selected");
     }
     return rc;
 }
@@ -177,7 +177,7 @@ static int check_quota(struct dumping *s, uint64_t size, struct gd_err *err)
     uint64_t total = s->d->bytes + size;
 
     return most > 0 && total > most
-               ? gd_fail(err, GD_ELIMIT, "dump-bytes is reached: %s would be more than %s",
+               ? gd_fail(err, GD_ELIMIT, "dump-bytes reached: %s would exceed %s",
                          inspect_bytes(s->call, total), inspect_bytes(s->call, most))
                : GD_OK;
 }
@@ -533,27 +533,29 @@ static void tell_missing(struct dumping *s, const struct gd_stop *at)
     struct command_call *call = s->call;
 
     if (s->earlier > 0) {
-        out_printf(call->out, "%s %s no value of this step%s: of the one before, and left out\n",
-                   inspect_plural(call, s->earlier, "tensor"), s->earlier == 1 ? "has" : "have",
-                   at->at_step_end ? "" : " yet");
+        out_printf(
+            call->out,
+            "%s %s no value of this step%s: skipped, as their values are of the previous step\n",
+            inspect_plural(call, s->earlier, "tensor"), s->earlier == 1 ? "has" : "have",
+            at->at_step_end ? "" : " yet");
     }
     if (s->missing > 0) {
         uint64_t count = s->left_out ? s->left_out : s->missing;
         const char *lacks = count == 1 ? "has no value" : "have no value";
-        const char *limited = count == 1 ? "is left out" : "are left out";
-        out_printf(call->out, "%s %s, the first: %s\n", inspect_plural(call, count, "tensor"),
+        const char *limited = count == 1 ? "is skipped" : "are skipped";
+        out_printf(call->out, "%s %s; the first: %s\n", inspect_plural(call, count, "tensor"),
                    s->left_out ? limited : lacks, s->why);
     }
     bool is_planned = s->d->steps.all || s->d->steps.count > 0;
     if (s->missing > s->left_out && !is_planned &&
         call->session->target->capabilities & GD_CAN_CAPTURE) {
         out_printf(call->out,
-                   "What a step drops before its end is copied when the step is known before: "
+                   "To dump values that are freed before the end of a step, announce the step: "
                    "dump DIR --steps %lld\n",
                    (long long)at->step + 1);
     }
     if (s->elsewhere > 0) {
-        out_printf(call->out, "%s %s elsewhere, and %s not dumped\n",
+        out_printf(call->out, "%s %s at another step, and %s not dumped\n",
                    inspect_plural(call, s->elsewhere, "rank"),
                    s->elsewhere == 1 ? "stands" : "stand", s->elsewhere == 1 ? "is" : "are");
     }
@@ -569,8 +571,8 @@ static void tell(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
     }
     out_printf(call->out, "Dumped step %lld", (long long)at->step);
     if (!at->at_step_end) {
-        out_printf(call->out, " as far as %s",
-                   at->node_name[0] ? out_safe(call, at->node_name) : "it has run");
+        out_printf(call->out, " up to %s",
+                   at->node_name[0] ? out_safe(call, at->node_name) : "the current node");
     }
     out_printf(call->out, ": ");
     if (s->d->plan.data != GD_DUMP_STATISTIC) {

@@ -152,7 +152,7 @@ static int dump_due(struct repl *repl, struct live_dump *d, struct gd_session *s
     int rc = dump_live_step(&call, d, &err);
     out_end(&out, rc != GD_OK, NULL);
     if (rc == GD_EINTR) {
-        repl_printf(repl, true, "warning: step %lld is not dumped whole: %s\n",
+        repl_printf(repl, true, "warning: the dump of step %lld is incomplete: %s\n",
                     (long long)session->stop.step, err.text);
     } else if (rc != GD_OK) {
         repl_printf(repl, true, "warning: the dump ends here: %s\n",
@@ -202,7 +202,7 @@ static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *
     if (gd_ranks_resume(session, &run, &err) == GD_OK) {
         return true;
     }
-    repl_printf(repl, true, "warning: the training stands after the dump: %s\n", err.text);
+    repl_printf(repl, true, "warning: the training remains stopped after the dump: %s\n", err.text);
     return false;
 }
 
@@ -220,7 +220,7 @@ static void tell_passed(struct repl *repl, struct live_dump *d, const struct gd_
         int64_t more = step_after(&d->steps, first);
         repl_printf(repl, true,
                     "warning: step %lld%s not dumped: the training ran past %s end without "
-                    "stopping there; step and continue stop it\n",
+                    "stopping; use step or continue\n",
                     (long long)first, more <= last ? " and others are" : " is",
                     more <= last ? "their" : "its");
     }

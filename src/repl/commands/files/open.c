@@ -100,7 +100,7 @@ static void tell_alarms(struct command_call *call, const struct gd_dump *dump, c
         }
     }
     if (!texts && seen > ALARM_ROWS) {
-        out_printf(call->out, "(%zu more of the kind: info target)\n", seen - ALARM_ROWS);
+        out_printf(call->out, "(%zu more of this kind: info target)\n", seen - ALARM_ROWS);
     }
 }
 
@@ -119,7 +119,7 @@ static void tell_dump(struct command_call *call, const struct gd_session *sessio
     out_printf(call->out, "%s, %s.\n", inspect_plural(call, counts->nodes, "node"),
                steps_text(call, gd_catalog_of(session)));
     if (left + more > 0) {
-        out_printf(call->out, "%s left out: \"info formats\" says why.\n",
+        out_printf(call->out, "%s skipped: see \"info formats\".\n",
                    inspect_plural(call, left + more, "file"));
     }
     tell_alarms(call, dump, NULL);
@@ -173,7 +173,7 @@ static void tell_opened(struct command_call *call, const struct gd_session *sess
     } else if (dump) {
         tell_dump(call, session, dump, &counts);
     } else {
-        out_printf(call->out, "Training process %d%s%s: %s, %s. Type \"info history\".\n",
+        out_printf(call->out, "Training process %d%s%s: %s, %s. Use \"info history\".\n",
                    session->number, session->peer.program[0] ? ", " : "",
                    out_safe(call, session->peer.program), session->end_text,
                    inspect_plural(call, counts.nodes, "node"));
@@ -214,14 +214,14 @@ static int run_open(struct command_call *call, struct gd_err *err)
     if (!take_option(call, "--format", &options.format) ||
         !take_option(call, "--key", &options.key) ||
         !take_option(call, "--dtype", &options.dtype)) {
-        return gd_fail(err, GD_EUSAGE, "open: a name is missing behind an option");
+        return gd_fail(err, GD_EUSAGE, "open: a value is missing after an option");
     }
     rc = inspect_no_options(call, err);
     if (rc == GD_OK && call->argc == 0) {
-        rc = gd_fail(err, GD_EUSAGE, "open: which file or directory?");
+        rc = gd_fail(err, GD_EUSAGE, "open: specify a file or directory");
     }
     if (rc == GD_OK && !call->debugger->open_file) {
-        rc = gd_fail(err, GD_EUNSUPPORTED, "this gradb opens no files");
+        rc = gd_fail(err, GD_EUNSUPPORTED, "this gradb cannot open files");
     }
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
         rc = open_one(call, call->argv[i], &options, err);
@@ -233,21 +233,18 @@ const struct command cmd_open = {
     .name = "open",
     .group = "files",
     .usage = "open PATH... [--format NAME] [--key NAME] [--dtype NAME] [--partial]",
-    .summary = "Look at what a training left on the disk: a dump, a checkpoint, a record",
-    .help = "A directory is looked through for all formats that are known (\"info formats\"), a "
-            "file\n"
-            "is what its bytes say. It becomes a session, or one for each rank (\"info ranks\", "
-            "\"rank\n"
-            "N\"): info, print, tensor, watch, why and compare work as on a training. \"step\",\n"
-            "\"reverse-step\" and \"goto\" go to the steps that were dumped, \"continue\" to the "
-            "next\n"
-            "one in which a watchpoint fires. --format takes one format and no other; --key names\n"
-            "the dictionary of a checkpoint that holds the weights, --dtype the element type where "
-            "a\n"
-            "file leaves it open. --partial reads what there is of a file that was cut short.\n"
-            "\n"
-            "  open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist\n"
-            "  open dump/rank_0\n",
+    .summary = "Open what a training left on disk: a dump, a checkpoint, a history",
+    .help =
+        "gradb searches a directory for all formats that it knows (\"info formats\") and\n"
+        "recognises a file by its contents. It becomes a session, or one for each rank (\"info\n"
+        "ranks\", \"rank N\"): info, print, tensor, watch, why and compare work as for a live\n"
+        "training. \"step\", \"reverse-step\" and \"goto\" go to the steps that were dumped,\n"
+        "\"continue\" to the next one in which a watchpoint fires. --format accepts only one\n"
+        "format; --key names the dictionary in a checkpoint that contains the weights; --dtype\n"
+        "gives the element type if a file does not say. --partial reads the intact part of a\n"
+        "truncated file.\n\n"
+        "  open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist\n"
+        "  open dump/rank_0\n",
     .args = {ARG_FILE, ARG_FILE, ARG_FILE},
     .run = run_open,
 };

@@ -9,7 +9,7 @@
 static int run_source(struct command_call *call, struct gd_err *err)
 {
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "source: the name of one file is needed");
+        return gd_fail(err, GD_EUSAGE, "source: specify one file");
     }
     out_flush(call->out);
     int rc = repl_source(call->repl, call->argv[0]);
@@ -24,8 +24,9 @@ const struct command cmd_source = {
     .group = "files",
     .usage = "source FILE",
     .summary = "Run the commands in a file",
-    .help = "Stops at the first command that fails. Lines that start with # are comments.\n"
+    .help = "Stop at the first command that fails. Lines that start with # are comments.\n"
             "Example:\n"
             "  source check.gdb",
     .args = {ARG_FILE},
-    .run = run_source};
+    .run = run_source,
+};

@@ -89,7 +89,7 @@ static void show_annotated(struct command_call *call, const struct srcfile_part 
         cJSON_AddBoolToObject(record, "whole", part != NULL);
         lines = cJSON_AddArrayToObject(record, "lines");
     } else if (!part) {
-        out_printf(call->out, "%s cannot be read here; these lines come with the stacks:\n",
+        out_printf(call->out, "cannot read %s; these lines were sent with the stacks:\n",
                    out_safe(call, counts->path));
     }
     for (uint32_t i = 0; part && i < part->count; i++) {
@@ -134,7 +134,7 @@ static int run_annotate(struct command_call *call, struct gd_err *err)
     const char *file = NULL;
     uint32_t first = 0;
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "annotate wants one file");
+        return gd_fail(err, GD_EUSAGE, "annotate: specify one file");
     }
     if (!srcfile_parse_place(call, call->argv[0], &file, &first)) {
         file = call->argv[0];
@@ -146,7 +146,7 @@ static int run_annotate(struct command_call *call, struct gd_err *err)
     node_list_deinit(&list);
     int rc = counts.path ? annotate_lines(call, &counts, first, err)
                          : gd_fail(err, GD_ENOTFOUND,
-                                   "no node was made in %.300s; `sources` lists the files",
+                                   "no node was created in %.300s; `sources` lists the files",
                                    out_safe(call, file));
     free(counts.at);
     return rc;
@@ -157,12 +157,11 @@ const struct command cmd_annotate = {
     .aliases = "ps",
     .group = "graph",
     .usage = "annotate FILE[:LINE]",
-    .summary = "Show a source file with the number of nodes that each line made",
-    .help = "Without LINE it starts at the first line that made a node.\n"
-            "`info line FILE:LINE` lists the nodes of one line.\n"
-            "\n"
-            "  annotate model.c\n"
-            "  annotate model.c:120\n",
+    .summary = "Show a source file with the number of nodes that each line created",
+    .help = "Without LINE, start at the first line that created a node.\n"
+            "`info line FILE:LINE` lists the nodes of one line.\n\n"
+            "  annotate model.py\n"
+            "  annotate model.py:120\n",
     .args = {ARG_FILE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_annotate,

@@ -80,7 +80,7 @@ static int backtrace_of(struct command_call *call, gd_node_id node, bool all, in
         trace_frame(call, &trace, &places.frame[i]);
     }
     if (trace.hidden > 0) {
-        out_printf(call->out, "(%s not shown: backtrace all)\n",
+        out_printf(call->out, "(%s hidden: backtrace all)\n",
                    inspect_plural(call, trace.hidden, "frame"));
     }
     return GD_OK;
@@ -101,8 +101,8 @@ static int backtrace_around(struct command_call *call, gd_node_id node, bool all
         *err = refused;
         return refused.code;
     }
-    out_printf(call->out, "%s (%s) has no place of its own. It is %s\n", out_safe(call, info.name),
-               out_safe(call, info.type), how);
+    out_printf(call->out, "%s (%s) has no source location of its own. It is %s\n",
+               out_safe(call, info.name), out_safe(call, info.type), how);
     for (uint32_t i = 0; i < makers.count; i++) {
         int rc = backtrace_of(call, makers.node[i], all, limit, err);
         if (rc != GD_OK) {
@@ -145,13 +145,12 @@ const struct command cmd_backtrace = {
     .aliases = "bt where",
     .group = "graph",
     .usage = "backtrace [NODE] [COUNT] [all]",
-    .summary = "Show the stack of source places that made a node",
-    .help = "The innermost place is #0. Frames of frameworks and their helpers are left out\n"
-            "unless `all` is given or there are no others. A gradient is shown by what\n"
-            "makes it, a weight by what uses it.\n"
-            "\n"
+    .summary = "Show the call stack that created a node",
+    .help = "The innermost frame is #0. Frames of frameworks and their helpers are hidden unless\n"
+            "`all` is given or there are no others. A gradient is shown with the stack of its\n"
+            "producer, a weight with that of its user.\n\n"
             "  backtrace\n"
-            "  bt attn/MatMul-op4 all\n",
+            "  bt attn/linear all\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = info_stack,

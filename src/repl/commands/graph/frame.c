@@ -71,10 +71,10 @@ static int move_frame(struct command_call *call, int direction, struct gd_err *e
     int64_t from = inspect_frame(call, node);
     int64_t last = (int64_t)places.count - 1;
     if (direction > 0 && from >= last) {
-        return gd_fail(err, GD_ENOTFOUND, "the outermost frame is selected: there is none above");
+        return gd_fail(err, GD_ENOTFOUND, "this is the outermost frame");
     }
     if (direction < 0 && from <= 0) {
-        return gd_fail(err, GD_ENOTFOUND, "the innermost frame is selected: there is none below");
+        return gd_fail(err, GD_ENOTFOUND, "this is the innermost frame");
     }
     int64_t to = from + direction * count;
     to = to < 0 ? 0 : to > last ? last : to;
@@ -97,9 +97,8 @@ const struct command cmd_frame = {
     .group = "graph",
     .usage = "frame [N]",
     .summary = "Select frame N of the current node's stack, or show the selected one",
-    .help = "Of a gradient it is the stack of what makes it, of a weight of what uses it:\n"
-            "the first one that `backtrace` shows.\n"
-            "\n"
+    .help = "For a gradient this is the stack of its producer, for a weight that of its user: the\n"
+            "first one that `backtrace` shows.\n\n"
             "  frame 1\n",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
@@ -111,7 +110,8 @@ const struct command cmd_up = {
     .group = "graph",
     .usage = "up [N]",
     .summary = "Select the frame that called this one",
-    .help = "  up\n  up 2\n",
+    .help = "  up\n"
+            "  up 2\n",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_up,

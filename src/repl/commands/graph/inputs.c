@@ -41,14 +41,13 @@ const struct command cmd_inputs = {
     .aliases = "li",
     .group = "graph",
     .usage = "inputs [NODE] [-d DEPTH] [-r] [-c] [-a]",
-    .summary = "Show what feeds a node, as a tree",
-    .help = "  -d DEPTH  so many levels (default 1); -r is -d 20\n"
-            "  -c        control edges, too\n"
-            "  -a        every line, not only the first 200\n"
-            "A node that was opened above is not opened again.\n"
-            "\n"
-            "  inputs Log-op49\n"
-            "  inputs attn/MatMul-op4 -d 4\n",
+    .summary = "Show the inputs of a node as a tree",
+    .help = "  -d DEPTH  number of levels (default 1); -r is -d 20\n"
+            "  -c        include control edges\n"
+            "  -a        show all lines, not only the first 200\n"
+            "A node that was already shown is not expanded again.\n\n"
+            "  inputs loss/log\n"
+            "  inputs attn/linear -d 4\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_inputs,
@@ -59,11 +58,10 @@ const struct command cmd_outputs = {
     .aliases = "lo",
     .group = "graph",
     .usage = "outputs [NODE] [-d DEPTH] [-r] [-c] [-a]",
-    .summary = "Show what a node feeds, as a tree",
-    .help = "Options as for `inputs`.\n"
-            "\n"
-            "  outputs head.weight\n"
-            "  lo attn/MatMul-op4 -r\n",
+    .summary = "Show the consumers of a node as a tree",
+    .help = "The options are those of `inputs`.\n\n"
+            "  outputs head/weight\n"
+            "  lo attn/linear -r\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_outputs,

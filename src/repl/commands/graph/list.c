@@ -100,11 +100,11 @@ static void warn_of_changes(struct command_call *call, const struct srcfile_part
     if (out_is_json(call->out)) {
         cJSON_AddBoolToObject(out_record(call->out, "source"), "changed", true);
     } else if (known) {
-        out_printf(call->out, "warning: %s was changed, line %u was when it ran: %s\n",
+        out_printf(call->out, "warning: %s has changed: when it ran, line %u was: %s\n",
                    out_safe(call, part->path), mark, out_safe(call, ran));
     } else {
         out_printf(call->out,
-                   "warning: %s is newer than this run: its lines may not be those that ran\n",
+                   "warning: %s is newer than this run: its lines may differ from those that ran\n",
                    out_safe(call, part->path));
     }
 }
@@ -194,7 +194,7 @@ static int list_back(struct command_call *call, struct gd_err *err)
         return list_on(call, err);
     }
     if (state->list_first <= 1) {
-        return gd_fail(err, GD_ENODATA, "the first line of %.300s has been shown",
+        return gd_fail(err, GD_ENODATA, "the beginning of %.300s has already been shown",
                        out_safe(call, state->list_file));
     }
     uint32_t count = srcfile_lines_wanted(call);
@@ -228,13 +228,13 @@ static int list_range(struct command_call *call, uint32_t first, uint32_t last, 
 {
     struct inspect_state *state = inspect_state(call->repl);
     if (!state || !state->list_file) {
-        return gd_fail(err, GD_ESTATE, "no file has been listed yet: write FILE:LINE");
+        return gd_fail(err, GD_ESTATE, "no file has been listed yet: specify FILE:LINE");
     }
     if (last == 0) {
         return list_around(call, state->list_file, first, "", err);
     }
     if (last < first || first == 0) {
-        return gd_fail(err, GD_EINVAL, "lines %u,%u are no range", first, last);
+        return gd_fail(err, GD_EINVAL, "lines %u,%u are not a range", first, last);
     }
     return list_lines(call, state->list_file, first, last - first + 1, state->list_mark, "", err);
 }
@@ -292,19 +292,18 @@ const struct command cmd_list = {
     .aliases = "l",
     .group = "graph",
     .usage = "list [NODE|FILE:LINE|FIRST[,LAST]|-]",
-    .summary = "Show the source around the place that made the node",
-    .help = "Without an argument: around the selected frame of the current node, then,\n"
-            "each time, the lines that follow; `list -` shows the lines before. FIRST\n"
-            "and LAST are lines of the file shown last. FILE may be the end of a path. A\n"
-            "file is looked for as the trainer names it, then below the current\n"
-            "directory. One that is not what ran is said to be so: by the line that came\n"
-            "with the stack, else by its time. `set list-lines` says how many lines are\n"
-            "shown.\n"
-            "\n"
-            "  list\n"
-            "  list attn/MatMul-op4\n"
-            "  list model.c:42\n"
-            "  list 10,30\n",
+    .summary = "Show the source code that created a node",
+    .help =
+        "Without an argument, show the lines around the selected frame of the current node,\n"
+        "then each time the lines that follow; `list -` shows the lines before. FIRST and LAST\n"
+        "are lines of the file shown last. FILE may be the end of a path. gradb looks for the\n"
+        "file under the name that the training process uses, then below the current directory,\n"
+        "and warns if it differs from what ran, judged by the line sent with the stack or by\n"
+        "its time. `set list-lines` sets the number of lines.\n\n"
+        "  list\n"
+        "  list attn/linear\n"
+        "  list model.py:42\n"
+        "  list 10,30\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS | CMD_REPEATS_BARE,
     .run = run_list,

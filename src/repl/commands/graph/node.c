@@ -16,7 +16,7 @@ static int run_node(struct command_call *call, struct gd_err *err)
     }
     call->session->current = node;
     if (!gd_graph_node(call->session->graph, node, &info)) {
-        return gd_fail(err, GD_ENOTFOUND, "the node is gone");
+        return gd_fail(err, GD_ENOTFOUND, "the node no longer exists");
     }
     if (out_is_json(call->out)) {
         inspect_add_node(call, out_record(call->out, "current"), node);
@@ -32,11 +32,10 @@ const struct command cmd_node = {
     .name = "node",
     .group = "graph",
     .usage = "node [NODE]",
-    .summary = "Select the node that commands without an argument look at, or show it",
-    .help = "A stop selects the node that was executed last. In other commands `.` is the\n"
-            "selected node.\n"
-            "\n"
-            "  node attn/MatMul-op4\n",
+    .summary = "Select the current node, or show it",
+    .help = "Commands without an argument apply to the current node; `.` stands for it in other\n"
+            "commands. A stop selects the node that was executed last.\n\n"
+            "  node attn/linear\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_node,

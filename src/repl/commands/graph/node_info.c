@@ -156,7 +156,7 @@ int info_node(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (!gd_graph_node(call->session->graph, node, &info)) {
-        return gd_fail(err, GD_ENOTFOUND, "the node is gone");
+        return gd_fail(err, GD_ENOTFOUND, "the node no longer exists");
     }
     if (out_is_json(call->out)) {
         node_record(call, node, &info);
@@ -171,8 +171,8 @@ const struct command cmd_node_info = {
     .aliases = "ni",
     .group = "graph",
     .usage = "node-info [NODE]",
-    .summary = "Show everything known of a node (as info node)",
-    .help = "  ni attn/MatMul-op4\n",
+    .summary = "Show everything known about a node (same as info node)",
+    .help = "  ni attn/linear\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = info_node,

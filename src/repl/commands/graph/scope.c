@@ -89,7 +89,7 @@ static int run_scope(struct command_call *call, struct gd_err *err)
     }
     struct gd_scope_info info;
     if (!gd_graph_scope(call->session->graph, scope, &info)) {
-        return gd_fail(err, GD_ENODATA, "the trainer has sent no graph yet");
+        return gd_fail(err, GD_ENODATA, "the training process has not sent a graph yet");
     }
     if (out_is_json(call->out)) {
         scope_record(call, &info);
@@ -103,11 +103,10 @@ const struct command cmd_scope = {
     .name = "scope",
     .group = "graph",
     .usage = "scope [SCOPE] [-a]",
-    .summary = "List what is directly in a scope: scopes, then nodes",
-    .help = "Without an argument: the scope of the current node. `scope /` is the root.\n"
-            "`info scopes` shows the whole tree.\n"
-            "\n"
-            "  scope Default/network/block0\n",
+    .summary = "List the direct contents of a scope: scopes, then nodes",
+    .help = "Without an argument, list the scope of the current node. `scope /` is the root.\n"
+            "`info scopes` shows the whole tree.\n\n"
+            "  scope model/block0\n",
     .args = {ARG_SCOPE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_scope,

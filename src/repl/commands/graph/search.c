@@ -52,7 +52,7 @@ static int run_search(struct command_call *call, struct gd_err *err)
     }
     const char *text = inspect_join(call, 0, words);
     if (text[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "what to search for?");
+        return gd_fail(err, GD_EUSAGE, "search: specify what to search for");
     }
     if (call->command->name[0] == '/' && (text[1] == '\0' || text[strlen(text) - 1] != '/')) {
         text =
@@ -81,14 +81,12 @@ const struct command cmd_search = {
     .group = "graph",
     .usage = "search TEXT|/REGEX/|GLOB|type:TYPE|at:FILE[:LINE] [in SCOPE] [-a]",
     .summary = "Find nodes by name, type or source line",
-    .help = "TEXT is looked for anywhere in the full names; case does not matter. The\n"
-            "other forms are selectors. `in SCOPE` keeps what is below a scope; -a\n"
-            "shows more than 40.\n"
-            "\n"
-            "  search matmul\n"
-            "  search type:MatMul in Default/network/block0\n"
-            "  search /(fc|proj)\\.weight$/\n"
-            "  search at:model.c:42\n",
+    .help = "TEXT matches anywhere in a full name, ignoring case. The other forms are selectors.\n"
+            "`in SCOPE` keeps only nodes below a scope; -a shows more than 40.\n\n"
+            "  search linear\n"
+            "  search type:linear in model/block0\n"
+            "  search /(fc|proj).weight$/\n"
+            "  search at:model.py:42\n",
     .args = {ARG_SELECTOR, ARG_WORD, ARG_SCOPE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_search,
@@ -99,8 +97,7 @@ const struct command cmd_slash = {
     .group = "graph",
     .usage = "/REGEX[/] [in SCOPE]",
     .summary = "Find nodes whose names match a regular expression",
-    .help = "The same as `search /REGEX/`.\n"
-            "\n"
+    .help = "The same as `search /REGEX/`.\n\n"
             "  /block[0-9]+.attn/\n",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,

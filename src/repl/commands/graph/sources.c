@@ -118,8 +118,8 @@ static void show_files(struct command_call *call, const struct file_table *table
     }
     out_table_end(rows);
     if (shown == 0) {
-        out_printf(call->out,
-                   table->used ? "No such source file.\n" : "The trainer sent no stacks.\n");
+        out_printf(call->out, table->used ? "No matching source file.\n"
+                                          : "The training process sent no stacks.\n");
     }
 }
 
@@ -151,9 +151,8 @@ const struct command cmd_sources = {
     .aliases = "ls",
     .group = "graph",
     .usage = "sources [TEXT]",
-    .summary = "List the source files that made nodes, with their node counts",
-    .help = "TEXT keeps the files whose path contains it.\n"
-            "\n"
+    .summary = "List the source files that created nodes, with node counts",
+    .help = "TEXT keeps only files whose path contains it.\n\n"
             "  sources\n"
             "  ls model\n",
     .args = {ARG_WORD},

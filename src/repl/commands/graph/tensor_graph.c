@@ -227,7 +227,7 @@ static int show_side(struct command_call *call, const char *name, const struct n
         if (list) {
             cJSON_AddBoolToObject(out_record(call->out, "tensor_graph"), "truncated", true);
         }
-        out_printf(call->out, "  ... more than %d nodes: take a smaller -d\n", NODES_SHOWN);
+        out_printf(call->out, "  ... more than %d nodes: use a smaller -d\n", NODES_SHOWN);
     }
     return rc;
 }
@@ -268,11 +268,11 @@ const struct command cmd_tensor_graph = {
     .group = "graph",
     .usage = "tensor-graph [NODE] [-d DEPTH]",
     .summary = "Show a node with its direct inputs and outputs, their values and hits",
-    .help = "Every slot with its type, shape and statistics, the conditions that fired on it\n"
-            "at this stop, and the watchpoints that cover it. -d goes further (up to 10).\n"
-            "\n"
-            "  tensor-graph Log-op49\n"
-            "  tensor-graph . -d 2\n",
+    .help =
+        "Show each slot with its type, shape and statistics, the conditions that fired on it at\n"
+        "this stop, and the watchpoints that cover it. -d sets the depth (up to 10).\n\n"
+        "  tensor-graph loss/log\n"
+        "  tensor-graph . -d 2\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_tensor_graph,

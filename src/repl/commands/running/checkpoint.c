@@ -11,8 +11,8 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
     int rc = gd_target_checkpoint(call->session->target, err);
     if (rc == GD_OK) {
         run_for_other_ranks(call, call->session, gd_target_checkpoint);
-        out_printf(call->out, "The training process saves a checkpoint at the end of a step, and "
-                              "then says where.\n");
+        out_printf(call->out, "The training process will save a checkpoint at the end of a step "
+                              "and print its path.\n");
     }
     return rc;
 }
@@ -22,9 +22,10 @@ const struct command cmd_checkpoint = {
     .group = "running",
     .usage = "checkpoint",
     .summary = "Ask the training process to save a checkpoint",
-    .help = "It saves at the end of a step; the path of the file is shown then. A PyTorch script\n"
-            "saves SCRIPT.stepN.pt in its current directory, beside itself where that cannot be\n"
-            "written, or with its own function (gradb.torch.on_checkpoint). A C program chooses\n"
-            "the place itself.",
+    .help = "The checkpoint is saved at the end of a step; then its path is printed. A PyTorch\n"
+            "script saves SCRIPT.stepN.pt in its current directory (next to the script if that is\n"
+            "not writable) or calls its own function (gradb.torch.on_checkpoint). A C program\n"
+            "chooses the place itself.",
     .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
-    .run = run_checkpoint};
+    .run = run_checkpoint,
+};

@@ -6,6 +6,7 @@
 #include "repl/commands/running/running.h"
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
 
 /* As gdb: continue N passes the breakpoint just hit N - 1 times. */
 static void ignore_crossings(struct command_call *call, int64_t count)
@@ -16,12 +17,12 @@ static void ignore_crossings(struct command_call *call, int64_t count)
         if (b->caused && call->session->stop.reason == GD_STOP_BREAKPOINT) {
             b->ignore = (uint64_t)(count - 1);
             any = true;
-            out_printf(call->out, "Breakpoint %d lets %lld more pass. ", b->number,
-                       (long long)(count - 1));
+            out_printf(call->out, "Breakpoint %d will be passed %s. ", b->number,
+                       inspect_plural(call, (uint64_t)(count - 1), "more time"));
         }
     }
     if (!any) {
-        out_printf(call->out, "No breakpoint stopped it: the count means nothing here.\n");
+        out_printf(call->out, "No breakpoint stopped the training: the count is ignored.\n");
     }
 }
 
@@ -48,14 +49,14 @@ const struct command cmd_continue = {
     .aliases = "c cont fg",
     .group = "running",
     .usage = "continue [N] [&]",
-    .summary = "Let the training run until something stops it",
+    .summary = "Run the training until something stops it",
     .help =
-        "With N, the breakpoint that stopped it is passed N - 1 times first. With &, the prompt\n"
-        "comes back at once; while it runs, values are not to be had: \"interrupt\" stops it.\n"
-        "With --batch there is no prompt, and & waits, too: until a process stops, or until all\n"
-        "processes and the program that run started have ended. Ctrl-C stops the training. In a\n"
-        "dump: to the next step in which a watchpoint fires, evaluated from the values on the "
-        "disk.",
+        "With N, pass the breakpoint that stopped the training N - 1 more times first. With &,\n"
+        "return to the prompt at once; values are unavailable while the training runs, and\n"
+        "\"interrupt\" stops it. With --batch there is no prompt: & waits too, until a process\n"
+        "stops or until all processes and the program started by run have ended. Ctrl-C stops\n"
+        "the training. In a dump, go to the next step in which a watchpoint fires.",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .run = run_continue};
+    .run = run_continue,
+};

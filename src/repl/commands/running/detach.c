@@ -35,15 +35,15 @@ static int run_detach(struct command_call *call, struct gd_err *err)
                        out_safe(call, output));
         }
         if (others > 0) {
-            out_printf(call->out, "Detached: %d ranks run on.\n", others + 1);
+            out_printf(call->out, "Detached: %d ranks continue.\n", others + 1);
         } else {
-            out_printf(call->out, "Detached: training process %d runs on%s.\n", number,
-                       needs_us ? " while gradb does" : "");
+            out_printf(call->out, "Detached: training process %d continues%s.\n", number,
+                       needs_us ? " while gradb runs" : "");
         }
         if (needs_us) {
             call->repl->left_behind = true;
-            out_printf(call->out, "A MindSpore process ends itself about 15 s after its debugger "
-                                  "is gone: keep gradb open.\n");
+            out_printf(call->out, "A MindSpore process ends about 15 s after its debugger exits: "
+                                  "keep gradb running.\n");
         }
     }
     call->repl->muted = muted;
@@ -54,8 +54,10 @@ const struct command cmd_detach = {
     .name = "detach",
     .group = "running",
     .usage = "detach",
-    .summary = "Let go of the training process; it runs on without the debugger",
-    .help = "What was learned of it stays readable. A MindSpore process runs on only as long as\n"
-            "gradb does: it ends itself about 15 s after its debugger is gone.",
+    .summary = "Release the training process; it continues without the debugger",
+    .help =
+        "Values that were fetched stay readable. A MindSpore process continues only as long as\n"
+        "gradb runs: it ends about 15 s after its debugger exits.",
     .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
-    .run = run_detach};
+    .run = run_detach,
+};

@@ -20,6 +20,7 @@ const struct command cmd_finish = {
     .group = "running",
     .usage = "finish [&]",
     .summary = "Run to the end of the current phase: forward, backward or optimizer",
-    .help = "Not every training process knows its phases; it says so then.",
+    .help = "A training process that does not know its phases reports an error.",
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .run = run_finish};
+    .run = run_finish,
+};

@@ -28,7 +28,8 @@ static void tell_missing(struct command_call *call, const struct gd_ranks *ranks
     struct gd_buf text = GD_BUF_INIT(1 << 16);
 
     if (gd_ranks_missing(ranks, &text)) {
-        out_printf(call->out, "Waiting for rank %s of %d to connect (Ctrl-C: go on without)...\n",
+        out_printf(call->out,
+                   "Waiting for rank %s of %d to connect (Ctrl-C: continue without it)...\n",
                    gd_buf_text(&text), gd_ranks_world_size(ranks));
         out_flush(call->out);
     }
@@ -48,7 +49,7 @@ static int wait_ranks(struct command_call *call, struct gd_ranks *ranks, struct 
         rc = GD_EINTR;
     }
     if (rc == GD_EINTR && call->repl->options.batch) {
-        return gd_fail(err, rc, "interrupted before all ranks stood");
+        return gd_fail(err, rc, "interrupted before all ranks had stopped");
     }
     if (rc == GD_EINTR) {
         gd_ranks_give_up(ranks);

@@ -33,7 +33,8 @@ const struct command cmd_interrupt = {
     .group = "running",
     .usage = "interrupt",
     .summary = "Stop a training that runs in the background",
-    .help = "It stops as soon as it can, at the next node or the end of the step. Ctrl-C does the\n"
-            "same to a training that runs in the foreground.",
+    .help = "The training stops as soon as possible: at the next node or at the end of the step.\n"
+            "Ctrl-C does the same for a training that runs in the foreground.",
     .flags = CMD_NEEDS_LIVE,
-    .run = run_interrupt};
+    .run = run_interrupt,
+};

@@ -52,7 +52,7 @@ static int run_kill(struct command_call *call, struct gd_err *err)
     launch_kill(call->repl);
     call->repl->muted = false;
     if (rc == GD_OK) {
-        out_printf(call->out, "The training process was ended.\n");
+        out_printf(call->out, "The training process has ended.\n");
     }
     return rc;
 }
@@ -64,8 +64,9 @@ const struct command cmd_kill = {
     .usage = "kill",
     .summary = "End the training process",
     .help =
-        "It is asked to end at the end of its step, as Ctrl-C would, so that it may save\n"
-        "something. A program that \"run\" started is ended when it takes ten seconds for that,\n"
-        "or at Ctrl-C.",
+        "gradb asks the process to end at the end of its step, as Ctrl-C would, so that it can\n"
+        "save its work. A program started by \"run\" is killed if it has not ended after ten\n"
+        "seconds, or at Ctrl-C.",
     .flags = CMD_CHANGES,
-    .run = run_kill};
+    .run = run_kill,
+};

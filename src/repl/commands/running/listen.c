@@ -49,7 +49,7 @@ static int run_listen(struct command_call *call, struct gd_err *err)
     struct first_stop first = {.debugger = call->debugger, .repl = call->repl};
 
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "listen: one address is enough");
+        return gd_fail(err, GD_EUSAGE, "listen: only one address can be given");
     }
     if (call->argc == 1) {
         address = call->argv[0];
@@ -78,14 +78,15 @@ const struct command cmd_listen = {
     .group = "running",
     .usage = "listen [[ADDRESS:]PORT | unix:PATH]",
     .summary = "Wait for training processes that connect by themselves",
-    .help = "Without an address gradb waits at a socket of yours, where your training processes\n"
-            "look for a debugger, and on 127.0.0.1:50051 for MindSpore. A process of another user\n"
-            "is refused. Port 0 takes a free one. From other hosts a token is needed.\n"
-            "In batch mode the first process is waited for.\n"
+    .help = "Without an address, listen at a socket of yours, where your training processes look\n"
+            "for a debugger, and on 127.0.0.1:50051 for MindSpore. Processes of other users are\n"
+            "refused. Port 0 chooses a free port. Processes on other hosts need a token.\n"
+            "In batch mode, wait for the first process.\n"
             "A PyTorch script that is started by \"python -m gradb train.py\", or that calls\n"
-            "gradb.torch.attach(), connects by itself, also in mid-run.\n"
+            "gradb.torch.attach(), connects by itself, even in the middle of a run.\n"
             "Examples:\n"
             "  listen\n"
             "  listen 0.0.0.0:50051",
     .args = {ARG_WORD},
-    .run = run_listen};
+    .run = run_listen,
+};

@@ -40,13 +40,13 @@ static int make_token(struct command_call *call, struct gd_err *err)
     unsigned char random[16];
 
     if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
-        return gd_fail_errno(err, GD_EIO, "cannot make a random token");
+        return gd_fail_errno(err, GD_EIO, "cannot create a random token");
     }
     for (size_t i = 0; i < sizeof(random); i++) {
         snprintf(token + 2 * i, 3, "%02x", random[i]);
     }
     repl_printf(call->repl, false,
-                "Trainers must show this token: GRADB_TOKEN=%s (\"set token\" changes it)\n",
+                "Training processes need this token: GRADB_TOKEN=%s (\"set token\" changes it)\n",
                 token);
     return GD_OK;
 }
@@ -56,7 +56,8 @@ int listening_start(struct command_call *call, const char *address, struct gd_er
     struct gd_debugger *debugger = call->debugger;
 
     if (!debugger->server) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this gradb cannot listen");
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "this gradb was built without a server: it cannot listen");
     }
     int rc = debugger->server->listen(debugger->server_ctx, address, err);
     if (rc == GD_OK && !is_local(address) && debugger->settings.token[0] == '\0') {
@@ -108,8 +109,7 @@ int listening_as_usual(struct command_call *call, struct gd_err *err)
     }
     int tcp = listening_start(call, DEFAULT_TCP, &tcp_err);
     if (rc != GD_OK && tcp == GD_OK) {
-        warn_of(call, err->text,
-                "; a training process finds gradb with GRADB_ADDRESS=" DEFAULT_TCP);
+        warn_of(call, err->text, "; training processes find gradb with GRADB_ADDRESS=" DEFAULT_TCP);
     } else if (rc == GD_OK && tcp != GD_OK) {
         warn_of(call, tcp_err.text, "; MindSpore processes cannot connect");
     } else if (rc != GD_OK) {

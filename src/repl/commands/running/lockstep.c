@@ -37,7 +37,7 @@ static int find_session(struct lockstep *l, const char *word, struct gd_session 
 
     if (rc != GD_OK) {
         return gd_fail(err, GD_EUSAGE,
-                       "%.60s: @ and the number of a session, as `info ranks` has it", word);
+                       "%.60s: write @ and a session number, as `info ranks` shows it", word);
     }
     e.number = (int)number;
     rc = has_come(&e) ? GD_OK : repl_wait(l->call->repl, has_come, &e, CONNECT_SECONDS);
@@ -45,16 +45,15 @@ static int find_session(struct lockstep *l, const char *word, struct gd_session 
         return gd_fail(err, rc, "interrupted while waiting for session %d", e.number);
     }
     if (rc != GD_OK) {
-        return gd_fail(err, GD_ENOTFOUND,
-                       "session %d does not stand, or has not connected within %g s", e.number,
-                       CONNECT_SECONDS);
+        return gd_fail(err, GD_ENOTFOUND, "session %d did not stop or connect within %g s",
+                       e.number, CONNECT_SECONDS);
     }
     *ret = gd_debugger_session(l->call->debugger, e.number);
     if (!gd_session_is_live(*ret)) {
-        return gd_fail(err, GD_ESTATE,
-                       "@%d is no training that runs: `compare` and "
-                       "`first-divergence` take what is over",
-                       e.number);
+        return gd_fail(
+            err, GD_ESTATE,
+            "@%d is not a live training: use `compare` or `first-divergence` for finished runs",
+            e.number);
     }
     return GD_OK;
 }
@@ -73,16 +72,16 @@ static int find_both(struct lockstep *l, struct gd_err *err)
         return rc;
     }
     if (l->a == l->b) {
-        return gd_fail(err, GD_EINVAL, "lockstep: two different trainings are needed");
+        return gd_fail(err, GD_EINVAL, "lockstep: specify two different sessions");
     }
     if (gd_ranks_of(l->a) && gd_ranks_of(l->a) == gd_ranks_of(l->b)) {
-        return gd_fail(err, GD_EINVAL,
-                       "@%d and @%d are ranks of one job, which move together: `catch divergence`",
-                       l->a->number, l->b->number);
+        return gd_fail(
+            err, GD_EINVAL,
+            "@%d and @%d are ranks of the same job, which move together: use `catch divergence`",
+            l->a->number, l->b->number);
     }
     if (is_dump(l->a) && is_dump(l->b)) {
-        return gd_fail(err, GD_EINVAL,
-                       "@%d and @%d are both dumps: `first-divergence @%d @%d` compares them",
+        return gd_fail(err, GD_EINVAL, "@%d and @%d are both dumps: use `first-divergence @%d @%d`",
                        l->a->number, l->b->number, l->a->number, l->b->number);
     }
     l->dump = is_dump(l->a) ? l->a : is_dump(l->b) ? l->b : NULL;
@@ -102,13 +101,13 @@ static int take_by(struct lockstep *l, const char *by, struct gd_err *err)
     bool both = true;
 
     if (by && strcmp(by, "step") != 0 && strcmp(by, "node") != 0) {
-        return gd_fail(err, GD_EUSAGE, "--by %.40s: \"step\" or \"node\"", by);
+        return gd_fail(err, GD_EUSAGE, "--by %.40s: must be \"step\" or \"node\"", by);
     }
     for (size_t i = 0; i < 2; i++) {
         if (!can_by_node(sides[i])) {
             both = false;
             if (by && strcmp(by, "node") == 0) {
-                return gd_fail(err, GD_EUNSUPPORTED, "@%d cannot stop at each node: --by step",
+                return gd_fail(err, GD_EUNSUPPORTED, "@%d cannot stop at every node: use --by step",
                                sides[i]->number);
             }
         }
@@ -124,7 +123,8 @@ static int take_shift(const char *text, int64_t *ret, struct gd_err *err)
     int rc = arg_count(text + fewer, 0, INT32_MAX, ret, err);
 
     if (rc != GD_OK) {
-        return gd_fail(err, GD_EUSAGE, "--shift %.40s: a number of steps, as 3 or -1", text);
+        return gd_fail(err, GD_EUSAGE, "--shift %.40s: must be a number of steps, such as 3 or -1",
+                       text);
     }
     *ret = fewer ? -*ret : *ret;
     return GD_OK;
@@ -145,7 +145,8 @@ static int parse(struct lockstep *l, struct gd_err *err)
     }
     if (rc == GD_OK && (call->argc < 2 || (call->argc > 2 && (strcmp(call->argv[2], "on") != 0 ||
                                                               call->argc == 3)))) {
-        rc = gd_fail(err, GD_EUSAGE, "lockstep: two sessions, and perhaps on SELECTOR");
+        rc = gd_fail(err, GD_EUSAGE,
+                     "lockstep: specify two sessions, optionally followed by on SELECTOR");
     }
     if (rc == GD_OK && call->argc > 3) {
         rc = gd_selector_parse(inspect_join(call, 3, call->argc), &l->selector, err);
@@ -189,25 +190,25 @@ const struct command cmd_lockstep = {
     .group = "running",
     .usage = "lockstep A B [on SELECTOR] [--by step|node] [--steps N] [--shift N] "
              "[--map FILE] [rtol=X] [atol=X]",
-    .summary = "Run two trainings side by side until they part",
-    .help = "A and B are sessions (@1 and @2, see `info ranks`; one that has not connected is\n"
-            "waited for), which stand at the end of the same step: two processes, two frameworks,\n"
-            "two devices. Both are run to the same place again and again, and what is watched is\n"
-            "compared there: after every node where both can stop at nodes, else, or with --by\n"
-            "step, after every step. Both stop where a tensor differs beyond its tolerance first,\n"
-            "and there they can be looked at. B is the reference; the options are those of\n"
-            "`compare`. Without \"on SELECTOR\" the nodes that watchpoints cover are compared,\n"
-            "and all nodes where there is no watchpoint. Nodes are matched by name, by the rules\n"
-            "between frameworks, or by --map. A stop of another kind ends it, too.\n"
-            "One of them may be a dump that is open: it goes along, from one of its steps to the\n"
-            "next. --shift N says that A counts N steps more than B: 3 where A has resumed behind\n"
-            "step 3, -1 where A counts from 0 and B from 1.\n"
-            "The last line counts what was compared, and what could not be. gradb --batch ends\n"
-            "with status 6 when they part, and with 1 when nothing was compared.\n"
-            "\n"
-            "  lockstep @1 @2\n"
-            "  lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3\n"
-            "  lockstep @2 @1 --shift 1\n",
+    .summary = "Run two trainings side by side until they diverge",
+    .help =
+        "A and B are sessions (@1 and @2, see `info ranks`) that are stopped at the end of the\n"
+        "same step: two processes, two frameworks or two devices. gradb waits for a session\n"
+        "that has not connected yet. Both are run to the same place again and again, and their\n"
+        "tensors are compared there: after every node when both can stop at nodes, otherwise,\n"
+        "or with --by step, after every step. Both stop where a tensor first differs beyond\n"
+        "its tolerance. B is the reference; the options are those of `compare`. Without \"on\n"
+        "SELECTOR\", the nodes that watchpoints cover are compared, or all nodes if there are\n"
+        "no watchpoints. Nodes are matched by name, by the rules between frameworks, or by\n"
+        "--map. Any other stop ends the comparison too.\n"
+        "One of the two may be an open dump: it moves from one of its steps to the next.\n"
+        "--shift N means that A's step count is N higher than B's: 3 when A resumed after step\n"
+        "3, -1 when A counts from 0 and B from 1.\n"
+        "The last line counts the tensors that were compared and those that could not be.\n"
+        "gradb --batch exits with status 6 when they diverge, and 1 when nothing was compared.\n\n"
+        "  lockstep @1 @2\n"
+        "  lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3\n"
+        "  lockstep @2 @1 --shift 1\n",
     .args = {ARG_WORD, ARG_WORD, ARG_WORD, ARG_SELECTOR},
     .flags = 0,
     .run = run_lockstep,

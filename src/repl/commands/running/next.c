@@ -20,7 +20,9 @@ const struct command cmd_next = {
     .group = "running",
     .usage = "next [N] [&]",
     .summary = "Run N nodes in execution order, then stop",
-    .help = "Without N, one node. Not every training process can stop at a node; it says so then.",
+    .help =
+        "Without N, run one node. A training process that cannot stop at nodes reports an error.",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .run = run_next};
+    .run = run_next,
+};

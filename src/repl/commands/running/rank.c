@@ -90,7 +90,7 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
     int rc = GD_OK;
 
     if (*line == '\0') {
-        return gd_fail(err, GD_EUSAGE, "rank all: the command is missing");
+        return gd_fail(err, GD_EUSAGE, "rank all: a command is missing");
     }
     int *numbers = all_numbers(call, &count);
     const struct standing *was = numbers ? all_standings(call, numbers, count) : NULL;
@@ -135,7 +135,7 @@ static int select_rank(struct command_call *call, const struct gd_ranks *ranks, 
                        (int)rank, gd_ranks_world_size(ranks) - 1);
     }
     if (!session) {
-        return gd_fail(err, GD_ENOTFOUND, "rank %d has not connected: see `info ranks`", (int)rank);
+        return gd_fail(err, GD_ENOTFOUND, "rank %d has not connected; see `info ranks`", (int)rank);
     }
     return gd_debugger_select(call->debugger, session->number, err);
 }
@@ -155,7 +155,7 @@ static int select_alone(struct command_call *call, struct gd_err *err)
         }
     }
     if (!found || found->peer.rank != 0) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no rank 0: see `info ranks`");
+        return gd_fail(err, GD_ENOTFOUND, "there is no rank 0; see `info ranks`");
     }
     return gd_debugger_select(call->debugger, found->number, err);
 }
@@ -185,17 +185,16 @@ const struct command cmd_rank = {
     .usage = "rank [N | all COMMAND | check [WHAT]]",
     .summary = "Choose a rank of the job, run a command for each, or compare their tensors",
     .help =
-        "N is the rank, from 0, as \"info ranks\" shows it. Processes that do not belong to one\n"
-        "job are chosen by their number, which \"info ranks\" shows first, as by \"session\";\n"
-        "\"rank 0\" is the one that calls itself rank 0.\n"
+        "N is the rank, from 0, as \"info ranks\" shows it. Processes that do not form one job\n"
+        "are chosen by the number in the first column of \"info ranks\", as with \"session\";\n"
+        "\"rank 0\" is the process that reports rank 0.\n"
         "\"rank all\" runs a command for each live rank of the job, or each live process.\n"
-        "Ranks of a job are moved together (\"help set rank-locking\"), so \"rank all step\"\n"
+        "The ranks of a job move together (\"help set rank-locking\"), so \"rank all step\"\n"
         "moves the job once.\n"
-        "\"rank check\" compares tensors that all ranks should have the same values of, by\n"
-        "digests of 64 bits that each rank computes where they lie. WHAT is parameters,\n"
-        "optimizer, gradients, buffers, all, or a pattern of names; without it the parameters\n"
-        "and the state of the optimizers. Sharded tensors are left out. When something differs,\n"
-        "gradb --batch ends with status 6.\n"
+        "\"rank check\" compares tensors that must be equal on all ranks, using 64-bit digests\n"
+        "that each rank computes locally. WHAT is parameters, optimizer, gradients, buffers,\n"
+        "all, or a pattern of names; the default is parameters and optimizer state. Sharded\n"
+        "tensors are skipped. gradb --batch exits with status 6 when something differs.\n"
         "Examples:\n"
         "  rank 2\n"
         "  rank all print loss\n"
@@ -203,4 +202,5 @@ const struct command cmd_rank = {
         "  rank check *.weight",
     .args = {ARG_RANK, ARG_COMMAND},
     .flags = CMD_RAW,
-    .run = run_rank};
+    .run = run_rank,
+};

@@ -78,7 +78,7 @@ static void check_table(struct command_call *call, const struct gd_ranks_digests
 static void print_left_out(struct command_call *call, const struct gd_ranks_digests *digests)
 {
     if (digests->left_out + digests->alone > 0) {
-        out_printf(call->out, "Not compared: %zu sharded or unreadable, %zu on one rank alone.\n",
+        out_printf(call->out, "Not compared: %zu sharded or unreadable, %zu on one rank only.\n",
                    digests->left_out, digests->alone);
     }
 }
@@ -95,10 +95,11 @@ static void print_check(struct command_call *call, const struct gd_ranks_digests
         out_printf(call->out, "%zu tensor%s agree%s on %zu ranks.\n", digests->compared, s,
                    digests->compared == 1 ? "s" : "", digests->rank_count);
     } else {
-        out_printf(call->out,
-                   "%zu of %zu tensor%s differ%s between %zu ranks; the first rank that does:\n",
-                   digests->differing, digests->compared, s, digests->differing == 1 ? "s" : "",
-                   digests->rank_count);
+        out_printf(
+            call->out,
+            "%zu of %zu tensor%s differ%s between %zu ranks; first differing rank of each:\n",
+            digests->differing, digests->compared, s, digests->differing == 1 ? "s" : "",
+            digests->rank_count);
         check_table(call, digests);
     }
     print_left_out(call, digests);
@@ -116,7 +117,7 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
     } else if (digests->compared == 0) {
         gd_fail(&asked->err, GD_ENODATA,
                 "no tensor was compared on %zu ranks: %zu are sharded or unreadable, %zu are on "
-                "one rank alone",
+                "one rank only",
                 digests->rank_count, digests->left_out, digests->alone);
     } else {
         print_check(asked->call, digests);
@@ -132,7 +133,8 @@ int rank_check(struct command_call *call, const char *what, struct gd_err *err)
     struct gd_ranks *ranks = current ? gd_ranks_of(current) : NULL;
 
     if (!ranks) {
-        return gd_fail(err, GD_ESTATE, "rank check: there is no job of several ranks");
+        return gd_fail(err, GD_ESTATE,
+                       "rank check: the session does not belong to a job of several ranks");
     }
     struct digests *asked = calloc(1, sizeof(*asked));
     if (!asked) {

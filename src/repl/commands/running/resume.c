@@ -77,8 +77,8 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
 static int at_most_one(struct command_call *call, struct gd_err *err)
 {
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "%s: \"%.60s\" is one argument too many",
-                       call->command->name, call->argv[1]);
+        return gd_fail(err, GD_EUSAGE, "%s: unexpected argument \"%.60s\"", call->command->name,
+                       call->argv[1]);
     }
     return GD_OK;
 }

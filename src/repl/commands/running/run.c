@@ -43,14 +43,13 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
         return gd_fail(err, rc, "interrupted before %s connected", program);
     }
     if (rc == GD_ETIMEOUT) {
-        return gd_fail(
-            err, rc,
-            "%s did not connect within %g s (set start-timeout); it is still running: does "
-            "it use gradb?%s%s",
-            program, call->debugger->settings.start_timeout, between, hint);
+        return gd_fail(err, rc,
+                       "%s did not connect within %g s (set start-timeout) and is still running: "
+                       "does it use gradb?%s%s",
+                       program, call->debugger->settings.start_timeout, between, hint);
     }
     if (lines > 0) {
-        return gd_fail(err, GD_ELOST, "%s %s before it connected; it said last: %.200s%s%s",
+        return gd_fail(err, GD_ELOST, "%s %s before it connected; its last output: %.200s%s%s",
                        program, end, launch_log_line(repl, lines - 1), between, hint);
     }
     return gd_fail(err, GD_ELOST, "%s %s before it connected%s%s", program, end, between, hint);
@@ -77,7 +76,7 @@ static int start_program(struct command_call *call, char *const argv[], struct g
     struct first_stop first = {.debugger = call->debugger, .repl = repl};
 
     if (launch_is_running(repl)) {
-        if (!repl_confirm(call, "The program is running already. End it and start it again?")) {
+        if (!repl_confirm(call, "The program is already running. End it and start it again?")) {
             return GD_OK;
         }
         launch_kill(repl);
@@ -122,7 +121,7 @@ static int run_run(struct command_call *call, struct gd_err *err)
         return start_program(call, argv, err);
     }
     if (!launch_argv(call->repl)) {
-        return gd_fail(err, GD_EUSAGE, "run: the program is missing");
+        return gd_fail(err, GD_EUSAGE, "run: specify a program");
     }
     return start_program(call, launch_argv(call->repl), err);
 }
@@ -183,16 +182,18 @@ const struct command cmd_run = {
     .usage = "run [--] [PROGRAM [ARGUMENT]...]",
     .summary = "Start a training program and stop it before its first step",
     .help =
-        "Its environment tells it where to connect: GRADB_ADDRESS and GRADB_TOKEN for gradb's\n"
-        "agents, ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for MindSpore. For\n"
-        "PyTorch a folder of gradb's stands in front of PYTHONPATH, and GRADB_LIBRARY names\n"
-        "libgradb: the script is not changed, and torchrun, \"python -m\", a shell script or a\n"
-        "virtual environment may stand in between. An interpreter with -I, -E or -S looks at\n"
-        "neither: \"pip install ./python\", then \"run -- python -I -m gradb train.py\".\n"
-        "Its output goes to \"info log\". Without a program the last one starts again.\n"
+        "The program's environment says where to connect: GRADB_ADDRESS and GRADB_TOKEN for\n"
+        "gradb's agents; ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for\n"
+        "MindSpore. For PyTorch, gradb puts a directory at the front of PYTHONPATH, and\n"
+        "GRADB_LIBRARY names libgradb: the script needs no change, and may be started through\n"
+        "torchrun, \"python -m\", a shell script or a virtual environment. An interpreter with\n"
+        "-I, -E or -S ignores both variables: \"pip install ./python\", then\n"
+        "\"run -- python -I -m gradb train.py\".\n"
+        "\"info log\" shows the program's output. Without a program, start the last one again.\n"
         "Examples:\n"
         "  run -- python train.py --epochs 3\n"
         "  run -- torchrun --nproc-per-node 2 train.py",
     .args = {ARG_FILE},
     .flags = CMD_RAW | CMD_CHANGES,
-    .run = run_run};
+    .run = run_run,
+};

@@ -14,7 +14,7 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
     struct gd_graph_counts counts;
 
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "%s: the name of one node is needed", call->command->name);
+        return gd_fail(err, GD_EUSAGE, "%s: specify one node", call->command->name);
     }
     int rc = arg_node(call, call->argv[0], &run.node, err);
     rc = rc == GD_OK ? nodes_must_run(call, run.node, err) : rc;
@@ -26,13 +26,15 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
-const struct command cmd_run_to = {.name = "run-to",
-                                   .aliases = "until u advance",
-                                   .group = "running",
-                                   .usage = "run-to NODE [&]",
-                                   .summary = "Run until a node has executed",
-                                   .help = "Example:\n"
-                                           "  run-to Default/network/loss/Log-op49",
-                                   .args = {ARG_NODE},
-                                   .flags = RUN_NEEDS | CMD_REPEATS,
-                                   .run = run_run_to};
+const struct command cmd_run_to = {
+    .name = "run-to",
+    .aliases = "until u advance",
+    .group = "running",
+    .usage = "run-to NODE [&]",
+    .summary = "Run until a node has executed",
+    .help = "Example:\n"
+            "  run-to model/block0/attn/linear",
+    .args = {ARG_NODE},
+    .flags = RUN_NEEDS | CMD_REPEATS,
+    .run = run_run_to,
+};

@@ -44,13 +44,13 @@ const struct command cmd_session = {
     .name = "session",
     .group = "running",
     .usage = "session [N]",
-    .summary = "Choose one of all training processes by its number",
-    .help =
-        "N is the number that \"info ranks\" shows first: it tells processes of different jobs\n"
-        "apart, and those that are over.\n"
-        "Examples:\n"
-        "  session\n"
-        "  session 1",
+    .summary = "Choose a training process by its number",
+    .help = "N is the number in the first column of \"info ranks\". It is unique across jobs and\n"
+            "includes processes that have ended.\n"
+            "Examples:\n"
+            "  session\n"
+            "  session 1",
     .args = {ARG_RANK},
     .flags = CMD_RAW,
-    .run = run_session};
+    .run = run_session,
+};

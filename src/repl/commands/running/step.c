@@ -27,14 +27,15 @@ const struct command cmd_step = {
     .group = "running",
     .usage = "step [N] [&]",
     .summary = "Run N training steps, then stop",
-    .help = "Without N, one step. A breakpoint on the way stops earlier. In a dump: to the next\n"
-            "step that was dumped.\n"
+    .help = "Without N, run one step. A breakpoint on the way stops earlier. In a dump, go to the\n"
+            "next step that was dumped.\n"
             "Examples:\n"
             "  step\n"
             "  step 100",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .run = run_step};
+    .run = run_step,
+};
 
 const struct command cmd_reverse_step = {
     .name = "reverse-step",
@@ -42,10 +43,11 @@ const struct command cmd_reverse_step = {
     .group = "running",
     .usage = "reverse-step [N]",
     .summary = "Go back N steps of a dump",
-    .help = "Without N, one step. Nothing is evaluated on the way back. A training that runs\n"
-            "cannot go back.\n"
+    .help = "Without N, go back one step. Watchpoints are not evaluated on the way back. A live\n"
+            "training cannot go back.\n"
             "Example:\n"
             "  reverse-step 2",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .run = run_reverse_step};
+    .run = run_reverse_step,
+};

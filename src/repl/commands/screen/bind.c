@@ -81,7 +81,7 @@ static int list_keys(struct command_call *call, bool bound, struct gd_err *err)
     keys.list = cJSON_AddArrayToObject(record, bound ? "bindings" : "keys");
     call->repl->screen->keys(call->repl->screen_ctx, bound ? on_bound_key : on_key, &keys);
     if (keys.count == 0) {
-        out_printf(call->out, "No key is bound; \"help keys\" lists what keys do.\n");
+        out_printf(call->out, "No keys are bound; \"help keys\" lists all keys.\n");
     }
     return GD_OK;
 }
@@ -130,7 +130,7 @@ static int run_bind(struct command_call *call, struct gd_err *err)
         snprintf(key, sizeof(key), "C-x %s", second);
     }
     if (key[0] == '\0' || rest[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "bind: a key, and the command that it runs, are needed");
+        return gd_fail(err, GD_EUSAGE, "bind: specify a key and the command that it runs");
     }
     int rc = panes_need(call, err);
     if (rc != GD_OK) {
@@ -144,16 +144,15 @@ const struct command cmd_bind = {
     .name = "bind",
     .group = "screen",
     .usage = "bind [[-p PANE] KEY COMMAND | -]",
-    .summary = "Let a key of the panes run a command",
+    .summary = "Bind a key of the panes to a command",
     .help =
-        "In all panes, or in the one after -p; a key that the prompt takes, in all but the\n"
-        "console. KEY is a character, F5, C-t, Enter, PgUp, Space or one of them after \"C-x "
-        "\".\n"
-        "A character whose command may resume or change something needs single-key mode, C-x s.\n"
-        "In the command %n stands for the selected node, %t for its tensor, %b, %w and %h for\n"
-        "the number of its breakpoint, its watchpoint and its hit. \"-\" instead of a command:\n"
-        "the key does nothing. Without anything the keys that were bound are listed; \"help\n"
-        "keys\" lists all. Its place is the file gradbrc.\n"
+        "The key works in all panes, or in the one after -p; a key that the prompt uses works in\n"
+        "all but the console. KEY is a character, F5, C-t, Enter, PgUp, Space, or one of them\n"
+        "after \"C-x \". A character whose command may resume or change something needs\n"
+        "single-key mode, C-x s. In the command %n stands for the selected node, %t for its\n"
+        "tensor, and %b, %w and %h for the number of the selected breakpoint, watchpoint and\n"
+        "hit. \"-\" instead of a command disables the key. Without arguments, list the bound\n"
+        "keys; \"help keys\" lists all. Put bindings into gradbrc to keep them.\n"
         "Examples:\n"
         "  bind F5 continue\n"
         "  bind C-x t layout tensor\n"
@@ -161,4 +160,5 @@ const struct command cmd_bind = {
         "  bind",
     .args = {ARG_KEY},
     .flags = CMD_RAW,
-    .run = run_bind};
+    .run = run_bind,
+};

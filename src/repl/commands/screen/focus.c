@@ -10,7 +10,7 @@
 static int run_focus(struct command_call *call, struct gd_err *err)
 {
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "focus: the name of a pane, next or prev is needed");
+        return gd_fail(err, GD_EUSAGE, "focus: specify a pane, next or prev");
     }
     int rc = panes_need(call, err);
     return rc == GD_OK ? call->repl->screen->focus(call->repl->screen_ctx, call->argv[0], err) : rc;
@@ -21,14 +21,15 @@ const struct command cmd_focus = {
     .aliases = "fs",
     .group = "screen",
     .usage = "focus PANE | next | prev",
-    .summary = "Show a pane, which C-x o then goes to",
+    .summary = "Show a pane and make it the target of C-x o",
     .help =
         "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log.\n"
-        "One that the layout lacks takes the place of another. What you type next still goes to\n"
-        "the prompt: C-x o takes the keyboard to the pane, \":\" brings it back. Bound to a key,\n"
-        "the command takes it there at once.\n"
+        "A pane that the layout does not contain replaces another one. Input still goes to the\n"
+        "prompt: C-x o moves the keyboard to the pane, \":\" moves it back. Bound to a key, the\n"
+        "command moves it at once.\n"
         "Examples:\n"
         "  focus graph\n"
         "  focus next",
     .args = {ARG_PANE},
-    .run = run_focus};
+    .run = run_focus,
+};

@@ -12,7 +12,7 @@ static int run_layout(struct command_call *call, struct gd_err *err)
     const struct repl_screen_ops *screen = call->repl->screen;
 
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "layout: one name is enough");
+        return gd_fail(err, GD_EUSAGE, "layout: specify one name");
     }
     int rc = panes_need(call, err);
     if (rc == GD_OK && call->argc == 1) {
@@ -30,14 +30,15 @@ const struct command cmd_layout = {
     .name = "layout",
     .group = "screen",
     .usage = "layout [graph | tensor | watch | stack | split]",
-    .summary = "Choose which panes are on the screen",
+    .summary = "Choose the panes on the screen",
     .help = "graph: the graph and a node; tensor: a value as a grid; watch: watchpoints and hits;\n"
             "stack: source lines and stacks; split: the graph, a node, watchpoints and hits. The\n"
-            "console is part of each. Large screens show more. Before the panes are open it is\n"
-            "the layout that they open with. Without a name: print the current one. What you type\n"
-            "next still goes to the prompt.\n"
+            "console is part of each. Large screens show more. Before the panes are open, choose\n"
+            "the layout that they open with. Without a name, print the current one. Input still\n"
+            "goes to the prompt.\n"
             "Examples:\n"
             "  layout watch\n"
             "  layout",
     .args = {ARG_CHOICE},
-    .run = run_layout};
+    .run = run_layout,
+};

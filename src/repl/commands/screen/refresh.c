@@ -35,7 +35,7 @@ static int refresh_graph(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (!gd_session_is_live(session)) {
-        return gd_fail(err, GD_ENODATA, "the trainer is gone, and its graphs with it");
+        return gd_fail(err, GD_ENODATA, "the training process has ended, and its graphs are gone");
     }
     struct graph_wait wait = {call->debugger, session->number, session->graph_generation};
     rc = gd_target_take_graphs(session->target, err);
@@ -51,7 +51,7 @@ static int run_refresh(struct command_call *call, struct gd_err *err)
         return refresh_graph(call, err);
     }
     if (call->argc != 0) {
-        return gd_fail(err, GD_EUSAGE, "refresh: nothing, or graph");
+        return gd_fail(err, GD_EUSAGE, "refresh: expected graph, or nothing");
     }
     int rc = panes_need(call, err);
 
@@ -65,11 +65,12 @@ const struct command cmd_refresh = {
     .name = "refresh",
     .group = "screen",
     .usage = "refresh [graph]",
-    .summary = "Draw the whole screen again",
-    .help = "For a terminal that something else has written to; C-l does the same.\n"
-            "With `graph`: takes in the graph whose taking in was interrupted by Ctrl-C.\n"
+    .summary = "Redraw the screen",
+    .help = "Use it after another program wrote to the terminal; C-l does the same.\n"
+            "With `graph`: read the graph again if Ctrl-C interrupted reading it.\n"
             "Examples:\n"
             "  refresh\n"
             "  refresh graph",
     .args = {ARG_CHOICE},
-    .run = run_refresh};
+    .run = run_refresh,
+};

@@ -23,7 +23,7 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
     int64_t rows = 0;
 
     if (call->argc != at + 1) {
-        return gd_fail(err, GD_EUSAGE, "winheight: how many rows the console is to have");
+        return gd_fail(err, GD_EUSAGE, "winheight: specify the number of rows of the console");
     }
     int rc = panes_need(call, err);
     if (rc != GD_OK) {
@@ -37,7 +37,7 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
     bool by = sign == '+' || sign == '-';
     if (arg_count(by ? word + 1 : word, 0, MAX_HEIGHT, &rows, NULL) != GD_OK) {
         return gd_fail(err, GD_EINVAL,
-                       "\"%.40s\" is no height: a number up to %d, +N, -N or usual is one", word,
+                       "\"%.40s\" is not a height: use a number up to %d, +N, -N or usual", word,
                        MAX_HEIGHT);
     }
     if (by) {
@@ -48,15 +48,17 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
     return screen->height(call->repl->screen_ctx, (int)rows, err);
 }
 
-const struct command cmd_winheight = {.name = "winheight",
-                                      .aliases = "wh",
-                                      .group = "screen",
-                                      .usage = "winheight [+|-]N | usual",
-                                      .summary = "Set how many rows the console has",
-                                      .help = "+ and - change it by so many rows.\n"
-                                              "Examples:\n"
-                                              "  winheight 8\n"
-                                              "  winheight +2\n"
-                                              "  winheight usual",
-                                      .args = {ARG_CHOICE},
-                                      .run = run_winheight};
+const struct command cmd_winheight = {
+    .name = "winheight",
+    .aliases = "wh",
+    .group = "screen",
+    .usage = "winheight [+|-]N | usual",
+    .summary = "Set the height of the console in rows",
+    .help = "+N and -N change the height by N rows; usual restores the default.\n"
+            "Examples:\n"
+            "  winheight 8\n"
+            "  winheight +2\n"
+            "  winheight usual",
+    .args = {ARG_CHOICE},
+    .run = run_winheight,
+};

@@ -235,7 +235,7 @@ static int run_agent(struct command_call *call, struct gd_err *err)
 {
     const char *reply = NULL;
     if (!(call->session->target->capabilities & GD_CAN_COMMAND)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this training program has no commands of its own");
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process has no commands of its own");
     }
     if (call->argc == 0) {
         return run_list(call, err);
@@ -253,12 +253,12 @@ const struct command cmd_agent = {
     .name = "agent",
     .group = "status",
     .usage = "agent [NAME [ARGUMENTS]]",
-    .summary = "Ask the training program itself: commands that only it knows",
-    .help = "Without a name it lists what the program offers; PyTorch programs do.\n"
-            "The program answers while it stands.\n"
-            "\n"
-            "  agent\n"
-            "  agent memory\n",
+    .summary = "Run a command of the training process itself",
+    .help =
+        "Without a name, list the commands that the process offers (PyTorch programs have some).\n"
+        "The process must be stopped to answer.\n\n"
+        "  agent\n"
+        "  agent memory\n",
     .args = {ARG_AGENT, ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
     .run = run_agent,

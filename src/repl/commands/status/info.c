@@ -10,7 +10,7 @@ static const struct command info_subs[] = {
     {
         .name = "target",
         .usage = "info target",
-        .summary = "The training process: who, where, in which state, what it can do",
+        .summary = "Show the training process: program, host, state, capabilities",
         .help = "  info target\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_target,
@@ -18,7 +18,7 @@ static const struct command info_subs[] = {
     {
         .name = "graph",
         .usage = "info graph",
-        .summary = "The graph in numbers: nodes, edges, kinds, types, memory",
+        .summary = "Show the size of the graph: nodes, edges, kinds, types, memory",
         .help = "  info graph\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_graph,
@@ -26,8 +26,10 @@ static const struct command info_subs[] = {
     {
         .name = "nodes",
         .usage = "info nodes [SELECTOR] [-a]",
-        .summary = "Nodes in execution order, or those that a selector selects",
-        .help = "  info nodes\n  info nodes gradients\n  info nodes type:MatMul -a\n",
+        .summary = "List nodes in execution order, or those of a selector",
+        .help = "  info nodes\n"
+                "  info nodes gradients\n"
+                "  info nodes type:linear -a\n",
         .args = {ARG_SELECTOR},
         .flags = CMD_NEEDS_SESSION,
         .run = info_nodes,
@@ -35,8 +37,9 @@ static const struct command info_subs[] = {
     {
         .name = "node",
         .usage = "info node [NODE]",
-        .summary = "One node: type, outputs, inputs, consumers, attributes, source",
-        .help = "Without an argument: the current node.\n\n  info node attn/MatMul-op4\n",
+        .summary = "Show a node: type, outputs, inputs, consumers, attributes, source",
+        .help = "Without an argument, show the current node.\n\n"
+                "  info node attn/linear\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_node,
@@ -44,11 +47,10 @@ static const struct command info_subs[] = {
     {
         .name = "scopes",
         .usage = "info scopes [SCOPE] [-d DEPTH] [-r] [-a]",
-        .summary = "The tree of scopes with node counts",
-        .help = "-d sets the depth (default 3), -r shows all levels, -a more than 200 lines.\n"
-                "\n"
+        .summary = "Show the tree of scopes with node counts",
+        .help = "-d sets the depth (default 3), -r shows all levels, -a more than 200 lines.\n\n"
                 "  info scopes\n"
-                "  info scopes Default/network -d 1\n",
+                "  info scopes model -d 1\n",
         .args = {ARG_SCOPE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_scopes,
@@ -56,7 +58,7 @@ static const struct command info_subs[] = {
     {
         .name = "types",
         .usage = "info types",
-        .summary = "Operator types with their node counts",
+        .summary = "List operator types with their node counts",
         .help = "  info types\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_types,
@@ -65,7 +67,7 @@ static const struct command info_subs[] = {
         .name = "params",
         .aliases = "parameters",
         .usage = "info params [-a]",
-        .summary = "Weights and other parameters with shapes and totals",
+        .summary = "List weights and other parameters with shapes and totals",
         .help = "  info params\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_params,
@@ -74,8 +76,8 @@ static const struct command info_subs[] = {
         .name = "stack",
         .aliases = "s",
         .usage = "info stack [NODE] [COUNT] [all]",
-        .summary = "The stack of source places that made a node (as backtrace)",
-        .help = "  info stack attn/MatMul-op4\n",
+        .summary = "Show the call stack that created a node (same as backtrace)",
+        .help = "  info stack attn/linear\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_stack,
@@ -84,7 +86,7 @@ static const struct command info_subs[] = {
         .name = "frame",
         .aliases = "f",
         .usage = "info frame",
-        .summary = "The selected frame of the current node's stack",
+        .summary = "Show the selected frame of the current node's stack",
         .help = "  info frame\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_frame,
@@ -92,7 +94,7 @@ static const struct command info_subs[] = {
     {
         .name = "source",
         .usage = "info source [TEXT]",
-        .summary = "Source files that made nodes (as sources)",
+        .summary = "List the source files that created nodes (same as sources)",
         .help = "  info source\n",
         .args = {ARG_WORD},
         .flags = CMD_NEEDS_SESSION,
@@ -101,8 +103,9 @@ static const struct command info_subs[] = {
     {
         .name = "line",
         .usage = "info line FILE:LINE [-a]",
-        .summary = "Nodes that a source line made",
-        .help = "FILE may be the end of a path.\n\n  info line model.c:42\n",
+        .summary = "List the nodes that a source line created",
+        .help = "FILE may be the end of a path.\n\n"
+                "  info line model.py:42\n",
         .args = {ARG_FILE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_line,
@@ -111,7 +114,7 @@ static const struct command info_subs[] = {
         .name = "ranks",
         .aliases = "sessions threads inferiors",
         .usage = "info ranks",
-        .summary = "All training processes; `*` marks the selected one",
+        .summary = "List all training processes; `*` marks the selected one",
         .help = "  info ranks\n",
         .run = info_ranks,
     },
@@ -119,7 +122,7 @@ static const struct command info_subs[] = {
         .name = "breakpoints",
         .aliases = "b",
         .usage = "info breakpoints",
-        .summary = "Breakpoints and watchpoints with their numbers, hit counts and bodies",
+        .summary = "List breakpoints and watchpoints with their numbers, hit counts and commands",
         .help = "  info breakpoints\n",
         .run = info_breakpoints,
     },
@@ -127,15 +130,16 @@ static const struct command info_subs[] = {
         .name = "watchpoints",
         .aliases = "w wat",
         .usage = "info watchpoints [N [-a]]",
-        .summary = "Watchpoints: what they watch, how often they fired, what they cost",
+        .summary = "List watchpoints: what they watch, how often they fired, what they cost",
         .help =
-            "When: exact (behind each operator), step (at its end), start (before the first "
-            "step),\n"
-            "process (which evaluates it by itself). Checks: tensors that were judged. Cost: time\n"
-            "spent on statistics in the training process; what several watchpoints share is\n"
-            "divided among them, so that the rows add up. Reports: bytes sent to gradb. With a\n"
-            "number the nodes are listed, too, with -a all of them.\n"
-            "\n"
+            "When: exact (after each operator), step (at its end), start (before the first step),\n"
+            "process (the training process evaluates it). Checks: number of checked tensors. "
+            "Cost:\n"
+            "time spent on statistics in the training process; the cost of statistics that "
+            "several\n"
+            "watchpoints share is divided among them, so that the rows add up. Reports: bytes "
+            "sent\n"
+            "to gradb. With a number, list the nodes too, up to 40; -a lists all of them.\n\n"
             "  info watchpoints\n",
         .args = {ARG_WATCHPOINT},
         .run = info_watchpoints,
@@ -143,12 +147,15 @@ static const struct command info_subs[] = {
     {
         .name = "hits",
         .usage = "info hits [N] [-a] [-ranks]",
-        .summary = "What fired, or could not be checked, in order of step and execution",
-        .help = "The last 40, of watchpoint N alone, with -a all; with the values that were set\n"
-                "and the actual ones. \"hit\" goes to one. -ranks: those of all ranks of the job\n"
-                "in order of steps, not of the selected one alone.\n"
-                "\n"
-                "  info hits\n  info hits 2\n  info hits -a\n",
+        .summary = "List hits and failed checks in order of step and execution",
+        .help = "List the last 40 hits, those of watchpoint N, or all with -a; each with the "
+                "values that\n"
+                "were set and the actual ones. \"hit\" goes to one. -ranks lists the hits of all "
+                "ranks\n"
+                "of the job, by step.\n\n"
+                "  info hits\n"
+                "  info hits 2\n"
+                "  info hits -a\n",
         .args = {ARG_WATCHPOINT},
         .flags = CMD_NEEDS_SESSION,
         .run = info_hits,
@@ -156,8 +163,9 @@ static const struct command info_subs[] = {
     {
         .name = "conditions",
         .usage = "info conditions [CONDITION]",
-        .summary = "Conditions that watch takes, with their parameters and advice",
-        .help = "  info conditions\n  info conditions TL\n",
+        .summary = "List the conditions of watch, with their parameters and advice",
+        .help = "  info conditions\n"
+                "  info conditions TL\n",
         .args = {ARG_CONDITION},
         .run = info_conditions,
     },
@@ -165,21 +173,21 @@ static const struct command info_subs[] = {
         .name = "statistics",
         .aliases = "stats figures",
         .usage = "info statistics",
-        .summary = "The figures that expressions of watch are made of",
+        .summary = "List the statistics that expressions of watch can use",
         .help = "  info statistics\n",
         .run = info_statistics,
     },
     {
         .name = "display",
         .usage = "info display",
-        .summary = "What is displayed at every stop",
+        .summary = "List what is displayed at every stop",
         .help = "  info display\n",
         .run = info_display,
     },
     {
         .name = "scalars",
         .usage = "info scalars",
-        .summary = "Loss, learning rate and other named values of the step",
+        .summary = "Show loss, learning rate and other metrics of the step",
         .help = "  info scalars\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_scalars,
@@ -187,20 +195,18 @@ static const struct command info_subs[] = {
     {
         .name = "history",
         .usage = "info history [TENSOR | SCALAR] [FIGURE]... [-n STEPS] [-a]",
-        .summary = "What was recorded of the last steps: in all, or of one tensor by step",
+        .summary = "Show the recorded history: an overview, or one tensor by step",
         .help =
-            "Figures are those of expressions: min, max, mean, abs_mean, std, nan, inf, "
-            "nonfinite,\n"
-            "zero, zero_percentage, norm, abs_mean(cur-prev), update_ratio, ... The bars go from "
-            "the\n"
-            "lowest to the highest, oldest step first; a cross is a step with NaN or Inf. What is\n"
-            "watched (\"watch\", \"trace\") is recorded, and the numbers that the trainer "
-            "reports.\n"
-            "\n"
+            "FIGURE is a statistic of expressions: min, max, mean, abs_mean, std, nan, inf,\n"
+            "nonfinite, zero, zero_percentage, norm, abs_mean(cur-prev), update_ratio, ... The "
+            "bars\n"
+            "range from the lowest to the highest value, oldest step first; a cross marks a step\n"
+            "with NaN or infinity. gradb records what is watched (\"watch\", \"trace\") and the\n"
+            "metrics that the training reports.\n\n"
             "  info history\n"
             "  info history loss\n"
-            "  info history head.bias -n 5\n"
-            "  info history head.bias norm max update_ratio\n",
+            "  info history head/bias -n 5\n"
+            "  info history head/bias norm max update_ratio\n",
         .args = {ARG_TENSOR, ARG_WORD},
         .flags = CMD_NEEDS_SESSION,
         .run = info_history,
@@ -208,15 +214,16 @@ static const struct command info_subs[] = {
     {
         .name = "steps",
         .usage = "info steps [-a]",
-        .summary = "The steps of a dump, with how much was dumped of each",
-        .help = "\"goto STEP\", \"step\" and \"reverse-step\" go to them.\n\n  info steps\n",
+        .summary = "List the steps of a dump and how much of each was dumped",
+        .help = "\"goto STEP\", \"step\" and \"reverse-step\" go to these steps.\n\n"
+                "  info steps\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_steps,
     },
     {
         .name = "events",
         .usage = "info events [-a]",
-        .summary = "What a dump tells of overflows and errors, by step",
+        .summary = "List the overflows and errors that a dump recorded, by step",
         .help = "  info events\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_events,
@@ -224,11 +231,11 @@ static const struct command info_subs[] = {
     {
         .name = "formats",
         .usage = "info formats [PATH | -a]",
-        .summary = "What was recognised in a dump, where and by which rule, and what was left out",
+        .summary =
+            "Show what was recognised in a dump, where and by which rule, and what was skipped",
         .help =
-            "Of the selected dump, or of PATH, which is not opened then. When neither is there,\n"
-            "the formats that are known. -a lists all that was left out.\n"
-            "\n"
+            "Shows the selected dump, or PATH without opening it; without either, list the known\n"
+            "formats. -a lists all skipped files.\n\n"
             "  info formats\n",
         .args = {ARG_FILE},
         .run = info_formats,
@@ -236,43 +243,45 @@ static const struct command info_subs[] = {
     {
         .name = "timing",
         .usage = "info timing",
-        .summary = "Time spent running and stopped, and where the time of a step goes",
-        .help =
-            "The parts of a step are by the training's own clock, without the time that it\n"
-            "stood: of the last step, the median of the last 256, and the mean of all. A first "
-            "step\n"
-            "that is slow is in the mean and does not move the median. The slowest operators are\n"
-            "measured after \"agent timing on\", from the next step on.\n"
-            "\n"
-            "  info timing\n",
+        .summary = "Show the time spent running and stopped, and the parts of a step",
+        .help = "The parts of a step are measured by the clock of the training process, without "
+                "the time\n"
+                "that it was stopped: of the last step, the median of the last 256, and the mean "
+                "of all.\n"
+                "A slow first step affects the mean but not the median. The slowest operators are\n"
+                "measured after \"agent timing on\", from the next step on.\n\n"
+                "  info timing\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_timing,
     },
     {
         .name = "dump",
         .usage = "info dump",
-        .summary = "Which steps are dumped as the training passes them, and what was written",
+        .summary = "Show which steps will be dumped and what was written",
         .help = "  info dump\n",
         .run = info_dump,
     },
     {
         .name = "overflows",
         .usage = "info overflows [-a]",
-        .summary = "Operators with finite inputs whose output was infinite or NaN",
+        .summary = "List operators with finite inputs whose output was infinite or NaN",
         .help =
-            "What each was given and made, where it lies when it was written, what rerun said\n"
-            "of it, and whether more are looked for; see \"overflow\". With -a those, too, that\n"
-            "did as they were told, as masks of -inf do.\n"
-            "\n"
-            "  info overflows\n  info overflows -a\n",
+            "Show the inputs and outputs of each, where it was written, the verdict of rerun, and\n"
+            "whether overflow detection is on; see \"overflow\". -a includes intended ones, such "
+            "as\n"
+            "masks of -inf.\n\n"
+            "  info overflows\n"
+            "  info overflows -a\n",
         .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
         .run = info_overflows,
     },
     {
         .name = "log",
         .usage = "info log [N] [-a]",
-        .summary = "The trainer's last output lines (20, N, or all that are kept)",
-        .help = "  info log\n  info log 100\n",
+        .summary =
+            "Show the last output lines of the training program (20, N, or all that are kept)",
+        .help = "  info log\n"
+                "  info log 100\n",
         .args = {ARG_WORD},
         .run = info_log,
     },
@@ -280,14 +289,14 @@ static const struct command info_subs[] = {
         .name = "settings",
         .aliases = "set",
         .usage = "info settings",
-        .summary = "All settings with their values",
+        .summary = "List all settings with their values",
         .help = "  info settings\n",
         .run = info_settings,
     },
     {
         .name = "session",
         .usage = "info session",
-        .summary = "What gradb attach finds: name, process, socket, terminal, on-hangup",
+        .summary = "Show what gradb attach uses: name, process, socket, terminal, on-hangup",
         .help = "  info session\n",
         .run = info_session,
     },
@@ -315,8 +324,10 @@ const struct command cmd_info = {
     .aliases = "i inf",
     .group = "status",
     .usage = "info SUBJECT",
-    .summary = "Show what is known: the trainer, its graph, nodes, stacks, timing",
-    .help = "  info target\n  info graph\n  info node attn/MatMul-op4\n",
+    .summary = "Show the state of the training, its graph, nodes, stacks and timing",
+    .help = "  info target\n"
+            "  info graph\n"
+            "  info node attn/linear\n",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_REPEATS,
     .run = run_info,

@@ -89,9 +89,9 @@ int info_conditions(struct command_call *call, struct gd_err *err)
     if (only) {
         watch_advice(call, only);
     } else {
-        out_printf(call->out, "\"advice CONDITION\" tells what one usually means; \"info "
-                              "statistics\" lists the figures\nthat an expression can use in the "
-                              "place of a condition.\n");
+        out_printf(call->out,
+                   "\"advice CONDITION\" explains one; \"info statistics\" lists the statistics\n"
+                   "that an expression can use in place of a condition.\n");
     }
     return GD_OK;
 }

@@ -19,7 +19,7 @@ int info_dump(struct command_call *call, struct gd_err *err)
         dump_live_show_plan(call, d);
     } else {
         cJSON_AddBoolToObject(record, "armed", false);
-        out_printf(call->out, "No steps are to be dumped.\n");
+        out_printf(call->out, "No steps will be dumped.\n");
     }
     inspect_add_count(record, "tensors", d->tensors);
     inspect_add_count(record, "rows", d->rows);

@@ -53,7 +53,7 @@ static void list_found(struct command_call *call, const struct gd_dump *dump)
 
 static void list_left(struct command_call *call, const struct gd_dump *dump, bool all)
 {
-    static const struct out_column columns[] = {{"path", "Left out", false}, {"why", "Why", false}};
+    static const struct out_column columns[] = {{"path", "Skipped", false}, {"why", "Why", false}};
     size_t count, shown;
     uint64_t more;
     const struct gd_catalog_fact *left = gd_dump_left(dump, &count, &more);
@@ -92,20 +92,19 @@ static void tell_listing(struct command_call *call, const struct gd_dump *dump)
         inspect_add_count(record, "unreadable", listing->unreadable);
         return;
     }
-    out_printf(call->out, "%s looked at", inspect_plural(call, listing->count, "name"));
+    out_printf(call->out, "%s examined", inspect_plural(call, listing->count, "name"));
     if (listing->links) {
         out_printf(call->out, ", %s not followed", inspect_plural(call, listing->links, "link"));
     }
     if (listing->others) {
-        out_printf(call->out, ", %s that are no files", inspect_number(call, listing->others));
+        out_printf(call->out, ", %s not regular files", inspect_number(call, listing->others));
     }
     if (listing->too_deep) {
         out_printf(call->out, ", %s below %d levels", inspect_number(call, listing->too_deep),
                    GD_LISTING_DEPTH);
     }
     if (listing->unreadable) {
-        out_printf(call->out, ", %s that cannot be read",
-                   inspect_number(call, listing->unreadable));
+        out_printf(call->out, ", %s unreadable", inspect_number(call, listing->unreadable));
     }
     out_printf(call->out, ".\n");
 }
@@ -177,7 +176,7 @@ int info_formats(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "info formats: one path");
+        return gd_fail(err, GD_EUSAGE, "info formats: specify at most one path");
     }
     if (call->argc == 1) {
         return look_through(call, call->argv[0], all, err);

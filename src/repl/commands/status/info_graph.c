@@ -117,7 +117,7 @@ static void graph_text(struct command_call *call, const struct gd_graph_counts *
     }
     out_printf(call->out, "%s", types > 0 ? "\n" : "");
     if (counts->missing_inputs > 0) {
-        out_printf(call->out, "Missing: %s whose producer the trainer did not send\n",
+        out_printf(call->out, "Missing: %s whose producer the training process did not send\n",
                    inspect_plural(call, counts->missing_inputs, "input"));
     }
 }
@@ -126,7 +126,7 @@ int info_need_graph(struct command_call *call, struct gd_graph_counts *counts, s
 {
     gd_graph_counts(call->session->graph, counts);
     if (counts->nodes == 0) {
-        return gd_fail(err, GD_ENODATA, "the trainer has sent no graph yet");
+        return gd_fail(err, GD_ENODATA, "the training process has not sent a graph yet");
     }
     return GD_OK;
 }

@@ -115,13 +115,12 @@ static int need_history(struct command_call *call, const struct gd_history **ret
         return GD_OK;
     }
     if (gd_session_can_recall(call->session)) {
-        return gd_fail(err, GD_ENODATA,
-                       "a dump tells of one tensor at a time: info history NODE:0");
+        return gd_fail(err, GD_ENODATA, "for a dump, specify one tensor: info history NODE:0");
     }
     return gd_fail(err, GD_ENODATA,
                    call->debugger->settings.history_bytes == 0
-                       ? "no history is kept: `set history-bytes` gives it room"
-                       : "there is no history yet: it holds what a watchpoint or `trace` watches");
+                       ? "no history is recorded: set a size with `set history-bytes`"
+                       : "the history is empty: it records what a watchpoint or `trace` covers");
 }
 
 static bool go_on(void *ctx, uint64_t steps)
@@ -161,7 +160,8 @@ static int find_tensor(struct command_call *call, const struct gd_history **hist
         return rc;
     }
     if (arg.value || arg.slice.count > 0) {
-        return gd_fail(err, GD_EINVAL, "a history is kept of whole tensors: no slice, no $N");
+        return gd_fail(err, GD_EINVAL,
+                       "the history is of whole tensors: slices and $N are not supported");
     }
     rc = recall(call, &arg.ref, err);
     if (rc != GD_OK) {
@@ -172,8 +172,8 @@ static int find_tensor(struct command_call *call, const struct gd_history **hist
     if (!*history || !gd_history_find(*history, name, arg.ref.slot, ret) ||
         !gd_history_tensor(*history, *ret, &about) || about.is_scalar) {
         return gd_fail(err, GD_ENODATA,
-                       "%.300s:%u is not in the history: it holds what is watched (`trace` with "
-                       "this node begins it)",
+                       "%.300s:%u is not in the history, which records watched tensors (start with "
+                       "`trace` on this node)",
                        name, arg.ref.slot);
     }
     return GD_OK;
@@ -209,12 +209,12 @@ static int parse_figure(const char *text, struct chosen_figures *figures, struct
     if (figure == GD_STAT_NONE ||
         (gd_statistic_needs(figure) & (GD_NEED_RANGE | GD_NEED_SERIES | GD_NEED_UNITS))) {
         return gd_fail(err, GD_EINVAL,
-                       "\"%.80s\" is no figure of the history: count, nan, inf, zero, min, max, "
-                       "mean, abs_mean, std, norm, abs_mean(cur-prev), ... (help watch)",
+                       "\"%.80s\" is not a statistic of the history: count, nan, inf, zero, min, "
+                       "max, mean, abs_mean, std, norm, abs_mean(cur-prev), ... (info statistics)",
                        text);
     }
     if (figures->count == MAX_FIGURES) {
-        return gd_fail(err, GD_EUSAGE, "at most %d figures fit", MAX_FIGURES);
+        return gd_fail(err, GD_EUSAGE, "at most %d statistics can be shown", MAX_FIGURES);
     }
     figures->of[figures->count++] = figure;
     return GD_OK;
@@ -378,7 +378,7 @@ static int show_track(struct command_call *call, const struct gd_history *histor
     if (out_is_json(call->out)) {
         add_track_record(call, &track);
     } else {
-        out_printf(call->out, "%s: %s kept", track_label(call, &track),
+        out_printf(call->out, "%s: %s recorded", track_label(call, &track),
                    inspect_plural(call, track.count, "step"));
         if (track.count > rows) {
             out_printf(call->out, ", the last %zu", rows);
@@ -438,18 +438,18 @@ static void print_head(struct command_call *call, const struct gd_history *histo
         out_printf(call->out, ", steps %lld to %lld", (long long)head->first_step,
                    (long long)head->last_step);
     }
-    out_printf(call->out, "; room for %s steps of each\n", inspect_number(call, head->steps));
+    out_printf(call->out, "; room for %s steps each\n", inspect_number(call, head->steps));
     if (head->left_out) {
         out_printf(call->out, "%s did not fit: `set history-bytes` before the first watchpoint\n",
                    inspect_plural(call, head->left_out, "tensor"));
     }
     if (head->generation) {
-        out_printf(call->out, "The steps began again %s; what was before is not shown.\n",
+        out_printf(call->out, "The steps restarted %s; earlier records are not shown.\n",
                    head->generation == 1 ? "once"
                                          : inspect_printf(call, "%u times", head->generation));
     }
     if (head->damaged) {
-        out_printf(call->out, "%s damaged and left out.\n",
+        out_printf(call->out, "%s damaged and skipped.\n",
                    head->damaged == 1 ? "1 part of the file is"
                                       : inspect_printf(call, "%s parts of the file are",
                                                        inspect_number(call, head->damaged)));

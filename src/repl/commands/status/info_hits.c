@@ -209,7 +209,8 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
     const struct gd_ranks *ranks = gd_ranks_of(selected);
     size_t count = 0;
     if (!ranks) {
-        return gd_fail(err, GD_ESTATE, "info hits -ranks: there is no job of several ranks");
+        return gd_fail(err, GD_ESTATE,
+                       "info hits -ranks: the session does not belong to a job of several ranks");
     }
     struct ranked *hits = hits_of_ranks(ranks, only, &count);
     if (!hits) {
@@ -275,7 +276,7 @@ int info_hits(struct command_call *call, struct gd_err *err)
                    only ? inspect_printf(call, " %d", only) : "");
     }
     if (session->hits_dropped > 0) {
-        out_printf(call->out, "%s older ones are not kept (set max-hits)\n",
+        out_printf(call->out, "%s older hits were dropped (set max-hits)\n",
                    inspect_number(call, session->hits_dropped));
     }
     for (size_t i = first; i < count; i++) {

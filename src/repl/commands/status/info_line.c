@@ -12,7 +12,7 @@ int info_line(struct command_call *call, struct gd_err *err)
     const char *file = NULL;
     uint32_t line = 0;
     if (call->argc != 1 || !srcfile_parse_place(call, call->argv[0], &file, &line)) {
-        return gd_fail(err, GD_EUSAGE, "info line wants FILE:LINE");
+        return gd_fail(err, GD_EUSAGE, "info line: specify FILE:LINE");
     }
     struct node_list list = {0};
     gd_graph_search_source(call->session->graph, file, line, node_list_add, &list);

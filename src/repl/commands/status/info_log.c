@@ -29,7 +29,7 @@ int info_log(struct command_call *call, struct gd_err *err)
         return GD_OK;
     }
     if (count == 0) {
-        out_printf(call->out, "The trainer has written nothing.\n");
+        out_printf(call->out, "The training program has written nothing.\n");
     }
     if (first > 0) {
         out_printf(call->out, "(%s before these: info log -a)\n",

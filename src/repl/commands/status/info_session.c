@@ -47,7 +47,7 @@ static void show_left(void *ctx, const struct launch_left *left)
         cJSON_AddItemToArray(all ? all : cJSON_AddArrayToObject(record, "left_output"), one);
         return;
     }
-    out_printf(call->out, "Output of %s (process %ld, %s), whose gradb is gone: %s\n",
+    out_printf(call->out, "Output of %s (process %ld, %s), whose gradb has ended: %s\n",
                out_safe(call, left->program), left->pid, left->running ? "running" : "ended",
                out_safe(call, left->path));
 }
@@ -92,8 +92,9 @@ int info_session(struct command_call *call, struct gd_err *err)
         print_residence(call, &is, since);
         out_printf(call->out, "  %-18s %s\n", "on-hangup", how);
     } else {
-        out_printf(call->out, "No terminal, so nothing outlives it: at a SIGHUP the training "
-                              "processes are let go and gradb ends.\n");
+        out_printf(
+            call->out,
+            "There is no terminal: SIGHUP detaches the training processes and ends gradb.\n");
     }
     show_outputs(call);
     return GD_OK;

@@ -6,7 +6,7 @@
 int info_statistics(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {{"name", "Figure", false},
-                                                {"text", "What it is", false}};
+                                                {"text", "Meaning", false}};
     struct out_table *table = out_table_begin(call->out, "statistics", columns, 2);
     (void)err;
     for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
@@ -17,9 +17,10 @@ int info_statistics(struct command_call *call, struct gd_err *err)
         }
     }
     out_table_end(table);
-    out_printf(call->out,
-               "Besides: step, and what \"info scalars\" lists (loss, lr). They are joined by\n"
-               "+ - * / < <= > >= == != && || ! ( ) and abs sqrt log log10 exp min max:\n"
-               "  watch 'max > 1e4 || nan > 0' on gradients\n");
+    out_printf(
+        call->out,
+        "Also: step, and the metrics of \"info scalars\" (loss, lr). Operators and functions:\n"
+        "+ - * / < <= > >= == != && || ! ( ) and abs sqrt log log10 exp min max:\n"
+        "  watch 'max > 1e4 || nan > 0' on gradients\n");
     return GD_OK;
 }

@@ -15,7 +15,7 @@ int info_need_catalog(struct command_call *call, const struct gd_catalog **ret, 
         *ret = gd_catalog_of(call->session);
         if (!*ret) {
             rc = gd_fail(err, GD_EUNSUPPORTED,
-                         "session %d is no dump: \"open DIRECTORY\" makes a session of one",
+                         "session %d is not a dump: open one with \"open DIRECTORY\"",
                          call->session->number);
         }
     }
@@ -90,7 +90,7 @@ int info_steps(struct command_call *call, struct gd_err *err)
     if (shown < count) {
         out_printf(call->out, "(%s in all: info steps -a)\n", inspect_plural(call, count, "step"));
     } else if (count == 0) {
-        out_printf(call->out, "The dump has no steps: its values hold in all.\n");
+        out_printf(call->out, "The dump has no steps: its values belong to the whole run.\n");
     }
     return GD_OK;
 }

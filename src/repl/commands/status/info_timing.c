@@ -61,7 +61,7 @@ static void timing_text(struct command_call *call, const struct times *times)
     }
     out_printf(call->out, "\n");
     if (timing->steps_run > 0 && times->running > 0) {
-        out_printf(call->out, "Steps: %s, %.4g a second, %s each\n",
+        out_printf(call->out, "Steps: %s, %.4g per second, %s each\n",
                    inspect_number(call, (uint64_t)timing->steps_run),
                    (double)timing->steps_run / times->running,
                    inspect_duration(call, times->running / (double)timing->steps_run));
@@ -117,7 +117,7 @@ static void steps_text(struct command_call *call)
     int64_t count = session->past_times.count;
     const char *median =
         count > GD_RECENT_STEPS ? inspect_printf(call, "median of %d", GD_RECENT_STEPS) : "median";
-    out_printf(call->out, "\n%-11s %17s  %17s  %17s\n", "Of a step",
+    out_printf(call->out, "\n%-11s %17s  %17s  %17s\n", "Per step",
                inspect_printf(call, "step %lld", (long long)session->step_times.step), median,
                inspect_printf(call, "mean of %s", inspect_plural(call, (uint64_t)count, "step")));
     for (enum gd_time part = 0; part < GD_TIMES; part++) {

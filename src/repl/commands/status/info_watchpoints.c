@@ -192,7 +192,7 @@ static void total_meaning(struct command_call *call, const struct overview *view
     const struct gd_watch_total *total = &view->total;
     if (!view->has_costs) {
         if (view->no_costs[0] != '\0') {
-            out_printf(call->out, "The costs are not known: %s.\n", view->no_costs);
+            out_printf(call->out, "The costs are unknown: %s.\n", view->no_costs);
         }
         return;
     }
@@ -202,7 +202,7 @@ static void total_meaning(struct command_call *call, const struct overview *view
     if (!alone || ns == 0 || session->timing.steps_run == 0 || !(session->timing.running > 0)) {
         return;
     }
-    out_printf(call->out, "Watching takes %s a step, %.2g%% of the time; waited %s for %s\n",
+    out_printf(call->out, "Watching takes %s per step, %.2g%% of the time; waited %s for %s\n",
                ns_text(call, ns / (uint64_t)session->timing.steps_run),
                100 * (double)ns / 1e9 / session->timing.running, ns_text(call, total->wait_ns),
                inspect_plural(call, total->reports, "report"));

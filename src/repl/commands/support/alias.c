@@ -53,7 +53,7 @@ static int run_alias(struct command_call *call, struct gd_err *err)
         return list_aliases(call);
     }
     if (!equals) {
-        return gd_fail(err, GD_EUSAGE, "alias: NAME = COMMAND is needed");
+        return gd_fail(err, GD_EUSAGE, "alias: expected NAME = COMMAND");
     }
     char *name = gd_arena_strndup(call->arena, call->line, (size_t)(equals - call->line));
     const char *text = equals + 1 + strspn(equals + 1, " \t");
@@ -66,7 +66,7 @@ static int run_alias(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (*text == '\0') {
-        return gd_fail(err, GD_EUSAGE, "alias: the command behind \"=\" is missing");
+        return gd_fail(err, GD_EUSAGE, "alias: the command after \"=\" is missing");
     }
     size_t len = strcspn(text, " \t/");
     const struct command *command = NULL;
@@ -88,10 +88,11 @@ const struct command cmd_alias = {
     .name = "alias",
     .group = "support",
     .usage = "alias [NAME = COMMAND [ARGUMENTS]]",
-    .summary = "Give a command a name of your own, or list such names",
-    .help = "What follows the name when it is used is added behind the arguments.\n"
+    .summary = "Define another name for a command, or list such names",
+    .help = "Arguments that follow the alias are appended.\n"
             "Example:\n"
-            "  alias gw = print head.weight",
+            "  alias gw = print head/weight",
     .args = {ARG_WORD, ARG_COMMAND},
     .flags = CMD_RAW,
-    .run = run_alias};
+    .run = run_alias,
+};

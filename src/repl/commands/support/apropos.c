@@ -19,7 +19,7 @@ static int run_apropos(struct command_call *call, struct gd_err *err)
     int found = 0;
 
     if (call->line[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "apropos: a word is missing");
+        return gd_fail(err, GD_EUSAGE, "apropos: specify a word");
     }
     for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
         if (text_has(c->name, call->line) || text_has(c->summary, call->line) ||
@@ -43,17 +43,19 @@ static int run_apropos(struct command_call *call, struct gd_err *err)
         }
     }
     if (found == 0) {
-        out_printf(call->out, "Nothing is said about \"%s\".\n", out_safe(call, call->line));
+        out_printf(call->out, "No help mentions \"%s\".\n", out_safe(call, call->line));
     }
     return GD_OK;
 }
 
-const struct command cmd_apropos = {.name = "apropos",
-                                    .group = "support",
-                                    .usage = "apropos WORD",
-                                    .summary = "List the commands whose help contains a word",
-                                    .help = "Letter case does not matter.\n"
-                                            "Example:\n"
-                                            "  apropos watch",
-                                    .args = {ARG_WORD},
-                                    .run = run_apropos};
+const struct command cmd_apropos = {
+    .name = "apropos",
+    .group = "support",
+    .usage = "apropos WORD",
+    .summary = "List the commands whose help contains a word",
+    .help = "Case is ignored.\n"
+            "Example:\n"
+            "  apropos watch",
+    .args = {ARG_WORD},
+    .run = run_apropos,
+};

@@ -35,10 +35,11 @@ const struct command cmd_complete = {
     .name = "complete",
     .group = "support",
     .usage = "complete LINE",
-    .summary = "List what a line could be completed to",
-    .help = "For other front ends: one completed line for each possibility.\n"
+    .summary = "List the completions of a line",
+    .help = "For other front ends: one completed line per possibility.\n"
             "Example:\n"
             "  complete info g",
     .args = {ARG_COMMAND},
     .flags = CMD_RAW,
-    .run = run_complete};
+    .run = run_complete,
+};

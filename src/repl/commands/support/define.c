@@ -10,7 +10,7 @@
 static int run_define(struct command_call *call, struct gd_err *err)
 {
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "define: one name is needed");
+        return gd_fail(err, GD_EUSAGE, "define: specify one name");
     }
     int rc = user_name_check("define", call->argv[0], err);
     if (rc != GD_OK) {
@@ -20,7 +20,7 @@ static int run_define(struct command_call *call, struct gd_err *err)
         return GD_OK;
     }
     if (call->repl->options.interactive) {
-        out_printf(call->out, "Type the commands of \"%s\", one a line; \"end\" ends them.\n",
+        out_printf(call->out, "Type the commands of \"%s\", one per line; end with \"end\".\n",
                    call->argv[0]);
     }
     return repl_body_open(call->repl, BODY_DEFINE, call->argv[0], 0, 0, err);
@@ -30,13 +30,15 @@ const struct command cmd_define = {
     .name = "define",
     .group = "support",
     .usage = "define NAME",
-    .summary = "Make a command out of the lines that follow, up to \"end\"",
-    .help = "Inside, $argc is the number of arguments, $arg0, $arg1, ... are the arguments and\n"
-            "$arg* is all of them.\n"
-            "Example:\n"
-            "  define look\n"
-            "    step $arg0\n"
-            "    print $arg1\n"
-            "  end",
+    .summary = "Define a command from the lines that follow, up to \"end\"",
+    .help =
+        "In these lines, $argc is the number of arguments, $arg0, $arg1, ... are the arguments\n"
+        "and $arg* is all of them.\n"
+        "Example:\n"
+        "  define look\n"
+        "    step $arg0\n"
+        "    print $arg1\n"
+        "  end",
     .args = {ARG_WORD},
-    .run = run_define};
+    .run = run_define,
+};

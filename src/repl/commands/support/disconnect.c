@@ -10,17 +10,21 @@ static int run_disconnect(struct command_call *call, struct gd_err *err)
 {
     struct repl *repl = call->repl;
 
-    return repl->residence ? repl->residence->disconnect(repl->residence_ctx, err)
-                           : gd_fail(err, GD_ESTATE, "only a gradb on a terminal can leave it");
+    return repl->residence
+               ? repl->residence->disconnect(repl->residence_ctx, err)
+               : gd_fail(err, GD_ESTATE, "disconnect: this gradb has no terminal to leave");
 }
 
 const struct command cmd_disconnect = {
     .name = "disconnect",
     .group = "support",
     .usage = "disconnect",
-    .summary = "Leave this terminal; the session stays, and so does what runs",
-    .help = "The shell has the terminal again, and gradb goes on serving its trainers: what runs\n"
-            "runs on. \"gradb attach\" comes back from any terminal. A terminal that is lost does\n"
-            "as \"set on-hangup\" says.\n  disconnect\n",
+    .summary = "Leave this terminal; the session keeps running",
+    .help =
+        "Return the terminal to the shell while gradb keeps serving its training processes, which\n"
+        "keep their state. \"gradb attach\" returns to the session from any terminal. When a\n"
+        "terminal is lost, \"set on-hangup\" decides what happens.\n"
+        "  disconnect\n",
     .flags = CMD_IN_TUI,
-    .run = run_disconnect};
+    .run = run_disconnect,
+};

@@ -9,23 +9,24 @@
 static int run_document(struct command_call *call, struct gd_err *err)
 {
     if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "document: the name of one user-defined command is needed");
+        return gd_fail(err, GD_EUSAGE, "document: specify one user-defined command");
     }
     if (!repl_user_command(call->repl, call->argv[0], false)) {
-        return gd_fail(err, GD_ENOTFOUND, "\"%.80s\" is not user-defined: \"define\" makes one",
-                       call->argv[0]);
+        return gd_fail(err, GD_ENOTFOUND,
+                       "\"%.80s\" is not user-defined: create it with \"define\"", call->argv[0]);
     }
     if (call->repl->options.interactive) {
-        out_printf(call->out, "Type the text of \"%s\"; \"end\" ends it.\n", call->argv[0]);
+        out_printf(call->out, "Type the help text of \"%s\"; end with \"end\".\n", call->argv[0]);
     }
     return repl_body_open(call->repl, BODY_DOCUMENT, call->argv[0], 0, 0, err);
 }
 
-const struct command cmd_document = {.name = "document",
-                                     .group = "support",
-                                     .usage = "document NAME",
-                                     .summary =
-                                         "Give a user-defined command its help, up to \"end\"",
-                                     .help = "The lines that follow are what \"help NAME\" prints.",
-                                     .args = {ARG_COMMAND},
-                                     .run = run_document};
+const struct command cmd_document = {
+    .name = "document",
+    .group = "support",
+    .usage = "document NAME",
+    .summary = "Write the help of a user-defined command, up to \"end\"",
+    .help = "\"help NAME\" prints the lines that follow.",
+    .args = {ARG_COMMAND},
+    .run = run_document,
+};

@@ -36,10 +36,11 @@ const struct command cmd_echo = {
     .group = "support",
     .usage = "echo TEXT",
     .summary = "Print a text",
-    .help = "No newline is added: write \\n. \\t is a tab; a backslash before any other letter\n"
-            "stands for the letter.\n"
+    .help = "No newline is added: write \\n. \\t is a tab; a backslash before any other character\n"
+            "stands for that character.\n"
             "Example:\n"
             "  echo step done\\n",
     .args = {ARG_WORD},
     .flags = CMD_RAW,
-    .run = run_echo};
+    .run = run_echo,
+};

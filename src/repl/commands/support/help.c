@@ -12,13 +12,13 @@
 
 static const char *const groups[][2] = {
     {"running", "Running and stopping the training"},
-    {"breakpoints", "Making the training stop"},
-    {"data", "Looking at tensors"},
-    {"graph", "Looking at the graph and its source"},
-    {"status", "What is going on"},
-    {"files", "Command files and dumps"},
-    {"screen", "The panes and their keys"},
-    {"support", "The debugger itself"},
+    {"breakpoints", "Setting breakpoints and watchpoints"},
+    {"data", "Examining tensors"},
+    {"graph", "Examining the graph and its source"},
+    {"status", "Showing the state of the training"},
+    {"files", "Opening, writing and checking files"},
+    {"screen", "Panes and keys"},
+    {"support", "Using the debugger itself"},
 };
 
 static void help_record(struct command_call *call, const struct command *command)
@@ -29,7 +29,8 @@ static void help_record(struct command_call *call, const struct command *command
     cJSON_AddStringToObject(record, "group", command->group ? command->group : "");
     cJSON_AddStringToObject(record, "usage", command->usage);
     cJSON_AddStringToObject(record, "summary", command->summary);
-    cJSON_AddStringToObject(record, "text", command->help ? command->help : "");
+    cJSON_AddStringToObject(record, "text",
+                            command->help ? help_examples(call, command->help) : "");
     cJSON *subs = cJSON_AddArrayToObject(record, "sub");
     for (const struct command *s = command->sub; s && s->name; s++) {
         cJSON *sub = cJSON_CreateObject();
@@ -61,7 +62,7 @@ static void help_command(struct command_call *call, const struct command *comman
         out_printf(call->out, "Short forms: %s\n", command->aliases);
     }
     if (command->help && command->help[0] != '\0') {
-        out_printf(call->out, "\n%s\n", command->help);
+        out_printf(call->out, "\n%s\n", help_examples(call, command->help));
     }
     if (command->sub) {
         print_sub_table(call, command);
@@ -122,17 +123,23 @@ static int help_first(struct command_call *call)
 {
     out_record(call->out, "help_list");
     out_printf(call->out,
-               "gradb stops a training run at a step or an operator and looks inside.\n\n"
+               "gradb stops a training run at a step or an operator and shows its values.\n\n"
                "Groups of commands:\n");
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         out_printf(call->out, "  %-14s  %s\n", groups[i][0], groups[i][1]);
     }
+    out_printf(call->out, "\nTopics:\n  %-14s  %s\n  %-14s  %s\n", "connect",
+               "How a training process finds gradb", "keys", "The keys of the panes");
+    for (const struct command *t = help_topics; t->name; t++) {
+        out_printf(call->out, "  %-14s  %s\n", t->name, t->summary);
+    }
     out_printf(call->out,
-               "\n\"help GROUP\" lists its commands, \"help COMMAND\" explains one, \"help "
-               "all\" lists all,\n\"apropos WORD\" searches; \"help connect\" says how a trainer "
-               "finds gradb, "
-               "\"help keys\"\nlists the keys of the panes. A command may be shortened as "
-               "long as it is unique;\nat the prompt an empty line repeats stepping commands.\n");
+               "\n"
+               "\"help GROUP\" lists its commands, \"help COMMAND\" explains one, \"help all\" "
+               "lists all, and\n"
+               "\"apropos WORD\" searches. A command can be abbreviated as long as it is "
+               "unambiguous. At\n"
+               "the prompt, an empty line repeats a stepping command.\n");
     return GD_OK;
 }
 
@@ -144,40 +151,6 @@ static int help_user(struct command_call *call, const struct user_command *user)
     cJSON_AddStringToObject(record, "text", user->help ? user->help : "");
     out_printf(call->out, "%s\n", user->help ? user->help : "User-defined.");
     return GD_OK;
-}
-
-/* What several commands take, explained once. */
-const struct command help_topics[] = {
-    {.name = "selectors",
-     .group = "data",
-     .usage = "SELECTOR",
-     .summary = "What a command applies to: nodes by name, kind, type or source line",
-     .help =
-         "One term, or several joined by ',' or '|'. \"except\" takes away what the terms after\n"
-         "it select, \"with\" adds again: weights except *bias with fc2.bias\n"
-         "\n"
-         "  NAME             a node by its full name, or by the end of its name after a '/'\n"
-         "  GRAPH/NAME       the same in one graph, where several have a node of that name\n"
-         "  SCOPE            all nodes below a scope\n"
-         "  GLOB             with * ? []; '*' also matches '/'\n"
-         "  /REGEX/          a POSIX extended regular expression, anywhere in the name\n"
-         "  weights, gradients, activations, parameters, all\n"
-         "  activations:relu activations of one function\n"
-         "  type:ReLU        operators of one type: a glob, in either case\n"
-         "  at:FILE[:LINE]   operators that a source line called\n"
-         "  \"NAME\"           a name in quotes, whatever characters it has"},
-    {.name = NULL},
-};
-
-static const struct command *topic_of(const struct command_call *call)
-{
-    const struct command *topic = help_topics;
-
-    while (topic->name && (call->argc != 1 || (strcmp(call->argv[0], topic->name) != 0 &&
-                                               strcmp(call->argv[0], "selector") != 0))) {
-        topic++;
-    }
-    return topic->name ? topic : NULL;
 }
 
 /* "set NAME", "show NAME" */
@@ -215,8 +188,8 @@ static int run_help(struct command_call *call, struct gd_err *err)
     if (user) {
         return help_user(call, user);
     }
-    if (topic_of(call)) {
-        help_command(call, topic_of(call));
+    if (call->argc == 1 && help_find_topic(call->argv[0])) {
+        help_command(call, help_find_topic(call->argv[0]));
         return GD_OK;
     }
     for (int i = 0; i < call->argc; i++) {
@@ -265,15 +238,19 @@ const struct command cmd_help = {
     .name = "help",
     .aliases = "h ?",
     .group = "support",
-    .usage = "help [COMMAND | GROUP | all | keys | connect]",
-    .summary = "Explain a command or list commands",
-    .help = "Without an argument the groups are listed. \"keys\" lists the keys of the panes,\n"
-            "\"connect\" what has to be typed so that a training process finds gradb.\n"
+    .usage =
+        "help [COMMAND | GROUP | all | keys | connect | selectors | conditions | batch | python]",
+    .summary = "Explain a command, or list commands",
+    .help = "Without an argument, list the groups. Topics: \"keys\" (the keys of the panes), "
+            "\"connect\"\n"
+            "(how a training process finds gradb), \"selectors\", \"conditions\", \"batch\", "
+            "\"python\".\n"
             "Examples:\n"
             "  help step\n"
             "  help info graph\n"
             "  help all\n"
             "  help keys\n"
-            "  help connect",
+            "  help conditions",
     .args = {ARG_COMMAND, ARG_CHOICE},
-    .run = run_help};
+    .run = run_help,
+};

@@ -7,6 +7,9 @@
 
 /* What `help` explains besides commands; ends with a NULL name. */
 extern const struct command help_topics[];
+const struct command *help_find_topic(const char *word); /* NULL: none */
+/* The help text with the names in its examples as the framework of the current session has them. */
+const char *help_examples(struct command_call *call, const char *text);
 /* "PREFIX NAME  summary", in JSON mode an object in the list. */
 void help_list_row(struct command_call *call, cJSON *list, const struct command *command,
                    const char *prefix);

@@ -13,7 +13,7 @@ static int run_history(struct command_call *call, struct gd_err *err)
     int64_t count = 20;
 
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "history: at most a count");
+        return gd_fail(err, GD_EUSAGE, "history: expected at most a count");
     }
     if (call->argc == 1) {
         int rc = arg_count(call->argv[0], 1, INT32_MAX, &count, err);
@@ -36,6 +36,7 @@ const struct command cmd_history = {
     .group = "support",
     .usage = "history [N]",
     .summary = "Show the last lines typed",
-    .help = "Without N, twenty. Values that were printed are a history of their own: $1, $$.",
+    .help = "Without N, show twenty. Printed values have a history of their own: $1, $$.",
     .args = {ARG_WORD},
-    .run = run_history};
+    .run = run_history,
+};

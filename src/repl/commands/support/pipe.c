@@ -130,7 +130,7 @@ static int split_pipe(struct command_call *call, const char **command, const cha
     }
     const char *at = delimiter && delimiter[0] != '\0' ? strstr(line, delimiter) : NULL;
     if (!at) {
-        return gd_fail(err, GD_EUSAGE, "pipe: \"%s\" and a shell command are missing",
+        return gd_fail(err, GD_EUSAGE, "pipe: expected \"%s\" and a shell command",
                        delimiter ? delimiter : "|");
     }
     *command = gd_arena_strndup(call->arena, line, (size_t)(at - line));
@@ -139,7 +139,7 @@ static int split_pipe(struct command_call *call, const char **command, const cha
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     if ((*command)[strspn(*command, " \t")] == '\0' || **shell == '\0') {
-        return gd_fail(err, GD_EUSAGE, "pipe: a command is missing at one side of \"%s\"",
+        return gd_fail(err, GD_EUSAGE, "pipe: a command is missing on one side of \"%s\"",
                        delimiter);
     }
     return GD_OK;
@@ -179,12 +179,14 @@ const struct command cmd_pipe = {
     .aliases = "|",
     .group = "support",
     .usage = "pipe [-d DELIMITER] COMMAND | SHELL-COMMAND",
-    .summary = "Send what a command prints to a shell command",
-    .help = "A line that begins with | does the same. Where the command itself contains a |, name\n"
-            "another delimiter.\n"
+    .summary = "Send the output of a command to a shell command",
+    .help = "A line that begins with | does the same for the previous command's output. If the "
+            "command\n"
+            "itself contains a |, choose another delimiter.\n"
             "Examples:\n"
-            "  pipe info nodes | grep MatMul\n"
+            "  pipe info nodes | grep linear\n"
             "  | info settings | less",
     .args = {ARG_COMMAND},
     .flags = CMD_RAW,
-    .run = run_pipe};
+    .run = run_pipe,
+};

@@ -26,10 +26,11 @@ static bool may_quit(struct command_call *call)
     }
     if (!call->repl->options.interactive) {
         out_printf(call->out,
-                   "MindSpore processes that still run end themselves about 15 s from now.\n");
+                   "MindSpore processes that are still running will end about 15 s from now.\n");
     }
-    return repl_confirm(call, "MindSpore processes that still run end themselves about 15 s after "
-                              "gradb. Quit anyway?");
+    return repl_confirm(
+        call,
+        "MindSpore processes that are still running will end about 15 s after gradb. Quit anyway?");
 }
 
 static int run_quit(struct command_call *call, struct gd_err *err)
@@ -37,7 +38,7 @@ static int run_quit(struct command_call *call, struct gd_err *err)
     int64_t status = 0;
 
     if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "quit: at most an exit status");
+        return gd_fail(err, GD_EUSAGE, "quit: expected at most an exit status");
     }
     if (call->argc == 1) {
         int rc = arg_count(call->argv[0], 0, 255, &status, err);
@@ -57,7 +58,8 @@ const struct command cmd_quit = {
     .group = "support",
     .usage = "quit [STATUS]",
     .summary = "Leave gradb",
-    .help = "A program that \"run\" started is killed; other training processes are detached and\n"
-            "run on, but for MindSpore's: they end themselves about 15 s later.",
+    .help = "A program started by \"run\" is killed; other training processes are detached and\n"
+            "continue, except for MindSpore processes, which end about 15 s later.",
     .args = {ARG_NONE},
-    .run = run_quit};
+    .run = run_quit,
+};

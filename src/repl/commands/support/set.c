@@ -50,7 +50,7 @@ static int run_set(struct command_call *call, struct gd_err *err)
     struct gd_settings changed = call->debugger->settings;
 
     if (call->line[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "set: the name of a setting is missing");
+        return gd_fail(err, GD_EUSAGE, "set: specify a setting");
     }
     int rc = setting_find(call->line, &setting, &value, err);
     if (rc != GD_OK) {
@@ -85,12 +85,14 @@ const struct command cmd_set = {
     .group = "support",
     .usage = "set NAME VALUE",
     .summary = "Change a setting",
-    .help = "The name may be shortened as long as it is unique; \"info settings\" lists all.\n"
-            "Sizes take KiB, MiB, GiB.\n"
-            "Examples:\n"
-            "  set print precision 4\n"
-            "  set max-tensor 2 GiB\n"
-            "  set confirm off",
+    .help =
+        "The name can be abbreviated as long as it is unambiguous; \"info settings\" lists all.\n"
+        "Sizes take KiB, MiB, GiB.\n"
+        "Examples:\n"
+        "  set print precision 4\n"
+        "  set max-tensor 2 GiB\n"
+        "  set confirm off",
     .args = {ARG_SETTING, ARG_WORD},
     .flags = CMD_RAW,
-    .run = run_set};
+    .run = run_set,
+};

@@ -31,14 +31,16 @@ static int run_shell(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
-const struct command cmd_shell = {.name = "shell",
-                                  .aliases = "!",
-                                  .group = "support",
-                                  .usage = "shell [COMMAND]",
-                                  .summary = "Run a command of the operating system, or a shell",
-                                  .help = "A line that begins with ! does the same.\n"
-                                          "Example:\n"
-                                          "  !nvidia-smi",
-                                  .args = {ARG_WORD},
-                                  .flags = CMD_RAW,
-                                  .run = run_shell};
+const struct command cmd_shell = {
+    .name = "shell",
+    .aliases = "!",
+    .group = "support",
+    .usage = "shell [COMMAND]",
+    .summary = "Run a shell command, or a shell",
+    .help = "A line that begins with ! does the same.\n"
+            "Example:\n"
+            "  !nvidia-smi",
+    .args = {ARG_WORD},
+    .flags = CMD_RAW,
+    .run = run_shell,
+};

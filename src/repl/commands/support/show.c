@@ -92,18 +92,20 @@ static int run_show(struct command_call *call, struct gd_err *err)
         return rc;
     }
     if (*rest != '\0') {
-        return gd_fail(err, GD_EINVAL, "\"%.60s\" after %s: show takes one setting", rest,
-                       setting->name);
+        return gd_fail(err, GD_EINVAL, "unexpected \"%.60s\" after %s: show takes one setting",
+                       rest, setting->name);
     }
     show_one(call, setting);
     return GD_OK;
 }
 
-const struct command cmd_show = {.name = "show",
-                                 .group = "support",
-                                 .usage = "show [NAME | version]",
-                                 .summary = "Show a setting and what it means, or all settings",
-                                 .help = "Example:\n"
-                                         "  show print precision",
-                                 .args = {ARG_SETTING},
-                                 .run = run_show};
+const struct command cmd_show = {
+    .name = "show",
+    .group = "support",
+    .usage = "show [NAME | version]",
+    .summary = "Show a setting and its meaning, or all settings",
+    .help = "Example:\n"
+            "  show print precision",
+    .args = {ARG_SETTING},
+    .run = run_show,
+};

@@ -14,10 +14,10 @@ static int run_tui(struct command_call *call, struct gd_err *err)
     const char *what = call->argc == 1 ? call->argv[0] : "enable";
 
     if (call->argc > 1 || (strcmp(what, "enable") != 0 && strcmp(what, "disable") != 0)) {
-        return gd_fail(err, GD_EUSAGE, "tui: enable or disable is needed");
+        return gd_fail(err, GD_EUSAGE, "tui: expected enable or disable");
     }
     if (!call->repl->options.interactive) {
-        return gd_fail(err, GD_EUNSUPPORTED, "panes need a terminal");
+        return gd_fail(err, GD_EUNSUPPORTED, "the panes need a terminal");
     }
     if (strcmp(what, "enable") == 0) {
         line_leave(
@@ -32,9 +32,10 @@ const struct command cmd_tui = {
     .name = "tui",
     .group = "support",
     .usage = "tui [enable | disable]",
-    .summary = "Open the panes, or go back to the prompt",
-    .help = "C-x a goes from one to the other. \"gradb --tui\" begins with the panes, F1 lists\n"
-            "their keys.",
+    .summary = "Open the panes, or return to the prompt",
+    .help =
+        "C-x a switches between them. \"gradb --tui\" starts with the panes; F1 lists their keys.",
     .args = {ARG_CHOICE},
     .flags = CMD_IN_TUI,
-    .run = run_tui};
+    .run = run_tui,
+};
