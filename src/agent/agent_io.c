@@ -258,7 +258,7 @@ static double least(double a, double b)
 }
 
 /* Seconds until the clock decides something, at least a millisecond. */
-static double patience(const struct agent_io *io, enum agent_link link, bool stands)
+static double patience(const struct agent_io *io, enum agent_link link, bool quiet)
 {
     double now = agent_now();
     double until = now + 60;
@@ -269,7 +269,7 @@ static double patience(const struct agent_io *io, enum agent_link link, bool sta
     } else if (link != LINK_UP) {
         until = io->since + CONNECT_SECONDS;
     } else {
-        until = stands ? until : now + 0.1; /* scalars are fetched, not announced */
+        until = quiet ? until : now + 0.1; /* scalars are fetched, not announced */
         if (io->keepalive > 0) {
             until = least(until, io->last_beat + io->keepalive);
             until = least(until, io->last_heard + LOST_BEATS * io->keepalive);
@@ -344,14 +344,14 @@ static bool is_over(struct agent_io *io, enum agent_link link)
     return link != LINK_UP && !(io->goodbye_at > 0 && io->client);
 }
 
-static void turn(struct agent_io *io, enum agent_link link, bool stands)
+static void turn(struct agent_io *io, enum agent_link link, bool quiet)
 {
     if (!io->client && !io->connecting && agent_now() >= io->next_try) {
         try_connect(io);
     }
     bool more = io->client && say(io);
     check_time(io, link);
-    wait_for_something(io, more ? 0 : patience(io, link, stands));
+    wait_for_something(io, more ? 0 : patience(io, link, quiet));
 }
 
 void *agent_io_main(void *agent)
@@ -361,9 +361,10 @@ void *agent_io_main(void *agent)
     pthread_mutex_lock(&a->lock);
     while (!(a->closing && is_over(a->io, a->link))) {
         enum agent_link link = a->link;
-        bool stands = a->stopped;
+        /* A command may log while the process is stopped. */
+        bool quiet = a->stopped && !a->scalar_count && !a->times_count && !a->log_count;
         pthread_mutex_unlock(&a->lock);
-        turn(a->io, link, stands);
+        turn(a->io, link, quiet);
         pthread_mutex_lock(&a->lock);
     }
     pthread_mutex_unlock(&a->lock);
