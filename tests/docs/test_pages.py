@@ -98,6 +98,20 @@ class Commands(unittest.TestCase):
         self.assertEqual({name for name in found if name not in self.settings and not name.startswith("print")}, set())
 
 
+class Json(unittest.TestCase):
+    def test_the_records_of_the_golden_files_are_explained(self):
+        page = (DOCS / "json.md").read_text(encoding="utf-8")
+        words = set(re.findall(r"[\w-]+", page))
+        types = set()
+        for path in (harness.SOURCE / "tests" / "golden").glob("*.json.out"):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                record = json.loads(line) if line.startswith("{") else {"type": "ok"}
+                types.add(record["type"])
+                self.assertIn(f"`{record['type']}`", page)
+                self.assertEqual(record.keys() - words, set(), f"{path.name}: {record['type']}")
+        self.assertGreater(len(types), 50)
+
+
 class Reference(unittest.TestCase):
     def test_it_has_every_command_and_setting(self):
         page = (harness.BUILD / "docs" / "reference.md").read_text(encoding="utf-8")
