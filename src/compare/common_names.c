@@ -251,7 +251,8 @@ static void put_operator(struct out *out, const char *at, size_t len)
 }
 
 /* Restores the slashes of "Default_conv1-Conv2d_Conv2D-op12", as dumps flatten scopes: after a
- * cell's class and before the operator; other parts may contain a _. False: not such a name. */
+ * cell's class and before the operator; other parts may contain a _. False: not a name of this
+ * form. */
 static bool unflatten(const char *name, char ret[MAX_FLAT])
 {
     size_t len = strlen(name), head = strncmp(name, "Gradients_Default_", 18) == 0 ? 18 : 8, last;

@@ -454,7 +454,7 @@ static int bisect(struct search *s, size_t *at, uint32_t *bad, struct gd_diverge
     return rc;
 }
 
-/* ---- what lies between ----------------------------------------------------------------------- */
+/* ---- between two nodes ----------------------------------------------------------------------- */
 
 static void add_between(struct gd_divergence *ret, const char *name)
 {
@@ -567,7 +567,7 @@ static uint32_t find_only_a(const struct search *s, uint32_t unit)
     return ret;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static int describe(struct search *s, size_t at, uint32_t bad, struct gd_divergence *ret,
                     struct gd_err *err)

@@ -2,7 +2,7 @@
 /*
  * Finds where two runs first diverge: compares matched nodes in the reference's execution order
  * (forward, backward, optimizer) until an output is bad; says whether its inputs were bad too, and
- * what lies between it and the last node that agrees.
+ * which nodes are between it and the last node that agrees.
  */
 #ifndef GD_COMPARE_DIVERGENCE_H
 #define GD_COMPARE_DIVERGENCE_H

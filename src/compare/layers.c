@@ -140,7 +140,7 @@ static void layers_free(struct layers *layers)
     gd_arena_deinit(&layers->arena);
 }
 
-/* ---- which belong together ------------------------------------------------------------------- */
+/* ---- pairing layers -------------------------------------------------------------------------- */
 
 /* The last `depth` scopes. */
 static const char *end_of(const struct layer *layer, uint32_t depth)
@@ -283,7 +283,7 @@ static uint32_t deepest(const struct layers *layers)
     return ret;
 }
 
-/* ---- their operators ------------------------------------------------------------------------- */
+/* ---- pairing operators ----------------------------------------------------------------------- */
 
 static int collect(struct gd_table *table, const struct layers *layers, uint32_t layer,
                    const uint32_t *taken, uint32_t *list, size_t *count, struct gd_err *err)

@@ -561,7 +561,7 @@ static int by_values(struct gd_matcher *m, struct gd_err *err)
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static int run(struct gd_matcher *m, struct gd_err *err)
 {

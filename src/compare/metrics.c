@@ -176,7 +176,7 @@ static int look_again(const struct gd_pair_job *job, const struct gd_pair_part *
     return rc;
 }
 
-/* ---- what it comes to ------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static double ulp_of(const struct gd_pair_job *job, const struct gd_pair_part *part)
 {
@@ -230,7 +230,7 @@ double gd_metrics_close(const struct gd_metrics *metrics)
                : 1;
 }
 
-/* ---- what is compared ------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool is_whole(enum gd_dtype dtype)
 {

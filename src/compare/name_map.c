@@ -200,7 +200,7 @@ static int read_json(struct gd_map *map, const char *text, size_t size, struct g
     }
     if (!cJSON_IsObject(object) || (cJSON_IsArray(json) && cJSON_GetArraySize(json) > 2)) {
         rc = gd_fail(err, GD_EPROTO,
-                     "the map must be {\"A\": \"B\", ...} or a list of such an object and one of "
+                     "the map must be {\"A\": \"B\", ...} or a list of that and an object of "
                      "converters");
     } else {
         rc = add_object(map, object, err);

@@ -420,7 +420,7 @@ static int view_probe(struct pair *pair, struct gd_tool_row *ret, struct gd_err 
     return rc;
 }
 
-/* ---- what can be compared at all ------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static void refuse(enum gd_tool view, struct gd_tool_row *ret, const char *cell, const char *why)
 {

@@ -83,7 +83,7 @@ struct gd_tolerance gd_profile_tolerance(enum gd_profile profile, enum gd_stored
     return table[profile == GD_PROFILE_STRICT][x > y ? x : y];
 }
 
-/* ---- statistics alone ------------------------------------------------------------------------ */
+/* ---- only statistics ------------------------------------------------------------------------- */
 
 static double relative(double a, double b, double scale)
 {

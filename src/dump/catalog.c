@@ -120,7 +120,7 @@ static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape
     return true;
 }
 
-/* ---- making and breaking --------------------------------------------------------------------- */
+/* ---- create and destroy ---------------------------------------------------------------------- */
 
 static void catalog_free(struct gd_catalog *catalog)
 {
@@ -411,7 +411,7 @@ bool gd_catalog_fact_is_alarm(const struct gd_catalog_fact *fact)
     return false;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err)
 {

@@ -39,7 +39,7 @@ struct gd_catalog_value {
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-/* The catalog of a rank, created on first use. `where`: its directory, which tells apart equal
+/* The catalog of a rank, created on first use. `where`: its directory, to distinguish equal
  * ranks of several roots. */
 int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd_catalog **ret,
                     struct gd_err *err);
@@ -135,7 +135,7 @@ const char *gd_catalog_where(const struct gd_catalog *catalog);
 const struct gd_catalog_fact *gd_dump_left(const struct gd_dump *dump, size_t *count,
                                            uint64_t *more); /* pairs of path and reason */
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 /* max_bytes limits each graph (0: no limit). */
 int gd_dump_create(uint64_t max_bytes, struct gd_dump **ret, struct gd_err *err);

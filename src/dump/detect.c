@@ -8,7 +8,7 @@
 
 #define MAX_ENTRIES (UINT32_C(1) << 25) /* of a listing */
 
-/* ---- looking and reading --------------------------------------------------------------------- */
+/* ---- detection ------------------------------------------------------------------------------- */
 
 struct looking {
     const struct gd_detect_options *options;

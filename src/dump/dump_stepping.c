@@ -28,7 +28,7 @@ static size_t step_count(const struct dump_target *target)
     return count;
 }
 
-/* ---- standing somewhere ---------------------------------------------------------------------- */
+/* ---- position -------------------------------------------------------------------------------- */
 
 /* The first scalar of the previous or a later step; they are sorted by step. */
 static size_t first_scalar(const struct dump_target *target,
@@ -311,7 +311,7 @@ static int go_back(struct dump_target *target, int64_t count, struct gd_err *err
     return GD_OK;
 }
 
-/* ---- what is watched ------------------------------------------------------------------------- */
+/* ---- watched items --------------------------------------------------------------------------- */
 
 void dump_free_plan(struct dump_plan *plan)
 {
@@ -493,7 +493,7 @@ static bool judge(struct dump_target *target)
     return stop;
 }
 
-/* ---- a run ----------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static bool is_watched(const struct dump_group *group)
 {

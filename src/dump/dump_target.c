@@ -10,7 +10,7 @@
 
 #define MAX_THREADS 16
 
-/* ---- where a value is ------------------------------------------------------------------------ */
+/* ---- finding values -------------------------------------------------------------------------- */
 
 int64_t dump_step_at(const struct dump_target *target, size_t at)
 {
@@ -341,7 +341,7 @@ static void describe(struct gd_target *base, fact_fn fact, void *ctx)
     }
 }
 
-/* ---- making and breaking --------------------------------------------------------------------- */
+/* ---- create and destroy ---------------------------------------------------------------------- */
 
 static void destroy(struct gd_target *base)
 {

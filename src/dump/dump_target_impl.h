@@ -80,7 +80,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
 struct gd_source *dump_before(const struct dump_target *target,
                               const struct gd_catalog_value *value);
 
-/* ---- dump_stepping.c ---- */
+/* ---- dump_stepping.c ------------------------------------------------------------------------- */
 
 int dump_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
 int dump_interrupt(struct gd_target *target, struct gd_err *err);

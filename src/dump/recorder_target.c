@@ -122,7 +122,7 @@ static int make_graph(const struct gd_history *history, uint64_t max_bytes, stru
     return GD_OK;
 }
 
-/* ---- what it answers ------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static int fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                  const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)

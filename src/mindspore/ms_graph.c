@@ -14,7 +14,7 @@
 #define BUDGET_BASE   ((size_t)64 << 20) /* bytes that any graph may take while it is read, */
 #define BUDGET_FACTOR 2                  /* plus this many times its length */
 
-/* ---- operators ----------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 struct node_parts {
     struct ms_span name, type, scope, full_name, source, output_type, wire;
@@ -338,7 +338,7 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
     return add_node(load, &desc, &item->node, err);
 }
 
-/* ---- parameters and constants -------------------------------------------------------------- */
+/* ---- parameters and constants ---------------------------------------------------------------- */
 
 /* The client stores tensors under names in which every '/' became "--", and looks them up by what
  * follows the last '/' of the name it is given: so the last component must use "--". */
@@ -451,7 +451,7 @@ static int add_constant(struct gd_ms_graph_load *load, uint32_t number, struct g
     return add_placed(load, number, stored, &desc, value_at, err);
 }
 
-/* ---- edges --------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static bool has_type(const struct gd_node_info *node, const char *type)
 {
@@ -547,7 +547,7 @@ static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item 
     return rc;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static void copy_text(char *out, size_t size, const struct ms_span *span)
 {

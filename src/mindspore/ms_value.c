@@ -267,7 +267,7 @@ bool gd_ms_value_output(const uint8_t *data, size_t len, struct gd_output *ret, 
     return !reader.bad;
 }
 
-/* ---- types --------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static bool read_shape(const uint8_t *data, size_t len, struct gd_shape *ret)
 {

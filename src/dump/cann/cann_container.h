@@ -52,7 +52,7 @@ struct gd_cann_file {
     struct gd_arena arena;
 };
 
-/* GD_EPROTO: not such a file (the message says why). */
+/* GD_EPROTO: not a dump file (the message says why). */
 int gd_cann_read(struct gd_disk *disk, struct gd_cann_file **ret, struct gd_err *err);
 void gd_cann_free(struct gd_cann_file *file); /* NULL is fine */
 

@@ -202,7 +202,7 @@ static int write_source(struct convert *convert, const char *name, struct gd_sou
     return rc != GD_OK ? rc : end;
 }
 
-/* Opens the tensor in the wanted format, or as stored; *converted tells which. */
+/* Opens the tensor in the wanted format, or as stored; *converted says which. */
 static int open_source(struct convert *convert, const struct gd_cann_tensor *tensor,
                        struct gd_source **ret, bool *converted)
 {

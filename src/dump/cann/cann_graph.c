@@ -95,7 +95,7 @@ static int find_candidates(struct cann_load *load, struct candidate **ret, size_
     return GD_OK;
 }
 
-/* ---- what a graph knows ---------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 static int by_escaped(const void *a, const void *b)
 {
@@ -200,7 +200,7 @@ void cann_graph_free(struct cann_model *model)
     model->known_count = 0;
 }
 
-/* ---- which is the graph of which model ------------------------------------------------------- */
+/* ---- finding the graph of a model ------------------------------------------------------------ */
 
 /* An unreadable text is left out; the model then has no graph. */
 static int take_graph(struct cann_load *load, struct cann_model *model, uint32_t entry)

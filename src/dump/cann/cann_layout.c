@@ -24,7 +24,7 @@ struct device {
     struct gd_cann_axis axis[LETTERS]; /* per letter */
 };
 
-/* ---- arithmetic on sizes that nobody has checked --------------------------------------------- */
+/* ---- arithmetic on unchecked sizes ----------------------------------------------------------- */
 
 static int64_t times(int64_t a, int64_t b)
 {
@@ -213,7 +213,7 @@ static bool place(const struct gd_cann_tensor *tensor, const struct host *host, 
     }
 }
 
-/* ---- what the framework's dimensions stand for ----------------------------------------------- */
+/* ---- meaning of the framework's dimensions --------------------------------------------------- */
 
 /* "NHWC" for a plain format; NULL: not plain. */
 static const char *order_of(int32_t format)

@@ -39,7 +39,7 @@ struct gd_cann_plan {
 };
 
 /* hint: the framework's format, -1 unknown. to: the wanted format, -1 the framework's. False: the
- * stored bytes do not form such a tensor at all, and plan->note says why; show them raw. */
+ * stored bytes do not form this tensor, and plan->note says why; show them raw. */
 bool gd_cann_plan(const struct gd_cann_tensor *tensor, int32_t hint, int32_t to,
                   struct gd_cann_plan *plan);
 

@@ -98,7 +98,7 @@ struct cann_load {
     struct gd_err *err;
 };
 
-/* ---- cann_load.c ---- */
+/* ---- cann_load.c ----------------------------------------------------------------------------- */
 
 /* Lists the files of a directory, by name; nothing is opened. */
 int cann_load_dir(struct cann_load *load, uint32_t dir, int64_t step);
@@ -107,12 +107,12 @@ int cann_load_ops(struct cann_load *load);
 void cann_load_free(struct cann_load *load);
 int cann_no_memory(struct cann_load *load);
 
-/* ---- cann_open.c ---- */
+/* ---- cann_open.c ----------------------------------------------------------------------------- */
 
 /* Reads every file. Unreadable ones are left out with a reason. */
 int cann_open_all(struct cann_load *load);
 
-/* ---- cann_graph.c ---- */
+/* ---- cann_graph.c ---------------------------------------------------------------------------- */
 
 /* Finds the models' graphs among the texts of the listing. */
 int cann_graph_find(struct cann_load *load);
@@ -123,17 +123,17 @@ struct cann_known *cann_graph_named(const struct cann_model *model, uint32_t gra
                                     const char *name, size_t len);
 void cann_graph_free(struct cann_model *model);
 
-/* ---- cann_nodes.c ---- */
+/* ---- cann_nodes.c ---------------------------------------------------------------------------- */
 
 /* Adds nodes for the graphs' operators and for operators in no graph. */
 int cann_add_nodes(struct cann_load *load);
 
-/* ---- cann_catalog.c ---- */
+/* ---- cann_catalog.c -------------------------------------------------------------------------- */
 
 /* Adds everything to the catalog: nodes, values, events, facts. */
 int cann_fill(struct cann_load *load);
 
-/* ---- cann_overflow_join.c ---- */
+/* ---- cann_overflow_join.c -------------------------------------------------------------------- */
 
 /* If records are all there is of a rank: the catalog of the MindSpore synchronous dump under `root`
  * that they belong to; NULL: none. */

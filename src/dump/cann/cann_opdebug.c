@@ -174,7 +174,7 @@ const struct gd_cann_unit *gd_cann_opdebug_hit(const struct gd_cann_opdebug *rec
     return NULL;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void core_words(uint64_t status, struct gd_buf *out)
 {

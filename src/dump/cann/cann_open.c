@@ -267,7 +267,7 @@ static int open_statistics(struct cann_load *load, struct cann_file *file, struc
     return rc;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- entry point ----------------------------------------------------------------------------- */
 
 static int open_container(struct cann_load *load, struct cann_file *file, struct gd_disk *disk)
 {

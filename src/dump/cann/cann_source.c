@@ -131,7 +131,7 @@ void gd_cann_note(const struct gd_cann_file *file, const struct gd_cann_tensor *
     }
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static int take_bytes(struct gd_disk *disk, const struct gd_cann_tensor *tensor,
                       struct gd_bytes **ret, struct gd_err *err)
@@ -219,7 +219,7 @@ int gd_cann_source_stored(struct gd_disk *disk, const struct gd_cann_file *file,
     return make(disk, file, tensor, &plan, ret, err);
 }
 
-/* ---- later ----------------------------------------------------------------------------------- */
+/* ---- lazy sources ---------------------------------------------------------------------------- */
 
 struct later {
     struct gd_disk *disk;

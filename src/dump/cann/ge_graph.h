@@ -49,7 +49,7 @@ struct gd_ge_model {
     struct gd_arena arena;
 };
 
-/* GD_EPROTO: not such a text, or without a graph: names file and line. GD_ELIMIT. */
+/* GD_EPROTO: not a graph text, or without a graph: names file and line. GD_ELIMIT. */
 int gd_ge_read(struct gd_disk *disk, struct gd_ge_model **ret, struct gd_err *err);
 void gd_ge_free(struct gd_ge_model *model); /* NULL is fine */
 /* Reads only the name of the first graph, cut at size, and no more of the file than needed. */

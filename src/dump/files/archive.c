@@ -220,7 +220,7 @@ void gd_archive_close(struct gd_archive *archive)
     free(archive);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 const char *gd_archive_format(const struct gd_archive *archive)
 {

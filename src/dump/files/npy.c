@@ -31,7 +31,7 @@ static int fault(struct reader *reader, const char *what)
                    reader->in.at);
 }
 
-/* ---- the words of a literal ------------------------------------------------------------------ */
+/* ---- literals -------------------------------------------------------------------------------- */
 
 static int read_string(struct reader *reader, char *ret, size_t size)
 {

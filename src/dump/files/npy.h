@@ -28,8 +28,9 @@ bool gd_npy_is(const unsigned char *start, size_t size);
 int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy *ret,
                        struct gd_err *err);
 
-/* The tensor of such a header. `name` is for errors. `partial`: of truncated bytes, the complete
- * rows of the first axis. *trailing (may be NULL) gets the number of bytes after the elements. */
+/* The tensor that the header describes. `name` is for errors. `partial`: of truncated bytes, the
+ * complete rows of the first axis. *trailing (may be NULL) gets the number of bytes after the
+ * elements. */
 int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *name, bool partial,
                   struct gd_source **ret, uint64_t *trailing, struct gd_err *err);
 

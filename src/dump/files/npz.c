@@ -128,7 +128,7 @@ static int make_source(struct gd_zip *zip, const struct gd_zip_entry *entry,
     return gd_source_create_lazy(&ops, member, ret, err);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- the archive ----------------------------------------------------------------------------- */
 
 static int add_member(struct gd_archive *archive, struct gd_zip *zip,
                       const struct gd_zip_entry *member, const struct gd_archive_options *options,

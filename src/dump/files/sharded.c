@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The index of a sharded checkpoint: which tensor is in which file. Files are named without a
- * directory, lie next to the index and are not links. An error in one file is reported at its
+ * directory, are next to the index and are not links. An error in one file is reported at its
  * tensors; those of the other files can be read.
  */
 #include <fcntl.h>

@@ -39,7 +39,7 @@ struct reading {
     struct gd_err *err;
 };
 
-/* ---- which files ----------------------------------------------------------------------------- */
+/* ---- candidate files ------------------------------------------------------------------------- */
 
 static const char *extension_of(const char *name)
 {
@@ -110,7 +110,7 @@ static const char *wanted(const struct gd_listing *listing, uint32_t index)
 
 struct counts { /* per entry of the listing */
     uint32_t files;
-    bool foreign; /* belongs to another format, or has such an entry below it */
+    bool foreign; /* belongs to another format, or has an entry of one below it */
     bool covered; /* inside another format's place */
 };
 

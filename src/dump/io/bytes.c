@@ -113,7 +113,7 @@ static void kept_drop(struct gd_bytes *bytes)
     pthread_mutex_unlock(&kept.mutex);
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static struct gd_bytes *bytes_new(uint64_t size)
 {

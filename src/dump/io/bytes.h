@@ -18,7 +18,7 @@ int gd_bytes_of_disk(struct gd_disk *disk, uint64_t at, uint64_t size, struct gd
 typedef int (*gd_bytes_locate_fn)(void *ctx, uint64_t *ret, struct gd_err *err);
 int gd_bytes_of_place(struct gd_disk *disk, gd_bytes_locate_fn locate, void (*free_ctx)(void *ctx),
                       void *ctx, uint64_t size, struct gd_bytes **ret, struct gd_err *err);
-/* Called with whatever is read of such a part, on the reading thread; an error fails the read. */
+/* Called with whatever is read of that part, on the reading thread; an error fails the read. */
 typedef int (*gd_bytes_seen_fn)(void *ctx, uint64_t at, const void *data, size_t size,
                                 struct gd_err *err);
 void gd_bytes_tell(struct gd_bytes *bytes, gd_bytes_seen_fn seen);

@@ -18,7 +18,7 @@
 struct gd_csv { /* zero all but the disk, which is borrowed */
     struct gd_disk *disk;
     /* private: */
-    uint64_t at;  /* byte of the file behind what is in the buffer */
+    uint64_t at;  /* offset in the file after the buffer */
     char *buffer; /* read, but not yet consumed */
     size_t have, from;
     struct gd_buf text;

@@ -83,7 +83,7 @@ static int compare_names(const char *a, const char *b)
     if (*x != *y) {
         return *x ? 1 : -1;
     }
-    return strcmp(a, b); /* equal but for leading zeros */
+    return strcmp(a, b); /* equal except for leading zeros */
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -279,7 +279,7 @@ void gd_listing_free(struct gd_listing *listing)
     free(listing);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 int gd_listing_path(const struct gd_listing *listing, uint32_t entry, char *out, size_t size,
                     struct gd_err *err)

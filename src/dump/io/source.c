@@ -11,7 +11,7 @@
 
 static uint32_t opened; /* lazy sources open in the process */
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static struct gd_source *source_new(void)
 {
@@ -255,7 +255,7 @@ void gd_source_unref(struct gd_source *source)
     free(source);
 }
 
-/* ---- lazy ones ------------------------------------------------------------------------------- */
+/* ---- lazy sources ---------------------------------------------------------------------------- */
 
 static int load_all(void *ctx, void *ret, size_t size, struct gd_err *err)
 {

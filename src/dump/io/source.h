@@ -26,7 +26,7 @@ struct gd_source_info {
     const char *note;
 };
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 struct gd_source_desc {
     struct gd_bytes *bytes; /* a reference is taken */

@@ -170,7 +170,7 @@ enum gd_stored gd_stored_from_name(const char *name)
     return GD_STORED_NONE;
 }
 
-/* ---- floats of a byte and less --------------------------------------------------------------- */
+/* ---- small floats ---------------------------------------------------------------------------- */
 
 struct small_float {
     unsigned mantissa; /* bits */

@@ -520,7 +520,7 @@ static int take_root(struct reading *r)
             continue;
         }
         mistake(r, token.at,
-                section < SECTIONS ? "duplicate %.60s" : "\"%.60s\" is not a key of such a file",
+                section < SECTIONS ? "duplicate %.60s" : "\"%.60s\" is not a key of this file",
                 token.text);
         rc = skip_value(r);
     }
@@ -528,7 +528,7 @@ static int take_root(struct reading *r)
     return rc != GD_OK ? rc : gd_json_next(&r->json, &token, r->err);
 }
 
-/* ---- what goes together ---------------------------------------------------------------------- */
+/* ---- consistency ----------------------------------------------------------------------------- */
 
 static void check_mindspore(struct reading *r)
 {
@@ -685,7 +685,7 @@ int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, s
     }
     uint64_t size = gd_disk_size(disk);
     if (size > MAX_FILE) {
-        rc = gd_fail(err, GD_ELIMIT, "%.300s is too large for such a file", path);
+        rc = gd_fail(err, GD_ELIMIT, "%.300s is too large for a dump configuration", path);
     } else if (!(text = malloc((size_t)size + 1))) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path);
     } else {

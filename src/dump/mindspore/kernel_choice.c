@@ -20,7 +20,7 @@ struct gd_kernel_choice {
     regex_t regex; /* of an expression */
 };
 
-/* ---- ECMAScript's expressions as POSIX has them ---------------------------------------------- */
+/* ---- ECMAScript to POSIX expressions --------------------------------------------------------- */
 
 struct translation {
     const char *at;

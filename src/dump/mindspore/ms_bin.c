@@ -31,7 +31,7 @@ static void bin_free(void *ctx)
     }
 }
 
-/* "shape_0" is a scalar or an empty tensor: the file's size tells which. */
+/* "shape_0" is a scalar or an empty tensor: the file's size decides. */
 static int true_shape(const struct bin_file *file, uint64_t size, struct gd_shape *ret,
                       struct gd_err *err)
 {

@@ -52,7 +52,7 @@ struct ckpt {
     struct gd_hash_index by_name;
 };
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- recognising ----------------------------------------------------------------------------- */
 
 static uint32_t little_32(const unsigned char *bytes)
 {
@@ -548,7 +548,7 @@ static int read_records(struct ckpt *ckpt, struct gd_err *err)
     return rc != GD_OK || ckpt->is_print ? rc : end_parameter(ckpt, err);
 }
 
-/* ---- what parameters are for ----------------------------------------------------------------- */
+/* ---- kinds of parameters --------------------------------------------------------------------- */
 
 static bool starts_with(const char *name, const char *start)
 {

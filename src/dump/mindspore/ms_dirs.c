@@ -223,7 +223,7 @@ static uint32_t count_files(const struct gd_listing *listing, uint32_t directory
     return count;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static int add_dir(struct ms_dirs *tree, const struct ms_dir *dir, struct gd_err *err)
 {

@@ -151,7 +151,7 @@ gd_node_id ms_nodes_find(struct ms_nodes *nodes, const char *type, const char *n
     return others == 1 ? other : GD_NO_NODE;
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 /* "Conv2D-op1" of a file without a type in its name. */
 static void type_of(const char *type, const char *name, char *out, size_t size)
@@ -195,7 +195,7 @@ int ms_nodes_get(struct ms_nodes *nodes, const char *type, const char *name, gd_
     return rc;
 }
 
-/* ---- names that may be another's ------------------------------------------------------------- */
+/* ---- wanted names ---------------------------------------------------------------------------- */
 
 static uint32_t find_wanted(struct ms_nodes *nodes, const char *type, const char *name)
 {

@@ -131,7 +131,7 @@ static bool shape_of(const char *text, struct gd_shape *ret)
     return brackets ? strcmp(text, ")") == 0 : ret->rank > 0 && *text == '\0';
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static void take_counts(const struct table *table, struct ms_statistic *row)
 {

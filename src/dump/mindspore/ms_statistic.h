@@ -24,8 +24,8 @@ struct ms_statistic { /* a row; strings are valid during the call */
 };
 
 /* Calls fn for each row; a non-zero return ends the reading and is returned. Invalid rows are
- * skipped and reported to `bad` (may be NULL). GD_EPROTO: not such a header; other errors as in
- * csv.h. */
+ * skipped and reported to `bad` (may be NULL). GD_EPROTO: not the expected header; other errors as
+ * in csv.h. */
 int ms_statistic_read(struct gd_disk *disk,
                       int (*fn)(void *ctx, const struct ms_statistic *row, struct gd_err *err),
                       void (*bad)(void *ctx, const char *why), void *ctx, struct gd_err *err);

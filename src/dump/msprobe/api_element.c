@@ -67,7 +67,7 @@ int api_source(const char *folder, const char *name, struct gd_source **ret, str
     return gd_source_create_lazy(&ops, copy, ret, err);
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static bool number_of(const cJSON *item, double *ret)
 {

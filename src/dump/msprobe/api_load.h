@@ -31,7 +31,7 @@ struct api_value {
 struct api_item;
 struct api_label;
 
-struct api_attr { /* what is known of a call besides its tensors */
+struct api_attr { /* what is known of a call, apart from its tensors */
     const char *name, *value;
     struct api_attr *next;
 };
@@ -101,7 +101,7 @@ int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame 
 int api_load_finish(struct api_load *load, struct gd_err *err);
 void api_load_clear(struct api_load *load);
 
-/* ---- api_element.c: what dumps tell of an argument ------------------------------------------- */
+/* ---- api_element.c: arguments in dumps ------------------------------------------------------- */
 
 /* Where a JSON element belongs: the argument or result it is, or is nested in. Its tensors become
  * values of the call; their files are in `folder` (NULL: none). */

@@ -84,7 +84,7 @@ static int node_of(struct reading *in, const char *name, const char *suffix, uin
     return rc;
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static bool is_known(const char *column)
 {

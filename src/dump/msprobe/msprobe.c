@@ -17,7 +17,7 @@ struct reading { /* of one dump.json */
     char framework[32], task[40], level[40];
 };
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- recognising ----------------------------------------------------------------------------- */
 
 /* The keys of the root tell msprobe's dump.json from the configuration of the same name, whose key
  * is "dump". */

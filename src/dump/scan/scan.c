@@ -28,7 +28,7 @@ static int no_memory(struct gd_err *err)
     return gd_fail(err, GD_ENOMEM, "out of memory for a scan");
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 /* Estimates the total of bytes to read: values of unknown size count as the average. */
 static uint64_t expected(const struct scan *scan)
@@ -87,7 +87,7 @@ static void look_alone(void *ctx, size_t part)
     look(scan, &scan->todo[scan->slice + part], 1);
 }
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- known results --------------------------------------------------------------------------- */
 
 static bool is_mine(const struct scan *scan, const struct opened *open, uint32_t index)
 {
@@ -143,7 +143,7 @@ static int find_there(const struct scan *scan, struct opened *open, struct gd_er
     return GD_OK;
 }
 
-/* ---- remembering ----------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 static bool is_unreadable(unsigned error)
 {
@@ -303,7 +303,7 @@ static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
     return rc;
 }
 
-/* ---- working --------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Computes small values in parallel; big ones are left and marked `big`. */
 static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_err *err)

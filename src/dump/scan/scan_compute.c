@@ -52,7 +52,7 @@ static void give_buffer(struct scan_buffers *buffers, void *buffer)
     }
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 /* Whether a comparison holds, or cannot be made. */
 static bool is_triggered(const struct dump_item *item, const struct gd_scan_stats *figures,
@@ -101,7 +101,7 @@ static bool asks_not_finite(const struct dump_item *item)
     return !is_triggered(item, &finite, 0);
 }
 
-/* ---- whether all is finite ------------------------------------------------------------------- */
+/* ---- finite values --------------------------------------------------------------------------- */
 
 struct finite {
     const struct scan_compute *look;

@@ -600,7 +600,7 @@ bool gd_scan_head_equal(const struct gd_scan_head *a, const struct gd_scan_head 
     return equal;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 const struct gd_scan_head *gd_scan_file_head(const struct gd_scan_file *file)
 {

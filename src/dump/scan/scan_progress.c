@@ -16,7 +16,7 @@
 #define KEPT_FILES  8 /* files of interrupted scans that are kept */
 #define NAME_PREFIX "scan-"
 
-/* ---- its name -------------------------------------------------------------------------------- */
+/* ---- file name ------------------------------------------------------------------------------- */
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -230,7 +230,7 @@ static int open_file(struct scan_progress *state, const struct gd_scan_head *hea
     if (!S_ISREG(about.st_mode)) {
         return gd_fail(err, GD_EIO, "%.300s is not a regular file", state->path);
     }
-    /* If the file system has no locks, go on without. */
+    /* If the file system has no locks, continue without. */
     if (flock(state->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         return gd_fail(err, GD_ESTATE, "%.300s is being written by another scan", state->path);
     }

@@ -91,7 +91,7 @@ const struct gd_pickle_global *gd_pickle_global_at(const struct gd_pickle *pickl
 size_t gd_pickle_persistent_count(const struct gd_pickle *pickle);
 const struct gd_pickle_value *gd_pickle_persistent_at(const struct gd_pickle *pickle, size_t index);
 
-/* ---- looking at values; NULL is never a match ------------------------------------------------ */
+/* ---- queries; NULL never matches ------------------------------------------------------------- */
 
 bool gd_pickle_is_text(const struct gd_pickle_value *value, const char *text);
 bool gd_pickle_is_global(const struct gd_pickle_value *value, const char *module, const char *name);

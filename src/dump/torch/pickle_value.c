@@ -7,7 +7,7 @@
 
 #define MAX_NESTING 6 /* levels of containers that are printed */
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 bool gd_pickle_is_text(const struct gd_pickle_value *value, const char *text)
 {

@@ -193,7 +193,7 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
     return &dcp->file[dcp->count - 1];
 }
 
-/* ---- where pieces are ------------------------------------------------------------------------ */
+/* ---- places of pieces ------------------------------------------------------------------------ */
 
 static const struct gd_pickle_value *attribute(const struct gd_pickle_value *value,
                                                const char *name)
@@ -486,7 +486,7 @@ static int add_one(struct dcp *dcp, const struct gd_pickle_value *name,
     return add_object(dcp, name, &entry, err);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static bool dcp_is(const unsigned char *start, size_t size, struct gd_disk *disk)
 {

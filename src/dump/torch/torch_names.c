@@ -521,7 +521,7 @@ static int run(struct walk *walk)
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 /* The keys of a dict: "'state_dict', 'epoch'". */
 static void name_keys(const struct gd_pickle_value *dict, struct gd_buf *out)

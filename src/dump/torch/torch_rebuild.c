@@ -199,7 +199,7 @@ static void rebuild_quantised(struct job *job)
     add_part(job, "zero_points", gd_pickle_item(how, 2));
 }
 
-/* ---- tensors in parts, tensors without values ------------------------------------------------ */
+/* ---- tensors of several parts, tensors without values ---------------------------------------- */
 
 /* 'torch.sparse_coo' of _get_layout('torch.sparse_coo'), or torch.sparse_coo by name. */
 static bool is_layout(const struct gd_pickle_value *value, const char *name)
@@ -277,7 +277,7 @@ static void rebuild_wrapper(struct job *job)
            shape_text(argument(job, 2), shape, sizeof(shape)));
 }
 
-/* ---- calls around calls ---------------------------------------------------------------------- */
+/* ---- wrapping calls -------------------------------------------------------------------------- */
 
 static void go_on(struct job *job, const struct gd_pickle_value *callee,
                   const struct gd_pickle_value *args)

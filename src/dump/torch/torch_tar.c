@@ -140,7 +140,7 @@ static int read_members(struct old *old, struct gd_err *err)
     return GD_OK;
 }
 
-/* ---- what is in the members ------------------------------------------------------------------ */
+/* ---- members --------------------------------------------------------------------------------- */
 
 static int read_pickle(struct old *old, struct part *part, struct gd_pickle **ret,
                        struct gd_err *err)
