@@ -55,7 +55,7 @@ static bool same_work(const struct gd_unit *a, const struct gd_unit *b)
     return same_op(a->op, b->op) || (a->phase == GD_PHASE_FORWARD && gd_op_is_alike(a->op, b->op));
 }
 
-static bool fits(struct gd_matcher *m, uint32_t a, uint32_t b)
+static bool can_pair(struct gd_matcher *m, uint32_t a, uint32_t b)
 {
     const struct gd_unit *x = &m->a->unit[a], *y = &m->b->unit[b];
     struct gd_item *p, *q;
@@ -95,8 +95,8 @@ static void walk_back(struct gd_matcher *m, const uint32_t *a, size_t count_a, c
 }
 
 /* False: interrupted. */
-static bool fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
-                 size_t count_b, uint32_t *row, unsigned char *moves)
+static bool fill_costs(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+                       size_t count_b, uint32_t *row, unsigned char *moves)
 {
     for (size_t j = 0; j <= count_b; j++) {
         row[j] = (uint32_t)j;
@@ -107,7 +107,7 @@ static bool fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
         row[0] = (uint32_t)i;
         for (size_t j = 1; j <= count_b; j++) {
             uint32_t skip_a = row[j] + 1, skip_b = row[j - 1] + 1, best;
-            bool pair = fits(m, a[i - 1], b[j - 1]);
+            bool pair = can_pair(m, a[i - 1], b[j - 1]);
             enum move move = skip_a <= skip_b ? MOVE_SKIP_A : MOVE_SKIP_B;
 
             best = skip_a <= skip_b ? skip_a : skip_b;
@@ -135,7 +135,7 @@ static void pair_in_turn(struct gd_matcher *m, const uint32_t *a, size_t count_a
     m->guessed = true;
     for (size_t i = 0; i < count_a; i++) {
         for (size_t j = next; j < count_b && j < next + 64; j++) {
-            if (fits(m, a[i], b[j])) {
+            if (can_pair(m, a[i], b[j])) {
                 m->of_a[a[i]] = b[j];
                 m->of_b[b[j]] = a[i];
                 m->how[b[j]] = how;
@@ -164,7 +164,7 @@ int gd_align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint
     row = malloc((count_b + 1) * sizeof(*row));
     if (!moves || !row) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory to align two dumps");
-    } else if (!fill(m, a, count_a, b, count_b, row, moves)) {
+    } else if (!fill_costs(m, a, count_a, b, count_b, row, moves)) {
         rc = gd_fail(err, GD_EINTR, "interrupted");
     } else {
         walk_back(m, a, count_a, b, count_b, how, moves);

@@ -150,7 +150,7 @@ struct out {
     bool any;
 };
 
-static void put(struct out *out, const char *text, size_t len)
+static void put_text(struct out *out, const char *text, size_t len)
 {
     if (len < (size_t)(out->end - out->at)) {
         memcpy(out->at, text, len);
@@ -180,11 +180,11 @@ static void put_component(struct out *out, const char *at, size_t len)
     const char *call = find_word(call_words, COUNT(call_words), at, len);
 
     if (out->any) {
-        put(out, ".", 1);
+        put_text(out, ".", 1);
     }
     out->any = true;
     if (call) {
-        put(out, call, strlen(call));
+        put_text(out, call, strlen(call));
         return;
     }
     while (len > 0) {
@@ -195,11 +195,11 @@ static void put_component(struct out *out, const char *at, size_t len)
             word++;
         }
         other = node_word(at, word);
-        put(out, other ? other : at, other ? strlen(other) : word);
+        put_text(out, other ? other : at, other ? strlen(other) : word);
         at += word;
         len -= word;
         if (len > 0) {
-            put(out, "_", 1);
+            put_text(out, "_", 1);
             at++;
             len--;
         }
@@ -210,8 +210,8 @@ static void put_last(struct out *out, const char *at, size_t len)
 {
     for (size_t i = 0; i < COUNT(parameter_words); i++) {
         if (is_word(at, len, parameter_words[i].from) && out->any) {
-            put(out, ".", 1);
-            put(out, parameter_words[i].to, strlen(parameter_words[i].to));
+            put_text(out, ".", 1);
+            put_text(out, parameter_words[i].to, strlen(parameter_words[i].to));
             return;
         }
     }
@@ -245,15 +245,15 @@ static void put_operator(struct out *out, const char *at, size_t len)
         small[i] = (char)tolower((unsigned char)at[i]);
     }
     other = node_word(small, dash);
-    put(out, out->any ? "." : "", out->any ? 1 : 0);
-    put(out, other ? other : small, other ? strlen(other) : dash);
+    put_text(out, out->any ? "." : "", out->any ? 1 : 0);
+    put_text(out, other ? other : small, other ? strlen(other) : dash);
     out->any = true;
 }
 
 /* Restores the slashes of "Default_conv1-Conv2d_Conv2D-op12", as dumps flatten scopes: after a
  * cell's class and before the operator; other parts may contain a _. False: not a name of this
  * form. */
-static bool unflatten(const char *name, char ret[MAX_FLAT])
+static bool unflatten_scopes(const char *name, char ret[MAX_FLAT])
 {
     size_t len = strlen(name), head = strncmp(name, "Gradients_Default_", 18) == 0 ? 18 : 8, last;
     bool class = false;
@@ -293,7 +293,7 @@ void gd_name_common(const char *name, char *ret, size_t size)
     size_t len;
 
     ret[0] = '\0';
-    name = unflatten(name, flat) ? flat : name;
+    name = unflatten_scopes(name, flat) ? flat : name;
     slash = strrchr(name, '/');
     at = name;
     scope = strncmp(name, "Default/", 8) == 0 || strncmp(name, "Gradients/", 10) == 0;

@@ -118,8 +118,8 @@ static void count_output(struct search *s, const struct gd_unit *unit, const str
     }
 }
 
-static int judge(struct search *s, const struct gd_match *match, uint32_t item_b,
-                 struct gd_difference *difference, uint32_t *item_a, struct gd_err *err)
+static int judge_output(struct search *s, const struct gd_match *match, uint32_t item_b,
+                        struct gd_difference *difference, uint32_t *item_a, struct gd_err *err)
 {
     struct gd_unit *unit_a = &s->a->unit[match->a], *unit_b = &s->b->unit[match->b];
     struct gd_item *b = &s->b->item[item_b], *a = gd_match_item(s->a, unit_a, b);
@@ -191,7 +191,7 @@ static int judge_outputs(struct search *s, size_t index, uint32_t *bad, struct g
         if (s->b->item[i].input || (s->b->item[i].position > 0 && is_loose(s, match))) {
             continue;
         }
-        rc = judge(s, match, i, NULL, NULL, err);
+        rc = judge_output(s, match, i, NULL, NULL, err);
         if (rc == GD_OK && s->known[i].has && is_bad(s->known[i].verdict) && *bad == UINT32_MAX) {
             *bad = i;
         }
@@ -246,7 +246,7 @@ static int judge_producers(struct search *s, const struct gd_unit *unit, struct 
         for (uint32_t j = producer->first; rc == GD_OK && j < producer->first + producer->count;
              j++) {
             if (!s->b->item[j].input && s->b->item[j].position == edge->slot) {
-                rc = judge(s, &s->matching->match[s->match_of[from]], j, NULL, NULL, err);
+                rc = judge_output(s, &s->matching->match[s->match_of[from]], j, NULL, NULL, err);
                 take_input(s, j, ret);
             }
         }
@@ -305,7 +305,7 @@ static int judge_input(struct search *s, const struct gd_match *match, uint32_t 
         return GD_OK;
     }
     if (!is_loose(s, match) && unit_b == match->b) {
-        return judge(s, match, item_b, NULL, NULL, err);
+        return judge_output(s, match, item_b, NULL, NULL, err);
     }
     known->asked = true;
     rc = item_value(s, true, &s->b->unit[unit_b], &s->b->item[item_b], err);
@@ -408,8 +408,8 @@ static int in_order(struct search *s, struct gd_err *err)
 }
 
 /* Finds the first bad one by checking all before it. */
-static int scan(struct search *s, size_t from, size_t *at, uint32_t *bad, struct gd_divergence *ret,
-                struct gd_err *err)
+static int scan_outputs(struct search *s, size_t from, size_t *at, uint32_t *bad,
+                        struct gd_divergence *ret, struct gd_err *err)
 {
     int rc = GD_OK;
 
@@ -427,8 +427,8 @@ static int scan(struct search *s, size_t from, size_t *at, uint32_t *bad, struct
 }
 
 /* Finds a place where good turns bad by bisection, checking few. */
-static int bisect(struct search *s, size_t *at, uint32_t *bad, struct gd_divergence *ret,
-                  struct gd_err *err)
+static int bisect_outputs(struct search *s, size_t *at, uint32_t *bad, struct gd_divergence *ret,
+                          struct gd_err *err)
 {
     size_t low = 0, high = s->count;
     uint32_t one;
@@ -569,8 +569,8 @@ static uint32_t find_only_a(const struct search *s, uint32_t unit)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-static int describe(struct search *s, size_t at, uint32_t bad, struct gd_divergence *ret,
-                    struct gd_err *err)
+static int describe_difference(struct search *s, size_t at, uint32_t bad, struct gd_divergence *ret,
+                               struct gd_err *err)
 {
     struct inputs inputs;
     int rc;
@@ -581,7 +581,7 @@ static int describe(struct search *s, size_t at, uint32_t bad, struct gd_diverge
         ret->good = s->matching->match[s->order[at - 1]];
     }
     ret->collective = gd_is_collective(s->b->unit[ret->at.b].op);
-    rc = judge(s, &ret->at, bad, &ret->difference, &ret->item_a, err);
+    rc = judge_output(s, &ret->at, bad, &ret->difference, &ret->item_a, err);
     if (rc == GD_OK) {
         rc = judge_inputs(s, s->order[at], &inputs, err);
     }
@@ -620,10 +620,11 @@ int gd_divergence_find(struct gd_table *a, struct gd_table *b, const struct gd_m
     rc = ret->between ? in_order(&s, err)
                       : gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
     if (rc == GD_OK) {
-        rc = options->bisect ? bisect(&s, &at, &bad, ret, err) : scan(&s, 0, &at, &bad, ret, err);
+        rc = options->bisect ? bisect_outputs(&s, &at, &bad, ret, err)
+                             : scan_outputs(&s, 0, &at, &bad, ret, err);
     }
     if (rc == GD_OK && bad != UINT32_MAX) {
-        rc = describe(&s, at, bad, ret, err);
+        rc = describe_difference(&s, at, bad, ret, err);
     }
     free(s.order);
     free(s.known);

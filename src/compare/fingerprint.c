@@ -136,7 +136,7 @@ int gd_fingerprint_item(struct gd_table *table, struct gd_item *item,
     return rc == GD_ENOMEM || rc == GD_EINTR ? gd_fail(err, rc, "%s", why.text) : GD_OK;
 }
 
-static bool near(double x, double y, double scale, double tolerance)
+static bool is_near(double x, double y, double scale, double tolerance)
 {
     return x == y || fabs(x - y) <= tolerance * fabs(scale);
 }
@@ -145,7 +145,7 @@ static bool same_quantiles(const struct gd_fingerprint *x, const struct gd_finge
                            double scale, double tolerance)
 {
     for (int i = 0; x->has_quantiles && y->has_quantiles && i < GD_FINGERPRINT_QUANTILES; i++) {
-        if (!near(x->quantile[i], y->quantile[i], scale, tolerance)) {
+        if (!is_near(x->quantile[i], y->quantile[i], scale, tolerance)) {
             return false;
         }
     }
@@ -159,12 +159,13 @@ bool gd_fingerprint_same(const struct gd_fingerprint *x, const struct gd_fingerp
 
     return x->good && y->good && x->rank == y->rank && x->stats.count == y->stats.count &&
            memcmp(x->dim, y->dim, (size_t)x->rank * sizeof(x->dim[0])) == 0 &&
-           x->stats.nan == y->stats.nan && near(x->stats.min, y->stats.min, scale, tolerance) &&
-           near(x->stats.max, y->stats.max, scale, tolerance) &&
-           near(x->stats.mean, y->stats.mean, scale, tolerance) &&
-           near(x->stats.abs_mean, y->stats.abs_mean, y->stats.abs_mean, tolerance) &&
-           near(sqrt(x->stats.sum_sq), sqrt(y->stats.sum_sq), sqrt(y->stats.sum_sq), tolerance) &&
-           near(cbrt(x->cubes), cbrt(y->cubes), cbrt(y->cubes), 2 * tolerance) &&
+           x->stats.nan == y->stats.nan && is_near(x->stats.min, y->stats.min, scale, tolerance) &&
+           is_near(x->stats.max, y->stats.max, scale, tolerance) &&
+           is_near(x->stats.mean, y->stats.mean, scale, tolerance) &&
+           is_near(x->stats.abs_mean, y->stats.abs_mean, y->stats.abs_mean, tolerance) &&
+           is_near(sqrt(x->stats.sum_sq), sqrt(y->stats.sum_sq), sqrt(y->stats.sum_sq),
+                   tolerance) &&
+           is_near(cbrt(x->cubes), cbrt(y->cubes), cbrt(y->cubes), 2 * tolerance) &&
            same_quantiles(x, y, scale, tolerance);
 }
 

@@ -64,7 +64,7 @@ static uint32_t path_of(const char *name, char ret[MAX_PATH])
     return depth <= MAX_DEPTH ? depth : 0;
 }
 
-static uint32_t find(struct layers *layers, const char *path)
+static uint32_t find_layer(struct layers *layers, const char *path)
 {
     uint64_t hash = gd_hash_index_hash(&layers->lookup, path, strlen(path));
     uint32_t number;
@@ -78,10 +78,10 @@ static uint32_t find(struct layers *layers, const char *path)
     return UINT32_MAX;
 }
 
-static int add(struct layers *layers, uint32_t unit, const char *path, uint32_t depth,
-               struct gd_err *err)
+static int add_unit(struct layers *layers, uint32_t unit, const char *path, uint32_t depth,
+                    struct gd_err *err)
 {
-    uint32_t number = find(layers, path);
+    uint32_t number = find_layer(layers, path);
     int rc = GD_OK;
 
     layers->next[unit] = UINT32_MAX;
@@ -126,7 +126,7 @@ static int find_layers(const struct gd_table *table, struct layers *ret, struct 
         uint32_t depth = is_operator(table, i) ? path_of(gd_unit_own(&table->unit[i]), path) : 0;
 
         if (depth > 0) {
-            rc = add(ret, i, path, depth, err);
+            rc = add_unit(ret, i, path, depth, err);
         }
     }
     return rc;
@@ -205,7 +205,7 @@ static int note_endings(struct endings *endings, const struct layers *layers, bo
     return GD_OK;
 }
 
-static void pair(struct layers *a, struct layers *b, uint32_t of_a, uint32_t of_b)
+static void pair_layers(struct layers *a, struct layers *b, uint32_t of_a, uint32_t of_b)
 {
     a->layer[of_a].partner = of_b;
     b->layer[of_b].partner = of_a;
@@ -223,7 +223,7 @@ static int pair_endings(struct layers *a, struct layers *b, uint32_t depth, stru
         const struct ending *one = &endings.list[i];
 
         if (one->count_a == 1 && one->count_b == 1) {
-            pair(a, b, one->a, one->b);
+            pair_layers(a, b, one->a, one->b);
         }
     }
     gd_hash_index_deinit(&endings.lookup);
@@ -264,16 +264,16 @@ static void pair_roots(struct layers *a, struct layers *b)
         if (!roots_of(x, y)) {
             continue;
         }
-        of_a = find(a, x);
-        of_b = find(b, y);
+        of_a = find_layer(a, x);
+        of_b = find_layer(b, y);
         if (of_a != UINT32_MAX && of_b != UINT32_MAX && a->layer[of_a].partner == UINT32_MAX &&
             b->layer[of_b].partner == UINT32_MAX) {
-            pair(a, b, of_a, of_b);
+            pair_layers(a, b, of_a, of_b);
         }
     }
 }
 
-static uint32_t deepest(const struct layers *layers)
+static uint32_t max_depth(const struct layers *layers)
 {
     uint32_t ret = 0;
 
@@ -285,8 +285,8 @@ static uint32_t deepest(const struct layers *layers)
 
 /* ---- pairing operators ----------------------------------------------------------------------- */
 
-static int collect(struct gd_table *table, const struct layers *layers, uint32_t layer,
-                   const uint32_t *taken, uint32_t *list, size_t *count, struct gd_err *err)
+static int collect_units(struct gd_table *table, const struct layers *layers, uint32_t layer,
+                         const uint32_t *taken, uint32_t *list, size_t *count, struct gd_err *err)
 {
     int rc = GD_OK;
 
@@ -314,9 +314,9 @@ static int align_pairs(struct gd_matcher *m, const struct layers *a, const struc
         if (a->layer[i].partner == UINT32_MAX) {
             continue;
         }
-        rc = collect(m->a, a, i, m->of_a, of_a, &count_a, err);
+        rc = collect_units(m->a, a, i, m->of_a, of_a, &count_a, err);
         if (rc == GD_OK) {
-            rc = collect(m->b, b, a->layer[i].partner, m->of_b, of_b, &count_b, err);
+            rc = collect_units(m->b, b, a->layer[i].partner, m->of_b, of_b, &count_b, err);
         }
         if (rc == GD_OK) {
             rc = gd_align(m, of_a, count_a, of_b, count_b, GD_HOW_RULES, err);
@@ -333,7 +333,7 @@ int gd_match_by_layer(struct gd_matcher *m, struct gd_err *err)
     int rc = find_layers(m->a, &a, err);
 
     rc = rc == GD_OK ? find_layers(m->b, &b, err) : rc;
-    for (uint32_t depth = rc == GD_OK ? deepest(&a) : 0; rc == GD_OK && depth > 0; depth--) {
+    for (uint32_t depth = rc == GD_OK ? max_depth(&a) : 0; rc == GD_OK && depth > 0; depth--) {
         rc = pair_endings(&a, &b, depth, err);
     }
     if (rc == GD_OK) {

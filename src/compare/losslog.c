@@ -95,7 +95,7 @@ static bool is_after(const struct gd_loss *loss, const struct gd_loss *before, b
                                                     : loss->step > before->step;
 }
 
-static int add(struct gd_loss_log *log, const struct gd_loss *loss, struct gd_err *err)
+static int add_loss(struct gd_loss_log *log, const struct gd_loss *loss, struct gd_err *err)
 {
     if (log->count == MAX_LINES) {
         return gd_fail(err, GD_ELIMIT, "more than %zu losses", MAX_LINES);
@@ -128,7 +128,7 @@ static int read_lines(FILE *file, const char *tag, struct gd_loss_log *ret, stru
     while (rc == GD_OK && fgets(line, MAX_LINE, file)) {
         line[strcspn(line, "\r\n")] = '\0';
         if (gd_loss_line(line, tag, &loss)) {
-            rc = add(ret, &loss, err);
+            rc = add_loss(ret, &loss, err);
         }
     }
     free(line);

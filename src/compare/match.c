@@ -115,7 +115,7 @@ static uint32_t keys_find(struct gd_keys *keys, const char *key, const uint32_t 
 
 /* ---- the state of a matching ----------------------------------------------------------------- */
 
-static void join(struct gd_matcher *m, uint32_t a, uint32_t b, enum gd_how how)
+static void join_units(struct gd_matcher *m, uint32_t a, uint32_t b, enum gd_how how)
 {
     m->of_a[a] = b;
     m->of_b[b] = a;
@@ -140,7 +140,7 @@ static int by_map(struct gd_matcher *m, struct gd_err *err)
                     : UINT32_MAX;
 
             if (to != UINT32_MAX) {
-                join(m, i, to, GD_HOW_MAP);
+                join_units(m, i, to, GD_HOW_MAP);
             }
         }
     }
@@ -163,7 +163,7 @@ static int by_name(struct gd_matcher *m, struct gd_err *err)
                                                : UINT32_MAX;
 
         if (to != UINT32_MAX) {
-            join(m, i, to, GD_HOW_NAME);
+            join_units(m, i, to, GD_HOW_NAME);
         }
     }
     keys_free(&keys);
@@ -228,7 +228,7 @@ static int by_other_name(struct gd_matcher *m, name_fn name_of, struct gd_err *e
             keys_find(&a, name, m->of_a, &several_a);
         }
         if (to != UINT32_MAX && !several_a && !several_b && is_same_phase(m->a, i, m->b, to)) {
-            join(m, i, to, GD_HOW_NAME);
+            join_units(m, i, to, GD_HOW_NAME);
         }
     }
     keys_free(&a);
@@ -357,7 +357,7 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
         if (to != UINT32_MAX && m->a->unit[i].phase == m->b->unit[to].phase) {
             *count += 1;
             if (apply) {
-                join(m, i, to, GD_HOW_RULES);
+                join_units(m, i, to, GD_HOW_RULES);
             }
         }
     }
@@ -456,7 +456,7 @@ static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
     }
     for (uint32_t i = 0; rc == GD_OK && i < to->unit_count; i++) {
         if (claim[i] < UINT32_MAX - 1) {
-            join(m, back ? i : claim[i], back ? claim[i] : i, GD_HOW_RULES);
+            join_units(m, back ? i : claim[i], back ? claim[i] : i, GD_HOW_RULES);
         }
     }
     keys_free(&keys);
@@ -553,7 +553,7 @@ static int by_values(struct gd_matcher *m, struct gd_err *err)
 
         if (to >= 0 && only_same(&b[to], a, count_a) == (int64_t)i &&
             m->of_b[b[to].unit] == UINT32_MAX) {
-            join(m, a[i].unit, b[to].unit, GD_HOW_VALUES);
+            join_units(m, a[i].unit, b[to].unit, GD_HOW_VALUES);
         }
     }
     free(a);
@@ -563,7 +563,7 @@ static int by_values(struct gd_matcher *m, struct gd_err *err)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-static int run(struct gd_matcher *m, struct gd_err *err)
+static int run_methods(struct gd_matcher *m, struct gd_err *err)
 {
     int rc = m->options->map ? by_map(m, err) : GD_OK;
 
@@ -630,7 +630,7 @@ int gd_match_tables(struct gd_table *a, struct gd_table *b, const struct gd_matc
     } else {
         memset(m.of_a, 0xff, (a->unit_count + 1) * sizeof(*m.of_a));
         memset(m.of_b, 0xff, (b->unit_count + 1) * sizeof(*m.of_b));
-        rc = run(&m, err);
+        rc = run_methods(&m, err);
     }
     if (rc == GD_OK) {
         list_all(&m, ret);

@@ -99,7 +99,7 @@ struct worst {
     int count;
 };
 
-static void keep(struct worst *worst, struct found found)
+static void keep_worst(struct worst *worst, struct found found)
 {
     int at = worst->count;
 
@@ -118,8 +118,8 @@ static void keep(struct worst *worst, struct found found)
     worst->found[at] = found;
 }
 
-static void look(const struct gd_pair_job *job, const struct gd_pair_room *room, int64_t block,
-                 size_t n, struct worst *worst)
+static void find_worst_in(const struct gd_pair_job *job, const struct gd_pair_room *room,
+                          int64_t block, size_t n, struct worst *worst)
 {
     for (size_t i = 0; i < n; i++) {
         struct gd_pair_element e = gd_pair_at(job, room, i);
@@ -128,7 +128,8 @@ static void look(const struct gd_pair_job *job, const struct gd_pair_room *room,
                                 : INFINITY;
 
         if (score > 0) {
-            keep(worst, (struct found){{block * GD_PAIR_BLOCK + (int64_t)i, e.a, e.b}, score});
+            keep_worst(worst,
+                       (struct found){{block * GD_PAIR_BLOCK + (int64_t)i, e.a, e.b}, score});
         }
     }
 }
@@ -159,7 +160,7 @@ static int look_again(const struct gd_pair_job *job, const struct gd_pair_part *
     for (int i = 0; rc == GD_OK && i < total->spot_count; i++) {
         rc = gd_pair_read(job, total->spot[i].block, &room, &n, err);
         if (rc == GD_OK) {
-            look(job, &room, total->spot[i].block, n, &worst);
+            find_worst_in(job, &room, total->spot[i].block, n, &worst);
         }
     }
     if (rc == GD_OK && total->max_abs_block >= 0 && total->max_abs > 0) {
@@ -197,8 +198,8 @@ static double ulp_of(const struct gd_pair_job *job, const struct gd_pair_part *p
     return INFINITY;
 }
 
-static void finish(const struct gd_pair_job *job, const struct gd_pair_part *part,
-                   struct gd_metrics *ret)
+static void finish_metrics(const struct gd_pair_job *job, const struct gd_pair_part *part,
+                           struct gd_metrics *ret)
 {
     double finite = part->finite ? (double)part->finite : 1;
 
@@ -243,7 +244,7 @@ static bool is_narrow(enum gd_dtype dtype)
 }
 
 /* Bits of the stored mantissa: fewer are coarser. */
-static int digits(enum gd_stored stored, enum gd_dtype dtype)
+static int mantissa_bits(enum gd_stored stored, enum gd_dtype dtype)
 {
     switch (dtype) {
     case GD_BFLOAT16: return 7;
@@ -256,7 +257,7 @@ static int digits(enum gd_stored stored, enum gd_dtype dtype)
 
 static enum gd_dtype ulp_type(const struct gd_source_info *a, const struct gd_source_info *b)
 {
-    int x = digits(a->stored, a->dtype), y = digits(b->stored, b->dtype);
+    int x = mantissa_bits(a->stored, a->dtype), y = mantissa_bits(b->stored, b->dtype);
 
     if (x == 0 || y == 0) {
         return GD_DT_NONE;
@@ -288,7 +289,7 @@ static double small_of_both(const struct gd_source_info *a, const struct gd_sour
     return x > y ? x : y;
 }
 
-static void prepare(struct gd_pair_job *job, struct gd_tolerance tolerance)
+static void prepare_job(struct gd_pair_job *job, struct gd_tolerance tolerance)
 {
     enum gd_dtype a = job->info_a.dtype, b = job->info_b.dtype;
 
@@ -304,7 +305,7 @@ static void prepare(struct gd_pair_job *job, struct gd_tolerance tolerance)
     job->count = gd_shape_count(&job->info_a.shape);
 }
 
-static void squeeze(const struct gd_shape *shape, struct gd_shape *ret)
+static void squeeze_shape(const struct gd_shape *shape, struct gd_shape *ret)
 {
     ret->rank = 0;
     for (int i = 0; i < shape->rank; i++) {
@@ -323,7 +324,7 @@ static void add_note(struct gd_difference *ret, const char *text)
     }
 }
 
-static int unreadable(struct gd_difference *ret, const char *side, const struct gd_err *why)
+static int mark_unreadable(struct gd_difference *ret, const char *side, const struct gd_err *why)
 {
     ret->verdict = GD_V_UNREADABLE;
     snprintf(ret->note, sizeof(ret->note), "%s%.140s", side, why->text);
@@ -358,8 +359,8 @@ static bool check_kinds(const struct gd_pair_job *job, struct gd_difference *ret
         add_note(ret, b->note);
     }
     if (!gd_shape_equal(&a->shape, &b->shape)) {
-        squeeze(&a->shape, &x);
-        squeeze(&b->shape, &y);
+        squeeze_shape(&a->shape, &x);
+        squeeze_shape(&b->shape, &y);
         ret->squeezed = gd_shape_equal(&x, &y);
         if (!ret->squeezed) {
             ret->verdict = GD_V_SHAPE;
@@ -370,7 +371,7 @@ static bool check_kinds(const struct gd_pair_job *job, struct gd_difference *ret
     return true;
 }
 
-static void judge(struct gd_difference *ret)
+static void set_verdict(struct gd_difference *ret)
 {
     const struct gd_metrics *m = &ret->metrics;
 
@@ -398,11 +399,11 @@ int gd_compare_sources(struct gd_source *a, struct gd_source *b,
 
     *ret = (struct gd_difference){.verdict = GD_V_UNREADABLE};
     if (rc != GD_OK) {
-        return is_fatal(rc) ? gd_fail(err, rc, "%s", why.text) : unreadable(ret, "A: ", &why);
+        return is_fatal(rc) ? gd_fail(err, rc, "%s", why.text) : mark_unreadable(ret, "A: ", &why);
     }
     rc = gd_source_info(b, &job.info_b, &why);
     if (rc != GD_OK) {
-        return is_fatal(rc) ? gd_fail(err, rc, "%s", why.text) : unreadable(ret, "B: ", &why);
+        return is_fatal(rc) ? gd_fail(err, rc, "%s", why.text) : mark_unreadable(ret, "B: ", &why);
     }
     ret->tolerance =
         options->has_tolerance
@@ -411,16 +412,16 @@ int gd_compare_sources(struct gd_source *a, struct gd_source *b,
     if (!check_kinds(&job, ret)) {
         return GD_OK;
     }
-    prepare(&job, ret->tolerance);
+    prepare_job(&job, ret->tolerance);
     rc = do_all(&job, options, &total, &why);
     if (rc == GD_OK) {
-        finish(&job, &total, &ret->metrics);
+        finish_metrics(&job, &total, &ret->metrics);
         rc = look_again(&job, &total, &ret->metrics, &why);
     }
     if (rc != GD_OK) {
-        return is_fatal(rc) ? gd_fail(err, rc, "%s", why.text) : unreadable(ret, "", &why);
+        return is_fatal(rc) ? gd_fail(err, rc, "%s", why.text) : mark_unreadable(ret, "", &why);
     }
     ret->has_metrics = true;
-    judge(ret);
+    set_verdict(ret);
     return GD_OK;
 }

@@ -281,7 +281,7 @@ struct gd_pair_element gd_pair_at(const struct gd_pair_job *job, const struct gd
 
 /* ---- distances in units of the last place ---------------------------------------------------- */
 
-static uint32_t key16(uint16_t bits)
+static uint32_t sort_key16(uint16_t bits)
 {
     return (uint32_t)(bits & 0x8000) << 16 | (bits & 0x7fff);
 }
@@ -294,17 +294,17 @@ static uint32_t key_of(const struct gd_pair_job *job, enum gd_dtype dtype, const
 
     if (dtype == job->ulp && gd_dtype_size(dtype) == 2) {
         memcpy(&half, p, sizeof(half));
-        return key16(half);
+        return sort_key16(half);
     }
     x = (float)gd_dtype_load(dtype, p);
     switch (job->ulp) {
-    case GD_FLOAT16: return key16(gd_float_to_half(x));
-    case GD_BFLOAT16: return key16(gd_float_to_bfloat16(x));
+    case GD_FLOAT16: return sort_key16(gd_float_to_half(x));
+    case GD_BFLOAT16: return sort_key16(gd_float_to_bfloat16(x));
     default: memcpy(&bits, &x, sizeof(bits)); return bits;
     }
 }
 
-static uint64_t ordered64(const unsigned char *p)
+static uint64_t sort_key64(const unsigned char *p)
 {
     uint64_t bits, size, middle = (uint64_t)1 << 63;
 
@@ -333,7 +333,7 @@ static void count_ulp(const struct gd_pair_job *job, const struct gd_pair_room *
             continue;
         }
         if (job->ulp == GD_FLOAT64) {
-            uint64_t x = ordered64(p), y = ordered64(q), apart = x > y ? x - y : y - x;
+            uint64_t x = sort_key64(p), y = sort_key64(q), apart = x > y ? x - y : y - x;
 
             part->ulp[apart ? 64 - __builtin_clzll(apart) : 0]++;
         } else {
@@ -469,8 +469,8 @@ static void widen_halves(enum gd_dtype dtype, const unsigned char *in, size_t n,
 }
 
 /* The elements as float or double, converted to `wide` if necessary and padded with zeros. */
-static const void *widen(const struct gd_pair_job *job, enum gd_dtype dtype, unsigned char *raw,
-                         void *wide, size_t n, size_t padded)
+static const void *widen_block(const struct gd_pair_job *job, enum gd_dtype dtype,
+                               unsigned char *raw, void *wide, size_t n, size_t padded)
 {
     size_t item = job->mode == GD_PAIR_FLOAT32 ? 4 : 8;
     bool as_is = dtype == (item == 4 ? GD_FLOAT32 : GD_FLOAT64);
@@ -510,8 +510,8 @@ static bool add_fast(const struct gd_pair_job *job, const struct gd_pair_room *r
     if (job->mode != GD_PAIR_FLOAT32 && job->mode != GD_PAIR_FLOAT64) {
         return false;
     }
-    a = widen(job, job->info_a.dtype, room->raw_a, room->wide_a, n, padded);
-    b = widen(job, job->info_b.dtype, room->raw_b, room->wide_b, n, padded);
+    a = widen_block(job, job->info_a.dtype, room->raw_a, room->wide_a, n, padded);
+    b = widen_block(job, job->info_b.dtype, room->raw_b, room->wide_b, n, padded);
     if (job->mode == GD_PAIR_FLOAT32) {
         job->level->float32(a, b, padded, &job->rule, &s);
     } else {

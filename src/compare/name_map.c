@@ -49,7 +49,8 @@ void gd_map_pair(const struct gd_map *map, size_t index, const char **a, const c
     *b = map->pair[index].b;
 }
 
-static const struct pair *find(const struct gd_map *map, const char *name, size_t len, bool back)
+static const struct pair *find_pair(const struct gd_map *map, const char *name, size_t len,
+                                    bool back)
 {
     /* not const: the first hash sets the seed */
     struct gd_hash_index *lookup = (struct gd_hash_index *)(back ? &map->by_b : &map->by_a);
@@ -92,7 +93,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     if (rc != GD_OK) {
         return rc;
     }
-    known = find(map, a, len_a, false);
+    known = find_pair(map, a, len_a, false);
     if (known && map->parts && strlen(known->b) == len_b && memcmp(known->b, b, len_b) == 0) {
         return GD_OK; /* shared by layers of two classes */
     }
@@ -121,7 +122,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     map->pair[map->count] = pair;
     rc = gd_hash_index_add(&map->by_a, gd_hash_index_hash(&map->by_a, a, len_a),
                            (uint32_t)map->count, err);
-    if (rc == GD_OK && !find(map, b, len_b, true)) { /* the first of several */
+    if (rc == GD_OK && !find_pair(map, b, len_b, true)) { /* the first of several */
         rc = gd_hash_index_add(&map->by_b, gd_hash_index_hash(&map->by_b, b, len_b),
                                (uint32_t)map->count, err);
     }
@@ -168,7 +169,7 @@ static int check_converters(const struct gd_map *map, const cJSON *object, struc
         const char *name = cJSON_GetStringValue(member);
         size_t len = name ? strlen(name) : 0, end = strlen(known);
 
-        if (!find(map, member->string, strlen(member->string), false)) {
+        if (!find_pair(map, member->string, strlen(member->string), false)) {
             return gd_fail(err, GD_EPROTO,
                            "the map has a converter for \"%.200s\", which it does not name",
                            member->string);
@@ -219,7 +220,7 @@ struct span {
     size_t len;
 };
 
-static struct span trim(const char *at, size_t len)
+static struct span trim_span(const char *at, size_t len)
 {
     while (len > 0 && isspace((unsigned char)*at)) {
         at++;
@@ -351,7 +352,7 @@ static int read_line(struct gd_map *map, struct operators *o, struct span whole,
     if (begins) {
         rc = end_operators(map, o, err);
         *o = (struct operators){.open = true, .line = line};
-        whole = trim(whole.at + 1, whole.len - 1);
+        whole = trim_span(whole.at + 1, whole.len - 1);
     }
     colon = colon_of(whole.at, whole.len);
     if (rc == GD_OK && (colon == whole.len || strchr("-&*!{[|>%", whole.at[0]))) {
@@ -361,8 +362,8 @@ static int read_line(struct gd_map *map, struct operators *o, struct span whole,
     if (rc != GD_OK) {
         return rc;
     }
-    key = trim(whole.at, colon);
-    value = trim(whole.at + colon + 1, whole.len - colon - 1);
+    key = trim_span(whole.at, colon);
+    value = trim_span(whole.at + colon + 1, whole.len - colon - 1);
     if (!o->open) {
         return add_names(map, key, value, line, err);
     }
@@ -384,7 +385,7 @@ static int read_lines(struct gd_map *map, const char *text, size_t size, struct 
         const char *end = memchr(text + at, '\n', size - at);
         size_t len = end ? (size_t)(end - text) - at : size - at;
 
-        rc = read_line(map, &operators, trim(text + at, len), ++line, err);
+        rc = read_line(map, &operators, trim_span(text + at, len), ++line, err);
         at += len + 1;
     }
     return rc == GD_OK ? end_operators(map, &operators, err) : rc;
@@ -452,7 +453,8 @@ int gd_map_read(const char *path, struct gd_map **ret, struct gd_err *err)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static bool replace(const char *name, const char *part, const char *other, char *ret, size_t size)
+static bool replace_part(const char *name, const char *part, const char *other, char *ret,
+                         size_t size)
 {
     const char *at = strstr(name, part);
     size_t before, len = strlen(part), more = strlen(other), rest;
@@ -473,17 +475,17 @@ static bool replace(const char *name, const char *part, const char *other, char 
 
 bool gd_map_name(const struct gd_map *map, const char *name, bool back, char *ret, size_t size)
 {
-    const struct pair *pair = find(map, name, strlen(name), back);
+    const struct pair *pair = find_pair(map, name, strlen(name), back);
 
     if (pair) {
         const char *other = back ? pair->a : pair->b;
 
-        return replace(other, other, other, ret, size);
+        return replace_part(other, other, other, ret, size);
     }
     for (size_t i = 0; map->parts && i < map->count; i++) {
         const char *from = back ? map->pair[i].b : map->pair[i].a;
 
-        if (replace(name, from, back ? map->pair[i].a : map->pair[i].b, ret, size)) {
+        if (replace_part(name, from, back ? map->pair[i].a : map->pair[i].b, ret, size)) {
             return true;
         }
     }

@@ -50,14 +50,14 @@ static bool is_finite(const struct gd_stats *stats)
     return !stats->nan && !stats->pos_inf && !stats->neg_inf;
 }
 
-static bool tells(const struct gd_stats *stats)
+static bool says_range(const struct gd_stats *stats)
 {
     return !is_finite(stats) || !(stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF));
 }
 
 /* *why: NULL, or why the item is unknown; valid as long as the table and `text`. */
-static int look(struct finding *f, const struct gd_unit *unit, struct gd_item *item,
-                struct gd_stats *ret, const char **why, struct gd_err *text)
+static int read_item(struct finding *f, const struct gd_unit *unit, struct gd_item *item,
+                     struct gd_stats *ret, const char **why, struct gd_err *text)
 {
     struct gd_err err = {.text = ""};
     int rc = f->fetch ? f->fetch(f->ctx, unit, item, text) : GD_OK;
@@ -76,7 +76,7 @@ static int look(struct finding *f, const struct gd_unit *unit, struct gd_item *i
         return rc == GD_EINTR || rc == GD_ENOMEM ? gd_fail(text, rc, "%s", err.text) : GD_OK;
     } else if (item->stats) {
         *ret = *item->stats;
-        *why = tells(ret) ? NULL : "its statistics do not say whether it is finite";
+        *why = says_range(ret) ? NULL : "its statistics do not say whether it is finite";
     }
     return GD_OK;
 }
@@ -109,7 +109,7 @@ static int look_input(struct finding *f, uint32_t number, uint32_t item, struct 
     struct gd_err text = {.text = ""};
     struct gd_stats stats;
     const char *why;
-    int rc = look(f, unit, &f->table->item[item], &stats, &why, &text);
+    int rc = read_item(f, unit, &f->table->item[item], &stats, &why, &text);
 
     if (rc != GD_OK || why) {
         return rc == GD_OK ? GD_OK : gd_fail(err, rc, "%s", text.text);
@@ -173,7 +173,8 @@ static int look_inputs(struct finding *f, uint32_t number, struct inputs *inputs
 
 /* ---- hints ----------------------------------------------------------------------------------- */
 
-static void hint(const struct gd_unit *unit, const struct gd_item *item, struct gd_nonfinite *ret)
+static void set_hint(const struct gd_unit *unit, const struct gd_item *item,
+                     struct gd_nonfinite *ret)
 {
     double size = fmax(fabs(ret->least), fabs(ret->most));
     const char *op = unit->op[0] ? unit->op : unit->name, *text = "";
@@ -256,12 +257,12 @@ static int put_in_order(struct finding *f, struct gd_err *err)
 }
 
 /* Records the item and its statistics as the result. */
-static int take(struct finding *f, uint32_t unit, uint32_t item, struct gd_nonfinite *ret,
-                struct gd_err *err)
+static int take_result(struct finding *f, uint32_t unit, uint32_t item, struct gd_nonfinite *ret,
+                       struct gd_err *err)
 {
     struct gd_err text = {.text = ""};
     const char *why;
-    int rc = look(f, &f->table->unit[unit], &f->table->item[item], &ret->stats, &why, &text);
+    int rc = read_item(f, &f->table->unit[unit], &f->table->item[item], &ret->stats, &why, &text);
 
     ret->unit = unit;
     ret->item = item;
@@ -270,8 +271,8 @@ static int take(struct finding *f, uint32_t unit, uint32_t item, struct gd_nonfi
 }
 
 /* Whatever the order: the producer of a bad input comes before its reader. */
-static int follow(struct finding *f, uint32_t *number, uint32_t *item, struct inputs *inputs,
-                  struct gd_nonfinite *ret, struct gd_err *err)
+static int follow_inputs(struct finding *f, uint32_t *number, uint32_t *item, struct inputs *inputs,
+                         struct gd_nonfinite *ret, struct gd_err *err)
 {
     struct gd_node_info info;
     int rc = look_inputs(f, *number, inputs, ret, err);
@@ -322,7 +323,7 @@ static bool first_bad(struct finding *f, const struct gd_unit *unit, uint32_t *i
 
     for (uint32_t i = unit->first; i < unit->first + unit->count; i++) {
         if (!f->table->item[i].input &&
-            look(f, unit, &f->table->item[i], &stats, &why, &text) == GD_OK && !why &&
+            read_item(f, unit, &f->table->item[i], &stats, &why, &text) == GD_OK && !why &&
             !is_finite(&stats) && !is_unwritten(unit) && !is_mask(unit, &stats)) {
             *item = i;
             return true;
@@ -351,11 +352,11 @@ static void prefer_forward(struct finding *f, uint32_t *number, uint32_t *item)
     }
 }
 
-static int found(struct finding *f, uint32_t number, uint32_t item, struct gd_nonfinite *ret,
-                 struct gd_err *err)
+static int describe_origin(struct finding *f, uint32_t number, uint32_t item,
+                           struct gd_nonfinite *ret, struct gd_err *err)
 {
     struct inputs inputs;
-    int rc = follow(f, &number, &item, &inputs, ret, err);
+    int rc = follow_inputs(f, &number, &item, &inputs, ret, err);
 
     if (rc == GD_OK && inputs.bad == UINT32_MAX && inputs.known > 0) {
         uint32_t before = number;
@@ -373,10 +374,10 @@ static int found(struct finding *f, uint32_t number, uint32_t item, struct gd_no
         ret->kind = GD_THROW_UNKNOWN; /* it came with a parameter or the batch, which exists */
         ret->bad_input = UINT32_MAX;
         ret->has_range = false;
-        return take(f, inputs.from, inputs.bad, ret, err);
+        return take_result(f, inputs.from, inputs.bad, ret, err);
     }
-    rc = rc == GD_OK ? take(f, number, item, ret, err) : rc;
-    hint(&f->table->unit[number], &f->table->item[item], ret);
+    rc = rc == GD_OK ? take_result(f, number, item, ret, err) : rc;
+    set_hint(&f->table->unit[number], &f->table->item[item], ret);
     return rc;
 }
 
@@ -387,14 +388,14 @@ static bool can_be_bad(const struct gd_item *item)
 }
 
 /* *bad: this is the one. */
-static int judge(struct finding *f, uint32_t number, struct gd_item *item, bool *bad,
-                 struct gd_nonfinite *ret, struct gd_err *err)
+static int judge_item(struct finding *f, uint32_t number, struct gd_item *item, bool *bad,
+                      struct gd_nonfinite *ret, struct gd_err *err)
 {
     const struct gd_unit *unit = &f->table->unit[number];
     struct gd_err text = {.text = ""};
     struct gd_stats stats;
     const char *why;
-    int rc = look(f, unit, item, &stats, &why, &text);
+    int rc = read_item(f, unit, item, &stats, &why, &text);
 
     *bad = false;
     if (rc != GD_OK) {
@@ -436,9 +437,9 @@ static int look_at_unit(struct finding *f, uint32_t number, struct gd_nonfinite 
         if (!can_be_bad(&f->table->item[i])) {
             continue;
         }
-        rc = judge(f, number, &f->table->item[i], &bad, ret, err);
+        rc = judge_item(f, number, &f->table->item[i], &bad, ret, err);
         if (rc == GD_OK && bad) {
-            return found(f, number, i, ret, err);
+            return describe_origin(f, number, i, ret, err);
         }
     }
     return rc;

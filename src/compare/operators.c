@@ -43,7 +43,7 @@ static const char *const alike[] = {
 };
 
 /* Keeps only lower-case letters and digits; "" if too long to be known. */
-static void squeeze(const char *op, char ret[NAME_SIZE])
+static void squeeze_name(const char *op, char ret[NAME_SIZE])
 {
     size_t len = 0;
 
@@ -90,8 +90,8 @@ bool gd_op_is_alike(const char *a, const char *b)
 {
     char x[NAME_SIZE], y[NAME_SIZE];
 
-    squeeze(a, x);
-    squeeze(b, y);
+    squeeze_name(a, x);
+    squeeze_name(b, y);
     if (!x[0] || !y[0]) {
         return false;
     }
@@ -124,7 +124,7 @@ bool gd_op_changes_input(const char *op, uint16_t position)
 {
     char x[NAME_SIZE];
 
-    squeeze(op, x);
+    squeeze_name(op, x);
     if (line_of(x) != line_of("batchnorm")) {
         return false;
     }
@@ -143,8 +143,8 @@ enum gd_goes_on gd_unit_goes_on(const struct gd_table *table, uint32_t unit)
         strncmp(one->name, next->name, len) != 0 || one->phase != next->phase) {
         return GD_GOES_NOT;
     }
-    squeeze(one->op, x);
-    squeeze(next->op, y);
+    squeeze_name(one->op, x);
+    squeeze_name(next->op, y);
     if (takes_bias(x) && is_bias(y)) {
         return GD_GOES_ON_BIAS;
     }

@@ -86,15 +86,15 @@ static int compare_one(struct run *run, struct task *task, int threads)
     return rc;
 }
 
-static void work(void *ctx, size_t i)
+static void compare_pair(void *ctx, size_t i)
 {
     struct run *run = ctx;
 
     run->tasks[i].rc = compare_one(run, &run->tasks[i], 1);
 }
 
-static int flush(struct run *run, size_t first, const struct gd_run_ops *ops, void *ctx,
-                 struct gd_err *err)
+static int flush_wave(struct run *run, size_t first, const struct gd_run_ops *ops, void *ctx,
+                      struct gd_err *err)
 {
     int threads = run->options->threads > 0 ? run->options->threads : gd_run_threads();
     int rc = GD_OK;
@@ -102,7 +102,7 @@ static int flush(struct run *run, size_t first, const struct gd_run_ops *ops, vo
     if (run->count == 1) {
         run->tasks[0].rc = compare_one(run, &run->tasks[0], threads > 1 ? threads : 2);
     } else {
-        gd_workers_run(threads, run->count, work, run);
+        gd_workers_run(threads, run->count, compare_pair, run);
     }
     for (size_t i = 0; rc == GD_OK && i < run->count; i++) {
         rc = run->tasks[i].rc == GD_OK
@@ -136,18 +136,18 @@ int gd_compare_run(size_t count, const struct gd_run_ops *ops, void *ctx,
         next.bytes = bytes_of(next.pair.a) + bytes_of(next.pair.b);
         if (run.count > 0 && (next.bytes > BIG_BYTES || run.count == WAVE_PAIRS ||
                               run.bytes + next.bytes > WAVE_BYTES)) {
-            rc = flush(&run, first, ops, ctx, err);
+            rc = flush_wave(&run, first, ops, ctx, err);
             first = i;
         }
         run.tasks[run.count++] = next;
         run.bytes += next.bytes;
         if (rc == GD_OK && next.bytes > BIG_BYTES) {
-            rc = flush(&run, first, ops, ctx, err);
+            rc = flush_wave(&run, first, ops, ctx, err);
             first = i + 1;
         }
     }
     if (rc == GD_OK && run.count > 0) {
-        rc = flush(&run, first, ops, ctx, err);
+        rc = flush_wave(&run, first, ops, ctx, err);
     }
     free(run.tasks);
     return rc;

@@ -28,7 +28,7 @@ void gd_table_deinit(struct gd_table *table)
 }
 
 /* Makes room for one more. */
-static int grow(void *array, size_t size, size_t count, size_t *room, struct gd_err *err)
+static int grow_array(void *array, size_t size, size_t count, size_t *room, struct gd_err *err)
 {
     size_t wanted = *room ? *room * 2 : 64;
     void *old, *more;
@@ -46,7 +46,7 @@ static int grow(void *array, size_t size, size_t count, size_t *room, struct gd_
     return GD_OK;
 }
 
-static bool has(const char *text, const char *part)
+static bool has_part(const char *text, const char *part)
 {
     return strcasestr(text, part) != NULL;
 }
@@ -54,17 +54,18 @@ static bool has(const char *text, const char *part)
 /* By words that frameworks and dump tools use in names. */
 static enum gd_phase phase_of(const char *name)
 {
-    if (strncasecmp(name, "gradients/", 10) == 0 || has(name, "/gradients/") ||
-        has(name, "backward") || has(name, "_grad.") || has(name, "/grad") ||
+    if (strncasecmp(name, "gradients/", 10) == 0 || has_part(name, "/gradients/") ||
+        has_part(name, "backward") || has_part(name, "_grad.") || has_part(name, "/grad") ||
         strncasecmp(name, "grad", 4) == 0) {
         return GD_PHASE_BACKWARD;
     }
-    return has(name, "optimizer") ? GD_PHASE_OPTIMIZER : GD_PHASE_FORWARD;
+    return has_part(name, "optimizer") ? GD_PHASE_OPTIMIZER : GD_PHASE_FORWARD;
 }
 
 int gd_table_unit(struct gd_table *table, const char *name, const char *op, struct gd_err *err)
 {
-    int rc = grow(&table->unit, sizeof(*table->unit), table->unit_count, &table->unit_room, err);
+    int rc =
+        grow_array(&table->unit, sizeof(*table->unit), table->unit_count, &table->unit_room, err);
     struct gd_unit unit = {.node = GD_NO_NODE, .first = (uint32_t)table->item_count};
 
     if (rc != GD_OK) {
@@ -110,7 +111,8 @@ int gd_table_node(struct gd_table *table, gd_node_id node, const struct gd_node_
 
 int gd_table_add(struct gd_table *table, const struct gd_item *item, struct gd_err *err)
 {
-    int rc = grow(&table->item, sizeof(*table->item), table->item_count, &table->item_room, err);
+    int rc =
+        grow_array(&table->item, sizeof(*table->item), table->item_count, &table->item_room, err);
     struct gd_item *to;
 
     if (rc != GD_OK) {

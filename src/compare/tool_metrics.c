@@ -133,7 +133,7 @@ static bool is_close(const struct pair *pair, double x, double y)
  * numpy's allclose. */
 typedef void (*element_fn)(struct pair *pair, void *ctx, double x, double y, double distance);
 
-static int each(struct pair *pair, element_fn fn, void *ctx, struct gd_err *err)
+static int each_element(struct pair *pair, element_fn fn, void *ctx, struct gd_err *err)
 {
     size_t a = gd_dtype_size(pair->job.info_a.dtype), b = gd_dtype_size(pair->job.info_b.dtype), n;
     int64_t blocks = (pair->job.count + GD_PAIR_BLOCK - 1) / GD_PAIR_BLOCK;
@@ -227,7 +227,7 @@ static int view_allclose(struct pair *pair, struct gd_tool_row *ret, struct gd_e
     struct allclose sum = {0, 0};
     uint64_t count = (uint64_t)pair->job.count;
     int rc = pair->job.mode == GD_PAIR_COMPLEX ? allclose_complex(pair, &sum, err)
-                                               : each(pair, allclose_add, &sum, err);
+                                               : each_element(pair, allclose_add, &sum, err);
 
     ret->passed = sum.close == count;
     snprintf(ret->cell[0], sizeof(ret->cell[0]), "%s", ret->passed ? "True" : "False");
@@ -261,7 +261,7 @@ static void trouble_add(struct pair *pair, void *ctx, double x, double y, double
 }
 
 /* Truncates, without rounding. */
-static double cut(double x, double factor)
+static double truncate_to(double x, double factor)
 {
     return fabs(x) < 0x1p52 ? trunc(x * factor) / factor : x; /* larger numbers have no fraction */
 }
@@ -270,15 +270,16 @@ static void trouble_cells(struct gd_tool_row *ret, const char *result, double ra
                           double mean, double max)
 {
     snprintf(ret->cell[0], sizeof(ret->cell[0]), "%s", result);
-    snprintf(ret->cell[1], sizeof(ret->cell[1]), "%.2f%%", 100 * cut(ratio, 1e4));
-    snprintf(ret->cell[2], sizeof(ret->cell[2]), isnan(cosine) ? "nan" : "%.5f", cut(cosine, 1e5));
+    snprintf(ret->cell[1], sizeof(ret->cell[1]), "%.2f%%", 100 * truncate_to(ratio, 1e4));
+    snprintf(ret->cell[2], sizeof(ret->cell[2]), isnan(cosine) ? "nan" : "%.5f",
+             truncate_to(cosine, 1e5));
     if (isnan(mean) && isnan(max)) {
         snprintf(ret->cell[3], sizeof(ret->cell[3]), "nan, nan");
     } else {
         /* in full, as far as the cell allows: enough for two numbers of float32 */
         snprintf(ret->cell[3], sizeof(ret->cell[3]),
-                 max <= (double)FLT_MAX ? "%.5f, %.5f" : "%.5e, %.5e", cut(mean, 1e5),
-                 cut(max, 1e5));
+                 max <= (double)FLT_MAX ? "%.5f, %.5f" : "%.5e, %.5e", truncate_to(mean, 1e5),
+                 truncate_to(max, 1e5));
     }
 }
 
@@ -286,7 +287,7 @@ static int view_trouble(struct pair *pair, struct gd_tool_row *ret, struct gd_er
 {
     struct trouble t = {.max = 0};
     bool nothing;
-    int rc = each(pair, trouble_add, &t, err);
+    int rc = each_element(pair, trouble_add, &t, err);
     double cosine = cosine_of(pair, &t.norms, &nothing);
 
     if (t.differ == 0) {
@@ -344,7 +345,7 @@ static void probe_add(struct pair *pair, void *ctx, double x, double y, double d
     p->r5k += relative < 0.005;
 }
 
-static double twelve(double value)
+static double round_to_twelve(double value)
 {
     char text[400];
 
@@ -379,7 +380,7 @@ static void probe_cosine(const struct pair *pair, const struct probe *p, struct 
         snprintf(ret->message, sizeof(ret->message), "Cannot compare by Cosine Similarity, %s.",
                  no_a || no_b ? "one side is all zero" : "the dump data has NaN");
     } else {
-        cosine = twelve(cosine);
+        cosine = round_to_twelve(cosine);
         probe_number(ret->cell[0], cosine > 0.9999 ? round(cosine * 1e6) / 1e6 : cosine);
     }
 }
@@ -392,19 +393,19 @@ static int view_probe(struct pair *pair, struct gd_tool_row *ret, struct gd_err 
     struct probe p = {.type = wide ? GD_FLOAT64 : GD_FLOAT32,
                       .scalar = scalar,
                       .eps = wide ? DBL_EPSILON : (double)FLT_EPSILON};
-    int rc = each(pair, probe_positions, &p, err);
+    int rc = each_element(pair, probe_positions, &p, err);
 
     if (rc == GD_OK && p.mismatch) {
         probe_fill(ret, "N/A", "The position of inf or nan in NPU and bench Tensor do not match.");
         return rc;
     }
-    rc = rc == GD_OK ? each(pair, probe_add, &p, err) : rc;
+    rc = rc == GD_OK ? each_element(pair, probe_add, &p, err) : rc;
     probe_cosine(pair, &p, ret);
     probe_number(ret->cell[1], sqrt(p.distance));
-    probe_number(ret->cell[2], twelve(p.max));
-    probe_number(ret->cell[3], twelve(p.max_relative));
-    probe_number(ret->cell[4], twelve((double)p.r1k / count));
-    probe_number(ret->cell[5], twelve((double)p.r5k / count));
+    probe_number(ret->cell[2], round_to_twelve(p.max));
+    probe_number(ret->cell[3], round_to_twelve(p.max_relative));
+    probe_number(ret->cell[4], round_to_twelve((double)p.r1k / count));
+    probe_number(ret->cell[5], round_to_twelve((double)p.r5k / count));
     if (scalar) {
         for (int i = 0; i < GD_TOOL_CELLS; i++) {
             if (i != 2 && i != 3) {
@@ -422,7 +423,8 @@ static int view_probe(struct pair *pair, struct gd_tool_row *ret, struct gd_err 
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-static void refuse(enum gd_tool view, struct gd_tool_row *ret, const char *cell, const char *why)
+static void refuse_pair(enum gd_tool view, struct gd_tool_row *ret, const char *cell,
+                        const char *why)
 {
     if (view == GD_TOOL_TROUBLESHOOTER) {
         trouble_cells(ret, cell, 0, NAN, NAN, NAN);
@@ -490,8 +492,8 @@ int gd_tool_compare(enum gd_tool view, struct gd_source *a, struct gd_source *b,
 
     memset(ret, 0, sizeof(*ret));
     if (!a || !b) {
-        refuse(view, ret, view == GD_TOOL_MSPROBE ? "unsupported" : "False",
-               "Bench api/module unmatched.");
+        refuse_pair(view, ret, view == GD_TOOL_MSPROBE ? "unsupported" : "False",
+                    "Bench api/module unmatched.");
         return GD_OK;
     }
     rc = gd_source_info(a, &pair.job.info_a, &why);
@@ -502,16 +504,16 @@ int gd_tool_compare(enum gd_tool view, struct gd_source *a, struct gd_source *b,
         rc = gd_fail(&why, GD_EUNSUPPORTED, "not numeric");
     }
     if (rc == GD_OK && !same_shape(view, &x->shape, &y->shape)) {
-        refuse(view, ret,
-               view == GD_TOOL_TROUBLESHOOTER ? "Shape is inconsistent"
-               : view == GD_TOOL_MSPROBE      ? "shape unmatched"
-                                              : "False",
-               "Shape of NPU and bench tensor do not match. Skipped.");
+        refuse_pair(view, ret,
+                    view == GD_TOOL_TROUBLESHOOTER ? "Shape is inconsistent"
+                    : view == GD_TOOL_MSPROBE      ? "shape unmatched"
+                                                   : "False",
+                    "Shape of NPU and bench tensor do not match. Skipped.");
         return GD_OK;
     }
     pair.job.count = rc == GD_OK ? gd_shape_count(&x->shape) : 0;
     if (rc == GD_OK && pair.job.count == 0 && view == GD_TOOL_MSPROBE) {
-        refuse(view, ret, "unsupported", "This is empty data, can not compare.");
+        refuse_pair(view, ret, "unsupported", "This is empty data, can not compare.");
         return GD_OK;
     }
     pair.job.mode = gd_dtype_is_complex(x->dtype) || gd_dtype_is_complex(y->dtype)
@@ -524,7 +526,7 @@ int gd_tool_compare(enum gd_tool view, struct gd_source *a, struct gd_source *b,
         return gd_fail(err, rc, "%s", why.text);
     }
     if (rc != GD_OK) {
-        refuse(view, ret, view == GD_TOOL_MSPROBE ? "unsupported" : "False", why.text);
+        refuse_pair(view, ret, view == GD_TOOL_MSPROBE ? "unsupported" : "False", why.text);
     }
     return GD_OK;
 }

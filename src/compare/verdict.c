@@ -85,21 +85,21 @@ struct gd_tolerance gd_profile_tolerance(enum gd_profile profile, enum gd_stored
 
 /* ---- only statistics ------------------------------------------------------------------------- */
 
-static double relative(double a, double b, double scale)
+static double relative_error(double a, double b, double scale)
 {
     return fabs(a - b) / fmax(fabs(scale), 0x1p-20);
 }
 
 /* Keeps the largest difference of what both sides know; NaN or infinity on only one side is
  * worst. */
-static void worse(double *worst, bool known, double a, double b, double scale)
+static void keep_larger(double *worst, bool known, double a, double b, double scale)
 {
     double by;
 
     if (!known || a == b || (isnan(a) && isnan(b))) {
         return;
     }
-    by = isfinite(a) && isfinite(b) ? relative(a, b, scale) : INFINITY;
+    by = isfinite(a) && isfinite(b) ? relative_error(a, b, scale) : INFINITY;
     *worst = by > *worst ? by : *worst;
 }
 
@@ -130,11 +130,11 @@ enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_sta
         counts_differ(a, a->neg_inf, b, b->neg_inf, GD_UNKNOWN_INF)) {
         return GD_V_NONFINITE;
     }
-    worse(&worst, !(unknown & GD_UNKNOWN_SUM_SQ), sqrt(a->sum_sq), sqrt(b->sum_sq),
-          sqrt(b->sum_sq));
-    worse(&worst, !(unknown & GD_UNKNOWN_MAX), a->max, b->max, b->max);
-    worse(&worst, !(unknown & GD_UNKNOWN_MIN), a->min, b->min, b->min);
-    worse(&worst, !(unknown & GD_UNKNOWN_MEAN), a->mean, b->mean, ends ? largest : b->mean);
+    keep_larger(&worst, !(unknown & GD_UNKNOWN_SUM_SQ), sqrt(a->sum_sq), sqrt(b->sum_sq),
+                sqrt(b->sum_sq));
+    keep_larger(&worst, !(unknown & GD_UNKNOWN_MAX), a->max, b->max, b->max);
+    keep_larger(&worst, !(unknown & GD_UNKNOWN_MIN), a->min, b->min, b->min);
+    keep_larger(&worst, !(unknown & GD_UNKNOWN_MEAN), a->mean, b->mean, ends ? largest : b->mean);
     if (isinf(worst)) {
         return GD_V_NONFINITE;
     }

@@ -39,8 +39,8 @@ static int no_memory(struct gd_err *err)
 
 /* Makes room for one more item of `size` bytes and returns the list; on failure returns the list
  * unchanged and sets *rc. */
-static void *grow(void *list, size_t count, size_t *cap, size_t size, size_t max, int *rc,
-                  struct gd_err *err)
+static void *grow_list(void *list, size_t count, size_t *cap, size_t size, size_t max, int *rc,
+                       struct gd_err *err)
 {
     size_t wanted = *cap ? *cap * 2 : 64;
     void *grown;
@@ -108,8 +108,8 @@ static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape
             return true;
         }
     }
-    catalog->shapes = grow(catalog->shapes, catalog->shape_count, &catalog->shape_cap,
-                           sizeof(*catalog->shapes), MAX_VALUES, &rc, NULL);
+    catalog->shapes = grow_list(catalog->shapes, catalog->shape_count, &catalog->shape_cap,
+                                sizeof(*catalog->shapes), MAX_VALUES, &rc, NULL);
     if (rc != GD_OK || !keep_bytes(&catalog->arena, &copy, sizeof(**shape)) ||
         gd_hash_index_add(&catalog->shape_lookup, hash, (uint32_t)catalog->shape_count, NULL) !=
             GD_OK) {
@@ -240,8 +240,8 @@ int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd
         *ret = *found;
         return GD_OK;
     }
-    dump->catalogs = grow(dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
-                          MAX_CATALOGS, &rc, err);
+    dump->catalogs = grow_list(dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
+                               MAX_CATALOGS, &rc, err);
     if (rc == GD_OK) {
         rc = catalog_create(dump, rank, key.where, &catalog, err);
     }
@@ -281,8 +281,8 @@ int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *va
     const void *stats = value->stats;
     int rc;
 
-    catalog->values = grow(catalog->values, catalog->value_count, &catalog->value_cap,
-                           sizeof(*catalog->values), MAX_VALUES, &rc, err);
+    catalog->values = grow_list(catalog->values, catalog->value_count, &catalog->value_cap,
+                                sizeof(*catalog->values), MAX_VALUES, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -309,8 +309,8 @@ int gd_catalog_add_step(struct gd_catalog *catalog, int64_t step, struct gd_err 
         (catalog->step_count && catalog->steps[catalog->step_count - 1].step == step)) {
         return GD_OK;
     }
-    catalog->steps = grow(catalog->steps, catalog->step_count, &catalog->step_cap,
-                          sizeof(*catalog->steps), MAX_STEPS, &rc, err);
+    catalog->steps = grow_list(catalog->steps, catalog->step_count, &catalog->step_cap,
+                               sizeof(*catalog->steps), MAX_STEPS, &rc, err);
     if (rc == GD_OK) {
         catalog->steps[catalog->step_count++] = (struct gd_catalog_step){.step = step};
     }
@@ -323,8 +323,8 @@ int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const cha
     const struct kept_reason *last;
     int rc;
 
-    catalog->reasons = grow(catalog->reasons, catalog->reason_count, &catalog->reason_cap,
-                            sizeof(*catalog->reasons), MAX_VALUES, &rc, err);
+    catalog->reasons = grow_list(catalog->reasons, catalog->reason_count, &catalog->reason_cap,
+                                 sizeof(*catalog->reasons), MAX_VALUES, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -343,8 +343,8 @@ int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *
 {
     int rc;
 
-    catalog->scalars = grow(catalog->scalars, catalog->scalar_count, &catalog->scalar_cap,
-                            sizeof(*catalog->scalars), MAX_VALUES, &rc, err);
+    catalog->scalars = grow_list(catalog->scalars, catalog->scalar_count, &catalog->scalar_cap,
+                                 sizeof(*catalog->scalars), MAX_VALUES, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -361,8 +361,8 @@ int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id no
 {
     int rc;
 
-    catalog->events = grow(catalog->events, catalog->event_count, &catalog->event_cap,
-                           sizeof(*catalog->events), MAX_VALUES, &rc, err);
+    catalog->events = grow_list(catalog->events, catalog->event_count, &catalog->event_cap,
+                                sizeof(*catalog->events), MAX_VALUES, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -382,8 +382,8 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
     if (catalog->fact_count == MAX_FACTS) {
         return GD_OK;
     }
-    catalog->facts = grow(catalog->facts, catalog->fact_count, &catalog->fact_cap,
-                          sizeof(*catalog->facts), MAX_FACTS, &rc, err);
+    catalog->facts = grow_list(catalog->facts, catalog->fact_count, &catalog->fact_cap,
+                               sizeof(*catalog->facts), MAX_FACTS, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -421,8 +421,8 @@ int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, st
         dump->left_more++;
         return GD_OK;
     }
-    dump->left = grow(dump->left, dump->left_count, &dump->left_cap, sizeof(*dump->left), MAX_LEFT,
-                      &rc, err);
+    dump->left = grow_list(dump->left, dump->left_count, &dump->left_cap, sizeof(*dump->left),
+                           MAX_LEFT, &rc, err);
     if (rc != GD_OK) {
         return rc;
     }

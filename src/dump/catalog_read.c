@@ -61,7 +61,8 @@ static int compare_events(const void *a, const void *b)
     return x->node != y->node ? x->node < y->node ? -1 : 1 : strcmp(x->text, y->text);
 }
 
-static void sort(void *list, size_t count, size_t size, int (*compare)(const void *, const void *))
+static void sort_list(void *list, size_t count, size_t size,
+                      int (*compare)(const void *, const void *))
 {
     if (count > 1) {
         qsort(list, count, size, compare);
@@ -87,7 +88,7 @@ static int collect_steps(struct gd_catalog *catalog, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    sort(catalog->steps, catalog->step_count, sizeof(*catalog->steps), compare_steps);
+    sort_list(catalog->steps, catalog->step_count, sizeof(*catalog->steps), compare_steps);
     for (size_t i = 0; i < catalog->step_count; i++) {
         if (kept == 0 || catalog->steps[kept - 1].step != catalog->steps[i].step) {
             catalog->steps[kept++] = catalog->steps[i];
@@ -153,7 +154,7 @@ static int collect_graph_steps(struct gd_catalog *catalog, struct gd_err *err)
             list[count++] = one;
         }
     }
-    sort(list, count, sizeof(*list), compare_graph_steps);
+    sort_list(list, count, sizeof(*list), compare_graph_steps);
     catalog->graph_steps = list;
     catalog->graph_step_count = unique_graph_steps(list, count);
     return GD_OK;
@@ -169,10 +170,10 @@ int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
     for (size_t i = 0; i < catalog->value_count; i++) {
         catalog->values[i].order = order_of(catalog->graph, catalog->values[i].of.node);
     }
-    sort(catalog->values, catalog->value_count, sizeof(*catalog->values), compare_values);
-    sort(catalog->reasons, catalog->reason_count, sizeof(*catalog->reasons), compare_reasons);
-    sort(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
-    sort(catalog->events, catalog->event_count, sizeof(*catalog->events), compare_events);
+    sort_list(catalog->values, catalog->value_count, sizeof(*catalog->values), compare_values);
+    sort_list(catalog->reasons, catalog->reason_count, sizeof(*catalog->reasons), compare_reasons);
+    sort_list(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
+    sort_list(catalog->events, catalog->event_count, sizeof(*catalog->events), compare_events);
     rc = collect_steps(catalog, err);
     return rc != GD_OK ? rc : collect_graph_steps(catalog, err);
 }

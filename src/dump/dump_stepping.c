@@ -62,7 +62,7 @@ void dump_tell_scalars(struct dump_target *target)
     }
 }
 
-static void stand(struct dump_target *target, size_t at, gd_node_id node)
+static void set_position(struct dump_target *target, size_t at, gd_node_id node)
 {
     target->at = at;
     target->node = node;
@@ -102,13 +102,13 @@ static void bring_others(struct dump_target *lead, bool alone)
         struct dump_target *other = lead->group->member[i];
 
         if (takes_part(lead->group, i, lead, alone) && other != lead && step_count(other) > 0) {
-            stand(other, step_not_after(other, step), GD_NO_NODE);
+            set_position(other, step_not_after(other, step), GD_NO_NODE);
         }
     }
 }
 
-static void tell(struct dump_target *target, enum gd_stop_reason reason, const char *text,
-                 bool together)
+static void report_stop(struct dump_target *target, enum gd_stop_reason reason, const char *text,
+                        bool together)
 {
     struct gd_stop stop = {.reason = reason,
                            .step = dump_step_at(target, target->at),
@@ -130,10 +130,10 @@ static void tell_all(struct dump_target *lead, bool alone, enum gd_stop_reason r
 
     for (size_t i = 0; !alone && i < group->count; i++) {
         if (group->member[i] && group->member[i] != lead) {
-            tell(group->member[i], GD_STOP_STEP, "", true);
+            report_stop(group->member[i], GD_STOP_STEP, "", true);
         }
     }
-    tell(lead, reason, text, false);
+    report_stop(lead, reason, text, false);
 }
 
 static bool goes_alone(const struct dump_target *target, enum gd_run_kind kind)
@@ -248,7 +248,7 @@ static int go_to_node(struct dump_target *target, gd_node_id wanted, int64_t cou
             at++;
             place = 0;
         } else if (--count <= 0) {
-            stand(target, at, next);
+            set_position(target, at, next);
             return GD_OK;
         }
     }
@@ -289,7 +289,7 @@ static int go_to_step(struct dump_target *target, int64_t step, struct gd_err *e
     if (step_count(target) == 0 || dump_step_at(target, at) != step) {
         return no_step(target, step, err);
     }
-    stand(target, at, GD_NO_NODE);
+    set_position(target, at, GD_NO_NODE);
     return GD_OK;
 }
 
@@ -307,7 +307,7 @@ static int go_back(struct dump_target *target, int64_t count, struct gd_err *err
                    : gd_fail(err, GD_ENODATA, "step %lld is the first step of the dump",
                              (long long)dump_step_at(target, 0));
     }
-    stand(target, (uint64_t)count < at ? at - (size_t)count : 0, GD_NO_NODE);
+    set_position(target, (uint64_t)count < at ? at - (size_t)count : 0, GD_NO_NODE);
     return GD_OK;
 }
 
@@ -443,8 +443,8 @@ static bool grow_values(struct dump_target *target)
 
 /* Evaluates an item in the target's current step. A value that was not dumped is not an error; one
  * that cannot be read is. */
-static void evaluate(struct dump_target *target, const struct dump_plan *plan,
-                     const struct dump_item *item)
+static void evaluate_item(struct dump_target *target, const struct dump_plan *plan,
+                          const struct dump_item *item)
 {
     int64_t step = dump_step_at(target, target->at);
     const struct gd_catalog_value *value =
@@ -471,7 +471,7 @@ static void evaluate(struct dump_target *target, const struct dump_plan *plan,
 }
 
 /* Judges a rank once all of its items are evaluated. */
-static bool judge(struct dump_target *target)
+static bool judge_step(struct dump_target *target)
 {
     struct gd_watch_moment moment = {
         .step = dump_step_at(target, target->at), .node = GD_NO_NODE, .complete = true};
@@ -505,7 +505,7 @@ static bool is_watched(const struct dump_group *group)
     return false;
 }
 
-static void finish(struct dump_group *group, enum gd_stop_reason reason, const char *text)
+static void finish_run(struct dump_group *group, enum gd_stop_reason reason, const char *text)
 {
     struct dump_target *lead = group->run.lead;
     bool alone = group->run.alone;
@@ -515,20 +515,20 @@ static void finish(struct dump_group *group, enum gd_stop_reason reason, const c
     group->run = (struct dump_run){.lead = NULL};
     if (hit && hit != lead) { /* select the rank that caused the stop */
         gd_debugger_select(hit->base.session->debugger, hit->base.session->number, NULL);
-        tell(lead, GD_STOP_STEP, "", true);
+        report_stop(lead, GD_STOP_STEP, "", true);
         for (size_t i = 0; i < group->count; i++) {
             if (group->member[i] && group->member[i] != lead && group->member[i] != hit) {
-                tell(group->member[i], GD_STOP_STEP, "", true);
+                report_stop(group->member[i], GD_STOP_STEP, "", true);
             }
         }
-        tell(hit, reason, text, false);
+        report_stop(hit, reason, text, false);
         return;
     }
     tell_all(lead, alone, reason, text);
 }
 
 /* Moves on to the next step; false: the run is over. */
-static bool advance(struct dump_group *group)
+static bool advance_step(struct dump_group *group)
 {
     struct dump_run *run = &group->run;
     struct dump_target *lead = run->lead;
@@ -538,23 +538,23 @@ static bool advance(struct dump_group *group)
     gd_node_id stop;
 
     if (run->interrupted || gd_progress_is_stopped(run->progress)) {
-        finish(group, GD_STOP_INTERRUPT, "");
+        finish_run(group, GD_STOP_INTERRUPT, "");
         return false;
     }
     if (run->left == 0) {
-        finish(group, GD_STOP_STEP, "");
+        finish_run(group, GD_STOP_STEP, "");
         return false;
     }
     if (at >= step_count(lead)) {
-        finish(group, GD_STOP_END, "");
+        finish_run(group, GD_STOP_END, "");
         return false;
     }
     place = place_behind(lead, lead->node);
     stop = next_node(lead, at, &place, GD_NO_NODE, true);
-    stand(lead, at, stop);
+    set_position(lead, at, stop);
     bring_others(lead, run->alone);
     if (stop != GD_NO_NODE) {
-        finish(group, GD_STOP_BREAKPOINT, "");
+        finish_run(group, GD_STOP_BREAKPOINT, "");
         return false;
     }
     run->left--;
@@ -565,7 +565,7 @@ static bool advance(struct dump_group *group)
 }
 
 /* Evaluates one watched item; after the last one, judges the step. */
-static bool look(struct dump_group *group)
+static bool evaluate_next(struct dump_group *group)
 {
     struct dump_run *run = &group->run;
     struct dump_target *target;
@@ -576,7 +576,7 @@ static bool look(struct dump_group *group)
     if (run->member == group->count) {
         run->arrived = false;
         if (run->hit) {
-            finish(group, GD_STOP_HIT, "");
+            finish_run(group, GD_STOP_HIT, "");
         }
         return group->run.lead != NULL;
     }
@@ -585,14 +585,14 @@ static bool look(struct dump_group *group)
         const struct dump_plan *plan = &target->plans[run->plan];
 
         if (run->item < plan->count) {
-            evaluate(target, plan, &plan->item[run->item++]);
+            evaluate_item(target, plan, &plan->item[run->item++]);
         } else {
             run->plan++;
             run->item = 0;
         }
         return true;
     }
-    if (judge(target) && !run->hit) {
+    if (judge_step(target) && !run->hit) {
         run->hit = target;
     }
     run->member++;
@@ -600,13 +600,13 @@ static bool look(struct dump_group *group)
     return true;
 }
 
-static void work(struct dump_group *group, double seconds)
+static void work_for(struct dump_group *group, double seconds)
 {
     double end = seconds_now() + seconds;
     bool goes = true;
 
     while (goes && seconds_now() < end) {
-        goes = group->run.arrived ? look(group) : advance(group);
+        goes = group->run.arrived ? evaluate_next(group) : advance_step(group);
     }
 }
 
@@ -615,11 +615,11 @@ void dump_work(struct gd_target *base, double seconds)
     struct dump_target *target = (struct dump_target *)base;
 
     if (target->group->run.lead == target) {
-        work(target->group, seconds);
+        work_for(target->group, seconds);
     }
 }
 
-static int begin(struct dump_target *target, const struct gd_run *run, struct gd_err *err)
+static int begin_run(struct dump_target *target, const struct gd_run *run, struct gd_err *err)
 {
     struct dump_group *group = target->group;
     size_t count = step_count(target);
@@ -642,11 +642,11 @@ static int begin(struct dump_target *target, const struct gd_run *run, struct gd
             target->base.session->debugger, "searching the dump", "steps",
             (uint64_t)group->run.left < steps ? (uint64_t)group->run.left : steps);
     }
-    work(group, AT_ONCE);
+    work_for(group, AT_ONCE);
     return GD_OK;
 }
 
-static int move(struct dump_target *target, const struct gd_run *run, struct gd_err *err)
+static int begin_move(struct dump_target *target, const struct gd_run *run, struct gd_err *err)
 {
     switch (run->kind) {
     case GD_RUN_BACK: return go_back(target, run->count, err);
@@ -670,9 +670,9 @@ int dump_resume(struct gd_target *base, const struct gd_run *run, struct gd_err 
         return gd_fail(err, GD_ESTATE, "the dump is being searched: interrupt that first");
     }
     if (run->kind == GD_RUN_STEP || run->kind == GD_RUN_CONTINUE) {
-        return begin(target, run, err);
+        return begin_run(target, run, err);
     }
-    rc = move(target, run, err);
+    rc = begin_move(target, run, err);
     if (rc == GD_OK) {
         bring_others(target, alone);
         tell_all(target, alone, inside ? GD_STOP_NODE : GD_STOP_STEP, "");

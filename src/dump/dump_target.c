@@ -21,7 +21,7 @@ int64_t dump_step_at(const struct dump_target *target, size_t at)
 }
 
 /* The nearest step that has a value of the tensor; GD_EVERY_STEP: none. */
-static int64_t nearest(const struct dump_target *target, const struct gd_tensor_ref *ref)
+static int64_t nearest_step(const struct dump_target *target, const struct gd_tensor_ref *ref)
 {
     size_t count;
     const struct gd_catalog_step *steps = gd_catalog_steps(target->catalog, &count);
@@ -44,7 +44,7 @@ static int not_dumped(const struct dump_target *target, const struct gd_tensor_r
 {
     const char *name = gd_graph_name(target->base.session->graph, ref->node);
     const char *why = gd_catalog_why_not(target->catalog, ref->node);
-    int64_t other = why ? GD_EVERY_STEP : nearest(target, ref);
+    int64_t other = why ? GD_EVERY_STEP : nearest_step(target, ref);
     char slot[16], text[64] = "";
 
     gd_graph_slot_name(target->base.session->graph, ref->node, ref->slot, slot);
@@ -107,8 +107,9 @@ static void learn_shape(struct dump_target *target, const struct gd_catalog_valu
     }
 }
 
-static int fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
-                 const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+static int fetch_tensor(struct gd_target *base, const struct gd_tensor_ref *ref,
+                        const struct gd_slice *slice, gd_tensor_fn fn, void *ctx,
+                        struct gd_err *err)
 {
     struct dump_target *target = (struct dump_target *)base;
     const struct gd_catalog_value *value = NULL;
@@ -140,7 +141,7 @@ static int fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
     return GD_OK;
 }
 
-static int threads(void)
+static int thread_count(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -190,7 +191,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
     }
     ret->dtype = info.dtype;
     ret->shape = info.shape;
-    mine.threads = threads();
+    mine.threads = thread_count();
     return gd_source_stats(value->source, dump_before(target, value), &mine, &ret->stats, err);
 }
 
@@ -242,8 +243,8 @@ static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref,
     return GD_OK;
 }
 
-static int recall(struct gd_target *base, const struct gd_tensor_ref *ref, gd_recall_fn fn,
-                  void *ctx, struct gd_err *err)
+static int recall_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_recall_fn fn,
+                        void *ctx, struct gd_err *err)
 {
     const struct dump_target *target = (const struct dump_target *)base;
     size_t count, seen = 0;
@@ -314,7 +315,7 @@ static void describe_steps(const struct dump_target *target, fact_fn fact, void 
     fact(ctx, "dumped values", text);
 }
 
-static void describe(struct gd_target *base, fact_fn fact, void *ctx)
+static void describe_target(struct gd_target *base, fact_fn fact, void *ctx)
 {
     const struct dump_target *target = (const struct dump_target *)base;
     const struct gd_findings *findings = gd_dump_findings(target->group->dump);
@@ -343,7 +344,7 @@ static void describe(struct gd_target *base, fact_fn fact, void *ctx)
 
 /* ---- create and destroy ---------------------------------------------------------------------- */
 
-static void destroy(struct gd_target *base)
+static void destroy_target(struct gd_target *base)
 {
     struct dump_target *target = (struct dump_target *)base;
     struct dump_group *group = target->group;
@@ -377,14 +378,14 @@ static const struct gd_target_ops dump_ops = {
     .resume = dump_resume,
     .interrupt = dump_interrupt,
     .set_breakpoints = dump_set_breakpoints,
-    .fetch = fetch,
+    .fetch = fetch_tensor,
     .stats = answer_stats,
     .keep_previous = keep_previous,
     .watch_plan = dump_watch_plan,
-    .recall = recall,
+    .recall = recall_stats,
     .work = dump_work,
-    .describe = describe,
-    .destroy = destroy,
+    .describe = describe_target,
+    .destroy = destroy_target,
 };
 
 struct dump_target *dump_target_of(const struct gd_session *session)

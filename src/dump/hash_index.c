@@ -27,7 +27,7 @@ static uint64_t new_seed(void)
     return seed | 1;
 }
 
-static uint64_t mix(uint64_t a)
+static uint64_t mix_bits(uint64_t a)
 {
     a ^= a >> 32;
     a *= UINT64_C(0xd6e8feb86659fd93);
@@ -47,17 +47,17 @@ uint64_t gd_hash_index_hash(struct gd_hash_index *lookup, const void *bytes, siz
     hash = lookup->seed + size;
     for (; size >= sizeof(word); size -= sizeof(word), at += sizeof(word)) {
         memcpy(&word, at, sizeof(word));
-        hash = mix(hash ^ word) + lookup->seed;
+        hash = mix_bits(hash ^ word) + lookup->seed;
     }
     if (size) {
         word = 0;
         memcpy(&word, at, size);
-        hash = mix(hash ^ word) + lookup->seed;
+        hash = mix_bits(hash ^ word) + lookup->seed;
     }
-    return mix(hash);
+    return mix_bits(hash);
 }
 
-static void insert(struct gd_hash_index *lookup, uint64_t hash, uint32_t number)
+static void insert_slot(struct gd_hash_index *lookup, uint64_t hash, uint32_t number)
 {
     size_t mask = lookup->cap - 1, i = (size_t)hash & mask;
 
@@ -68,7 +68,7 @@ static void insert(struct gd_hash_index *lookup, uint64_t hash, uint32_t number)
     lookup->used++;
 }
 
-static int grow(struct gd_hash_index *lookup, struct gd_err *err)
+static int grow_table(struct gd_hash_index *lookup, struct gd_err *err)
 {
     struct gd_hash_index grown = {.cap = lookup->cap ? lookup->cap * 2 : FIRST_CAP,
                                   .seed = lookup->seed};
@@ -79,7 +79,7 @@ static int grow(struct gd_hash_index *lookup, struct gd_err *err)
     }
     for (size_t i = 0; i < lookup->cap; i++) {
         if (lookup->slot[i].used) {
-            insert(&grown, lookup->slot[i].hash, lookup->slot[i].number);
+            insert_slot(&grown, lookup->slot[i].hash, lookup->slot[i].number);
         }
     }
     free(lookup->slot);
@@ -91,13 +91,13 @@ int gd_hash_index_add(struct gd_hash_index *lookup, uint64_t hash, uint32_t numb
                       struct gd_err *err)
 {
     if (lookup->used + 1 > lookup->cap - lookup->cap / 4) {
-        int rc = grow(lookup, err);
+        int rc = grow_table(lookup, err);
 
         if (rc != GD_OK) {
             return rc;
         }
     }
-    insert(lookup, hash, number);
+    insert_slot(lookup, hash, number);
     return GD_OK;
 }
 

@@ -124,8 +124,9 @@ static int make_graph(const struct gd_history *history, uint64_t max_bytes, stru
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static int fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
-                 const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+static int fetch_tensor(struct gd_target *target, const struct gd_tensor_ref *ref,
+                        const struct gd_slice *slice, gd_tensor_fn fn, void *ctx,
+                        struct gd_err *err)
 {
     (void)slice;
     (void)fn;
@@ -174,8 +175,8 @@ static const char *time_text(double seconds, char *out, size_t size)
     return out;
 }
 
-static void describe(struct gd_target *target,
-                     void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
+static void describe_target(struct gd_target *target,
+                            void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
 {
     struct gd_history_head head;
     char text[64];
@@ -200,17 +201,17 @@ static void describe(struct gd_target *target,
     }
 }
 
-static void destroy(struct gd_target *target)
+static void destroy_target(struct gd_target *target)
 {
     free(target);
 }
 
 static const struct gd_target_ops recorder_ops = {
     .kind = "history",
-    .fetch = fetch,
+    .fetch = fetch_tensor,
     .stats = answer_stats,
-    .describe = describe,
-    .destroy = destroy,
+    .describe = describe_target,
+    .destroy = destroy_target,
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */

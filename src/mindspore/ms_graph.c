@@ -47,7 +47,7 @@ static bool split_node(const struct ms_item *item, struct node_parts *ret)
 }
 
 /* Appends a string of the current node and returns its offset: the buffer may move. */
-static size_t keep(struct gd_ms_graph_load *load, const struct ms_span *span)
+static size_t keep_string(struct gd_ms_graph_load *load, const struct ms_span *span)
 {
     size_t at = load->text.len;
     gd_buf_add(&load->text, span->data, span->len);
@@ -81,7 +81,7 @@ static size_t keep_shown_name(struct gd_ms_graph_load *load, const struct node_p
     bool shared = parts->type.len == load_type.len &&
                   memcmp(parts->type.data, load_type.data, load_type.len) == 0;
     if (parts->full_name.len && !shared && !ends_in_bracket_tag(&parts->full_name)) {
-        return keep(load, &parts->full_name);
+        return keep_string(load, &parts->full_name);
     }
 
     struct ms_span id = parts->name;
@@ -125,9 +125,9 @@ static bool keep_attribute(struct gd_ms_graph_load *load, const struct gd_pb_fie
     }
     good = good && !text.failed && name.len && name.len <= GD_MS_MAX_ATTRIBUTE;
     if (good) {
-        at[0] = keep(load, &name);
+        at[0] = keep_string(load, &name);
         struct ms_span shown = {(const uint8_t *)gd_buf_text(&text), text.len};
-        at[1] = keep(load, &shown);
+        at[1] = keep_string(load, &shown);
     }
     gd_buf_deinit(&text);
     return good;
@@ -312,9 +312,9 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
         return GD_OK;
     }
     size_t name = keep_shown_name(load, &parts);
-    size_t wire = keep(load, parts.wire.len ? &parts.wire : &parts.full_name);
-    size_t type = keep(load, &parts.type);
-    size_t source = keep(load, &parts.source);
+    size_t wire = keep_string(load, parts.wire.len ? &parts.wire : &parts.full_name);
+    size_t type = keep_string(load, &parts.type);
+    size_t source = keep_string(load, &parts.source);
     uint32_t attr_count = keep_attributes(load, item);
     if (load->text.failed) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the strings of a node");
@@ -442,7 +442,7 @@ static int add_constant(struct gd_ms_graph_load *load, uint32_t number, struct g
     size_t value_at = 0;
     if (good && !shown.failed && shown.len) {
         struct ms_span span = {(const uint8_t *)shown.data, shown.len};
-        value_at = keep(load, &span);
+        value_at = keep_string(load, &span);
     }
     gd_buf_deinit(&shown);
     load->info.broken += !good;
@@ -568,7 +568,7 @@ static int next_phase(struct gd_ms_graph_load *load)
     return GD_OK;
 }
 
-static int collect(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *err)
+static int collect_items(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *err)
 {
     static const uint32_t field[] = {1, 3, 5};
     bool more;
@@ -622,7 +622,7 @@ static int connect_some(struct gd_ms_graph_load *load, uint32_t most, struct gd_
     return rc != GD_OK || load->next < load->info.nodes ? rc : next_phase(load);
 }
 
-static int commit(struct gd_ms_graph_load *load, struct gd_err *err)
+static int commit_graph(struct gd_ms_graph_load *load, struct gd_err *err)
 {
     int rc = gd_graph_commit(load->graph, err);
     return rc != GD_OK ? rc : next_phase(load);
@@ -673,11 +673,11 @@ int gd_ms_graph_step(struct gd_ms_graph_load *load, uint32_t most, bool *done, s
     switch ((enum phase)load->phase) {
     case NODES:
     case PARAMETERS:
-    case CONSTANTS: rc = collect(load, most, err); break;
+    case CONSTANTS: rc = collect_items(load, most, err); break;
     case OPEN: rc = open_subgraph(load, err); break;
     case ADD: rc = add_some(load, most, err); break;
     case CONNECT: rc = connect_some(load, most, err); break;
-    case COMMIT: rc = commit(load, err); break;
+    case COMMIT: rc = commit_graph(load, err); break;
     case DONE: break;
     }
     if (rc != GD_OK && load->phase > OPEN && load->phase < COMMIT) {

@@ -10,7 +10,7 @@
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static double seconds(uint64_t time)
+static double to_seconds(uint64_t time)
 {
     return time == UINT64_MAX ? 0 : (double)time / 1e6;
 }
@@ -59,7 +59,7 @@ static int add_values(struct cann_load *load, const struct cann_file *file)
             .stats = value->stats,
             .dtype = value->dtype,
             .shape = value->shape,
-            .time = seconds(file->time),
+            .time = to_seconds(file->time),
             .note = value->note};
 
         rc = gd_catalog_add(load->catalog, &as, load->err);

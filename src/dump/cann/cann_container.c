@@ -26,7 +26,7 @@ static size_t memory_for(uint64_t len)
 
 /* ---- the description ------------------------------------------------------------------------- */
 
-static void *take(void *arena, size_t size)
+static void *take_memory(void *arena, size_t size)
 {
     return gd_arena_alloc(arena, size);
 }
@@ -100,7 +100,7 @@ static void take_output(struct gd_cann_tensor *tensor, const CannDump__OpOutput 
     }
 }
 
-static struct gd_cann_tensor *next(struct gd_cann_file *file, enum gd_cann_io io)
+static struct gd_cann_tensor *add_tensor(struct gd_cann_file *file, enum gd_cann_io io)
 {
     struct gd_cann_tensor *tensor = &file->tensor[file->count++];
 
@@ -127,19 +127,19 @@ static int take_all(struct gd_cann_file *file, const CannDump__DumpData *from, s
     file->op_name = from->op_name;
     file->dump_time = from->dump_time;
     for (size_t i = 0; i < from->n_input; i++) {
-        take_input(next(file, GD_CANN_INPUT), from->input[i]);
+        take_input(add_tensor(file, GD_CANN_INPUT), from->input[i]);
     }
     for (size_t i = 0; i < from->n_output; i++) {
-        take_output(next(file, GD_CANN_OUTPUT), from->output[i]);
+        take_output(add_tensor(file, GD_CANN_OUTPUT), from->output[i]);
     }
     for (size_t i = 0; i < from->n_buffer; i++) {
-        struct gd_cann_tensor *tensor = next(file, GD_CANN_BUFFER);
+        struct gd_cann_tensor *tensor = add_tensor(file, GD_CANN_BUFFER);
 
         tensor->buffer_type = from->buffer[i]->buffer_type;
         take_data(tensor, from->buffer[i]->size, &from->buffer[i]->data);
     }
     for (size_t i = 0; i < from->n_space; i++) {
-        struct gd_cann_tensor *tensor = next(file, GD_CANN_SPACE);
+        struct gd_cann_tensor *tensor = add_tensor(file, GD_CANN_SPACE);
 
         tensor->buffer_type = from->space[i]->type;
         take_data(tensor, from->space[i]->size, &from->space[i]->data);
@@ -150,7 +150,8 @@ static int take_all(struct gd_cann_file *file, const CannDump__DumpData *from, s
 static int read_message(struct gd_cann_file *file, const unsigned char *header, size_t len,
                         struct gd_err *err)
 {
-    ProtobufCAllocator allocator = {.alloc = take, .free = let_be, .allocator_data = &file->arena};
+    ProtobufCAllocator allocator = {
+        .alloc = take_memory, .free = let_be, .allocator_data = &file->arena};
     CannDump__DumpData *message = cann_dump__dump_data__unpack(&allocator, len, header);
 
     if (!message) {
@@ -168,7 +169,7 @@ static int read_message(struct gd_cann_file *file, const unsigned char *header, 
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* Places each tensor's bytes one after the other, starting at `at`. */
-static void place(struct gd_cann_file *file, uint64_t at, uint64_t file_size)
+static void place_bytes(struct gd_cann_file *file, uint64_t at, uint64_t file_size)
 {
     uint64_t missing = 0;
 
@@ -219,7 +220,7 @@ static int read_described(struct gd_cann_file *file, struct gd_disk *disk, uint6
         rc = read_message(file, header, (size_t)header_len, err);
     }
     if (rc == GD_OK) {
-        place(file, 8 + header_len, gd_disk_size(disk));
+        place_bytes(file, 8 + header_len, gd_disk_size(disk));
     }
     free(header);
     return rc;
@@ -239,7 +240,7 @@ static int read_legacy(struct gd_cann_file *file, struct gd_disk *disk, struct g
     }
     if (rc == GD_OK) {
         file->layout = GD_CANN_LEGACY;
-        place(file, size, size);
+        place_bytes(file, size, size);
     }
     free(all);
     return rc;

@@ -45,7 +45,7 @@ static void leave_out(struct convert *convert, const char *path, const char *why
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Python's uuid3 in the DNS name space, as 32 digits. */
-static void uuid3(const char *name, char ret[33])
+static void make_uuid3(const char *name, char ret[33])
 {
     static const unsigned char dns[16] = {0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,
                                           0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8};
@@ -72,7 +72,7 @@ static const char *short_name(struct convert *convert, const char *name, const c
     if (strlen(name) < NAME_LIMIT) {
         return name;
     }
-    uuid3(name, digits);
+    make_uuid3(name, digits);
     snprintf(room, 64, "%s%.16s", digits, suffix);
     gd_buf_printf(&convert->mapping, "%s,%s\n", room, name);
     return room;
@@ -405,7 +405,7 @@ static int write_mapping(struct convert *convert)
 /* ---- directories ----------------------------------------------------------------------------- */
 
 /* The output directory for a directory of the listing; never closes the target itself. */
-static int enter(struct convert *convert, struct gd_folder *top, uint32_t directory)
+static int enter_directory(struct convert *convert, struct gd_folder *top, uint32_t directory)
 {
     uint32_t above[GD_LISTING_DEPTH + 1];
     struct gd_folder *at = top, *next;
@@ -446,7 +446,7 @@ static int convert_directory(struct convert *convert, struct gd_folder *top,
     int rc = gd_mapping_read(convert->listing, dir->entry, &mapping, convert->err);
     uint32_t at = is_directory ? entry[dir->entry].first_child : dir->entry;
 
-    rc = rc != GD_OK ? rc : enter(convert, top, is_directory ? dir->entry : 0);
+    rc = rc != GD_OK ? rc : enter_directory(convert, top, is_directory ? dir->entry : 0);
     for (; rc == GD_OK && at != GD_NO_ENTRY; at = is_directory ? entry[at].next : GD_NO_ENTRY) {
         struct gd_cann_name name;
         const char *text;

@@ -39,7 +39,7 @@ static int split_right(const char *text, struct field *field, int max, size_t *r
     return count;
 }
 
-static uint64_t number(const struct field *field)
+static uint64_t parse_number(const struct field *field)
 {
     uint64_t value = 0;
 
@@ -52,9 +52,9 @@ static uint64_t number(const struct field *field)
     return value;
 }
 
-static int64_t id(const struct field *field)
+static int64_t parse_id(const struct field *field)
 {
-    uint64_t value = number(field);
+    uint64_t value = parse_number(field);
 
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
@@ -95,11 +95,11 @@ static bool take_ffts(const char *text, const struct field *field, int count,
     if (field[0].len >= LONG_DIGITS && field[4].len < LONG_DIGITS) {
         return false;
     }
-    ret->thread = id(&field[1]);
-    ret->context = id(&field[2]);
-    ret->time = number(&field[4]);
-    ret->stream = id(&field[5]);
-    ret->task = id(&field[6]);
+    ret->thread = parse_id(&field[1]);
+    ret->context = parse_id(&field[2]);
+    ret->time = parse_number(&field[4]);
+    ret->stream = parse_id(&field[5]);
+    ret->task = parse_id(&field[6]);
     ret->ffts = true;
     return take_names(text, field, FFTS_FIELDS, count, ret);
 }
@@ -112,9 +112,9 @@ static bool take_plain(const char *text, const struct field *field, int count,
     if (count < 3 || !all_digits(field, 2)) {
         return false;
     }
-    ret->time = number(&field[0]);
-    ret->stream = stream ? id(&field[1]) : -1;
-    ret->task = id(&field[stream ? 2 : 1]);
+    ret->time = parse_number(&field[0]);
+    ret->stream = stream ? parse_id(&field[1]) : -1;
+    ret->task = parse_id(&field[stream ? 2 : 1]);
     return take_names(text, field, stream ? 3 : 2, count, ret);
 }
 
@@ -126,12 +126,12 @@ static bool take_exception(const char *text, const struct field *field, int coun
 
     ret->kind = GD_CANN_EXCEPTION;
     if (count >= 5 && all_digits(field, 5)) {
-        ret->stream = id(&field[4]);
-        ret->task = id(&field[3]);
+        ret->stream = parse_id(&field[4]);
+        ret->task = parse_id(&field[3]);
         used = 5;
     } else if (count >= 3 && all_digits(field, 3)) {
-        ret->stream = id(&field[2]);
-        ret->task = id(&field[1]);
+        ret->stream = parse_id(&field[2]);
+        ret->task = parse_id(&field[1]);
         used = 3;
     } else if (count >= 2 && field[0].digits && field[1].len == 6 &&
                strncmp(field[1].text, "custom", 6) == 0) {
@@ -139,7 +139,7 @@ static bool take_exception(const char *text, const struct field *field, int coun
     } else {
         return false;
     }
-    ret->time = number(&field[0]);
+    ret->time = parse_number(&field[0]);
     ret->type = "";
     ret->name = text;
     ret->name_len = used < count ? (size_t)(field[used].text + field[used].len - text) : rest;

@@ -84,8 +84,8 @@ static int find_roots(const struct gd_dump_format *format, const struct cann_dir
     return rc;
 }
 
-static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
-                struct gd_findings *findings, struct gd_err *err)
+static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
+                       struct gd_findings *findings, struct gd_err *err)
 {
     bool graphs = format == &gd_tf_ascend_format;
     struct cann_dirs tree;
@@ -111,7 +111,7 @@ struct reading {
     uint64_t done;
 };
 
-static bool belongs(const struct reading *reading, const struct cann_dir *dir)
+static bool belongs_to_rank(const struct reading *reading, const struct cann_dir *dir)
 {
     return dir->root == reading->finding->root && is_ours(&reading->tree, dir, reading->graphs);
 }
@@ -134,7 +134,7 @@ static int find_starts(const struct reading *reading, int rank, const char ***re
     for (size_t i = 0; i < reading->tree.count; i++) {
         const struct cann_dir *dir = &reading->tree.dir[i];
 
-        if (belongs(reading, dir) && dir->place.rank == rank && !dir->place.has_step) {
+        if (belongs_to_rank(reading, dir) && dir->place.rank == rank && !dir->place.has_step) {
             starts[all++] = dir->place.start;
         }
     }
@@ -158,7 +158,7 @@ static int load_dirs(const struct reading *reading, struct cann_load *load)
     for (uint32_t i = 0; i < reading->tree.count && rc == GD_OK; i++) {
         const struct gd_cann_path *place = &reading->tree.dir[i].place;
 
-        if (!belongs(reading, &reading->tree.dir[i]) || place->rank != load->rank) {
+        if (!belongs_to_rank(reading, &reading->tree.dir[i]) || place->rank != load->rank) {
             continue;
         }
         found = place->has_step ? NULL
@@ -239,7 +239,8 @@ static int read_ranks(struct reading *reading, struct gd_err *err)
         for (size_t i = 0; i < reading->tree.count; i++) {
             int of = reading->tree.dir[i].place.rank;
 
-            if (belongs(reading, &reading->tree.dir[i]) && of > rank && (next < 0 || of < next)) {
+            if (belongs_to_rank(reading, &reading->tree.dir[i]) && of > rank &&
+                (next < 0 || of < next)) {
                 next = of;
             }
         }
@@ -253,9 +254,9 @@ static int read_ranks(struct reading *reading, struct gd_err *err)
     return rc != GD_OK || any || !reading->graphs ? rc : read_rank(reading, 0, err);
 }
 
-static int read(const struct gd_listing *listing, const struct gd_finding *finding,
-                struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
-                struct gd_err *err)
+static int read_place(const struct gd_listing *listing, const struct gd_finding *finding,
+                      struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                      struct gd_err *err)
 {
     struct reading reading = {.listing = listing,
                               .finding = finding,
@@ -275,13 +276,13 @@ static int read(const struct gd_listing *listing, const struct gd_finding *findi
 const struct gd_dump_format gd_cann_format = {
     .name = "cann",
     .what = "CANN operator dump (MindSpore asynchronous, torch_npu, overflow records)",
-    .find = find,
-    .read = read,
+    .find = find_places,
+    .read = read_place,
 };
 
 const struct gd_dump_format gd_tf_ascend_format = {
     .name = "tf-ascend",
     .what = "CANN operator dump with compiled graphs (TensorFlow on Ascend)",
-    .find = find,
-    .read = read,
+    .find = find_places,
+    .read = read_place,
 };

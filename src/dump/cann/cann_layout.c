@@ -26,19 +26,19 @@ struct device {
 
 /* ---- arithmetic on unchecked sizes ----------------------------------------------------------- */
 
-static int64_t times(int64_t a, int64_t b)
+static int64_t multiply_sizes(int64_t a, int64_t b)
 {
     int64_t product;
 
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-static int64_t parts(int64_t size, int64_t block)
+static int64_t count_blocks(int64_t size, int64_t block)
 {
     return size / block + (size % block != 0);
 }
 
-static int64_t lcm(int64_t a, int64_t b)
+static int64_t common_multiple(int64_t a, int64_t b)
 {
     int64_t x = a, y = b;
 
@@ -48,15 +48,15 @@ static int64_t lcm(int64_t a, int64_t b)
         x = y;
         y = rest;
     }
-    return times(a, b / x);
+    return multiply_sizes(a, b / x);
 }
 
-static int64_t product(const int64_t *dim, int count)
+static int64_t multiply_dims(const int64_t *dim, int count)
 {
     int64_t all = 1;
 
     for (int i = 0; i < count; i++) {
-        all = times(all, dim[i]);
+        all = multiply_sizes(all, dim[i]);
     }
     return all;
 }
@@ -64,19 +64,19 @@ static int64_t product(const int64_t *dim, int count)
 /* Bytes that this many elements take; INT64_MAX: too many. */
 static int64_t bytes_of(int64_t count, unsigned bits)
 {
-    int64_t all = times(count, (int64_t)bits);
+    int64_t all = multiply_sizes(count, (int64_t)bits);
 
-    return all == INT64_MAX ? all : parts(all, 8);
+    return all == INT64_MAX ? all : count_blocks(all, 8);
 }
 
 /* ---- layouts of four and five dimensions ----------------------------------------------------- */
 
-static struct gd_cann_axis plain(int64_t size, int64_t stride)
+static struct gd_cann_axis plain_axis(int64_t size, int64_t stride)
 {
     return (struct gd_cann_axis){.size = size, .inner = stride};
 }
 
-static struct gd_cann_axis blocks(int64_t size, int64_t block, int64_t outer, int64_t inner)
+static struct gd_cann_axis block_axis(int64_t size, int64_t block, int64_t outer, int64_t inner)
 {
     return (struct gd_cann_axis){.size = size, .block = block, .outer = outer, .inner = inner};
 }
@@ -87,57 +87,61 @@ static void set_dims(struct device *device, int rank, const int64_t *dim)
     memcpy(device->dim, dim, (size_t)rank * sizeof(*dim));
 }
 
-static void nc1hwc0(const struct host *host, int64_t c0, struct device *ret)
+static void set_nc1hwc0(const struct host *host, int64_t c0, struct device *ret)
 {
     const int64_t *of = host->of;
-    int64_t c1 = parts(of[C], c0), plane = times(times(of[H], of[W]), c0);
+    int64_t c1 = count_blocks(of[C], c0), plane = multiply_sizes(multiply_sizes(of[H], of[W]), c0);
 
     set_dims(ret, 5, (int64_t[]){of[N], c1, of[H], of[W], c0});
-    ret->axis[N] = plain(of[N], times(c1, plane));
-    ret->axis[C] = blocks(of[C], c0, plane, 1);
-    ret->axis[H] = plain(of[H], times(of[W], c0));
-    ret->axis[W] = plain(of[W], c0);
+    ret->axis[N] = plain_axis(of[N], multiply_sizes(c1, plane));
+    ret->axis[C] = block_axis(of[C], c0, plane, 1);
+    ret->axis[H] = plain_axis(of[H], multiply_sizes(of[W], c0));
+    ret->axis[W] = plain_axis(of[W], c0);
 }
 
-static void ndc1hwc0(const struct host *host, int64_t c0, struct device *ret)
+static void set_ndc1hwc0(const struct host *host, int64_t c0, struct device *ret)
 {
     const int64_t *of = host->of;
-    int64_t c1 = parts(of[C], c0), plane = times(times(of[H], of[W]), c0);
+    int64_t c1 = count_blocks(of[C], c0), plane = multiply_sizes(multiply_sizes(of[H], of[W]), c0);
 
     set_dims(ret, 6, (int64_t[]){of[N], of[D], c1, of[H], of[W], c0});
-    ret->axis[N] = plain(of[N], times(of[D], times(c1, plane)));
-    ret->axis[D] = plain(of[D], times(c1, plane));
-    ret->axis[C] = blocks(of[C], c0, plane, 1);
-    ret->axis[H] = plain(of[H], times(of[W], c0));
-    ret->axis[W] = plain(of[W], c0);
+    ret->axis[N] = plain_axis(of[N], multiply_sizes(of[D], multiply_sizes(c1, plane)));
+    ret->axis[D] = plain_axis(of[D], multiply_sizes(c1, plane));
+    ret->axis[C] = block_axis(of[C], c0, plane, 1);
+    ret->axis[H] = plain_axis(of[H], multiply_sizes(of[W], c0));
+    ret->axis[W] = plain_axis(of[W], c0);
 }
 
 /* Same as FRACTAL_Z if D = 1. */
 static void fractal_z(const struct host *host, int64_t c0, struct device *ret)
 {
     const int64_t *of = host->of;
-    int64_t c1 = parts(of[C], c0), no = parts(of[N], N0), tile = times(times(no, N0), c0);
-    int64_t plane = times(times(of[H], of[W]), tile);
+    int64_t c1 = count_blocks(of[C], c0), no = count_blocks(of[N], N0),
+            tile = multiply_sizes(multiply_sizes(no, N0), c0);
+    int64_t plane = multiply_sizes(multiply_sizes(of[H], of[W]), tile);
 
-    set_dims(ret, 4, (int64_t[]){times(times(of[D], c1), times(of[H], of[W])), no, N0, c0});
-    ret->axis[N] = plain(of[N], c0);
-    ret->axis[D] = plain(of[D], times(c1, plane));
-    ret->axis[C] = blocks(of[C], c0, plane, 1);
-    ret->axis[H] = plain(of[H], times(of[W], tile));
-    ret->axis[W] = plain(of[W], tile);
+    set_dims(ret, 4,
+             (int64_t[]){multiply_sizes(multiply_sizes(of[D], c1), multiply_sizes(of[H], of[W])),
+                         no, N0, c0});
+    ret->axis[N] = plain_axis(of[N], c0);
+    ret->axis[D] = plain_axis(of[D], multiply_sizes(c1, plane));
+    ret->axis[C] = block_axis(of[C], c0, plane, 1);
+    ret->axis[H] = plain_axis(of[H], multiply_sizes(of[W], tile));
+    ret->axis[W] = plain_axis(of[W], tile);
 }
 
 /* Only the diagonal of the two channel axes is used. */
-static void c1hwncoc0(const struct host *host, int64_t c0, struct device *ret)
+static void set_c1hwncoc0(const struct host *host, int64_t c0, struct device *ret)
 {
     const int64_t *of = host->of;
-    int64_t c1 = parts(of[C], c0), tile = times(c0, c0), row = times(of[N], tile);
+    int64_t c1 = count_blocks(of[C], c0), tile = multiply_sizes(c0, c0),
+            row = multiply_sizes(of[N], tile);
 
     set_dims(ret, 6, (int64_t[]){c1, of[H], of[W], of[N], c0, c0});
-    ret->axis[N] = plain(of[N], tile);
-    ret->axis[C] = blocks(of[C], c0, times(times(of[H], of[W]), row), c0 + 1);
-    ret->axis[H] = plain(of[H], times(of[W], row));
-    ret->axis[W] = plain(of[W], row);
+    ret->axis[N] = plain_axis(of[N], tile);
+    ret->axis[C] = block_axis(of[C], c0, multiply_sizes(multiply_sizes(of[H], of[W]), row), c0 + 1);
+    ret->axis[H] = plain_axis(of[H], multiply_sizes(of[W], row));
+    ret->axis[W] = plain_axis(of[W], row);
 }
 
 /* Height and width form one axis, with four channels side by side. It is stored as H; W, which is
@@ -145,12 +149,12 @@ static void c1hwncoc0(const struct host *host, int64_t c0, struct device *ret)
 static void fractal_z_c04(const struct host *host, struct device *ret)
 {
     const int64_t *of = host->of;
-    int64_t place = times(of[H], of[W]), no = parts(of[N], N0);
+    int64_t place = multiply_sizes(of[H], of[W]), no = count_blocks(of[N], N0);
 
-    set_dims(ret, 4, (int64_t[]){parts(times(place, 4), 16), no, N0, 16});
-    ret->axis[N] = plain(of[N], 16);
-    ret->axis[C] = plain(of[C], 1);
-    ret->axis[H] = blocks(place, 4, times(no, N0 * 16), 4);
+    set_dims(ret, 4, (int64_t[]){count_blocks(multiply_sizes(place, 4), 16), no, N0, 16});
+    ret->axis[N] = plain_axis(of[N], 16);
+    ret->axis[C] = plain_axis(of[C], 1);
+    ret->axis[H] = block_axis(place, 4, multiply_sizes(no, N0 * 16), 4);
     if (of[C] > 4) {
         ret->rank = 0; /* equals nothing */
     }
@@ -166,39 +170,40 @@ static void place_group(const struct host *host, int64_t groups, int64_t c0, str
         ret->rank = 0;
         return;
     }
-    by_c = lcm(of[C], c0) / of[C];
-    by_n = lcm(rows, N0) / rows;
-    e = lcm(by_c, by_n);
+    by_c = common_multiple(of[C], c0) / of[C];
+    by_n = common_multiple(rows, N0) / rows;
+    e = common_multiple(by_c, by_n);
     e = e < groups ? e : groups;
-    cin = times(parts(times(e, of[C]), c0), c0);
-    cout = times(parts(times(e, rows), N0), N0);
-    plane = times(times(of[H], of[W]), times(cout, c0));
+    cin = multiply_sizes(count_blocks(multiply_sizes(e, of[C]), c0), c0);
+    cout = multiply_sizes(count_blocks(multiply_sizes(e, rows), N0), N0);
+    plane = multiply_sizes(multiply_sizes(of[H], of[W]), multiply_sizes(cout, c0));
     set_dims(ret, 4,
-             (int64_t[]){times(times(parts(groups, e), cin / c0), times(of[H], of[W])), cout / N0,
-                         N0, c0});
-    ret->axis[N] = plain(rows, c0);
-    ret->axis[C] = blocks(of[C], c0, plane, 1);
-    ret->axis[H] = plain(of[H], times(of[W], times(cout, c0)));
-    ret->axis[W] = plain(of[W], times(cout, c0));
+             (int64_t[]){multiply_sizes(multiply_sizes(count_blocks(groups, e), cin / c0),
+                                        multiply_sizes(of[H], of[W])),
+                         cout / N0, N0, c0});
+    ret->axis[N] = plain_axis(rows, c0);
+    ret->axis[C] = block_axis(of[C], c0, plane, 1);
+    ret->axis[H] = plain_axis(of[H], multiply_sizes(of[W], multiply_sizes(cout, c0)));
+    ret->axis[W] = plain_axis(of[W], multiply_sizes(cout, c0));
     plan->group.count = groups;
     plan->group.rows = rows;
     plan->group.channels = of[C];
     plan->group.together = e;
-    plan->group.block = times(cin / c0, plane);
+    plan->group.block = multiply_sizes(cin / c0, plane);
 }
 
 /* False: unknown layout. */
-static bool place(const struct gd_cann_tensor *tensor, const struct host *host, int64_t c0,
-                  struct device *ret, struct gd_cann_plan *plan)
+static bool set_layout(const struct gd_cann_tensor *tensor, const struct host *host, int64_t c0,
+                       struct device *ret, struct gd_cann_plan *plan)
 {
     *ret = (struct device){.rank = 0};
     for (int i = 0; i < LETTERS; i++) {
-        ret->axis[i] = plain(1, 0);
+        ret->axis[i] = plain_axis(1, 0);
     }
     switch (tensor->format) {
     case GD_CANN_NC1HWC0:
-    case GD_CANN_NC1HWC0_C04: nc1hwc0(host, c0, ret); return true;
-    case GD_CANN_NDC1HWC0: ndc1hwc0(host, c0, ret); return true;
+    case GD_CANN_NC1HWC0_C04: set_nc1hwc0(host, c0, ret); return true;
+    case GD_CANN_NDC1HWC0: set_ndc1hwc0(host, c0, ret); return true;
     case GD_CANN_FRACTAL_Z:
         if (tensor->group > 1) {
             place_group(host, tensor->group, c0, ret, plan);
@@ -208,7 +213,7 @@ static bool place(const struct gd_cann_tensor *tensor, const struct host *host, 
         return true;
     case GD_CANN_FRACTAL_Z_3D: fractal_z(host, c0, ret); return true;
     case GD_CANN_FRACTAL_Z_C04: fractal_z_c04(host, ret); return true;
-    case GD_CANN_C1HWNCOC0: c1hwncoc0(host, c0, ret); return true;
+    case GD_CANN_C1HWNCOC0: set_c1hwncoc0(host, c0, ret); return true;
     default: return false;
     }
 }
@@ -312,9 +317,9 @@ static int rank_of(int32_t format)
 
 /* Whether the stored shape matches, or it is the framework's shape and the number of bytes
  * matches. */
-static bool fits(const struct gd_cann_tensor *tensor, const struct device *device)
+static bool fits_stored(const struct gd_cann_tensor *tensor, const struct device *device)
 {
-    int64_t count = product(device->dim, device->rank);
+    int64_t count = multiply_dims(device->dim, device->rank);
 
     if (device->rank == 0 || (uint64_t)bytes_of(count, bits_of(tensor)) != tensor->size) {
         return false;
@@ -371,7 +376,7 @@ static bool try_order(const struct gd_cann_tensor *tensor, const char *order, co
     int64_t c0 = c0_of(tensor, rank_of(tensor->format));
 
     set_host(&host, order, &tensor->original);
-    if (!place(tensor, &host, c0, &device, &made) || !fits(tensor, &device)) {
+    if (!set_layout(tensor, &host, c0, &device, &made) || !fits_stored(tensor, &device)) {
         return false;
     }
     if (!to) {
@@ -387,7 +392,7 @@ static bool try_order(const struct gd_cann_tensor *tensor, const char *order, co
         return false;
     }
     made.converts = true;
-    made.stored = product(device.dim, device.rank);
+    made.stored = multiply_dims(device.dim, device.rank);
     made.group.c0 = c0;
     set_axes(&made, to, &device);
     *plan = made;
@@ -427,10 +432,10 @@ static bool plan_nz(const struct gd_cann_tensor *tensor, struct gd_cann_plan *pl
     int64_t w0 = c0_of(tensor, tensor->shape.rank >= 4 ? tensor->shape.rank : 4);
     int64_t rows = shape->rank > 1 ? shape->dim[shape->rank - 2] : 1;
     int64_t columns = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
-    int64_t w1 = parts(columns, w0), h1 = parts(rows, N0);
-    int64_t batch = product(shape->dim, shape->rank > 2 ? shape->rank - 2 : 0);
-    int64_t tile = times(times(h1, N0), w0), matrix = times(w1, tile);
-    int64_t all = times(batch, matrix);
+    int64_t w1 = count_blocks(columns, w0), h1 = count_blocks(rows, N0);
+    int64_t batch = multiply_dims(shape->dim, shape->rank > 2 ? shape->rank - 2 : 0);
+    int64_t tile = multiply_sizes(multiply_sizes(h1, N0), w0), matrix = multiply_sizes(w1, tile);
+    int64_t all = multiply_sizes(batch, matrix);
     const struct gd_shape *stored = &tensor->shape;
     const int64_t *last = stored->rank >= 4 ? &stored->dim[stored->rank - 4] : NULL;
 
@@ -444,9 +449,9 @@ static bool plan_nz(const struct gd_cann_tensor *tensor, struct gd_cann_plan *pl
     plan->converts = true;
     plan->shape = *shape;
     plan->stored = all;
-    plan->axis[plan->axes++] = plain(batch, matrix);
-    plan->axis[plan->axes++] = plain(rows, w0);
-    plan->axis[plan->axes++] = blocks(columns, w0, tile, 1);
+    plan->axis[plan->axes++] = plain_axis(batch, matrix);
+    plan->axis[plan->axes++] = plain_axis(rows, w0);
+    plan->axis[plan->axes++] = block_axis(columns, w0, tile, 1);
     return true;
 }
 
@@ -464,8 +469,8 @@ static bool plan_plain(const struct gd_cann_tensor *tensor, const char *order, c
     }
     set_host(&host, order, shape);
     for (int i = shape->rank; i-- > 0;) {
-        device.axis[letter_of(order[i])] = plain(shape->dim[i], stride);
-        stride = times(stride, shape->dim[i]);
+        device.axis[letter_of(order[i])] = plain_axis(shape->dim[i], stride);
+        stride = multiply_sizes(stride, shape->dim[i]);
     }
     plan->converts = true;
     plan->stored = stride;
@@ -530,7 +535,7 @@ static bool is_fractal(int32_t format)
     struct gd_cann_plan plan = {.axes = 0};
     struct device device;
 
-    return format == GD_CANN_FRACTAL_NZ || place(&tensor, &host, 16, &device, &plan);
+    return format == GD_CANN_FRACTAL_NZ || set_layout(&tensor, &host, 16, &device, &plan);
 }
 
 static bool plan_converted(const struct gd_cann_tensor *tensor, int32_t hint, int32_t to,

@@ -115,7 +115,7 @@ int cann_load_dir(struct cann_load *load, uint32_t dir, int64_t step)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-static int compare(uint64_t a, uint64_t b)
+static int compare_numbers(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
@@ -124,14 +124,14 @@ static int compare(uint64_t a, uint64_t b)
 static int by_op(const void *a, const void *b)
 {
     const struct cann_file *x = a, *y = b;
-    int order = compare(x->name_kind != GD_CANN_OPERATOR, y->name_kind != GD_CANN_OPERATOR);
+    int order = compare_numbers(x->name_kind != GD_CANN_OPERATOR, y->name_kind != GD_CANN_OPERATOR);
 
-    order = order ? order : compare(x->model, y->model);
+    order = order ? order : compare_numbers(x->model, y->model);
     order = order ? order : strcmp(x->name, y->name);
     order = order ? order : (x->step > y->step) - (x->step < y->step);
-    order = order ? order : compare(x->time, y->time);
+    order = order ? order : compare_numbers(x->time, y->time);
     order = order ? order : (x->thread > y->thread) - (x->thread < y->thread);
-    return order ? order : compare(x->entry, y->entry);
+    return order ? order : compare_numbers(x->entry, y->entry);
 }
 
 static bool same_op(const struct cann_file *a, const struct cann_file *b)
@@ -146,7 +146,7 @@ static bool same_task(const struct cann_file *a, const struct cann_file *b)
 }
 
 /* Collectives are dumped in two files: inputs and outputs. */
-static bool halves(const struct cann_file *a, const struct cann_file *b)
+static bool are_halves(const struct cann_file *a, const struct cann_file *b)
 {
     return a->inputs > 0 && a->outputs == 0 && b->inputs == 0 && b->outputs > 0;
 }
@@ -161,7 +161,7 @@ static uint32_t occurrence_of(const struct cann_load *load, const uint32_t *numb
     bool has_step = load->tree->dir[file[at].dir].place.has_step;
     uint32_t next = 0;
 
-    if (at > first && halves(&file[at - 1], &file[at])) {
+    if (at > first && are_halves(&file[at - 1], &file[at])) {
         return number[at - 1];
     }
     for (size_t i = first; i < at; i++) {

@@ -15,7 +15,7 @@ struct cursor {
     bool bad; /* the bytes ended early */
 };
 
-static uint64_t number(struct cursor *cursor, size_t bytes)
+static uint64_t take_number(struct cursor *cursor, size_t bytes)
 {
     uint64_t value = 0;
 
@@ -31,11 +31,11 @@ static uint64_t number(struct cursor *cursor, size_t bytes)
 
 static int32_t signed_number(struct cursor *cursor)
 {
-    return (int32_t)(uint32_t)number(cursor, 4);
+    return (int32_t)(uint32_t)take_number(cursor, 4);
 }
 
 /* Returns a part of `len` bytes and moves the cursor past it. */
-static struct cursor part(struct cursor *cursor, uint64_t len)
+static struct cursor take_part(struct cursor *cursor, uint64_t len)
 {
     struct cursor inner = {cursor->at, cursor->at, false};
 
@@ -58,7 +58,7 @@ static bool take_dims(struct cursor *list, struct gd_shape *shape, bool *has)
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        dim[i] = number(list, 8);
+        dim[i] = take_number(list, 8);
     }
     return cann_set_shape(shape, has, dim, count);
 }
@@ -66,9 +66,9 @@ static bool take_dims(struct cursor *list, struct gd_shape *shape, bool *has)
 static void take_list(struct gd_cann_file *file, struct cursor *list, struct gd_cann_tensor *tensor)
 {
     while (!list->bad && list->at < list->end) {
-        uint32_t tag = (uint32_t)number(list, 4);
-        uint32_t len = (uint32_t)number(list, 4);
-        struct cursor inner = part(list, len);
+        uint32_t tag = (uint32_t)take_number(list, 4);
+        uint32_t len = (uint32_t)take_number(list, 4);
+        struct cursor inner = take_part(list, len);
         const char *name;
 
         if (tag == 0 && !take_dims(&inner, &tensor->shape, &tensor->has_shape)) {
@@ -95,16 +95,16 @@ static void take_entry(struct gd_cann_file *file, struct cursor *cursor, enum gd
     format = signed_number(cursor);
     tensor->format = format & 0xff;
     tensor->group = ((uint32_t)format & 0xffff00u) >> 8;
-    number(cursor, 4); /* type of the address */
+    take_number(cursor, 4); /* type of the address */
     if (io == GD_CANN_OUTPUT) {
-        tensor->original_output = (uint32_t)number(cursor, 4);
-        number(cursor, 4); /* original type */
+        tensor->original_output = (uint32_t)take_number(cursor, 4);
+        take_number(cursor, 4); /* original type */
         tensor->original_format = signed_number(cursor) & 0xff;
     }
-    number(cursor, 8); /* address */
-    number(cursor, 8); /* offset; ignored, because the bytes are consecutive anyway */
-    tensor->size = number(cursor, 8);
-    list = part(cursor, number(cursor, 4));
+    take_number(cursor, 8); /* address */
+    take_number(cursor, 8); /* offset; ignored, because the bytes are consecutive anyway */
+    tensor->size = take_number(cursor, 8);
+    list = take_part(cursor, take_number(cursor, 4));
     take_list(file, &list, tensor);
     cursor->bad = cursor->bad || list.bad;
     if (!cursor->bad) {
@@ -116,7 +116,7 @@ static void take_entry(struct gd_cann_file *file, struct cursor *cursor, enum gd
 static int take_entries(struct gd_cann_file *file, struct cursor *cursor, enum gd_cann_io io,
                         struct gd_err *err)
 {
-    uint64_t count = number(cursor, 4);
+    uint64_t count = take_number(cursor, 4);
     size_t room = (size_t)(cursor->end - cursor->at) / MIN_ENTRY;
     struct gd_cann_tensor *grown;
 
@@ -146,13 +146,13 @@ int cann_read_nano(struct gd_cann_file *file, const unsigned char *header, size_
     struct cursor cursor = {header, header + len, false};
     int rc = GD_OK;
 
-    number(&cursor, 4); /* the magic */
-    number(&cursor, 4); /* version */
+    take_number(&cursor, 4); /* the magic */
+    take_number(&cursor, 4); /* version */
     file->layout = GD_CANN_NANO;
     for (int i = 0; i < 2 && rc == GD_OK && cursor.at < cursor.end; i++) {
-        uint32_t tag = (uint32_t)number(&cursor, 4);
-        uint32_t size = (uint32_t)number(&cursor, 4);
-        struct cursor inner = part(&cursor, size);
+        uint32_t tag = (uint32_t)take_number(&cursor, 4);
+        uint32_t size = (uint32_t)take_number(&cursor, 4);
+        struct cursor inner = take_part(&cursor, size);
 
         if (cursor.bad || (tag != TAG_INPUTS && tag != TAG_OUTPUTS) ||
             (tag == TAG_INPUTS && file->count > 0)) {

@@ -144,8 +144,8 @@ static int add_known(struct nodes *nodes, struct cann_known *known)
     return rc;
 }
 
-static int connect(struct nodes *nodes, const struct cann_model *model,
-                   const struct cann_known *known)
+static int connect_node(struct nodes *nodes, const struct cann_model *model,
+                        const struct cann_known *known)
 {
     const struct gd_ge_op *op = known->op;
     uint32_t count = 0;
@@ -260,7 +260,7 @@ static int finish_known(struct nodes *nodes, const struct cann_model *model,
     if (known->node == GD_NO_NODE) {
         return GD_OK;
     }
-    rc = connect(nodes, model, known);
+    rc = connect_node(nodes, model, known);
     rc = rc != GD_OK ? rc : add_merged(nodes, model, known);
     return rc != GD_OK || known->first != CANN_NO_OP ? rc : why_not(nodes, known);
 }

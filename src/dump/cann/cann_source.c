@@ -177,9 +177,9 @@ static int make_converted(struct gd_bytes *bytes, const struct gd_cann_tensor *t
     return gd_source_create_lazy(&ops, made, ret, err);
 }
 
-static int make(struct gd_disk *disk, const struct gd_cann_file *file,
-                const struct gd_cann_tensor *tensor, const struct gd_cann_plan *plan,
-                struct gd_source **ret, struct gd_err *err)
+static int make_source(struct gd_disk *disk, const struct gd_cann_file *file,
+                       const struct gd_cann_tensor *tensor, const struct gd_cann_plan *plan,
+                       struct gd_source **ret, struct gd_err *err)
 {
     struct gd_source_desc desc = {.stored = gd_cann_stored(tensor->data_type),
                                   .shape = plan->shape};
@@ -204,7 +204,7 @@ int gd_cann_source(struct gd_disk *disk, const struct gd_cann_file *file,
     struct gd_cann_plan plan;
 
     gd_cann_plan(tensor, hint, to, &plan);
-    return make(disk, file, tensor, &plan, ret, err);
+    return make_source(disk, file, tensor, &plan, ret, err);
 }
 
 int gd_cann_source_stored(struct gd_disk *disk, const struct gd_cann_file *file,
@@ -216,7 +216,7 @@ int gd_cann_source_stored(struct gd_disk *disk, const struct gd_cann_file *file,
 
     as_is.format = GD_CANN_ND;
     gd_cann_plan(&as_is, -1, -1, &plan);
-    return make(disk, file, tensor, &plan, ret, err);
+    return make_source(disk, file, tensor, &plan, ret, err);
 }
 
 /* ---- lazy sources ---------------------------------------------------------------------------- */

@@ -103,7 +103,7 @@ static bool read_shape(const char *text, struct gd_shape *shape)
 }
 
 /* False: not a number ("NA"). */
-static bool number(const char *text, double *ret)
+static bool parse_number(const char *text, double *ret)
 {
     char *end;
 
@@ -147,8 +147,9 @@ static bool take_field(enum column column, const char *field, struct gd_cann_sta
         row->is_output = strcasecmp(field, "Output") == 0;
         return row->is_output || strcasecmp(field, "Input") == 0;
     case COL_INDEX:
-        row->index =
-            number(field, &value) && value >= 0 && value <= MAX_SLOT ? (uint32_t)value : UINT32_MAX;
+        row->index = parse_number(field, &value) && value >= 0 && value <= MAX_SLOT
+                         ? (uint32_t)value
+                         : UINT32_MAX;
         return row->index != UINT32_MAX;
     case COL_TYPE:
         type = gd_cann_type_from_name(field);
@@ -157,7 +158,7 @@ static bool take_field(enum column column, const char *field, struct gd_cann_sta
     case COL_SHAPE: row->has_shape = read_shape(field, &row->shape); return true;
     case COL_OTHER: return true;
     default:
-        if (number(field, &value)) {
+        if (parse_number(field, &value)) {
             set_figure(&row->stats, column, value);
             row->stats.unknown &= ~figure_bit(column);
         }
@@ -173,7 +174,7 @@ static bool is_infinite(enum column column)
 
 /* Statistics that are not finite do not describe the finite elements: they only say that others
  * exist. */
-static void prove(struct gd_stats *stats)
+static void note_nonfinite(struct gd_stats *stats)
 {
     const unsigned bits[] = {GD_UNKNOWN_MAX, GD_UNKNOWN_MIN, GD_UNKNOWN_MEAN, GD_UNKNOWN_SUM_SQ};
     double *figure[] = {&stats->max, &stats->min, &stats->mean, &stats->sum_sq};
@@ -207,14 +208,14 @@ static int read_row(const struct table *table, char *line, struct gd_cann_stats_
             return gd_fail(err, GD_EPROTO, "%.300s:%u: \"%.40s\" is not a valid %s", table->path,
                            table->line, field, titles[table->column[i]]);
         }
-        if (is_infinite(table->column[i]) && number(field, &ignored)) {
+        if (is_infinite(table->column[i]) && parse_number(field, &ignored)) {
             infinities |= 1U << table->column[i];
         }
     }
     if (infinities == (1U << COL_NEG_INF | 1U << COL_POS_INF)) {
         row->stats.unknown &= ~(unsigned)GD_UNKNOWN_INF;
     }
-    prove(&row->stats);
+    note_nonfinite(&row->stats);
     return GD_OK;
 }
 

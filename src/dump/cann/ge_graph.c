@@ -40,7 +40,7 @@ static int no_room(struct load *load)
 
 /* The list with room for one more item; its room doubles at each power of two. NULL: out of
  * memory. */
-static void *grow(struct load *load, void *list, uint32_t count, size_t size)
+static void *grow_list(struct load *load, void *list, uint32_t count, size_t size)
 {
     void *grown;
 
@@ -57,7 +57,7 @@ static void *grow(struct load *load, void *list, uint32_t count, size_t size)
 static int add_word(struct load *load, const char ***list, uint32_t *count,
                     const struct gd_text_field *field)
 {
-    const char **grown = grow(load, (void *)*list, *count, sizeof(*grown));
+    const char **grown = grow_list(load, (void *)*list, *count, sizeof(*grown));
     const char *copy = gd_arena_strndup(load->arena, field->value, field->len);
 
     if (!grown || !copy) {
@@ -74,13 +74,13 @@ static int copy_text(struct load *load, const struct gd_text_field *field, const
     return *ret ? GD_OK : no_room(load);
 }
 
-static bool is(const struct gd_text_field *field, const char *name)
+static bool is_named(const struct gd_text_field *field, const char *name)
 {
     return strcmp(field->name, name) == 0;
 }
 
 /* Reads the next field; false at the end of the message, or with *rc on an error. */
-static bool next(struct load *load, struct gd_text_field *field, int *rc)
+static bool next_field(struct load *load, struct gd_text_field *field, int *rc)
 {
     if (*rc == GD_OK) {
         *rc = gd_text_next(load->text, field, load->err);
@@ -89,7 +89,7 @@ static bool next(struct load *load, struct gd_text_field *field, int *rc)
 }
 
 /* Skips an unknown field. */
-static int pass(struct load *load, const struct gd_text_field *field)
+static int skip_field(struct load *load, const struct gd_text_field *field)
 {
     return field->kind == GD_TEXT_BEGIN ? gd_text_skip(load->text, load->err) : GD_OK;
 }
@@ -101,17 +101,17 @@ static int take_scalar(struct load *load, const struct gd_text_field *field, str
     const char *text = field->value, *type;
     int rc = GD_OK;
 
-    if (is(field, "dt")) {
+    if (is_named(field, "dt")) {
         type = gd_cann_type_name(gd_cann_type_of_runtime((int32_t)strtol(text, NULL, 10)));
         text = type ? type : text;
-    } else if (is(field, "s")) {
+    } else if (is_named(field, "s")) {
         rc = attr->word_count < MAX_WORDS ? add_word(load, &attr->word, &attr->word_count, field)
                                           : GD_OK;
-    } else if (is(field, "b")) {
+    } else if (is_named(field, "b")) {
         attr->truth = strcmp(text, "true") == 0;
-    } else if (is(field, "i")) {
+    } else if (is_named(field, "i")) {
         attr->number = strtoll(text, NULL, 10);
-    } else if (!is(field, "f")) {
+    } else if (!is_named(field, "f")) {
         return GD_OK; /* a list's type, or not a scalar */
     }
     if (load->value.len < MAX_ATTR) {
@@ -128,8 +128,9 @@ static int read_list(struct load *load, struct attr *attr)
     int rc = GD_OK;
 
     attr->is_list = true;
-    while (next(load, &field, &rc)) {
-        rc = field.kind == GD_TEXT_BEGIN ? pass(load, &field) : take_scalar(load, &field, attr);
+    while (next_field(load, &field, &rc)) {
+        rc = field.kind == GD_TEXT_BEGIN ? skip_field(load, &field)
+                                         : take_scalar(load, &field, attr);
     }
     return rc;
 }
@@ -139,11 +140,12 @@ static int read_value(struct load *load, struct attr *attr)
     struct gd_text_field field;
     int rc = GD_OK;
 
-    while (next(load, &field, &rc)) {
-        if (field.kind == GD_TEXT_BEGIN && is(&field, "list")) {
+    while (next_field(load, &field, &rc)) {
+        if (field.kind == GD_TEXT_BEGIN && is_named(&field, "list")) {
             rc = read_list(load, attr);
         } else {
-            rc = field.kind == GD_TEXT_BEGIN ? pass(load, &field) : take_scalar(load, &field, attr);
+            rc = field.kind == GD_TEXT_BEGIN ? skip_field(load, &field)
+                                             : take_scalar(load, &field, attr);
         }
     }
     return rc;
@@ -156,13 +158,13 @@ static int read_attr(struct load *load, struct attr *attr)
 
     *attr = (struct attr){.key = ""};
     gd_buf_clear(&load->value);
-    while (next(load, &field, &rc)) {
-        if (field.kind == GD_TEXT_BEGIN && is(&field, "value")) {
+    while (next_field(load, &field, &rc)) {
+        if (field.kind == GD_TEXT_BEGIN && is_named(&field, "value")) {
             rc = read_value(load, attr);
-        } else if (field.kind == GD_TEXT_STRING && is(&field, "key")) {
+        } else if (field.kind == GD_TEXT_STRING && is_named(&field, "key")) {
             rc = copy_text(load, &field, &attr->key);
         } else {
-            rc = pass(load, &field);
+            rc = skip_field(load, &field);
         }
     }
     return rc;
@@ -182,14 +184,14 @@ static int read_shape(struct load *load, struct gd_ge_tensor *tensor)
     bool fits = true;
     int rc = GD_OK;
 
-    while (next(load, &field, &rc)) {
+    while (next_field(load, &field, &rc)) {
         if (field.kind == GD_TEXT_BEGIN) {
-            rc = pass(load, &field);
-        } else if (is(&field, "dim") && shape->rank < GD_MAX_RANK) {
+            rc = skip_field(load, &field);
+        } else if (is_named(&field, "dim") && shape->rank < GD_MAX_RANK) {
             int64_t size = strtoll(field.value, NULL, 10);
 
             shape->dim[shape->rank++] = size < 0 ? -1 : size;
-        } else if (is(&field, "dim")) {
+        } else if (is_named(&field, "dim")) {
             fits = false;
         }
     }
@@ -220,7 +222,7 @@ static int take_tensor_attr(struct load *load, struct gd_ge_tensor *tensor)
 
 static int read_tensor(struct load *load, struct gd_ge_tensor **list, uint32_t *count)
 {
-    struct gd_ge_tensor *grown = grow(load, *list, *count, sizeof(*grown)), *tensor;
+    struct gd_ge_tensor *grown = grow_list(load, *list, *count, sizeof(*grown)), *tensor;
     struct gd_text_field field;
     int rc = GD_OK;
 
@@ -230,18 +232,18 @@ static int read_tensor(struct load *load, struct gd_ge_tensor **list, uint32_t *
     *list = grown;
     tensor = &grown[(*count)++];
     *tensor = (struct gd_ge_tensor){.layout = -1, .origin_format = -1};
-    while (next(load, &field, &rc)) {
-        if (field.kind == GD_TEXT_BEGIN && is(&field, "shape")) {
+    while (next_field(load, &field, &rc)) {
+        if (field.kind == GD_TEXT_BEGIN && is_named(&field, "shape")) {
             rc = read_shape(load, tensor);
-        } else if (field.kind == GD_TEXT_BEGIN && is(&field, "attr")) {
+        } else if (field.kind == GD_TEXT_BEGIN && is_named(&field, "attr")) {
             rc = take_tensor_attr(load, tensor);
         } else if (field.kind == GD_TEXT_BEGIN) {
-            rc = pass(load, &field);
-        } else if (is(&field, "dtype")) {
+            rc = skip_field(load, &field);
+        } else if (is_named(&field, "dtype")) {
             int32_t type = gd_cann_type_from_name(field.value);
 
             tensor->data_type = type < 0 ? 0 : type;
-        } else if (is(&field, "layout")) {
+        } else if (is_named(&field, "layout")) {
             tensor->layout = format_of(field.value);
         }
     }
@@ -269,7 +271,7 @@ static int take_op_attr(struct load *load, struct gd_ge_op *op)
     if (attr.items == 0) {
         return GD_OK;
     }
-    grown = grow(load, op->attr, op->attr_count, sizeof(*grown));
+    grown = grow_list(load, op->attr, op->attr_count, sizeof(*grown));
     if (!grown) {
         return no_room(load);
     }
@@ -288,17 +290,17 @@ static int take_op_attr(struct load *load, struct gd_ge_op *op)
 
 static int take_op_value(struct load *load, const struct gd_text_field *field, struct gd_ge_op *op)
 {
-    if (is(field, "name")) {
+    if (is_named(field, "name")) {
         return copy_text(load, field, &op->name);
     }
-    if (is(field, "type")) {
+    if (is_named(field, "type")) {
         return copy_text(load, field, &op->type);
     }
-    if (is(field, "id")) {
+    if (is_named(field, "id")) {
         op->id = strtoll(field->value, NULL, 10);
-    } else if (is(field, "input")) {
+    } else if (is_named(field, "input")) {
         return add_word(load, &op->input, &op->input_count, field);
-    } else if (is(field, "subgraph_name")) {
+    } else if (is_named(field, "subgraph_name")) {
         return add_word(load, &op->subgraph, &op->subgraph_count, field);
     }
     return GD_OK;
@@ -306,7 +308,7 @@ static int take_op_value(struct load *load, const struct gd_text_field *field, s
 
 static int read_op(struct load *load, struct gd_ge_graph *graph)
 {
-    struct gd_ge_op *grown = grow(load, graph->op, graph->op_count, sizeof(*grown)), *op;
+    struct gd_ge_op *grown = grow_list(load, graph->op, graph->op_count, sizeof(*grown)), *op;
     struct gd_text_field field;
     int rc = GD_OK;
 
@@ -316,17 +318,17 @@ static int read_op(struct load *load, struct gd_ge_graph *graph)
     graph->op = grown;
     op = &grown[graph->op_count++];
     *op = (struct gd_ge_op){.name = "", .type = ""};
-    while (next(load, &field, &rc)) {
+    while (next_field(load, &field, &rc)) {
         if (field.kind != GD_TEXT_BEGIN) {
             rc = take_op_value(load, &field, op);
-        } else if (is(&field, "attr")) {
+        } else if (is_named(&field, "attr")) {
             rc = take_op_attr(load, op);
-        } else if (is(&field, "input_desc")) {
+        } else if (is_named(&field, "input_desc")) {
             rc = read_tensor(load, &op->in, &op->in_count);
-        } else if (is(&field, "output_desc")) {
+        } else if (is_named(&field, "output_desc")) {
             rc = read_tensor(load, &op->out, &op->out_count);
         } else {
-            rc = pass(load, &field);
+            rc = skip_field(load, &field);
         }
     }
     graph->has_iterator = graph->has_iterator || strncmp(op->type, "Iterator", 8) == 0;
@@ -337,7 +339,7 @@ static int read_op(struct load *load, struct gd_ge_graph *graph)
 
 static int read_graph(struct load *load, struct gd_ge_model *model)
 {
-    struct gd_ge_graph *grown = grow(load, model->graph, model->graph_count, sizeof(*grown)),
+    struct gd_ge_graph *grown = grow_list(load, model->graph, model->graph_count, sizeof(*grown)),
                        *graph;
     struct gd_text_field field;
     int rc = GD_OK;
@@ -348,13 +350,13 @@ static int read_graph(struct load *load, struct gd_ge_model *model)
     model->graph = grown;
     graph = &grown[model->graph_count++];
     *graph = (struct gd_ge_graph){.name = ""};
-    while (next(load, &field, &rc)) {
-        if (field.kind == GD_TEXT_BEGIN && is(&field, "op")) {
+    while (next_field(load, &field, &rc)) {
+        if (field.kind == GD_TEXT_BEGIN && is_named(&field, "op")) {
             rc = read_op(load, graph);
-        } else if (field.kind == GD_TEXT_STRING && is(&field, "name")) {
+        } else if (field.kind == GD_TEXT_STRING && is_named(&field, "name")) {
             rc = copy_text(load, &field, &graph->name);
         } else {
-            rc = pass(load, &field);
+            rc = skip_field(load, &field);
         }
     }
     return rc;
@@ -365,9 +367,9 @@ static int read_model(struct load *load, const char *path, struct gd_ge_model *m
     struct gd_text_field field;
     int rc = GD_OK;
 
-    while (next(load, &field, &rc)) {
-        rc = field.kind == GD_TEXT_BEGIN && is(&field, "graph") ? read_graph(load, model)
-                                                                : pass(load, &field);
+    while (next_field(load, &field, &rc)) {
+        rc = field.kind == GD_TEXT_BEGIN && is_named(&field, "graph") ? read_graph(load, model)
+                                                                      : skip_field(load, &field);
     }
     if (rc == GD_OK && model->graph_count == 0) {
         rc = gd_fail(load->err, GD_EPROTO, "%.300s contains no graph", path);
@@ -413,11 +415,11 @@ int gd_ge_read_name(struct gd_disk *disk, char *out, size_t size, struct gd_err 
     do {
         rc = gd_text_next(text, &field, err);
         if (rc == GD_OK && field.kind == GD_TEXT_BEGIN &&
-            !(field.depth == 0 && is(&field, "graph"))) {
+            !(field.depth == 0 && is_named(&field, "graph"))) {
             rc = gd_text_skip(text, err);
         }
-        found =
-            rc == GD_OK && field.kind == GD_TEXT_STRING && field.depth == 1 && is(&field, "name");
+        found = rc == GD_OK && field.kind == GD_TEXT_STRING && field.depth == 1 &&
+                is_named(&field, "name");
     } while (rc == GD_OK && !found && field.kind != GD_TEXT_END);
     if (found) {
         snprintf(out, size, "%s", field.value);

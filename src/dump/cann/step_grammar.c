@@ -11,7 +11,7 @@ struct parse {
     struct gd_err *err;
 };
 
-static int wrong(struct parse *parse, const char *at, const char *what)
+static int fail_syntax(struct parse *parse, const char *at, const char *what)
 {
     int rc = gd_fail(parse->err, GD_EINVAL,
                      "\"%.100s\" is not a list of steps: %s at character %zu; write \"0|3-5|10\"%s",
@@ -41,11 +41,11 @@ static int take_number(struct parse *parse, int64_t *ret)
     for (; *parse->at >= '0' && *parse->at <= '9'; parse->at++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *parse->at - '0', &value)) {
-            return wrong(parse, start, "number too large");
+            return fail_syntax(parse, start, "number too large");
         }
     }
     if (parse->at == start) {
-        return wrong(parse, start, "expected a number");
+        return fail_syntax(parse, start, "expected a number");
     }
     skip_blanks(parse);
     *ret = value;
@@ -63,10 +63,10 @@ static int take_range(struct parse *parse, struct gd_step_range *range)
         rc = take_number(parse, &range->last);
         if (rc == GD_OK && (range->last < range->first ||
                             (parse->rules->strictly_greater && range->last == range->first))) {
-            rc = wrong(parse, start,
-                       parse->rules->strictly_greater
-                           ? "the end of a range must be greater than its beginning"
-                           : "a range ends before it begins");
+            rc = fail_syntax(parse, start,
+                             parse->rules->strictly_greater
+                                 ? "the end of a range must be greater than its beginning"
+                                 : "a range ends before it begins");
         }
     }
     return rc;
@@ -106,7 +106,7 @@ int gd_steps_parse(const char *text, const struct gd_step_rules *rules, struct g
         rc = add_range(&parse, &steps);
     } while (rc == GD_OK && *parse.at == '|' && parse.at++);
     if (rc == GD_OK && *parse.at != '\0') {
-        rc = wrong(&parse, parse.at, "expected a digit, '-' or '|'");
+        rc = fail_syntax(&parse, parse.at, "expected a digit, '-' or '|'");
     }
     if (rc != GD_OK) {
         gd_steps_clear(&steps);

@@ -34,7 +34,7 @@ struct gd_text {
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-static int fill(struct gd_text *text, struct gd_err *err)
+static int fill_buffer(struct gd_text *text, struct gd_err *err)
 {
     uint64_t left = gd_disk_size(text->disk) - text->at;
     size_t want = left < PIECE ? (size_t)left : PIECE;
@@ -52,22 +52,22 @@ static int fill(struct gd_text *text, struct gd_err *err)
 }
 
 /* -1 at the end of the file. */
-static int peek(struct gd_text *text, int *ret, struct gd_err *err)
+static int peek_char(struct gd_text *text, int *ret, struct gd_err *err)
 {
-    int rc = text->used == text->have ? fill(text, err) : GD_OK;
+    int rc = text->used == text->have ? fill_buffer(text, err) : GD_OK;
 
     *ret = rc == GD_OK && text->used < text->have ? text->piece[text->used] : -1;
     return rc;
 }
 
-static void take(struct gd_text *text)
+static void take_char(struct gd_text *text)
 {
     if (text->piece[text->used++] == '\n') {
         text->line++;
     }
 }
 
-static int broken(const struct gd_text *text, const char *what, struct gd_err *err)
+static int fail_broken(const struct gd_text *text, const char *what, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO, "%.300s:%u: %s", gd_disk_path(text->disk), text->line, what);
 }
@@ -79,7 +79,7 @@ static int skip_blank(struct gd_text *text, int *ret, struct gd_err *err)
     int rc;
 
     for (;;) {
-        rc = peek(text, ret, err);
+        rc = peek_char(text, ret, err);
         if (rc != GD_OK || *ret < 0) {
             return rc;
         }
@@ -87,7 +87,7 @@ static int skip_blank(struct gd_text *text, int *ret, struct gd_err *err)
         if (!comment && !isspace(*ret)) {
             return GD_OK;
         }
-        take(text);
+        take_char(text);
     }
 }
 
@@ -98,7 +98,7 @@ static bool is_word(int c)
     return isalnum(c) || c == '_' || c == '.' || c == '+' || c == '-' || c == '/';
 }
 
-static void keep(struct gd_text *text, int c)
+static void keep_char(struct gd_text *text, int c)
 {
     if (text->value.len < GD_TEXT_VALUE) {
         gd_buf_putc(&text->value, (char)c);
@@ -111,12 +111,12 @@ static int read_word(struct gd_text *text, struct gd_err *err)
 {
     int c, rc;
 
-    while ((rc = peek(text, &c, err)) == GD_OK && c >= 0 && is_word(c)) {
-        keep(text, c);
-        take(text);
+    while ((rc = peek_char(text, &c, err)) == GD_OK && c >= 0 && is_word(c)) {
+        keep_char(text, c);
+        take_char(text);
     }
     if (rc == GD_OK && text->value.len == 0) {
-        return broken(text, "expected a name or a value", err);
+        return fail_broken(text, "expected a name or a value", err);
     }
     return rc;
 }
@@ -127,14 +127,14 @@ static int read_code(struct gd_text *text, int base, int most, struct gd_err *er
     int value = 0, c, rc = GD_OK;
 
     for (int i = 0; i < most; i++) {
-        rc = peek(text, &c, err);
+        rc = peek_char(text, &c, err);
         if (rc != GD_OK || c < 0 || !(base == 8 ? c >= '0' && c <= '7' : isxdigit(c))) {
             break;
         }
         value = value * base + (c <= '9' ? c - '0' : tolower(c) - 'a' + 10);
-        take(text);
+        take_char(text);
     }
-    keep(text, value & 0xff);
+    keep_char(text, value & 0xff);
     return rc;
 }
 
@@ -142,20 +142,20 @@ static int read_escape(struct gd_text *text, struct gd_err *err)
 {
     static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
     const char *found;
-    int c, rc = peek(text, &c, err);
+    int c, rc = peek_char(text, &c, err);
 
     if (rc != GD_OK || c < 0) {
-        return rc != GD_OK ? rc : broken(text, "the text ends within a string", err);
+        return rc != GD_OK ? rc : fail_broken(text, "the text ends within a string", err);
     }
     if (c >= '0' && c <= '7') {
         return read_code(text, 8, 3, err);
     }
-    take(text);
+    take_char(text);
     if (c == 'x' || c == 'X') {
         return read_code(text, 16, 2, err);
     }
     found = strchr(from, c);
-    keep(text, found && c != '\0' ? to[found - from] : c);
+    keep_char(text, found && c != '\0' ? to[found - from] : c);
     return GD_OK;
 }
 
@@ -163,23 +163,23 @@ static int read_string(struct gd_text *text, int quote, struct gd_err *err)
 {
     int c, rc;
 
-    take(text);
-    while ((rc = peek(text, &c, err)) == GD_OK && c != quote) {
+    take_char(text);
+    while ((rc = peek_char(text, &c, err)) == GD_OK && c != quote) {
         if (c < 0 || c == '\n') {
-            return broken(text, "a string is not closed", err);
+            return fail_broken(text, "a string is not closed", err);
         }
-        take(text);
+        take_char(text);
         if (c == '\\') {
             rc = read_escape(text, err);
             if (rc != GD_OK) {
                 return rc;
             }
         } else {
-            keep(text, c);
+            keep_char(text, c);
         }
     }
     if (rc == GD_OK) {
-        take(text);
+        take_char(text);
     }
     return rc;
 }
@@ -190,8 +190,8 @@ static void clear_value(struct gd_text *text)
     text->is_cut = false;
 }
 
-static int give(struct gd_text *text, enum gd_text_kind kind, struct gd_text_field *ret,
-                struct gd_err *err)
+static int give_value(struct gd_text *text, enum gd_text_kind kind, struct gd_text_field *ret,
+                      struct gd_err *err)
 {
     bool has_value = kind == GD_TEXT_STRING || kind == GD_TEXT_WORD;
 
@@ -210,14 +210,15 @@ static int give(struct gd_text *text, enum gd_text_kind kind, struct gd_text_fie
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static int begin(struct gd_text *text, int open, struct gd_text_field *ret, struct gd_err *err)
+static int begin_message(struct gd_text *text, int open, struct gd_text_field *ret,
+                         struct gd_err *err)
 {
-    int rc = give(text, GD_TEXT_BEGIN, ret, err);
+    int rc = give_value(text, GD_TEXT_BEGIN, ret, err);
 
     if (text->depth == GD_TEXT_DEPTH) {
-        return broken(text, "messages are nested too deeply", err);
+        return fail_broken(text, "messages are nested too deeply", err);
     }
-    take(text);
+    take_char(text);
     text->depth++;
     text->level[text->depth].close = open == '{' ? '}' : '>';
     text->level[text->depth].in_list = text->mode == MODE_LIST;
@@ -226,15 +227,15 @@ static int begin(struct gd_text *text, int open, struct gd_text_field *ret, stru
     return rc;
 }
 
-static int end(struct gd_text *text, struct gd_text_field *ret, struct gd_err *err)
+static int end_message(struct gd_text *text, struct gd_text_field *ret, struct gd_err *err)
 {
     const struct level *level = &text->level[text->depth];
 
-    take(text);
+    take_char(text);
     text->mode = level->in_list ? MODE_LIST : MODE_FIELDS;
     memcpy(text->name, level->name, sizeof(text->name));
     text->depth--;
-    return give(text, GD_TEXT_END, ret, err);
+    return give_value(text, GD_TEXT_END, ret, err);
 }
 
 /* A value or message, after a name or in a list. */
@@ -244,11 +245,11 @@ static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, st
 
     clear_value(text);
     if (c == '{' || c == '<') {
-        return begin(text, c, ret, err);
+        return begin_message(text, c, ret, err);
     }
     if (c != '"' && c != '\'') {
         rc = read_word(text, err);
-        return rc != GD_OK ? rc : give(text, GD_TEXT_WORD, ret, err);
+        return rc != GD_OK ? rc : give_value(text, GD_TEXT_WORD, ret, err);
     }
     /* Adjacent strings are joined. */
     do {
@@ -257,7 +258,7 @@ static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, st
             rc = skip_blank(text, &c, err);
         }
     } while (rc == GD_OK && (c == '"' || c == '\''));
-    return rc != GD_OK ? rc : give(text, GD_TEXT_STRING, ret, err);
+    return rc != GD_OK ? rc : give_value(text, GD_TEXT_STRING, ret, err);
 }
 
 static int read_name(struct gd_text *text, struct gd_err *err)
@@ -267,7 +268,7 @@ static int read_name(struct gd_text *text, struct gd_err *err)
     clear_value(text);
     rc = read_word(text, err);
     if (rc == GD_OK && text->value.len >= MAX_NAME) {
-        rc = broken(text, "a name is too long", err);
+        rc = fail_broken(text, "a name is too long", err);
     }
     if (rc == GD_OK) {
         memcpy(text->name, gd_buf_text(&text->value), text->value.len + 1);
@@ -287,20 +288,20 @@ static int read_field(struct gd_text *text, struct gd_text_field *ret, bool *aga
     }
     if (rc == GD_OK && c == ':') {
         colon = true;
-        take(text);
+        take_char(text);
         rc = skip_blank(text, &c, err);
     }
     if (rc != GD_OK) {
         return rc;
     }
     if (c == '[') {
-        take(text);
+        take_char(text);
         text->mode = MODE_LIST;
         *again = true;
         return GD_OK;
     }
     if (c < 0 || (!colon && c != '{' && c != '<')) {
-        return broken(text, "expected ':' or '{' after the name", err);
+        return fail_broken(text, "expected ':' or '{' after the name", err);
     }
     return read_value(text, c, ret, err);
 }
@@ -309,7 +310,7 @@ static int next_of_list(struct gd_text *text, int c, struct gd_text_field *ret, 
                         struct gd_err *err)
 {
     if (c == ']' || c == ',') {
-        take(text);
+        take_char(text);
         text->mode = c == ']' ? MODE_FIELDS : MODE_LIST;
         *again = true;
         return GD_OK;
@@ -330,16 +331,16 @@ int gd_text_next(struct gd_text *text, struct gd_text_field *ret, struct gd_err 
         }
         if (c < 0) {
             return text->depth > 0 || text->mode == MODE_LIST
-                       ? broken(text, "the text ends within a message", err)
-                       : give(text, GD_TEXT_END, ret, err);
+                       ? fail_broken(text, "the text ends within a message", err)
+                       : give_value(text, GD_TEXT_END, ret, err);
         }
         if (text->mode == MODE_LIST) {
             rc = next_of_list(text, c, ret, &again, err);
         } else if (c == ',' || c == ';') {
-            take(text);
+            take_char(text);
             again = true;
         } else if (text->depth > 0 && c == text->level[text->depth].close) {
-            return end(text, ret, err);
+            return end_message(text, ret, err);
         } else {
             rc = read_field(text, ret, &again, err);
         }

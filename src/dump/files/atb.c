@@ -10,7 +10,7 @@
 #define MAX_HEAD  ((size_t)64 << 10)
 #define MAX_VALUE 1024
 
-static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
+static bool is_atb(const unsigned char *start, size_t size, struct gd_disk *disk)
 {
     (void)disk;
     return size > 9 && memcmp(start, "$Version=", 9) == 0;
@@ -98,8 +98,8 @@ static int read_head(struct gd_disk *disk, char **ret, uint64_t *data, struct gd
     return GD_OK;
 }
 
-static int describe(const char *head, struct gd_disk *disk, struct gd_source_desc *ret,
-                    struct gd_err *err)
+static int parse_head(const char *head, struct gd_disk *disk, struct gd_source_desc *ret,
+                      struct gd_err *err)
 {
     const char *path = gd_disk_path(disk);
     char type[MAX_VALUE], dims[MAX_VALUE], other[MAX_VALUE];
@@ -156,7 +156,7 @@ static int read_atb(struct gd_archive *archive, struct gd_disk *disk,
     int rc = read_head(disk, &head, &data, err);
 
     (void)options;
-    rc = rc != GD_OK ? rc : describe(head, disk, &desc, err);
+    rc = rc != GD_OK ? rc : parse_head(head, disk, &desc, err);
     rc = rc != GD_OK ? rc : make_source(disk, data, &desc, &entry.source, err);
     rc = rc != GD_OK ? rc : gd_archive_add(archive, &entry, err);
     if (rc == GD_OK && value_of(head, "format", format) && strcmp(format, "2") != 0) {
@@ -170,6 +170,6 @@ static int read_atb(struct gd_archive *archive, struct gd_disk *disk,
 const struct gd_archive_format gd_atb_format = {
     .name = "atb",
     .what = "tensor of Ascend's transformer library (.bin)",
-    .is = is,
+    .is = is_atb,
     .read = read_atb,
 };

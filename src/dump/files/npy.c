@@ -25,7 +25,7 @@ struct reader {
     struct gd_err *err;
 };
 
-static int fault(struct reader *reader, const char *what)
+static int fail_header(struct reader *reader, const char *what)
 {
     return gd_fail(reader->err, GD_EPROTO, "a broken .npy header: %s at character %zu", what,
                    reader->in.at);
@@ -40,7 +40,7 @@ static int read_string(struct reader *reader, char *ret, size_t size)
     size_t used = 0;
 
     if (quote != '\'' && quote != '"') {
-        return fault(reader, "expected a string");
+        return fail_header(reader, "expected a string");
     }
     for (in->at++; in->at < in->len && in->text[in->at] != quote; in->at++) {
         char c = in->text[in->at];
@@ -48,16 +48,16 @@ static int read_string(struct reader *reader, char *ret, size_t size)
         if (c == '\\' && in->at + 1 < in->len && strchr("\\'\"", in->text[in->at + 1])) {
             c = in->text[++in->at];
         } else if (c == '\\' || (unsigned char)c < 0x20) {
-            return fault(reader, "unsupported escape in a string");
+            return fail_header(reader, "unsupported escape in a string");
         }
         if (used + 1 >= size) {
-            return fault(reader, "string too long");
+            return fail_header(reader, "string too long");
         }
         ret[used++] = c;
     }
     ret[used] = '\0';
     if (in->at >= in->len) {
-        return fault(reader, "unterminated string");
+        return fail_header(reader, "unterminated string");
     }
     in->at++;
     return GD_OK;
@@ -68,10 +68,10 @@ static int read_dimension(struct reader *reader, int64_t *ret)
     bool overflow = false;
 
     if (!gd_cursor_take_integer(&reader->in, ret, &overflow)) {
-        return fault(reader, "a dimension is a number of elements");
+        return fail_header(reader, "a dimension is a number of elements");
     }
     if (overflow) {
-        return fault(reader, "a dimension that 64 bits cannot hold");
+        return fail_header(reader, "a dimension that 64 bits cannot hold");
     }
     gd_cursor_take(&reader->in, "L"); /* as Python 2 wrote it */
     return GD_OK;
@@ -83,7 +83,7 @@ static int read_shape(struct reader *reader)
 
     shape->rank = 0;
     if (!gd_cursor_take(&reader->in, "(")) {
-        return fault(reader, "expected a tuple as shape");
+        return fail_header(reader, "expected a tuple as shape");
     }
     while (!gd_cursor_take(&reader->in, ")")) {
         int rc;
@@ -99,7 +99,7 @@ static int read_shape(struct reader *reader)
         /* A tuple of one ends with a comma. */
         if (!gd_cursor_take(&reader->in, ",") &&
             (shape->rank == 1 || gd_cursor_peek(&reader->in) != ')')) {
-            return fault(reader, "expected a comma in the shape");
+            return fail_header(reader, "expected a comma in the shape");
         }
     }
     return GD_OK;
@@ -107,7 +107,7 @@ static int read_shape(struct reader *reader)
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static int refuse(struct reader *reader, const char *why)
+static int refuse_type(struct reader *reader, const char *why)
 {
     return gd_fail(reader->err, GD_EUNSUPPORTED, "element type %s: %s", reader->npy->descr, why);
 }
@@ -150,7 +150,7 @@ static int read_number_type(struct reader *reader, char kind, long item, bool ot
     }
     reader->npy->stored = gd_stored_from_name(name);
     if ((long)gd_stored_bits(reader->npy->stored) != item * 8) {
-        return refuse(reader, "numbers of this size are not supported");
+        return refuse_type(reader, "numbers of this size are not supported");
     }
     reader->npy->item = (size_t)item;
     reader->npy->swap = other_order && item > 1;
@@ -179,14 +179,14 @@ static int read_code(struct reader *reader, const char *p)
     long item;
 
     if (kind == 'O') {
-        return refuse(reader, "pickled Python objects are not read");
+        return refuse_type(reader, "pickled Python objects are not read");
     }
     if (kind == 'M' || kind == 'm') {
-        return refuse(reader, "dates and times cannot be read as numbers");
+        return refuse_type(reader, "dates and times cannot be read as numbers");
     }
     item = read_size(p);
     if (item == 0 || !strchr("biufcVSUa", kind) || !kind) {
-        return refuse(reader, "unknown type");
+        return refuse_type(reader, "unknown type");
     }
     if (kind == 'S' || kind == 'U' || kind == 'a') {
         npy->stored = GD_STORED_OPAQUE;
@@ -219,7 +219,7 @@ static int read_descr(struct reader *reader)
         isalpha((unsigned char)p[1])) { /* some writers use a name: 'bfloat16' */
         npy->stored = gd_stored_from_name(p);
         npy->item = gd_stored_bits(npy->stored) / 8;
-        return npy->item ? GD_OK : refuse(reader, "unknown type");
+        return npy->item ? GD_OK : refuse_type(reader, "unknown type");
     }
     if (strcmp(p, "<E2") == 0 || strcmp(p, "<T2") == 0 || strcmp(p, "<h2") == 0) {
         npy->stored = GD_STORED_BFLOAT16; /* MindSpore writes this; NumPy cannot read it */
@@ -246,7 +246,7 @@ static int read_key(struct reader *reader)
           : strcmp(key, "shape") == 0         ? &reader->has_shape
                                               : NULL;
     if (!has || *has || !gd_cursor_take(&reader->in, ":")) {
-        return fault(reader, "expected the keys descr, fortran_order and shape, each once");
+        return fail_header(reader, "expected the keys descr, fortran_order and shape, each once");
     }
     *has = true;
     if (has == &reader->has_descr) {
@@ -257,7 +257,7 @@ static int read_key(struct reader *reader)
     }
     reader->npy->fortran = gd_cursor_take(&reader->in, "True");
     if (!reader->npy->fortran && !gd_cursor_take(&reader->in, "False")) {
-        return fault(reader, "expected True or False for fortran_order");
+        return fail_header(reader, "expected True or False for fortran_order");
     }
     return GD_OK;
 }
@@ -265,7 +265,7 @@ static int read_key(struct reader *reader)
 static int read_dict(struct reader *reader)
 {
     if (!gd_cursor_take(&reader->in, "{")) {
-        return fault(reader, "expected a dictionary");
+        return fail_header(reader, "expected a dictionary");
     }
     while (!gd_cursor_take(&reader->in, "}")) {
         int rc = read_key(reader);
@@ -274,14 +274,14 @@ static int read_dict(struct reader *reader)
             return rc;
         }
         if (!gd_cursor_take(&reader->in, ",") && gd_cursor_peek(&reader->in) != '}') {
-            return fault(reader, "expected a comma");
+            return fail_header(reader, "expected a comma");
         }
     }
     if (gd_cursor_peek(&reader->in) != '\0' || reader->in.at < reader->in.len) {
-        return fault(reader, "unexpected text after the dictionary");
+        return fail_header(reader, "unexpected text after the dictionary");
     }
     if (!reader->has_descr || !reader->has_order || !reader->has_shape) {
-        return fault(reader, "descr, fortran_order or shape is missing");
+        return fail_header(reader, "descr, fortran_order or shape is missing");
     }
     return GD_OK;
 }
@@ -410,7 +410,7 @@ static size_t bytes_of(const struct gd_npy *npy)
 }
 
 /* *npy gets the shape that is really there; *cut: less than the header says. */
-static int fit(struct gd_npy *npy, uint64_t left, bool partial, bool *cut, struct gd_err *err)
+static int fit_bytes(struct gd_npy *npy, uint64_t left, bool partial, bool *cut, struct gd_err *err)
 {
     size_t need;
     int rc = add_byte_axis(npy, err);
@@ -442,7 +442,7 @@ int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *
     char note[200];
     bool cut;
     uint64_t left = gd_bytes_size(bytes) - npy->data;
-    int rc = fit(&fitted, left, partial, &cut, &why);
+    int rc = fit_bytes(&fitted, left, partial, &cut, &why);
 
     if (rc != GD_OK) {
         return gd_fail(err, rc, "%.250s: %.240s", name, why.text);
@@ -468,7 +468,7 @@ int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *
 
 /* ---- as an archive --------------------------------------------------------------------------- */
 
-static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
+static bool is_npy(const unsigned char *start, size_t size, struct gd_disk *disk)
 {
     (void)disk;
     return gd_npy_is(start, size);
@@ -537,6 +537,6 @@ static int read_npy(struct gd_archive *archive, struct gd_disk *disk,
 const struct gd_archive_format gd_npy_format = {
     .name = "npy",
     .what = "NumPy array (.npy)",
-    .is = is,
+    .is = is_npy,
     .read = read_npy,
 };

@@ -18,7 +18,7 @@ static bool ends_in_npy(const char *name)
     return len >= 4 && strcmp(name + len - 4, ".npy") == 0;
 }
 
-static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
+static bool is_npz(const unsigned char *start, size_t size, struct gd_disk *disk)
 {
     struct gd_zip *zip;
     bool all = true;
@@ -170,6 +170,6 @@ static int read_npz(struct gd_archive *archive, struct gd_disk *disk,
 const struct gd_archive_format gd_npz_format = {
     .name = "npz",
     .what = "NumPy archive (.npz)",
-    .is = is,
+    .is = is_npz,
     .read = read_npz,
 };

@@ -67,14 +67,14 @@ struct tensor { /* as in its header entry */
     bool has_type, has_shape, has_range;
 };
 
-static int fault(struct reading *in, size_t at, const char *what)
+static int fail_header(struct reading *in, size_t at, const char *what)
 {
     return gd_json_fail(&in->json, at, GD_EPROTO, in->err, "broken safetensors header: %s", what);
 }
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static int next(struct reading *in, struct gd_json_token *ret)
+static int next_token(struct reading *in, struct gd_json_token *ret)
 {
     return gd_json_next(&in->json, ret, in->err);
 }
@@ -82,7 +82,7 @@ static int next(struct reading *in, struct gd_json_token *ret)
 static int read_type(struct reading *in, struct tensor *tensor)
 {
     struct gd_json_token token;
-    int rc = next(in, &token);
+    int rc = next_token(in, &token);
 
     if (rc != GD_OK) {
         return rc;
@@ -101,14 +101,14 @@ static int read_type(struct reading *in, struct tensor *tensor)
 static int read_numbers(struct reading *in, uint64_t *ret, int max, int *count)
 {
     struct gd_json_token token;
-    int rc = next(in, &token);
+    int rc = next_token(in, &token);
 
     *count = 0;
     if (rc == GD_OK && token.kind != GD_JSON_ARRAY) {
-        return fault(in, token.at, "expected an array of numbers");
+        return fail_header(in, token.at, "expected an array of numbers");
     }
     while (rc == GD_OK) {
-        rc = next(in, &token);
+        rc = next_token(in, &token);
         if (rc != GD_OK || token.kind == GD_JSON_ARRAY_END) {
             break;
         }
@@ -117,7 +117,7 @@ static int read_numbers(struct reading *in, uint64_t *ret, int max, int *count)
                                 max);
         }
         if (token.kind != GD_JSON_NUMBER || !gd_json_unsigned(token.text, &ret[*count])) {
-            return fault(in, token.at, "expected sizes and offsets as unsigned integers");
+            return fail_header(in, token.at, "expected sizes and offsets as unsigned integers");
         }
         (*count)++;
     }
@@ -131,7 +131,7 @@ static int read_shape(struct reading *in, struct tensor *tensor)
 
     for (int i = 0; rc == GD_OK && i < tensor->shape.rank; i++) {
         if (dims[i] > INT64_MAX) {
-            return fault(in, in->json.at, "dimension too large");
+            return fail_header(in, in->json.at, "dimension too large");
         }
         tensor->shape.dim[i] = (int64_t)dims[i];
     }
@@ -144,7 +144,7 @@ static int read_range(struct reading *in, struct tensor *tensor)
     int count, rc = read_numbers(in, ends, 2, &count);
 
     if (rc == GD_OK && (count != 2 || ends[0] > ends[1])) {
-        return fault(in, in->json.at, "expected data_offsets as a begin and an end");
+        return fail_header(in, in->json.at, "expected data_offsets as a begin and an end");
     }
     if (rc == GD_OK) {
         tensor->range = (struct range){ends[0], ends[1]};
@@ -155,20 +155,20 @@ static int read_range(struct reading *in, struct tensor *tensor)
 static int read_tensor_keys(struct reading *in, struct tensor *tensor)
 {
     struct gd_json_token token;
-    int rc = next(in, &token);
+    int rc = next_token(in, &token);
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        return fault(in, token.at, "expected an object for each tensor");
+        return fail_header(in, token.at, "expected an object for each tensor");
     }
-    while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
+    while (rc == GD_OK && (rc = next_token(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
         bool *has = strcmp(token.text, "dtype") == 0          ? &tensor->has_type
                     : strcmp(token.text, "shape") == 0        ? &tensor->has_shape
                     : strcmp(token.text, "data_offsets") == 0 ? &tensor->has_range
                                                               : NULL;
 
         if (!has || *has) {
-            return fault(in, token.at,
-                         "expected the keys dtype, shape and data_offsets, each once");
+            return fail_header(in, token.at,
+                               "expected the keys dtype, shape and data_offsets, each once");
         }
         *has = true;
         rc = has == &tensor->has_type    ? read_type(in, tensor)
@@ -176,7 +176,7 @@ static int read_tensor_keys(struct reading *in, struct tensor *tensor)
                                          : read_range(in, tensor);
     }
     if (rc == GD_OK && (!tensor->has_type || !tensor->has_shape || !tensor->has_range)) {
-        return fault(in, token.at, "dtype, shape or data_offsets is missing");
+        return fail_header(in, token.at, "dtype, shape or data_offsets is missing");
     }
     return rc;
 }
@@ -189,10 +189,10 @@ static int check_length(struct reading *in, const struct tensor *tensor, size_t 
     uint64_t bits;
 
     if (count < 0 || __builtin_mul_overflow((uint64_t)count, tensor->type->bits, &bits)) {
-        return fault(in, at, "the number of elements exceeds 64 bits");
+        return fail_header(in, at, "the number of elements exceeds 64 bits");
     }
     if (bits % 8 || bits / 8 != tensor->range.end - tensor->range.begin) {
-        return fault(in, at, "data_offsets do not match dtype and shape");
+        return fail_header(in, at, "data_offsets do not match dtype and shape");
     }
     return GD_OK;
 }
@@ -249,7 +249,7 @@ static void sort_ranges(struct reading *in)
 }
 
 /* If the tensors take more bytes than there are, two of them must overlap: report where. */
-static int overlap(struct reading *in)
+static int fail_overlap(struct reading *in)
 {
     size_t i = 1;
 
@@ -278,10 +278,11 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
     }
     if (rc == GD_OK && tensor.range.end - tensor.range.begin > all - in->taken) {
         rc = add_range(in, tensor.range);
-        return rc != GD_OK ? rc : overlap(in); /* fail now, not after half a million more of them */
+        return rc != GD_OK ? rc
+                           : fail_overlap(in); /* fail now, not after half a million more of them */
     }
     if (rc == GD_OK && gd_archive_find(in->archive, name) && name[0]) {
-        rc = fault(in, at, "duplicate tensor");
+        rc = fail_header(in, at, "duplicate tensor");
     }
     if (rc == GD_OK && tensor.type->stored != GD_STORED_NONE) {
         rc = make_source(in, &tensor, &entry.source);
@@ -305,18 +306,18 @@ static int read_metadata(struct reading *in)
     struct gd_json_token token;
     char line[400], *key = NULL;
     size_t used = 0;
-    int rc = next(in, &token);
+    int rc = next_token(in, &token);
 
     line[0] = '\0';
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        return fault(in, token.at, "expected an object for __metadata__");
+        return fail_header(in, token.at, "expected an object for __metadata__");
     }
-    while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
+    while (rc == GD_OK && (rc = next_token(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
         free(key);
         key = strdup(token.text);
-        rc = key ? next(in, &token) : gd_fail(in->err, GD_ENOMEM, "out of memory");
+        rc = key ? next_token(in, &token) : gd_fail(in->err, GD_ENOMEM, "out of memory");
         if (rc == GD_OK && token.kind != GD_JSON_STRING) {
-            rc = fault(in, token.at, "__metadata__ may only contain strings");
+            rc = fail_header(in, token.at, "__metadata__ may only contain strings");
         } else if (rc == GD_OK && used < sizeof(line)) {
             used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%.60s: %.60s",
                                      used ? ", " : "", key, token.text);
@@ -356,12 +357,12 @@ static int read_header(struct reading *in)
     struct gd_json_token token;
     bool metadata = false;
     char *name = NULL;
-    int rc = next(in, &token);
+    int rc = next_token(in, &token);
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        return fault(in, token.at, "expected an object");
+        return fail_header(in, token.at, "expected an object");
     }
-    while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
+    while (rc == GD_OK && (rc = next_token(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
         free(name);
         name = strdup(token.text);
         if (!name) {
@@ -369,7 +370,7 @@ static int read_header(struct reading *in)
         } else if (strcmp(name, "__metadata__") != 0) {
             rc = read_tensor(in, name, token.at);
         } else if (metadata) {
-            rc = fault(in, token.at, "duplicate __metadata__");
+            rc = fail_header(in, token.at, "duplicate __metadata__");
         } else {
             metadata = true;
             rc = read_metadata(in);
@@ -377,7 +378,7 @@ static int read_header(struct reading *in)
     }
     free(name);
     if (rc == GD_OK) {
-        rc = next(in, &token); /* expects the end of the text */
+        rc = next_token(in, &token); /* expects the end of the text */
     }
     return rc != GD_OK ? rc : check_ranges(in);
 }
@@ -394,7 +395,7 @@ static uint64_t header_length(const unsigned char *start)
     return n;
 }
 
-static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
+static bool is_safetensors(const unsigned char *start, size_t size, struct gd_disk *disk)
 {
     (void)disk;
     return size > 8 && start[8] == '{' && header_length(start) <= MAX_HEADER;
@@ -445,6 +446,6 @@ static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
 const struct gd_archive_format gd_safetensors_format = {
     .name = "safetensors",
     .what = "safetensors (.safetensors)",
-    .is = is,
+    .is = is_safetensors,
     .read = read_safetensors,
 };

@@ -73,7 +73,7 @@ static const cJSON *find_map(const cJSON *root)
     return root;
 }
 
-static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
+static bool is_index(const unsigned char *start, size_t size, struct gd_disk *disk)
 {
     cJSON *root;
     bool found;
@@ -293,6 +293,6 @@ static int read_sharded(struct gd_archive *archive, struct gd_disk *disk,
 const struct gd_archive_format gd_sharded_format = {
     .name = "sharded",
     .what = "index of a sharded checkpoint (.index.json)",
-    .is = is,
+    .is = is_index,
     .read = read_sharded,
 };

@@ -88,7 +88,7 @@ static bool has_index(const struct gd_listing *listing, uint32_t directory, cons
 
 /* Whether to examine an entry: in a directory its name decides, a single file is always
  * examined. */
-static const char *wanted(const struct gd_listing *listing, uint32_t index)
+static const char *wanted_name(const struct gd_listing *listing, uint32_t index)
 {
     const struct gd_listing_entry *entry = &listing->entry[index];
     const char *extension;
@@ -126,7 +126,7 @@ static void count_all(const struct gd_listing *listing, const struct gd_findings
     for (uint32_t i = listing->count; i-- > 0;) {
         uint32_t parent = listing->entry[i].parent;
 
-        counts[i].files += wanted(listing, i) ? 1 : 0;
+        counts[i].files += wanted_name(listing, i) ? 1 : 0;
         if (parent != GD_NO_ENTRY) {
             counts[parent].files += counts[i].files;
             counts[parent].foreign = counts[parent].foreign || counts[i].foreign;
@@ -135,8 +135,8 @@ static void count_all(const struct gd_listing *listing, const struct gd_findings
 }
 
 /* Finds the largest subtrees without entries of other formats. */
-static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
-                struct gd_findings *findings, struct gd_err *err)
+static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
+                       struct gd_findings *findings, struct gd_err *err)
 {
     struct counts *counts = calloc(listing->count, sizeof(*counts));
     int rc = GD_OK;
@@ -214,7 +214,7 @@ static bool is_npy(const struct reading *in, const struct file *file)
 
 /* Needs all names: MindSpore counts steps within an epoch; the highest number seen is the epoch's
  * length. */
-static void settle(struct reading *in)
+static void settle_epochs(struct reading *in)
 {
     const char *prefix = NULL;
 
@@ -522,13 +522,13 @@ static int read_files(struct reading *in, uint32_t root)
     int rc = GD_OK;
 
     for (uint32_t i = root; rc == GD_OK && i != GD_NO_ENTRY; i = next_below(in->listing, i, root)) {
-        const char *extension = wanted(in->listing, i);
+        const char *extension = wanted_name(in->listing, i);
 
         if (extension) {
             rc = add_file(in, i, extension);
         }
     }
-    settle(in);
+    settle_epochs(in);
     for (size_t i = 0; rc == GD_OK && i < in->count; i++) {
         if (in->go_on && !in->go_on(in->ctx, i)) {
             return gd_fail(in->err, GD_EINTR, "interrupted after %zu of %zu tensor files", i,
@@ -556,6 +556,6 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
 const struct gd_dump_format gd_tensor_files_format = {
     .name = "tensor-files",
     .what = "tensor files and checkpoints (.npy, .npz, safetensors, PyTorch, MindSpore)",
-    .find = find,
+    .find = find_places,
     .read = read_place,
 };

@@ -30,7 +30,7 @@ struct gd_tensor_writer {
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static int put(struct gd_tensor_writer *w, const void *data, size_t size, struct gd_err *err)
+static int put_bytes(struct gd_tensor_writer *w, const void *data, size_t size, struct gd_err *err)
 {
     if (size && fwrite(data, 1, size, w->file) != size) {
         return gd_fail_errno(err, GD_EIO, "cannot write the tensor file");
@@ -52,22 +52,22 @@ static int put_at(struct gd_tensor_writer *w, uint64_t at, const void *data, siz
     return GD_OK;
 }
 
-static void add16(struct gd_buf *out, unsigned value)
+static void put_u16(struct gd_buf *out, unsigned value)
 {
     gd_buf_putc(out, (char)value);
     gd_buf_putc(out, (char)(value >> 8));
 }
 
-static void add32(struct gd_buf *out, uint64_t value)
+static void put_u32(struct gd_buf *out, uint64_t value)
 {
-    add16(out, (unsigned)value & 0xffff);
-    add16(out, (unsigned)(value >> 16) & 0xffff);
+    put_u16(out, (unsigned)value & 0xffff);
+    put_u16(out, (unsigned)(value >> 16) & 0xffff);
 }
 
-static void add64(struct gd_buf *out, uint64_t value)
+static void put_u64(struct gd_buf *out, uint64_t value)
 {
-    add32(out, value & ALL32);
-    add32(out, value >> 32);
+    put_u32(out, value & ALL32);
+    put_u32(out, value >> 32);
 }
 
 /* ---- zip ------------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static bool is_ascii(const char *text)
     return *text == '\0';
 }
 
-static uint64_t cap32(uint64_t value)
+static uint64_t cap_to_u32(uint64_t value)
 {
     return value < ALL32 ? value : ALL32;
 }
@@ -88,30 +88,30 @@ static uint64_t cap32(uint64_t value)
 /* The fields shared by local header and directory entry: from the required version to the size. */
 static void add_common(const struct gd_tensor_writer *w, bool large, struct gd_buf *out)
 {
-    add16(out, large ? 45 : 20);
-    add16(out, is_ascii(w->name) ? 0 : 0x0800);
-    add16(out, 0);  /* stored */
-    add16(out, 0);  /* midnight */
-    add16(out, 33); /* 1 January 1980, as numpy writes */
-    add32(out, w->crc);
-    add32(out, large ? ALL32 : w->size);
-    add32(out, large ? ALL32 : w->size);
+    put_u16(out, large ? 45 : 20);
+    put_u16(out, is_ascii(w->name) ? 0 : 0x0800);
+    put_u16(out, 0);  /* stored */
+    put_u16(out, 0);  /* midnight */
+    put_u16(out, 33); /* 1 January 1980, as numpy writes */
+    put_u32(out, w->crc);
+    put_u32(out, large ? ALL32 : w->size);
+    put_u32(out, large ? ALL32 : w->size);
 }
 
 static void add_local(const struct gd_tensor_writer *w, struct gd_buf *out)
 {
     bool large = w->size >= ALL32;
 
-    add32(out, 0x04034b50);
+    put_u32(out, 0x04034b50);
     add_common(w, large, out);
-    add16(out, (unsigned)strlen(w->name) + 4);
-    add16(out, large ? 20 : 0);
+    put_u16(out, (unsigned)strlen(w->name) + 4);
+    put_u16(out, large ? 20 : 0);
     gd_buf_printf(out, "%s.npy", w->name);
     if (large) {
-        add16(out, 1);
-        add16(out, 16);
-        add64(out, w->size);
-        add64(out, w->size);
+        put_u16(out, 1);
+        put_u16(out, 16);
+        put_u64(out, w->size);
+        put_u64(out, w->size);
     }
 }
 
@@ -121,27 +121,27 @@ static void add_entry(struct gd_tensor_writer *w)
     bool large = w->size >= ALL32, far = w->local >= ALL32;
     unsigned extra = (large ? 16U : 0) + (far ? 8U : 0);
 
-    add32(out, 0x02014b50);
-    add16(out, 45);
+    put_u32(out, 0x02014b50);
+    put_u16(out, 45);
     add_common(w, large, out);
-    add16(out, (unsigned)strlen(w->name) + 4);
-    add16(out, extra ? 4 + extra : 0);
-    add16(out, 0);
-    add16(out, 0);
-    add16(out, 0);
-    add32(out, 0);
-    add32(out, cap32(w->local));
+    put_u16(out, (unsigned)strlen(w->name) + 4);
+    put_u16(out, extra ? 4 + extra : 0);
+    put_u16(out, 0);
+    put_u16(out, 0);
+    put_u16(out, 0);
+    put_u32(out, 0);
+    put_u32(out, cap_to_u32(w->local));
     gd_buf_printf(out, "%s.npy", w->name);
     if (large || far) {
-        add16(out, 1);
-        add16(out, extra);
+        put_u16(out, 1);
+        put_u16(out, extra);
     }
     if (large) {
-        add64(out, w->size);
-        add64(out, w->size);
+        put_u64(out, w->size);
+        put_u64(out, w->size);
     }
     if (far) {
-        add64(out, w->local);
+        put_u64(out, w->local);
     }
 }
 
@@ -150,33 +150,33 @@ static int finish_zip(struct gd_tensor_writer *w, struct gd_err *err)
     struct gd_buf end = GD_BUF_INIT(256);
     uint64_t start = w->at, size = w->directory.len;
     int rc = w->directory.failed ? gd_fail(err, GD_ENOMEM, "out of memory")
-                                 : put(w, gd_buf_text(&w->directory), (size_t)size, err);
+                                 : put_bytes(w, gd_buf_text(&w->directory), (size_t)size, err);
 
     if (w->count >= 0xffff || start >= ALL32 || size >= ALL32) {
         uint64_t at = w->at;
 
-        add32(&end, 0x06064b50);
-        add64(&end, 44);
-        add16(&end, 45);
-        add16(&end, 45);
-        add64(&end, 0);
-        add64(&end, w->count);
-        add64(&end, w->count);
-        add64(&end, size);
-        add64(&end, start);
-        add32(&end, 0x07064b50);
-        add32(&end, 0);
-        add64(&end, at);
-        add32(&end, 1);
+        put_u32(&end, 0x06064b50);
+        put_u64(&end, 44);
+        put_u16(&end, 45);
+        put_u16(&end, 45);
+        put_u64(&end, 0);
+        put_u64(&end, w->count);
+        put_u64(&end, w->count);
+        put_u64(&end, size);
+        put_u64(&end, start);
+        put_u32(&end, 0x07064b50);
+        put_u32(&end, 0);
+        put_u64(&end, at);
+        put_u32(&end, 1);
     }
-    add32(&end, 0x06054b50);
-    add32(&end, 0);
-    add16(&end, w->count < 0xffff ? (unsigned)w->count : 0xffff);
-    add16(&end, w->count < 0xffff ? (unsigned)w->count : 0xffff);
-    add32(&end, cap32(size));
-    add32(&end, cap32(start));
-    add16(&end, 0);
-    rc = rc != GD_OK ? rc : put(w, gd_buf_text(&end), end.len, err);
+    put_u32(&end, 0x06054b50);
+    put_u32(&end, 0);
+    put_u16(&end, w->count < 0xffff ? (unsigned)w->count : 0xffff);
+    put_u16(&end, w->count < 0xffff ? (unsigned)w->count : 0xffff);
+    put_u32(&end, cap_to_u32(size));
+    put_u32(&end, cap_to_u32(start));
+    put_u16(&end, 0);
+    rc = rc != GD_OK ? rc : put_bytes(w, gd_buf_text(&end), end.len, err);
     gd_buf_deinit(&end);
     return rc;
 }
@@ -250,7 +250,7 @@ static int leave_room(struct gd_tensor_writer *w, const struct gd_tensor_plan *p
     w->header = (w->header + 7) / 8 * 8;
     gd_buf_fill(&blanks, ' ', (size_t)w->header + 8);
     rc = blanks.failed || name.failed ? gd_fail(err, GD_ENOMEM, "out of memory")
-                                      : put(w, gd_buf_text(&blanks), blanks.len, err);
+                                      : put_bytes(w, gd_buf_text(&blanks), blanks.len, err);
     gd_buf_deinit(&blanks);
     gd_buf_deinit(&name);
     return rc;
@@ -268,7 +268,7 @@ static int finish_safetensors(struct gd_tensor_writer *w, struct gd_err *err)
     if (w->directory.len > w->header) {
         return gd_fail(err, GD_ELIMIT, "a tensor has more dimensions than announced");
     }
-    add64(&head, w->header);
+    put_u64(&head, w->header);
     rc = put_at(w, 0, gd_buf_text(&head), head.len, err);
     gd_buf_deinit(&head);
     return rc != GD_OK ? rc : put_at(w, 8, gd_buf_text(&w->directory), w->directory.len, err);
@@ -329,7 +329,7 @@ static int begin_member(struct gd_tensor_writer *w, const struct gd_buf *header,
     w->crc = 0;
     add_local(w, &local);
     rc = local.failed ? gd_fail(err, GD_ENOMEM, "out of memory")
-                      : put(w, gd_buf_text(&local), local.len, err);
+                      : put_bytes(w, gd_buf_text(&local), local.len, err);
     w->crc = (uint32_t)crc32(0, (const unsigned char *)gd_buf_text(header), (uInt)header->len);
     gd_buf_deinit(&local);
     return rc;
@@ -345,7 +345,7 @@ static int begin_npy(struct gd_tensor_writer *w, enum gd_dtype dtype, const stru
         rc = begin_member(w, &header, bytes, err);
     }
     if (rc == GD_OK) {
-        rc = put(w, gd_buf_text(&header), header.len, err);
+        rc = put_bytes(w, gd_buf_text(&header), header.len, err);
     }
     gd_buf_deinit(&header);
     return rc;
@@ -400,7 +400,7 @@ int gd_tensor_writer_data(struct gd_tensor_writer *w, const void *data, size_t s
             w->crc = (uint32_t)crc32(w->crc, p + at, (uInt)n);
         }
     }
-    return put(w, data, size, err);
+    return put_bytes(w, data, size, err);
 }
 
 int gd_tensor_writer_end(struct gd_tensor_writer *w, struct gd_err *err)
@@ -415,7 +415,7 @@ int gd_tensor_writer_end(struct gd_tensor_writer *w, struct gd_err *err)
         return GD_OK;
     }
     add_entry(w);
-    add32(&crc, w->crc);
+    put_u32(&crc, w->crc);
     rc = put_at(w, w->local + 14, gd_buf_text(&crc), crc.len, err);
     gd_buf_deinit(&crc);
     return rc;

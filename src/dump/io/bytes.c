@@ -312,7 +312,7 @@ static int find_place(struct gd_bytes *bytes, struct gd_err *err)
     return rc;
 }
 
-static int load(struct gd_bytes *bytes, struct block **ret, struct gd_err *err)
+static int load_block(struct gd_bytes *bytes, struct block **ret, struct gd_err *err)
 {
     struct block *block = calloc(1, sizeof(*block));
     int rc;
@@ -355,7 +355,7 @@ static int read_loaded(struct gd_bytes *bytes, uint64_t at, void *ret, size_t si
     }
     block = kept_find(bytes);
     if (!block) {
-        rc = load(bytes, &block, err);
+        rc = load_block(bytes, &block, err);
     }
     pthread_mutex_unlock(&bytes->mutex);
     if (rc != GD_OK) {

@@ -7,7 +7,7 @@
 #define PIECE ((size_t)1 << 16)
 #define OVER  (-1)
 
-static int fill(struct gd_csv *csv, struct gd_err *err)
+static int fill_buffer(struct gd_csv *csv, struct gd_err *err)
 {
     uint64_t left = gd_disk_size(csv->disk) - csv->at;
     size_t wanted = left < PIECE ? (size_t)left : PIECE;
@@ -38,7 +38,7 @@ static int fill(struct gd_csv *csv, struct gd_err *err)
 static int next_byte(struct gd_csv *csv, int *ret, struct gd_err *err)
 {
     if (csv->from == csv->have) {
-        int rc = fill(csv, err);
+        int rc = fill_buffer(csv, err);
 
         if (rc != GD_OK) {
             return rc;
@@ -51,7 +51,7 @@ static int next_byte(struct gd_csv *csv, int *ret, struct gd_err *err)
     return GD_OK;
 }
 
-static int broken(const struct gd_csv *csv, const char *what, struct gd_err *err)
+static int fail_broken(const struct gd_csv *csv, const char *what, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO, "%.300s:%llu: %s", gd_disk_path(csv->disk),
                    (unsigned long long)csv->line, what);
@@ -70,7 +70,7 @@ static int end_field(struct gd_csv *csv, struct row *row, struct gd_err *err)
 {
     gd_buf_putc(&csv->text, '\0');
     if (row->count == GD_CSV_MAX_FIELDS) {
-        return broken(csv, "the row has too many fields", err);
+        return fail_broken(csv, "the row has too many fields", err);
     }
     row->count++;
     if (row->count < GD_CSV_MAX_FIELDS) {
@@ -79,13 +79,13 @@ static int end_field(struct gd_csv *csv, struct row *row, struct gd_err *err)
     return GD_OK;
 }
 
-static int take(struct gd_csv *csv, struct row *row, int byte, struct gd_err *err)
+static int take_byte(struct gd_csv *csv, struct row *row, int byte, struct gd_err *err)
 {
     if (byte == '\0') {
-        return broken(csv, "a NUL byte: not a table", err);
+        return fail_broken(csv, "a NUL byte: not a table", err);
     }
     if (row->quoted && byte == OVER && !row->was_quote) {
-        return broken(csv, "a quote is not closed", err);
+        return fail_broken(csv, "a quote is not closed", err);
     }
     if (row->quoted && row->was_quote && byte != '"') {
         row->quoted = row->was_quote = false;
@@ -124,12 +124,12 @@ static int read_row(struct gd_csv *csv, struct row *row, int *last, struct gd_er
     while (!row->over) {
         int rc = next_byte(csv, last, err);
 
-        rc = rc != GD_OK ? rc : take(csv, row, *last, err);
+        rc = rc != GD_OK ? rc : take_byte(csv, row, *last, err);
         if (rc != GD_OK) {
             return rc;
         }
         if (csv->text.failed) {
-            return broken(csv, "the row is too long", err);
+            return fail_broken(csv, "the row is too long", err);
         }
     }
     return GD_OK;
@@ -141,7 +141,7 @@ int gd_csv_next(struct gd_csv *csv, const char *const **ret, size_t *count, stru
     int last = 0;
 
     if (!csv->buffer) {
-        int rc = fill(csv, err);
+        int rc = fill_buffer(csv, err);
 
         if (rc != GD_OK) {
             return rc;

@@ -106,7 +106,7 @@ static void pool_opened(struct gd_disk *disk, int fd)
     }
 }
 
-static int reopen(struct gd_disk *disk, struct gd_err *err)
+static int reopen_file(struct gd_disk *disk, struct gd_err *err)
 {
     struct stat st;
     int fd = open(disk->full, disk->flags);
@@ -124,13 +124,13 @@ static int reopen(struct gd_disk *disk, struct gd_err *err)
 }
 
 /* Returns a descriptor that stays open until it is released. */
-static int acquire(struct gd_disk *disk, int *ret, struct gd_err *err)
+static int acquire_fd(struct gd_disk *disk, int *ret, struct gd_err *err)
 {
     int rc = GD_OK;
 
     pthread_mutex_lock(&pool.mutex);
     if (disk->fd < 0) {
-        rc = reopen(disk, err);
+        rc = reopen_file(disk, err);
     } else if (pool.newest != disk) {
         pool_remove(disk);
         pool_add(disk);
@@ -143,7 +143,7 @@ static int acquire(struct gd_disk *disk, int *ret, struct gd_err *err)
     return rc;
 }
 
-static void release(struct gd_disk *disk)
+static void release_fd(struct gd_disk *disk)
 {
     pthread_mutex_lock(&pool.mutex);
     disk->users--;
@@ -333,12 +333,12 @@ int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, stru
     if (disk->whole) {
         return gd_disk_read(disk->whole, disk->at + at, ret, size, err);
     }
-    rc = acquire(disk, &fd, err);
+    rc = acquire_fd(disk, &fd, err);
     if (rc != GD_OK) {
         return rc;
     }
     rc = read_all(disk, fd, at, ret, size, err);
-    release(disk);
+    release_fd(disk);
     return rc;
 }
 

@@ -35,7 +35,7 @@ bool gd_folder_name_is_fine(const char *name)
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-static int make(int fd, const char *path, struct gd_folder **ret, struct gd_err *err)
+static int make_directory(int fd, const char *path, struct gd_folder **ret, struct gd_err *err)
 {
     struct gd_folder *folder = calloc(1, sizeof(*folder));
 
@@ -61,7 +61,7 @@ int gd_folder_open(const char *path, struct gd_folder **ret, struct gd_err *err)
     }
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? gd_fail_errno(err, GD_EIO, "cannot write to %.300s", path)
-                  : make(fd, path, ret, err);
+                  : make_directory(fd, path, ret, err);
 }
 
 int gd_folder_child(struct gd_folder *folder, const char *name, struct gd_folder **ret,
@@ -79,7 +79,7 @@ int gd_folder_child(struct gd_folder *folder, const char *name, struct gd_folder
     }
     fd = openat(folder->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? gd_fail_errno(err, GD_EIO, "cannot write to %.300s", path)
-                  : make(fd, path, ret, err);
+                  : make_directory(fd, path, ret, err);
 }
 
 void gd_folder_close(struct gd_folder *folder)

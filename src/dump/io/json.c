@@ -31,7 +31,7 @@ int gd_json_fail(const struct gd_json *json, size_t at, int code, struct gd_err 
     return code;
 }
 
-static int fault(struct gd_json *json, const char *what, struct gd_err *err)
+static int fail_syntax(struct gd_json *json, const char *what, struct gd_err *err)
 {
     if (json->at >= json->size) {
         return gd_json_fail(json, json->at, GD_EPROTO, err, "the JSON ends unexpectedly");
@@ -48,7 +48,7 @@ static void skip_blanks(struct gd_json *json)
     }
 }
 
-static bool accept(struct gd_json *json, const char *word)
+static bool accept_char(struct gd_json *json, const char *word)
 {
     size_t len = strlen(word);
 
@@ -61,7 +61,7 @@ static bool accept(struct gd_json *json, const char *word)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-static int hex4(struct gd_json *json, uint32_t *ret, struct gd_err *err)
+static int parse_hex4(struct gd_json *json, uint32_t *ret, struct gd_err *err)
 {
     *ret = 0;
     for (int i = 0; i < 4; i++) {
@@ -72,7 +72,7 @@ static int hex4(struct gd_json *json, uint32_t *ret, struct gd_err *err)
                                            : -1;
 
         if (digit < 0) {
-            return fault(json, "\\u must be followed by four hexadecimal digits", err);
+            return fail_syntax(json, "\\u must be followed by four hexadecimal digits", err);
         }
         *ret = *ret << 4 | (uint32_t)digit;
         json->at++;
@@ -92,16 +92,16 @@ static void add_utf8(struct gd_buf *out, uint32_t code)
 static int read_code(struct gd_json *json, struct gd_err *err)
 {
     uint32_t code, low;
-    int rc = hex4(json, &code, err);
+    int rc = parse_hex4(json, &code, err);
 
     if (rc != GD_OK) {
         return rc;
     }
     if (code == 0) {
-        return fault(json, "a NUL in a string", err);
+        return fail_syntax(json, "a NUL in a string", err);
     }
-    if (code >= 0xd800 && code < 0xdc00 && accept(json, "\\u")) {
-        rc = hex4(json, &low, err);
+    if (code >= 0xd800 && code < 0xdc00 && accept_char(json, "\\u")) {
+        rc = parse_hex4(json, &low, err);
         if (rc != GD_OK) {
             return rc;
         }
@@ -130,7 +130,7 @@ static int read_escape(struct gd_json *json, struct gd_err *err)
         json->at++;
         return read_code(json, err);
     }
-    return fault(json, "invalid escape in a string", err);
+    return fail_syntax(json, "invalid escape in a string", err);
 }
 
 static int check_utf8(struct gd_json *json, size_t start, struct gd_err *err)
@@ -143,7 +143,7 @@ static int check_utf8(struct gd_json *json, size_t start, struct gd_err *err)
 
         if (len == 0) {
             json->at = start;
-            return fault(json, "a string is not valid UTF-8", err);
+            return fail_syntax(json, "a string is not valid UTF-8", err);
         }
         p += len;
     }
@@ -167,11 +167,11 @@ static int read_string(struct gd_json *json, struct gd_json_token *ret, struct g
         }
         gd_buf_add(&json->string, json->text + json->at, plain - json->at);
         json->at = plain;
-        if (accept(json, "\"")) {
+        if (accept_char(json, "\"")) {
             break;
         }
-        rc = accept(json, "\\") ? read_escape(json, err)
-                                : fault(json, "a control character in a string", err);
+        rc = accept_char(json, "\\") ? read_escape(json, err)
+                                     : fail_syntax(json, "a control character in a string", err);
     }
     if (rc != GD_OK) {
         return rc;
@@ -187,7 +187,7 @@ static int read_string(struct gd_json *json, struct gd_json_token *ret, struct g
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static size_t digits(const struct gd_json *json, size_t at)
+static size_t count_digits(const struct gd_json *json, size_t at)
 {
     size_t n = 0;
 
@@ -217,13 +217,13 @@ static size_t number_length(const struct gd_json *json, size_t at)
                    ? at + n - start
                    : 0;
     }
-    n = digits(json, at);
+    n = count_digits(json, at);
     if (n == 0 || (n > 1 && json->text[at] == '0')) {
         return 0;
     }
     at += n;
     if (char_at(json, at) == '.') {
-        n = digits(json, at + 1);
+        n = count_digits(json, at + 1);
         if (n == 0) {
             return 0;
         }
@@ -232,7 +232,7 @@ static size_t number_length(const struct gd_json *json, size_t at)
     if (char_at(json, at) == 'e' || char_at(json, at) == 'E') {
         at++;
         at += char_at(json, at) == '+' || char_at(json, at) == '-';
-        n = digits(json, at);
+        n = count_digits(json, at);
         if (n == 0) {
             return 0;
         }
@@ -246,13 +246,13 @@ static int read_number(struct gd_json *json, struct gd_json_token *ret, struct g
     size_t len = number_length(json, json->at);
 
     if (len == 0) {
-        return fault(json, "expected a value", err);
+        return fail_syntax(json, "expected a value", err);
     }
     gd_buf_clear(&json->string);
     json->string.max = MAX_STRING;
     gd_buf_add(&json->string, json->text + json->at, len);
     if (json->string.failed) {
-        return fault(json, "a number has too many digits", err);
+        return fail_syntax(json, "a number has too many digits", err);
     }
     json->at += len;
     ret->kind = GD_JSON_NUMBER;
@@ -316,11 +316,11 @@ static int read_value(struct gd_json *json, struct gd_json_token *ret, struct gd
         json->at++;
         ret->kind = GD_JSON_STRING;
         rc = read_string(json, ret, err);
-    } else if (accept(json, "true")) {
+    } else if (accept_char(json, "true")) {
         ret->kind = GD_JSON_TRUE;
-    } else if (accept(json, "false")) {
+    } else if (accept_char(json, "false")) {
         ret->kind = GD_JSON_FALSE;
-    } else if (accept(json, "null")) {
+    } else if (accept_char(json, "null")) {
         ret->kind = GD_JSON_NULL;
     } else {
         rc = read_number(json, ret, err);
@@ -333,14 +333,14 @@ static int read_key(struct gd_json *json, struct gd_json_token *ret, struct gd_e
 {
     int rc;
 
-    if (!accept(json, "\"")) {
-        return fault(json, "expected a key in quotes", err);
+    if (!accept_char(json, "\"")) {
+        return fail_syntax(json, "expected a key in quotes", err);
     }
     ret->kind = GD_JSON_KEY;
     rc = read_string(json, ret, err);
     skip_blanks(json);
-    if (rc == GD_OK && !accept(json, ":")) {
-        rc = fault(json, "expected a colon after a key", err);
+    if (rc == GD_OK && !accept_char(json, ":")) {
+        rc = fail_syntax(json, "expected a colon after a key", err);
     }
     json->state = VALUE;
     return rc;
@@ -353,7 +353,7 @@ int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err 
     *ret = (struct gd_json_token){.text = "", .at = json->at};
     if (!json->started) {
         json->started = true;
-        accept(json, "\xef\xbb\xbf");
+        accept_char(json, "\xef\xbb\xbf");
     }
     skip_blanks(json);
     if (json->state == AFTER) {
@@ -361,8 +361,8 @@ int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err 
             close_one(json, ret);
             return GD_OK;
         }
-        if (!accept(json, ",")) {
-            return fault(json, object ? "expected ',' or '}'" : "expected ',' or ']'", err);
+        if (!accept_char(json, ",")) {
+            return fail_syntax(json, object ? "expected ',' or '}'" : "expected ',' or ']'", err);
         }
         skip_blanks(json);
         json->state = object ? KEY : VALUE;
@@ -378,7 +378,8 @@ int gd_json_next(struct gd_json *json, struct gd_json_token *ret, struct gd_err 
     }
     if (json->state == DONE) {
         ret->kind = GD_JSON_END;
-        return json->at < json->size ? fault(json, "unexpected text after the end", err) : GD_OK;
+        return json->at < json->size ? fail_syntax(json, "unexpected text after the end", err)
+                                     : GD_OK;
     }
     return read_value(json, ret, err);
 }

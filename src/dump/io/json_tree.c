@@ -68,7 +68,7 @@ static int no_memory(struct gd_err *err)
 }
 
 /* Removes the older value of a duplicate key: the last one counts. */
-static void replace(cJSON *object, cJSON *old)
+static void replace_member(cJSON *object, cJSON *old)
 {
     cJSON_Delete(cJSON_DetachItemViaPointer(object, old));
 }
@@ -91,7 +91,7 @@ static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
         return GD_EPROTO;
     }
     if (*slot) {
-        replace(parent, *slot);
+        replace_member(parent, *slot);
     } else {
         keys->count++;
     }
@@ -160,7 +160,7 @@ static int take_key(struct building *b, const struct gd_json_token *token)
     return GD_OK;
 }
 
-static int take(struct building *b, const struct gd_json_token *token)
+static int take_token(struct building *b, const struct gd_json_token *token)
 {
     switch (token->kind) {
     case GD_JSON_OBJECT: return open_node(b, cJSON_CreateObject(), token->at);
@@ -191,7 +191,7 @@ int gd_json_parse(const char *text, size_t size, const struct gd_json_options *o
     do {
         rc = gd_json_next(&b.json, &token, err);
         if (rc == GD_OK) {
-            rc = take(&b, &token);
+            rc = take_token(&b, &token);
         }
     } while (rc == GD_OK && token.kind != GD_JSON_END);
     while (b.depth > 0) {

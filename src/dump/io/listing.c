@@ -95,7 +95,7 @@ static int compare_entries(const void *a, const void *b)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int add(struct reading *in, const struct gd_listing_entry *entry)
+static int add_entry(struct reading *in, const struct gd_listing_entry *entry)
 {
     struct gd_listing_impl *impl = in->listing->impl;
     struct gd_listing_entry *grown;
@@ -124,7 +124,7 @@ static int add(struct reading *in, const struct gd_listing_entry *entry)
     return GD_OK;
 }
 
-static double seconds(const struct timespec *time)
+static double to_seconds(const struct timespec *time)
 {
     return (double)time->tv_sec + (double)time->tv_nsec / 1e9;
 }
@@ -153,9 +153,9 @@ static int add_child(struct reading *in, uint32_t parent, int dir_fd, const char
     }
     child.is_directory = S_ISDIR(st.st_mode);
     child.size = child.is_directory ? 0 : (uint64_t)st.st_size;
-    child.modified = seconds(&st.st_mtim);
+    child.modified = to_seconds(&st.st_mtim);
     child.depth = (uint8_t)(listing->entry[parent].depth + 1);
-    return add(in, &child);
+    return add_entry(in, &child);
 }
 
 static int read_children(struct reading *in, uint32_t parent, DIR *dir)
@@ -232,8 +232,8 @@ static int read_root(struct reading *in, const char *path)
     }
     root.is_directory = S_ISDIR(st.st_mode);
     root.size = root.is_directory ? 0 : (uint64_t)st.st_size;
-    root.modified = seconds(&st.st_mtim);
-    return add(in, &root);
+    root.modified = to_seconds(&st.st_mtim);
+    return add_entry(in, &root);
 }
 
 int gd_listing_read(const char *path, uint32_t max_entries,

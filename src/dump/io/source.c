@@ -278,7 +278,7 @@ static int load_all(void *ctx, void *ret, size_t size, struct gd_err *err)
 }
 
 /* The inner source is owned by the outer one, its context: nothing to free. */
-static void keep(void *ctx)
+static void keep_outer(void *ctx)
 {
     (void)ctx;
 }
@@ -297,7 +297,7 @@ static int make_loading(struct gd_source *source, struct gd_source **ret, struct
     }
     desc = (struct gd_source_desc){.stored = gd_stored_of_dtype(info.dtype),
                                    .shape = copy_shape(&info.shape)};
-    rc = gd_bytes_of_load(load_all, keep, source, size, &desc.bytes, err);
+    rc = gd_bytes_of_load(load_all, keep_outer, source, size, &desc.bytes, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -12,13 +12,13 @@ struct view {
     bool is_contiguous;
 };
 
-static void flip(struct gd_layout *layout, int axis)
+static void flip_axis(struct gd_layout *layout, int axis)
 {
     layout->offset += layout->stride[axis] * (layout->shape.dim[axis] - 1);
     layout->stride[axis] = -layout->stride[axis];
 }
 
-static void swap(struct gd_layout *layout, int a, int b)
+static void swap_axes(struct gd_layout *layout, int a, int b)
 {
     int64_t dim = layout->shape.dim[a], stride = layout->stride[a];
 
@@ -36,21 +36,21 @@ static bool is_outer(const struct gd_layout *layout, int a, int b)
     return y != 0 && (x == 0 || x > y);
 }
 
-static void arrange(struct gd_layout *cur, struct gd_layout *prev)
+static void arrange_axes(struct gd_layout *cur, struct gd_layout *prev)
 {
     for (int i = 0; i < cur->shape.rank; i++) {
         if (cur->stride[i] < 0) {
-            flip(cur, i);
+            flip_axis(cur, i);
             if (prev) {
-                flip(prev, i);
+                flip_axis(prev, i);
             }
         }
     }
     for (int i = 1; i < cur->shape.rank; i++) {
         for (int j = i; j > 0 && is_outer(cur, j, j - 1); j--) {
-            swap(cur, j, j - 1);
+            swap_axes(cur, j, j - 1);
             if (prev) {
-                swap(prev, j, j - 1);
+                swap_axes(prev, j, j - 1);
             }
         }
     }
@@ -96,7 +96,7 @@ static int stats_of(struct gd_source *source, struct gd_source *prev,
     }
     count = gd_shape_count(&source->info.shape);
     if (count > 0) {
-        arrange(&cur.layout, prev ? &before.layout : NULL);
+        arrange_axes(&cur.layout, prev ? &before.layout : NULL);
     }
     cur.is_contiguous = gd_layout_is_contiguous(&cur.layout);
     if (gd_bytes_want_order(source->elements.bytes)) {

@@ -110,24 +110,24 @@ static const struct {
     {"hif8", GD_STORED_HIFLOAT8},
 };
 
-static bool known(enum gd_stored stored)
+static bool is_known(enum gd_stored stored)
 {
     return (unsigned)stored < GD_STORED_COUNT;
 }
 
 unsigned gd_stored_bits(enum gd_stored stored)
 {
-    return known(stored) ? types[stored].bits : 0;
+    return is_known(stored) ? types[stored].bits : 0;
 }
 
 const char *gd_stored_name(enum gd_stored stored)
 {
-    return known(stored) ? types[stored].name : types[GD_STORED_NONE].name;
+    return is_known(stored) ? types[stored].name : types[GD_STORED_NONE].name;
 }
 
 enum gd_dtype gd_stored_dtype(enum gd_stored stored)
 {
-    return known(stored) ? types[stored].dtype : GD_DT_NONE;
+    return is_known(stored) ? types[stored].dtype : GD_DT_NONE;
 }
 
 enum gd_stored gd_stored_of_dtype(enum gd_dtype dtype)

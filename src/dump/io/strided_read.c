@@ -81,7 +81,7 @@ static void join_axes(struct gather *g)
     g->rank = g->rank ? kept + 1 : 0;
 }
 
-static void plan(struct gather *g, const struct gd_layout *layout)
+static void plan_axes(struct gather *g, const struct gd_layout *layout)
 {
     int64_t to = 1, last;
 
@@ -112,8 +112,8 @@ static void plan(struct gather *g, const struct gd_layout *layout)
 /* ---- the window ------------------------------------------------------------------------------ */
 
 /* Makes bytes [at, at + size) readable at *ret; size is at most WINDOW. */
-static int look(struct gather *g, uint64_t at, uint64_t size, const unsigned char **ret,
-                struct gd_err *err)
+static int look_at(struct gather *g, uint64_t at, uint64_t size, const unsigned char **ret,
+                   struct gd_err *err)
 {
     struct window *w = &g->window;
     uint64_t end = w->at + w->size, want;
@@ -161,7 +161,7 @@ static int look(struct gather *g, uint64_t at, uint64_t size, const unsigned cha
     }                                                                                              \
     break;
 
-static void negate(enum gd_dtype dtype, unsigned char *p, int64_t count)
+static void negate_elements(enum gd_dtype dtype, unsigned char *p, int64_t count)
 {
     switch (dtype) {
     case GD_FLOAT16:
@@ -182,22 +182,22 @@ static void negate(enum gd_dtype dtype, unsigned char *p, int64_t count)
     }
 }
 
-static void conjugate(enum gd_dtype dtype, unsigned char *p, int64_t count)
+static void conjugate_elements(enum gd_dtype dtype, unsigned char *p, int64_t count)
 {
     if (dtype == GD_COMPLEX64) {
         for (int64_t i = 0; i < count; i++) {
-            negate(GD_FLOAT32, p + i * 8 + 4, 1);
+            negate_elements(GD_FLOAT32, p + i * 8 + 4, 1);
         }
     } else if (dtype == GD_COMPLEX128) {
         for (int64_t i = 0; i < count; i++) {
-            negate(GD_FLOAT64, p + i * 16 + 8, 1);
+            negate_elements(GD_FLOAT64, p + i * 16 + 8, 1);
         }
     }
 }
 
 /* Writes consecutive elements `step` elements apart. */
-static void scatter(unsigned char *out, const unsigned char *in, int64_t count, int64_t step,
-                    size_t item)
+static void scatter_elements(unsigned char *out, const unsigned char *in, int64_t count,
+                             int64_t step, size_t item)
 {
     int64_t stride = step * (int64_t)item;
 
@@ -231,8 +231,8 @@ static void scatter(unsigned char *out, const unsigned char *in, int64_t count, 
 }
 
 /* Converts elements of p that are `step` apart, starting at number `at`, to the result's type. */
-static void convert(const struct gather *g, const unsigned char *p, int64_t at, int64_t count,
-                    int64_t step, unsigned char *to)
+static void convert_elements(const struct gather *g, const unsigned char *p, int64_t at,
+                             int64_t count, int64_t step, unsigned char *to)
 {
     enum gd_dtype dtype = gd_stored_dtype(g->in->stored);
     unsigned char near[AT_ONCE * 16];
@@ -250,15 +250,15 @@ static void convert(const struct gather *g, const unsigned char *p, int64_t at, 
         gd_stored_widen(g->in->stored, g->in->swap, near, 0, count, to);
     }
     if (g->in->conjugate) {
-        conjugate(dtype, to, count);
+        conjugate_elements(dtype, to, count);
     }
     if (g->in->negate) {
-        negate(dtype, to, count);
+        negate_elements(dtype, to, count);
     }
 }
 
 /* How many elements of a run fit into the window, with the gaps between them. */
-static int64_t fitting(const struct gather *g, const struct axis *axis, int64_t left)
+static int64_t count_fitting(const struct gather *g, const struct axis *axis, int64_t left)
 {
     uint64_t step = (uint64_t)axis->from * g->bits / 8;
     int64_t most = AT_ONCE;
@@ -288,19 +288,19 @@ static int take_run(struct gather *g, const struct axis *axis, int64_t from, uns
         uint64_t low, high;
         int rc;
 
-        n = fitting(g, axis, axis->dim - done);
+        n = count_fitting(g, axis, axis->dim - done);
         low = (uint64_t)first * g->bits / 8;
         high = ((uint64_t)(first + (n - 1) * axis->from + 1) * g->bits + 7) / 8;
-        rc = look(g, low, high - low, &p, err);
+        rc = look_at(g, low, high - low, &p, err);
         if (rc != GD_OK) {
             return rc;
         }
         first -= (int64_t)(low * 8 / g->bits);
         if (axis->to == 1) {
-            convert(g, p, first, n, axis->from, out + done * (int64_t)g->item);
+            convert_elements(g, p, first, n, axis->from, out + done * (int64_t)g->item);
         } else {
-            convert(g, p, first, n, axis->from, room);
-            scatter(out + done * axis->to * (int64_t)g->item, room, n, axis->to, g->item);
+            convert_elements(g, p, first, n, axis->from, room);
+            scatter_elements(out + done * axis->to * (int64_t)g->item, room, n, axis->to, g->item);
         }
     }
     return GD_OK;
@@ -346,7 +346,7 @@ int gd_strided_read(const struct gd_stored_elements *elements, const struct gd_l
     }
     g.item = gd_dtype_size(gd_stored_dtype(elements->stored));
     g.plain = g.bits == g.item * 8 && !elements->swap && !elements->conjugate && !elements->negate;
-    plan(&g, layout);
+    plan_axes(&g, layout);
     rc = take_all(&g, err);
     free(g.window.data);
     return rc;

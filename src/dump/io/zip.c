@@ -44,22 +44,22 @@ struct ends { /* what the end records say */
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static uint16_t u16(const unsigned char *p)
+static uint16_t read_u16(const unsigned char *p)
 {
     return (uint16_t)(p[0] | p[1] << 8);
 }
 
-static uint32_t u32(const unsigned char *p)
+static uint32_t read_u32(const unsigned char *p)
 {
-    return (uint32_t)u16(p) | (uint32_t)u16(p + 2) << 16;
+    return (uint32_t)read_u16(p) | (uint32_t)read_u16(p + 2) << 16;
 }
 
-static uint64_t u64(const unsigned char *p)
+static uint64_t read_u64(const unsigned char *p)
 {
-    return (uint64_t)u32(p) | (uint64_t)u32(p + 4) << 32;
+    return (uint64_t)read_u32(p) | (uint64_t)read_u32(p + 4) << 32;
 }
 
-static int broken(const struct gd_zip *zip, uint64_t at, const char *what, struct gd_err *err)
+static int fail_broken(const struct gd_zip *zip, uint64_t at, const char *what, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO, "%.300s is a broken zip file: %s at byte %llu",
                    gd_disk_path(zip->disk), what, (unsigned long long)at);
@@ -76,22 +76,22 @@ static int read_end64(struct gd_zip *zip, uint64_t at, struct ends *ends, struct
     if (rc != GD_OK) {
         return rc;
     }
-    place = u64(locator + 8);
-    if (u32(locator + 16) > 1 || place > at || at - place < END64_SIZE) {
-        return broken(zip, at, "a zip64 locator that points outside the file", err);
+    place = read_u64(locator + 8);
+    if (read_u32(locator + 16) > 1 || place > at || at - place < END64_SIZE) {
+        return fail_broken(zip, at, "a zip64 locator that points outside the file", err);
     }
     rc = gd_disk_read(zip->disk, place, end, sizeof(end), err);
     if (rc != GD_OK) {
         return rc;
     }
-    if (u32(end) != 0x06064b50 || u64(end + 4) != at - place - 12) {
-        return broken(zip, place, "no zip64 end record", err);
+    if (read_u32(end) != 0x06064b50 || read_u64(end + 4) != at - place - 12) {
+        return fail_broken(zip, place, "no zip64 end record", err);
     }
-    if (u32(end + 16) || u32(end + 20) || u64(end + 24) != u64(end + 32)) {
+    if (read_u32(end + 16) || read_u32(end + 20) || read_u64(end + 24) != read_u64(end + 32)) {
         return gd_fail(err, GD_EUNSUPPORTED, "%.300s is part of a multi-part zip file",
                        gd_disk_path(zip->disk));
     }
-    *ends = (struct ends){u64(end + 32), u64(end + 40), u64(end + 48), place};
+    *ends = (struct ends){read_u64(end + 32), read_u64(end + 40), read_u64(end + 48), place};
     return GD_OK;
 }
 
@@ -99,8 +99,8 @@ static int read_end(struct gd_zip *zip, const unsigned char *end, uint64_t at, s
                     struct gd_err *err)
 {
     unsigned char locator[4];
-    bool full = u16(end + 8) == ALL16 || u16(end + 10) == ALL16 || u32(end + 12) == ALL32 ||
-                u32(end + 16) == ALL32;
+    bool full = read_u16(end + 8) == ALL16 || read_u16(end + 10) == ALL16 ||
+                read_u32(end + 12) == ALL32 || read_u32(end + 16) == ALL32;
     int rc;
 
     if (at >= LOCATOR_SIZE) {
@@ -108,18 +108,18 @@ static int read_end(struct gd_zip *zip, const unsigned char *end, uint64_t at, s
         if (rc != GD_OK) {
             return rc;
         }
-        if (u32(locator) == 0x07064b50) {
+        if (read_u32(locator) == 0x07064b50) {
             return read_end64(zip, at - LOCATOR_SIZE, ends, err);
         }
     }
     if (full) {
-        return broken(zip, at, "an end record without the zip64 record it requires", err);
+        return fail_broken(zip, at, "an end record without the zip64 record it requires", err);
     }
-    if (u16(end + 4) || u16(end + 6) || u16(end + 8) != u16(end + 10)) {
+    if (read_u16(end + 4) || read_u16(end + 6) || read_u16(end + 8) != read_u16(end + 10)) {
         return gd_fail(err, GD_EUNSUPPORTED, "%.300s is part of a multi-part zip file",
                        gd_disk_path(zip->disk));
     }
-    *ends = (struct ends){u16(end + 10), u32(end + 12), u32(end + 16), at};
+    *ends = (struct ends){read_u16(end + 10), read_u32(end + 12), read_u32(end + 16), at};
     return GD_OK;
 }
 
@@ -135,9 +135,10 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
     }
     rc = gd_disk_read(zip->disk, size - tail, end, tail, err);
     for (size_t at = tail; rc == GD_OK && at-- > 0;) {
-        if (tail - at >= END_SIZE && u32(end + at) == 0x06054b50) {
-            if (u16(end + at + 20) != tail - at - END_SIZE) {
-                rc = broken(zip, size - tail + at, "an end record with a wrong comment size", err);
+        if (tail - at >= END_SIZE && read_u32(end + at) == 0x06054b50) {
+            if (read_u16(end + at + 20) != tail - at - END_SIZE) {
+                rc = fail_broken(zip, size - tail + at, "an end record with a wrong comment size",
+                                 err);
             } else {
                 rc = read_end(zip, end + at, size - tail + at, ends, err);
             }
@@ -170,17 +171,17 @@ static bool read_extra(const unsigned char *extra, size_t len, struct gd_zip_ent
         wanted[count++] = &entry->header;
     }
     for (size_t at = 0; count && len - at >= 4;) {
-        size_t size = u16(extra + at + 2);
+        size_t size = read_u16(extra + at + 2);
 
         if (size > len - at - 4) {
             return false;
         }
-        if (u16(extra + at) == 1) {
+        if (read_u16(extra + at) == 1) {
             if (size < count * 8) {
                 return false;
             }
             for (size_t i = 0; i < count; i++) {
-                *wanted[i] = u64(extra + at + 4 + i * 8);
+                *wanted[i] = read_u64(extra + at + 4 + i * 8);
             }
             return true;
         }
@@ -203,7 +204,7 @@ static int check_entry(const struct gd_zip *zip, const struct gd_zip_entry *entr
                        gd_disk_path(zip->disk), entry->name, entry->method);
     }
     if (entry->method == GD_ZIP_STORED && entry->size != entry->packed) {
-        return broken(zip, at, "a stored member with two different sizes", err);
+        return fail_broken(zip, at, "a stored member with two different sizes", err);
     }
     if (entry->method == GD_ZIP_DEFLATED &&
         (entry->size > MAX_INFLATED || entry->size / MAX_RATIO > entry->packed)) {
@@ -224,34 +225,34 @@ static int read_entry(struct gd_zip *zip, const unsigned char *p, size_t left, c
     struct gd_zip_entry *entry = &zip->entry[zip->count];
     size_t name, extra;
 
-    if (left < CENTRAL_SIZE || u32(p) != 0x02014b50) {
-        return broken(zip, at, "no directory entry", err);
+    if (left < CENTRAL_SIZE || read_u32(p) != 0x02014b50) {
+        return fail_broken(zip, at, "no directory entry", err);
     }
-    name = u16(p + 28);
-    extra = u16(p + 30);
-    *used = CENTRAL_SIZE + name + extra + u16(p + 32);
+    name = read_u16(p + 28);
+    extra = read_u16(p + 30);
+    *used = CENTRAL_SIZE + name + extra + read_u16(p + 32);
     if (*used > left) {
-        return broken(zip, at, "a directory entry that exceeds the directory", err);
+        return fail_broken(zip, at, "a directory entry that exceeds the directory", err);
     }
     if (name == 0 || name > GD_ZIP_MAX_NAME || memchr(p + CENTRAL_SIZE, 0, name)) {
-        return broken(zip, at, "a member name that is empty, too long or contains a NUL", err);
+        return fail_broken(zip, at, "a member name that is empty, too long or contains a NUL", err);
     }
-    if (u16(p + 34)) {
+    if (read_u16(p + 34)) {
         return gd_fail(err, GD_EUNSUPPORTED, "%.300s is part of a multi-part zip file",
                        gd_disk_path(zip->disk));
     }
     memcpy(*names, p + CENTRAL_SIZE, name);
     (*names)[name] = '\0';
     *entry = (struct gd_zip_entry){.name = *names,
-                                   .flags = u16(p + 8),
-                                   .method = u16(p + 10),
-                                   .crc = u32(p + 16),
-                                   .packed = u32(p + 20),
-                                   .size = u32(p + 24),
-                                   .header = u32(p + 42)};
+                                   .flags = read_u16(p + 8),
+                                   .method = read_u16(p + 10),
+                                   .crc = read_u32(p + 16),
+                                   .packed = read_u32(p + 20),
+                                   .size = read_u32(p + 24),
+                                   .header = read_u32(p + 42)};
     *names += name + 1;
     if (!read_extra(p + CENTRAL_SIZE + name, extra, entry)) {
-        return broken(zip, at, "a member without the zip64 size its entry announces", err);
+        return fail_broken(zip, at, "a member without the zip64 size its entry announces", err);
     }
     zip->count++;
     return check_entry(zip, entry, at, err);
@@ -280,8 +281,8 @@ static int read_directory(struct gd_zip *zip, const struct ends *ends, struct gd
         left -= used;
     }
     if (left) {
-        return broken(zip, zip->directory_at + (uint64_t)(p - zip->directory),
-                      "unexpected bytes after the last directory entry", err);
+        return fail_broken(zip, zip->directory_at + (uint64_t)(p - zip->directory),
+                           "unexpected bytes after the last directory entry", err);
     }
     return GD_OK;
 }
@@ -329,14 +330,14 @@ static int check_all(struct gd_zip *zip, struct gd_err *err)
 
         if (entry->header > end || end - entry->header < head ||
             end - entry->header - head < entry->packed) {
-            return broken(zip, entry->header, "a member that overlaps another or exceeds the file",
-                          err);
+            return fail_broken(zip, entry->header,
+                               "a member that overlaps another or exceeds the file", err);
         }
     }
     return GD_OK;
 }
 
-static int allocate(struct gd_zip *zip, const struct ends *ends, struct gd_err *err)
+static int allocate_tables(struct gd_zip *zip, const struct ends *ends, struct gd_err *err)
 {
     size_t count = (size_t)ends->count;
 
@@ -366,14 +367,14 @@ static int read_all(struct gd_zip *zip, struct gd_err *err)
                        (unsigned long long)ends.size);
     }
     if (ends.size > ends.place || ends.at != ends.place - ends.size) {
-        return broken(zip, ends.place, "an end record that does not directly follow its directory",
-                      err);
+        return fail_broken(zip, ends.place,
+                           "an end record that does not directly follow its directory", err);
     }
     if (ends.count > ends.size / CENTRAL_SIZE) {
-        return broken(zip, ends.place, "a directory too short for its members", err);
+        return fail_broken(zip, ends.place, "a directory too short for its members", err);
     }
     zip->directory_at = ends.at;
-    rc = allocate(zip, &ends, err);
+    rc = allocate_tables(zip, &ends, err);
     if (rc == GD_OK) {
         rc = gd_disk_read(zip->disk, ends.at, zip->directory, (size_t)ends.size, err);
     }
@@ -389,7 +390,7 @@ static int read_all(struct gd_zip *zip, struct gd_err *err)
 
 bool gd_zip_is(const unsigned char *start, size_t size)
 {
-    return size >= 4 && (u32(start) == 0x04034b50 || u32(start) == 0x06054b50);
+    return size >= 4 && (read_u32(start) == 0x04034b50 || read_u32(start) == 0x06054b50);
 }
 
 int gd_zip_open(struct gd_disk *disk, struct gd_zip **ret, struct gd_err *err)
@@ -476,7 +477,7 @@ static size_t place_of(const struct gd_zip *zip, const struct gd_zip_entry *entr
 }
 
 /* Whether a size in a local header matches the directory's, or is left to the data descriptor. */
-static bool agrees(uint32_t local, uint64_t size)
+static bool is_same_size(uint32_t local, uint64_t size)
 {
     return local == 0 || local == ALL32 || local == size;
 }
@@ -492,17 +493,19 @@ int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t
     if (rc != GD_OK) {
         return rc;
     }
-    if (u32(head) != 0x04034b50 || u16(head + 26) != name ||
+    if (read_u32(head) != 0x04034b50 || read_u16(head + 26) != name ||
         memcmp(head + LOCAL_SIZE, entry->name, name) != 0) {
-        return broken(zip, at, "a local header of another member", err);
+        return fail_broken(zip, at, "a local header of another member", err);
     }
-    if (u16(head + 8) != entry->method || (u16(head + 6) & (FLAG_ENCRYPTED | FLAG_PATCH)) ||
-        !agrees(u32(head + 18), entry->packed) || !agrees(u32(head + 22), entry->size)) {
-        return broken(zip, at, "a local header that contradicts the directory", err);
+    if (read_u16(head + 8) != entry->method ||
+        (read_u16(head + 6) & (FLAG_ENCRYPTED | FLAG_PATCH)) ||
+        !is_same_size(read_u32(head + 18), entry->packed) ||
+        !is_same_size(read_u32(head + 22), entry->size)) {
+        return fail_broken(zip, at, "a local header that contradicts the directory", err);
     }
-    data = at + LOCAL_SIZE + name + u16(head + 28);
+    data = at + LOCAL_SIZE + name + read_u16(head + 28);
     if (data > end || end - data < entry->packed) {
-        return broken(zip, at, "a member that overlaps another or exceeds the file", err);
+        return fail_broken(zip, at, "a member that overlaps another or exceeds the file", err);
     }
     *ret = data;
     return GD_OK;
@@ -584,8 +587,8 @@ static int inflate_fault(const struct member *member, const char *what, struct g
 
 /* Gives zlib the next bytes of the member. At the end there are none, although zlib may still have
  * output. */
-static int feed(const struct member *member, z_stream *stream, uint64_t *at, uint64_t *left,
-                unsigned char *in, size_t step, struct gd_err *err)
+static int feed_zlib(const struct member *member, z_stream *stream, uint64_t *at, uint64_t *left,
+                     unsigned char *in, size_t step, struct gd_err *err)
 {
     size_t n = *left < step ? (size_t)*left : step;
     int rc;
@@ -616,7 +619,7 @@ static int inflate_all(const struct member *member, z_stream *stream, unsigned c
         int got;
 
         if (stream->avail_in == 0) {
-            rc = feed(member, stream, &at, &left, in, STEP, err);
+            rc = feed_zlib(member, stream, &at, &left, in, STEP, err);
             if (rc != GD_OK) {
                 return rc;
             }
@@ -695,7 +698,7 @@ static int inflate_head(const struct member *member, unsigned char *in, unsigned
     stream.avail_out = (uInt)size;
     while (rc == GD_OK && stream.avail_out && got == Z_OK) {
         if (stream.avail_in == 0) {
-            rc = feed(member, &stream, &at, &left, in, HEAD_STEP, err);
+            rc = feed_zlib(member, &stream, &at, &left, in, HEAD_STEP, err);
         }
         got = rc == GD_OK ? inflate(&stream, Z_NO_FLUSH) : got;
     }

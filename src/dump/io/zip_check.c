@@ -59,13 +59,13 @@ static size_t place_of(const struct zip_check *check, uint64_t at)
     return low;
 }
 
-static bool touches(const struct run *first, const struct run *second)
+static bool is_touching(const struct run *first, const struct run *second)
 {
     return first->at + first->size == second->at;
 }
 
 /* Merges two neighbouring runs. */
-static void join(struct zip_check *check, size_t first)
+static void join_runs(struct zip_check *check, size_t first)
 {
     struct run *run = &check->run[first];
 
@@ -88,12 +88,12 @@ static void forget_within(struct zip_check *check, const struct run *piece, size
     check->count -= end - place;
 }
 
-static void add(struct zip_check *check, const struct run *piece)
+static void add_run(struct zip_check *check, const struct run *piece)
 {
     size_t place = place_of(check, piece->at);
 
     /* A run that ends where the piece begins comes before it. */
-    if (place < check->count && touches(&check->run[place], piece)) {
+    if (place < check->count && is_touching(&check->run[place], piece)) {
         place++;
     }
     forget_within(check, piece, place);
@@ -105,11 +105,11 @@ static void add(struct zip_check *check, const struct run *piece)
             (check->count - place) * sizeof(*check->run));
     check->run[place] = *piece;
     check->count++;
-    if (place + 1 < check->count && touches(&check->run[place], &check->run[place + 1])) {
-        join(check, place);
+    if (place + 1 < check->count && is_touching(&check->run[place], &check->run[place + 1])) {
+        join_runs(check, place);
     }
-    if (place > 0 && touches(&check->run[place - 1], &check->run[place])) {
-        join(check, place - 1);
+    if (place > 0 && is_touching(&check->run[place - 1], &check->run[place])) {
+        join_runs(check, place - 1);
     }
 }
 
@@ -125,7 +125,7 @@ enum zip_verdict zip_check_piece(struct zip_check *check, uint64_t at, const voi
     piece.crc = (uint32_t)crc32_z(0, data, size);
     pthread_mutex_lock(&check->mutex);
     if (!check->verdict) {
-        add(check, &piece);
+        add_run(check, &piece);
     }
     if (!check->verdict && check->count == 1 && check->run[0].size == check->size) {
         check->verdict = check->run[0].crc == check->crc ? ZIP_GOOD : ZIP_DAMAGED;

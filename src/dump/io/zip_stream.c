@@ -155,13 +155,13 @@ void zip_stream_free(struct zip_stream *stream)
     }
 }
 
-static int fault(const struct zip_stream *s, const char *what, struct gd_err *err)
+static int fail_member(const struct zip_stream *s, const char *what, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO, "%.200s: the member %.100s is damaged: %s",
                    gd_disk_path(gd_zip_disk(s->zip)), s->entry->name, what);
 }
 
-static int begin(struct zip_stream *s, struct gd_err *err)
+static int begin_stream(struct zip_stream *s, struct gd_err *err)
 {
     s->begun = true;
     s->base = s->fill = 0;
@@ -230,7 +230,7 @@ static bool may_load(const struct gd_zip_entry *entry)
 }
 
 /* Positions the stream so that reading on reaches `at` by the shortest way. */
-static int seek(struct zip_stream *s, uint64_t at, struct gd_err *err)
+static int seek_to(struct zip_stream *s, uint64_t at, struct gd_err *err)
 {
     bool back = s->begun && at < s->base;
     struct mark *mark = find_mark(s, at);
@@ -241,11 +241,11 @@ static int seek(struct zip_stream *s, uint64_t at, struct gd_err *err)
     if (mark && (back || !s->begun || mark->base > s->base + s->fill)) {
         return go_to_mark(s, mark, err);
     }
-    return back || !s->begun ? begin(s, err) : GD_OK;
+    return back || !s->begun ? begin_stream(s, err) : GD_OK;
 }
 
 /* At the end there is no more input, but zlib may still have output. */
-static int feed(struct zip_stream *s, struct gd_err *err)
+static int feed_zlib(struct zip_stream *s, struct gd_err *err)
 {
     size_t n = s->left < STEP ? (size_t)s->left : STEP;
 
@@ -271,7 +271,7 @@ static int check_end(struct zip_stream *s, int got, struct gd_err *err)
     unsigned char beyond;
 
     while (got != Z_STREAM_END) {
-        int rc = s->z.avail_in == 0 ? feed(s, err) : GD_OK;
+        int rc = s->z.avail_in == 0 ? feed_zlib(s, err) : GD_OK;
         if (rc != GD_OK) {
             return rc;
         }
@@ -279,16 +279,16 @@ static int check_end(struct zip_stream *s, int got, struct gd_err *err)
         s->z.avail_out = 1;
         got = inflate(&s->z, Z_NO_FLUSH);
         if (is_cut_short(s, got)) {
-            return fault(s, "its data end too early", err);
+            return fail_member(s, "its data end too early", err);
         }
         if (s->z.avail_out == 0 || (got != Z_OK && got != Z_STREAM_END)) {
-            return fault(s, "it inflates to more than its size", err);
+            return fail_member(s, "it inflates to more than its size", err);
         }
     }
     if (s->left || s->z.avail_in) {
-        return fault(s, "it inflates to less than its size", err);
+        return fail_member(s, "it inflates to less than its size", err);
     }
-    return s->crc == s->entry->crc ? GD_OK : fault(s, "its CRC is wrong", err);
+    return s->crc == s->entry->crc ? GD_OK : fail_member(s, "its CRC is wrong", err);
 }
 
 static int inflate_more(struct zip_stream *s, struct gd_err *err)
@@ -300,7 +300,7 @@ static int inflate_more(struct zip_stream *s, struct gd_err *err)
     }
     uint64_t rest = s->entry->size - s->base - s->fill;
     size_t room = rest < STEP ? (size_t)rest : STEP;
-    int rc = s->z.avail_in == 0 ? feed(s, err) : GD_OK;
+    int rc = s->z.avail_in == 0 ? feed_zlib(s, err) : GD_OK;
 
     if (rc != GD_OK) {
         return rc;
@@ -309,10 +309,10 @@ static int inflate_more(struct zip_stream *s, struct gd_err *err)
     s->z.avail_out = (uInt)room;
     int got = inflate(&s->z, Z_NO_FLUSH);
     if (is_cut_short(s, got)) {
-        return fault(s, "its data end too early", err);
+        return fail_member(s, "its data end too early", err);
     }
     if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) {
-        return fault(s, s->z.msg ? s->z.msg : "its data cannot be inflated", err);
+        return fail_member(s, s->z.msg ? s->z.msg : "its data cannot be inflated", err);
     }
     room -= s->z.avail_out;
     s->crc = crc32(s->crc, s->window + s->fill, (uInt)room);
@@ -323,13 +323,13 @@ static int inflate_more(struct zip_stream *s, struct gd_err *err)
     if (got != Z_STREAM_END) {
         set_mark(s);
     }
-    return got == Z_STREAM_END ? fault(s, "it inflates to less than its size", err) : GD_OK;
+    return got == Z_STREAM_END ? fail_member(s, "it inflates to less than its size", err) : GD_OK;
 }
 
 static int read_window(struct zip_stream *s, uint64_t at, unsigned char *out, size_t size,
                        struct gd_err *err)
 {
-    int rc = seek(s, at, err);
+    int rc = seek_to(s, at, err);
 
     while (rc == GD_OK && size > 0) {
         uint64_t end = s->base + s->fill;

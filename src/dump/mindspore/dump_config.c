@@ -141,9 +141,9 @@ static unsigned long line_of(const struct reading *r, size_t at)
     return line;
 }
 
-static void mistake(struct reading *r, size_t at, const char *format, ...)
+static void report_mistake(struct reading *r, size_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void mistake(struct reading *r, size_t at, const char *format, ...)
+static void report_mistake(struct reading *r, size_t at, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -219,13 +219,15 @@ static void take_number(struct reading *r, int k, const struct gd_json_token *to
     uint64_t value = 0;
 
     if (token->kind != GD_JSON_NUMBER || !gd_json_unsigned(token->text, &value)) {
-        mistake(r, token->at, "%s must be a number without sign or decimal point, not a string",
-                key->name);
+        report_mistake(r, token->at,
+                       "%s must be a number without sign or decimal point, not a string",
+                       key->name);
     } else if (key->words && word_index(key->words, token->text) < 0) {
-        mistake(r, token->at, "%s must be %s, not %.40s", key->name,
-                word_list(key->words, list, sizeof(list)), token->text);
+        report_mistake(r, token->at, "%s must be %s, not %.40s", key->name,
+                       word_list(key->words, list, sizeof(list)), token->text);
     } else if (value < key->min) {
-        mistake(r, token->at, "%s must be at least %llu", key->name, (unsigned long long)key->min);
+        report_mistake(r, token->at, "%s must be at least %llu", key->name,
+                       (unsigned long long)key->min);
     } else {
         r->number[k] = value;
     }
@@ -255,10 +257,10 @@ static void take_steps(struct reading *r, int k, const struct gd_json_token *tok
         return;
     }
     if (token->kind != GD_JSON_STRING) {
-        mistake(r, token->at, "%s must be a string: \"0|3-5|10\"%s", keys[k].name,
-                k == K_STEPS ? " or \"all\", or for MindSpore 1.0 to 1.2 a number" : "");
+        report_mistake(r, token->at, "%s must be a string: \"0|3-5|10\"%s", keys[k].name,
+                       k == K_STEPS ? " or \"all\", or for MindSpore 1.0 to 1.2 a number" : "");
     } else if (gd_steps_parse(token->text, &rules, &r->config->steps, &why) != GD_OK) {
-        mistake(r, token->at, "%s: %.300s", keys[k].name, why.text);
+        report_mistake(r, token->at, "%s: %.300s", keys[k].name, why.text);
     } else {
         r->config->has_steps = true;
     }
@@ -267,15 +269,17 @@ static void take_steps(struct reading *r, int k, const struct gd_json_token *tok
 static void take_path(struct reading *r, int k, const char *text, size_t at)
 {
     if (keys[k].form == A_TEXT && (text[0] == '\0' || strlen(text) > MAX_PATH)) {
-        mistake(r, at, "%s must be a directory of 1 to %d bytes", keys[k].name, MAX_PATH);
+        report_mistake(r, at, "%s must be a directory of 1 to %d bytes", keys[k].name, MAX_PATH);
     } else if (keys[k].form == A_PATH && text[0] != '/') {
-        mistake(r, at, "path must be absolute, starting with '/'");
+        report_mistake(r, at, "path must be absolute, starting with '/'");
     } else if (keys[k].form == A_PATH && !text_has_only(text, "/_-")) {
-        mistake(r, at, "path may only contain letters, digits, '_', '-' and '/', unlike \"%.100s\"",
-                text);
+        report_mistake(r, at,
+                       "path may only contain letters, digits, '_', '-' and '/', unlike \"%.100s\"",
+                       text);
     } else if (keys[k].form == A_NET && (text[0] == '\0' || !text_has_only(text, "_-"))) {
-        mistake(r, at, "net_name may only contain letters, digits, '_' and '-', unlike \"%.100s\"",
-                text);
+        report_mistake(r, at,
+                       "net_name may only contain letters, digits, '_' and '-', unlike \"%.100s\"",
+                       text);
     } else {
         keep_text(r, keys[k].form == A_NET ? &r->config->net_name : &r->config->path, text);
     }
@@ -287,20 +291,20 @@ static void take_text(struct reading *r, int k, const struct gd_json_token *toke
     char list[512], part[64];
 
     if (token->kind != GD_JSON_STRING) {
-        mistake(r, token->at, "%s must be a string", key->name);
+        report_mistake(r, token->at, "%s must be a string", key->name);
     } else if (key->form == A_WORD) {
         int index = word_index(key->words, token->text);
         r->number[k] = index < 0 ? 0 : (uint64_t)index;
         if (index < 0) {
-            mistake(r, token->at, "%s must be %s, not \"%.60s\"", key->name,
-                    word_list(key->words, list, sizeof(list)), token->text);
+            report_mistake(r, token->at, "%s must be %s, not \"%.60s\"", key->name,
+                           word_list(key->words, list, sizeof(list)), token->text);
         }
     } else if (key->form == A_PARTS) {
         for (const char *at = token->text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
             snprintf(part, sizeof(part), "%.*s", (int)strcspn(at, ","), at);
             if (word_index(key->words, part) < 0) {
-                mistake(r, token->at, "%s may contain %s, not \"%.60s\"", key->name,
-                        word_list(key->words, list, sizeof(list)), part);
+                report_mistake(r, token->at, "%s may contain %s, not \"%.60s\"", key->name,
+                               word_list(key->words, list, sizeof(list)), part);
             }
         }
     } else {
@@ -315,7 +319,7 @@ static void add_kernel(struct reading *r, const struct gd_json_token *token)
     struct gd_err why;
 
     if (config->kernels == MAX_KERNELS) {
-        mistake(r, token->at, "more than %d operator names", MAX_KERNELS);
+        report_mistake(r, token->at, "more than %d operator names", MAX_KERNELS);
         return;
     }
     grown = realloc(config->kernel, (config->kernels + 1) * sizeof(*grown));
@@ -325,7 +329,7 @@ static void add_kernel(struct reading *r, const struct gd_json_token *token)
     }
     config->kernel = grown;
     if (gd_kernel_choice_parse(token->text, &grown[config->kernels], &why) != GD_OK) {
-        mistake(r, token->at, "kernels: \"%.100s\": %.200s", token->text, why.text);
+        report_mistake(r, token->at, "kernels: \"%.100s\": %.200s", token->text, why.text);
     } else {
         config->kernels++;
     }
@@ -339,17 +343,17 @@ static void take_item(struct reading *r, int k, const struct gd_json_token *toke
 
     if (key->form == A_NUMBERS) {
         if (token->kind != GD_JSON_NUMBER || !gd_json_unsigned(token->text, &value)) {
-            mistake(r, token->at, "%s must be a list of numbers", key->name);
+            report_mistake(r, token->at, "%s must be a list of numbers", key->name);
         }
     } else if (token->kind != GD_JSON_STRING) {
-        mistake(r, token->at, "%s must be a list of strings", key->name);
+        report_mistake(r, token->at, "%s must be a list of strings", key->name);
     } else if (key->form == A_NAMES) {
         add_kernel(r, token);
     } else {
         int index = word_index(key->words, token->text);
         if (index < 0) {
-            mistake(r, token->at, "%s may contain %s, not \"%.60s\"", key->name,
-                    word_list(key->words, list, sizeof(list)), token->text);
+            report_mistake(r, token->at, "%s may contain %s, not \"%.60s\"", key->name,
+                           word_list(key->words, list, sizeof(list)), token->text);
         } else if (k == K_CATEGORIES && r->config->categories < GD_MS_CATEGORIES) {
             r->config->category[r->config->categories++] = index;
         }
@@ -374,7 +378,7 @@ static int take_model(struct reading *r)
             r->watcher_nodes = r->watcher_nodes || index == 2;
             r->blacklist = r->blacklist || index >= 3;
             if (index < 0) {
-                mistake(r, token.at, "dump_list has no key \"%.60s\"", token.text);
+                report_mistake(r, token.at, "dump_list has no key \"%.60s\"", token.text);
             }
         } else if (token.kind == GD_JSON_STRING && depth == 2 && is_layer) {
             add_kernel(r, &token);
@@ -389,7 +393,7 @@ static int take_list(struct reading *r, int k, const struct gd_json_token *first
     int rc = GD_OK;
 
     if (first->kind != GD_JSON_ARRAY) {
-        mistake(r, first->at, "%s must be a list: [...]", keys[k].name);
+        report_mistake(r, first->at, "%s must be a list: [...]", keys[k].name);
         return gd_json_skip(&r->json, first, r->err);
     }
     while ((rc = gd_json_next(&r->json, &token, r->err)) == GD_OK &&
@@ -397,7 +401,7 @@ static int take_list(struct reading *r, int k, const struct gd_json_token *first
         if (keys[k].form == A_LIST && token.kind == GD_JSON_OBJECT) {
             rc = take_model(r);
         } else if (keys[k].form == A_LIST) {
-            mistake(r, token.at, "%s must be a list of objects: {...}", keys[k].name);
+            report_mistake(r, token.at, "%s must be a list of objects: {...}", keys[k].name);
             rc = gd_json_skip(&r->json, &token, r->err);
         } else {
             take_item(r, k, &token);
@@ -428,7 +432,7 @@ static int take_value(struct reading *r, int k)
     case A_BOOL:
         r->number[k] = token.kind == GD_JSON_TRUE;
         if (token.kind != GD_JSON_TRUE && token.kind != GD_JSON_FALSE) {
-            mistake(r, token.at, "%s must be true or false", keys[k].name);
+            report_mistake(r, token.at, "%s must be true or false", keys[k].name);
         }
         break;
     case A_NUMBER: take_number(r, k, &token); break;
@@ -475,7 +479,7 @@ static int take_section(struct reading *r, enum section section)
     int rc = gd_json_next(&r->json, &token, r->err);
 
     if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
-        mistake(r, token.at, "%s must be an object: {...}", section_name[section]);
+        report_mistake(r, token.at, "%s must be an object: {...}", section_name[section]);
         return gd_json_skip(&r->json, &token, r->err);
     }
     while (rc == GD_OK && (rc = gd_json_next(&r->json, &token, r->err)) == GD_OK &&
@@ -487,12 +491,13 @@ static int take_section(struct reading *r, enum section section)
             continue;
         }
         if (k >= 0) {
-            mistake(r, token.at, "duplicate %s", keys[k].name);
+            report_mistake(r, token.at, "duplicate %s", keys[k].name);
         } else if (home) {
-            mistake(r, token.at, "%s belongs in %s, not in %s", token.text, home,
-                    section_name[section]);
+            report_mistake(r, token.at, "%s belongs in %s, not in %s", token.text, home,
+                           section_name[section]);
         } else {
-            mistake(r, token.at, "%s has no key \"%.60s\"", section_name[section], token.text);
+            report_mistake(r, token.at, "%s has no key \"%.60s\"", section_name[section],
+                           token.text);
         }
         rc = skip_value(r);
     }
@@ -519,9 +524,10 @@ static int take_root(struct reading *r)
             rc = take_section(r, (enum section)section);
             continue;
         }
-        mistake(r, token.at,
-                section < SECTIONS ? "duplicate %.60s" : "\"%.60s\" is not a key of this file",
-                token.text);
+        report_mistake(r, token.at,
+                       section < SECTIONS ? "duplicate %.60s"
+                                          : "\"%.60s\" is not a key of this file",
+                       token.text);
         rc = skip_value(r);
     }
     /* expects the end of the text */
@@ -535,24 +541,24 @@ static void check_mindspore(struct reading *r)
     static const int needed[] = {K_MODE, K_NET, K_STEPS};
 
     if (!r->has_section[COMMON]) {
-        mistake(r, SIZE_MAX, "common_dump_settings is missing");
+        report_mistake(r, SIZE_MAX, "common_dump_settings is missing");
     }
     for (size_t i = 0; r->has_section[COMMON] && i < sizeof(needed) / sizeof(needed[0]); i++) {
         if (!r->has[needed[i]]) {
-            mistake(r, SIZE_MAX, "common_dump_settings lacks %s", keys[needed[i]].name);
+            report_mistake(r, SIZE_MAX, "common_dump_settings lacks %s", keys[needed[i]].name);
         }
     }
     if (!r->has_section[E2E] && !r->has_section[ASYNC]) {
-        mistake(r, SIZE_MAX, "e2e_dump_settings is missing");
+        report_mistake(r, SIZE_MAX, "e2e_dump_settings is missing");
     }
     if (r->has[K_MODE] && r->number[K_MODE] == 1 && r->has[K_KERNELS] && r->config->kernels == 0) {
-        mistake(r, r->at[K_KERNELS], "dump_mode is 1, but kernels is empty");
+        report_mistake(r, r->at[K_KERNELS], "dump_mode is 1, but kernels is empty");
     }
     if (r->has[K_MODE] && r->number[K_MODE] == 1 && !r->has[K_KERNELS]) {
-        mistake(r, r->at[K_MODE], "dump_mode 1 needs kernels");
+        report_mistake(r, r->at[K_MODE], "dump_mode 1 needs kernels");
     }
     if (r->has[K_OVERFLOWS] && r->number[K_DEBUG] != 3) {
-        mistake(r, r->at[K_OVERFLOWS], "overflow_number is only for op_debug_mode 3");
+        report_mistake(r, r->at[K_OVERFLOWS], "overflow_number is only for op_debug_mode 3");
     }
 }
 
@@ -563,22 +569,23 @@ static void check_acl(struct reading *r)
     bool watcher = r->has[A_SCENE] && r->number[A_SCENE] == 4;
 
     if (!r->has[A_DUMP_PATH] && !r->has[A_SCENE]) {
-        mistake(r, SIZE_MAX, "dump lacks dump_path");
+        report_mistake(r, SIZE_MAX, "dump lacks dump_path");
     }
     if (debug && single) {
-        mistake(r, r->at[A_DEBUG], "dump_debug on and dump_op_switch on exclude each other");
+        report_mistake(r, r->at[A_DEBUG], "dump_debug on and dump_op_switch on exclude each other");
     }
     if (r->has[A_SCENE] && !watcher && (debug || single)) {
-        mistake(r, r->at[A_SCENE], "dump_scene excludes both dump_debug on and dump_op_switch on");
+        report_mistake(r, r->at[A_SCENE],
+                       "dump_scene excludes both dump_debug on and dump_op_switch on");
     }
     if (watcher && r->has[A_MODE] && r->number[A_MODE] != 1) {
-        mistake(r, r->at[A_MODE], "dump_scene watcher requires dump_mode output");
+        report_mistake(r, r->at[A_MODE], "dump_scene watcher requires dump_mode output");
     }
     if (watcher && !r->watcher_nodes) {
-        mistake(r, r->at[A_SCENE], "dump_scene watcher requires watcher_nodes in dump_list");
+        report_mistake(r, r->at[A_SCENE], "dump_scene watcher requires watcher_nodes in dump_list");
     }
     if (r->blacklist && !(r->has[A_LEVEL] && r->number[A_LEVEL] == 0)) {
-        mistake(r, r->at[A_DUMP_LIST], "blacklists and ranges require dump_level op");
+        report_mistake(r, r->at[A_DUMP_LIST], "blacklists and ranges require dump_level op");
     }
 }
 
@@ -602,7 +609,7 @@ static void list_unused(struct reading *r)
     }
 }
 
-static void conclude(struct reading *r)
+static void check_consistency(struct reading *r)
 {
     static const enum gd_dump_io acl_io[] = {GD_DUMP_INPUT, GD_DUMP_OUTPUT, GD_DUMP_ALL};
     struct gd_dump_config *config = r->config;
@@ -610,7 +617,7 @@ static void conclude(struct reading *r)
     config->is_acl = r->has_section[ACL];
     if (config->is_acl &&
         (r->has_section[COMMON] || r->has_section[E2E] || r->has_section[ASYNC])) {
-        mistake(r, SIZE_MAX, "it has keys of both data_dump.json and acl.json");
+        report_mistake(r, SIZE_MAX, "it has keys of both data_dump.json and acl.json");
     } else if (config->is_acl) {
         check_acl(r);
     } else {
@@ -630,7 +637,7 @@ static void conclude(struct reading *r)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int parse(struct reading *r, const char *what)
+static int parse_text(struct reading *r, const char *what)
 {
     r->json = (struct gd_json){
         .text = r->config->text, .size = r->config->size, .max_depth = 16, .what = what};
@@ -639,7 +646,7 @@ static int parse(struct reading *r, const char *what)
     gd_json_deinit(&r->json);
     rc = rc != GD_OK ? rc : r->err->code;
     if (rc == GD_OK) {
-        conclude(r);
+        check_consistency(r);
     }
     return rc;
 }
@@ -661,7 +668,7 @@ int gd_dump_config_parse(const char *text, size_t size, const char *what, gd_dum
     memcpy(r.config->text, text, size);
     r.config->size = size;
     gd_buf_init(&r.config->unused, MAX_FILE);
-    rc = parse(&r, what);
+    rc = parse_text(&r, what);
     *bad = r.bad;
     if (rc != GD_OK || r.bad > 0) {
         gd_dump_config_free(r.config);

@@ -264,7 +264,7 @@ static const char *base_of(const char *name)
 }
 
 /* A log's usual name, or a single file whose first line is a log line. */
-static bool wants(const struct gd_listing *listing, uint32_t entry)
+static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = base_of(listing->entry[entry].name);
     struct gd_glog_line line;
@@ -310,8 +310,8 @@ static bool is_repeated(const struct gd_listing *listing, uint32_t entry)
     return false;
 }
 
-static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
-                struct gd_findings *findings, struct gd_err *err)
+static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
+                       struct gd_findings *findings, struct gd_err *err)
 {
     int rc = GD_OK;
 
@@ -321,7 +321,7 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
                                      .rule = "mindspore.*log*, or lines \"[LEVEL] MODULE(PID\"",
                                      .files = 1};
 
-        if (!listing->entry[i].is_directory && wants(listing, i)) {
+        if (!listing->entry[i].is_directory && wants_file(listing, i)) {
             rc = gd_findings_add(findings, &finding, err);
         }
     }
@@ -382,6 +382,6 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
 const struct gd_dump_format gd_glog_format = {
     .name = "glog",
     .what = "MindSpore logs",
-    .find = find,
+    .find = find_places,
     .read = read_format,
 };

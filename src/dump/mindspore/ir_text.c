@@ -60,7 +60,7 @@ static int no_memory(struct reading *in)
     return gd_fail(in->err, GD_ENOMEM, "out of memory for a graph");
 }
 
-static const char *keep(struct reading *in, const char *text, size_t len)
+static const char *keep_text(struct reading *in, const char *text, size_t len)
 {
     return gd_arena_strndup(&in->arena, text, len);
 }
@@ -92,7 +92,7 @@ static gd_node_id find_variable(struct reading *in, const char *name, size_t len
 
 static int add_variable(struct reading *in, const char *name, size_t len, gd_node_id node)
 {
-    struct variable variable = {.name = keep(in, name, len), .scope = in->scope, .node = node};
+    struct variable variable = {.name = keep_text(in, name, len), .scope = in->scope, .node = node};
 
     if (in->variables == in->variable_cap) {
         size_t cap = in->variable_cap ? in->variable_cap * 2 : 256;
@@ -176,7 +176,7 @@ static int add_parameter(struct reading *in, const char *name, size_t len, const
         return GD_OK;
     }
     skip += skip < len && name[skip] == '_';
-    desc.name = keep(in, skip < len ? name + skip : name, skip < len ? len - skip : len);
+    desc.name = keep_text(in, skip < len ? name + skip : name, skip < len ? len - skip : len);
     if (!desc.name) {
         return no_memory(in);
     }
@@ -227,8 +227,8 @@ static uint32_t split_attrs(struct reading *in, const char *text, struct gd_attr
             if (value > text + len) {
                 continue;
             }
-            ret[count].name = keep(in, text, (size_t)(colon - text));
-            ret[count].value = keep(in, value, size);
+            ret[count].name = keep_text(in, text, (size_t)(colon - text));
+            ret[count].value = keep_text(in, value, size);
             count += ret[count].name && ret[count].value;
         }
     }
@@ -297,7 +297,7 @@ static const char *in_brackets(struct reading *in, const char *text, const char 
     size_t len = gd_ir_bracket(text);
 
     *end = text + len;
-    return len >= 2 ? keep(in, text + 1, len - 2) : NULL;
+    return len >= 2 ? keep_text(in, text + 1, len - 2) : NULL;
 }
 
 /* "  %1(debug) = Op(operands) {...} primitive_attrs: {...}" */
@@ -320,7 +320,7 @@ static int open_node(struct reading *in, const char *line)
 
         len = 1 + strcspn(text + 1, "( =");
         equals = text + len;
-        at->variable = keep(in, text, len);
+        at->variable = keep_text(in, text, len);
         if (*equals == '(') {
             at->debug = in_brackets(in, equals, &end);
             equals = end;
@@ -335,7 +335,7 @@ static int open_node(struct reading *in, const char *line)
     attrs = strncmp(text, "PrimFunc_", 9) == 0 ? text + 9 : text;
     at->op = *attrs == '%'                     ? "call"
              : strncmp(attrs, "call ", 5) == 0 ? "call"
-                                               : keep(in, attrs, len - (size_t)(attrs - text));
+                                               : keep_text(in, attrs, len - (size_t)(attrs - text));
     if (!at->op || !at->op[0]) {
         return GD_OK;
     }
@@ -376,10 +376,10 @@ static int take_frame(struct reading *in, const char *text)
     code = code ? code + 1 : "";
     code += strspn(code, " \t");
     at->frame[at->frames] = (struct gd_frame){
-        .file = keep(in, text, (size_t)(colon - text)),
+        .file = keep_text(in, text, (size_t)(colon - text)),
         .line = line < UINT32_MAX ? (uint32_t)line : 0,
         .function = "",
-        .code = keep(in, code, strlen(code) - (*code && code[strlen(code) - 1] == '/'))};
+        .code = keep_text(in, code, strlen(code) - (*code && code[strlen(code) - 1] == '/'))};
     if (!at->frame[at->frames].file || !at->frame[at->frames].code) {
         return no_memory(in);
     }
@@ -395,7 +395,7 @@ static int take_title(struct reading *in, const char *text)
         return GD_OK;
     }
     at->frame[at->frames] = (struct gd_frame){
-        .file = "", .function = "", .code = keep(in, text, strlen(text)), .is_title = true};
+        .file = "", .function = "", .code = keep_text(in, text, strlen(text)), .is_title = true};
     return at->frame[at->frames].code ? (at->frames++, GD_OK) : no_memory(in);
 }
 
@@ -412,7 +412,7 @@ static bool take_named(struct reading *in, const char *text, const char **ret,
         }
         name = in_brackets(in, text + len, &end);
         if (name && name[0] == '{' && name[strlen(name) - 1] == '}') {
-            name = keep(in, name + 1, strlen(name) - 2);
+            name = keep_text(in, name + 1, strlen(name) - 2);
         }
         *ret = name;
         return true;
@@ -460,7 +460,7 @@ static int open_graph(struct reading *in, const char *text)
     const char *at = strchr(text, '(');
     int rc = close_node(in);
 
-    in->scope_name = keep(in, text, len);
+    in->scope_name = keep_text(in, text, len);
     in->scope++;
     in->inside = true;
     in->facts->graphs++;
@@ -506,7 +506,7 @@ static int take_line(struct reading *in, const char *line)
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-static int connect(struct reading *in, const struct link *link, struct gd_edge *edges)
+static int connect_link(struct reading *in, const struct link *link, struct gd_edge *edges)
 {
     uint32_t count = 0;
     const char *text = link->operands;
@@ -537,7 +537,7 @@ static int connect_all(struct reading *in)
     int rc = edges ? GD_OK : no_memory(in);
 
     for (size_t i = 0; rc == GD_OK && i < in->links; i++) {
-        rc = connect(in, &in->link[i], edges);
+        rc = connect_link(in, &in->link[i], edges);
     }
     free(edges);
     return rc;

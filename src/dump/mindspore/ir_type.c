@@ -10,7 +10,7 @@
 
 /* Bytes up to where the nesting falls to `until`. All kinds of brackets count alike; those in
  * double quotes and in arrows do not. */
-static size_t walk(const char *text, int until, bool at_comma)
+static size_t walk_brackets(const char *text, int until, bool at_comma)
 {
     bool quoted = false;
     int depth = 0;
@@ -36,12 +36,12 @@ static size_t walk(const char *text, int until, bool at_comma)
 
 size_t gd_ir_bracket(const char *text)
 {
-    return *text && strchr("([{<", *text) ? walk(text, 0, false) : 0;
+    return *text && strchr("([{<", *text) ? walk_brackets(text, 0, false) : 0;
 }
 
 size_t gd_ir_item(const char *text)
 {
-    return walk(text, -1, true);
+    return walk_brackets(text, -1, true);
 }
 
 static bool take_dims(const char *text, const char *end, char close, struct gd_shape *ret)

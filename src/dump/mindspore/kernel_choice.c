@@ -31,12 +31,12 @@ struct translation {
     struct gd_err *err;
 };
 
-static int wrong(struct translation *t, const char *what)
+static int fail_expression(struct translation *t, const char *what)
 {
     return gd_fail(t->err, GD_EINVAL, "%s", what);
 }
 
-static void plain(struct translation *t, char c)
+static void put_literal(struct translation *t, char c)
 {
     if (strchr("^.[$()|*+?{\\", c)) {
         gd_buf_putc(&t->out, '\\');
@@ -45,7 +45,7 @@ static void plain(struct translation *t, char c)
 }
 
 /* \n and the like; 0: not one. */
-static char control(char letter)
+static char control_char(char letter)
 {
     static const char letters[] = "tnrfv", controls[] = "\t\n\r\f\v";
     const char *at = letter ? strchr(letters, letter) : NULL;
@@ -84,7 +84,7 @@ static int add_named(struct translation *t, bool set[ASCII])
         t->at += len;
         return GD_OK;
     }
-    return wrong(t, "[: must be followed by a known class");
+    return fail_expression(t, "[: must be followed by a known class");
 }
 
 /* One character of a set; *ret is -1 for a whole class, which was added already. */
@@ -102,14 +102,16 @@ static int take_member(struct translation *t, bool set[ASCII], int *ret)
         if (add_class(set, c)) {
             return GD_OK;
         }
-        if (control(c)) {
-            c = control(c);
+        if (control_char(c)) {
+            c = control_char(c);
         } else if (c == '\0' || isalnum((unsigned char)c)) {
-            return wrong(t, "a \\ in [] must be followed by d, w, s or a punctuation mark");
+            return fail_expression(t,
+                                   "a \\ in [] must be followed by d, w, s or a punctuation mark");
         }
     }
     *ret = (unsigned char)c;
-    return (unsigned char)c < ASCII ? GD_OK : wrong(t, "[] may only contain ASCII characters");
+    return (unsigned char)c < ASCII ? GD_OK
+                                    : fail_expression(t, "[] may only contain ASCII characters");
 }
 
 static int take_members(struct translation *t, bool set[ASCII])
@@ -118,7 +120,7 @@ static int take_members(struct translation *t, bool set[ASCII])
 
     while (rc == GD_OK && *t->at != ']') {
         if (*t->at == '\0') {
-            return wrong(t, "a ] is missing");
+            return fail_expression(t, "a ] is missing");
         }
         rc = take_member(t, set, &first);
         last = first;
@@ -126,7 +128,7 @@ static int take_members(struct translation *t, bool set[ASCII])
             t->at++;
             rc = take_member(t, set, &last);
             if (rc == GD_OK && last < first) {
-                rc = wrong(t, "a range in [] is in reverse order");
+                rc = fail_expression(t, "a range in [] is in reverse order");
             }
         }
         for (int c = first; rc == GD_OK && c >= 0 && c <= last; c++) {
@@ -184,7 +186,7 @@ static int put_set(struct translation *t, const bool set[ASCII], bool negated)
         gd_buf_putc(out, '-');
     }
     gd_buf_putc(out, ']');
-    return any || set['^'] || set['-'] ? GD_OK : wrong(t, "[] is empty");
+    return any || set['^'] || set['-'] ? GD_OK : fail_expression(t, "[] is empty");
 }
 
 static int take_set(struct translation *t)
@@ -215,13 +217,13 @@ static int take_escape(struct translation *t)
     } else if (c != '\0' && strchr("dDwWsS", c)) {
         add_class(set, (char)tolower(c));
         return put_set(t, set, isupper((unsigned char)c) != 0);
-    } else if (control(c)) {
-        gd_buf_putc(&t->out, control(c));
+    } else if (control_char(c)) {
+        gd_buf_putc(&t->out, control_char(c));
     } else if (c == '\0' || isalnum((unsigned char)c) || (unsigned char)c >= ASCII) {
-        return wrong(t, c >= '0' && c <= '9' ? "back references are not supported"
-                                             : "this letter after a \\ is not supported");
+        return fail_expression(t, c >= '0' && c <= '9' ? "back references are not supported"
+                                                       : "this letter after a \\ is not supported");
     } else {
-        plain(t, c);
+        put_literal(t, c);
     }
     return GD_OK;
 }
@@ -237,10 +239,10 @@ static int take_repeat(struct translation *t)
         return GD_OK;
     }
     if (!t->may_repeat) {
-        return wrong(t, "a repeat must follow something");
+        return fail_expression(t, "a repeat must follow something");
     }
     if (c == '{' && (len < 3 || t->at[1] == ',' || t->at[len - 1] != '}')) {
-        return wrong(t, "{ must be followed by n}, n,} or n,m}");
+        return fail_expression(t, "{ must be followed by n}, n,} or n,m}");
     }
     gd_buf_add(&t->out, t->at, len);
     t->at += len;
@@ -254,7 +256,7 @@ static int take_group(struct translation *t)
     if (*t->at == ')') {
         t->may_repeat = true;
         if (--t->depth < 0) {
-            return wrong(t, "a ) without a (");
+            return fail_expression(t, "a ) without a (");
         }
         t->at++;
         gd_buf_putc(&t->out, ')');
@@ -265,7 +267,7 @@ static int take_group(struct translation *t)
     t->may_repeat = false;
     gd_buf_putc(&t->out, '(');
     if (t->at[0] == '?' && t->at[1] != ':') {
-        return wrong(t, "(? must be followed by a :");
+        return fail_expression(t, "(? must be followed by a :");
     }
     t->at += t->at[0] == '?' ? 2 : 0;
     return GD_OK;
@@ -291,7 +293,7 @@ static int take_one(struct translation *t)
     }
 }
 
-static int compile(const char *text, regex_t *ret, struct gd_err *err)
+static int compile_regex(const char *text, regex_t *ret, struct gd_err *err)
 {
     struct translation t = {.at = text, .err = err};
     char why[128];
@@ -304,14 +306,14 @@ static int compile(const char *text, regex_t *ret, struct gd_err *err)
     }
     gd_buf_puts(&t.out, ")$");
     if (rc == GD_OK && t.depth > 0) {
-        rc = wrong(&t, "a ( without a )");
+        rc = fail_expression(&t, "a ( without a )");
     } else if (rc == GD_OK && (t.out.failed || gd_regex_is_too_large(gd_buf_text(&t.out)))) {
-        rc = wrong(&t, "it is too large");
+        rc = fail_expression(&t, "it is too large");
     } else if (rc == GD_OK) {
         int code = regcomp(ret, gd_buf_text(&t.out), REG_EXTENDED | REG_NOSUB);
         if (code) {
             regerror(code, ret, why, sizeof(why));
-            rc = wrong(&t, why);
+            rc = fail_expression(&t, why);
         }
     }
     gd_buf_deinit(&t.out);
@@ -344,7 +346,7 @@ int gd_kernel_choice_parse(const char *text, struct gd_kernel_choice **ret, stru
     }
     expression = expression_of(text);
     if (expression) {
-        rc = compile(expression, &choice->regex, err);
+        rc = compile_regex(expression, &choice->regex, err);
         choice->kind = rc == GD_OK ? AN_EXPRESSION : A_NAME;
         free(expression);
     } else {

@@ -188,7 +188,7 @@ static int take_dir(struct ms_reading *reading, const struct ms_dir *dir, struct
     return rc;
 }
 
-static int begin(struct ms_reading *reading, const struct ms_dir *dir, struct gd_err *err)
+static int begin_graph(struct ms_reading *reading, const struct ms_dir *dir, struct gd_err *err)
 {
     struct gd_peer *peer;
     int rc = ms_reading_begin(reading, dir, err);
@@ -210,7 +210,7 @@ static int read_root(struct ms_reading *reading, const struct ms_dirs *tree, uin
         if (tree->dir[i].root != root) {
             continue;
         }
-        rc = reading->catalog ? GD_OK : begin(reading, &tree->dir[i], err);
+        rc = reading->catalog ? GD_OK : begin_graph(reading, &tree->dir[i], err);
         rc = rc != GD_OK ? rc : take_dir(reading, &tree->dir[i], err);
     }
     ms_nodes_end(&reading->nodes);

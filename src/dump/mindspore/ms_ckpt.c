@@ -392,7 +392,7 @@ static int add_chunk(struct ckpt *ckpt, struct chunks *chunks, const struct ms_t
     return rc;
 }
 
-static int broken(const struct ckpt *ckpt, const char *why, struct gd_err *err)
+static int fail_broken(const struct ckpt *ckpt, const char *why, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO, "%.300s: byte %llu: %s", gd_disk_path(ckpt->disk),
                    (unsigned long long)ckpt->record.begin, why);
@@ -404,11 +404,12 @@ static int take_record(struct ckpt *ckpt, struct gd_err *err)
     int rc = GD_OK;
 
     if (!record->has_tag || (!record->has_tensor && !record->has_map)) {
-        return broken(
+        return fail_broken(
             ckpt, record->has_tag ? "a record without a value" : "a record without a name", err);
     }
     if (strlen(record->tag) != record->tag_len || !record->tag_len) {
-        return broken(ckpt, "a name that is empty, longer than 4096 bytes, or contains a NUL", err);
+        return fail_broken(ckpt, "a name that is empty, longer than 4096 bytes, or contains a NUL",
+                           err);
     }
     if (!ckpt->name || strcmp(ckpt->name, record->tag) != 0 || ckpt->is_map != record->has_map) {
         rc = end_parameter(ckpt, err);
@@ -440,7 +441,8 @@ static int take_print(struct ckpt *ckpt, struct gd_err *err)
     int rc = GD_OK;
 
     if (record->has_map || record->has_tag == record->has_tensor) {
-        return broken(ckpt, "a record of a print file that is neither a string nor a tensor", err);
+        return fail_broken(ckpt, "a record of a print file that is neither a string nor a tensor",
+                           err);
     }
     ckpt->begin = record->begin;
     snprintf(name, sizeof(name), "print[%u]", ckpt->count);

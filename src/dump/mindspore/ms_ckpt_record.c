@@ -12,7 +12,8 @@ struct field {
     uint64_t at, size; /* of bytes */
 };
 
-static int broken(const struct ms_reader *reader, uint64_t at, const char *why, struct gd_err *err)
+static int fail_broken(const struct ms_reader *reader, uint64_t at, const char *why,
+                       struct gd_err *err)
 {
     gd_fail(err, GD_EPROTO, "%.300s: byte %llu: %s", gd_disk_path(reader->disk),
             (unsigned long long)at, why);
@@ -31,8 +32,8 @@ void ms_reader_init(struct ms_reader *reader, struct gd_disk *disk)
 }
 
 /* Makes at least `size` bytes (at most the window) at `at` readable; they are in the file. */
-static int look(struct ms_reader *reader, uint64_t at, size_t size, const unsigned char **ret,
-                struct gd_err *err)
+static int look_at(struct ms_reader *reader, uint64_t at, size_t size, const unsigned char **ret,
+                   struct gd_err *err)
 {
     if (at < reader->at || at - reader->at > reader->have ||
         size > reader->have - (size_t)(at - reader->at)) {
@@ -62,9 +63,9 @@ static int read_varint(struct ms_reader *reader, uint64_t *at, uint64_t end, uin
         int rc;
 
         if (*at >= end) {
-            return broken(reader, begin, "a truncated number", err);
+            return fail_broken(reader, begin, "a truncated number", err);
         }
-        rc = look(reader, *at, 1, &byte, err);
+        rc = look_at(reader, *at, 1, &byte, err);
         if (rc != GD_OK) {
             return rc;
         }
@@ -78,7 +79,7 @@ static int read_varint(struct ms_reader *reader, uint64_t *at, uint64_t end, uin
             return GD_OK;
         }
     }
-    return broken(reader, begin, "a number of more than 64 bits", err);
+    return fail_broken(reader, begin, "a number of more than 64 bits", err);
 }
 
 /* Reads the next field of the message that ends at `end`; skips its content. */
@@ -92,7 +93,7 @@ static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, stru
         return rc;
     }
     if (key >> 3 == 0 || key >> 3 > 0x1fffffff) {
-        return broken(reader, begin, "an invalid field number", err);
+        return fail_broken(reader, begin, "an invalid field number", err);
     }
     *ret = (struct field){.number = (uint32_t)(key >> 3), .wire = (enum wire)(key & 7)};
     switch (ret->wire) {
@@ -105,10 +106,10 @@ static int next_field(struct ms_reader *reader, uint64_t *at, uint64_t end, stru
             return rc;
         }
         break;
-    default: return broken(reader, begin, "a field type that protobuf 3 does not have", err);
+    default: return fail_broken(reader, begin, "a field type that protobuf 3 does not have", err);
     }
     if (ret->size > end - *at) {
-        return broken(reader, begin, "a field that exceeds its message", err);
+        return fail_broken(reader, begin, "a field that exceeds its message", err);
     }
     ret->at = *at;
     *at += ret->size;
@@ -121,10 +122,10 @@ static int add_dim(struct ms_reader *reader, uint64_t at, uint64_t dim, struct g
                    struct gd_err *err)
 {
     if (shape->rank == GD_MAX_RANK) {
-        return broken(reader, at, "a tensor with more than 32 dimensions", err);
+        return fail_broken(reader, at, "a tensor with more than 32 dimensions", err);
     }
     if (dim > INT64_MAX) {
-        return broken(reader, at, "a tensor with a negative dimension", err);
+        return fail_broken(reader, at, "a tensor with a negative dimension", err);
     }
     shape->dim[shape->rank++] = (int64_t)dim;
     return GD_OK;
@@ -157,7 +158,7 @@ static int read_text(struct ms_reader *reader, const struct field *field, char *
     for (size_t done = 0; rc == GD_OK && done < size;) {
         size_t some = size - done < MS_WINDOW ? size - done : MS_WINDOW;
 
-        rc = look(reader, field->at + done, some, &bytes, err);
+        rc = look_at(reader, field->at + done, some, &bytes, err);
         if (rc == GD_OK) {
             memcpy(out + done, bytes, some);
             done += some;
@@ -184,8 +185,9 @@ static int read_tensor_field(struct ms_reader *reader, const struct field *field
         ret->size = field->size;
         return GD_OK;
     }
-    return field->number <= 3 ? broken(reader, field->at, "a tensor field of the wrong type", err)
-                              : GD_OK;
+    return field->number <= 3
+               ? fail_broken(reader, field->at, "a tensor field of the wrong type", err)
+               : GD_OK;
 }
 
 static int read_tensor(struct ms_reader *reader, const struct field *message, struct ms_tensor *ret,
@@ -202,8 +204,9 @@ static int read_tensor(struct ms_reader *reader, const struct field *message, st
         rc = rc != GD_OK ? rc : read_tensor_field(reader, &field, ret, err);
     }
     if (rc == GD_OK && (!ret->has_type || !ret->has_content)) {
-        rc = broken(reader, message->at,
-                    ret->has_type ? "a tensor without content" : "a tensor without a type", err);
+        rc = fail_broken(reader, message->at,
+                         ret->has_type ? "a tensor without content" : "a tensor without a type",
+                         err);
     }
     return rc;
 }
@@ -222,7 +225,8 @@ static int read_map(struct ms_reader *reader, const struct field *message, struc
             continue;
         }
         if (field.wire != WIRE_BYTES || ret->map_count == MS_MAP_TENSORS) {
-            return broken(reader, field.at, "a map with more than keys, values and status", err);
+            return fail_broken(reader, field.at, "a map with more than keys, values and status",
+                               err);
         }
         rc = read_tensor(reader, &field, &ret->map[ret->map_count++], err);
     }
@@ -238,7 +242,7 @@ static int read_record_field(struct ms_reader *reader, const struct field *field
         return GD_OK;
     }
     if (field->wire != WIRE_BYTES) {
-        return broken(reader, field->at, "a record field of the wrong type", err);
+        return fail_broken(reader, field->at, "a record field of the wrong type", err);
     }
     if (field->number == 1) {
         ret->has_tag = true;
@@ -246,7 +250,7 @@ static int read_record_field(struct ms_reader *reader, const struct field *field
         return read_text(reader, field, ret->tag, MS_MAX_TAG, err);
     }
     if (ret->has_tensor || ret->has_map) {
-        return broken(reader, field->at, "a record with two values", err);
+        return fail_broken(reader, field->at, "a record with two values", err);
     }
     if (field->number == 2) {
         ret->has_tensor = true;
@@ -268,7 +272,7 @@ static int find_record(struct ms_reader *reader, uint64_t *at, struct ms_record 
         return rc;
     }
     if (key != (1 << 3 | WIRE_BYTES)) {
-        return broken(reader, begin, "a record of a checkpoint was expected", err);
+        return fail_broken(reader, begin, "a record of a checkpoint was expected", err);
     }
     rc = read_varint(reader, at, reader->size, &size, err);
     *cut = rc != GD_OK && *at >= reader->size;

@@ -58,7 +58,7 @@ static void parts_of(const struct gd_listing *listing, uint32_t entry, const str
     }
 }
 
-static const char *part(const struct parts *parts, int i)
+static const char *part_at(const struct parts *parts, int i)
 {
     return i < parts->count ? parts->name[i] : "";
 }
@@ -103,8 +103,8 @@ static bool place_started(const struct parts *parts, struct ms_dir *ret)
 {
     uint64_t step;
 
-    if (!number_behind(part(parts, 0), "step_", INT64_MAX, &step) || !is_time(part(parts, 1)) ||
-        !ms_is_rank(part(parts, 2), &ret->rank)) {
+    if (!number_behind(part_at(parts, 0), "step_", INT64_MAX, &step) ||
+        !is_time(part_at(parts, 1)) || !ms_is_rank(part_at(parts, 2), &ret->rank)) {
         return false;
     }
     ret->step = (int64_t)step;
@@ -115,23 +115,23 @@ static bool place_started(const struct parts *parts, struct ms_dir *ret)
 
 /* NET/GRAPH/ITERATION, NET/GRAPH/constants; any other directory has files that hold in every
  * step. */
-static void place(const struct parts *parts, struct ms_dir *ret)
+static void parse_place(const struct parts *parts, struct ms_dir *ret)
 {
     uint64_t step, graph;
-    bool constants = strcmp(part(parts, 0), "constants") == 0;
-    bool numbered = number_behind(part(parts, 1), "", UINT32_MAX, &graph);
+    bool constants = strcmp(part_at(parts, 0), "constants") == 0;
+    bool numbered = number_behind(part_at(parts, 1), "", UINT32_MAX, &graph);
 
     ret->step = GD_EVERY_STEP;
     ret->net = ret->graph = "";
     ret->root = parts->entry[0];
     ret->rank_dir = GD_NO_ENTRY;
     if (place_started(parts, ret) || !numbered ||
-        (!constants && !number_behind(part(parts, 0), "", INT64_MAX, &step))) {
+        (!constants && !number_behind(part_at(parts, 0), "", INT64_MAX, &step))) {
         return;
     }
     ret->step = constants ? GD_EVERY_STEP : (int64_t)step;
-    ret->graph = part(parts, 1);
-    ret->net = part(parts, 2);
+    ret->graph = part_at(parts, 1);
+    ret->net = part_at(parts, 2);
     ret->root = top_of(parts, 3);
     if (parts->count > 3 && ms_is_rank(parts->name[3], &ret->rank)) {
         ret->rank_dir = parts->entry[3];
@@ -148,13 +148,13 @@ static void place_bin(const struct parts *parts, struct ms_dir *ret)
     ret->net = ret->graph = "";
     ret->root = parts->entry[0];
     ret->rank_dir = GD_NO_ENTRY;
-    if (!number_behind(part(parts, 0), "iteration_", INT64_MAX, &step)) {
+    if (!number_behind(part_at(parts, 0), "iteration_", INT64_MAX, &step)) {
         return;
     }
-    has_device = number_behind(part(parts, 1), "device_", 1000000, &device);
+    has_device = number_behind(part_at(parts, 1), "device_", 1000000, &device);
     ret->step = (int64_t)step;
     ret->rank = (int)device;
-    ret->net = part(parts, has_device ? 2 : 1);
+    ret->net = part_at(parts, has_device ? 2 : 1);
     ret->root = top_of(parts, has_device ? 2 : 1);
     if (!has_device && parts->count > 1 && parts->entry[1] != GD_NO_ENTRY) {
         ret->root = parts->entry[1];
@@ -280,7 +280,7 @@ int ms_dirs_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
         dir.files = count_files(listing, i, bin);
         if (dir.files > 0) {
             parts_of(listing, i, &above, &parts);
-            (bin ? place_bin : place)(&parts, &dir);
+            (bin ? place_bin : parse_place)(&parts, &dir);
             rc = add_dir(ret, &dir, err);
         }
     }

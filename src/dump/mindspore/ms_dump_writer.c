@@ -38,8 +38,8 @@ struct gd_ms_writer {
 
 /* ---- the directories ------------------------------------------------------------------------- */
 
-static int put(struct gd_ms_writer *w, struct gd_folder *folder, const char *name, const void *data,
-               size_t size, struct gd_err *err)
+static int put_file(struct gd_ms_writer *w, struct gd_folder *folder, const char *name,
+                    const void *data, size_t size, struct gd_err *err)
 {
     int rc = gd_folder_put(folder, name, data, size, err);
 
@@ -55,10 +55,10 @@ static int put_metadata(struct gd_ms_writer *w, const struct gd_ms_writer_option
 
     snprintf(text, sizeof(text), "{\"device_target\": \"%.100s\", \"ms_version\": \"%.100s\"}\n",
              options->device, options->version);
-    rc = rc != GD_OK ? rc : put(w, w->metadata, "config.json", text, strlen(text), err);
-    return rc != GD_OK
-               ? rc
-               : put(w, w->metadata, "data_dump.json", options->config, options->config_size, err);
+    rc = rc != GD_OK ? rc : put_file(w, w->metadata, "config.json", text, strlen(text), err);
+    return rc != GD_OK ? rc
+                       : put_file(w, w->metadata, "data_dump.json", options->config,
+                                  options->config_size, err);
 }
 
 int gd_ms_writer_open(const struct gd_ms_writer_options *options, struct gd_ms_writer **ret,
@@ -179,7 +179,7 @@ static int put_order(struct gd_ms_writer *w, const struct gd_graph *graph, uint3
     }
     snprintf(name, sizeof(name), "ms_execution_order_graph_%" PRIu32 ".csv", subgraph);
     int rc = text.failed ? gd_fail(err, GD_ENOMEM, "out of memory for the execution order")
-                         : put(w, w->order, name, gd_buf_text(&text), text.len, err);
+                         : put_file(w, w->order, name, gd_buf_text(&text), text.len, err);
     gd_buf_deinit(&text);
     return rc;
 }
@@ -193,7 +193,7 @@ static int put_graph(struct gd_ms_writer *w, struct gd_graph *graph, uint32_t su
     gd_ms_graph_write(graph, subgraph, &model);
     snprintf(name, sizeof(name), "ms_output_trace_code_graph_%" PRIu32 ".pb", subgraph);
     int rc = model.failed ? gd_fail(err, GD_ENOMEM, "out of memory for the graph")
-                          : put(w, w->graphs, name, gd_buf_text(&model), model.len, err);
+                          : put_file(w, w->graphs, name, gd_buf_text(&model), model.len, err);
     gd_buf_deinit(&model);
     return rc;
 }
@@ -252,7 +252,7 @@ static int constants_folder(struct graph_dir *dir, struct gd_folder **ret, struc
     return rc;
 }
 
-static uint64_t stamp(struct gd_ms_writer *w)
+static uint64_t next_timestamp(struct gd_ms_writer *w)
 {
     struct timespec now;
     uint64_t time;
@@ -264,7 +264,7 @@ static uint64_t stamp(struct gd_ms_writer *w)
 }
 
 /* Writes a part of a file name. */
-static void spell(const char *text, const char *otherwise, char *out, size_t size)
+static void spell_part(const char *text, const char *otherwise, char *out, size_t size)
 {
     gd_ms_escape(text[0] ? text : otherwise, out, size);
     for (; *out; out++) {
@@ -283,10 +283,10 @@ static int name_file(struct gd_ms_writer *w, struct gd_folder *folder,
                      struct gd_err *err)
 {
     char type[256], name[MAX_NAME], line[MAX_NAME + 1024];
-    uint64_t time = stamp(w);
+    uint64_t time = next_timestamp(w);
 
-    spell(type_of(item->node), "Op", type, sizeof(type));
-    spell(item->node->own_name, "node", name, sizeof(name));
+    spell_part(type_of(item->node), "Op", type, sizeof(type));
+    spell_part(item->node->own_name, "node", name, sizeof(name));
     int len = snprintf(
         line, sizeof(line),
         "%" PRIu64 ".npy,%s.%s.0.0.%" PRIu64 ".%s.%" PRIu32 ".DefaultFormat.%s.npy\n", time, type,
@@ -513,10 +513,10 @@ int gd_ms_writer_row(struct gd_ms_writer *w, const struct gd_ms_item *item, enum
         put_titles(w, &dir->rows);
     }
     gd_shape_bytes(shape, dtype, &bytes, NULL);
-    spell(type_of(item->node), "Op", type, sizeof(type));
-    spell(item->node->own_name, "node", name, sizeof(name));
+    spell_part(type_of(item->node), "Op", type, sizeof(type));
+    spell_part(item->node->own_name, "node", name, sizeof(name));
     gd_buf_printf(&dir->rows, "%s,%s,0,0,%" PRIu64 ",%s,%" PRIu32 ",%zu,%s,\"(", type, name,
-                  stamp(w), item->is_input ? "input" : "output", item->slot, bytes,
+                  next_timestamp(w), item->is_input ? "input" : "output", item->slot, bytes,
                   gd_dtype_name(dtype));
     for (int i = 0; i < shape->rank; i++) {
         gd_buf_printf(&dir->rows, "%s%" PRId64, i ? "," : "", shape->dim[i]);
@@ -551,7 +551,7 @@ static int end_dir(struct gd_ms_writer *w, uint32_t subgraph, bool whole, struct
     int rc = GD_OK;
 
     if (dir->rows.len > 0) {
-        rc = put(w, dir->step, "statistic.csv", gd_buf_text(&dir->rows), dir->rows.len, err);
+        rc = put_file(w, dir->step, "statistic.csv", gd_buf_text(&dir->rows), dir->rows.len, err);
         gd_buf_clear(&dir->rows);
     }
     if (rc == GD_OK && whole && dir->step) {

@@ -85,7 +85,7 @@ struct fields { /* split from the right: [0] is the last */
     size_t rest_len;
 };
 
-static void split(const char *text, size_t len, struct fields *ret)
+static void split_fields(const char *text, size_t len, struct fields *ret)
 {
     ret->count = 0;
     while (ret->count < 9) {
@@ -155,7 +155,7 @@ bool gd_ms_name_parse(const char *text, struct gd_ms_name *ret)
     if (len > 4 && strcmp(text + len - 4, ".npy") == 0) {
         len -= 4;
     }
-    split(text, len, &fields);
+    split_fields(text, len, &fields);
     *ret = (struct gd_ms_name){.stored = GD_STORED_NONE};
     io = is_io(&fields, 2) ? 2 : is_io(&fields, 3) ? 3 : -1;
     if (io < 0 || !parse_middle(&fields, io, ret)) {

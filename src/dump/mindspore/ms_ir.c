@@ -181,8 +181,8 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
-                struct gd_findings *findings, struct gd_err *err)
+static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
+                       struct gd_findings *findings, struct gd_err *err)
 {
     bool rdr = format == &gd_rdr_format;
     int rc = GD_OK;
@@ -216,13 +216,13 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
 const struct gd_dump_format gd_ms_ir_format = {
     .name = "mindspore-ir",
     .what = "graphs saved as text by MindSpore (.ir)",
-    .find = find,
+    .find = find_places,
     .read = read_format,
 };
 
 const struct gd_dump_format gd_rdr_format = {
     .name = "rdr",
     .what = "MindSpore Running Data Recorder",
-    .find = find,
+    .find = find_places,
     .read = read_format,
 };

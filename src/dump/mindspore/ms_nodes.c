@@ -37,7 +37,7 @@ void ms_nodes_end(struct ms_nodes *nodes)
 enum spelling { FULL, ESCAPED, SHORT, WIRE, WIRE_ESCAPED, WIRE_SHORT, SPELLINGS };
 
 /* A spelling that files may use for a node; "" if equal to an earlier one. */
-static const char *spell(const struct gd_node_info *info, enum spelling how, char *buffer)
+static const char *spell_node(const struct gd_node_info *info, enum spelling how, char *buffer)
 {
     bool has_wire = info->wire_name != info->own_name;
     const char *name = how >= WIRE ? info->wire_name : info->own_name;
@@ -88,7 +88,7 @@ int ms_nodes_add(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err)
         return GD_OK;
     }
     for (int how = 0; rc == GD_OK && how < SPELLINGS; how++) {
-        const char *name = spell(&info, (enum spelling)how, buffer);
+        const char *name = spell_node(&info, (enum spelling)how, buffer);
         size_t stem = has_scope((enum spelling)how) ? without_number(name) : 0;
 
         if (name[0]) {
@@ -106,7 +106,7 @@ static bool is_called(const struct gd_node_info *info, const char *name)
     char buffer[MAX_NAME + 1];
 
     for (int how = 0; how < SPELLINGS; how++) {
-        if (strcmp(spell(info, (enum spelling)how, buffer), name) == 0) {
+        if (strcmp(spell_node(info, (enum spelling)how, buffer), name) == 0) {
             return true;
         }
     }
@@ -233,7 +233,7 @@ static int add_wanted(struct ms_nodes *nodes, const char *type, const char *name
     return add_name(&nodes->wanted_lookup, name, strlen(name), nodes->wanted_count - 1, err);
 }
 
-static int take(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err)
+static int take_node(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err)
 {
     if (node >= nodes->taken_count) {
         uint32_t count = gd_graph_node_limit(nodes->graph);
@@ -263,7 +263,7 @@ int ms_nodes_want(struct ms_nodes *nodes, const char *type, const char *name, gd
 
     if (node != GD_NO_NODE) {
         *ret = node;
-        return take(nodes, node, err);
+        return take_node(nodes, node, err);
     }
     number = find_wanted(nodes, type, name);
     if (number != MS_WANTED) {
@@ -297,7 +297,7 @@ static gd_node_id only_one(struct ms_nodes *nodes, const struct ms_wanted *wante
             continue;
         }
         for (int how = 0; !same && how < SPELLINGS; how++) {
-            const char *name = spell(&info, (enum spelling)how, buffer);
+            const char *name = spell_node(&info, (enum spelling)how, buffer);
 
             same = has_scope((enum spelling)how) && without_number(name) == stem &&
                    memcmp(name, wanted->name, stem) == 0;
@@ -320,14 +320,14 @@ static int find_late(struct ms_nodes *nodes, struct gd_err *err)
 
         wanted->node = ms_nodes_find(nodes, wanted->type, wanted->name);
         if (wanted->node != GD_NO_NODE) {
-            rc = take(nodes, wanted->node, err);
+            rc = take_node(nodes, wanted->node, err);
         }
     }
     return rc;
 }
 
 /* Joins those that differ only in the number: if there are two, neither is certain. */
-static int join(struct ms_nodes *nodes, struct gd_err *err)
+static int join_wanted(struct ms_nodes *nodes, struct gd_err *err)
 {
     uint32_t *first = malloc((size_t)gd_graph_node_limit(nodes->graph) * sizeof(*first) + 1);
 
@@ -361,7 +361,7 @@ int ms_nodes_settle(struct ms_nodes *nodes, struct gd_err *err)
     int rc = find_late(nodes, err);
 
     if (rc == GD_OK && nodes->wanted_count) {
-        rc = join(nodes, err);
+        rc = join_wanted(nodes, err);
     }
     for (uint32_t i = 0; rc == GD_OK && i < nodes->wanted_count; i++) {
         struct ms_wanted *wanted = &nodes->wanted[i];

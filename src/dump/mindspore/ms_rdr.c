@@ -69,8 +69,8 @@ static gd_node_id node_in(const struct gd_graph *graph, const char *text, size_t
     return GD_NO_NODE;
 }
 
-static int tell(const struct reading *in, const char *name, const char *value, size_t len,
-                struct gd_err *err)
+static int add_attribute(const struct reading *in, const char *name, const char *value, size_t len,
+                         struct gd_err *err)
 {
     char text[MAX_VALUE + 4];
     struct gd_attr attr = {.name = name, .value = text};
@@ -101,7 +101,7 @@ static bool next_line(const struct api_text *text, size_t *at, const char **line
     return true;
 }
 
-static bool begins(const char *line, size_t len, const char *word)
+static bool begins_with(const char *line, size_t len, const char *word)
 {
     size_t size = strlen(word);
 
@@ -155,7 +155,8 @@ static int take_streams(struct reading *in, const cJSON *array, struct gd_err *e
             const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, keys[i]);
 
             if (cJSON_IsNumber(value) || cJSON_IsString(value)) {
-                rc = tell(in, keys[i], value->valuestring, strlen(value->valuestring), err);
+                rc =
+                    add_attribute(in, keys[i], value->valuestring, strlen(value->valuestring), err);
             }
         }
         in->known += in->node != GD_NO_NODE;
@@ -206,15 +207,16 @@ static int take_tasks(struct reading *in, struct gd_err *err)
 
     in->node = GD_NO_NODE;
     while (rc == GD_OK && next_line(in->text, &at, &line, &len)) {
-        if (begins(line, len, "op_name:")) {
+        if (begins_with(line, len, "op_name:")) {
             in->node = node_named(in->graph, line + 8, len - 8);
             in->known += in->node != GD_NO_NODE;
-        } else if (begins(line, len, "task_index:")) {
-            rc = tell(in, "task", line, len, err);
+        } else if (begins_with(line, len, "task_index:")) {
+            rc = add_attribute(in, "task", line, len, err);
         }
         for (size_t i = 0; rc == GD_OK && i < 3; i++) {
-            if (begins(line, len, parts[i])) {
-                rc = tell(in, names[i], line + strlen(parts[i]), len - strlen(parts[i]), err);
+            if (begins_with(line, len, parts[i])) {
+                rc = add_attribute(in, names[i], line + strlen(parts[i]), len - strlen(parts[i]),
+                                   err);
             }
         }
     }
@@ -240,12 +242,12 @@ static int take_addresses(struct reading *in, struct gd_err *err)
             continue;
         }
         if (part && list.len) {
-            rc = tell(in, part, gd_buf_text(&list), list.len, err);
+            rc = add_attribute(in, part, gd_buf_text(&list), list.len, err);
         }
         gd_buf_clear(&list);
         part = NULL;
         for (size_t i = 0; more && i < 3; i++) {
-            part = begins(line, len, parts[i]) ? parts[i] : part;
+            part = begins_with(line, len, parts[i]) ? parts[i] : part;
         }
         if (more && !part && len > 0) {
             in->node = node_named(in->graph, line, len);

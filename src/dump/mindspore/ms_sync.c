@@ -24,7 +24,7 @@ struct sync {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static int cut(const char *text, size_t len, char *out, size_t size, struct gd_err *err)
+static int copy_text(const char *text, size_t len, char *out, size_t size, struct gd_err *err)
 {
     if (len >= size) {
         return gd_fail(err, GD_ELIMIT, "the operator's name has %zu bytes", len);
@@ -60,9 +60,9 @@ static int take_npy(struct sync *in, const char *path, const struct gd_ms_name *
                              .time = name->time,
                              .stored = name->stored,
                              .note = layout_note(name, note, sizeof(note))};
-    int rc = cut(name->type, name->type_len, type, sizeof(type), err);
+    int rc = copy_text(name->type, name->type_len, type, sizeof(type), err);
 
-    rc = rc != GD_OK ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
+    rc = rc != GD_OK ? rc : copy_text(name->name, name->name_len, op, sizeof(op), err);
     rc = rc != GD_OK ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
     rc = rc != GD_OK ? rc : ms_npy_source(path, bf16 ? "bfloat16" : NULL, &value.source, err);
     return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
@@ -79,12 +79,12 @@ static int take_raw(struct sync *in, const char *path, const struct gd_ms_name *
                              .time = name->time,
                              .stored = name->stored,
                              .raw = path};
-    int rc = cut(name->type, name->type_len, type, sizeof(type), err);
+    int rc = copy_text(name->type, name->type_len, type, sizeof(type), err);
 
     if (name->stored == GD_STORED_NONE) {
         return gd_fail(err, GD_EUNSUPPORTED, "raw elements without .npy, of unknown type");
     }
-    rc = rc != GD_OK ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
+    rc = rc != GD_OK ? rc : copy_text(name->name, name->name_len, op, sizeof(op), err);
     rc = rc != GD_OK ? rc : ms_nodes_want(&in->reading->nodes, type, op, &value.node, err);
     rc = rc != GD_OK ? rc : ms_raw_source(path, name->stored, NULL, &value.source, err);
     return rc != GD_OK ? rc : ms_values_add(&in->reading->values, &value, err);
@@ -191,7 +191,7 @@ static int take_dir(struct sync *in, struct gd_err *err)
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
 /* All names of a graph have been seen: resolve their operators. */
-static int settle(struct sync *in, size_t first, struct gd_err *err)
+static int settle_graph(struct sync *in, size_t first, struct gd_err *err)
 {
     struct ms_nodes *nodes = &in->reading->nodes;
     char text[96];
@@ -224,7 +224,7 @@ static int take_graph(struct sync *in, const struct ms_dirs *tree, size_t *at, s
         in->dir = &tree->dir[*at];
         rc = take_dir(in, err);
     }
-    rc = rc != GD_OK ? rc : settle(in, first, err);
+    rc = rc != GD_OK ? rc : settle_graph(in, first, err);
     ms_nodes_end(&in->reading->nodes);
     return rc;
 }

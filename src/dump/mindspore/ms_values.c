@@ -13,7 +13,7 @@
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static const void *keep(struct ms_values *values, const void *data, size_t size, bool *ok)
+static const void *keep_copy(struct ms_values *values, const void *data, size_t size, bool *ok)
 {
     void *copy;
 
@@ -30,7 +30,7 @@ static const void *keep(struct ms_values *values, const void *data, size_t size,
 
 static const char *keep_text(struct ms_values *values, const char *text, bool *ok)
 {
-    return text ? keep(values, text, strlen(text) + 1, ok) : NULL;
+    return text ? keep_copy(values, text, strlen(text) + 1, ok) : NULL;
 }
 
 int ms_values_add(struct ms_values *values, const struct ms_value *value, struct gd_err *err)
@@ -40,8 +40,8 @@ int ms_values_add(struct ms_values *values, const struct ms_value *value, struct
     bool ok = grown != NULL;
 
     values->item = grown ? grown : values->item;
-    kept.shape = keep(values, value->shape, sizeof(*value->shape), &ok);
-    kept.stats = keep(values, value->stats, sizeof(*value->stats), &ok);
+    kept.shape = keep_copy(values, value->shape, sizeof(*value->shape), &ok);
+    kept.stats = keep_copy(values, value->stats, sizeof(*value->stats), &ok);
     kept.digest = keep_text(values, value->digest, &ok);
     kept.note = keep_text(values, value->note, &ok);
     kept.raw = keep_text(values, value->raw, &ok);
@@ -168,7 +168,7 @@ static void order_by_time(struct gd_graph *graph, struct slots *slots, uint32_t 
 /* ---- to the catalog -------------------------------------------------------------------------- */
 
 /* Groups the files and rows of one value, files first. */
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
     const struct ms_value *x = a, *y = b;
 
@@ -197,7 +197,8 @@ static bool same_place(const struct ms_value *a, const struct ms_value *b)
 }
 
 /* Learns a slot's otherwise unknown shape from its first files. */
-static void learn(struct gd_graph *graph, const struct gd_catalog_value *value, size_t *learned)
+static void learn_shape(struct gd_graph *graph, const struct gd_catalog_value *value,
+                        size_t *learned)
 {
     struct gd_source_info info;
     struct gd_output output;
@@ -217,8 +218,8 @@ static void learn(struct gd_graph *graph, const struct gd_catalog_value *value, 
     }
 }
 
-static int give(struct gd_catalog *catalog, const struct ms_value *file, const struct ms_value *row,
-                size_t *learned, struct gd_err *err)
+static int give_value(struct gd_catalog *catalog, const struct ms_value *file,
+                      const struct ms_value *row, size_t *learned, struct gd_err *err)
 {
     const struct ms_value *first = file ? file : row;
     struct gd_graph *graph = gd_catalog_graph(catalog);
@@ -253,7 +254,7 @@ static int give(struct gd_catalog *catalog, const struct ms_value *file, const s
         }
     }
     value.slot += first->is_input ? info.output_count - info.input_slots : 0;
-    learn(graph, &value, learned);
+    learn_shape(graph, &value, learned);
     rc = gd_catalog_add(catalog, &value, err);
     gd_source_unref(shaped);
     return rc;
@@ -270,8 +271,8 @@ static int give_place(struct gd_catalog *catalog, const struct ms_value *item, s
         files++;
     }
     for (size_t i = 0; rc == GD_OK && (i < files || i < count - files); i++) {
-        rc = give(catalog, i < files ? &item[i] : NULL, i < count - files ? &item[files + i] : NULL,
-                  learned, err);
+        rc = give_value(catalog, i < files ? &item[i] : NULL,
+                        i < count - files ? &item[files + i] : NULL, learned, err);
     }
     return rc;
 }
@@ -294,7 +295,7 @@ int ms_values_finish(struct ms_values *values, struct gd_catalog *catalog, uint3
     }
     free(slots);
     if (rc == GD_OK && values->count > 1) {
-        qsort(values->item, values->count, sizeof(*values->item), compare);
+        qsort(values->item, values->count, sizeof(*values->item), compare_values);
     }
     for (size_t i = 0, end; rc == GD_OK && i < values->count; i = end) {
         end = i + 1;

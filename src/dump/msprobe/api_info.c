@@ -36,7 +36,7 @@ static const char *parse_name(const char *name, const char *word)
     return digits && strcmp(name + len + digits, ".json") == 0 ? name + len : NULL;
 }
 
-static bool wants(const struct gd_listing *listing, uint32_t entry)
+static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = listing->entry[entry].name;
 
@@ -96,8 +96,8 @@ static int take_file(struct reading *in, const char *path, api_member_fn fn, boo
     return rc != GD_OK ? api_leave_out(in->load->dump, path, &why, err) : GD_OK;
 }
 
-static int take(struct api_load *load, const char *path, const struct api_where *where,
-                struct gd_err *err)
+static int take_calls(struct api_load *load, const char *path, const struct api_where *where,
+                      struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
     const char *base = base_of(path), *pid = parse_name(path, "forward_info_");
@@ -117,8 +117,8 @@ static int take(struct api_load *load, const char *path, const struct api_where 
 
 static const struct api_walk_ops ops = {
     .rule = "forward_info_PID.json, backward_info_PID.json",
-    .wants = wants,
-    .take = take,
+    .wants = wants_file,
+    .take = take_calls,
 };
 
 const struct gd_dump_format gd_api_info_format = {

@@ -192,7 +192,7 @@ static const struct api_label *label_of(struct api_load *load, struct api_call *
     return label && label->text ? label : NULL;
 }
 
-static const void *keep(struct api_load *load, const void *data, size_t size, bool *ok)
+static const void *keep_copy(struct api_load *load, const void *data, size_t size, bool *ok)
 {
     void *copy = data ? gd_arena_alloc(&load->arena, size) : NULL;
 
@@ -214,7 +214,7 @@ static struct api_item *same_place(const struct api_call *call, const struct api
     return NULL;
 }
 
-static void fill(struct api_value *value, const struct api_value *more)
+static void fill_gaps(struct api_value *value, const struct api_value *more)
 {
     if (value->source) {
         gd_source_unref(more->source);
@@ -259,9 +259,9 @@ static int keep_value(struct api_load *load, struct api_call *call, const struct
         return no_memory(err);
     }
     *item = (struct api_item){.of = *value, .next = call->values};
-    item->of.label = keep(load, value->label, strlen(value->label) + 1, &ok);
-    item->of.shape = keep(load, value->shape, sizeof(*value->shape), &ok);
-    item->of.stats = keep(load, value->stats, sizeof(*value->stats), &ok);
+    item->of.label = keep_copy(load, value->label, strlen(value->label) + 1, &ok);
+    item->of.shape = keep_copy(load, value->shape, sizeof(*value->shape), &ok);
+    item->of.stats = keep_copy(load, value->stats, sizeof(*value->stats), &ok);
     item->of.digest = value->digest ? api_keep(load, value->digest) : NULL;
     item->of.note = value->note ? api_keep(load, value->note) : NULL;
     if (!ok) {
@@ -269,7 +269,7 @@ static int keep_value(struct api_load *load, struct api_call *call, const struct
     }
     same = same_place(call, value);
     if (same) {
-        fill(&same->of, &item->of);
+        fill_gaps(&same->of, &item->of);
         return GD_OK;
     }
     rc = give_slot(load, call, item, err);

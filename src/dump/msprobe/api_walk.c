@@ -148,8 +148,8 @@ static int take_files(const struct api_walk_ops *ops, struct api_load *load,
     return rc != GD_OK ? rc : api_load_finish(load, err);
 }
 
-static int collect(const struct api_walk_ops *ops, const struct gd_listing *listing, uint32_t root,
-                   struct file **ret, size_t *count, struct gd_err *err)
+static int collect_files(const struct api_walk_ops *ops, const struct gd_listing *listing,
+                         uint32_t root, struct file **ret, size_t *count, struct gd_err *err)
 {
     size_t cap = 0;
 
@@ -190,7 +190,7 @@ int api_walk_read(const struct gd_listing *listing, const struct gd_finding *fin
     const struct api_walk_ops *ops = finding->format->detail;
     struct file *file = NULL;
     size_t count = 0, begin = 0;
-    int rc = collect(ops, listing, finding->root, &file, &count, err);
+    int rc = collect_files(ops, listing, finding->root, &file, &count, err);
 
     if (count > 1) {
         qsort(file, count, sizeof(*file), compare_files);

@@ -45,7 +45,7 @@ static int find_values(const struct reading *in, const char *path, struct gd_sou
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static const char *cell(const struct reading *in, const char *column)
+static const char *cell_text(const struct reading *in, const char *column)
 {
     const char *text = table_cell(&in->table, column);
 
@@ -54,7 +54,7 @@ static const char *cell(const struct reading *in, const char *column)
 
 static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
 {
-    const char *device = cell(in, "Device and PID"), *type = cell(in, "Op Type");
+    const char *device = cell_text(in, "Device and PID"), *type = cell_text(in, "Op Type");
     char name[API_MAX_NAME];
     struct api_call *call;
     int rc;
@@ -64,7 +64,7 @@ static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
     }
     snprintf(name, sizeof(name), "%.60s%s%.3000s",
              strncmp(device, in->device, 60) == 0 ? "" : device,
-             strncmp(device, in->device, 60) == 0 ? "" : "/", cell(in, "Op Name"));
+             strncmp(device, in->device, 60) == 0 ? "" : "/", cell_text(in, "Op Name"));
     rc = api_call_get(in->load, name, &call, err);
     if (rc != GD_OK) {
         return rc;
@@ -75,8 +75,8 @@ static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
         call->kind = GD_NODE_ACTIVATION;
         rc = call->type ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    if (rc == GD_OK && cell(in, "Op Id")[0]) {
-        rc = api_attr_add(in->load, &in->load->call[*ret], "id", cell(in, "Op Id"), err);
+    if (rc == GD_OK && cell_text(in, "Op Id")[0]) {
+        rc = api_attr_add(in->load, &in->load->call[*ret], "id", cell_text(in, "Op Id"), err);
     }
     return rc;
 }
@@ -96,14 +96,15 @@ static bool shape_of(const char *text, struct gd_shape *ret)
 static int take_row(void *ctx, struct gd_err *err)
 {
     struct reading *in = ctx;
-    struct api_value value = {.label = cell(in, "Index")};
+    struct api_value value = {.label = cell_text(in, "Index")};
     struct api_numbers of = {.max = 0};
     struct gd_shape shape;
     struct gd_stats stats;
     uint32_t call;
     int rc;
 
-    if (!cell(in, "Op Name")[0] || !table_whole(cell(in, "Execution Count"), &value.step)) {
+    if (!cell_text(in, "Op Name")[0] ||
+        !table_whole(cell_text(in, "Execution Count"), &value.step)) {
         return gd_fail(err, GD_EPROTO, "the row has no name or no execution count");
     }
     rc = call_of(in, &call, err);
@@ -111,21 +112,21 @@ static int take_row(void *ctx, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    value.is_input = strncasecmp(cell(in, "Input/Output"), "in", 2) == 0;
-    value.dtype = gd_stored_dtype(gd_stored_from_name(cell(in, "Dtype")));
-    value.shape = shape_of(cell(in, "Shape"), &shape) ? &shape : NULL;
-    of.has_max = table_number(cell(in, "Max"), &of.max);
-    of.has_min = table_number(cell(in, "Min"), &of.min);
-    of.has_mean = table_number(cell(in, "Mean"), &of.mean);
-    of.has_norm = table_number(cell(in, "Norm"), &of.norm);
+    value.is_input = strncasecmp(cell_text(in, "Input/Output"), "in", 2) == 0;
+    value.dtype = gd_stored_dtype(gd_stored_from_name(cell_text(in, "Dtype")));
+    value.shape = shape_of(cell_text(in, "Shape"), &shape) ? &shape : NULL;
+    of.has_max = table_number(cell_text(in, "Max"), &of.max);
+    of.has_min = table_number(cell_text(in, "Min"), &of.min);
+    of.has_mean = table_number(cell_text(in, "Mean"), &of.mean);
+    of.has_norm = table_number(cell_text(in, "Norm"), &of.norm);
     value.stats = api_stats_of(&of, value.shape, false, &stats) ? &stats : NULL;
-    rc = find_values(in, cell(in, "Tensor Path"), &value.source, err);
+    rc = find_values(in, cell_text(in, "Tensor Path"), &value.source, err);
     return rc != GD_OK ? rc : api_value_add(in->load, &in->load->call[call], &value, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static bool wants(const struct gd_listing *listing, uint32_t entry)
+static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = listing->entry[entry].name, *slash = strrchr(name, '/');
     char start[64];
@@ -137,8 +138,8 @@ static bool wants(const struct gd_listing *listing, uint32_t entry)
     return strncmp(start, "Device and PID,Execution Count,", 31) == 0;
 }
 
-static int take(struct api_load *load, const char *path, const struct api_where *where,
-                struct gd_err *err)
+static int take_table(struct api_load *load, const char *path, const struct api_where *where,
+                      struct gd_err *err)
 {
     struct reading in = {.load = load};
     struct gd_peer *peer = gd_catalog_peer(load->catalog);
@@ -160,8 +161,8 @@ static int take(struct api_load *load, const char *path, const struct api_where 
 
 static const struct api_walk_ops ops = {
     .rule = "statistic.csv, whose columns begin with Device and PID",
-    .wants = wants,
-    .take = take,
+    .wants = wants_file,
+    .take = take_table,
     .steps_inside = true,
 };
 

@@ -60,8 +60,8 @@ static const struct kind *kind_of(const char *name)
     return NULL;
 }
 
-static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
-                struct gd_findings *findings, struct gd_err *err)
+static int find_places(const struct gd_dump_format *format, const struct gd_listing *listing,
+                       struct gd_findings *findings, struct gd_err *err)
 {
     int rc = GD_OK;
 
@@ -261,6 +261,6 @@ static int read_file(const struct gd_listing *listing, const struct gd_finding *
 const struct gd_dump_format gd_results_format = {
     .name = "results",
     .what = "results of other tools' comparisons and accuracy checks (.csv)",
-    .find = find,
+    .find = find_places,
     .read = read_file,
 };

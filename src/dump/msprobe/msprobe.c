@@ -38,7 +38,7 @@ static bool looks_so(const char *start, size_t size)
     return found;
 }
 
-static bool wants(const struct gd_listing *listing, uint32_t entry)
+static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = listing->entry[entry].name;
     const char *base = strrchr(name, '/');
@@ -306,8 +306,8 @@ static int tell_facts(struct reading *in, struct gd_err *err)
     return rc;
 }
 
-static int take(struct api_load *load, const char *path, const struct api_where *where,
-                struct gd_err *err)
+static int take_dump(struct api_load *load, const char *path, const struct api_where *where,
+                     struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
     const char *slash = strrchr(path, '/');
@@ -336,8 +336,8 @@ static int take(struct api_load *load, const char *path, const struct api_where 
 
 static const struct api_walk_ops ops = {
     .rule = "dump.json whose root has task, level, data",
-    .wants = wants,
-    .take = take,
+    .wants = wants_file,
+    .take = take_dump,
 };
 
 const struct gd_dump_format gd_msprobe_format = {

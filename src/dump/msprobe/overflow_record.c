@@ -17,7 +17,7 @@ struct reading { /* of one directory */
     int64_t step;
 };
 
-static bool wants(const struct gd_listing *listing, uint32_t entry)
+static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = listing->entry[entry].name, *base = strrchr(name, '/');
     char start[129];
@@ -164,8 +164,8 @@ static int take_all(struct reading *in, const cJSON *about, struct gd_err *err)
     return rc != GD_OK ? rc : take_file(in, "stack_info.json", take_stack, err);
 }
 
-static int take(struct api_load *load, const char *path, const struct api_where *where,
-                struct gd_err *err)
+static int take_record(struct api_load *load, const char *path, const struct api_where *where,
+                       struct gd_err *err)
 {
     struct gd_json_options options = {.max_depth = GD_JSON_MAX_DEPTH, .what = path};
     const char *slash = strrchr(path, '/');
@@ -196,8 +196,8 @@ static int take(struct api_load *load, const char *path, const struct api_where 
 
 static const struct api_walk_ops ops = {
     .rule = "overflow.json with the format gradb.overflow",
-    .wants = wants,
-    .take = take,
+    .wants = wants_file,
+    .take = take_record,
     .where = where_of,
     .steps_inside = true,
 };

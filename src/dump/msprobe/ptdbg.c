@@ -225,7 +225,7 @@ static int take_files(struct reading *in, struct gd_err *err)
 /* ---- the format ------------------------------------------------------------------------------ */
 
 /* Text that begins with an array; a real pickle begins with byte 0x80. */
-static bool wants(const struct gd_listing *listing, uint32_t entry)
+static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
     const char *name = listing->entry[entry].name;
     size_t len = strlen(name);
@@ -239,8 +239,8 @@ static bool wants(const struct gd_listing *listing, uint32_t entry)
     return size >= 2 && start[0] == '[' && start[strspn(start + 1, " ") + 1] == '"';
 }
 
-static int take(struct api_load *load, const char *path, const struct api_where *where,
-                struct gd_err *err)
+static int take_dump(struct api_load *load, const char *path, const struct api_where *where,
+                     struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
     struct gd_peer *peer = gd_catalog_peer(load->catalog);
@@ -262,8 +262,8 @@ static int take(struct api_load *load, const char *path, const struct api_where 
 
 static const struct api_walk_ops ops = {
     .rule = ".pkl files whose lines are arrays of JSON",
-    .wants = wants,
-    .take = take,
+    .wants = wants_file,
+    .take = take_dump,
 };
 
 const struct gd_dump_format gd_ptdbg_format = {

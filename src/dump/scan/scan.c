@@ -31,7 +31,7 @@ static int no_memory(struct gd_err *err)
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Estimates the total of bytes to read: values of unknown size count as the average. */
-static uint64_t expected(const struct scan *scan)
+static uint64_t expected_bytes(const struct scan *scan)
 {
     uint64_t values = scan->summary->values - scan->summary->remembered;
     uint64_t sized = atomic_load(&scan->sized), read = atomic_load(&scan->read);
@@ -58,13 +58,13 @@ static bool go_on(void *ctx, uint64_t more)
     atomic_fetch_add_explicit(&scan->read, more, memory_order_relaxed);
     if (!atomic_load_explicit(&scan->stopped, memory_order_relaxed) && options->go_on &&
         pthread_equal(pthread_self(), scan->main) &&
-        !options->go_on(options->ctx, atomic_load(&scan->read), expected(scan))) {
+        !options->go_on(options->ctx, atomic_load(&scan->read), expected_bytes(scan))) {
         atomic_store(&scan->stopped, true);
     }
     return !atomic_load_explicit(&scan->stopped, memory_order_relaxed);
 }
 
-static void look(struct scan *scan, const struct todo *todo, int threads)
+static void look_at(struct scan *scan, const struct todo *todo, int threads)
 {
     struct opened *open = todo->unit;
     struct scan_compute how = {.target = open->unit->target,
@@ -84,7 +84,7 @@ static void look_alone(void *ctx, size_t part)
 {
     struct scan *scan = ctx;
 
-    look(scan, &scan->todo[scan->slice + part], 1);
+    look_at(scan, &scan->todo[scan->slice + part], 1);
 }
 
 /* ---- known results --------------------------------------------------------------------------- */
@@ -107,8 +107,8 @@ static uint32_t unit_in(const struct gd_scan_file *file, const struct gd_scan_un
                : UINT32_MAX;
 }
 
-static bool known(const struct scan *scan, const struct opened *open, uint32_t index,
-                  const struct gd_scan_stats **ret)
+static bool is_known(const struct scan *scan, const struct opened *open, uint32_t index,
+                     const struct gd_scan_stats **ret)
 {
     if (open->found[index].done) {
         *ret = open->found[index].figures;
@@ -183,7 +183,7 @@ static int by_unit(const void *a, const void *b)
 }
 
 /* Writes the results of todo[from ... to), at most a slice, to the file. */
-static int remember(struct scan *scan, size_t from, size_t to, struct gd_err *err)
+static int save_results(struct scan *scan, size_t from, size_t to, struct gd_err *err)
 {
     struct gd_scan_result results[SLICE_ITEMS];
     struct todo slice[SLICE_ITEMS];
@@ -241,14 +241,14 @@ static int64_t judged_step(const struct scan_unit *unit)
 }
 
 /* GD_EPROTO: a part lacks a value. */
-static int collect(struct scan *scan, const struct opened *open, struct gd_watch_value *values,
-                   size_t *count, struct gd_err *err)
+static int collect_values(struct scan *scan, const struct opened *open,
+                          struct gd_watch_value *values, size_t *count, struct gd_err *err)
 {
     for (uint32_t i = 0; i < open->unit->items; i++) {
         const struct gd_scan_stats *figures = NULL;
         const struct scan_work *work = &open->work[i];
 
-        if (!known(scan, open, i, &figures)) {
+        if (!is_known(scan, open, i, &figures)) {
             return gd_fail(
                 err, GD_EPROTO,
                 "no part has %.200s of step %lld, rank %d: were the parts made from this dump?",
@@ -272,13 +272,13 @@ static int collect(struct scan *scan, const struct opened *open, struct gd_watch
     return GD_OK;
 }
 
-static int judge(struct scan *scan, const struct opened *open, struct gd_err *err)
+static int judge_unit(struct scan *scan, const struct opened *open, struct gd_err *err)
 {
     struct gd_watch_value *values = calloc((size_t)open->unit->items + 1, sizeof(*values));
     struct gd_watch_moment moment = {
         .step = judged_step(open->unit), .node = GD_NO_NODE, .complete = true};
     size_t count = 0;
-    int rc = values ? collect(scan, open, values, &count, err) : no_memory(err);
+    int rc = values ? collect_values(scan, open, values, &count, err) : no_memory(err);
 
     if (rc == GD_OK) {
         tell_numbers(open->unit);
@@ -295,7 +295,7 @@ static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
 
     while (rc == GD_OK && (scan->head.shards == 1 || scan->part) &&
            scan->judged < scan->open_count && scan->open[scan->judged].todo_end <= end) {
-        rc = judge(scan, &scan->open[scan->judged++], err);
+        rc = judge_unit(scan, &scan->open[scan->judged++], err);
         if (rc == GD_OK && !go_on(scan, 0)) {
             rc = gd_fail(err, GD_EINTR, "interrupted");
         }
@@ -312,7 +312,7 @@ static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_er
 
     scan->slice = from;
     gd_workers_run(scan->threads, to - from, look_alone, scan);
-    rc = remember(scan, from, to, err);
+    rc = save_results(scan, from, to, err);
     for (size_t i = from; rc == GD_OK && i < to; i++) {
         rc = !found_of(&scan->todo[i])->done && found_of(&scan->todo[i])->rc == GD_ENOMEM
                  ? no_memory(err)
@@ -321,7 +321,7 @@ static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_er
     return rc;
 }
 
-static int stopped(const struct scan *scan, struct gd_err *err)
+static int check_stopped(const struct scan *scan, struct gd_err *err)
 {
     return atomic_load(&scan->stopped) ? gd_fail(err, GD_EINTR, "interrupted") : GD_OK;
 }
@@ -334,16 +334,16 @@ static int look_at_all(struct scan *scan, struct gd_err *err)
         size_t end = scan->todo_count - at > SLICE_ITEMS ? at + SLICE_ITEMS : scan->todo_count;
 
         rc = look_at_small(scan, at, end, err);
-        for (size_t i = at; rc == GD_OK && stopped(scan, err) == GD_OK && i < end; i++) {
+        for (size_t i = at; rc == GD_OK && check_stopped(scan, err) == GD_OK && i < end; i++) {
             struct scan_found *found = found_of(&scan->todo[i]);
 
             if (found->big) { /* two threads, so that it is not left again */
-                look(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
-                rc = found->rc == GD_ENOMEM ? no_memory(err) : remember(scan, i, i + 1, err);
+                look_at(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
+                rc = found->rc == GD_ENOMEM ? no_memory(err) : save_results(scan, i, i + 1, err);
                 rc = rc != GD_OK || !found->done ? rc : judge_until(scan, i + 1, err);
             }
         }
-        rc = rc != GD_OK ? rc : stopped(scan, err);
+        rc = rc != GD_OK ? rc : check_stopped(scan, err);
         rc = rc != GD_OK ? rc : judge_until(scan, end, err);
     }
     return rc != GD_OK ? rc : judge_until(scan, scan->todo_count, err);
@@ -378,7 +378,7 @@ static int add_todo(struct scan *scan, struct opened *open, uint32_t index, stru
     if (!is_mine(scan, open, index)) {
         return GD_OK;
     }
-    if (known(scan, open, index, &figures)) {
+    if (is_known(scan, open, index, &figures)) {
         scan->summary->remembered++;
         return GD_OK;
     }

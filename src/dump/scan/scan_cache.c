@@ -48,7 +48,7 @@ static struct scan_cache_value **bucket_of(struct scan_cache *kept, const struct
     return &kept->bucket[hash >> 32 & (BUCKETS - 1)];
 }
 
-static struct scan_cache_value *find(struct scan_cache *kept, const struct gd_source *source)
+static struct scan_cache_value *find_value(struct scan_cache *kept, const struct gd_source *source)
 {
     struct scan_cache_value *value = *bucket_of(kept, source);
 
@@ -67,7 +67,7 @@ static void take_out(struct scan_cache *kept, struct scan_cache_value *value)
 }
 
 /* Frees a value that is not in the list of unused values. */
-static void drop(struct scan_cache *kept, struct scan_cache_value *value)
+static void drop_value(struct scan_cache *kept, struct scan_cache_value *value)
 {
     struct scan_cache_value **link = bucket_of(kept, value->source);
 
@@ -87,12 +87,13 @@ static bool make_room(struct scan_cache *kept, size_t bytes)
         struct scan_cache_value *oldest = kept->oldest;
 
         take_out(kept, oldest);
-        drop(kept, oldest);
+        drop_value(kept, oldest);
     }
     return kept->bytes + bytes <= MOST_BYTES;
 }
 
-static struct scan_cache_value *add(struct scan_cache *kept, struct gd_source *source, size_t bytes)
+static struct scan_cache_value *add_value(struct scan_cache *kept, struct gd_source *source,
+                                          size_t bytes)
 {
     struct scan_cache_value *value =
         bytes <= MOST_OF_ONE && make_room(kept, bytes) ? calloc(1, sizeof(*value)) : NULL;
@@ -119,7 +120,7 @@ static int read_value(struct scan_cache *kept, struct scan_cache_value *value, s
     pthread_mutex_lock(&kept->mutex);
     value->tensor = tensor;
     if (rc != GD_OK) { /* waiting threads retry themselves and get the error */
-        drop(kept, value);
+        drop_value(kept, value);
     }
     pthread_cond_broadcast(&kept->changed);
     return rc;
@@ -132,7 +133,7 @@ int scan_cache_get(struct scan_cache *kept, struct gd_source *source, size_t byt
     int rc = GD_OK;
 
     pthread_mutex_lock(&kept->mutex);
-    while ((value = find(kept, source)) && !value->tensor) {
+    while ((value = find_value(kept, source)) && !value->tensor) {
         pthread_cond_wait(&kept->changed, &kept->mutex);
     }
     if (value) {
@@ -140,7 +141,7 @@ int scan_cache_get(struct scan_cache *kept, struct gd_source *source, size_t byt
             take_out(kept, value);
         }
     } else {
-        value = add(kept, source, bytes);
+        value = add_value(kept, source, bytes);
         rc = value ? read_value(kept, value, err) : GD_ELIMIT;
     }
     pthread_mutex_unlock(&kept->mutex);
@@ -176,7 +177,7 @@ void scan_cache_free(struct scan_cache *kept)
         struct scan_cache_value *oldest = kept->oldest;
 
         take_out(kept, oldest);
-        drop(kept, oldest);
+        drop_value(kept, oldest);
     }
     pthread_cond_destroy(&kept->changed);
     pthread_mutex_destroy(&kept->mutex);

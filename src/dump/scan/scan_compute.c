@@ -151,7 +151,7 @@ static bool is_all_finite(const struct scan_compute *look, struct gd_source *sou
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-static void failed(struct scan_found *ret, int rc, const struct gd_err *why)
+static void set_failure(struct scan_found *ret, int rc, const struct gd_err *why)
 {
     ret->rc = rc;
     ret->why = strdup(why->text);
@@ -243,8 +243,8 @@ static int compute_stats(const struct scan_compute *look, const struct scan_work
 }
 
 /* Computes statistics of a value on disk; false: failed, or none are needed. */
-static bool compute(const struct scan_compute *look, const struct scan_work *work,
-                    struct gd_scan_stats *figures, struct scan_found *ret)
+static bool compute_value(const struct scan_compute *look, const struct scan_work *work,
+                          struct gd_scan_stats *figures, struct scan_found *ret)
 {
     struct gd_source_info info;
     struct gd_err err = {.text = ""};
@@ -257,7 +257,7 @@ static bool compute(const struct scan_compute *look, const struct scan_work *wor
     rc = rc != GD_OK ? rc : compute_stats(look, work, &info, figures, ret, &err);
     gd_source_close(work->value->source);
     if (rc != GD_OK) {
-        failed(ret, rc, &err);
+        set_failure(ret, rc, &err);
         figures->error = rc == GD_EUNSUPPORTED ? GD_HIT_NOT_NUMBERS : GD_HIT_NO_VALUE;
         return ret->done;
     }
@@ -275,7 +275,7 @@ void scan_compute(const struct scan_compute *look, const struct scan_work *work,
         return;
     }
     if (value->source) {
-        if (!compute(look, work, &figures, ret)) {
+        if (!compute_value(look, work, &figures, ret)) {
             return;
         }
     } else if (value->stats) {

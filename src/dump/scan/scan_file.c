@@ -50,25 +50,25 @@ static const size_t doubles_at[] = {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put8(struct gd_buf *out, unsigned value)
+static void put_u8(struct gd_buf *out, unsigned value)
 {
     gd_buf_putc(out, (char)value);
 }
 
-static void put32(struct gd_buf *out, uint32_t value)
+static void put_u32(struct gd_buf *out, uint32_t value)
 {
     value = htole32(value);
     gd_buf_add(out, &value, 4);
 }
 
-static void put64(struct gd_buf *out, uint64_t value)
+static void put_u64(struct gd_buf *out, uint64_t value)
 {
     value = htole64(value);
     gd_buf_add(out, &value, 8);
 }
 
 /* Reserves a record's header, filled in once its length is known. */
-static size_t begin(struct gd_buf *out)
+static size_t begin_record(struct gd_buf *out)
 {
     size_t at = out->len;
 
@@ -76,20 +76,20 @@ static size_t begin(struct gd_buf *out)
     return at;
 }
 
-static uint32_t checksum(uint32_t type, const unsigned char *bytes, uint32_t len)
+static uint32_t record_checksum(uint32_t type, const unsigned char *bytes, uint32_t len)
 {
     uint32_t head[2] = {htole32(type), htole32(len)};
 
     return (uint32_t)crc32(crc32(0, (const unsigned char *)head, sizeof(head)), bytes, len);
 }
 
-static void end(struct gd_buf *out, size_t at, enum type type)
+static void end_record(struct gd_buf *out, size_t at, enum type type)
 {
     if (!out->failed) {
         uint32_t len = (uint32_t)(out->len - at - HEAD_BYTES);
         const unsigned char *bytes = (const unsigned char *)out->data + at + HEAD_BYTES;
         uint32_t head[3] = {htole32((uint32_t)type), htole32(len),
-                            htole32(checksum((uint32_t)type, bytes, len))};
+                            htole32(record_checksum((uint32_t)type, bytes, len))};
 
         memcpy(out->data + at, head, sizeof(head));
     }
@@ -98,32 +98,32 @@ static void end(struct gd_buf *out, size_t at, enum type type)
 void gd_scan_put_start(struct gd_buf *out, const struct gd_scan_head *head)
 {
     gd_buf_add(out, MAGIC, MAGIC_BYTES);
-    size_t at = begin(out);
-    put32(out, head->shard);
-    put32(out, head->shards);
-    put64(out, (uint64_t)head->steps.from);
-    put64(out, (uint64_t)head->steps.to);
-    put32(out, head->range_count);
+    size_t at = begin_record(out);
+    put_u32(out, head->shard);
+    put_u32(out, head->shards);
+    put_u64(out, (uint64_t)head->steps.from);
+    put_u64(out, (uint64_t)head->steps.to);
+    put_u32(out, head->range_count);
     for (uint32_t i = 0; i < head->range_count; i++) {
-        put64(out, (uint64_t)head->ranks[i].from);
-        put64(out, (uint64_t)head->ranks[i].to);
+        put_u64(out, (uint64_t)head->ranks[i].from);
+        put_u64(out, (uint64_t)head->ranks[i].to);
     }
     gd_buf_puts(out, head->watched);
-    end(out, at, TYPE_HEAD);
+    end_record(out, at, TYPE_HEAD);
 }
 
 void gd_scan_put_unit(struct gd_buf *out, uint32_t number, const struct gd_scan_unit *unit)
 {
-    size_t at = begin(out);
+    size_t at = begin_record(out);
 
-    put32(out, number);
-    put32(out, unit->member);
-    put32(out, (uint32_t)unit->rank);
-    put64(out, (uint64_t)unit->step);
-    put32(out, unit->items);
-    put64(out, unit->names);
-    put64(out, unit->stamps);
-    end(out, at, TYPE_UNIT);
+    put_u32(out, number);
+    put_u32(out, unit->member);
+    put_u32(out, (uint32_t)unit->rank);
+    put_u64(out, (uint64_t)unit->step);
+    put_u32(out, unit->items);
+    put_u64(out, unit->names);
+    put_u64(out, unit->stamps);
+    end_record(out, at, TYPE_UNIT);
 }
 
 static void put_stats(struct gd_buf *out, const struct gd_stats *stats)
@@ -132,19 +132,19 @@ static void put_stats(struct gd_buf *out, const struct gd_stats *stats)
         uint64_t value;
 
         memcpy(&value, (const char *)stats + counts_at[i], 8);
-        put64(out, value);
+        put_u64(out, value);
     }
     for (size_t i = 0; i < DOUBLES; i++) {
         uint64_t bits;
 
         memcpy(&bits, (const char *)stats + doubles_at[i], 8);
-        put64(out, bits);
+        put_u64(out, bits);
     }
-    put8(out, stats->has_prev);
-    put32(out, stats->unknown);
-    put8(out, (unsigned)stats->range_count);
+    put_u8(out, stats->has_prev);
+    put_u32(out, stats->unknown);
+    put_u8(out, (unsigned)stats->range_count);
     for (int i = 0; i < stats->range_count; i++) {
-        put64(out, stats->in_range[i]);
+        put_u64(out, stats->in_range[i]);
     }
 }
 
@@ -152,18 +152,18 @@ static void put_result(struct gd_buf *out, const struct gd_scan_result *result)
 {
     const struct gd_scan_stats *f = result->figures;
 
-    put32(out, result->index);
-    put8(out, !f ? STATUS_NOTHING : f->error ? STATUS_ERROR : STATUS_STATS);
+    put_u32(out, result->index);
+    put_u8(out, !f ? STATUS_NOTHING : f->error ? STATUS_ERROR : STATUS_STATS);
     if (!f) {
         return;
     }
-    put8(out, (unsigned)f->dtype);
-    put8(out, (unsigned)f->shape.rank);
+    put_u8(out, (unsigned)f->dtype);
+    put_u8(out, (unsigned)f->shape.rank);
     for (int i = 0; i < f->shape.rank; i++) {
-        put64(out, (uint64_t)f->shape.dim[i]);
+        put_u64(out, (uint64_t)f->shape.dim[i]);
     }
     if (f->error) {
-        put32(out, f->error);
+        put_u32(out, f->error);
     } else {
         put_stats(out, &f->stats);
     }
@@ -173,13 +173,13 @@ void gd_scan_put_results(struct gd_buf *out, uint32_t number, const struct gd_sc
                          size_t count)
 {
     for (size_t i = 0; i < count;) {
-        size_t at = begin(out);
+        size_t at = begin_record(out);
 
-        put32(out, number);
+        put_u32(out, number);
         while (i < count && !out->failed && out->len - at < RECORD_BYTES) {
             put_result(out, &results[i++]);
         }
-        end(out, at, TYPE_RESULTS);
+        end_record(out, at, TYPE_RESULTS);
         if (out->failed) {
             return;
         }
@@ -188,7 +188,7 @@ void gd_scan_put_results(struct gd_buf *out, uint32_t number, const struct gd_sc
 
 void gd_scan_put_end(struct gd_buf *out)
 {
-    end(out, begin(out), TYPE_END);
+    end_record(out, begin_record(out), TYPE_END);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ struct input { /* the rest of a record */
     bool bad;
 };
 
-static uint64_t take(struct input *in, size_t bytes)
+static uint64_t take_number(struct input *in, size_t bytes)
 {
     uint64_t value = 0;
 
@@ -240,7 +240,7 @@ static uint64_t take(struct input *in, size_t bytes)
 }
 
 /* Room for one more item of `size` bytes; NULL: out of memory. */
-static void *grown(void *list, size_t count, size_t *cap, size_t size)
+static void *grow_list(void *list, size_t count, size_t *cap, size_t size)
 {
     size_t more = *cap ? *cap * 2 : 16;
     void *bigger;
@@ -260,9 +260,9 @@ static int no_memory(struct gd_err *err)
 
 static struct gd_scan_range take_range(struct input *in)
 {
-    struct gd_scan_range range = {.from = (int64_t)take(in, 8)};
+    struct gd_scan_range range = {.from = (int64_t)take_number(in, 8)};
 
-    range.to = (int64_t)take(in, 8);
+    range.to = (int64_t)take_number(in, 8);
     in->bad = in->bad || range.from > range.to;
     return range;
 }
@@ -271,10 +271,10 @@ static int take_head(struct gd_scan_file *file, struct input *in)
 {
     struct gd_scan_head *head = &file->head;
 
-    head->shard = (uint32_t)take(in, 4);
-    head->shards = (uint32_t)take(in, 4);
+    head->shard = (uint32_t)take_number(in, 4);
+    head->shards = (uint32_t)take_number(in, 4);
     head->steps = take_range(in);
-    head->range_count = (uint32_t)take(in, 4);
+    head->range_count = (uint32_t)take_number(in, 4);
     if (in->bad || head->shard < 1 || head->shard > head->shards ||
         head->shards > GD_SCAN_MAX_SHARDS || head->range_count > GD_SCAN_MAX_RANGES) {
         return GD_EPROTO;
@@ -295,19 +295,19 @@ static int take_unit(struct gd_scan_file *file, struct input *in)
     size_t cap = file->unit_cap;
     struct unit *list;
 
-    if (take(in, 4) != file->unit_count) {
+    if (take_number(in, 4) != file->unit_count) {
         return GD_EPROTO;
     }
-    about.member = (uint32_t)take(in, 4);
-    about.rank = (int32_t)take(in, 4);
-    about.step = (int64_t)take(in, 8);
-    about.items = (uint32_t)take(in, 4);
-    about.names = take(in, 8);
-    about.stamps = take(in, 8);
+    about.member = (uint32_t)take_number(in, 4);
+    about.rank = (int32_t)take_number(in, 4);
+    about.step = (int64_t)take_number(in, 8);
+    about.items = (uint32_t)take_number(in, 4);
+    about.names = take_number(in, 8);
+    about.stamps = take_number(in, 8);
     if (in->bad || in->left > 0 || file->unit_count == UINT32_MAX - 1) {
         return GD_EPROTO;
     }
-    list = grown(file->unit, file->unit_count, &cap, sizeof(*list));
+    list = grow_list(file->unit, file->unit_count, &cap, sizeof(*list));
     if (!list) {
         return GD_ENOMEM;
     }
@@ -330,26 +330,26 @@ static bool is_possible(const struct gd_stats *s)
 static void take_stats(struct input *in, struct gd_stats *ret)
 {
     for (size_t i = 0; i < COUNTS; i++) {
-        uint64_t value = take(in, 8);
+        uint64_t value = take_number(in, 8);
 
         memcpy((char *)ret + counts_at[i], &value, 8);
     }
     for (size_t i = 0; i < DOUBLES; i++) {
-        uint64_t bits = take(in, 8);
+        uint64_t bits = take_number(in, 8);
 
         memcpy((char *)ret + doubles_at[i], &bits, 8);
     }
-    uint64_t flag = take(in, 1);
+    uint64_t flag = take_number(in, 1);
     ret->has_prev = flag == 1;
-    ret->unknown = (unsigned)take(in, 4);
-    uint64_t ranges = take(in, 1);
+    ret->unknown = (unsigned)take_number(in, 4);
+    uint64_t ranges = take_number(in, 1);
     if (flag > 1 || ranges > GD_MAX_RANGES || !is_possible(ret)) {
         in->bad = true;
         return;
     }
     ret->range_count = (int)ranges;
     for (int i = 0; i < ret->range_count; i++) {
-        ret->in_range[i] = take(in, 8);
+        ret->in_range[i] = take_number(in, 8);
         in->bad = in->bad || ret->in_range[i] > ret->count;
     }
 }
@@ -357,7 +357,7 @@ static void take_stats(struct input *in, struct gd_stats *ret)
 /* False: not a valid shape. */
 static bool take_shape(struct input *in, struct gd_scan_stats *ret)
 {
-    uint64_t dtype = take(in, 1), rank = take(in, 1), count = 1;
+    uint64_t dtype = take_number(in, 1), rank = take_number(in, 1), count = 1;
 
     if (rank > GD_MAX_RANK || (dtype != GD_DT_NONE && gd_dtype_size((enum gd_dtype)dtype) == 0)) {
         return false;
@@ -365,7 +365,7 @@ static bool take_shape(struct input *in, struct gd_scan_stats *ret)
     ret->dtype = (enum gd_dtype)dtype;
     ret->shape.rank = (int)rank;
     for (int i = 0; i < ret->shape.rank; i++) {
-        uint64_t dim = take(in, 8);
+        uint64_t dim = take_number(in, 8);
 
         if (dim > INT64_MAX || __builtin_mul_overflow(count, dim ? dim : 1, &count) ||
             count > INT64_MAX / 16) {
@@ -385,7 +385,7 @@ static int take_figures(struct gd_scan_file *file, struct input *in, enum status
         return GD_EPROTO;
     }
     if (status == STATUS_ERROR) {
-        f.error = (unsigned)take(in, 4);
+        f.error = (unsigned)take_number(in, 4);
         in->bad = in->bad || f.error == 0;
     } else {
         take_stats(in, &f.stats);
@@ -393,7 +393,7 @@ static int take_figures(struct gd_scan_file *file, struct input *in, enum status
     if (in->bad) {
         return GD_EPROTO;
     }
-    list = grown(file->figures, file->figures_count, &file->figures_cap, sizeof(*list));
+    list = grow_list(file->figures, file->figures_count, &file->figures_cap, sizeof(*list));
     if (!list) {
         return GD_ENOMEM;
     }
@@ -404,8 +404,8 @@ static int take_figures(struct gd_scan_file *file, struct input *in, enum status
 
 static int take_result(struct gd_scan_file *file, struct unit *unit, struct input *in)
 {
-    struct entry entry = {.index = (uint32_t)take(in, 4)};
-    uint64_t status = take(in, 1);
+    struct entry entry = {.index = (uint32_t)take_number(in, 4)};
+    uint64_t status = take_number(in, 1);
     struct entry *list;
     int rc = GD_OK;
 
@@ -419,7 +419,7 @@ static int take_result(struct gd_scan_file *file, struct unit *unit, struct inpu
     if (rc != GD_OK) {
         return rc;
     }
-    list = grown(unit->entry, unit->count, &unit->cap, sizeof(*list));
+    list = grow_list(unit->entry, unit->count, &unit->cap, sizeof(*list));
     if (!list) {
         return GD_ENOMEM;
     }
@@ -431,7 +431,7 @@ static int take_result(struct gd_scan_file *file, struct unit *unit, struct inpu
 
 static int take_results(struct gd_scan_file *file, struct input *in)
 {
-    uint64_t number = take(in, 4);
+    uint64_t number = take_number(in, 4);
     int rc = in->bad || number >= file->unit_count ? GD_EPROTO : GD_OK;
 
     while (rc == GD_OK && in->left > 0) {
@@ -461,11 +461,11 @@ static int take_records(struct gd_scan_file *file, const unsigned char *bytes, s
 {
     while (size - file->good >= HEAD_BYTES) {
         struct input head = {.at = bytes + file->good, .left = HEAD_BYTES};
-        uint32_t type = (uint32_t)take(&head, 4), len = (uint32_t)take(&head, 4);
-        uint32_t sum = (uint32_t)take(&head, 4);
+        uint32_t type = (uint32_t)take_number(&head, 4), len = (uint32_t)take_number(&head, 4);
+        uint32_t sum = (uint32_t)take_number(&head, 4);
 
         if (len > LONGEST || len > size - file->good - HEAD_BYTES ||
-            checksum(type, head.at, len) != sum) {
+            record_checksum(type, head.at, len) != sum) {
             break;
         }
         int rc = take_record(file, type, (struct input){.at = head.at, .left = len});

@@ -309,8 +309,8 @@ static uint64_t hash_item(uint64_t hash, const struct dump_item *item)
                       (size_t)item->options.range_count * sizeof(item->options.range[0]));
 }
 
-static void identify(const struct scan_unit *unit, const struct scan_work *work, size_t count,
-                     struct gd_scan_unit *ret)
+static void identify_unit(const struct scan_unit *unit, const struct scan_work *work, size_t count,
+                          struct gd_scan_unit *ret)
 {
     const struct gd_graph *graph = unit->target->base.session->graph;
 
@@ -379,7 +379,7 @@ int scan_unit_works(const struct scan_list *list, const struct scan_unit *unit,
         qsort(work, count, sizeof(*work), by_execution);
     }
     find_again(work, count);
-    identify(unit, work, count, about);
+    identify_unit(unit, work, count, about);
     *ret = work;
     return GD_OK;
 }

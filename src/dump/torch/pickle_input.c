@@ -26,7 +26,7 @@ int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, 
 }
 
 /* Reads more until `size` bytes at `at` are in one piece. */
-static int fill(struct pickle_input *input, uint64_t size, struct gd_err *err)
+static int fill_input(struct pickle_input *input, uint64_t size, struct gd_err *err)
 {
     uint64_t have = (uint64_t)(input->end - input->at);
     uint64_t want = size > PIECE_BYTES ? size : PIECE_BYTES;
@@ -63,7 +63,7 @@ int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char *
                                "%llu bytes announced, but only %llu left of the pickle",
                                (unsigned long long)size, (unsigned long long)(have + input->left));
         }
-        rc = fill(input, size, err);
+        rc = fill_input(input, size, err);
         if (rc != GD_OK) {
             return rc;
         }
@@ -99,8 +99,8 @@ int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len
             return pickle_fail(input, err, GD_ELIMIT, "the opcode's line is longer than 16 MiB");
         }
         seen = have;
-        rc =
-            fill(input, have * 2 + 1 < have + input->left ? have * 2 + 1 : have + input->left, err);
+        rc = fill_input(input,
+                        have * 2 + 1 < have + input->left ? have * 2 + 1 : have + input->left, err);
         if (rc != GD_OK) {
             return rc;
         }

@@ -10,7 +10,7 @@
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-static int broken(struct pickle_machine *m, const char *why)
+static int fail_broken(struct pickle_machine *m, const char *why)
 {
     return pickle_fail(&m->input, m->err, GD_EPROTO, "%s", why);
 }
@@ -31,21 +31,21 @@ static int wrong_kind(struct pickle_machine *m, const char *what, const struct g
 }
 
 /* The bottom of the part of the stack that opcodes may use: the last MARK. */
-static uint32_t fence(const struct pickle_machine *m)
+static uint32_t stack_bottom(const struct pickle_machine *m)
 {
     return m->marks ? m->mark[m->marks - 1] : 0;
 }
 
 /* Checks that there are `count` values on the stack. */
-static int need(struct pickle_machine *m, uint32_t count)
+static int need_values(struct pickle_machine *m, uint32_t count)
 {
-    if (m->depth - fence(m) < count) {
-        return broken(m, "too few values on the stack for this opcode");
+    if (m->depth - stack_bottom(m) < count) {
+        return fail_broken(m, "too few values on the stack for this opcode");
     }
     return GD_OK;
 }
 
-static struct gd_pickle_value *top(const struct pickle_machine *m, uint32_t below)
+static struct gd_pickle_value *value_below(const struct pickle_machine *m, uint32_t below)
 {
     return m->stack[m->depth - 1 - below];
 }
@@ -56,16 +56,16 @@ static int take_marked(struct pickle_machine *m, struct gd_pickle_value ***ret, 
     *ret = NULL;
     *count = 0;
     if (!m->marks) {
-        return broken(m, "no MARK for this opcode");
+        return fail_broken(m, "no MARK for this opcode");
     }
-    *ret = m->stack + fence(m);
-    *count = m->depth - fence(m);
-    m->depth = fence(m);
+    *ret = m->stack + stack_bottom(m);
+    *count = m->depth - stack_bottom(m);
+    m->depth = stack_bottom(m);
     m->marks--;
     return GD_OK;
 }
 
-static uint64_t little(const unsigned char *bytes, unsigned size)
+static uint64_t read_little(const unsigned char *bytes, unsigned size)
 {
     uint64_t value = 0;
 
@@ -95,8 +95,9 @@ static int op_frame(struct pickle_machine *m, unsigned how)
     const unsigned char *size;
     int rc = pickle_take(&m->input, how, &size, m->err);
 
-    if (rc == GD_OK && little(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
-        return broken(m, "a frame that exceeds the pickle");
+    if (rc == GD_OK &&
+        read_little(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
+        return fail_broken(m, "a frame that exceeds the pickle");
     }
     return rc;
 }
@@ -138,11 +139,11 @@ static int op_mark(struct pickle_machine *m, unsigned how)
 static int op_pop(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    if (m->marks && m->depth == fence(m)) {
+    if (m->marks && m->depth == stack_bottom(m)) {
         m->marks--;
         return GD_OK;
     }
-    if (need(m, 1) != GD_OK) {
+    if (need_values(m, 1) != GD_OK) {
         return m->err->code;
     }
     m->depth--;
@@ -161,13 +162,13 @@ static int op_pop_mark(struct pickle_machine *m, unsigned how)
 static int op_dup(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    return need(m, 1) != GD_OK ? m->err->code : pickle_push(m, top(m, 0));
+    return need_values(m, 1) != GD_OK ? m->err->code : pickle_push(m, value_below(m, 0));
 }
 
 static int op_refuse(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    return broken(m, "this opcode requires a running Python and is refused");
+    return fail_broken(m, "this opcode requires a running Python and is refused");
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */
@@ -199,7 +200,7 @@ static int op_int(struct pickle_machine *m, unsigned how)
     }
     value = pickle_new(m, GD_PICKLE_INT);
     if (value) {
-        uint64_t number = little(bytes, how);
+        uint64_t number = read_little(bytes, how);
 
         value->integer = how == 4 ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number;
     }
@@ -217,9 +218,9 @@ static int op_long(struct pickle_machine *m, unsigned how)
     if (rc != GD_OK) {
         return rc;
     }
-    size = little(bytes, how);
+    size = read_little(bytes, how);
     if (how == 4 && size > INT32_MAX) {
-        return broken(m, "an integer with a negative length");
+        return fail_broken(m, "an integer with a negative length");
     }
     rc = pickle_take(&m->input, size, &bytes, m->err);
     if (rc != GD_OK) {
@@ -233,7 +234,7 @@ static int op_long(struct pickle_machine *m, unsigned how)
         value->text = (const char *)bytes;
         value->count = (uint32_t)size;
     } else if (value) {
-        number = little(bytes, (unsigned)size);
+        number = read_little(bytes, (unsigned)size);
         if (size && size < 8 && bytes[size - 1] & 0x80) {
             number |= UINT64_MAX << (8 * size);
         }
@@ -275,9 +276,9 @@ static int op_string(struct pickle_machine *m, unsigned how)
     if (rc != GD_OK) {
         return rc;
     }
-    size = little(bytes, how & BYTES_LENGTH);
+    size = read_little(bytes, how & BYTES_LENGTH);
     if (how & IS_SIGNED && size > INT32_MAX) {
-        return broken(m, "a string with a negative length");
+        return fail_broken(m, "a string with a negative length");
     }
     rc = pickle_take(&m->input, size, &bytes, m->err);
     if (rc != GD_OK) {
@@ -321,8 +322,8 @@ static int op_empty(struct pickle_machine *m, unsigned how)
 }
 
 /* Creates a container from `count` values taken off the stack. */
-static int collect(struct pickle_machine *m, enum gd_pickle_kind kind,
-                   struct gd_pickle_value **value, uint32_t count)
+static int make_container(struct pickle_machine *m, enum gd_pickle_kind kind,
+                          struct gd_pickle_value **value, uint32_t count)
 {
     struct gd_pickle_value *made = pickle_new(m, kind);
 
@@ -342,23 +343,23 @@ static int op_collect(struct pickle_machine *m, unsigned how)
         return m->err->code;
     }
     if (how == GD_PICKLE_DICT && count % 2) {
-        return broken(m, "a dict with a key without a value");
+        return fail_broken(m, "a dict with a key without a value");
     }
-    return collect(m, (enum gd_pickle_kind)how, value, count);
+    return make_container(m, (enum gd_pickle_kind)how, value, count);
 }
 
 static int op_tuple(struct pickle_machine *m, unsigned how)
 {
-    if (need(m, how) != GD_OK) {
+    if (need_values(m, how) != GD_OK) {
         return m->err->code;
     }
     m->depth -= how;
-    return collect(m, GD_PICKLE_TUPLE, m->stack + m->depth, how);
+    return make_container(m, GD_PICKLE_TUPLE, m->stack + m->depth, how);
 }
 
 /* The container that values are added to: the value itself, or part of an object. */
-static struct gd_pickle_value *inside(struct pickle_machine *m, struct gd_pickle_value *target,
-                                      enum gd_pickle_kind kind)
+static struct gd_pickle_value *
+container_of(struct pickle_machine *m, struct gd_pickle_value *target, enum gd_pickle_kind kind)
 {
     struct gd_pickle_value **own;
 
@@ -386,10 +387,10 @@ static int op_put_one(struct pickle_machine *m, unsigned how)
     uint32_t count = how == GD_PICKLE_DICT ? 2 : 1;
     struct gd_pickle_value *container;
 
-    if (need(m, count + 1) != GD_OK) {
+    if (need_values(m, count + 1) != GD_OK) {
         return m->err->code;
     }
-    container = inside(m, top(m, count), (enum gd_pickle_kind)how);
+    container = container_of(m, value_below(m, count), (enum gd_pickle_kind)how);
     m->depth -= count;
     return container ? pickle_extend(m, container, m->stack + m->depth, 1) : m->err->code;
 }
@@ -400,13 +401,13 @@ static int op_put_many(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value **value, *container;
     uint32_t count;
 
-    if (take_marked(m, &value, &count) != GD_OK || need(m, 1) != GD_OK) {
+    if (take_marked(m, &value, &count) != GD_OK || need_values(m, 1) != GD_OK) {
         return m->err->code;
     }
     if (how == GD_PICKLE_DICT && count % 2) {
-        return broken(m, "a key without a value");
+        return fail_broken(m, "a key without a value");
     }
-    container = inside(m, top(m, 0), (enum gd_pickle_kind)how);
+    container = container_of(m, value_below(m, 0), (enum gd_pickle_kind)how);
     if (!container) {
         return m->err->code;
     }
@@ -446,27 +447,27 @@ static int grow_memo(struct pickle_machine *m)
     return GD_OK;
 }
 
-static int remember(struct pickle_machine *m, uint64_t key)
+static int put_memo(struct pickle_machine *m, uint64_t key)
 {
     uint64_t hash = gd_hash_index_hash(&m->memo_at, &key, sizeof(key));
     uint32_t number;
 
-    if (need(m, 1) != GD_OK) {
+    if (need_values(m, 1) != GD_OK) {
         return m->err->code;
     }
     if (find_memo(m, key, hash, &number)) {
-        m->memo[number] = top(m, 0);
+        m->memo[number] = value_below(m, 0);
         return GD_OK;
     }
     if (m->memo_count == m->memo_cap && grow_memo(m) != GD_OK) {
         return m->err->code;
     }
     m->memo_key[m->memo_count] = key;
-    m->memo[m->memo_count] = top(m, 0);
+    m->memo[m->memo_count] = value_below(m, 0);
     return gd_hash_index_add(&m->memo_at, hash, m->memo_count++, m->err);
 }
 
-static int recall(struct pickle_machine *m, uint64_t key)
+static int get_memo(struct pickle_machine *m, uint64_t key)
 {
     uint64_t hash = gd_hash_index_hash(&m->memo_at, &key, sizeof(key));
     uint32_t number;
@@ -488,14 +489,14 @@ static int memo_key(struct pickle_machine *m, unsigned how, uint64_t *ret)
 
     if (how) {
         rc = pickle_take(&m->input, how, &bytes, m->err);
-        *ret = rc != GD_OK ? 0 : little(bytes, how);
+        *ret = rc != GD_OK ? 0 : read_little(bytes, how);
         return rc;
     }
     rc = pickle_take_line(&m->input, &line, &len, m->err);
     *ret = 0;
     for (uint32_t i = 0; rc == GD_OK && i < len; i++) {
         if (line[i] < '0' || line[i] > '9' || len > 18) {
-            return broken(m, "an invalid memo number");
+            return fail_broken(m, "an invalid memo number");
         }
         *ret = *ret * 10 + (uint64_t)(line[i] - '0');
     }
@@ -506,20 +507,20 @@ static int op_put(struct pickle_machine *m, unsigned how)
 {
     uint64_t key;
 
-    return memo_key(m, how, &key) != GD_OK ? m->err->code : remember(m, key);
+    return memo_key(m, how, &key) != GD_OK ? m->err->code : put_memo(m, key);
 }
 
 static int op_get(struct pickle_machine *m, unsigned how)
 {
     uint64_t key;
 
-    return memo_key(m, how, &key) != GD_OK ? m->err->code : recall(m, key);
+    return memo_key(m, how, &key) != GD_OK ? m->err->code : get_memo(m, key);
 }
 
 static int op_memoize(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    return remember(m, m->memo_count);
+    return put_memo(m, m->memo_count);
 }
 
 /* ---- names and objects ----------------------------------------------------------------------- */
@@ -542,11 +543,11 @@ static int op_stack_global(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value *module, *name;
 
     (void)how;
-    if (need(m, 2) != GD_OK) {
+    if (need_values(m, 2) != GD_OK) {
         return m->err->code;
     }
-    module = top(m, 1);
-    name = top(m, 0);
+    module = value_below(m, 1);
+    name = value_below(m, 0);
     if (module->kind != GD_PICKLE_TEXT || name->kind != GD_PICKLE_TEXT) {
         return wrong_kind(m, "the class name", module->kind != GD_PICKLE_TEXT ? module : name);
     }
@@ -615,7 +616,7 @@ static int op_call(struct pickle_machine *m, unsigned how)
 {
     struct gd_pickle_value **value;
 
-    if (need(m, how) != GD_OK) {
+    if (need_values(m, how) != GD_OK) {
         return m->err->code;
     }
     m->depth -= how;
@@ -628,14 +629,14 @@ static int op_build(struct pickle_machine *m, unsigned how)
     struct gd_pickle_value *target;
 
     (void)how;
-    if (need(m, 2) != GD_OK) {
+    if (need_values(m, 2) != GD_OK) {
         return m->err->code;
     }
-    target = top(m, 1);
+    target = value_below(m, 1);
     if (target->kind != GD_PICKLE_OBJECT) {
         return wrong_kind(m, "the object with state", target);
     }
-    target->object->state = top(m, 0);
+    target->object->state = value_below(m, 0);
     m->depth--;
     return GD_OK;
 }
@@ -643,7 +644,7 @@ static int op_build(struct pickle_machine *m, unsigned how)
 static int op_binpersid(struct pickle_machine *m, unsigned how)
 {
     (void)how;
-    if (need(m, 1) != GD_OK) {
+    if (need_values(m, 1) != GD_OK) {
         return m->err->code;
     }
     m->depth--;
@@ -754,7 +755,7 @@ int pickle_run(struct pickle_machine *m)
 
         m->input.opcode = m->input.offset;
         if (m->input.at == m->input.end && !m->input.left) {
-            return broken(m, "the pickle has no STOP");
+            return fail_broken(m, "the pickle has no STOP");
         }
         if (count == MAX_OPCODES) {
             return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %llu opcodes",

@@ -8,13 +8,14 @@
 
 #define MAX_NUMBER 64 /* digits of a float */
 
-static struct gd_pickle_value *broken(struct pickle_machine *machine, const char *why)
+static struct gd_pickle_value *fail_broken(struct pickle_machine *machine, const char *why)
 {
     pickle_fail(&machine->input, machine->err, GD_EPROTO, "%s", why);
     return NULL;
 }
 
-static struct gd_pickle_value *big(struct pickle_machine *machine, const char *text, uint32_t len)
+static struct gd_pickle_value *new_big(struct pickle_machine *machine, const char *text,
+                                       uint32_t len)
 {
     struct gd_pickle_value *value = pickle_new(machine, GD_PICKLE_BIG);
 
@@ -35,19 +36,19 @@ struct gd_pickle_value *pickle_parse_int(struct pickle_machine *machine, const c
 
     len -= len && text[len - 1] == 'L' ? 1 : 0;
     if (at >= len) {
-        return broken(machine, "an integer without digits");
+        return fail_broken(machine, "an integer without digits");
     }
     for (; at < len; at++) {
         uint64_t digit = (uint64_t)(text[at] - '0');
 
         if (text[at] < '0' || text[at] > '9') {
-            return broken(machine, "an integer with other characters than digits");
+            return fail_broken(machine, "an integer with other characters than digits");
         }
         fits = fits && number <= (limit - digit) / 10;
         number = fits ? number * 10 + digit : number;
     }
     if (!fits) {
-        return big(machine, text, len);
+        return new_big(machine, text, len);
     }
     value = pickle_new(machine, GD_PICKLE_INT);
     if (value) {
@@ -64,13 +65,13 @@ struct gd_pickle_value *pickle_parse_float(struct pickle_machine *machine, const
     double number;
 
     if (!len || len > MAX_NUMBER) {
-        return broken(machine, "a float that is empty or too long");
+        return fail_broken(machine, "a float that is empty or too long");
     }
     memcpy(copy, text, len);
     copy[len] = '\0';
     number = strtod(copy, &end);
     if (end != copy + len) {
-        return broken(machine, "an invalid float");
+        return fail_broken(machine, "an invalid float");
     }
     value = pickle_new(machine, GD_PICKLE_FLOAT);
     if (value) {
@@ -121,7 +122,7 @@ static char simple_escape(char letter)
 
 /* Decodes one escape at text[0] == '\\'; returns its length, or 0 if it is none and stays as it
  * is. */
-static uint32_t unescape(const char *text, uint32_t len, bool quoted, char **out)
+static uint32_t decode_escape(const char *text, uint32_t len, bool quoted, char **out)
 {
     char letter = len > 1 ? text[1] : '\0';
     uint32_t code;
@@ -160,7 +161,7 @@ struct gd_pickle_value *pickle_parse_text(struct pickle_machine *machine, const 
 
     if (quoted) {
         if (len < 2 || (text[0] != '\'' && text[0] != '"') || text[len - 1] != text[0]) {
-            return broken(machine, "a string without quotes");
+            return fail_broken(machine, "a string without quotes");
         }
         text++;
         len -= 2;
@@ -171,7 +172,7 @@ struct gd_pickle_value *pickle_parse_text(struct pickle_machine *machine, const 
         return NULL;
     }
     for (uint32_t i = 0; i < len;) {
-        uint32_t taken = text[i] == '\\' ? unescape(text + i, len - i, quoted, &out) : 0;
+        uint32_t taken = text[i] == '\\' ? decode_escape(text + i, len - i, quoted, &out) : 0;
 
         if (!taken) {
             *out++ = text[i];

@@ -176,7 +176,7 @@ static bool is_container(const struct gd_pickle_value *value)
     return value->kind >= GD_PICKLE_LIST && value->kind <= GD_PICKLE_DICT;
 }
 
-static char bracket(const struct gd_pickle_value *value, bool open)
+static char bracket_char(const struct gd_pickle_value *value, bool open)
 {
     switch ((enum gd_pickle_kind)value->kind) {
     case GD_PICKLE_LIST: return open ? '[' : ']';
@@ -190,7 +190,7 @@ static void print_end(const struct level *level, struct gd_buf *out)
     if (level->value->kind == GD_PICKLE_TUPLE && level->value->count == 1) {
         gd_buf_putc(out, ',');
     }
-    gd_buf_putc(out, bracket(level->value, false));
+    gd_buf_putc(out, bracket_char(level->value, false));
 }
 
 void gd_pickle_print(const struct gd_pickle_value *value, size_t max, struct gd_buf *out)
@@ -203,10 +203,10 @@ void gd_pickle_print(const struct gd_pickle_value *value, size_t max, struct gd_
         struct level *level;
 
         if (is_container(value) && depth < MAX_NESTING) {
-            gd_buf_putc(out, bracket(value, true));
+            gd_buf_putc(out, bracket_char(value, true));
             stack[depth++] = (struct level){.value = value};
         } else if (is_container(value)) {
-            gd_buf_printf(out, "%c...%c", bracket(value, true), bracket(value, false));
+            gd_buf_printf(out, "%c...%c", bracket_char(value, true), bracket_char(value, false));
         } else {
             print_single(value, max, out);
         }
@@ -223,7 +223,7 @@ void gd_pickle_print(const struct gd_pickle_value *value, size_t max, struct gd_
         if (out->len >= max) {
             gd_buf_puts(out, "...");
             while (depth) {
-                gd_buf_putc(out, bracket(stack[--depth].value, false));
+                gd_buf_putc(out, bracket_char(stack[--depth].value, false));
             }
             return;
         }

@@ -195,8 +195,8 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
 
 /* ---- places of pieces ------------------------------------------------------------------------ */
 
-static const struct gd_pickle_value *attribute(const struct gd_pickle_value *value,
-                                               const char *name)
+static const struct gd_pickle_value *get_attribute(const struct gd_pickle_value *value,
+                                                   const char *name)
 {
     const struct gd_pickle_value *state =
         value && value->kind == GD_PICKLE_OBJECT ? value->object->state : NULL;
@@ -227,9 +227,9 @@ static bool key_of_place(const struct dcp *dcp, uint32_t index, unsigned char ke
 {
     const struct gd_pickle_value *place = dcp->places->item[(size_t)index * 2];
     int64_t offset[GD_MAX_RANK];
-    int rank = torch_get_dims(attribute(place, "offset"), offset);
+    int rank = torch_get_dims(get_attribute(place, "offset"), offset);
 
-    return make_key(attribute(place, "fqn"), offset, rank < 0 ? 0 : rank, key, len);
+    return make_key(get_attribute(place, "fqn"), offset, rank < 0 ? 0 : rank, key, len);
 }
 
 /* The place for a key; NULL: none. */
@@ -279,7 +279,7 @@ static const struct gd_pickle_value *find_place(struct dcp *dcp, const struct gd
 static struct gd_disk *open_window(struct dcp *dcp, const struct gd_pickle_value *place,
                                    struct gd_err *err)
 {
-    const struct gd_pickle_value *path = attribute(place, "relative_path");
+    const struct gd_pickle_value *path = get_attribute(place, "relative_path");
     const struct part_file *file;
     struct gd_disk *window;
     int64_t at, size;
@@ -287,13 +287,13 @@ static struct gd_disk *open_window(struct dcp *dcp, const struct gd_pickle_value
 
     if (!path || path->kind != GD_PICKLE_TEXT || path->count >= sizeof(name) ||
         memchr(path->text, '\0', path->count) ||
-        !gd_pickle_get_int(attribute(place, "offset"), &at) || at < 0 ||
-        !gd_pickle_get_int(attribute(place, "length"), &size) || size < 0) {
+        !gd_pickle_get_int(get_attribute(place, "offset"), &at) || at < 0 ||
+        !gd_pickle_get_int(get_attribute(place, "length"), &size) || size < 0) {
         gd_fail(err, GD_EPROTO, ".metadata does not say in which file one of its pieces is");
         return NULL;
     }
-    if (attribute(place, "transform_descriptors") &&
-        attribute(place, "transform_descriptors")->kind != GD_PICKLE_NONE) {
+    if (get_attribute(place, "transform_descriptors") &&
+        get_attribute(place, "transform_descriptors")->kind != GD_PICKLE_NONE) {
         gd_fail(err, GD_EUNSUPPORTED,
                 "its pieces were compressed or converted, which is not supported");
         return NULL;
@@ -355,8 +355,8 @@ static int add_piece(struct dcp *dcp, const struct gd_pickle_value *name,
     const struct gd_pickle_value *place;
     int rank = pieces->shape.rank;
 
-    if (torch_get_dims(attribute(chunk, "offsets"), offset) != rank ||
-        torch_get_dims(attribute(chunk, "sizes"), size) != rank) {
+    if (torch_get_dims(get_attribute(chunk, "offsets"), offset) != rank ||
+        torch_get_dims(get_attribute(chunk, "sizes"), size) != rank) {
         return gd_fail(err, GD_EPROTO, "the offset of one of its pieces is invalid");
     }
     place = find_place(dcp, name, offset, rank);
@@ -371,15 +371,16 @@ static int add_piece(struct dcp *dcp, const struct gd_pickle_value *name,
     return piece->disk ? GD_OK : GD_EPROTO;
 }
 
-static int describe(struct dcp *dcp, const struct gd_pickle_value *name,
-                    const struct gd_pickle_value *tensor, struct pieces *pieces, struct gd_err *err)
+static int describe_tensor(struct dcp *dcp, const struct gd_pickle_value *name,
+                           const struct gd_pickle_value *tensor, struct pieces *pieces,
+                           struct gd_err *err)
 {
-    const struct gd_pickle_value *chunks = attribute(tensor, "chunks");
-    const struct gd_pickle_value *how = attribute(tensor, "properties");
+    const struct gd_pickle_value *chunks = get_attribute(tensor, "chunks");
+    const struct gd_pickle_value *how = get_attribute(tensor, "properties");
     bool rows = true;
     int rc = GD_OK;
 
-    pieces->shape.rank = torch_get_dims(attribute(tensor, "size"), pieces->shape.dim);
+    pieces->shape.rank = torch_get_dims(get_attribute(tensor, "size"), pieces->shape.dim);
     if (pieces->shape.rank < 0 || gd_shape_count(&pieces->shape) < 0) {
         pieces->shape.rank = 0;
         return gd_fail(err, GD_EPROTO, "its shape is invalid, or has more than %d dimensions",
@@ -430,7 +431,7 @@ static int add_tensor(struct dcp *dcp, const struct gd_pickle_value *name,
         free(pieces);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    rc = describe(dcp, name, tensor, pieces, &why);
+    rc = describe_tensor(dcp, name, tensor, pieces, &why);
     if (rc != GD_OK) {
         free_pieces(pieces);
         entry->problem = why.text;
@@ -509,13 +510,13 @@ static int open_directory(const char *path, struct gd_err *err)
     return fd;
 }
 
-static int list(struct dcp *dcp, const struct gd_pickle *pickle, struct gd_err *err)
+static int list_tensors(struct dcp *dcp, const struct gd_pickle *pickle, struct gd_err *err)
 {
     const struct gd_pickle_value *root = gd_pickle_root(pickle);
-    const struct gd_pickle_value *tensors = attribute(root, "state_dict_metadata");
+    const struct gd_pickle_value *tensors = get_attribute(root, "state_dict_metadata");
     int rc;
 
-    dcp->places = attribute(root, "storage_data");
+    dcp->places = get_attribute(root, "storage_data");
     if (!tensors || tensors->kind != GD_PICKLE_DICT || !dcp->places ||
         dcp->places->kind != GD_PICKLE_DICT) {
         return gd_fail(err, GD_EPROTO, "%.300s does not list tensors and their places", dcp->path);
@@ -543,7 +544,7 @@ static int dcp_read(struct gd_archive *archive, struct gd_disk *disk,
     }
     torch_note_globals(&file, pickle);
     dcp.dir = open_directory(dcp.path, err);
-    rc = dcp.dir < 0 ? dcp.dir : list(&dcp, pickle, err);
+    rc = dcp.dir < 0 ? dcp.dir : list_tensors(&dcp, pickle, err);
     for (size_t i = 0; i < dcp.count; i++) {
         gd_disk_unref(dcp.file[i].disk);
         free(dcp.file[i].name);

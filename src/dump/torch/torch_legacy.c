@@ -41,7 +41,7 @@ static bool legacy_is(const unsigned char *start, size_t size, struct gd_disk *d
            (size >= sizeof(preview) - 1 && memcmp(start, preview, sizeof(preview) - 1) == 0);
 }
 
-static int broken(const struct legacy *legacy, struct gd_err *err, const char *why)
+static int fail_broken(const struct legacy *legacy, struct gd_err *err, const char *why)
 {
     gd_fail(err, GD_EPROTO, "%.300s: byte %llu: %s", legacy->file.path,
             (unsigned long long)legacy->at, why);
@@ -71,7 +71,7 @@ static int read_head(struct legacy *legacy, struct gd_err *err)
         return rc;
     }
     if (!gd_pickle_get_int(gd_pickle_root(pickle), &version) || version != VERSION) {
-        rc = broken(legacy, err, "the file version is not 1001, the only one that exists");
+        rc = fail_broken(legacy, err, "the file version is not 1001, the only one that exists");
     }
     gd_pickle_free(pickle);
     rc = rc != GD_OK ? rc : read_pickle(legacy, &pickle, err);
@@ -80,7 +80,7 @@ static int read_head(struct legacy *legacy, struct gd_err *err)
     }
     little = gd_pickle_get(gd_pickle_root(pickle), "little_endian");
     if (!little || little->kind != GD_PICKLE_BOOL) {
-        rc = broken(legacy, err, "the byte order is missing");
+        rc = fail_broken(legacy, err, "the byte order is missing");
     } else {
         legacy->file.swap = little->truth == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     }
@@ -152,7 +152,7 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
     int rc;
 
     if (key->kind != GD_PICKLE_TEXT || !find_use(legacy, key, &id)) {
-        return broken(legacy, err, "the list of storages has a key that no tensor uses");
+        return fail_broken(legacy, err, "the list of storages has a key that no tensor uses");
     }
     if (size - legacy->at < sizeof(count) && legacy->options->partial) {
         legacy->at = size;
@@ -165,7 +165,7 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
     /* The count is little-endian, like every machine that wrote such files. */
     id.numel = (int64_t)little_64(count);
     if (id.numel < 0 || !torch_storage_bytes(&id, &bytes)) {
-        return broken(legacy, err, "a storage has an impossible number of elements or type");
+        return fail_broken(legacy, err, "a storage has an impossible number of elements or type");
     }
     legacy->at += sizeof(count);
     if (bytes > size - legacy->at && legacy->options->partial) {
@@ -208,7 +208,7 @@ static int index_key(struct legacy *legacy, const struct gd_pickle_value *keys, 
     uint32_t number;
 
     if (find_key(legacy, key->text, key->count, &number)) {
-        return broken(legacy, err, "the list of storages has a duplicate key");
+        return fail_broken(legacy, err, "the list of storages has a duplicate key");
     }
     return gd_hash_index_add(
         &legacy->by_key, gd_hash_index_hash(&legacy->by_key, key->text, key->count), index, err);
@@ -223,7 +223,7 @@ static int read_places(struct legacy *legacy, struct gd_err *err)
         return rc;
     }
     if (keys->kind != GD_PICKLE_LIST) {
-        return broken(legacy, err, "the list of storages is not a list of keys");
+        return fail_broken(legacy, err, "the list of storages is not a list of keys");
     }
     legacy->key_count = keys->count;
     legacy->place = calloc(legacy->key_count + 1, sizeof(*legacy->place));

@@ -431,7 +431,7 @@ static int visit_object(struct walk *walk, struct gd_pickle_value *value, unsign
     return rc == GD_OK && object->dict ? visit_dict(walk, value, object->dict, flags) : rc;
 }
 
-static int visit(struct walk *walk, struct gd_pickle_value *value, unsigned flags)
+static int visit_value(struct walk *walk, struct gd_pickle_value *value, unsigned flags)
 {
     if (++walk->visits > MAX_VISITS) {
         return gd_fail(walk->err, GD_ELIMIT,
@@ -493,7 +493,7 @@ static struct gd_pickle_value *next_value(struct walk *walk, struct level *level
     return container->item[index];
 }
 
-static int run(struct walk *walk)
+static int run_walk(struct walk *walk)
 {
     int rc = GD_OK;
 
@@ -516,7 +516,7 @@ static int run(struct walk *walk)
             walk->too_long = true;
             continue;
         }
-        rc = visit(walk, value, level->flags);
+        rc = visit_value(walk, value, level->flags);
     }
     return rc;
 }
@@ -587,8 +587,8 @@ int torch_list(struct torch_file *file, const struct gd_pickle *pickle,
     gd_buf_init(&walk->name, MAX_NAME);
     gd_buf_init(&walk->text, SIZE_MAX);
     gd_arena_init(&walk->arena, 0);
-    rc = visit(walk, root, 0);
-    rc = rc != GD_OK ? rc : run(walk);
+    rc = visit_value(walk, root, 0);
+    rc = rc != GD_OK ? rc : run_walk(walk);
     gd_buf_deinit(&walk->name);
     gd_buf_deinit(&walk->text);
     gd_arena_deinit(&walk->arena);

@@ -19,8 +19,9 @@ struct job {
     bool again; /* callee and args are now those of an inner call */
 };
 
-static void refuse(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void refuse(struct job *job, const char *format, ...)
+static void refuse_tensor(struct job *job, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void refuse_tensor(struct job *job, const char *format, ...)
 {
     va_list args;
 
@@ -29,7 +30,7 @@ static void refuse(struct job *job, const char *format, ...)
     va_end(args);
 }
 
-static const struct gd_pickle_value *argument(const struct job *job, size_t index)
+static const struct gd_pickle_value *get_argument(const struct job *job, size_t index)
 {
     return gd_pickle_item(job->args, index);
 }
@@ -66,17 +67,18 @@ static bool set_shape(struct job *job, const struct gd_pickle_value *size,
     view->shape.rank = torch_get_dims(size, view->shape.dim);
     if (view->shape.rank < 0) {
         view->shape.rank = 0;
-        refuse(job, "its shape is invalid, or has more than %d dimensions", GD_MAX_RANK);
+        refuse_tensor(job, "its shape is invalid, or has more than %d dimensions", GD_MAX_RANK);
         return false;
     }
     for (int i = 0; i < view->shape.rank; i++) {
         if (view->shape.dim[i] < 0) {
-            refuse(job, "its shape has the negative dimension %lld", (long long)view->shape.dim[i]);
+            refuse_tensor(job, "its shape has the negative dimension %lld",
+                          (long long)view->shape.dim[i]);
             return false;
         }
     }
     if (torch_get_dims(stride, view->stride) != view->shape.rank) {
-        refuse(job, "its strides do not match its shape");
+        refuse_tensor(job, "its strides do not match its shape");
         return false;
     }
     view->has_stride = true;
@@ -109,7 +111,7 @@ static bool set_storage(struct job *job, const struct gd_pickle_value *value,
     }
     if (!gd_pickle_get_int(offset, &first) || first < 0 ||
         __builtin_add_overflow(first, use.first, &view->offset)) {
-        refuse(job, "its offset in the storage is invalid");
+        refuse_tensor(job, "its offset in the storage is invalid");
         return false;
     }
     view->stored = use.stored;
@@ -131,11 +133,11 @@ static void set_flags(struct job *job, const struct gd_pickle_value *flags)
 /* (storage, offset, size, stride[, requires_grad, hooks[, flags]]) */
 static void rebuild_dense(struct job *job)
 {
-    if (set_shape(job, argument(job, 2), argument(job, 3)) &&
-        set_storage(job, argument(job, 0), argument(job, 1))) {
-        set_flags(job, argument(job, 6));
+    if (set_shape(job, get_argument(job, 2), get_argument(job, 3)) &&
+        set_storage(job, get_argument(job, 0), get_argument(job, 1))) {
+        set_flags(job, get_argument(job, 6));
     }
-    if (is_true(argument(job, 4))) {
+    if (is_true(get_argument(job, 4))) {
         job->ret->trainable = GD_TRAINABLE_YES;
     }
 }
@@ -143,25 +145,25 @@ static void rebuild_dense(struct job *job)
 /* (storage, offset, size, stride, requires_grad, hooks, dtype[, flags]) */
 static void rebuild_typed(struct job *job)
 {
-    const struct gd_pickle_value *dtype = argument(job, 6);
+    const struct gd_pickle_value *dtype = get_argument(job, 6);
     struct gd_source_desc *view = &job->ret->view;
 
-    if (is_true(argument(job, 4))) {
+    if (is_true(get_argument(job, 4))) {
         job->ret->trainable = GD_TRAINABLE_YES;
     }
-    if (!set_shape(job, argument(job, 2), argument(job, 3)) ||
-        !set_storage(job, argument(job, 0), argument(job, 1))) {
+    if (!set_shape(job, get_argument(job, 2), get_argument(job, 3)) ||
+        !set_storage(job, get_argument(job, 0), get_argument(job, 1))) {
         return;
     }
     view->stored = torch_dtype(dtype);
     if (!view->stored) {
-        refuse(job, "unknown element type %.100s",
-               dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "");
+        refuse_tensor(job, "unknown element type %.100s",
+                      dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "");
     } else if (gd_pickle_is_global(dtype, "torch", "float4_e2m1fn_x2")) {
         snprintf(job->ret->note, sizeof(job->ret->note),
                  "float4_e2m1fn_x2, two values per byte, is shown as bytes");
     }
-    set_flags(job, argument(job, 7));
+    set_flags(job, get_argument(job, 7));
 }
 
 static void add_part(struct job *job, const char *name, struct gd_pickle_value *value)
@@ -175,11 +177,11 @@ static void add_part(struct job *job, const char *name, struct gd_pickle_value *
  * note on what they mean. */
 static void rebuild_quantised(struct job *job)
 {
-    const struct gd_pickle_value *how = argument(job, 4), *scale = gd_pickle_item(how, 1);
+    const struct gd_pickle_value *how = get_argument(job, 4), *scale = gd_pickle_item(how, 1);
     int64_t zero = 0, axis = 0;
 
-    if (!set_shape(job, argument(job, 2), argument(job, 3)) ||
-        !set_storage(job, argument(job, 0), argument(job, 1))) {
+    if (!set_shape(job, get_argument(job, 2), get_argument(job, 3)) ||
+        !set_storage(job, get_argument(job, 0), get_argument(job, 1))) {
         return;
     }
     if (gd_pickle_is_global(gd_pickle_item(how, 0), "torch", "per_tensor_affine") && scale &&
@@ -189,7 +191,7 @@ static void rebuild_quantised(struct job *job)
         return;
     }
     if (!scale || !gd_pickle_get_int(gd_pickle_item(how, 3), &axis)) {
-        refuse(job, "unknown kind of quantisation");
+        refuse_tensor(job, "unknown kind of quantisation");
         return;
     }
     snprintf(job->ret->note, sizeof(job->ret->note),
@@ -224,12 +226,12 @@ static void rebuild_sparse(struct job *job)
         {"sparse_csc", "ccol_indices", "row_indices"},
         {"sparse_bsc", "ccol_indices", "row_indices"},
     };
-    const struct gd_pickle_value *data = argument(job, 1);
+    const struct gd_pickle_value *data = get_argument(job, 1);
     char shape[128];
     size_t next = 0;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (is_layout(argument(job, 0), kinds[i].layout)) {
+        if (is_layout(get_argument(job, 0), kinds[i].layout)) {
             add_part(job, kinds[i].first, gd_pickle_item(data, next++));
             if (kinds[i].second) {
                 add_part(job, kinds[i].second, gd_pickle_item(data, next++));
@@ -240,7 +242,7 @@ static void rebuild_sparse(struct job *job)
             return;
         }
     }
-    refuse(job, "unknown sparse layout");
+    refuse_tensor(job, "unknown sparse layout");
 }
 
 /* (buffer, sizes, strides, offsets) */
@@ -257,24 +259,24 @@ static void rebuild_nested(struct job *job)
 /* (dtype, size, stride, requires_grad) */
 static void rebuild_meta(struct job *job)
 {
-    const struct gd_pickle_value *dtype = argument(job, 0);
+    const struct gd_pickle_value *dtype = get_argument(job, 0);
     char shape[128];
 
-    refuse(job, "it was on the meta device: %.40s %s without values",
-           dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "",
-           shape_text(argument(job, 1), shape, sizeof(shape)));
+    refuse_tensor(job, "it was on the meta device: %.40s %s without values",
+                  dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "",
+                  shape_text(get_argument(job, 1), shape, sizeof(shape)));
 }
 
 /* (class, dtype, size, ...) */
 static void rebuild_wrapper(struct job *job)
 {
-    const struct gd_pickle_value *class = argument(job, 0), *dtype = argument(job, 1);
+    const struct gd_pickle_value *class = get_argument(job, 0), *dtype = get_argument(job, 1);
     char shape[128];
 
-    refuse(job, "a %.100s is only a wrapper: %.40s %s without values of its own",
-           class && class->kind == GD_PICKLE_GLOBAL ? class->global->name : "tensor",
-           dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "",
-           shape_text(argument(job, 2), shape, sizeof(shape)));
+    refuse_tensor(job, "a %.100s is only a wrapper: %.40s %s without values of its own",
+                  class && class->kind == GD_PICKLE_GLOBAL ? class->global->name : "tensor",
+                  dtype && dtype->kind == GD_PICKLE_GLOBAL ? dtype->global->name : "",
+                  shape_text(get_argument(job, 2), shape, sizeof(shape)));
 }
 
 /* ---- wrapping calls -------------------------------------------------------------------------- */
@@ -283,7 +285,7 @@ static void go_on(struct job *job, const struct gd_pickle_value *callee,
                   const struct gd_pickle_value *args)
 {
     if (!callee || callee->kind != GD_PICKLE_GLOBAL || !args || args->kind != GD_PICKLE_TUPLE) {
-        refuse(job, "what it is made of is not a tensor");
+        refuse_tensor(job, "what it is made of is not a tensor");
         return;
     }
     job->callee = callee->global;
@@ -311,12 +313,12 @@ static void go_on_with(struct job *job, const struct gd_pickle_value *tensor)
 {
     if (tensor && tensor->kind == GD_PICKLE_PERSISTENT && job->file->tensor_of) {
         if (!job->file->tensor_of(job->file, tensor, &job->ret->view)) {
-            refuse(job, "its id does not belong to a tensor of the file");
+            refuse_tensor(job, "its id does not belong to a tensor of the file");
         }
         return;
     }
     if (!tensor || tensor->kind != GD_PICKLE_OBJECT) {
-        refuse(job, "what it is made of is not a tensor");
+        refuse_tensor(job, "what it is made of is not a tensor");
         return;
     }
     if (mindspore_array(tensor)) {
@@ -330,30 +332,30 @@ static void go_on_with(struct job *job, const struct gd_pickle_value *tensor)
 static void rebuild_parameter(struct job *job)
 {
     job->ret->is_parameter = true;
-    job->ret->trainable = is_true(argument(job, 1)) ? GD_TRAINABLE_YES : GD_TRAINABLE_NO;
+    job->ret->trainable = is_true(get_argument(job, 1)) ? GD_TRAINABLE_YES : GD_TRAINABLE_NO;
     job->ret->state = gd_pickle_item(job->args, 3);
-    go_on_with(job, argument(job, 0));
+    go_on_with(job, get_argument(job, 0));
 }
 
 /* (function, class, arguments, state) */
 static void rebuild_subclass(struct job *job)
 {
     job->ret->state = gd_pickle_item(job->args, 3);
-    go_on(job, argument(job, 0), argument(job, 2));
+    go_on(job, get_argument(job, 0), get_argument(job, 2));
 }
 
 /* (tensor, dtype, device, requires_grad): saved from a device through the host. */
 static void rebuild_from_host(struct job *job)
 {
-    go_on_with(job, argument(job, 0));
+    go_on_with(job, get_argument(job, 0));
 }
 
 static void rebuild_from_numpy(struct job *job)
 {
-    const struct gd_pickle_value *array = argument(job, 0);
+    const struct gd_pickle_value *array = get_argument(job, 0);
 
     if (!torch_is_array(array)) {
-        refuse(job, "the array it is made of is not an array");
+        refuse_tensor(job, "the array it is made of is not an array");
         return;
     }
     torch_describe_array(array, job->ret);
@@ -364,7 +366,7 @@ static void rebuild_from_numpy(struct job *job)
 /* (array, dtype): types that numpy lacks were widened. */
 static void rebuild_adapter_tensor(struct job *job)
 {
-    const struct gd_pickle_value *array = argument(job, 0), *dtype = argument(job, 1);
+    const struct gd_pickle_value *array = get_argument(job, 0), *dtype = get_argument(job, 1);
 
     rebuild_from_numpy(job);
     if (array && gd_pickle_is_call(dtype, "mindspore._c_expression.typing", "BFloat") &&
@@ -480,8 +482,8 @@ void torch_describe(struct torch_file *file, struct gd_pickle_value *value,
 
         job.again = false;
         if (!rebuild || wraps == MAX_WRAPS) {
-            refuse(&job, "made by the unknown function %s.%s", job.callee->module,
-                   job.callee->name);
+            refuse_tensor(&job, "made by the unknown function %s.%s", job.callee->module,
+                          job.callee->name);
             return;
         }
         rebuild->run(&job);

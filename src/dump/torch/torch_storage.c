@@ -209,9 +209,9 @@ static struct torch_storage *find_storage(struct torch_file *file,
     return storage;
 }
 
-static bool refuse(char problem[GD_ERR_TEXT_MAX], const char *format, ...)
+static bool refuse_storage(char problem[GD_ERR_TEXT_MAX], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static bool refuse(char problem[GD_ERR_TEXT_MAX], const char *format, ...)
+static bool refuse_storage(char problem[GD_ERR_TEXT_MAX], const char *format, ...)
 {
     va_list args;
 
@@ -233,8 +233,8 @@ static bool use_view(const struct torch_storage_id *id, struct torch_use *ret,
     if (!gd_pickle_get_int(gd_pickle_item(id->view, 1), &ret->first) ||
         !gd_pickle_get_int(gd_pickle_item(id->view, 2), &ret->numel) || ret->first < 0 ||
         ret->numel < 0 || __builtin_add_overflow(ret->first, ret->numel, &end) || end > id->numel) {
-        return refuse(problem, "its part exceeds the storage of %lld elements",
-                      (long long)id->numel);
+        return refuse_storage(problem, "its part exceeds the storage of %lld elements",
+                              (long long)id->numel);
     }
     return true;
 }
@@ -246,30 +246,30 @@ bool torch_use_storage(struct torch_file *file, const struct gd_pickle_value *va
     uint64_t bytes;
 
     if (!torch_storage_id(value, &id)) {
-        return refuse(problem, "it has no valid storage");
+        return refuse_storage(problem, "it has no valid storage");
     }
     if (gd_pickle_is_text(id.location, "meta")) {
-        return refuse(problem, "it was on the meta device: it has no values");
+        return refuse_storage(problem, "it was on the meta device: it has no values");
     }
     *ret =
         (struct torch_use){.stored = torch_storage_type(id.class->global->name), .numel = id.numel};
     if (!torch_storage_bytes(&id, &bytes)) {
-        return refuse(problem, "its storage has the unknown class %.100s, or is too large",
-                      id.class->global->name);
+        return refuse_storage(problem, "its storage has the unknown class %.100s, or is too large",
+                              id.class->global->name);
     }
     if (!key_is_plain(id.key)) {
-        return refuse(problem, "the key of its storage is invalid");
+        return refuse_storage(problem, "the key of its storage is invalid");
     }
     ret->storage = find_storage(file, id.key);
     if (!ret->storage) {
-        return refuse(problem, "out of memory");
+        return refuse_storage(problem, "out of memory");
     }
     if (!ret->storage->bytes) {
-        return refuse(problem, "%s",
-                      ret->storage->problem ? ret->storage->problem : "out of memory");
+        return refuse_storage(problem, "%s",
+                              ret->storage->problem ? ret->storage->problem : "out of memory");
     }
     if (gd_bytes_size(ret->storage->bytes) != bytes) {
-        return refuse(
+        return refuse_storage(
             problem, "storage %.*s should have %lld elements of %s, %llu bytes, but has %llu",
             (int)id.key->count, id.key->text, (long long)id.numel, gd_stored_name(ret->stored),
             (unsigned long long)bytes, (unsigned long long)gd_bytes_size(ret->storage->bytes));

@@ -38,7 +38,7 @@ struct old {
     struct table storages, tensors;
 };
 
-static int broken(const struct old *old, uint64_t at, const char *why, struct gd_err *err)
+static int fail_broken(const struct old *old, uint64_t at, const char *why, struct gd_err *err)
 {
     return gd_fail(err, GD_EPROTO, "%.300s: byte %llu: %s", old->file.path, (unsigned long long)at,
                    why);
@@ -96,19 +96,19 @@ static int read_member(struct old *old, uint64_t *at, bool *last, struct gd_err 
         return GD_OK;
     }
     if (!is_ustar(block) || !get_octal(block + 124, 12, &size)) {
-        return broken(old, *at, "expected the header of a tar member", err);
+        return fail_broken(old, *at, "expected the header of a tar member", err);
     }
     *at += BLOCK;
     if (size > file_size - *at) {
-        return broken(old, *at, "a member of the tar exceeds the file", err);
+        return fail_broken(old, *at, "a member of the tar exceeds the file", err);
     }
     if (block[156] != 'x' && block[156] != 'g' && block[156] != '0' && block[156] != '\0') {
-        return broken(old, *at - BLOCK, "a member of the tar is not a regular file", err);
+        return fail_broken(old, *at - BLOCK, "a member of the tar is not a regular file", err);
     }
     for (int i = 0; i < MEMBERS; i++) {
         if (is_member(block, member_names[i]) && (block[156] == '0' || block[156] == '\0')) {
             if (old->member[i].found) {
-                return broken(old, *at - BLOCK, "the tar has a duplicate member", err);
+                return fail_broken(old, *at - BLOCK, "the tar has a duplicate member", err);
             }
             old->member[i] = (struct part){.at = *at, .end = *at + size, .found = true};
         }
@@ -125,7 +125,7 @@ static int read_members(struct old *old, struct gd_err *err)
 
     for (int count = 0; !last; count++) {
         int rc = count < MAX_MEMBERS ? read_member(old, &at, &last, err)
-                                     : broken(old, at, "the tar has too many members", err);
+                                     : fail_broken(old, at, "the tar has too many members", err);
 
         if (rc != GD_OK) {
             return rc;
@@ -160,7 +160,7 @@ static int read_numbers(struct old *old, struct part *part, int64_t *ret, size_t
         int rc;
 
         if (part->end - part->at < sizeof(bytes)) {
-            return broken(old, part->at, "a member of the tar ends unexpectedly", err);
+            return fail_broken(old, part->at, "a member of the tar ends unexpectedly", err);
         }
         rc = gd_disk_read(old->file.disk, part->at, bytes, sizeof(bytes), err);
         if (rc != GD_OK) {
@@ -185,7 +185,7 @@ static int read_count(struct old *old, struct part *part, int64_t *ret, struct g
         return rc;
     }
     if (!gd_pickle_get_int(gd_pickle_root(pickle), ret) || *ret < 0) {
-        rc = broken(old, part->at, "expected a number of storages or tensors", err);
+        rc = fail_broken(old, part->at, "expected a number of storages or tensors", err);
     }
     gd_pickle_free(pickle);
     return rc;
@@ -210,7 +210,7 @@ static int add_named(struct old *old, struct table *table, uint64_t at, const st
     uint64_t hash = gd_hash_index_hash(&table->by_key, &named->key, sizeof(named->key));
 
     if (find_named(table, named->key)) {
-        return broken(old, at, "the number of a storage or tensor is not unique", err);
+        return fail_broken(old, at, "the number of a storage or tensor is not unique", err);
     }
     if (table->count == table->cap) {
         uint32_t cap = table->cap ? table->cap * 2 : 64;
@@ -247,7 +247,7 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
         named.view.stored = torch_storage_type(class->global->name);
     }
     if (!named.view.stored || !gd_pickle_get_int(gd_pickle_item(root, 0), &named.key)) {
-        rc = broken(old, begin, "expected a storage's number, location and class", err);
+        rc = fail_broken(old, begin, "expected a storage's number, location and class", err);
     }
     gd_pickle_free(pickle);
     rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.shape.dim, 1, err);
@@ -258,7 +258,7 @@ static int read_storage(struct old *old, struct part *part, struct gd_err *err)
         __builtin_mul_overflow((uint64_t)named.view.shape.dim[0],
                                gd_stored_bits(named.view.stored) / 8, &bytes) ||
         bytes > part->end - part->at) {
-        return broken(old, begin, "a storage exceeds its member of the tar", err);
+        return fail_broken(old, begin, "a storage exceeds its member of the tar", err);
     }
     rc = gd_bytes_of_disk(old->file.disk, part->at, bytes, &named.view.bytes, err);
     if (rc == GD_OK) {
@@ -294,7 +294,7 @@ static int read_views(struct old *old, struct part *part, struct gd_err *err)
             !gd_pickle_get_int(gd_pickle_item(item, 2), &first) ||
             !gd_pickle_get_int(gd_pickle_item(item, 3), &numel) || first < 0 || numel < 0 ||
             __builtin_add_overflow(first, numel, &end) || end > whole->view.shape.dim[0]) {
-            rc = broken(old, begin, "a storage that is part of another is invalid", err);
+            rc = fail_broken(old, begin, "a storage that is part of another is invalid", err);
             break;
         }
         named = *whole;
@@ -328,21 +328,21 @@ static int read_tensor(struct old *old, struct part *part, struct gd_err *err)
     }
     gd_pickle_free(pickle);
     if (!storage) {
-        return broken(old, begin, "a tensor is invalid, or its storage is missing", err);
+        return fail_broken(old, begin, "a tensor is invalid, or its storage is missing", err);
     }
     named = *storage;
     named.key = own;
     rc = read_numbers(old, part, &rank, 1, err);
     rank = (int32_t)(uint32_t)(uint64_t)rank;
     if (rc == GD_OK && (rank < 0 || rank > GD_MAX_RANK)) {
-        rc = broken(old, begin, "a tensor with too many dimensions", err);
+        rc = fail_broken(old, begin, "a tensor with too many dimensions", err);
     }
     rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.shape.dim, (size_t)rank, err);
     rc = rc != GD_OK ? rc : read_numbers(old, part, named.view.stride, (size_t)rank, err);
     rc = rc != GD_OK ? rc : read_numbers(old, part, &first, 1, err);
     if (rc == GD_OK &&
         (first < 0 || __builtin_add_overflow(named.view.offset, first, &named.view.offset))) {
-        rc = broken(old, begin, "the first element of a tensor is invalid", err);
+        rc = fail_broken(old, begin, "the first element of a tensor is invalid", err);
     }
     if (rc != GD_OK) {
         return rc;
