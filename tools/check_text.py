@@ -31,12 +31,12 @@ RULES = (
     ("scd", r"(?<!long-)\b(?:stands?|standing|stood)\b(?! for\b| in for\b| alone| out\b| by\b|-)", "stop (a run), be (a place), hold (a rule)"),
     ("scd", r"(?P<ok>\b(?:fall|falls|fell|fallen|left|leave|leaves|stay|stays|lag|lags|remains?) (?:\w+ )?)?\bbehind\b"
             r"(?P<ok2> (?:a|the|another) (?:firewall|proxy|flag|scenes|program))?", "after, below, downstream"),
-    ("scd", r"\b(?:what|that) lies\b|\blies? (?:there|here|elsewhere|beside|next|apart|side by side)\b"
+    ("scd", r"\b(?:what|that) lies\b|\blies? (?:there|here|elsewhere|beside|next|apart)\b"
             r"|\bwhere \S+(?: \S+)? (?:lies?|lay)\b", "is"),
     ("scd", r"\bin the place of\b", "instead of, in place of"),
     ("scd", r"\bin the midst\b", "in the middle of, during"),
     # who says what
-    ("scd", r"\b(?:tells|telling)\b(?! \S+(?: \S+){0,3} (?:apart|from)\b)|\btell (?:of|what|whether|how|why|which|that|so)\b",
+    ("scd", r"\b(?:tells|telling)\b(?!\._?\w| apart\b| \S+(?: \S+){0,3} (?:apart|from)\b)|\btell (?:of|what|whether|how|why|which|that|so)\b",
      "reports, says, shows"),
     ("scd", r"\btold of\b|\b(?:is|are|was|were|be|been|being) told\b(?! apart| from| otherwise)", "reported, asked"),
     ("scd", r"\bas told\b|\bdid as\b|\bdoes as (?:it|told)", "as requested"),
