@@ -259,7 +259,7 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static char doc[] = "The base of training.Clearing.";
+static char doc[] = "The base of clearing.Clearing.";
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whether anybody zeroes the gradients, over idle steps: the base of training.Clearing, whose
+/* Whether anybody zeroes the gradients, over idle steps: the base of clearing.Clearing, whose
  * docstring has the meaning of the fields. What each pass reads is adjacent. */
 #ifndef GRADB_PYTHON_CLEARING_H
 #define GRADB_PYTHON_CLEARING_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Steps that nobody watches: what steps.Steps, backward.Backward and the code below them do in
- * them, without Python. It runs once per step, with caches that the training has filled with other
+ * Steps that nobody watches: the work of steps.Steps, backward.Backward and the code below them,
+ * without Python. It runs once per step, with caches that the training has filled with other
  * things, so what costs is how much memory is touched: Python takes ten times as long.
  *
  * Python says that the next steps are idle (Context.idle), and takes that back when anything is

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Where the outputs of a node lie in memory: the structs of values.Places, which libgradb reads. */
+/* Where the outputs of a node are in memory: the structs of places.Places, which libgradb reads. */
 #ifndef GRADB_PYTHON_PLACES_H
 #define GRADB_PYTHON_PLACES_H
 
 #include "agent/gradb.h"
 #include "context.h"
 
-/* The items of a form, a tuple in values.Places: what an output was when it was last looked at. */
+/* The items of a form, a tuple in places.Places: what an output was when it was last looked at. */
 enum native_form {
     FORM_SHAPE,
     FORM_STRIDES,
@@ -17,7 +17,7 @@ enum native_form {
     FORM_DENSE /* its elements fill their memory, in any order of the axes */
 };
 
-/* The structs of a values.Places, which owns them; NULL with an exception. */
+/* The structs of a places.Places, which owns them; NULL with an exception. */
 gradb_tensor *native_structs(PyObject *places);
 
 /* 1, 0, or -1: the tensor still has that form and is what *ret says, except for its address, which

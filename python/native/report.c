@@ -98,7 +98,7 @@ static int is_plain(struct native_context *context, PyObject *step, PyObject *id
     return PyErr_Occurred() ? -1 : !kept;
 }
 
-/* Like values.Live.ran_as. */
+/* Like live.Live.ran_as. */
 static int note_outputs(struct native_context *context, PyObject *step, PyObject *id,
                         PyObject *records)
 {
@@ -144,7 +144,7 @@ int native_ran(struct native_context *context, PyObject *node, PyObject *tensors
     return armed ? report_node(context, node, tensors, before) : 0;
 }
 
-/* The record that values.Live.ran makes of a tensor or None. */
+/* The record that live.Live.ran makes of a tensor or None. */
 static PyObject *make_record(PyObject *tensor)
 {
     if (tensor == Py_None) {

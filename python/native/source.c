@@ -15,11 +15,11 @@ struct source {
     gradb_source here;              /* what libgradb gets */
     gradb_source python;            /* answers everything else */
     struct native_context *context; /* NULL: all goes to Python */
-    PyObject *places;               /* dict: node number -> values.Places of a lasting value */
+    PyObject *places;               /* dict: node number -> places.Places of a lasting value */
     PyObject *held;                 /* list: tensors that libgradb reads until it releases them */
 };
 
-/* The lasting value of a node, as values.Live.lasting; NULL without an exception: Python is to
+/* The lasting value of a node, as live.Live.lasting; NULL without an exception: Python is to
  * look. */
 static PyObject *find_lasting(const struct source *self, PyObject *number)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where values that last lie: parameters and their gradients, which are asked for at the end of
+/* Where lasting values are: parameters and their gradients, which are asked for at the end of
  * each step while they are watched. All other questions go to source.Source in Python. */
 #ifndef GRADB_PYTHON_SOURCE_H
 #define GRADB_PYTHON_SOURCE_H

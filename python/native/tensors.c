@@ -27,7 +27,7 @@ static struct {
     int32_t dtypes[DTYPES]; /* gradb's number -> libtorch's; -1: none */
 } torch;
 
-/* What libtorch has no such function for, as reading.py has found it. */
+/* What libtorch has no such function for, as libtorch.py has found it. */
 static struct {
     PyTypeObject *tensor, *parameter;
     size_t place;    /* offset of the Tensor in an object of these types; 0: unknown */
@@ -201,7 +201,7 @@ int native_ask(PyObject *tensor, PyObject *method)
 
 /* ---- what Python says ------------------------------------------------------------------------ */
 
-/* The addresses of the functions, in the order of reading.py. */
+/* The addresses of the functions, in the order of libtorch.py. */
 static bool take_functions(PyObject *functions)
 {
     unsigned long long at[10];

@@ -2,7 +2,7 @@
 /*
  * What a tensor is and where its memory is, asked of libtorch through the C functions whose ABI
  * is stable (aoti_torch_*). Where libtorch lacks them, native_can_read says no and the callers ask
- * Python instead; the answers are the same. reading.py finds the functions and checks them first.
+ * Python instead; the answers are the same. libtorch.py finds the functions and checks them first.
  */
 #ifndef GRADB_PYTHON_TENSORS_H
 #define GRADB_PYTHON_TENSORS_H
@@ -42,7 +42,7 @@ PyObject *native_version(PyObject *tensor);
 /* 1, 0, or -1: the answer of a method without arguments. */
 int native_ask(PyObject *tensor, PyObject *method);
 
-/* Functions of the Python module, see its table in module.c and reading.py. */
+/* Functions of the Python module, see its table in module.c and libtorch.py. */
 PyObject *native_read_by(PyObject *module, PyObject *args);
 PyObject *native_reads(PyObject *module, PyObject *args);
 PyObject *native_look_into(PyObject *module, PyObject *args);

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""While steps are idle our wrappers are out of use (Agent.take_back): the program finds what it would find without gradb,
-and the wrappers are back when anything is asked."""
+"""While steps are idle our wrappers are out of use (Agent.take_back): the program finds what it would find without
+gradb, and the wrappers are back when anything is asked."""
 import json
 import subprocess
 
 import harness
 import torches
 from test_control import Control
-from test_native import MODULE
 
 STEPS = 100  # of the script
 LATE = 40    # nobody has watched for a long time then
@@ -150,8 +149,7 @@ json.dump(found, open(sys.argv[1], "w"))
 class Handed(Control):
     def setUp(self):
         super().setUp()
-        if not MODULE.exists():
-            self.skipTest("no native module: it was built without Python's headers")
+        torches.need_native(self)
 
     def found(self, script, *commands, **env):
         """What the script has written under gradb."""

@@ -9,7 +9,6 @@ import subprocess
 import harness
 import torches
 
-MODULE = harness.BUILD / "python" / "native" / "_native.abi3.so"
 SETTLED = 7  # steps after which the module does everything that it can
 BAD = SETTLED + 2
 
@@ -533,8 +532,7 @@ def without_own(value):
 class Native(torches.Folder):
     def setUp(self):
         super().setUp()
-        if not MODULE.exists():
-            self.skipTest("no native module: it was built without Python's headers")
+        torches.need_native(self)
 
     def answers(self, native, script, *commands):
         """gradb's records of the commands, up to the last "info hits", of a run with the module or without."""
@@ -634,11 +632,11 @@ class Beside(Native):
         return done.stdout.strip()
 
     def test_where_the_loader_alone_knows_the_library(self):
-        library, module = self.folder / "libgradb.so.1", self.folder / "gradb" / MODULE.name
+        library, module = self.folder / "libgradb.so.1", self.folder / "gradb" / torches.NATIVE.name
         built = pathlib.Path(torches.library())
         library.symlink_to(built)
         module.parent.mkdir()
-        module.symlink_to(built.parents[2] / "python" / "native" / MODULE.name)
+        module.symlink_to(built.parents[2] / "python" / "native" / torches.NATIVE.name)
         self.assertEqual(self.module(LD_LIBRARY_PATH=str(self.folder), GRADB_LIBRARY=""), str(module))
         self.assertEqual(self.module(LD_LIBRARY_PATH=str(self.folder / "none"), GRADB_LIBRARY=""), "None")
         self.assertEqual(self.module(LD_LIBRARY_PATH="", GRADB_LIBRARY=str(library)), str(module))

@@ -3,7 +3,6 @@
 repeated."""
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess

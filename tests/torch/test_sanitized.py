@@ -12,7 +12,6 @@ import harness
 import torches
 
 RUNTIMES = sys.argv[1:]
-MODULE = harness.BUILD.resolve() / "python" / "native" / "_native.abi3.so"
 LIBRARY = harness.BUILD / "src" / "agent" / "libgradb.so.1"
 FOUND = 66   # exit status after a report
 SETTLED = 8  # steps after which the native module does everything that it can
@@ -129,7 +128,7 @@ for agent in ("first", "second"):
         tell("attached again", gradb.torch.attach(net, optimizer, wait=60))
 tell("at the end")
 """
-TOLD = ["module %s" % MODULE, "interrupted in the forward pass", "interrupted in the backward pass",
+TOLD = ["module %s" % torches.NATIVE, "interrupted in the forward pass", "interrupted in the backward pass",
         "attached again True", "interrupted in the forward pass", "interrupted in the backward pass", "at the end"]
 
 
@@ -139,8 +138,7 @@ class Sanitized(torches.Folder):
 
     def setUp(self):
         super().setUp()
-        if not MODULE.exists():
-            self.skipTest("no native module: it was built without Python's headers")
+        torches.need_native(self)
         missing = [path for path in RUNTIMES if not os.path.isabs(path)]
         if missing or not RUNTIMES:
             self.skipTest("the compiler has no %s to preload" % ", ".join(missing or ["runtime"]))

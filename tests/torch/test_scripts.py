@@ -13,7 +13,6 @@ weights may differ.
 """
 import difflib
 import os
-import pathlib
 import re
 import subprocess
 

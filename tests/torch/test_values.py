@@ -278,7 +278,7 @@ class Reasons(Session):
         self.start(NET)
         self.good("step")
         reasons = {"net/first/linear": "the script no longer has it; stop right after the operator",
-                   "net/seen/linear": "the program has dropped it",
+                   "net/seen/linear": "the script no longer has it",
                    "net/add": "it was overwritten in place; stop right after the operator",
                    "net/neg": "it was overwritten in place",
                    "net/unused/weight.grad": r"no backward pass has reached it since zero_grad\(\)",

@@ -28,6 +28,7 @@ import harness
 DEBIAN = "/usr/bin/python3"
 SCRIPTS = harness.SOURCE / "tests" / "torch" / "scripts"
 PACKAGE = harness.SOURCE / "python"
+NATIVE = harness.BUILD.resolve() / "python" / "native" / "_native.abi3.so"
 VENV = pathlib.Path("torch-venv") / "bin" / "python"
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = harness.BUILD.resolve() / "tests" / "pycache"  # so that gradb's package is not compiled for each case
@@ -198,6 +199,12 @@ class Folder(Case):
         if late.exists():  # of a rank that hung (by_hand.py): otherwise it would only be in gradb's log
             done.stderr += late.read_text()
         return done
+
+
+def need_native(case):
+    """Skips a case of the native module where that is not built."""
+    if not NATIVE.exists():
+        case.skipTest("no native module: it was built without Python's headers")
 
 
 def need_compile(case):

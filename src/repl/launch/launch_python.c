@@ -201,12 +201,14 @@ const char *launch_python_hint(struct gd_arena *arena, char *const argv[], bool 
         return missing;
     }
     if (is_isolated(argv)) {
-        return "Python does not look for gradb with -I, -E or -S: \"pip install ./python\", then "
-               "\"python -m gradb SCRIPT\"";
+        return "with -I, -E or -S, Python does not load gradb's agent: \"pip install ./python\", "
+               "then "
+               "start the script with \"python -m gradb SCRIPT\"";
     }
     if (went_well) {
-        return "a PyTorch program is seen when it makes an optimizer, calls a module in training "
-               "or runs backward(); if it did, start it by \"python -m gradb SCRIPT\"";
+        return "gradb attaches when a PyTorch script makes an optimizer, calls a module in "
+               "training "
+               "mode or runs backward(); if yours does, start it with \"python -m gradb SCRIPT\"";
     }
     return NULL;
 }
