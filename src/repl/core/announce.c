@@ -10,9 +10,10 @@
 /* A command moves it, alone or with its job, and reports its stops itself. */
 static bool is_driven(const struct repl *repl, const struct gd_session *session)
 {
-    for (size_t i = 0; i < sizeof(repl->drives) / sizeof(repl->drives[0]); i++) {
+    for (size_t i = 0; i < sizeof(repl->job.drives) / sizeof(repl->job.drives[0]); i++) {
         const struct gd_session *driven =
-            repl->drives[i] > 0 ? gd_debugger_session(repl->debugger, repl->drives[i]) : NULL;
+            repl->job.drives[i] > 0 ? gd_debugger_session(repl->debugger, repl->job.drives[i])
+                                    : NULL;
         if (driven && (driven == session ||
                        (gd_ranks_of(driven) && gd_ranks_of(driven) == gd_ranks_of(session)))) {
             return true;
@@ -24,7 +25,7 @@ static bool is_driven(const struct repl *repl, const struct gd_session *session)
 /* A command ends the process (kill, detach, a hangup): "the training ended" would mislead. */
 static bool is_muted(const struct repl *repl, enum gd_event_type type)
 {
-    return repl->muted && !repl->options.json &&
+    return repl->job.muted && !repl->options.json &&
            (type == GD_EV_LOST || type == GD_EV_FINISHED || type == GD_EV_HIT ||
             type == GD_EV_STOPPED);
 }
@@ -33,7 +34,7 @@ bool repl_announces_event(const struct repl *repl, const struct gd_event *event)
 {
     bool moves = event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING;
 
-    return !repl->ending && !is_muted(repl, event->type) &&
+    return !repl->end.closing && !is_muted(repl, event->type) &&
            !(moves && is_driven(repl, event->session));
 }
 
@@ -44,8 +45,8 @@ bool repl_is_told_with_job(const struct repl *repl, const struct gd_session *ses
 
 bool repl_stop_is_silent(struct repl *repl)
 {
-    for (int i = 0; i < repl->stop_number_count; i++) {
-        const struct repl_lines *body = repl_commands_of(repl, repl->stop_numbers[i]);
+    for (int i = 0; i < repl->stop.number_count; i++) {
+        const struct repl_lines *body = repl_commands_of(repl, repl->stop.numbers[i]);
         if (body && body->count > 0 && strcmp(body->line[0], "silent") == 0) {
             return true;
         }

@@ -11,8 +11,8 @@
 
 #include "base/arena.h"
 #include "engine/debugger.h"
-#include "repl/core/out.h"
 #include "repl/core/repl.h"
+#include "repl/out/out.h"
 
 /* What completion offers at an argument; the last one given repeats */
 enum command_arg {

@@ -380,10 +380,10 @@ static void add_commands(struct completion *c)
     for (const struct command *k = command_next(NULL); k; k = command_next(k)) {
         add_if(c, k->name);
     }
-    for (const struct user_command *u = c->repl->user_commands; u; u = u->next) {
+    for (const struct user_command *u = c->repl->script.user_commands; u; u = u->next) {
         add_if(c, u->name);
     }
-    for (const struct user_alias *a = c->repl->aliases; a; a = a->next) {
+    for (const struct user_alias *a = c->repl->script.aliases; a; a = a->next) {
         add_if(c, a->name);
     }
 }
@@ -428,8 +428,8 @@ static void add_keys(struct completion *c)
 {
     char name[8];
 
-    if (c->repl->screen) {
-        c->repl->screen->keys(c->repl->screen_ctx, add_key, c);
+    if (c->repl->front.screen) {
+        c->repl->front.screen->keys(c->repl->front.screen_ctx, add_key, c);
     }
     add_list(c, "C-x -p");
     for (int i = 1; i <= 12; i++) {

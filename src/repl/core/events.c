@@ -186,8 +186,8 @@ static void note_event(struct repl *repl, const struct gd_event *event)
     if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced) {
         repl_add_status(repl, STATUS_WATCHPOINT); /* also where it does not stop the run */
     }
-    if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->ranks_timer)) {
-        ev_timer_again(repl->loop, &repl->ranks_timer);
+    if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->watchers.ranks)) {
+        ev_timer_again(repl->loop, &repl->watchers.ranks);
     }
     if (event->type == GD_EV_GRAPH) {
         repl_dump_graph(repl, event->session);

@@ -4,7 +4,7 @@
 #define GD_REPL_EVENTS_H
 
 #include "engine/debugger.h"
-#include "repl/core/out.h"
+#include "repl/out/out.h"
 
 struct repl;
 

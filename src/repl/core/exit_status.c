@@ -20,5 +20,5 @@ enum exit_status exit_status_after(enum exit_status so_far, enum exit_status nex
 
 void repl_add_status(struct repl *repl, enum exit_status status)
 {
-    repl->exit_status = exit_status_after(repl->exit_status, status);
+    repl->end.status = exit_status_after(repl->end.status, status);
 }

@@ -47,6 +47,7 @@ const struct gd_condition *hits_condition(struct gd_debugger *debugger, const st
 const char *hits_noun(const struct gd_hit *hit);
 /* "tensor_overflow (TO)", "max > 3", "watchpoint 2", of a catchpoint "lr": in the arena. */
 const char *hits_what(struct command_call *call, const struct gd_hit *hit);
+void hits_add_what(struct gd_debugger *debugger, const struct gd_hit *hit, struct gd_buf *out);
 /* "Default/x:0", "loss": where, not made safe. */
 void hits_add_where(const struct gd_hit *hit, struct gd_buf *out);
 const char *hits_where(struct command_call *call, const struct gd_hit *hit);

@@ -12,8 +12,8 @@
 
 static bool may_show(const struct repl *repl)
 {
-    return repl->waiting && repl->options.interactive && !repl->options.json && !repl->lend &&
-           isatty(STDERR_FILENO) && tty_out_waiting() == 0;
+    return repl->busy.waiting && repl->options.interactive && !repl->options.json &&
+           !repl->front.lend && isatty(STDERR_FILENO) && tty_out_waiting() == 0;
 }
 
 double repl_progress_patience(struct repl *repl, double seconds)
@@ -35,7 +35,8 @@ void repl_progress_show(struct repl *repl)
         repl_progress_clear(repl);
         return;
     }
-    if (repl->progress_shown && now >= repl->progress_at && now < repl->progress_at + REFRESH) {
+    if (repl->busy.progress_shown && now >= repl->busy.progress_at &&
+        now < repl->busy.progress_at + REFRESH) {
         return;
     }
     repl_progress_clear(repl);
@@ -45,21 +46,21 @@ void repl_progress_show(struct repl *repl)
     tty_out_puts(STDERR_FILENO, "\r");
     tty_out_puts(STDERR_FILENO, repl_safe(repl, &arena, text));
     gd_arena_deinit(&arena);
-    repl->progress_shown = true;
-    repl->progress_at = now;
+    repl->busy.progress_shown = true;
+    repl->busy.progress_at = now;
 }
 
 void repl_progress_clear(struct repl *repl)
 {
     int cols = (repl->options.width > 0 ? repl->options.width : 80) - 1;
 
-    if (repl->progress_shown) {
+    if (repl->busy.progress_shown) {
         struct gd_buf row = GD_BUF_INIT(4096);
         gd_buf_putc(&row, '\r');
         gd_buf_fill(&row, ' ', (size_t)cols);
         gd_buf_putc(&row, '\r');
         tty_out_write(STDERR_FILENO, gd_buf_text(&row), row.len);
         gd_buf_deinit(&row);
-        repl->progress_shown = false;
+        repl->busy.progress_shown = false;
     }
 }

@@ -75,9 +75,9 @@ static void on_work_check(struct ev_loop *loop, ev_prepare *prepare, int events)
 
     (void)events;
     if (gd_debugger_has_work(repl->debugger)) {
-        ev_idle_start(loop, &repl->work_idle);
+        ev_idle_start(loop, &repl->watchers.work);
     } else {
-        ev_idle_stop(loop, &repl->work_idle);
+        ev_idle_stop(loop, &repl->watchers.work);
     }
 }
 
@@ -107,14 +107,14 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
     repl->loop = loop;
     repl->debugger = debugger;
     repl->options = *options;
-    ev_timer_init(&repl->ranks_timer, on_ranks_timer, RANKS_TICK, RANKS_TICK);
-    repl->ranks_timer.data = repl;
-    ev_timer_init(&repl->follow_timer, on_follow_timer, 0., 0.);
-    repl->follow_timer.data = repl;
-    ev_idle_init(&repl->work_idle, on_work_idle);
-    repl->work_idle.data = repl;
-    ev_prepare_init(&repl->work_check, on_work_check);
-    repl->work_check.data = repl;
+    ev_timer_init(&repl->watchers.ranks, on_ranks_timer, RANKS_TICK, RANKS_TICK);
+    repl->watchers.ranks.data = repl;
+    ev_timer_init(&repl->watchers.follow, on_follow_timer, 0., 0.);
+    repl->watchers.follow.data = repl;
+    ev_idle_init(&repl->watchers.work, on_work_idle);
+    repl->watchers.work.data = repl;
+    ev_prepare_init(&repl->watchers.work_check, on_work_check);
+    repl->watchers.work_check.data = repl;
     if (!debugger->pump) {
         debugger->pump = default_pump;
         debugger->pump_ctx = repl;
@@ -127,7 +127,7 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
         free(repl);
         return gd_fail(err, rc, "out of memory");
     }
-    ev_prepare_start(loop, &repl->work_check);
+    ev_prepare_start(loop, &repl->watchers.work_check);
     *ret = repl;
     return GD_OK;
 }
@@ -138,10 +138,10 @@ void repl_destroy(struct repl *repl)
         return;
     }
     gd_debugger_unobserve(repl->debugger, repl_on_event, repl);
-    ev_timer_stop(repl->loop, &repl->ranks_timer);
-    ev_timer_stop(repl->loop, &repl->follow_timer);
-    ev_prepare_stop(repl->loop, &repl->work_check);
-    ev_idle_stop(repl->loop, &repl->work_idle);
+    ev_timer_stop(repl->loop, &repl->watchers.ranks);
+    ev_timer_stop(repl->loop, &repl->watchers.follow);
+    ev_prepare_stop(repl->loop, &repl->watchers.work_check);
+    ev_idle_stop(repl->loop, &repl->watchers.work);
     if (repl->debugger->pump_ctx == repl) {
         repl->debugger->pump = NULL;
         repl->debugger->pump_ctx = NULL;
@@ -153,27 +153,27 @@ void repl_destroy(struct repl *repl)
     repl_values_free(repl);
     repl_script_free(repl);
     repl_lines_clear(&repl->history);
-    free(repl->repeat);
+    free(repl->script.repeat);
     repl_hits_forget(repl);
     free(repl);
 }
 
 void repl_set_writer(struct repl *repl, repl_write_fn fn, void *ctx)
 {
-    repl->write = fn;
-    repl->write_ctx = ctx;
+    repl->front.write = fn;
+    repl->front.write_ctx = ctx;
 }
 
 void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx)
 {
-    repl->ask = fn;
-    repl->ask_ctx = ctx;
+    repl->front.ask = fn;
+    repl->front.ask_ctx = ctx;
 }
 
 void repl_set_lend(struct repl *repl, repl_lend_fn fn, void *ctx)
 {
-    repl->lend = fn;
-    repl->lend_ctx = ctx;
+    repl->front.lend = fn;
+    repl->front.lend_ctx = ctx;
 }
 
 void repl_set_width(struct repl *repl, int width)
@@ -200,12 +200,12 @@ bool repl_wants_color(const struct repl *repl)
 
 bool repl_wants_quit(const struct repl *repl)
 {
-    return repl->quit;
+    return repl->end.quit != QUIT_NO;
 }
 
 int repl_exit_status(const struct repl *repl)
 {
-    return repl->quit_status != STATUS_OK ? repl->quit_status : (int)repl->exit_status;
+    return repl->end.quit_status != STATUS_OK ? repl->end.quit_status : (int)repl->end.status;
 }
 
 int repl_check_seal(const struct repl *repl, struct gd_err *err)
@@ -218,45 +218,45 @@ int repl_check_seal(const struct repl *repl, struct gd_err *err)
 
 void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void *ctx)
 {
-    repl->screen = ops;
-    repl->screen_ctx = ctx;
+    repl->front.screen = ops;
+    repl->front.screen_ctx = ctx;
 }
 
 bool repl_take_prompt_wish(struct repl *repl)
 {
-    bool wish = repl->prompt_wish;
-    repl->prompt_wish = false;
+    bool wish = repl->front.wants_prompt;
+    repl->front.wants_prompt = false;
     return wish;
 }
 
 void repl_leave(struct repl *repl)
 {
-    repl->left = true;
+    repl->front.left = true;
     ev_break(repl->loop, EVBREAK_ALL);
 }
 
 bool repl_has_left(const struct repl *repl)
 {
-    return repl->left;
+    return repl->front.left;
 }
 
 void repl_clear_left(struct repl *repl)
 {
-    repl->left = false;
+    repl->front.left = false;
 }
 
 void repl_clear_status(struct repl *repl)
 {
-    repl->exit_status = STATUS_OK;
+    repl->end.status = STATUS_OK;
 }
 
 void repl_end(struct repl *repl)
 {
     struct gd_debugger *debugger = repl->debugger;
 
-    repl->quit = true;
-    repl->ending = true;
-    if (repl->let_go) {
+    repl->end.quit = repl->end.quit == QUIT_NO ? QUIT_ORDERLY : repl->end.quit;
+    repl->end.closing = true;
+    if (repl->end.let_go) {
         launch_detach(repl);
     } else if (!launch_is_detached(repl)) {
         launch_kill(repl);
@@ -275,24 +275,24 @@ void repl_end(struct repl *repl)
 
 void repl_quit(struct repl *repl, int status)
 {
-    repl->quit = true;
-    repl->quit_status = status;
+    repl->end.quit = repl->end.quit == QUIT_NO ? QUIT_ORDERLY : repl->end.quit;
+    repl->end.quit_status = status;
 }
 
 void repl_quit_at_once(struct repl *repl, int status)
 {
-    repl->at_once = true;
+    repl->end.quit = QUIT_AT_ONCE;
     repl_quit(repl, status);
 }
 
 bool repl_is_waiting(const struct repl *repl)
 {
-    return repl->waiting;
+    return repl->busy.waiting;
 }
 
 const char *repl_prompt(struct repl *repl)
 {
-    return repl->body.kind != BODY_NONE ? ">" : "(gradb) ";
+    return repl->script.body.kind != BODY_NONE ? ">" : "(gradb) ";
 }
 
 void *repl_slot(struct repl *repl, enum repl_slot slot)
@@ -321,8 +321,8 @@ void repl_set_slot(struct repl *repl, enum repl_slot slot, void *data, void (*fr
 
 void repl_at_stop(struct repl *repl, repl_stop_fn fn, void *ctx)
 {
-    repl->stop_fn = fn;
-    repl->stop_ctx = ctx;
+    repl->stop.fn = fn;
+    repl->stop.fn_ctx = ctx;
 }
 
 /* ---- lists of lines ---- */
@@ -359,15 +359,15 @@ void repl_lines_clear(struct repl_lines *lines)
 
 void repl_set_failed(struct repl *repl, int rc)
 {
-    repl_add_status(repl, rc == GD_EINTR                   ? STATUS_INTERRUPTED
-                          : repl->fail_status != STATUS_OK ? repl->fail_status
-                                                           : STATUS_FAILED);
-    repl->fail_status = STATUS_OK;
+    repl_add_status(repl, rc == GD_EINTR                       ? STATUS_INTERRUPTED
+                          : repl->end.fail_status != STATUS_OK ? repl->end.fail_status
+                                                               : STATUS_FAILED);
+    repl->end.fail_status = STATUS_OK;
 }
 
 void repl_training_failed(struct repl *repl)
 {
-    if (!repl->ending && !repl->muted) {
+    if (!repl->end.closing && !repl->job.muted) {
         repl_add_status(repl, STATUS_TRAINING_FAILED);
     }
 }
@@ -381,11 +381,11 @@ static void wind_up(struct repl *repl)
         return; /* one that the commands left before its end ends with gradb */
     }
     struct gd_session *stopped;
-    repl->winding_up = true;
+    repl->job.batch = BATCH_WINDING_UP;
     if (repl_wait_job(repl, &stopped) == GD_EINTR) {
         repl_set_failed(repl, GD_EINTR);
     }
-    repl->winding_up = false;
+    repl->job.batch = BATCH_ONE_STOP;
 }
 
 /* What connects while the end is waited for is let go, too. */
@@ -404,7 +404,7 @@ static bool has_program_ended(void *ctx)
 
 bool repl_goes_on_after(const struct repl *repl, int rc)
 {
-    return rc != GD_OK && rc != GD_EINTR && repl->options.batch && !repl->quit &&
+    return rc != GD_OK && rc != GD_EINTR && repl->options.batch && !repl->end.quit &&
            repl->debugger->settings.on_error == ON_ERROR_CONTINUE;
 }
 
@@ -413,7 +413,7 @@ bool repl_batch_fails(struct repl *repl, int rc)
     if (rc == GD_OK || repl_goes_on_after(repl, rc)) {
         return false;
     }
-    if (rc == GD_EINTR || !repl->options.batch || repl->quit ||
+    if (rc == GD_EINTR || !repl->options.batch || repl->end.quit ||
         repl->debugger->settings.on_error != ON_ERROR_DETACH) {
         return true;
     }
@@ -438,7 +438,7 @@ void repl_end_batch(struct repl *repl)
     struct gd_debugger *debugger = repl->debugger;
 
     wind_up(repl);
-    if (repl->program_failed) {
+    if (repl->job.program_failed) {
         repl_training_failed(repl);
     }
     for (size_t i = 0; i < debugger->session_count; i++) {
@@ -600,8 +600,8 @@ static int call_command(struct repl *repl, const struct command *command,
 
 void repl_forget_repeat(struct repl *repl)
 {
-    free(repl->repeat);
-    repl->repeat = NULL;
+    free(repl->script.repeat);
+    repl->script.repeat = NULL;
 }
 
 /* What an empty line will do after this command. */
@@ -619,9 +619,9 @@ static void keep_for_repeat(struct repl *repl, const struct command *command,
         if (line->format[0] != '\0') {
             gd_buf_printf(&text, "/%s", line->format);
         }
-        repl->repeat = gd_buf_take(&text);
+        repl->script.repeat = gd_buf_take(&text);
     } else if ((command->flags & CMD_REPEATS) != 0) {
-        repl->repeat = strdup(typed);
+        repl->script.repeat = strdup(typed);
     }
     gd_buf_deinit(&text);
 }
@@ -682,7 +682,7 @@ static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *
         rc = repl_run_user(repl, user, line->rest, &err);
     } else if (rc == GD_OK) {
         rc = call_command(repl, command, line, arena, repeated);
-        if (!repeated && repl->depth == 1) {
+        if (!repeated && repl->busy.depth == 1) {
             keep_for_repeat(repl, command, line, typed);
         }
         return rc;
@@ -711,17 +711,17 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
     struct gd_err err = {.code = GD_OK};
     struct parsed_line parsed;
 
-    if (repl->body.kind != BODY_NONE) {
+    if (repl->script.body.kind != BODY_NONE) {
         return feed_body(repl, line);
     }
-    if (repl->depth >= REPL_MAX_DEPTH) {
+    if (repl->busy.depth >= REPL_MAX_DEPTH) {
         gd_fail(&err, GD_ELIMIT, "commands call each other more than %d deep", REPL_MAX_DEPTH);
         repl_print_error(repl, NULL, &err);
         repl_set_failed(repl, err.code);
         return err.code;
     }
     gd_arena_init(&arena, COMMAND_MEMORY);
-    repl->depth++;
+    repl->busy.depth++;
     int rc = parse_line(line, &arena, &parsed, &err);
     if (rc != GD_OK) {
         repl_print_error(repl, NULL, &err);
@@ -729,21 +729,21 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
     } else if (parsed.name[0] != '\0') {
         rc = run_parsed(repl, line, &parsed, &arena, false);
     } else if (origin == LINE_TYPED && !repl->options.json &&
-               line[strspn(line, " \t\r\n")] == '\0' && repl->repeat) {
-        rc = parse_line(repl->repeat, &arena, &parsed, &err);
+               line[strspn(line, " \t\r\n")] == '\0' && repl->script.repeat) {
+        rc = parse_line(repl->script.repeat, &arena, &parsed, &err);
         if (rc == GD_OK) {
-            rc = run_parsed(repl, repl->repeat, &parsed, &arena, true);
+            rc = run_parsed(repl, repl->script.repeat, &parsed, &arena, true);
         }
     }
-    repl->depth--;
+    repl->busy.depth--;
     gd_arena_deinit(&arena);
     return rc;
 }
 
 int repl_run_lines(struct repl *repl, const struct repl_lines *lines)
 {
-    for (size_t i = 0; i < lines->count && !repl->quit; i++) {
-        if (repl->user_lines++ >=
+    for (size_t i = 0; i < lines->count && !repl->end.quit; i++) {
+        if (repl->script.user_lines++ >=
             REPL_MAX_USER) { /* commands that call each other twice and twice */
             struct gd_err err;
             gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
@@ -761,14 +761,14 @@ int repl_run_lines(struct repl *repl, const struct repl_lines *lines)
 
 int repl_execute(struct repl *repl, const char *line)
 {
-    if (repl->pumping) {
+    if (repl->busy.pumping) {
         return GD_ESTATE;
     }
     repl->debugger->interrupted = false;
     int rc = repl_run_line(repl, line, LINE_TYPED);
     repl_follow_up(repl);
     repl->debugger->interrupted = false;
-    if (!repl->quit) { /* else the trainers are let go first */
+    if (!repl->end.quit) { /* else the trainers are let go first */
         repl_out_wait(repl, 0);
     }
     return rc;

@@ -23,23 +23,23 @@ const char *repl_hangup_name(const struct repl *repl)
 
 void repl_set_residence(struct repl *repl, const struct repl_residence_ops *ops, void *ctx)
 {
-    repl->residence = ops;
-    repl->residence_ctx = ctx;
+    repl->front.residence = ops;
+    repl->front.residence_ctx = ctx;
 }
 
 bool repl_is_resident(const struct repl *repl)
 {
-    return repl->residence != NULL;
+    return repl->front.residence != NULL;
 }
 
 void repl_tell_typed(struct repl *repl, const char *line)
 {
     const char *prompt = repl_prompt(repl);
 
-    if (repl->residence) {
-        repl->residence->lines(repl->residence_ctx, prompt, strlen(prompt));
-        repl->residence->lines(repl->residence_ctx, line, strlen(line));
-        repl->residence->lines(repl->residence_ctx, "\n", 1);
+    if (repl->front.residence) {
+        repl->front.residence->lines(repl->front.residence_ctx, prompt, strlen(prompt));
+        repl->front.residence->lines(repl->front.residence_ctx, line, strlen(line));
+        repl->front.residence->lines(repl->front.residence_ctx, "\n", 1);
     }
 }
 
@@ -60,13 +60,13 @@ static bool all_are_over(void *ctx)
 void repl_let_all_go(struct repl *repl)
 {
     struct gd_debugger *debugger = repl->debugger;
-    bool muted = repl->muted, waits = false;
+    bool muted = repl->job.muted, waits = false;
 
-    repl->muted = true; /* "the training ended" would be untrue */
+    repl->job.muted = true; /* "the training ended" would be untrue */
     for (size_t i = 0; i < debugger->session_count; i++) {
         struct gd_session *session = debugger->sessions[i];
         if (gd_session_is_live(session)) {
-            repl->left_behind = repl->left_behind || repl_ends_without_us(session);
+            repl->end.left_behind = repl->end.left_behind || repl_ends_without_us(session);
             waits = gd_target_detach(session->target, NULL) == GD_OK || waits;
         }
     }
@@ -74,7 +74,7 @@ void repl_let_all_go(struct repl *repl)
     if (waits) { /* a dump has nothing to hear */
         repl_wait(repl, all_are_over, debugger, DETACH_SECONDS);
     }
-    repl->muted = muted;
+    repl->job.muted = muted;
 }
 
 /* No live session before it is of the same job. */
@@ -137,5 +137,5 @@ bool repl_has_reason_to_stay(const struct repl *repl)
 
 void repl_let_go_at_end(struct repl *repl)
 {
-    repl->let_go = true;
+    repl->end.let_go = true;
 }

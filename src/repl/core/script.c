@@ -21,7 +21,7 @@ static const char *body_name(enum repl_body_kind kind)
 int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name, int first,
                    int last, struct gd_err *err)
 {
-    struct repl_body *body = &repl->body;
+    struct repl_body *body = &repl->script.body;
 
     if (body->kind != BODY_NONE) {
         return gd_fail(err, GD_ESTATE, "the body of \"%s\" is still open: \"end\" closes it",
@@ -37,8 +37,8 @@ int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name
 
 void repl_body_drop(struct repl *repl)
 {
-    repl_lines_clear(&repl->body.lines);
-    repl->body = (struct repl_body){.kind = BODY_NONE};
+    repl_lines_clear(&repl->script.body.lines);
+    repl->script.body = (struct repl_body){.kind = BODY_NONE};
 }
 
 /* Moves the lines: the body's owner is the caller then. */
@@ -51,7 +51,7 @@ static struct repl_lines take_lines(struct repl_body *body)
 
 static struct stop_commands *stop_commands_of(struct repl *repl, int number, bool make)
 {
-    struct stop_commands *at = repl->stop_commands;
+    struct stop_commands *at = repl->script.stop_commands;
 
     while (at && at->number != number) {
         at = at->next;
@@ -60,8 +60,8 @@ static struct stop_commands *stop_commands_of(struct repl *repl, int number, boo
         at = calloc(1, sizeof(*at));
         if (at) {
             at->number = number;
-            at->next = repl->stop_commands;
-            repl->stop_commands = at;
+            at->next = repl->script.stop_commands;
+            repl->script.stop_commands = at;
         }
     }
     return at;
@@ -108,7 +108,7 @@ bool repl_count_stop(struct repl *repl, int number)
 
 void repl_forget_number(struct repl *repl, int number)
 {
-    struct stop_commands **at = &repl->stop_commands;
+    struct stop_commands **at = &repl->script.stop_commands;
 
     while (*at && (*at)->number != number) {
         at = &(*at)->next;
@@ -135,7 +135,7 @@ static int set_user_command(struct repl *repl, struct repl_body *body)
             free(user);
             return GD_ENOMEM;
         }
-        struct user_command **end = &repl->user_commands;
+        struct user_command **end = &repl->script.user_commands;
         while (*end) {
             end = &(*end)->next;
         }
@@ -164,10 +164,10 @@ static int set_document(struct repl *repl, const struct repl_body *body)
 
 static int close_body(struct repl *repl, struct gd_err *err)
 {
-    struct repl_body body = repl->body;
+    struct repl_body body = repl->script.body;
     int rc = GD_OK;
 
-    repl->body = (struct repl_body){.kind = BODY_NONE};
+    repl->script.body = (struct repl_body){.kind = BODY_NONE};
     if (body.kind == BODY_COMMANDS) {
         for (int n = body.first; rc == GD_OK && n <= body.last; n++) {
             rc = set_stop_commands(repl, n, &body.lines);
@@ -195,7 +195,7 @@ static bool opens_body(const char *word, size_t len)
 
 int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err)
 {
-    struct repl_body *body = &repl->body;
+    struct repl_body *body = &repl->script.body;
     const char *text = line + strspn(line, " \t");
     size_t len = strcspn(text, " \t\r\n");
 
@@ -233,7 +233,7 @@ struct user_command *repl_user_command(struct repl *repl, const char *name, bool
     struct user_command *found = NULL;
     size_t len = strlen(name);
 
-    for (struct user_command *c = repl->user_commands; c; c = c->next) {
+    for (struct user_command *c = repl->script.user_commands; c; c = c->next) {
         if (strcmp(c->name, name) == 0) {
             return c;
         }
@@ -249,7 +249,7 @@ struct user_command *repl_user_command(struct repl *repl, const char *name, bool
 
 struct user_alias *repl_alias(struct repl *repl, const char *name)
 {
-    for (struct user_alias *a = repl->aliases; a; a = a->next) {
+    for (struct user_alias *a = repl->script.aliases; a; a = a->next) {
         if (strcmp(a->name, name) == 0) {
             return a;
         }
@@ -304,16 +304,16 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
     gd_buf_deinit(&text);
     gd_arena_deinit(&arena);
     if (rc == GD_OK) {
-        repl->user_lines = repl->user_depth == 0 ? 0 : repl->user_lines;
-        repl->user_depth++;
+        repl->script.user_lines = repl->script.user_depth == 0 ? 0 : repl->script.user_lines;
+        repl->script.user_depth++;
         rc = repl_run_lines(repl, &lines);
-        repl->user_depth--;
+        repl->script.user_depth--;
         if (rc != GD_OK && err) {
             *err = (struct gd_err){.code = rc}; /* the line has reported it */
         }
     }
-    if (rc == GD_OK && repl->body.kind != BODY_NONE) {
-        const char *kind = body_name(repl->body.kind);
+    if (rc == GD_OK && repl->script.body.kind != BODY_NONE) {
+        const char *kind = body_name(repl->script.body.kind);
         repl_body_drop(repl);
         rc = gd_fail(err, GD_EINVAL, "\"%s\" has no \"end\"", kind);
     }
@@ -346,12 +346,12 @@ static int source_lines(struct repl *repl, FILE *file, struct gd_err *err)
     struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
     int rc = GD_OK;
 
-    while (rc == GD_OK && !repl->quit && !repl->left) {
+    while (rc == GD_OK && !repl->end.quit && !repl->front.left) {
         rc = read_line(file, &line, err);
         if (rc == 0) {
             break;
         }
-        repl->source_line++;
+        repl->script.source_line++;
         if (rc < 0) {
             break;
         }
@@ -364,8 +364,8 @@ static int source_lines(struct repl *repl, FILE *file, struct gd_err *err)
 
 int repl_source(struct repl *repl, const char *path)
 {
-    const char *outer_path = repl->source_path;
-    int outer_line = repl->source_line;
+    const char *outer_path = repl->script.source_path;
+    int outer_line = repl->script.source_line;
     struct gd_err err = {.code = GD_OK};
     int rc = repl_check_seal(repl, &err);
     FILE *file = rc == GD_OK ? fopen(path, "re") : NULL;
@@ -374,24 +374,24 @@ int repl_source(struct repl *repl, const char *path)
         /* reported below */
     } else if (!file) {
         rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
-    } else if (repl->depth >= REPL_MAX_DEPTH) {
+    } else if (repl->busy.depth >= REPL_MAX_DEPTH) {
         rc = gd_fail(&err, GD_ELIMIT, "command files call each other more than %d deep",
                      REPL_MAX_DEPTH);
     } else {
-        bool had_body = repl->body.kind != BODY_NONE;
-        repl->source_path = path;
-        repl->source_line = 0;
-        repl->depth++;
+        bool had_body = repl->script.body.kind != BODY_NONE;
+        repl->script.source_path = path;
+        repl->script.source_line = 0;
+        repl->busy.depth++;
         rc = source_lines(repl, file, &err);
-        repl->depth--;
+        repl->busy.depth--;
         if (rc == GD_OK && ferror(file) != 0) { /* a directory can be opened, but not read */
-            repl->source_path = outer_path;
+            repl->script.source_path = outer_path;
             rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
         }
-        if (!had_body && repl->body.kind != BODY_NONE) {
+        if (!had_body && repl->script.body.kind != BODY_NONE) {
             int open_rc =
                 gd_fail(&err, GD_EINVAL, "the file ends inside \"%s\": \"end\" is missing",
-                        body_name(repl->body.kind));
+                        body_name(repl->script.body.kind));
             rc = rc == GD_OK ? open_rc : rc;
             repl_body_drop(repl);
         }
@@ -400,8 +400,8 @@ int repl_source(struct repl *repl, const char *path)
         repl_print_error(repl, NULL, &err);
         repl_set_failed(repl, rc);
     }
-    repl->source_path = outer_path;
-    repl->source_line = outer_line;
+    repl->script.source_path = outer_path;
+    repl->script.source_line = outer_line;
     if (file) {
         fclose(file);
     }
@@ -411,24 +411,24 @@ int repl_source(struct repl *repl, const char *path)
 void repl_script_free(struct repl *repl)
 {
     repl_body_drop(repl);
-    while (repl->user_commands) {
-        struct user_command *user = repl->user_commands;
-        repl->user_commands = user->next;
+    while (repl->script.user_commands) {
+        struct user_command *user = repl->script.user_commands;
+        repl->script.user_commands = user->next;
         repl_lines_clear(&user->lines);
         free(user->name);
         free(user->help);
         free(user);
     }
-    while (repl->aliases) {
-        struct user_alias *alias = repl->aliases;
-        repl->aliases = alias->next;
+    while (repl->script.aliases) {
+        struct user_alias *alias = repl->script.aliases;
+        repl->script.aliases = alias->next;
         free(alias->name);
         free(alias->text);
         free(alias);
     }
-    while (repl->stop_commands) {
-        struct stop_commands *commands = repl->stop_commands;
-        repl->stop_commands = commands->next;
+    while (repl->script.stop_commands) {
+        struct stop_commands *commands = repl->script.stop_commands;
+        repl->script.stop_commands = commands->next;
         repl_lines_clear(&commands->lines);
         free(commands);
     }

@@ -127,15 +127,15 @@ static const char *caught_event(const struct gd_session *session, int number)
 static void add_watchpoint_numbers(const struct repl *repl, const struct gd_session *session,
                                    struct gd_buf *out)
 {
-    int count = repl->stop_number_count, caught = 0;
+    int count = repl->stop.number_count, caught = 0;
     const char *event = "";
 
     for (int i = 0; i < count; i++) {
-        event = caught_event(session, repl->stop_numbers[i]);
+        event = caught_event(session, repl->stop.numbers[i]);
         caught += event[0] != '\0' ? 1 : 0;
     }
     if (count == 1 && caught == 1) {
-        gd_buf_printf(out, "Catchpoint %d (%s), ", repl->stop_numbers[0], event);
+        gd_buf_printf(out, "Catchpoint %d (%s), ", repl->stop.numbers[0], event);
         return;
     }
     gd_buf_printf(out, "%s%s", count > 0 && caught == count ? "Catchpoint" : "Watchpoint",
@@ -145,14 +145,14 @@ static void add_watchpoint_numbers(const struct repl *repl, const struct gd_sess
                       i == 0           ? " "
                       : i + 1 == count ? " and "
                                        : ", ",
-                      repl->stop_numbers[i]);
+                      repl->stop.numbers[i]);
     }
     gd_buf_puts(out, ", ");
 }
 
 static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
 {
-    int number = repl->stop_number_count > 0 ? repl->stop_numbers[0] : 0;
+    int number = repl->stop.number_count > 0 ? repl->stop.numbers[0] : 0;
     const struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
 
     gd_buf_puts(out, at && at->temporary ? "Temporary breakpoint" : "Breakpoint");
@@ -236,8 +236,8 @@ void repl_report_stop(struct repl *repl, struct gd_session *session)
     cJSON *record = out_record(&out, "stopped");
     add_stop(record, session);
     cJSON *numbers = out_list(record, "numbers");
-    for (int i = 0; i < repl->stop_number_count; i++) {
-        out_push_int(numbers, repl->stop_numbers[i]);
+    for (int i = 0; i < repl->stop.number_count; i++) {
+        out_push_int(numbers, repl->stop.numbers[i]);
     }
     say_stop(&out, record, session);
     out_end(&out, false, NULL);

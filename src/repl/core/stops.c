@@ -19,9 +19,9 @@ bool repl_interrupt(struct repl *repl)
 {
     const struct gd_session *session = repl->debugger->current;
 
-    repl->stopped_known = gd_progress_current(repl->debugger, &repl->stopped_at);
+    repl->busy.interrupted_known = gd_progress_current(repl->debugger, &repl->busy.interrupted_at);
     gd_progress_stop_all(repl->debugger);
-    if (repl->waiting) {
+    if (repl->busy.waiting) {
         repl->debugger->interrupted = true;
         return true;
     }
@@ -37,15 +37,15 @@ bool repl_interrupt(struct repl *repl)
 
 static void add_number(struct repl *repl, int number)
 {
-    int room = (int)(sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0]));
+    int room = (int)(sizeof(repl->stop.numbers) / sizeof(repl->stop.numbers[0]));
 
-    for (int i = 0; i < repl->stop_number_count; i++) {
-        if (repl->stop_numbers[i] == number) {
+    for (int i = 0; i < repl->stop.number_count; i++) {
+        if (repl->stop.numbers[i] == number) {
             return;
         }
     }
-    if (repl->stop_number_count < room) {
-        repl->stop_numbers[repl->stop_number_count++] = number;
+    if (repl->stop.number_count < room) {
+        repl->stop.numbers[repl->stop.number_count++] = number;
     }
 }
 
@@ -54,8 +54,8 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
     if (session->stop.together) {
         return; /* another rank is why it stands */
     }
-    repl->stop_session = session->number;
-    repl->stop_number_count = 0;
+    repl->stop.session = session->number;
+    repl->stop.number_count = 0;
     for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b; b = b->next) {
         if (b->caused && session->stop.reason == GD_STOP_BREAKPOINT) {
             add_number(repl, b->number);
@@ -74,10 +74,10 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
     if (session->stop.reason == GD_STOP_HIT) {
         repl_add_status(repl, STATUS_WATCHPOINT);
     }
-    if (repl->depth == 0) {
-        ev_timer_stop(repl->loop, &repl->follow_timer);
-        ev_timer_set(&repl->follow_timer, 0., 0.);
-        ev_timer_start(repl->loop, &repl->follow_timer);
+    if (repl->busy.depth == 0) {
+        ev_timer_stop(repl->loop, &repl->watchers.follow);
+        ev_timer_set(&repl->watchers.follow, 0., 0.);
+        ev_timer_start(repl->loop, &repl->watchers.follow);
     }
 }
 
@@ -98,12 +98,12 @@ static void run_stop_hook(struct repl *repl, struct gd_session *session)
                                 .line = "",
                                 .argv = no_words};
 
-    if (!repl->stop_fn || session != repl->debugger->current) {
+    if (!repl->stop.fn || session != repl->debugger->current) {
         return;
     }
     gd_arena_init(&arena, (size_t)1 << 30);
     out_begin(&out, repl, &arena, NULL);
-    repl->stop_fn(&call, repl->stop_ctx);
+    repl->stop.fn(&call, repl->stop.fn_ctx);
     out_end(&out, false, NULL);
     gd_arena_deinit(&arena);
 }
@@ -122,12 +122,12 @@ static void run_body(struct repl *repl, int number)
             break;
         }
     }
-    for (size_t i = 0; i < copy.count && !repl->quit && !repl->resumed; i++) {
+    for (size_t i = 0; i < copy.count && !repl->end.quit && !repl->stop.resumed; i++) {
         if (repl_run_line(repl, copy.line[i], LINE_SCRIPT) != GD_OK) {
             break;
         }
     }
-    if (repl->body.kind != BODY_NONE) {
+    if (repl->script.body.kind != BODY_NONE) {
         repl_body_drop(repl);
     }
     repl_lines_clear(&copy);
@@ -152,24 +152,24 @@ static void count_stops(struct repl *repl, const int *numbers, int count)
  */
 static bool follow(struct repl *repl, bool waited)
 {
-    struct gd_session *session = gd_debugger_session(repl->debugger, repl->stop_session);
-    int numbers[sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0])];
-    int count = repl->stop_number_count;
+    struct gd_session *session = gd_debugger_session(repl->debugger, repl->stop.session);
+    int numbers[sizeof(repl->stop.numbers) / sizeof(repl->stop.numbers[0])];
+    int count = repl->stop.number_count;
     bool silent = repl_stop_is_silent(repl);
 
-    memcpy(numbers, repl->stop_numbers, sizeof(numbers));
-    repl->stop_session = 0;
+    memcpy(numbers, repl->stop.numbers, sizeof(numbers));
+    repl->stop.session = 0;
     count_stops(repl, numbers, count);
     if (!session || session->state != GD_STOPPED) {
         return false;
     }
-    repl->depth++;
+    repl->busy.depth++;
     if (repl_dump_at_stop(repl, session)) { /* it stood for that alone, and runs again */
-        repl->depth--;
+        repl->busy.depth--;
         return true;
     }
     if (session->state != GD_STOPPED) {
-        repl->depth--;
+        repl->busy.depth--;
         return false;
     }
     if (!silent) {
@@ -178,22 +178,22 @@ static bool follow(struct repl *repl, bool waited)
     if (waited || !line_is_idle(repl) || repl_offers(repl) == 0) {
         repl_offer(repl, session, waited);
     } /* else it is asked at the prompt, when all this is over */
-    repl->in_stop_body = true;
-    repl->resumed = false;
-    repl->user_lines = 0;
-    for (int i = 0; i < count && !repl->quit && !repl->resumed; i++) {
+    repl->stop.in_body = true;
+    repl->stop.resumed = false;
+    repl->script.user_lines = 0;
+    for (int i = 0; i < count && !repl->end.quit && !repl->stop.resumed; i++) {
         run_body(repl, numbers[i]);
     }
-    bool resumed = repl->resumed;
-    repl->in_stop_body = false;
-    repl->resumed = false;
-    repl->depth--;
+    bool resumed = repl->stop.resumed;
+    repl->stop.in_body = false;
+    repl->stop.resumed = false;
+    repl->busy.depth--;
     return resumed;
 }
 
 void repl_follow_up(struct repl *repl)
 {
-    if (repl->stop_session != 0 && repl->depth == 0 && !repl->pumping) {
+    if (repl->stop.session != 0 && repl->busy.depth == 0 && !repl->busy.pumping) {
         if (!follow(repl, false) && line_is_idle(repl)) {
             line_offer(repl);
         }
@@ -285,7 +285,7 @@ static struct gd_session *waited_for(const struct stop_wait *wait)
 /* Another process of a batch's job has stopped meanwhile. */
 static bool has_other_stopped(const struct stop_wait *wait, const struct gd_session *session)
 {
-    const struct gd_session *other = gd_debugger_session(wait->debugger, wait->repl->stop_session);
+    const struct gd_session *other = gd_debugger_session(wait->debugger, wait->repl->stop.session);
 
     return other && other != session && other->state == GD_STOPPED && !is_newcomer(other) &&
            !gd_ranks_is_running(other) &&
@@ -297,7 +297,7 @@ static bool stop_done(void *ctx)
     const struct stop_wait *wait = ctx;
     const struct gd_session *session = waited_for(wait);
 
-    if (wait->repl->whole_job) {
+    if (wait->repl->job.batch == BATCH_WHOLE_JOB) {
         let_newcomers_run(wait->repl, session);
         if (has_other_stopped(wait, session)) {
             return true;
@@ -316,7 +316,7 @@ static int on_interrupt(struct command_call *call, struct stop_wait *wait, struc
     struct repl *repl = call->repl;
     struct gd_err why = {.code = GD_OK};
 
-    if (repl->quit || repl->left) {
+    if (repl->end.quit || repl->front.left) {
         return 1;
     }
     if (repl->options.batch) {
@@ -428,8 +428,8 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
 {
     struct repl *repl = call->repl;
 
-    if (repl->in_stop_body) {
-        repl->resumed = true; /* who runs the body waits */
+    if (repl->stop.in_body) {
+        repl->stop.resumed = true; /* who runs the body waits */
         return GD_OK;
     }
     if (call->background && !repl->options.batch) {
@@ -448,7 +448,7 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
             return rc != GD_OK ? rc : GD_OK;
         }
         const struct gd_session *session = wait.ranks ? repl->debugger->current : waited_for(&wait);
-        if (repl->whole_job) {
+        if (repl->job.batch == BATCH_WHOLE_JOB) {
             rc = wait_job(call, &wait, &session, err);
             if (rc != GD_OK) {
                 return rc;

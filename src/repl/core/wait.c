@@ -18,33 +18,33 @@ double repl_now(struct repl *repl)
 
 void repl_pump(struct repl *repl, double max_seconds)
 {
-    bool before = repl->pumping;
+    bool before = repl->busy.pumping;
 
-    repl->pumping = true;
-    if (!before && repl->pause_input) {
-        repl->pause_input(repl->pause_ctx, true);
+    repl->busy.pumping = true;
+    if (!before && repl->front.pause_input) {
+        repl->front.pause_input(repl->front.pause_ctx, true);
     }
     repl->debugger->pump(repl->debugger->pump_ctx, max_seconds);
     gd_debugger_reap(repl->debugger);
-    if (!before && repl->pause_input) {
-        repl->pause_input(repl->pause_ctx, false);
+    if (!before && repl->front.pause_input) {
+        repl->front.pause_input(repl->front.pause_ctx, false);
     }
-    repl->pumping = before;
+    repl->busy.pumping = before;
 }
 
 bool repl_out_wait(struct repl *repl, size_t most)
 {
-    bool was_waiting = repl->waiting;
+    bool was_waiting = repl->busy.waiting;
 
     if (tty_out_waiting() <= most) {
         return true;
     }
-    repl->waiting = was_waiting || repl->options.interactive; /* Ctrl-C is for us */
-    while (tty_out_waiting() > most && !repl->debugger->interrupted && !repl->at_once &&
-           !repl->left) {
+    repl->busy.waiting = was_waiting || repl->options.interactive; /* Ctrl-C is for us */
+    while (tty_out_waiting() > most && !repl->debugger->interrupted &&
+           repl->end.quit != QUIT_AT_ONCE && !repl->front.left) {
         repl_pump(repl, -1);
     }
-    repl->waiting = was_waiting;
+    repl->busy.waiting = was_waiting;
     if (tty_out_waiting() > most) {
         tty_out_drop();
         return false;
@@ -55,13 +55,13 @@ bool repl_out_wait(struct repl *repl, size_t most)
 int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seconds)
 {
     double end = repl_now(repl) + seconds;
-    bool was_waiting = repl->waiting;
+    bool was_waiting = repl->busy.waiting;
     int rc = GD_OK;
 
-    repl->waiting = true;
-    repl->stopped_known = false;
+    repl->busy.waiting = true;
+    repl->busy.interrupted_known = false;
     while (!done(ctx)) {
-        if (repl->debugger->interrupted || repl->quit || repl->left) {
+        if (repl->debugger->interrupted || repl->end.quit || repl->front.left) {
             repl->debugger->interrupted = false;
             rc = GD_EINTR;
             break;
@@ -75,7 +75,7 @@ int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seco
         repl_progress_show(repl);
     }
     repl_progress_clear(repl);
-    repl->waiting = was_waiting;
+    repl->busy.waiting = was_waiting;
     return rc;
 }
 
@@ -328,7 +328,8 @@ int repl_command(struct command_call *call, const char *name, const char *args, 
 
 static bool can_ask(const struct repl *repl)
 {
-    return !repl->options.batch && !repl->options.json && repl->options.interactive && repl->ask;
+    return !repl->options.batch && !repl->options.json && repl->options.interactive &&
+           repl->front.ask;
 }
 
 int repl_may_replace(struct command_call *call, const char *path, bool force, bool *ret,
@@ -362,7 +363,7 @@ bool repl_confirm(struct command_call *call, const char *format, ...)
     va_start(args, format);
     gd_buf_vprintf(&question, format, args);
     va_end(args);
-    bool yes = repl->ask(repl->ask_ctx, out_safe(call, gd_buf_text(&question)));
+    bool yes = repl->front.ask(repl->front.ask_ctx, out_safe(call, gd_buf_text(&question)));
     gd_buf_deinit(&question);
     return yes;
 }

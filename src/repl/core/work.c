@@ -22,10 +22,11 @@ static int interrupted_at(const struct gd_progress_info *at, struct gd_err *err)
 
 int repl_interrupted(struct repl *repl, const char *otherwise, struct gd_err *err)
 {
-    bool known = repl->stopped_known && repl->stopped_at.done > 0;
+    bool known = repl->busy.interrupted_known && repl->busy.interrupted_at.done > 0;
 
-    repl->stopped_known = false;
-    return known ? interrupted_at(&repl->stopped_at, err) : gd_fail(err, GD_EINTR, "%s", otherwise);
+    repl->busy.interrupted_known = false;
+    return known ? interrupted_at(&repl->busy.interrupted_at, err)
+                 : gd_fail(err, GD_EINTR, "%s", otherwise);
 }
 
 void repl_work_name(char *ret, size_t size, const char *doing, const struct gd_session *session,
@@ -45,8 +46,8 @@ void repl_work_begin_count(struct repl_work *work, struct command_call *call, co
     *work = (struct repl_work){.call = call, .unit = unit, .total = total};
     work->progress = gd_progress_begin(call->debugger, what, unit, total);
     work->pumped_at = repl_now(repl);
-    work->was_waiting = repl->waiting;
-    repl->waiting = true; /* Ctrl-C is for us */
+    work->was_waiting = repl->busy.waiting;
+    repl->busy.waiting = true; /* Ctrl-C is for us */
 }
 
 void repl_work_begin(struct repl_work *work, struct command_call *call, const char *what,
@@ -74,7 +75,7 @@ bool repl_work_at(struct repl_work *work, uint64_t bytes)
     repl_pump(repl, 0);
     repl_progress_show(repl);
     work->pumped_at = repl_now(repl);
-    if (repl->debugger->interrupted || repl->quit || repl->left) {
+    if (repl->debugger->interrupted || repl->end.quit || repl->front.left) {
         work->stopped = true;
         work->at = (struct gd_progress_info){.done = bytes, .total = work->total};
         snprintf(work->at.unit, sizeof(work->at.unit), "%s", work->unit);
@@ -90,7 +91,7 @@ int repl_work_end(struct repl_work *work, int rc, struct gd_err *err)
         return rc;
     }
     repl->debugger->interrupted = false;
-    repl->waiting = work->was_waiting;
+    repl->busy.waiting = work->was_waiting;
     repl_progress_clear(repl);
     gd_progress_end(work->progress);
     work->progress = NULL;

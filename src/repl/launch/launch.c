@@ -154,14 +154,14 @@ static void report_end(struct repl *repl, int status)
         snprintf(launch->end_text, sizeof(launch->end_text), "was killed by signal %d (%s)", number,
                  strsignal(number));
     }
-    if (status != 0 && repl->whole_job) {
-        repl->program_failed = true;
+    if (status != 0 && repl->job.batch == BATCH_WHOLE_JOB) {
+        repl->job.program_failed = true;
     } else if (status != 0) {
         repl_training_failed(repl);
     }
     bool quiet =
-        repl->muted || ((repl->winding_up || repl->whole_job) && status == 0); /* nobody asks */
-    if (!repl->ending && (!quiet || repl->options.json)) {
+        repl->job.muted || (repl->job.batch != BATCH_ONE_STOP && status == 0); /* nobody asks */
+    if (!repl->end.closing && (!quiet || repl->options.json)) {
         say_end(repl, exited, number);
     }
 }
@@ -551,22 +551,22 @@ static void signal_group(const struct repl_launch *launch, int number)
 void launch_kill(struct repl *repl)
 {
     struct repl_launch *launch = repl->launch;
-    bool quit = repl->quit;
-    bool muted = repl->muted;
+    enum repl_quit quit = repl->end.quit;
+    bool muted = repl->job.muted;
 
     if (!launch_is_running(repl)) {
         return;
     }
-    repl->quit = false; /* the waits below go on while we quit */
-    repl->muted = true;
+    repl->end.quit = QUIT_NO; /* the waits below go on while we quit */
+    repl->job.muted = true;
     signal_group(launch, SIGTERM);
     signal_group(launch, SIGCONT);
     if (repl_wait(repl, has_ended, launch, KILL_PATIENCE) != GD_OK && launch->running) {
         signal_group(launch, SIGKILL);
         repl_wait(repl, has_ended, launch, KILL_PATIENCE);
     }
-    repl->quit = quit;
-    repl->muted = muted;
+    repl->end.quit = quit;
+    repl->job.muted = muted;
 }
 
 void launch_detach(struct repl *repl)

@@ -98,9 +98,9 @@ static void take_width(struct line *line)
 
 static bool may_page(const struct line *line)
 {
-    return line->terminal && line->repl->depth > 0 && !line->paging && !line->page_all &&
+    return line->terminal && line->repl->busy.depth > 0 && !line->paging && !line->page_all &&
            line->repl->debugger->settings.pagination && isatty(STDOUT_FILENO) &&
-           !line->repl->pumping;
+           !line->repl->busy.pumping;
 }
 
 /* Asks, and waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of
@@ -111,19 +111,19 @@ static char *read_answer(struct line *line, const char *question, bool *ended)
 
     line->ended = false;
     ev_io_start(line->repl->loop, &line->input);
-    bool was_waiting = line->repl->waiting;
-    line->repl->waiting = true;
-    void (*pause)(void *, bool) = line->repl->pause_input;
-    line->repl->pause_input = NULL;
+    bool was_waiting = line->repl->busy.waiting;
+    line->repl->busy.waiting = true;
+    void (*pause)(void *, bool) = line->repl->front.pause_input;
+    line->repl->front.pause_input = NULL;
     line_redraw_key(true); /* before anybody can answer */
     tty_out_puts(STDOUT_FILENO, question);
     while (!(answer = line_take(&line->ahead, LINE_REDRAW "\n")) && !line->ended &&
-           !line->repl->quit && !line->repl->left && !line->repl->debugger->interrupted) {
+           !line->repl->end.quit && !line->repl->front.left && !line->repl->debugger->interrupted) {
         repl_pump(line->repl, -1);
     }
     line_redraw_key(false);
-    line->repl->pause_input = pause;
-    line->repl->waiting = was_waiting;
+    line->repl->front.pause_input = pause;
+    line->repl->busy.waiting = was_waiting;
     line->repl->debugger->interrupted = false;
     *ended = line->ended;
     line->ended = false;
@@ -186,7 +186,7 @@ static void line_write(void *ctx, const char *text, size_t len, bool is_error)
     fflush(stdout);
     if (!is_error && may_page(line)) {
         write_paged(line, text, len);
-    } else if (is_error || !line->page_none || line->repl->pumping) {
+    } else if (is_error || !line->page_none || line->repl->busy.pumping) {
         tty_out_write(fd, text, len);
     }
     if (line->at_prompt) {
@@ -203,7 +203,7 @@ static bool take_command(struct line *line, char *text)
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         text[--len] = '\0';
     }
-    bool command = line->repl->asks_unasked && text[strspn(text, " \t")] != '\0';
+    bool command = line->repl->front.ask_unprompted && text[strspn(text, " \t")] != '\0';
     bool yes;
     if (!command || parse_answer(text + strspn(text, " \t"), true, &yes)) {
         return false;
@@ -319,7 +319,7 @@ static void execute(struct line *line, const char *text)
     repl_tell_typed(line->repl, text);
     repl_execute(line->repl, text);
     line->executing = false;
-    if (!line->ended && !line->repl->quit && !line->repl->left) {
+    if (!line->ended && !line->repl->end.quit && !line->repl->front.left) {
         ev_io_start(line->repl->loop, &line->input);
     }
 }
@@ -338,7 +338,7 @@ static void execute_ahead(struct line *line)
 {
     char *text;
 
-    while (!line->repl->quit && !line->left && !line->repl->left &&
+    while (!line->repl->end.quit && !line->left && !line->repl->front.left &&
            (text = line_take(&line->ahead, "\n"))) {
         execute_shown(line, text);
         free(text);
@@ -352,7 +352,7 @@ static void execute_lines(struct line *line, char *text)
     bool first = true;
 
     for (char *one = strsep(&rest, "\n"); one; one = strsep(&rest, "\n")) {
-        if (line->repl->quit || line->left || line->repl->left) {
+        if (line->repl->end.quit || line->left || line->repl->front.left) {
             return;
         }
         if (first) {
@@ -370,7 +370,7 @@ static void end_of_input(struct line *line)
 {
     struct termios state;
 
-    if (line->repl->left) {
+    if (line->repl->front.left) {
         return;
     }
     if (line->terminal && repl_is_resident(line->repl) && tcgetattr(STDIN_FILENO, &state) != 0) {
@@ -394,9 +394,9 @@ static void on_line(char *text)
         execute_lines(line, text);
     }
     free(text);
-    if (line->left || line->repl->left) {
+    if (line->left || line->repl->front.left) {
         ev_break(line->repl->loop, EVBREAK_ALL);
-    } else if (!line->repl->quit) {
+    } else if (!line->repl->end.quit) {
         show_prompt(line);
     } else {
         ev_break(line->repl->loop, EVBREAK_ALL);
@@ -525,7 +525,7 @@ static void on_empty(void *ctx)
 {
     struct line *line = ctx;
 
-    if (line->held && !line->repl->pumping) { /* else the pump's end does it */
+    if (line->held && !line->repl->busy.pumping) { /* else the pump's end does it */
         ev_io_start(line->repl->loop, &line->input);
     }
     line->held = false;
@@ -582,7 +582,7 @@ void line_interrupt(struct repl *repl)
     paste_stop(line);
     hide_prompt(line);
     tty_out_puts(STDOUT_FILENO, "^C\n");
-    if (repl->body.kind != BODY_NONE) {
+    if (repl->script.body.kind != BODY_NONE) {
         repl_body_drop(repl);
     }
     show_prompt(line);
@@ -592,7 +592,7 @@ bool line_is_idle(const struct repl *repl)
 {
     return active && active->repl == repl && active->terminal && active->at_prompt &&
            !active->executing && !active->pasting && rl_end == 0 && active->ahead.len == 0 &&
-           repl->body.kind == BODY_NONE;
+           repl->script.body.kind == BODY_NONE;
 }
 
 void line_offer(struct repl *repl)
@@ -607,7 +607,7 @@ void line_offer(struct repl *repl)
     hide_prompt(line);
     repl_offer_at_prompt(repl);
     execute_ahead(line);
-    if (line->left || repl->left || repl->quit) {
+    if (line->left || repl->front.left || repl->end.quit) {
         ev_break(repl->loop, EVBREAK_ALL);
     } else {
         show_prompt(line);
@@ -626,12 +626,13 @@ void line_leave(struct repl *repl)
 /* Nobody has pressed Enter: an empty line of a file does not repeat a step. */
 static bool is_to_run(const struct line *line, const char *text)
 {
-    return text && (text[strspn(text, " \t\r")] != '\0' || line->repl->body.kind != BODY_NONE);
+    return text &&
+           (text[strspn(text, " \t\r")] != '\0' || line->repl->script.body.kind != BODY_NONE);
 }
 
 static void run_pending(struct line *line)
 {
-    while (!line->repl->quit && line->pending.len > 0) {
+    while (!line->repl->end.quit && line->pending.len > 0) {
         char *end = memchr(line->pending.data, '\n', line->pending.len);
         if (!end) {
             if (!line->ended) {
@@ -676,10 +677,10 @@ static void on_pipe(struct ev_loop *loop, ev_io *io, int events)
         ev_io_stop(loop, io);
     }
     run_pending(line);
-    if (line->ended && !line->repl->quit) {
+    if (line->ended && !line->repl->end.quit) {
         end_of_input(line);
     }
-    if (line->repl->quit) {
+    if (line->repl->end.quit) {
         ev_break(loop, EVBREAK_ALL);
     }
 }
@@ -740,7 +741,7 @@ static void start_terminal(struct line *line)
     line->suspend.data = line;
     ev_signal_start(repl->loop, &line->suspend);
     repl_set_ask(repl, line_ask, line);
-    repl->asks_in_line = true;
+    repl->front.ask_in_line = true;
     repl_offer_at_prompt(repl);
     execute_ahead(line);
     show_prompt(line);
@@ -759,7 +760,7 @@ static void end_terminal(struct line *line)
     ev_signal_stop(line->repl->loop, &line->cont);
     ev_signal_stop(line->repl->loop, &line->suspend);
     repl_set_ask(line->repl, NULL, NULL);
-    line->repl->asks_in_line = false;
+    line->repl->front.ask_in_line = false;
 }
 
 int repl_run_prompt(struct repl *repl)
@@ -771,14 +772,14 @@ int repl_run_prompt(struct repl *repl)
     ev_io_init(&line.input, line.terminal ? on_terminal : on_pipe, STDIN_FILENO, EV_READ);
     line.input.data = &line;
     active = &line;
-    repl->pause_input = pause_input;
-    repl->pause_ctx = &line;
+    repl->front.pause_input = pause_input;
+    repl->front.pause_ctx = &line;
     repl_set_writer(repl, line_write, &line);
     if (line.terminal) {
         start_terminal(&line);
     }
     ev_io_start(repl->loop, &line.input);
-    while (!repl->quit && !line.left && !repl->left) {
+    while (!repl->end.quit && !line.left && !repl->front.left) {
         ev_run(repl->loop, EVRUN_ONCE);
         gd_debugger_reap(repl->debugger);
     }
@@ -786,7 +787,7 @@ int repl_run_prompt(struct repl *repl)
     if (line.terminal) {
         end_terminal(&line);
     }
-    repl->pause_input = NULL;
+    repl->front.pause_input = NULL;
     repl_set_writer(repl, NULL, NULL);
     active = NULL;
     gd_buf_deinit(&line.pending);

@@ -149,7 +149,7 @@ static int run_recommend(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "recommend: expected list, yes or no");
     }
     if (word[0] == 'n') {
-        call->repl->offered = true;
+        call->repl->offer.made = true;
         return GD_OK;
     }
     if (!call->session->graph_generation && !gd_session_grows(call->session)) {
@@ -159,7 +159,7 @@ static int run_recommend(struct command_call *call, struct gd_err *err)
         list_offers(call, call->session);
         return GD_OK;
     }
-    call->repl->offered = true;
+    call->repl->offer.made = true;
     return set_offers(call, call->session, err);
 }
 
@@ -168,7 +168,7 @@ static int run_recommend(struct command_call *call, struct gd_err *err)
 static bool may_offer(const struct repl *repl, const struct gd_session *session)
 {
     return repl->options.interactive && !repl->options.json && !repl->options.batch &&
-           repl->debugger->settings.recommend != GD_RECOMMEND_OFF && !repl->offered &&
+           repl->debugger->settings.recommend != GD_RECOMMEND_OFF && !repl->offer.made &&
            (session->stop.step <= 0 || session->stop.reason == GD_STOP_CONNECTED) &&
            session->state == GD_STOPPED && session == repl->debugger->current &&
            !repl->debugger->watchpoints;
@@ -191,26 +191,26 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
         return;
     }
     if (repl->debugger->settings.recommend == GD_RECOMMEND_ON) {
-        repl->offered = true;
+        repl->offer.made = true;
         repl_run_line(repl, "recommend yes", LINE_SCRIPT);
         return;
     }
-    if (can_ask && !repl->ask) { /* the prompt is not there yet: it asks */
+    if (can_ask && !repl->front.ask) { /* the prompt is not there yet: it asks */
         return;
     }
-    if (repl->screen_ctx) { /* the panes show the question */
+    if (repl->front.screen_ctx) { /* the panes show the question */
         return;
     }
-    repl->offered = true;
-    if (!can_ask || !repl->asks_in_line) {
+    repl->offer.made = true;
+    if (!can_ask || !repl->front.ask_in_line) {
         tell_offer(repl, count);
         return;
     }
     snprintf(question, sizeof(question), "Set the %zu recommended watchpoint%s?", count,
              count == 1 ? "" : "s");
-    repl->asks_unasked = true;
-    bool yes = repl->ask(repl->ask_ctx, question);
-    repl->asks_unasked = false;
+    repl->front.ask_unprompted = true;
+    bool yes = repl->front.ask(repl->front.ask_ctx, question);
+    repl->front.ask_unprompted = false;
     if (yes) {
         repl_run_line(repl, "recommend yes", LINE_SCRIPT);
     } else {
@@ -228,13 +228,13 @@ size_t repl_offers(struct repl *repl)
         !may_offer(repl, session)) {
         return 0;
     }
-    if (repl->offers_session != session->number ||
-        repl->offers_generation != session->graph_generation) {
-        repl->offers = count_offers(session);
-        repl->offers_session = session->number;
-        repl->offers_generation = session->graph_generation;
+    if (repl->offer.session != session->number ||
+        repl->offer.generation != session->graph_generation) {
+        repl->offer.count = count_offers(session);
+        repl->offer.session = session->number;
+        repl->offer.generation = session->graph_generation;
     }
-    return repl->offers;
+    return repl->offer.count;
 }
 
 void repl_offer_later(struct repl *repl)
@@ -242,7 +242,7 @@ void repl_offer_later(struct repl *repl)
     size_t count = repl_offers(repl);
 
     if (count > 0) {
-        repl->offered = true;
+        repl->offer.made = true;
         tell_offer(repl, count);
     }
 }

@@ -47,7 +47,7 @@ static void keep_previous(struct command_call *call, gd_node_id node)
 
 static int open_grid(struct command_call *call, const char *mode, struct gd_err *err)
 {
-    const struct repl_screen_ops *screen = call->repl->screen;
+    const struct repl_screen_ops *screen = call->repl->front.screen;
     const char *text = NULL;
     struct value value = {.label = NULL};
     int rc = value_parse(call, call->argc > 0 ? call->argv[0] : NULL, &value, err);
@@ -64,7 +64,7 @@ static int open_grid(struct command_call *call, const char *mode, struct gd_err 
     if (mode[0] != '\0') {
         keep_previous(call, node);
     }
-    rc = screen->tensor(call->repl->screen_ctx, text, mode, err);
+    rc = screen->tensor(call->repl->front.screen_ctx, text, mode, err);
     value_deinit(&value);
     return rc;
 }
@@ -88,7 +88,7 @@ static const struct action *action_find(const char *word)
 
 static int run_action(struct command_call *call, const struct action *action, struct gd_err *err)
 {
-    const struct repl_screen_ops *screen = call->repl->screen;
+    const struct repl_screen_ops *screen = call->repl->front.screen;
     const char *argument = inspect_join(call, 1, call->argc);
     bool given = call->argc > 1;
 
@@ -96,17 +96,19 @@ static int run_action(struct command_call *call, const struct action *action, st
         return gd_fail(err, GD_EUSAGE, "tensor %s takes %s argument", action->name,
                        given ? "no" : "an");
     }
-    if (!screen || !screen->tensor_act || !call->repl->screen_ctx) {
+    if (!screen || !screen->tensor_act || !call->repl->front.screen_ctx) {
         return gd_fail(err, GD_ESTATE, "tensor %s needs the panes: open them with \"tui\"",
                        action->name);
     }
-    return screen->tensor_act(call->repl->screen_ctx, action->name + 1, given ? argument : "", err);
+    return screen->tensor_act(call->repl->front.screen_ctx, action->name + 1, given ? argument : "",
+                              err);
 }
 
 static int run_tensor(struct command_call *call, struct gd_err *err)
 {
-    const struct repl_screen_ops *screen = call->repl->screen;
-    bool panes = screen && call->repl->screen_ctx && screen->tensor && !out_is_json(call->out);
+    const struct repl_screen_ops *screen = call->repl->front.screen;
+    bool panes =
+        screen && call->repl->front.screen_ctx && screen->tensor && !out_is_json(call->out);
     bool history =
         call->argc > 0 && call->argv[0][0] == '$' && strncmp(call->argv[0], "$_", 2) != 0;
 

@@ -250,7 +250,7 @@ bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
     if (!passing || session->state != GD_STOPPED) {
         return false;
     }
-    if (rc == GD_EINTR || repl->quit || repl->left) {
+    if (rc == GD_EINTR || repl->end.quit || repl->front.left) {
         repl_report_stop(repl, session);
         return false;
     }

@@ -38,7 +38,7 @@ static int run_continue(struct command_call *call, struct gd_err *err)
     if (count > 1) {
         ignore_crossings(call, count);
     }
-    if (!call->repl->in_stop_body) { /* a silent breakpoint that goes on says nothing */
+    if (!call->repl->stop.in_body) { /* a silent breakpoint that goes on says nothing */
         out_printf(call->out, "Continuing.\n");
     }
     return repl_resume(call, &run, err);

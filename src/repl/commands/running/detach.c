@@ -19,11 +19,11 @@ static int run_detach(struct command_call *call, struct gd_err *err)
 {
     struct gd_session *session = call->session;
     bool needs_us = repl_ends_without_us(session);
-    bool muted = call->repl->muted;
+    bool muted = call->repl->job.muted;
     int number = session->number;
     struct ending ending = {.session = session};
 
-    call->repl->muted = true; /* "the training ended" would be untrue */
+    call->repl->job.muted = true; /* "the training ended" would be untrue */
     int others = run_for_other_ranks(call, session, gd_target_detach);
     int rc = gd_target_detach(session->target, err);
     if (rc == GD_OK) {
@@ -41,12 +41,12 @@ static int run_detach(struct command_call *call, struct gd_err *err)
                        needs_us ? " while gradb runs" : "");
         }
         if (needs_us) {
-            call->repl->left_behind = true;
+            call->repl->end.left_behind = true;
             out_printf(call->out, "A MindSpore process ends about 15 s after its debugger exits: "
                                   "keep gradb running.\n");
         }
     }
-    call->repl->muted = muted;
+    call->repl->job.muted = muted;
     return rc;
 }
 

@@ -73,7 +73,7 @@ int first_stop_wait(struct command_call *call, struct gd_session *session, struc
     }
     call->session = call->debugger->current;
     if (rc == GD_ELOST || rc == GD_EINTR) {
-        call->repl->fail_status = rc == GD_ELOST ? STATUS_NO_CONNECTION : STATUS_OK;
+        call->repl->end.fail_status = rc == GD_ELOST ? STATUS_NO_CONNECTION : STATUS_OK;
     }
     return rc;
 }

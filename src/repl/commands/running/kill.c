@@ -44,13 +44,13 @@ static int run_kill(struct command_call *call, struct gd_err *err)
         return GD_OK;
     }
     out_flush(call->out);
-    call->repl->muted = true;
+    call->repl->job.muted = true;
     int rc = GD_OK;
     if (live && !end_training(call, session) && !launch_is_running(call->repl)) {
         rc = gd_target_kill(session->target, err);
     }
     launch_kill(call->repl);
-    call->repl->muted = false;
+    call->repl->job.muted = false;
     if (rc == GD_OK) {
         out_printf(call->out, "The training process has ended.\n");
     }

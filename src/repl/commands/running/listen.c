@@ -21,7 +21,7 @@ static void tell_how_to_connect(struct command_call *call)
     const struct repl *repl = call->repl;
     struct gd_buf text = GD_BUF_INIT(16384);
 
-    if (repl->options.interactive && !out_is_json(call->out) && !repl->lend) {
+    if (repl->options.interactive && !out_is_json(call->out) && !repl->front.lend) {
         repl_connect_short(call->debugger, out_width(call->out), &text);
         out_printf(call->out, "%s", gd_buf_text(&text));
     }
@@ -45,7 +45,7 @@ static void print_listening(struct command_call *call)
 
 static int run_listen(struct command_call *call, struct gd_err *err)
 {
-    const char *address = call->repl->listen_chosen ? call->repl->listen_address : NULL;
+    const char *address = call->repl->listen.chosen ? call->repl->listen.address : NULL;
     struct first_stop first = {.debugger = call->debugger, .repl = call->repl};
 
     if (call->argc > 1) {
@@ -56,7 +56,7 @@ static int run_listen(struct command_call *call, struct gd_err *err)
     }
     int rc = address ? listening_start(call, address, err) : listening_as_usual(call, err);
     if (rc != GD_OK) {
-        call->repl->fail_status = STATUS_NO_CONNECTION;
+        call->repl->end.fail_status = STATUS_NO_CONNECTION;
         return rc;
     }
     print_listening(call);

@@ -15,8 +15,8 @@
 
 void repl_set_listen(struct repl *repl, const char *address)
 {
-    snprintf(repl->listen_address, sizeof(repl->listen_address), "%s", address);
-    repl->listen_chosen = true;
+    snprintf(repl->listen.address, sizeof(repl->listen.address), "%s", address);
+    repl->listen.chosen = true;
 }
 
 #define DEFAULT_TCP "127.0.0.1:50051" /* MindSpore's, which knows no other address */
@@ -143,6 +143,6 @@ int listening_ensure(struct command_call *call, struct gd_err *err)
     if (listening_address(call)) {
         return GD_OK;
     }
-    return call->repl->listen_chosen ? listening_start(call, call->repl->listen_address, err)
+    return call->repl->listen.chosen ? listening_start(call, call->repl->listen.address, err)
                                      : listen_for_run(call, err);
 }

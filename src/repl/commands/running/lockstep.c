@@ -169,10 +169,10 @@ static int run_lockstep(struct command_call *call, struct gd_err *err)
         out_flush(call->out);
         gd_session_hold(l.a);
         gd_session_hold(l.b);
-        call->repl->drives[0] = l.a->number;
-        call->repl->drives[1] = l.b->number;
+        call->repl->job.drives[0] = l.a->number;
+        call->repl->job.drives[1] = l.b->number;
         rc = lockstep_run(&l, err);
-        call->repl->drives[0] = call->repl->drives[1] = 0;
+        call->repl->job.drives[0] = call->repl->job.drives[1] = 0;
         if (rc == GD_OK && l.ended != LOCKSTEP_GOES_ON) {
             rc = lockstep_show(&l, err);
         }

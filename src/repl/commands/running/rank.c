@@ -97,7 +97,7 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
     if (!was) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    for (int i = 0; i < count && rc == GD_OK && !call->repl->quit; i++) {
+    for (int i = 0; i < count && rc == GD_OK && !call->repl->end.quit; i++) {
         if (!is_moved(call, numbers[i], &was[i])) {
             rc = run_for_one(call, numbers[i], line);
         }

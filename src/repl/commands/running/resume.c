@@ -60,11 +60,11 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
     int rc = gd_ranks_resume(call->session, &aimed, err);
 
     bool whole_job = call->repl->options.batch && run->kind == GD_RUN_CONTINUE &&
-                     !call->repl->in_stop_body && call->repl->stop_session == 0;
+                     !call->repl->stop.in_body && call->repl->stop.session == 0;
     if (rc == GD_OK) {
-        call->repl->whole_job = whole_job;
+        call->repl->job.batch = whole_job ? BATCH_WHOLE_JOB : BATCH_ONE_STOP;
         rc = ranks ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
-        call->repl->whole_job = false;
+        call->repl->job.batch = BATCH_ONE_STOP;
     }
     call->session =
         ranks || whole_job ? call->debugger->current : gd_debugger_session(call->debugger, number);

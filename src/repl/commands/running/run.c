@@ -37,9 +37,9 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
     const char *between = hint ? "; " : "";
 
     hint = hint ? hint : "";
-    repl->fail_status = STATUS_NO_CONNECTION;
+    repl->end.fail_status = STATUS_NO_CONNECTION;
     if (rc == GD_EINTR) {
-        repl->fail_status = STATUS_OK;
+        repl->end.fail_status = STATUS_OK;
         return gd_fail(err, rc, "interrupted before %s connected", program);
     }
     if (rc == GD_ETIMEOUT) {
@@ -87,7 +87,7 @@ static int start_program(struct command_call *call, char *const argv[], struct g
         rc = launch_start(repl, argv, listening_address(call), err);
     }
     if (rc != GD_OK) {
-        repl->fail_status = STATUS_NO_CONNECTION;
+        repl->end.fail_status = STATUS_NO_CONNECTION;
         return rc;
     }
     print_start(call);

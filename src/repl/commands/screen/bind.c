@@ -79,7 +79,8 @@ static int list_keys(struct command_call *call, bool bound, struct gd_err *err)
     struct key_list keys = {.call = call, .bound = bound};
     cJSON *record = out_record(call->out, bound ? "bindings" : "keys");
     keys.list = cJSON_AddArrayToObject(record, bound ? "bindings" : "keys");
-    call->repl->screen->keys(call->repl->screen_ctx, bound ? on_bound_key : on_key, &keys);
+    call->repl->front.screen->keys(call->repl->front.screen_ctx, bound ? on_bound_key : on_key,
+                                   &keys);
     if (keys.count == 0) {
         out_printf(call->out, "No keys are bound; \"help keys\" lists all keys.\n");
     }
@@ -136,8 +137,9 @@ static int run_bind(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    return call->repl->screen->bind(call->repl->screen_ctx, pane[0] != '\0' ? pane : NULL, key,
-                                    strcmp(rest, "-") == 0 ? NULL : rest, err);
+    return call->repl->front.screen->bind(call->repl->front.screen_ctx,
+                                          pane[0] != '\0' ? pane : NULL, key,
+                                          strcmp(rest, "-") == 0 ? NULL : rest, err);
 }
 
 const struct command cmd_bind = {

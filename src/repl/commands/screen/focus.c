@@ -13,7 +13,9 @@ static int run_focus(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "focus: specify a pane, next or prev");
     }
     int rc = panes_need(call, err);
-    return rc == GD_OK ? call->repl->screen->focus(call->repl->screen_ctx, call->argv[0], err) : rc;
+    return rc == GD_OK
+               ? call->repl->front.screen->focus(call->repl->front.screen_ctx, call->argv[0], err)
+               : rc;
 }
 
 const struct command cmd_focus = {

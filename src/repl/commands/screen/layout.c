@@ -9,17 +9,17 @@
 
 static int run_layout(struct command_call *call, struct gd_err *err)
 {
-    const struct repl_screen_ops *screen = call->repl->screen;
+    const struct repl_screen_ops *screen = call->repl->front.screen;
 
     if (call->argc > 1) {
         return gd_fail(err, GD_EUSAGE, "layout: specify one name");
     }
     int rc = panes_need(call, err);
     if (rc == GD_OK && call->argc == 1) {
-        return screen->layout(call->repl->screen_ctx, call->argv[0], err);
+        return screen->layout(call->repl->front.screen_ctx, call->argv[0], err);
     }
     if (rc == GD_OK) {
-        const char *name = screen->layout_name(call->repl->screen_ctx);
+        const char *name = screen->layout_name(call->repl->front.screen_ctx);
         cJSON_AddStringToObject(out_record(call->out, "layout"), "layout", name);
         out_printf(call->out, "%s\n", name);
     }

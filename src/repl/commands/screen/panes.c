@@ -6,5 +6,5 @@
 
 int panes_need(struct command_call *call, struct gd_err *err)
 {
-    return call->repl->screen ? GD_OK : gd_fail(err, GD_ESTATE, "this gradb has no panes");
+    return call->repl->front.screen ? GD_OK : gd_fail(err, GD_ESTATE, "this gradb has no panes");
 }

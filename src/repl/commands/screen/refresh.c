@@ -56,7 +56,7 @@ static int run_refresh(struct command_call *call, struct gd_err *err)
     int rc = panes_need(call, err);
 
     if (rc == GD_OK) {
-        call->repl->screen->refresh(call->repl->screen_ctx);
+        call->repl->front.screen->refresh(call->repl->front.screen_ctx);
     }
     return rc;
 }

@@ -15,7 +15,7 @@
 /* "12", "+2", "-2", and gdb's words: "console 12", "cmd -2"; "0" or "usual". */
 static int run_winheight(struct command_call *call, struct gd_err *err)
 {
-    const struct repl_screen_ops *screen = call->repl->screen;
+    const struct repl_screen_ops *screen = call->repl->front.screen;
     int at = call->argc == 2 && (strcmp(call->argv[0], "console") == 0 ||
                                  strcasecmp(call->argv[0], "cmd") == 0)
                  ? 1
@@ -32,7 +32,7 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
     const char *word = call->argv[at];
     char sign = word[0];
     if (strcmp(word, "usual") == 0) {
-        return screen->height(call->repl->screen_ctx, 0, err);
+        return screen->height(call->repl->front.screen_ctx, 0, err);
     }
     bool by = sign == '+' || sign == '-';
     if (arg_count(by ? word + 1 : word, 0, MAX_HEIGHT, &rows, NULL) != GD_OK) {
@@ -41,11 +41,11 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
                        MAX_HEIGHT);
     }
     if (by) {
-        int now = screen->height_now(call->repl->screen_ctx);
+        int now = screen->height_now(call->repl->front.screen_ctx);
         rows = sign == '+' ? now + rows : now - rows;
         rows = rows < 1 ? 1 : rows;
     }
-    return screen->height(call->repl->screen_ctx, (int)rows, err);
+    return screen->height(call->repl->front.screen_ctx, (int)rows, err);
 }
 
 const struct command cmd_winheight = {

@@ -74,8 +74,8 @@ int info_session(struct command_call *call, struct gd_err *err)
     struct tm when;
 
     (void)err;
-    if (repl->residence) {
-        repl->residence->facts(repl->residence_ctx, &is);
+    if (repl->front.residence) {
+        repl->front.residence->facts(repl->front.residence_ctx, &is);
         time_t begin = (time_t)is.since;
         if (localtime_r(&begin, &when)) {
             strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &when);
@@ -83,12 +83,12 @@ int info_session(struct command_call *call, struct gd_err *err)
     }
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "residence");
-        cJSON_AddBoolToObject(record, "resident", repl->residence != NULL);
-        if (repl->residence) {
+        cJSON_AddBoolToObject(record, "resident", repl->front.residence != NULL);
+        if (repl->front.residence) {
             record_residence(record, &is);
         }
         cJSON_AddStringToObject(record, "on_hangup", how);
-    } else if (repl->residence) {
+    } else if (repl->front.residence) {
         print_residence(call, &is, since);
         out_printf(call->out, "  %-18s %s\n", "on-hangup", how);
     } else {

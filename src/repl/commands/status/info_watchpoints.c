@@ -217,7 +217,7 @@ static int ask_costs(struct command_call *call, struct overview *view, struct gd
     if (rc != GD_OK && rc != GD_ESTATE && rc != GD_EUNSUPPORTED) {
         view->no_costs = inspect_printf(call, "%s", out_safe(call, why.text));
     }
-    return rc == GD_EINTR && call->repl->quit ? gd_fail(err, rc, "%s", why.text) : GD_OK;
+    return rc == GD_EINTR && call->repl->end.quit ? gd_fail(err, rc, "%s", why.text) : GD_OK;
 }
 
 int info_watchpoints(struct command_call *call, struct gd_err *err)

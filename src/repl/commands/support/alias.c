@@ -16,12 +16,12 @@ static int list_aliases(struct command_call *call)
                                                 {"text", "Stands for", false}};
     struct out_table *table = out_table_begin(call->out, "aliases", columns, 2);
 
-    for (const struct user_alias *a = call->repl->aliases; a; a = a->next) {
+    for (const struct user_alias *a = call->repl->script.aliases; a; a = a->next) {
         const char *cells[] = {a->name, out_safe(call, a->text)};
         out_table_row(table, cells);
     }
     out_table_end(table);
-    if (!call->repl->aliases) {
+    if (!call->repl->script.aliases) {
         out_printf(call->out, "No aliases.\n");
     }
     return GD_OK;
@@ -37,8 +37,8 @@ static int set_alias(struct repl *repl, const char *name, const char *text)
             return GD_ENOMEM;
         }
         alias->name = strdup(name);
-        alias->next = repl->aliases;
-        repl->aliases = alias;
+        alias->next = repl->script.aliases;
+        repl->script.aliases = alias;
     }
     free(alias->text);
     alias->text = strdup(text);

@@ -55,7 +55,7 @@ int child_wait(struct repl *repl, pid_t pid)
     ev_child_init(&child.watcher, on_child_end, pid, 0);
     child.watcher.data = &child;
     ev_child_start(repl->loop, &child.watcher);
-    while (!child.ended && !repl->quit) {
+    while (!child.ended && !repl->end.quit) {
         repl_pump(repl, -1);
     }
     ev_child_stop(repl->loop, &child.watcher);
@@ -85,8 +85,8 @@ int child_lend_terminal(struct repl *repl, sigset_t *mask, struct gd_err *err)
     if (!repl_out_wait(repl, 0)) { /* the child would write in front of it */
         return gd_fail(err, GD_EINTR, "interrupted before the program was started");
     }
-    if (repl->lend) {
-        repl->lend(repl->lend_ctx, true);
+    if (repl->front.lend) {
+        repl->front.lend(repl->front.lend_ctx, true);
     }
     sigemptyset(&block);
     sigaddset(&block, SIGINT);
@@ -105,8 +105,8 @@ void child_take_terminal(struct repl *repl, const sigset_t *mask)
     while (sigtimedwait(&interrupt, NULL, &now) == SIGINT) {
     }
     sigprocmask(SIG_SETMASK, mask, NULL);
-    if (repl->lend) {
-        repl->lend(repl->lend_ctx, false);
+    if (repl->front.lend) {
+        repl->front.lend(repl->front.lend_ctx, false);
     }
 }
 

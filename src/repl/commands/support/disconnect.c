@@ -10,8 +10,8 @@ static int run_disconnect(struct command_call *call, struct gd_err *err)
 {
     struct repl *repl = call->repl;
 
-    return repl->residence
-               ? repl->residence->disconnect(repl->residence_ctx, err)
+    return repl->front.residence
+               ? repl->front.residence->disconnect(repl->front.residence_ctx, err)
                : gd_fail(err, GD_ESTATE, "disconnect: this gradb has no terminal to leave");
 }
 

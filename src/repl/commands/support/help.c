@@ -112,9 +112,9 @@ static int help_all(struct command_call *call)
         }
         help_group(call, list, i);
     }
-    for (const struct user_command *u = call->repl->user_commands; u; u = u->next) {
+    for (const struct user_command *u = call->repl->script.user_commands; u; u = u->next) {
         out_printf(call->out, "%s  %-14s  user-defined\n",
-                   u == call->repl->user_commands ? "\nUser-defined:\n" : "", u->name);
+                   u == call->repl->script.user_commands ? "\nUser-defined:\n" : "", u->name);
     }
     return GD_OK;
 }

@@ -150,7 +150,7 @@ static int run_pipe(struct command_call *call, struct gd_err *err)
     struct repl *repl = call->repl;
     const char *command = NULL;
     const char *shell = NULL;
-    struct capture capture = {.write = repl->write, .write_ctx = repl->write_ctx};
+    struct capture capture = {.write = repl->front.write, .write_ctx = repl->front.write_ctx};
     int rc = split_pipe(call, &command, &shell, err);
 
     if (rc != GD_OK) {
@@ -158,11 +158,11 @@ static int run_pipe(struct command_call *call, struct gd_err *err)
     }
     gd_buf_init(&capture.text, (size_t)256 << 20);
     out_flush(call->out);
-    repl->write = capture_write;
-    repl->write_ctx = &capture;
+    repl->front.write = capture_write;
+    repl->front.write_ctx = &capture;
     rc = repl_run_line(repl, command, LINE_SCRIPT);
-    repl->write = capture.write;
-    repl->write_ctx = capture.write_ctx;
+    repl->front.write = capture.write;
+    repl->front.write_ctx = capture.write_ctx;
     if (rc != GD_OK) {
         if (err) {
             *err = (struct gd_err){.code = rc}; /* said already */

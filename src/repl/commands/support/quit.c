@@ -11,7 +11,7 @@
 static bool may_quit(struct command_call *call)
 {
     bool killed = launch_is_running(call->repl) && !launch_is_detached(call->repl);
-    bool left = call->repl->left_behind;
+    bool left = call->repl->end.left_behind;
 
     if (killed && !repl_confirm(call, "The program %s is running and will be killed. Quit anyway?",
                                 launch_program(call->repl))) {

@@ -23,7 +23,7 @@ static int run_tui(struct command_call *call, struct gd_err *err)
         line_leave(
             call->repl); /* the prompt's caller opens the panes; in the panes it does nothing */
     } else {
-        call->repl->prompt_wish = true;
+        call->repl->front.wants_prompt = true;
     }
     return GD_OK;
 }

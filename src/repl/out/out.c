@@ -21,11 +21,11 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
     if (len == 0) {
         return;
     }
-    if (repl->residence) {
-        repl->residence->lines(repl->residence_ctx, text, len);
+    if (repl->front.residence) {
+        repl->front.residence->lines(repl->front.residence_ctx, text, len);
     }
-    if (repl->write) {
-        repl->write(repl->write_ctx, text, len, is_error);
+    if (repl->front.write) {
+        repl->front.write(repl->front.write_ctx, text, len, is_error);
         return;
     }
     fflush(stdout); /* what stands there came before */
@@ -202,7 +202,7 @@ void out_flush(struct repl_out *out)
         }
     } else if (!out->cut) {
         repl_write_text(out->repl, gd_buf_text(&out->text), out->text.len, out->is_error);
-        out->cut = !out->repl->pumping && !repl_out_wait(out->repl, OUT_MOST_AHEAD);
+        out->cut = !out->repl->busy.pumping && !repl_out_wait(out->repl, OUT_MOST_AHEAD);
     }
     gd_buf_clear(&out->text);
 }
@@ -266,9 +266,9 @@ void repl_print_error(struct repl *repl, const struct command *command, const st
         if (usage) {
             cJSON_AddStringToObject(object, "usage", usage);
         }
-        if (repl->source_path) {
-            cJSON_AddStringToObject(object, "file", repl->source_path);
-            cJSON_AddNumberToObject(object, "line", repl->source_line);
+        if (repl->script.source_path) {
+            cJSON_AddStringToObject(object, "file", repl->script.source_path);
+            cJSON_AddNumberToObject(object, "line", repl->script.source_line);
         }
         if (command) {
             cJSON_AddStringToObject(object, "command", command->name);
@@ -280,9 +280,9 @@ void repl_print_error(struct repl *repl, const struct command *command, const st
     struct gd_buf text = GD_BUF_INIT(16384);
     gd_arena_init(&arena, 65536);
     gd_buf_puts(&text, "error: ");
-    if (repl->source_path) {
-        gd_buf_printf(&text, "%s:%d: ", repl_safe(repl, &arena, repl->source_path),
-                      repl->source_line);
+    if (repl->script.source_path) {
+        gd_buf_printf(&text, "%s:%d: ", repl_safe(repl, &arena, repl->script.source_path),
+                      repl->script.source_line);
     }
     gd_buf_puts(&text, repl_safe(repl, &arena, err->text));
     if (usage) {

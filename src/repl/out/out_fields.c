@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "engine/utf8.h"
-#include "repl/core/out.h"
+#include "repl/out/out.h"
 
 #define EXACT_DOUBLE 1e15 /* below it cJSON prints a whole number in full */
 

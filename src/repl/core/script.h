@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Lines that gradb keeps: bodies (`commands`, `define`, `document`) while they are typed, the
+ * commands of a stop, user commands and aliases. Lists own their lines. One thread.
+ */
+#ifndef GD_REPL_SCRIPT_H
+#define GD_REPL_SCRIPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct repl;
+
+struct repl_lines { /* a list of owned lines */
+    char **line;
+    size_t count;
+    size_t room;
+};
+
+enum repl_body_kind { BODY_NONE = 0, BODY_COMMANDS, BODY_DEFINE, BODY_DOCUMENT };
+
+struct repl_body { /* lines being collected until `end` */
+    enum repl_body_kind kind;
+    char name[64];   /* of the user command */
+    int first, last; /* breakpoint numbers */
+    int nested;      /* bodies open inside it */
+    struct repl_lines lines;
+};
+
+struct user_command {
+    struct user_command *next;
+    char *name;
+    char *help; /* NULL until documented */
+    struct repl_lines lines;
+};
+
+struct user_alias {
+    struct user_alias *next;
+    char *name;
+    char *text; /* what the name stands for */
+};
+
+struct stop_commands { /* what hangs on breakpoint N: `commands`, `enable count` */
+    struct stop_commands *next;
+    int number;
+    struct repl_lines lines;
+    uint64_t count; /* stops until it is disabled (`enable once`); 0: none */
+};
+
+/* Of the REPL: what is typed, read and kept. */
+struct repl_script {
+    char *repeat;            /* the line that an empty line runs; NULL: none */
+    const char *source_path; /* of the file being read; NULL: none */
+    int source_line;
+    struct repl_body body;
+    struct user_command *user_commands;
+    struct user_alias *aliases;
+    struct stop_commands *stop_commands;
+    int user_depth;    /* user commands within user commands */
+    size_t user_lines; /* lines that they ran, together */
+};
+
+int repl_lines_add(struct repl_lines *lines, const char *text);
+void repl_lines_clear(struct repl_lines *lines);
+
+int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name, int first,
+                   int last, struct gd_err *err);
+int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err);
+void repl_body_drop(struct repl *repl);
+struct user_command *repl_user_command(struct repl *repl, const char *name, bool prefix);
+struct user_alias *repl_alias(struct repl *repl, const char *name);
+int repl_run_user(struct repl *repl, const struct user_command *user, const char *rest,
+                  struct gd_err *err);
+const struct repl_lines *repl_commands_of(struct repl *repl, int number);
+int repl_set_stop_count(struct repl *repl, int number, uint64_t count);
+uint64_t repl_stop_count(struct repl *repl, int number); /* 0: none */
+bool repl_count_stop(struct repl *repl, int number); /* true: that was the last one of its count */
+void repl_forget_number(struct repl *repl, int number);
+void repl_script_free(struct repl *repl);
+
+#endif
