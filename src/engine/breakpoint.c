@@ -31,7 +31,7 @@ void breakpoints_free(struct gd_debugger *debugger)
     }
 }
 
-static void warn(struct gd_session *session, bool *warned, const struct gd_err *err)
+static void warn_once(struct gd_session *session, bool *warned, const struct gd_err *err)
 {
     if (!*warned) {
         *warned = true;
@@ -73,7 +73,7 @@ static void warn_ambiguous(struct gd_session *session, struct gd_breakpoint *bre
 
     gd_fail(&err, why->code, "breakpoint %d is not set in this process: %s", breakpoint->number,
             why->text);
-    warn(session, &breakpoint->warned, &err);
+    warn_once(session, &breakpoint->warned, &err);
 }
 
 /* One breakpoint's nodes behind the sites that are there. */
@@ -161,7 +161,7 @@ static void push_sites(struct gd_session *session, int rc)
     }
     if (rc != GD_OK) {
         gd_fail(&err, rc, "out of memory for breakpoints: they may not stop the run");
-        warn(session, &impl->warned_breakpoints, &err);
+        warn_once(session, &impl->warned_breakpoints, &err);
         return;
     }
     for (size_t i = 0; i < impl->site_count; i++) {
@@ -171,7 +171,7 @@ static void push_sites(struct gd_session *session, int rc)
     }
     if (push_nodes(session, nodes, count, &impl->pushed, &impl->pushed_count,
                    gd_target_set_breakpoints, &err) != GD_OK) {
-        warn(session, &impl->warned_breakpoints, &err);
+        warn_once(session, &impl->warned_breakpoints, &err);
     }
     gd_expected_push(session);
 }
@@ -344,7 +344,7 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
 
     if (!breakpoint || !(breakpoint->where = strdup(where))) {
         free(breakpoint);
-        return gd_fail(err, GD_ENOMEM, "out of memory for a breakpoint");
+        return gd_fail_nomem(err);
     }
     rc = gd_selector_parse(where, &breakpoint->selector, err);
     rc = rc != GD_OK ? rc : check_names(debugger, breakpoint->selector, err);
@@ -446,7 +446,7 @@ static void push_kept(struct gd_session *session, gd_node_id *nodes, size_t coun
 
     impl->kept_limit = rc != GD_OK ? 0 : gd_graph_node_limit(session->graph);
     if (rc != GD_OK) {
-        warn(session, &impl->warned_keep, &failed);
+        warn_once(session, &impl->warned_keep, &failed);
     }
 }
 

@@ -37,7 +37,7 @@ int gd_cache_create(uint64_t max_bytes, struct gd_cache **ret, struct gd_err *er
     }
     if (!cache || !cache->bucket) {
         free(cache);
-        return gd_fail(err, GD_ENOMEM, "out of memory for the tensor cache");
+        return gd_fail_nomem(err);
     }
     *ret = cache;
     return GD_OK;
@@ -65,7 +65,7 @@ static bool same_ref(const struct gd_tensor_ref *a, const struct gd_tensor_ref *
     return a->node == b->node && a->slot == b->slot && a->iter == b->iter;
 }
 
-static struct entry *find(const struct gd_cache *cache, const struct gd_tensor_ref *ref)
+static struct entry *find_entry(const struct gd_cache *cache, const struct gd_tensor_ref *ref)
 {
     struct entry *entry = cache->bucket[bucket_of(cache, ref)];
 
@@ -75,7 +75,7 @@ static struct entry *find(const struct gd_cache *cache, const struct gd_tensor_r
     return entry;
 }
 
-static void unhash(struct gd_cache *cache, struct entry *entry)
+static void remove_from_bucket(struct gd_cache *cache, struct entry *entry)
 {
     struct entry **link = &cache->bucket[bucket_of(cache, &entry->ref)];
 
@@ -85,7 +85,7 @@ static void unhash(struct gd_cache *cache, struct entry *entry)
     *link = entry->hash_next;
 }
 
-static void rehash(struct gd_cache *cache, struct entry *entry)
+static void add_to_bucket(struct gd_cache *cache, struct entry *entry)
 {
     struct entry **head = &cache->bucket[bucket_of(cache, &entry->ref)];
 
@@ -107,9 +107,9 @@ static void make_newest(struct gd_cache *cache, struct entry *entry)
     cache->newest = entry;
 }
 
-static void drop(struct gd_cache *cache, struct entry *entry)
+static void drop_entry(struct gd_cache *cache, struct entry *entry)
 {
-    unhash(cache, entry);
+    remove_from_bucket(cache, entry);
     unlink_age(cache, entry);
     cache->bytes -= entry->bytes;
     cache->entry_count--;
@@ -117,15 +117,15 @@ static void drop(struct gd_cache *cache, struct entry *entry)
     free(entry);
 }
 
-static void shrink(struct gd_cache *cache, const struct entry *keep)
+static void shrink_to_limit(struct gd_cache *cache, const struct entry *keep)
 {
     while (cache->bytes > cache->max && cache->oldest && cache->oldest != keep) {
-        drop(cache, cache->oldest);
+        drop_entry(cache, cache->oldest);
     }
 }
 
 /* More buckets when there are many entries; it works without, only slower. */
-static void widen(struct gd_cache *cache)
+static void grow_buckets(struct gd_cache *cache)
 {
     size_t count = cache->bucket_count * 2;
     struct entry **bucket;
@@ -141,13 +141,13 @@ static void widen(struct gd_cache *cache)
     cache->bucket = bucket;
     cache->bucket_count = count;
     for (struct entry *entry = cache->newest; entry; entry = entry->older) {
-        rehash(cache, entry);
+        add_to_bucket(cache, entry);
     }
 }
 
 static struct entry *find_or_add(struct gd_cache *cache, const struct gd_tensor_ref *ref)
 {
-    struct entry *entry = find(cache, ref);
+    struct entry *entry = find_entry(cache, ref);
 
     if (entry) {
         unlink_age(cache, entry);
@@ -158,12 +158,12 @@ static struct entry *find_or_add(struct gd_cache *cache, const struct gd_tensor_
     if (!entry) {
         return NULL;
     }
-    widen(cache);
+    grow_buckets(cache);
     entry->ref = *ref;
     entry->bytes = sizeof(*entry);
     cache->bytes += entry->bytes;
     cache->entry_count++;
-    rehash(cache, entry);
+    add_to_bucket(cache, entry);
     make_newest(cache, entry);
     return entry;
 }
@@ -171,18 +171,18 @@ static struct entry *find_or_add(struct gd_cache *cache, const struct gd_tensor_
 void gd_cache_set_max(struct gd_cache *cache, uint64_t max_bytes)
 {
     cache->max = max_bytes;
-    shrink(cache, NULL);
+    shrink_to_limit(cache, NULL);
 }
 
 int gd_cache_put(struct gd_cache *cache, const struct gd_tensor_ref *ref, struct gd_tensor *tensor,
                  int64_t step)
 {
     uint64_t bytes = gd_tensor_bytes(tensor);
-    struct entry *entry = find(cache, ref);
+    struct entry *entry = find_entry(cache, ref);
 
     if (bytes > cache->max || sizeof(*entry) > cache->max - bytes) {
         if (entry) {
-            drop(cache, entry);
+            drop_entry(cache, entry);
         }
         return GD_OK;
     }
@@ -199,7 +199,7 @@ int gd_cache_put(struct gd_cache *cache, const struct gd_tensor_ref *ref, struct
     entry->step = step;
     cache->bytes += sizeof(*entry) + bytes - entry->bytes;
     entry->bytes = sizeof(*entry) + bytes;
-    shrink(cache, entry);
+    shrink_to_limit(cache, entry);
     return GD_OK;
 }
 
@@ -226,14 +226,14 @@ int gd_cache_put_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref, 
     entry->shape = *shape;
     entry->stats = *stats;
     entry->step = step;
-    shrink(cache, entry);
+    shrink_to_limit(cache, entry);
     return GD_OK;
 }
 
 struct gd_tensor *gd_cache_get(struct gd_cache *cache, const struct gd_tensor_ref *ref,
                                int64_t *step)
 {
-    struct entry *entry = find(cache, ref);
+    struct entry *entry = find_entry(cache, ref);
 
     if (!entry || !entry->tensor) {
         return NULL;
@@ -250,7 +250,7 @@ bool gd_cache_get_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref,
                         enum gd_dtype *dtype, struct gd_shape *shape, struct gd_stats *stats,
                         int64_t *step)
 {
-    struct entry *entry = find(cache, ref);
+    struct entry *entry = find_entry(cache, ref);
 
     if (!entry || !entry->has_stats) {
         return false;
@@ -268,7 +268,7 @@ bool gd_cache_get_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref,
 
 bool gd_cache_has_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref)
 {
-    const struct entry *entry = find(cache, ref);
+    const struct entry *entry = find_entry(cache, ref);
 
     return entry && entry->has_stats;
 }
@@ -281,7 +281,7 @@ void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step)
     for (struct entry *entry = cache->newest; entry; entry = older) {
         older = entry->older;
         if (entry->ref.iter == GD_PREVIOUS && new_step != last_step) {
-            drop(cache, entry);
+            drop_entry(cache, entry);
         }
     }
     for (struct entry *entry = cache->newest; entry; entry = older) {
@@ -290,20 +290,20 @@ void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step)
             continue;
         }
         if (!next || entry->step != last_step) {
-            drop(cache, entry);
+            drop_entry(cache, entry);
             continue;
         }
-        unhash(cache, entry);
+        remove_from_bucket(cache, entry);
         entry->ref.iter = GD_PREVIOUS;
         entry->stats.has_prev = false; /* it was against a step that is out of reach now */
-        rehash(cache, entry);
+        add_to_bucket(cache, entry);
     }
 }
 
 void gd_cache_clear(struct gd_cache *cache)
 {
     while (cache->oldest) {
-        drop(cache, cache->oldest);
+        drop_entry(cache, cache->oldest);
     }
 }
 

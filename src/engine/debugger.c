@@ -16,7 +16,7 @@ int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err)
     }
     if (!debugger || !debugger->impl) {
         free(debugger);
-        return gd_fail(err, GD_ENOMEM, "out of memory for the debugger");
+        return gd_fail_nomem(err);
     }
     debugger->next_breakpoint = 1;
     debugger->impl->next_session = 1;
@@ -174,13 +174,13 @@ int debugger_add_session(struct gd_debugger *debugger, struct gd_session *sessio
     struct gd_session **grown;
 
     if (debugger->session_count >= max && !evict_session(debugger)) {
-        return gd_fail(err, GD_ELIMIT, "there are %zu sessions already: raise max-sessions",
+        return gd_fail(err, GD_ELIMIT, "there are already %zu sessions: raise max-sessions",
                        debugger->session_count);
     }
     grown =
         realloc(debugger->sessions, (debugger->session_count + 1) * sizeof(struct gd_session *));
     if (!grown) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a new session");
+        return gd_fail_nomem(err);
     }
     debugger->sessions = grown;
     grown[debugger->session_count++] = session;
@@ -248,9 +248,10 @@ int gd_debugger_need_session(struct gd_debugger *debugger, struct gd_session **r
         return GD_OK;
     }
     if (address) {
-        return gd_fail(err, GD_ESTATE,
-                       "no trainer is connected: start one that connects to %s, or use `run`",
-                       address);
+        return gd_fail(
+            err, GD_ESTATE,
+            "no training process is connected: start one that connects to %s, or use `run`",
+            address);
     }
-    return gd_fail(err, GD_ESTATE, "no trainer is connected: use `run` or `listen`");
+    return gd_fail(err, GD_ESTATE, "no training process is connected: use `run` or `listen`");
 }

@@ -237,7 +237,8 @@ static void round_up(struct gd_decimal *out)
     out->exponent++;
 }
 
-static void generate(struct state *s, int first, int last, int at_least, struct gd_decimal *out)
+static void generate_digits(struct state *s, int first, int last, int at_least,
+                            struct gd_decimal *out)
 {
     int position = first;
     bool low, high, down;
@@ -303,7 +304,7 @@ void gd_decimal_at(const struct gd_float_parts *value, int last, int at_least,
         big_multiply(&s.scale, 10);
         first = last;
     }
-    generate(&s, first, last, at_least, ret);
+    generate_digits(&s, first, last, at_least, ret);
     if (ret->count == 1 && ret->digit[0] == 0) {
         decimal_zero(ret);
     }
@@ -320,6 +321,6 @@ void gd_decimal_digits(const struct gd_float_parts *value, int max, int min, str
     }
     state_init(&s, value);
     first = state_scale(&s, value);
-    generate(&s, first, max > 0 ? first - max + 1 : INT_MIN, min > 0 ? first - min + 1 : INT_MAX,
-             ret);
+    generate_digits(&s, first, max > 0 ? first - max + 1 : INT_MIN,
+                    min > 0 ? first - min + 1 : INT_MAX, ret);
 }

@@ -80,7 +80,7 @@ static void add_watchpoints(struct parts *parts)
 }
 
 /* Said once, until it went well again: it is tried with each piece of the graph. */
-static void tell(struct gd_session *session, int rc, const struct gd_err *why)
+static void warn_expected(struct gd_session *session, int rc, const struct gd_err *why)
 {
     bool warned = session->impl->warned_expected;
     char text[300];
@@ -88,8 +88,8 @@ static void tell(struct gd_session *session, int rc, const struct gd_err *why)
     session->impl->warned_expected = rc != GD_OK;
     if (rc != GD_OK && !warned) {
         snprintf(text, sizeof(text),
-                 "breakpoints and watchpoints on nodes that are still to come may miss their first "
-                 "run: the training program was not told of them: %.160s",
+                 "breakpoints and watchpoints on nodes that do not exist yet may miss their first "
+                 "run: the training process was not told about them: %.160s",
                  why->text);
         gd_session_on_warning(session, text);
     }
@@ -111,12 +111,12 @@ void gd_expected_push(struct gd_session *session)
         add_watchpoints(&parts);
     }
     if (!parts.part || parts.failed) {
-        rc = gd_fail(&err, GD_ENOMEM, "out of memory");
+        rc = gd_fail_nomem(&err);
     } else {
         rc = session->target->ops->expect(session->target, parts.part, parts.count,
                                           parts.not_finite, &err);
     }
-    tell(session, rc, &err);
+    warn_expected(session, rc, &err);
     while (parts.count > 0) {
         free(parts.part[--parts.count]);
     }

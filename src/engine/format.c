@@ -82,7 +82,7 @@ static void add_digits(char *out, size_t *len, const struct gd_decimal *d, int f
 }
 
 /* How many of `have` digits after the point stay. */
-static int trimmed(const struct gd_decimal *d, int point, int have, enum trim trim)
+static int trim_zeros(const struct gd_decimal *d, int point, int have, enum trim trim)
 {
     if (trim == TRIM_NONE) {
         return have;
@@ -116,7 +116,7 @@ static void positional_text(const struct gd_float_parts *value, int precision, e
             have--;
         }
     } else {
-        have = trimmed(&d, point, have, trim);
+        have = trim_zeros(&d, point, have, trim);
     }
     if (have > 0 || trim != TRIM_ALL) {
         fill_text(out, &len, '.', 1);
@@ -134,7 +134,7 @@ static void exponential_text(const struct gd_float_parts *value, int precision, 
 
     gd_decimal_digits(value, precision < 0 ? 0 : precision + 1,
                       trim == TRIM_NONE ? precision + 1 : 0, &d);
-    have = trim == TRIM_NONE ? precision : trimmed(&d, 1, d.count - 1, trim);
+    have = trim == TRIM_NONE ? precision : trim_zeros(&d, 1, d.count - 1, trim);
     add_sign(out, &len, value->negative, plus);
     add_digits(out, &len, &d, 0, 1);
     if (have > 0 || trim != TRIM_ALL) {
@@ -182,7 +182,7 @@ static void look_at_range(struct float_style *style, enum gd_dtype dtype, const 
 }
 
 /* max / min, rounded as the type itself would. */
-static double ratio(enum gd_dtype dtype, double max, double min)
+static double ratio_of(enum gd_dtype dtype, double max, double min)
 {
     switch (dtype) {
     case GD_FLOAT16: return (double)gd_half_widen(gd_float_to_half((float)max / (float)min));
@@ -200,7 +200,7 @@ static void choose_notation(struct float_style *style, enum gd_dtype dtype, bool
     }
     style->exponential =
         style->max >= 1e8 ||
-        (!suppress && (style->min < 0.0001 || ratio(dtype, style->max, style->min) > 1000.0));
+        (!suppress && (style->min < 0.0001 || ratio_of(dtype, style->max, style->min) > 1000.0));
 }
 
 /* left, right and exponent_digits grow to what this number takes by itself. */
@@ -567,7 +567,7 @@ static void put_between(struct printer *printer, int axis)
     }
 }
 
-static void look(struct printer *printer)
+static void scan_element(struct printer *printer)
 {
     const struct gd_format *format = printer->format;
 
@@ -579,7 +579,7 @@ static void look(struct printer *printer)
 }
 
 /* Every shown element below one index of the axes so far; brackets and blanks when printing. */
-static void walk(struct printer *printer, int axis, const unsigned char *at)
+static void walk_axis(struct printer *printer, int axis, const unsigned char *at)
 {
     const struct gd_tensor *tensor = printer->tensor;
     int64_t dim, stride;
@@ -587,7 +587,7 @@ static void walk(struct printer *printer, int axis, const unsigned char *at)
 
     if (axis == tensor->shape.rank) {
         printer->visit(printer, at);
-        look(printer);
+        scan_element(printer);
         return;
     }
     dim = tensor->shape.dim[axis];
@@ -611,24 +611,24 @@ static void walk(struct printer *printer, int axis, const unsigned char *at)
             }
             i = dim - printer->edge;
         }
-        walk(printer, axis + 1, at + i * stride);
+        walk_axis(printer, axis + 1, at + i * stride);
     }
     if (!printer->scanning) {
         gd_buf_putc(printer->out, ']');
     }
 }
 
-static void scan(struct printer *printer,
-                 void (*visit)(struct printer *printer, const unsigned char *element))
+static void scan_elements(struct printer *printer,
+                          void (*visit)(struct printer *printer, const unsigned char *element))
 {
     printer->visit = visit;
     printer->scanning = true;
-    walk(printer, 0, printer->tensor->data);
+    walk_axis(printer, 0, printer->tensor->data);
     printer->scanning = false;
 }
 
 /* How many elements the walk would print, as far as it matters. */
-static int64_t shown(const struct printer *printer)
+static int64_t shown_count(const struct printer *printer)
 {
     const struct gd_shape *shape = &printer->tensor->shape;
     int64_t count = 1, edge = printer->edge;
@@ -647,17 +647,17 @@ static void find_layout(struct printer *printer)
     bool numbers = gd_dtype_is_float(dtype) || gd_dtype_is_complex(dtype);
     int precision = printer->format->precision;
 
-    printer->visits = shown(printer) * (printer->format->letter || !numbers ? 2 : 3);
+    printer->visits = shown_count(printer) * (printer->format->letter || !numbers ? 2 : 3);
     if (printer->format->letter || !numbers) {
-        scan(printer, visit_width);
+        scan_elements(printer, visit_width);
         return;
     }
     printer->imag.plus = true;
     printer->real.min = printer->imag.min = INFINITY;
-    scan(printer, visit_range);
+    scan_elements(printer, visit_range);
     choose_notation(&printer->real, dtype, printer->format->suppress);
     choose_notation(&printer->imag, dtype, printer->format->suppress);
-    scan(printer, visit_parts);
+    scan_elements(printer, visit_parts);
     finish_style(&printer->real, precision);
     finish_style(&printer->imag, precision);
 }
@@ -693,20 +693,20 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
         printer.line_start = out->len;
         /* Each takes two characters at least; without this check, a huge tensor would be worked
          * through before the buffer refuses. */
-        if ((uint64_t)shown(&printer) > (out->max - out->len) / 2) {
+        if ((uint64_t)shown_count(&printer) > (out->max - out->len) / 2) {
             return gd_fail(err, GD_ELIMIT,
-                           "%lld values are more than fit in %zu bytes of text: print a slice",
-                           (long long)shown(&printer), out->max);
+                           "%lld values do not fit in %zu bytes of text: print a slice",
+                           (long long)shown_count(&printer), out->max);
         }
         find_layout(&printer);
         printer.visit = visit_print;
-        walk(&printer, 0, tensor->data);
+        walk_axis(&printer, 0, tensor->data);
     }
     if (printer.stopped) {
         return gd_fail(err, GD_EINTR, "interrupted");
     }
     if (out->failed) {
-        return gd_fail(err, GD_ELIMIT, "the values take more than %zu bytes of text: print a slice",
+        return gd_fail(err, GD_ELIMIT, "the values need more than %zu bytes of text: print a slice",
                        out->max);
     }
     return GD_OK;

@@ -189,7 +189,8 @@ int gd_npy_header(enum gd_dtype dtype, const struct gd_shape *shape, struct gd_b
                        gd_dtype_name(dtype));
     }
     if (gd_shape_count(shape) < 0) {
-        return gd_fail(err, GD_EINVAL, "a .npy file needs a shape whose elements can be counted");
+        return gd_fail(err, GD_EINVAL,
+                       "a .npy file needs a shape with a countable number of elements");
     }
     written = snprintf(dict, sizeof(dict), "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
                        descr, gd_shape_text(shape, text, sizeof(text)));

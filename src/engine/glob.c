@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static unsigned char fold(char c, bool ignore_case)
+static unsigned char fold_case(char c, bool ignore_case)
 {
     unsigned char u = (unsigned char)c;
 
@@ -15,20 +15,20 @@ static unsigned char fold(char c, bool ignore_case)
 static bool match_set(const char *set, char c, bool ignore_case, const char **end)
 {
     bool negate = *set == '!' || *set == '^';
-    unsigned char want = fold(c, ignore_case);
+    unsigned char want = fold_case(c, ignore_case);
     bool found = false;
     const char *at = set + negate;
 
     *end = NULL;
     do {
-        unsigned char low = fold(*at, ignore_case);
+        unsigned char low = fold_case(*at, ignore_case);
         unsigned char high = low;
 
         if (!*at) {
             return false;
         }
         if (at[1] == '-' && at[2] && at[2] != ']') {
-            high = fold(at[2], ignore_case);
+            high = fold_case(at[2], ignore_case);
             at += 2;
         }
         found = found || (want >= low && want <= high);
@@ -60,7 +60,7 @@ static const char *match_one(const char *pattern, char c, bool ignore_case)
         break;
     default: break;
     }
-    return fold(*pattern, ignore_case) == fold(c, ignore_case) ? pattern + 1 : NULL;
+    return fold_case(*pattern, ignore_case) == fold_case(c, ignore_case) ? pattern + 1 : NULL;
 }
 
 bool gd_glob_match(const char *pattern, const char *text, bool ignore_case)

@@ -54,7 +54,7 @@ struct gd_hit *gd_hit_index_find(const struct gd_hit_index *index, const struct 
     return NULL;
 }
 
-static void put(struct gd_hit_index *index, const struct gd_hit *hit, uint64_t number)
+static void put_hit(struct gd_hit_index *index, const struct gd_hit *hit, uint64_t number)
 {
     size_t mask = index->cap - 1, at = hash_of(hit) & mask;
 
@@ -66,7 +66,8 @@ static void put(struct gd_hit_index *index, const struct gd_hit *hit, uint64_t n
 }
 
 /* Of what is kept; those that were dropped go. */
-static bool rebuild(struct gd_hit_index *index, const struct gd_session *session, uint64_t before)
+static bool refill_index(struct gd_hit_index *index, const struct gd_session *session,
+                         uint64_t before)
 {
     size_t cap = LEAST;
     uint64_t *number;
@@ -82,7 +83,7 @@ static bool rebuild(struct gd_hit_index *index, const struct gd_session *session
     *index = (struct gd_hit_index){.number = number, .cap = cap};
     for (size_t i = 0; i < session->hit_count; i++) {
         if (session->hits_dropped + i + 1 < before) {
-            put(index, &session->hits[i], session->hits_dropped + i + 1);
+            put_hit(index, &session->hits[i], session->hits_dropped + i + 1);
         }
     }
     return true;
@@ -93,14 +94,14 @@ void gd_hit_index_add(struct gd_hit_index *index, const struct gd_session *sessi
 {
     uint64_t number = session->hits_dropped + (uint64_t)(hit - session->hits) + 1;
 
-    if (index->used * 2 < index->cap || rebuild(index, session, number)) {
-        put(index, hit, number);
+    if (index->used * 2 < index->cap || refill_index(index, session, number)) {
+        put_hit(index, hit, number);
     }
 }
 
 void gd_hit_index_rebuild(struct gd_hit_index *index, const struct gd_session *session)
 {
-    if (index->cap > 0 && !rebuild(index, session, UINT64_MAX)) {
+    if (index->cap > 0 && !refill_index(index, session, UINT64_MAX)) {
         gd_hit_index_free(index);
     }
 }

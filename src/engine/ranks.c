@@ -258,7 +258,7 @@ static struct gd_run run_for(const struct gd_session *from, const struct gd_sess
 }
 
 /* Every rank that stands does the same as the one that was asked, which goes already. */
-static void follow(struct gd_session *first, const struct gd_run *run)
+static void move_others(struct gd_session *first, const struct gd_run *run)
 {
     size_t count;
     struct gd_session **list = ranks_list(gd_ranks_of(first), &count);
@@ -284,7 +284,7 @@ bool gd_ranks_move_together(const struct gd_session *session, enum gd_run_kind k
            locking != GD_LOCKING_ON && !(locking == GD_LOCKING_STEP && kind == GD_RUN_NEXT);
 }
 
-static void begin(struct gd_ranks *ranks, const struct gd_run *run)
+static void begin_run(struct gd_ranks *ranks, const struct gd_run *run)
 {
     const struct gd_debugger *debugger = ranks->debugger;
 
@@ -314,7 +314,7 @@ static int resume_alone(struct gd_session *session, const struct gd_run *run, st
 }
 
 /* The asked one first: what hinders it is the command's error, and nobody has moved. */
-static int start(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
+static int start_run(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
 {
     struct gd_ranks *ranks = gd_ranks_of(session);
     int64_t from = ranks_boundary(session);
@@ -340,7 +340,7 @@ static int start(struct gd_session *session, const struct gd_run *run, struct gd
     } else if (run->kind == GD_RUN_STEP) {
         run_to_boundary(ranks, ranks->last, false);
     } else {
-        follow(session, run);
+        move_others(session, run);
     }
     return GD_OK;
 }
@@ -355,18 +355,18 @@ int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct
         return gd_fail(err, GD_ESTATE, "the training has ended");
     }
     if (session->state == GD_STOPPED && gd_ranks_is_running(session) && !ranks->pause) {
-        return gd_fail(err, GD_ESTATE, "the ranks run already: interrupt them first");
+        return gd_fail(err, GD_ESTATE, "the ranks are already running: interrupt them first");
     }
     if (session->state != GD_STOPPED || !gd_ranks_move_together(session, run->kind)) {
         return resume_alone(session, run, err);
     }
-    begin(ranks, run);
+    begin_run(ranks, run);
     ranks->together = by_steps && may_stop(session->debugger);
     ranks->last = run->kind == GD_RUN_STEP && run->count < INT64_MAX - session->stop.step
                       ? ranks_boundary(session) + run->count
                       : INT64_MAX;
     ranks->advancing = true; /* nobody is through before all have begun */
-    rc = start(session, run, err);
+    rc = start_run(session, run, err);
     ranks->advancing = false;
     if (rc != GD_OK) {
         ranks->phase = RANKS_IDLE;
@@ -409,7 +409,7 @@ int gd_ranks_interrupt(struct gd_session *session, struct gd_err *err)
 
 /* Who is looked at: the selected rank, unless it did not stop by itself and another one did, or it
  * does not stand at all. */
-static void choose(struct gd_ranks *ranks, struct gd_session *const *list, size_t count)
+static void choose_rank(struct gd_ranks *ranks, struct gd_session *const *list, size_t count)
 {
     struct gd_session *current = ranks->debugger->current;
     struct gd_session *standing = NULL;
@@ -444,7 +444,7 @@ static bool same_place(const struct gd_session *a, const struct gd_session *b)
            strcmp(x->node_name, y->node_name) == 0 && strcmp(x->text, y->text) == 0;
 }
 
-static void tell(struct gd_ranks *ranks, struct gd_session *session)
+static void announce_rank(struct gd_ranks *ranks, struct gd_session *session)
 {
     struct session_rank *rank = &session->impl->rank;
     const struct gd_session *current = ranks->debugger->current;
@@ -477,7 +477,7 @@ void ranks_settle(struct gd_ranks *ranks)
     struct gd_session *last = NULL;
 
     if (list) {
-        choose(ranks, list, count);
+        choose_rank(ranks, list, count);
     }
     ranks->phase = RANKS_IDLE;
     ranks->settled++;
@@ -488,11 +488,11 @@ void ranks_settle(struct gd_ranks *ranks)
         if (list[i] == ranks->debugger->current) {
             last = list[i];
         } else {
-            tell(ranks, list[i]);
+            announce_rank(ranks, list[i]);
         }
     }
     if (last) {
-        tell(ranks, last);
+        announce_rank(ranks, last);
     }
     if (count > 0 && list) {
         delete_temporary(list, count);
@@ -679,7 +679,7 @@ bool gd_ranks_need_tick(const struct gd_debugger *debugger)
     return false;
 }
 
-static void tick(struct gd_ranks *ranks)
+static void tick_ranks(struct gd_ranks *ranks)
 {
     struct ranks_tally tally;
     double waited = debugger_now(ranks->debugger) - ranks->since;
@@ -714,7 +714,7 @@ void gd_ranks_tick(struct gd_debugger *debugger)
 {
     for (struct gd_ranks *ranks = debugger->impl->ranks; ranks; ranks = ranks->next) {
         if (ranks->phase != RANKS_IDLE) {
-            tick(ranks);
+            tick_ranks(ranks);
         }
     }
 }

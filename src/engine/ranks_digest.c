@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/ranks_impl.h"
 
 struct asked { /* one rank's answer */
@@ -49,15 +50,12 @@ static size_t place_of(struct check *check, const char *name, size_t hint)
             return i;
         }
     }
-    if (check->tensor_count == check->room) {
-        size_t room = check->room * 2 + 64;
-        struct gd_ranks_digest *more = realloc(check->tensor, room * sizeof(*more));
-        if (!more) {
-            return SIZE_MAX;
-        }
-        check->tensor = more;
-        check->room = room;
+    struct gd_ranks_digest *more =
+        gd_grow(check->tensor, check->tensor_count, &check->room, sizeof(*more));
+    if (!more) {
+        return SIZE_MAX;
     }
+    check->tensor = more;
     uint64_t *hash = calloc(check->count, sizeof(*hash));
     if (!hash) {
         return SIZE_MAX;
@@ -101,7 +99,7 @@ static bool read_answer(struct check *check, size_t rank)
     return true;
 }
 
-static struct gd_ranks_digests compare(struct check *check)
+static struct gd_ranks_digests compare_digests(struct check *check)
 {
     struct gd_ranks_digests all = {.tensor = check->tensor, .tensor_count = check->tensor_count};
 
@@ -129,23 +127,23 @@ static struct gd_ranks_digests compare(struct check *check)
     return all;
 }
 
-static void finish(struct check *check)
+static void finish_check(struct check *check)
 {
     int *rank = calloc(check->count, sizeof(*rank));
 
     for (size_t i = 0; rank && i < check->count && check->err.code == GD_OK; i++) {
         rank[i] = check->asked[i].rank;
         if (!read_answer(check, i)) {
-            gd_fail(&check->err, GD_ENOMEM, "out of memory for the digests of all ranks");
+            gd_fail_nomem(&check->err);
         }
     }
     if (!rank) {
-        gd_fail(&check->err, GD_ENOMEM, "out of memory for the digests of all ranks");
+        gd_fail_nomem(&check->err);
     }
     if (check->err.code != GD_OK) {
         check->fn(check->ctx, NULL, &check->err);
     } else {
-        struct gd_ranks_digests all = compare(check);
+        struct gd_ranks_digests all = compare_digests(check);
         all.rank = rank;
         all.rank_count = check->count;
         check->fn(check->ctx, &all, NULL);
@@ -170,11 +168,11 @@ static void on_answer(void *ctx, const char *text, const struct gd_err *err)
         }
     }
     if (--check->waiting == 0 && check->begun) {
-        finish(check);
+        finish_check(check);
     }
 }
 
-static struct check *make(size_t count, gd_ranks_digests_fn fn, void *ctx)
+static struct check *make_check(size_t count, gd_ranks_digests_fn fn, void *ctx)
 {
     struct check *check = calloc(1, sizeof(*check));
 
@@ -194,12 +192,13 @@ static int need_standing(const struct gd_ranks *ranks, struct gd_session *const 
                          struct gd_err *err)
 {
     if (count < 2) {
-        return gd_fail(err, GD_ESTATE, "there is one rank of %d: nothing to compare it with",
+        return gd_fail(err, GD_ESTATE,
+                       "only one rank of %d is connected: nothing to compare it with",
                        ranks->world_size);
     }
     for (size_t i = 0; i < count; i++) {
         if (list[i]->state != GD_STOPPED) {
-            return gd_fail(err, GD_ESTATE, "rank %d does not stand: `info ranks` shows who does",
+            return gd_fail(err, GD_ESTATE, "rank %d is not stopped: see `info ranks`",
                            list[i]->peer.rank);
         }
     }
@@ -207,7 +206,8 @@ static int need_standing(const struct gd_ranks *ranks, struct gd_session *const 
 }
 
 /* Those that were asked answer, also when another one could not be asked. */
-static void ask(struct check *check, struct gd_session *const *list, size_t count, const char *what)
+static void ask_digests(struct check *check, struct gd_session *const *list, size_t count,
+                        const char *what)
 {
     for (size_t i = 0; i < count && check->err.code == GD_OK; i++) {
         struct asked *asked = &check->asked[check->count++];
@@ -229,11 +229,11 @@ int gd_ranks_digest(struct gd_ranks *ranks, const char *what, gd_ranks_digests_f
 {
     size_t count;
     struct gd_session **list = ranks_list(ranks, &count);
-    struct check *check = list ? make(count, fn, ctx) : NULL;
+    struct check *check = list ? make_check(count, fn, ctx) : NULL;
     int rc = list ? need_standing(ranks, list, count, err) : GD_ENOMEM;
 
     if (!check) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for the digests of all ranks");
+        rc = gd_fail_nomem(err);
     }
     if (rc != GD_OK) {
         free(list);
@@ -242,11 +242,11 @@ int gd_ranks_digest(struct gd_ranks *ranks, const char *what, gd_ranks_digests_f
         }
         return rc;
     }
-    ask(check, list, count, what);
+    ask_digests(check, list, count, what);
     free(list);
     check->begun = true;
     if (check->waiting == 0) {
-        finish(check);
+        finish_check(check);
     }
     return GD_OK;
 }

@@ -7,7 +7,7 @@
 #include "engine/ranks_impl.h"
 #include "engine/watch/watchpoint.h"
 
-static struct gd_watchpoint *divergence(const struct gd_debugger *debugger)
+static struct gd_watchpoint *find_divergence(const struct gd_debugger *debugger)
 {
     struct gd_watchpoint *watch = debugger->watchpoints;
 
@@ -22,7 +22,7 @@ static struct gd_watchpoint *divergence(const struct gd_debugger *debugger)
 static void on_divergence(struct gd_ranks *ranks, const struct gd_ranks_digest *tensor)
 {
     struct gd_session *session = gd_ranks_member(ranks, tensor->differs);
-    struct gd_watchpoint *watch = divergence(ranks->debugger);
+    struct gd_watchpoint *watch = find_divergence(ranks->debugger);
     struct gd_hit hit = {.step = ranks->checked, .node = GD_NO_NODE};
 
     if (!session || !watch) {
@@ -74,7 +74,7 @@ bool ranks_check(struct gd_ranks *ranks, const struct ranks_tally *tally)
     struct gd_err err;
 
     if (tally->low < 1 || tally->low < tally->high || ranks->checked == tally->low ||
-        !divergence(ranks->debugger)) {
+        !find_divergence(ranks->debugger)) {
         return false;
     }
     ranks->checked = tally->low;

@@ -45,12 +45,13 @@ static void add_place(const struct gd_session *session, bool many, struct gd_buf
     const struct gd_stop *stop = &session->stop;
 
     if (session->state != GD_STOPPED) {
-        gd_buf_printf(out, " run%s: %s may wait in a collective for those that stand.\n",
-                      many ? "" : "s", many ? "they" : "it");
+        gd_buf_printf(
+            out, " %s running: %s may be waiting in a collective for those that are stopped.\n",
+            many ? "are" : "is", many ? "they" : "it");
     } else if (gd_stop_is_before_first(stop)) {
-        gd_buf_printf(out, " stand%s before the first step.\n", many ? "" : "s");
+        gd_buf_printf(out, " %s stopped before the first step.\n", many ? "are" : "is");
     } else {
-        gd_buf_printf(out, " stand%s %s step %lld.\n", many ? "" : "s",
+        gd_buf_printf(out, " %s stopped %s step %lld.\n", many ? "are" : "is",
                       stop->at_step_end ? "at the end of" : "in", (long long)stop->step);
     }
 }

@@ -12,13 +12,13 @@ struct level {           /* of parentheses */
     unsigned long last;  /* of the last of them: what a repeat copies */
 };
 
-static void add(struct level *level, unsigned long parts)
+static void add_size(struct level *level, unsigned long parts)
 {
     level->last = parts;
     level->total += parts;
 }
 
-static void repeat(struct level *level, unsigned long times)
+static void repeat_size(struct level *level, unsigned long times)
 {
     times = times < 1 ? 1 : times > MAX_PARTS ? MAX_PARTS + 1 : times;
     level->total += level->last * (times - 1);
@@ -45,8 +45,30 @@ static const char *read_interval(const char *at, struct level *level)
         high = strtoul(end + 1, &end, 10);
         high = high ? high : low + 1;
     }
-    repeat(level, high > low ? high : low);
+    repeat_size(level, high > low ? high : low);
     return *end == '}' ? end + 1 : at + 1;
+}
+
+/* Counts what begins at `text`, and returns what follows it. */
+static const char *count_part(const char *text, struct level *stack, size_t *depth)
+{
+    struct level *level = &stack[*depth];
+
+    switch (*text) {
+    case '(': stack[++*depth] = (struct level){0}; return text + 1;
+    case ')':
+        if (*depth > 0) {
+            add_size(&stack[--*depth], level->total + 1);
+        }
+        return text + 1;
+    case '[': add_size(level, 1); return skip_bracket(text);
+    case '\\': add_size(level, 1); return text + (text[1] ? 2 : 1);
+    case '{': return read_interval(text, level);
+    case '+': repeat_size(level, 2); return text + 1;
+    case '*':
+    case '?': level->total++; return text + 1; /* copies nothing */
+    default: add_size(level, 1); return text + 1;
+    }
 }
 
 bool gd_regex_is_too_large(const char *text)
@@ -58,42 +80,7 @@ bool gd_regex_is_too_large(const char *text)
         return true;
     }
     while (*text) {
-        struct level *level = &stack[depth];
-
-        switch (*text) {
-        case '(':
-            stack[++depth] = (struct level){0};
-            text++;
-            break;
-        case ')':
-            text++;
-            if (depth > 0) {
-                add(&stack[--depth], level->total + 1);
-            }
-            break;
-        case '[':
-            add(level, 1);
-            text = skip_bracket(text);
-            break;
-        case '\\':
-            add(level, 1);
-            text += text[1] ? 2 : 1;
-            break;
-        case '+':
-            repeat(level, 2);
-            text++;
-            break;
-        case '{': text = read_interval(text, level); break;
-        case '*':
-        case '?': /* copy nothing */
-            level->total++;
-            text++;
-            break;
-        default:
-            add(level, 1);
-            text++;
-            break;
-        }
+        text = count_part(text, stack, &depth);
         if (stack[depth].total > MAX_PARTS) {
             return true;
         }

@@ -142,7 +142,7 @@ void session_destroy(struct gd_session *session)
     free(session);
 }
 
-static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd_err *err)
+static int make_session(struct gd_debugger *debugger, struct gd_session **ret, struct gd_err *err)
 {
     struct gd_session *session = calloc(1, sizeof(*session));
     uint64_t max_graph = debugger->settings.max_graph_memory;
@@ -153,7 +153,7 @@ static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd
     }
     if (!session || !session->impl) {
         free(session);
-        return gd_fail(err, GD_ENOMEM, "out of memory for a new session");
+        return gd_fail_nomem(err);
     }
     rc = gd_graph_create(max_graph > SIZE_MAX ? SIZE_MAX : (size_t)max_graph, &session->graph, err);
     if (rc == GD_OK) {
@@ -168,11 +168,11 @@ static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd
 }
 
 /* A session in the list, with its target. No event yet. */
-static int create(struct gd_debugger *debugger, struct gd_target *target,
-                  const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
+static int create_session(struct gd_debugger *debugger, struct gd_target *target,
+                          const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
 {
     struct gd_session *session = NULL;
-    int rc = make(debugger, &session, err);
+    int rc = make_session(debugger, &session, err);
 
     if (rc != GD_OK) {
         debugger_bury(debugger, target);
@@ -206,7 +206,7 @@ int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
                       const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
 {
     struct gd_session *session;
-    int rc = create(debugger, target, peer, &session, err);
+    int rc = create_session(debugger, target, peer, &session, err);
 
     if (rc != GD_OK) {
         return rc;
@@ -226,7 +226,7 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
 {
     struct gd_session *session;
     uint64_t sequence;
-    int rc = create(debugger, target, record->peer, &session, err);
+    int rc = create_session(debugger, target, record->peer, &session, err);
 
     if (rc != GD_OK) {
         return rc;

@@ -29,7 +29,7 @@ static struct session_request *add_request(struct gd_session *session,
     struct session_request *request = calloc(1, sizeof(*request));
 
     if (!request) {
-        gd_fail(err, GD_ENOMEM, "out of memory for a request");
+        gd_fail_nomem(err);
         return NULL;
     }
     request->session = session;
@@ -87,7 +87,7 @@ void session_drop_requests(struct gd_session *session)
 {
     struct gd_err err;
 
-    gd_fail(&err, GD_ELOST, "the trainer went away before it answered");
+    gd_fail(&err, GD_ELOST, "the training process went away before it answered");
     answer_all(session, &err);
     while (session->impl->requests) {
         free_request(session->impl->requests);
@@ -290,7 +290,7 @@ static void stats_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
 static int no_value(const struct gd_session *session, const struct gd_tensor_ref *ref,
                     struct gd_err *err)
 {
-    return gd_fail(err, GD_ENODATA, "%.300s:%u is not among the values kept of this %s session",
+    return gd_fail(err, GD_ENODATA, "%.300s:%u is not among the values that this %s session kept",
                    gd_graph_name(session->graph, ref->node), ref->slot,
                    gd_state_name(session->state));
 }
@@ -407,7 +407,8 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
 /* ---- the end
  * -------------------------------------------------------------------------------------------- */
 
-static void end(struct gd_session *session, enum gd_state state, bool failed, const char *why)
+static void end_session(struct gd_session *session, enum gd_state state, bool failed,
+                        const char *why)
 {
     double now = debugger_now(session->debugger);
     struct gd_target *target = session->target;
@@ -434,7 +435,7 @@ static void end(struct gd_session *session, enum gd_state state, bool failed, co
         debugger_bury(session->debugger, target);
     }
     gd_fail(&err, GD_ELOST,
-            state == GD_LOST ? "the trainer was lost: %s" : "the training ended: %s",
+            state == GD_LOST ? "the training process was lost: %s" : "the training ended: %s",
             session->end_text[0] ? session->end_text : "before it answered");
     answer_all(session, &err);
     event.type = state == GD_LOST ? GD_EV_LOST : GD_EV_FINISHED;
@@ -445,15 +446,15 @@ static void end(struct gd_session *session, enum gd_state state, bool failed, co
 
 void gd_session_on_finished(struct gd_session *session, const char *why)
 {
-    end(session, GD_FINISHED, false, why);
+    end_session(session, GD_FINISHED, false, why);
 }
 
 void gd_session_on_failed(struct gd_session *session, const char *why)
 {
-    end(session, GD_FINISHED, true, why);
+    end_session(session, GD_FINISHED, true, why);
 }
 
 void gd_session_on_lost(struct gd_session *session, const char *why)
 {
-    end(session, GD_LOST, true, why);
+    end_session(session, GD_LOST, true, why);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/session_impl.h"
 #include "engine/watch/watchpoint.h"
 
@@ -11,7 +12,6 @@
 static struct gd_hit *hit_slot(struct gd_session *session)
 {
     uint64_t max = session->debugger->settings.max_hits;
-    size_t cap = session->impl->hit_cap ? session->impl->hit_cap * 2 : 16;
     struct gd_hit *grown;
 
     if (session->hit_count >= max) {
@@ -28,14 +28,11 @@ static struct gd_hit *hit_slot(struct gd_session *session)
             return NULL;
         }
     }
-    if (session->hit_count == session->impl->hit_cap) {
-        grown = realloc(session->hits, cap * sizeof(*grown));
-        if (!grown) {
-            return NULL;
-        }
-        session->hits = grown;
-        session->impl->hit_cap = cap;
+    grown = gd_grow(session->hits, session->hit_count, &session->impl->hit_cap, sizeof(*grown));
+    if (!grown) {
+        return NULL;
     }
+    session->hits = grown;
     return &session->hits[session->hit_count++];
 }
 

@@ -7,7 +7,7 @@
 #include "engine/session_impl.h"
 
 /* The first value of a step counts: a step that is told twice is not two. */
-static void remember(struct gd_scalar_past *past, double value, int64_t step)
+static void remember_past(struct gd_scalar_past *past, double value, int64_t step)
 {
     if (!isfinite(value) || (past->count > 0 && step <= past->last_step)) {
         return;
@@ -54,7 +54,7 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     session->scalar[i].value = value;
     session->scalar[i].step = step;
     session_reach(session, step);
-    remember(&session->scalar[i].past, value, step);
+    remember_past(&session->scalar[i].past, value, step);
     session_history_scalar(session, session->scalar[i].name, value, step);
     session_emit(session, GD_EV_SCALAR, session->scalar[i].name, NULL);
 }

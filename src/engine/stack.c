@@ -13,23 +13,23 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool starts(const struct span *span, const char *text)
+static bool starts_with(const struct span *span, const char *text)
 {
     size_t len = strlen(text);
 
     return span->len >= len && memcmp(span->text, text, len) == 0;
 }
 
-static void skip(struct span *span, size_t len)
+static void skip_bytes(struct span *span, size_t len)
 {
     span->text += len;
     span->len -= len;
 }
 
-static void trim(struct span *span)
+static void trim_blanks(struct span *span)
 {
     while (span->len && (span->text[0] == ' ' || span->text[0] == '\t')) {
-        skip(span, 1);
+        skip_bytes(span, 1);
     }
     while (span->len && (span->text[span->len - 1] == ' ' || span->text[span->len - 1] == '\t' ||
                          span->text[span->len - 1] == '\r')) {
@@ -146,25 +146,25 @@ static int parse_line(struct span span, struct gd_arena *arena, struct gd_frame 
     struct location at;
 
     *frame = (struct gd_frame){.file = "", .function = "", .code = ""};
-    trim(&span);
-    if (starts(&span, "#")) {
-        skip(&span, 1);
-        trim(&span);
+    trim_blanks(&span);
+    if (starts_with(&span, "#")) {
+        skip_bytes(&span, 1);
+        trim_blanks(&span);
     }
     whole = span;
-    if (starts(&span, "- ")) {
-        skip(&span, 2);
-        trim(&span);
+    if (starts_with(&span, "- ")) {
+        skip_bytes(&span, 2);
+        trim_blanks(&span);
     }
-    if (starts(&span, "In file ")) {
-        skip(&span, strlen("In file "));
-        trim(&span);
+    if (starts_with(&span, "In file ")) {
+        skip_bytes(&span, strlen("In file "));
+        trim_blanks(&span);
         if (find_location(&span, &at)) {
             frame->line = at.line;
             if (set_text(arena, span.text, at.path_len, &frame->file) != GD_OK) {
                 return GD_ENOMEM;
             }
-            skip(&span, at.code_at);
+            skip_bytes(&span, at.code_at);
             cut_function(&span, &function);
             if (set_text(arena, function.text, function.len, &frame->function) != GD_OK) {
                 return GD_ENOMEM;
@@ -172,11 +172,11 @@ static int parse_line(struct span span, struct gd_arena *arena, struct gd_frame 
             if (span.len && span.text[span.len - 1] == '/') {
                 span.len--;
             }
-            trim(&span);
+            trim_blanks(&span);
             return set_text(arena, span.text, span.len, &frame->code);
         }
     }
-    frame->is_title = starts(&whole, "Corresponding ") && whole.text[whole.len - 1] == ':';
+    frame->is_title = starts_with(&whole, "Corresponding ") && whole.text[whole.len - 1] == ':';
     return set_text(arena, whole.text, whole.len, &frame->code);
 }
 
@@ -189,8 +189,8 @@ static bool next_line(struct span *rest, struct span *line)
         struct span trimmed = {rest->text, len};
 
         *line = trimmed;
-        skip(rest, newline ? len + 1 : len);
-        trim(&trimmed);
+        skip_bytes(rest, newline ? len + 1 : len);
+        trim_blanks(&trimmed);
         if (trimmed.len && !(trimmed.len == 1 && trimmed.text[0] == '#')) {
             return true;
         }

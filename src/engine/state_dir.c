@@ -19,8 +19,7 @@ int gd_state_directory(char *out, size_t size, struct gd_err *err)
         len = snprintf(out, size, "%s/.local/state/gradb", home);
     }
     if (len < 0 || (size_t)len >= size) {
-        return gd_fail(err, GD_EIO,
-                       "there is no place to keep anything: set HOME or XDG_STATE_HOME");
+        return gd_fail(err, GD_EIO, "there is no state directory: set HOME or XDG_STATE_HOME");
     }
     for (char *slash = strchr(out + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -28,7 +27,7 @@ int gd_state_directory(char *out, size_t size, struct gd_err *err)
         *slash = '/';
     }
     if (mkdir(out, 0700) != 0 && errno != EEXIST) {
-        return gd_fail_errno(err, GD_EIO, "%.400s cannot be made", out);
+        return gd_fail_errno(err, GD_EIO, "cannot create %.400s", out);
     }
     return GD_OK;
 }

@@ -66,24 +66,24 @@ static double of_norm(const struct gd_observation *seen)
     return sqrt(seen->stats->sum_sq);
 }
 
-static double percentage(uint64_t part, uint64_t count)
+static double percentage_of(uint64_t part, uint64_t count)
 {
     return count ? (double)part * 100 / (double)count : 0;
 }
 
 static double of_zero_percentage(const struct gd_observation *seen)
 {
-    return percentage(seen->stats->zero, seen->stats->count);
+    return percentage_of(seen->stats->zero, seen->stats->count);
 }
 
 static double of_denormal_percentage(const struct gd_observation *seen)
 {
-    return percentage(seen->stats->denormal, seen->stats->count);
+    return percentage_of(seen->stats->denormal, seen->stats->count);
 }
 
 static double of_range_percentage(const struct gd_observation *seen)
 {
-    return percentage(seen->stats->in_range[seen->range], seen->stats->count);
+    return percentage_of(seen->stats->in_range[seen->range], seen->stats->count);
 }
 
 static double of_clip_percentage(const struct gd_observation *seen)
@@ -91,12 +91,12 @@ static double of_clip_percentage(const struct gd_observation *seen)
     const struct gd_stats *stats = seen->stats;
     uint64_t inside = stats->in_range[seen->range];
 
-    return percentage(inside < stats->count ? stats->count - inside : 0, stats->count);
+    return percentage_of(inside < stats->count ? stats->count - inside : 0, stats->count);
 }
 
 static double of_dead_percentage(const struct gd_observation *seen)
 {
-    return percentage(seen->stats->dead_units, seen->stats->units);
+    return percentage_of(seen->stats->dead_units, seen->stats->units);
 }
 
 static double of_delta_norm(const struct gd_observation *seen)
@@ -124,12 +124,12 @@ static double of_cosine(const struct gd_observation *seen)
 }
 
 /* A figure against a past that was nothing: not infinite, so that it can be shown and kept. */
-static double bounded(double figure)
+static double clamp_figure(double figure)
 {
     return isnan(figure) ? figure : fmax(-GD_FIGURE_MAX, fmin(GD_FIGURE_MAX, figure));
 }
 
-static double deviation(double variance, double middle)
+static double deviation_of(double variance, double middle)
 {
     return fmax(sqrt(variance), GD_SERIES_FLOOR * fabs(middle));
 }
@@ -137,12 +137,13 @@ static double deviation(double variance, double middle)
 /* Of a loss that has come down, what is small against where it was is no jump. */
 static double mean_deviation(const struct gd_series *past)
 {
-    return fmax(deviation(past->mean_var, past->mean), GD_SERIES_SUNK * (past->crest - past->mean));
+    return fmax(deviation_of(past->mean_var, past->mean),
+                GD_SERIES_SUNK * (past->crest - past->mean));
 }
 
 static double deviations_away(double value, double middle, double deviation)
 {
-    return value == middle ? 0 : bounded((value - middle) / deviation);
+    return value == middle ? 0 : clamp_figure((value - middle) / deviation);
 }
 
 static double of_z_score(const struct gd_observation *seen)
@@ -150,7 +151,7 @@ static double of_z_score(const struct gd_observation *seen)
     const struct gd_series *past = seen->series;
 
     return deviations_away(seen->stats->abs_mean, past->abs_mean,
-                           deviation(past->abs_mean_var, past->abs_mean));
+                           deviation_of(past->abs_mean_var, past->abs_mean));
 }
 
 static double of_mean_z_score(const struct gd_observation *seen)
@@ -164,7 +165,7 @@ static double of_norm_ratio(const struct gd_observation *seen)
 {
     double norm = sqrt(seen->stats->sum_sq);
 
-    return norm == seen->series->norm ? 1 : bounded(norm / seen->series->norm);
+    return norm == seen->series->norm ? 1 : clamp_figure(norm / seen->series->norm);
 }
 
 static double of_mean_ratio(const struct gd_observation *seen)
@@ -174,7 +175,7 @@ static double of_mean_ratio(const struct gd_observation *seen)
     if (past->mean <= 0) {
         return NAN; /* a ratio to it would say nothing of a loss */
     }
-    return bounded(seen->stats->mean / fmax(past->mean, mean_deviation(past)));
+    return clamp_figure(seen->stats->mean / fmax(past->mean, mean_deviation(past)));
 }
 
 static bool is_better(double mean, double best)
@@ -200,7 +201,7 @@ static double of_rise(const struct gd_observation *seen)
     for (uint32_t back = 1; back < GD_RISE_VALUES; back++) {
         least = fmin(least, past->recent[(past->seen - back) % GD_SERIES_RECENT]);
     }
-    return bounded(least / past->height);
+    return clamp_figure(least / past->height);
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -236,12 +237,12 @@ static const struct entry table[GD_STAT_TOTAL] = {
     [GD_STAT_MIN] = {"min", "", "smallest element", 0, OF_VALUES, of_min},
     [GD_STAT_MAX] = {"max", "", "largest element", 0, OF_VALUES, of_max},
     [GD_STAT_SPREAD] = {"spread", "", "largest element minus smallest", 0, OF_VALUES, of_spread},
-    [GD_STAT_MAX_ABS] = {"max_abs", "", "largest element by size", 0, OF_VALUES, of_max_abs},
+    [GD_STAT_MAX_ABS] = {"max_abs", "", "largest magnitude", 0, OF_VALUES, of_max_abs},
     [GD_STAT_MEAN] = {"mean", "", "mean", 0, OF_VALUES, of_mean},
-    [GD_STAT_ABS_MEAN] = {"abs_mean", "", "mean of the sizes", 0, OF_VALUES, of_abs_mean},
+    [GD_STAT_ABS_MEAN] = {"abs_mean", "", "mean magnitude", 0, OF_VALUES, of_abs_mean},
     [GD_STAT_STD] = {"std", "", "standard deviation", 0, OF_VALUES, of_std},
-    [GD_STAT_SUM_SQ] = {"sum_sq", "", "sum of the squares", 0, OF_VALUES, of_sum_sq},
-    [GD_STAT_NORM] = {"norm", "", "square root of the sum of the squares", 0, OF_VALUES, of_norm},
+    [GD_STAT_SUM_SQ] = {"sum_sq", "", "sum of squares", 0, OF_VALUES, of_sum_sq},
+    [GD_STAT_NORM] = {"norm", "", "square root of the sum of squares", 0, OF_VALUES, of_norm},
     [GD_STAT_ZERO_PERCENTAGE] = {"zero_percentage", "", "share of zeros, in %", 0, NAN_INF,
                                  of_zero_percentage},
     [GD_STAT_DENORMAL_PERCENTAGE] = {"denormal_percentage", "",
@@ -252,9 +253,9 @@ static const struct entry table[GD_STAT_TOTAL] = {
     [GD_STAT_CLIP_PERCENTAGE] = {"clip_percentage", "", "share of elements beyond the limit, in %",
                                  GD_NEED_RANGE, GD_HIT_NAN, of_clip_percentage},
     [GD_STAT_DEAD_PERCENTAGE] = {"dead_percentage", "",
-                                 "share of units that were 0 throughout for several steps, in %",
+                                 "share of units that were 0 for several steps, in %",
                                  GD_NEED_UNITS, 0, of_dead_percentage},
-    [GD_STAT_DELTA_ABS_MEAN] = {"abs_mean", "cur-prev", "mean size of the change", ONE_BEFORE,
+    [GD_STAT_DELTA_ABS_MEAN] = {"abs_mean", "cur-prev", "mean magnitude of the change", ONE_BEFORE,
                                 OF_VALUES, of_mean_abs_delta},
     [GD_STAT_DELTA_MAX_ABS] = {"max_abs", "cur-prev", "largest change", ONE_BEFORE, OF_VALUES,
                                of_max_abs_delta},
@@ -262,34 +263,35 @@ static const struct entry table[GD_STAT_TOTAL] = {
                             of_mean_delta},
     [GD_STAT_DELTA_NORM] = {"norm", "cur-prev", "norm of the change", ONE_BEFORE, OF_VALUES,
                             of_delta_norm},
-    [GD_STAT_PREV_ABS_MEAN] = {"abs_mean", "prev", "mean of the sizes in the step before",
+    [GD_STAT_PREV_ABS_MEAN] = {"abs_mean", "prev", "mean magnitude in the previous step",
                                ONE_BEFORE, OF_VALUES, of_mean_abs_prev},
-    [GD_STAT_PREV_NORM] = {"norm", "prev", "norm in the step before", ONE_BEFORE, OF_VALUES,
+    [GD_STAT_PREV_NORM] = {"norm", "prev", "norm in the previous step", ONE_BEFORE, OF_VALUES,
                            of_prev_norm},
-    [GD_STAT_UPDATE_RATIO] = {"update_ratio", "", "mean size of the change over the mean size",
-                              ONE_BEFORE, OF_VALUES, of_update_ratio},
-    [GD_STAT_COSINE] = {"cosine", "", "cosine of the angle to the value of the step before",
+    [GD_STAT_UPDATE_RATIO] = {"update_ratio", "",
+                              "mean magnitude of the change over the mean magnitude", ONE_BEFORE,
+                              OF_VALUES, of_update_ratio},
+    [GD_STAT_COSINE] = {"cosine", "", "cosine of the angle to the value of the previous step",
                         ONE_BEFORE, OF_VALUES, of_cosine},
-    [GD_STAT_MISMATCH] = {"mismatch", "", "elements that are not close to those of the step before",
+    [GD_STAT_MISMATCH] = {"mismatch", "",
+                          "elements that are not close to those of the previous step",
                           ONE_BEFORE | GD_NEED_TOLERANCE, 0, of_mismatch},
     [GD_STAT_UNPAIRED] = {"unpaired", "",
-                          "elements that are NaN or infinite now or were in the step before",
+                          "elements that are NaN or infinite now or were in the previous step",
                           ONE_BEFORE, 0, of_unpaired},
-    [GD_STAT_Z_SCORE] = {"z_score", "",
-                         "deviations that abs_mean lies above its running mean, or below",
+    [GD_STAT_Z_SCORE] = {"z_score", "", "deviations of abs_mean above its running mean, or below",
                          MANY_BEFORE, OF_VALUES, of_z_score},
     [GD_STAT_NORM_RATIO] = {"norm_ratio", "", "norm over its running mean", MANY_BEFORE, OF_VALUES,
                             of_norm_ratio},
     [GD_STAT_MEAN_RATIO] = {"mean_ratio", "",
-                            "mean over its running mean or, where that is larger, deviation",
+                            "mean over its running mean or, where that is larger, its deviation",
                             MANY_BEFORE, OF_VALUES, of_mean_ratio},
     [GD_STAT_MEAN_Z_SCORE] = {"mean_z_score", "",
-                              "deviations that mean lies above its running mean, or below",
-                              MANY_BEFORE, OF_VALUES, of_mean_z_score},
+                              "deviations of mean above its running mean, or below", MANY_BEFORE,
+                              OF_VALUES, of_mean_z_score},
     [GD_STAT_STALL] = {"stall", "", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES,
                        of_stall},
     [GD_STAT_RISE] = {"rise", "",
-                      "lowest of the last 3 means over the highest of 10 steps ago and before",
+                      "lowest of the last 3 means over the highest of those 10 or more steps ago",
                       MANY_BEFORE, OF_VALUES, of_rise},
     [GD_STAT_AGE] = {"age", "", "steps since the value was computed", 0, 0, NULL},
 };
@@ -375,7 +377,7 @@ static bool age_of(const struct gd_observation *seen, double *ret, unsigned *err
 }
 
 /* What must be known of the statistics for a figure: they may be somebody else's. */
-static unsigned wants(enum gd_statistic statistic)
+static unsigned needs_of(enum gd_statistic statistic)
 {
     switch (statistic) {
     case GD_STAT_COUNT: return GD_UNKNOWN_COUNT;
@@ -429,8 +431,8 @@ static uint32_t least_seen(enum gd_statistic statistic)
     return statistic == GD_STAT_RISE ? GD_RISE_VALUES - 1 : GD_SERIES_WARMUP;
 }
 
-static unsigned missing(enum gd_statistic statistic, unsigned needs, unsigned blocks,
-                        const struct gd_observation *seen)
+static unsigned find_missing(enum gd_statistic statistic, unsigned needs, unsigned blocks,
+                             const struct gd_observation *seen)
 {
     const struct gd_stats *stats = seen->stats;
     unsigned error = 0;
@@ -459,7 +461,7 @@ bool gd_statistic_at_least(enum gd_statistic statistic, const struct gd_observat
 {
     bool counts = statistic >= GD_STAT_NAN && statistic <= GD_STAT_NONFINITE;
 
-    if (!counts || !seen->stats || !(seen->stats->unknown & wants(statistic))) {
+    if (!counts || !seen->stats || !(seen->stats->unknown & needs_of(statistic))) {
         return false;
     }
     *ret = table[statistic].value(seen);
@@ -481,8 +483,8 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
         *error = gd_statistic_errors(seen);
     } else {
         *error = (gd_statistic_errors(seen) & entry->blocks) |
-                 missing(statistic, entry->needs, entry->blocks, seen);
-        if (seen->stats->unknown & wants(statistic)) {
+                 find_missing(statistic, entry->needs, entry->blocks, seen);
+        if (seen->stats->unknown & needs_of(statistic)) {
             *error |= GD_HIT_NO_FIGURE;
         }
     }
@@ -504,7 +506,7 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
  * follow, and a level that stays is reached by and by all the same. */
 static void take_in(double value, double share, bool warm, double *middle, double *variance)
 {
-    double reach = GD_SERIES_REACH * deviation(*variance, *middle);
+    double reach = GD_SERIES_REACH * deviation_of(*variance, *middle);
 
     if (warm && reach > 0) {
         value = fmax(*middle - reach, fmin(*middle + reach, value));

@@ -5,7 +5,7 @@
 
 #include "engine/session_impl.h"
 
-static int unsupported(const struct gd_target *target, const char *what, struct gd_err *err)
+static int fail_unsupported(const struct gd_target *target, const char *what, struct gd_err *err)
 {
     return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot %s", target->ops->kind, what);
 }
@@ -18,12 +18,13 @@ static int need_stop(const struct gd_target *target, const char *what, struct gd
     case GD_STOPPED: return GD_OK;
     case GD_RUNNING:
         return gd_fail(err, GD_ESTATE,
-                       "the training is running: \"interrupt\" stops it, then gradb can %s", what);
+                       "cannot %s while the training is running: use \"interrupt\" first", what);
     case GD_WAITING:
     case GD_CONNECTED:
         return gd_fail(err, GD_ESTATE,
-                       "cannot %s yet: the trainer has not stopped for the first time", what);
-    case GD_LOST: return gd_fail(err, GD_ESTATE, "cannot %s: the trainer is lost", what);
+                       "cannot %s yet: the training process has not stopped for the first time",
+                       what);
+    case GD_LOST: return gd_fail(err, GD_ESTATE, "cannot %s: the training process is lost", what);
     case GD_FINISHED: return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
     }
     return gd_fail(err, GD_ESTATE, "cannot %s now", what);
@@ -40,7 +41,7 @@ static int need_values(const struct gd_target *target, const char *what, struct 
 static int need_live(const struct gd_target *target, const char *what, struct gd_err *err)
 {
     if (target->session && target->session->state == GD_LOST) {
-        return gd_fail(err, GD_ESTATE, "cannot %s: the trainer is lost", what);
+        return gd_fail(err, GD_ESTATE, "cannot %s: the training process is lost", what);
     }
     if (target->session && target->session->state == GD_FINISHED) {
         return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
@@ -54,14 +55,14 @@ static int check_run(const struct gd_target *target, const struct gd_run *run, s
     bool travels = run->kind == GD_RUN_BACK || run->kind == GD_RUN_GOTO;
 
     if (travels && !(target->capabilities & GD_CAN_GOTO)) {
-        return unsupported(target, "go back to a step: only what a dump or a record has", err);
+        return fail_unsupported(target, "go back to a step: only dumps and records can", err);
     }
     if (counted && run->count < 1) {
         return gd_fail(err, GD_EINVAL, "a count must be 1 or more, not %lld",
                        (long long)run->count);
     }
     if (run->kind == GD_RUN_TO_NODE && run->node == GD_NO_NODE && (!run->name || !run->name[0])) {
-        return gd_fail(err, GD_EINVAL, "no node to run to was given");
+        return gd_fail(err, GD_EINVAL, "give a node to run to");
     }
     return need_stop(target, "resume", err);
 }
@@ -74,7 +75,7 @@ int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct 
     int rc;
 
     if (!target->ops->resume) {
-        return unsupported(target, "run: there is nothing to step", err);
+        return fail_unsupported(target, "run: it has no steps", err);
     }
     rc = check_run(target, run, err);
     if (rc != GD_OK) {
@@ -99,14 +100,14 @@ int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
     int rc;
 
     if (!target->ops->interrupt) {
-        return unsupported(target, "be interrupted", err);
+        return fail_unsupported(target, "be interrupted", err);
     }
     rc = need_live(target, "interrupt", err);
     if (rc != GD_OK) {
         return rc;
     }
     if (session && session->state == GD_STOPPED) {
-        return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
+        return gd_fail(err, GD_ESTATE, "the training process is already stopped");
     }
     rc = target->ops->interrupt(target, err);
     if (rc == GD_OK && session && session->state != GD_STOPPED) {
@@ -121,7 +122,7 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
     int rc;
 
     if (!target->ops->interrupt_at || !(target->capabilities & GD_CAN_INTERRUPT_AT)) {
-        return unsupported(target, "be told to stop at the end of a step to come", err);
+        return fail_unsupported(target, "stop at the end of a future step", err);
     }
     if (step < 0) {
         return gd_fail(err, GD_EINVAL, "steps count from 1: there is no step %lld",
@@ -157,7 +158,7 @@ int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes,
                               struct gd_err *err)
 {
     if (!target->ops->set_breakpoints) {
-        return unsupported(target, "stop at breakpoints", err);
+        return fail_unsupported(target, "stop at breakpoints", err);
     }
     return need_live(target, "set breakpoints", err) != GD_OK
                ? GD_ESTATE
@@ -170,10 +171,10 @@ int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
     int rc;
 
     if (!target->ops->fetch) {
-        return unsupported(target, "show tensors", err);
+        return fail_unsupported(target, "show tensors", err);
     }
     if (ref->iter == GD_PREVIOUS && !(target->capabilities & GD_CAN_PREVIOUS)) {
-        return unsupported(target, "show values of the previous step", err);
+        return fail_unsupported(target, "show values of the previous step", err);
     }
     rc = need_values(target, "fetch a tensor", err);
     return rc != GD_OK ? rc : target->ops->fetch(target, ref, slice, fn, ctx, err);
@@ -185,7 +186,7 @@ int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, g
     int rc;
 
     if (!target->ops->stats) {
-        return unsupported(target, "compute statistics by itself", err);
+        return fail_unsupported(target, "compute statistics itself", err);
     }
     rc = need_values(target, "compute statistics", err);
     return rc != GD_OK ? rc : target->ops->stats(target, ref, fn, ctx, err);
@@ -195,7 +196,7 @@ int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, s
                             struct gd_err *err)
 {
     if (!target->ops->keep_previous) {
-        return unsupported(target, "keep values of the previous step", err);
+        return fail_unsupported(target, "keep values of the previous step", err);
     }
     return need_live(target, "keep previous values", err) != GD_OK
                ? GD_ESTATE
@@ -206,7 +207,7 @@ int gd_target_capture(struct gd_target *target, const struct gd_capture *capture
                       struct gd_err *err)
 {
     if (!target->ops->capture || !(target->capabilities & GD_CAN_CAPTURE)) {
-        return unsupported(target, "copy values as they are made", err);
+        return fail_unsupported(target, "copy values as they are computed", err);
     }
     return need_live(target, "copy values", err) != GD_OK
                ? GD_ESTATE
@@ -217,7 +218,7 @@ int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watc
                     struct gd_err *err)
 {
     if (!target->ops->watch) {
-        return unsupported(target, "evaluate watchpoints by itself", err);
+        return fail_unsupported(target, "evaluate watchpoints itself", err);
     }
     return need_live(target, "set a watchpoint", err) != GD_OK
                ? GD_ESTATE
@@ -227,7 +228,7 @@ int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watc
 int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
 {
     if (!target->ops->unwatch) {
-        return unsupported(target, "evaluate watchpoints by itself", err);
+        return fail_unsupported(target, "evaluate watchpoints itself", err);
     }
     return need_live(target, "delete a watchpoint", err) != GD_OK
                ? GD_ESTATE
@@ -238,7 +239,7 @@ int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *p
                          struct gd_err *err)
 {
     if (!target->ops->watch_plan) {
-        return unsupported(target, "watch values", err);
+        return fail_unsupported(target, "watch values", err);
     }
     return need_live(target, "watch values", err) != GD_OK
                ? GD_ESTATE
@@ -249,7 +250,7 @@ int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *
                           struct gd_err *err)
 {
     if (!target->ops->watch_costs) {
-        return unsupported(target, "tell what watching costs", err);
+        return fail_unsupported(target, "report what watching costs", err);
     }
     return need_live(target, "ask for costs", err) != GD_OK
                ? GD_ESTATE
@@ -259,7 +260,7 @@ int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *
 int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
 {
     if (!target->ops->checkpoint) {
-        return unsupported(target, "be asked for a checkpoint", err);
+        return fail_unsupported(target, "save a checkpoint on request", err);
     }
     return need_live(target, "ask for a checkpoint", err) != GD_OK
                ? GD_ESTATE
@@ -269,17 +270,17 @@ int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
 int gd_target_take_graphs(struct gd_target *target, struct gd_err *err)
 {
     if (!target->ops->take_graphs) {
-        return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
+        return gd_fail(err, GD_ENODATA,
+                       "every graph that the training process sent has been added");
     }
-    return need_live(target, "take in a graph", err) != GD_OK
-               ? GD_ESTATE
-               : target->ops->take_graphs(target, err);
+    return need_live(target, "add a graph", err) != GD_OK ? GD_ESTATE
+                                                          : target->ops->take_graphs(target, err);
 }
 
 int gd_target_detach(struct gd_target *target, struct gd_err *err)
 {
     if (!target->ops->detach) {
-        return unsupported(target, "go on without the debugger", err);
+        return fail_unsupported(target, "continue without the debugger", err);
     }
     return need_live(target, "detach", err) != GD_OK ? GD_ESTATE : target->ops->detach(target, err);
 }
@@ -287,7 +288,7 @@ int gd_target_detach(struct gd_target *target, struct gd_err *err)
 int gd_target_kill(struct gd_target *target, struct gd_err *err)
 {
     if (!target->ops->kill) {
-        return unsupported(target, "be ended from here", err);
+        return fail_unsupported(target, "be ended from here", err);
     }
     return need_live(target, "end the training", err) != GD_OK ? GD_ESTATE
                                                                : target->ops->kill(target, err);

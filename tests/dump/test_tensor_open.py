@@ -156,7 +156,7 @@ class Opening(unittest.TestCase):
         target.write_text("before")
         for command, pattern in [(f"save all {target}", "a is complex128, which safetensors"),
                                  (f"save all {self.dir / 'x.npy'}", "2 tensors do not fit into one .npy"),
-                                 (f"save nothing {target}", "no node is named 'nothing'"),
+                                 (f"save nothing {target}", "there is no node 'nothing'"),
                                  (f"save a b diff {target}", "only the current values")]:
             self.assertRegex(gradb(self.dir / "complex.npz", command), pattern)
         self.assertEqual(target.read_text(), "before")

@@ -808,7 +808,7 @@ class Terminal(unittest.TestCase):
     def panes_until_quit(self, altscreen):
         """What the terminal gets from the panes' last picture on."""
         self.start("-q", "--tui", "-ex", f"set altscreen {altscreen}")
-        self.expect("no trainer is connected")
+        self.expect("no training process is connected")
         self.expect(r"gradb\) ")
         self.type("quit\r")
         with self.assertRaisesRegex(AssertionError, "the terminal closed"):

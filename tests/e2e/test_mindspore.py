@@ -327,8 +327,8 @@ class Watchpoints(Session):
         trainer = self.trainer(version="1.9.0", steps=6,
                                graphs=[small_graph()])
         gradb.run("watch WCS abs_mean_update_ratio_lt=0.5 on conv1.weight", "Watchpoint 1")
-        gradb.run("continue", "cannot evaluate watchpoint 1 by itself: gradb does")
-        gradb.expect("conv1.weight:0 could not be checked: no value of the step before")
+        gradb.run("continue", "cannot evaluate watchpoint 1 itself: gradb does")
+        gradb.expect("conv1.weight:0 could not be checked: no value of the previous step")
         gradb.expect(r"^  .*conv1.weight:0 abs_mean_update_ratio_lt=0.5 \(0.1")
         gradb.expect(r"at the end of step \d")
         self.finish(trainer, "unwatch 1\ncontinue")

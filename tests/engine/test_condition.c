@@ -547,9 +547,9 @@ static void test_error_text(void **state)
     gd_hit_error_text(0, text, sizeof(text));
     assert_string_equal(text, "");
     gd_hit_error_text(GD_HIT_NAN | GD_HIT_NO_PREVIOUS, text, sizeof(text));
-    assert_string_equal(text, "NaN, no value of the step before");
+    assert_string_equal(text, "NaN, no value of the previous step");
     gd_hit_error_text(~0U, text, sizeof(text));
-    assert_non_null(strstr(text, "the figure is not defined here"));
+    assert_non_null(strstr(text, "the statistic is undefined here"));
     for (size_t size = 1; size < 40; size++) {
         memset(text, 'x', sizeof(text));
         gd_hit_error_text(~0U, text, size);

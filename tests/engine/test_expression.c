@@ -217,7 +217,7 @@ static void test_faults(void **state)
         {"max >", 5, "missing at the end"},
         {"> 3", 0, "missing before '>'"},
         {"(max > 1", 0, "not closed"},
-        {"max > 1)", 7, "closes nothing"},
+        {"max > 1)", 7, "has no"},
         {"max = 1", 4, "=="},
         {"max & 1", 4, "&&"},
         {"max | 1", 4, "||"},
@@ -230,7 +230,7 @@ static void test_faults(void **state)
         {"foo(1)", 3, "no function foo"},
         {"min(1) > 0", 5, "min(a, b)"},
         {"max(1, 2", 3, "not closed"},
-        {"cur > 1", 0, "behind a figure"},
+        {"cur > 1", 0, "after a statistic"},
         {"1 + and", 4, "missing before \"and\""},
         {"1e > 3", 0, "exponent"},
         {"1x > 3", 0, "not a number"},
@@ -238,7 +238,7 @@ static void test_faults(void **state)
         {". > 3", 0, "not a number"},
         {"1e999 > 3", 0, "infinity"},
         {"\"loss > 3", 0, "not closed"},
-        {"\"\" > 3", 0, "letters"},
+        {"\"\" > 3", 0, "characters"},
         {"range_percentage > 3", 0, "needs a range"},
         {"nan > 0 || clip_percentage > 3", 11, "needs a range"},
         {"max > 1 # x", 8, "operator is missing"},
@@ -281,7 +281,7 @@ static void limit_is(const char *before, const char *middle, const char *behind,
         struct gd_err err;
         assert_int_equal(gd_expr_parse(text, &expr, &err), times == most ? GD_OK : GD_EINVAL);
         if (times > most) {
-            assert_non_null(strstr(err.text, "deeper than 256"));
+            assert_non_null(strstr(err.text, "more than 256 levels"));
         }
         gd_expr_destroy(expr);
         free(text);

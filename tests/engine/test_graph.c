@@ -552,8 +552,8 @@ static void test_find(void **state)
     expect_find(graph, "Default/block0/atn/MatMul-op7", GD_ENOTFOUND,
                 "did you mean 'Default/block0");
     expect_find(graph, "fc.wieght", GD_ENOTFOUND, "did you mean 'Default/fc/fc.weight'");
-    expect_find(graph, "quite something else", GD_ENOTFOUND, "no node is named");
-    expect_find(graph, "", GD_ENOTFOUND, "no node is named");
+    expect_find(graph, "quite something else", GD_ENOTFOUND, "there is no node");
+    expect_find(graph, "", GD_ENOTFOUND, "there is no node");
     assert_int_equal(gd_graph_find(graph, "fc.wieght", &id, NULL), GD_ENOTFOUND);
     gd_graph_destroy(graph);
 }

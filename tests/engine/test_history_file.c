@@ -123,7 +123,7 @@ static void test_truncated(void **state)
         hist_write_bytes(whole, len);
         assert_int_equal(gd_history_open(hist_path, &history, &err), GD_EPROTO);
         assert_null(history);
-        assert_non_null(strstr(err.text, len < HEADER ? "too short" : "cut off"));
+        assert_non_null(strstr(err.text, len < HEADER ? "too short" : "truncated"));
     }
     unlink(hist_path);
     free(whole);

@@ -262,7 +262,7 @@ static void test_connect(void **state)
     assert_ptr_equal(bench->debugger->current, bench->rank[0].session);
     assert_false(bench->rank[0].session->stop.together);
     assert_true(bench->rank[2].session->stop.together);
-    expect_text(bench, "All 3 ranks stand before the first step.\n");
+    expect_text(bench, "All 3 ranks are stopped before the first step.\n");
     finish(bench);
 }
 
@@ -281,7 +281,7 @@ static void test_one_does_not_connect(void **state)
     bench->clock += 2;
     gd_ranks_tick(bench->debugger);
     assert_int_equal(bench->settled, 1);
-    expect_text(bench, "Ranks 0, 2 stand before the first step.\n"
+    expect_text(bench, "Ranks 0, 2 are stopped before the first step.\n"
                        "Not connected, of 4: rank 1, 3.\n");
     finish(bench);
 }
@@ -300,7 +300,7 @@ static void test_connect_in_mid_run(void **state)
     bench->rank[1].runs = true;
     bench->rank[1].left = 1;
     settle(bench);
-    expect_text(bench, "All 2 ranks stand at the end of step 8.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 8.\n");
     finish(bench);
 }
 
@@ -311,7 +311,7 @@ static void test_step(void **state)
     (void)state;
     go(bench, GD_RUN_STEP, 5);
     settle(bench);
-    expect_text(bench, "All 3 ranks stand at the end of step 5.\n");
+    expect_text(bench, "All 3 ranks are stopped at the end of step 5.\n");
     assert_int_equal(bench->resumes, 3); /* nothing can stop one of them: no need to go by steps */
     assert_int_equal(bench->told, 3);
     assert_int_equal(bench->together, 2);
@@ -319,7 +319,7 @@ static void test_step(void **state)
     watch_something(bench);
     go(bench, GD_RUN_STEP, 5);
     settle(bench);
-    expect_text(bench, "All 3 ranks stand at the end of step 10.\n");
+    expect_text(bench, "All 3 ranks are stopped at the end of step 10.\n");
     assert_int_equal(bench->resumes, 3 + 15);
     assert_int_equal(bench->told, 6); /* nobody heard of the boundaries between */
     assert_int_equal(bench->rank[1].session->timing.last_run_steps, 5);
@@ -338,10 +338,10 @@ static void test_asked_what_it_did(void **state)
     stop(&bench->rank[0], GD_STOP_PROGRAM, true);
     assert_int_equal(bench->rank[1].interrupt_at, 3);
     stop(&bench->rank[1], GD_STOP_PROGRAM, true);
-    expect_text(bench, "All 2 ranks stand at the end of step 3.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 3.\n");
     go(bench, GD_RUN_STEP, 2);
     settle(bench);
-    expect_text(bench, "All 2 ranks stand at the end of step 5.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 5.\n");
     finish(bench);
 }
 
@@ -359,11 +359,12 @@ static void test_inside_a_step(void **state)
     assert_ptr_equal(bench->debugger->current, bench->rank[1].session);
     assert_int_equal(bench->told, 1);
     assert_int_equal(bench->rank[0].session->state, GD_RUNNING);
-    expect_text(bench, "Rank 0 runs: it may wait in a collective for those that stand.\n"
-                       "Rank 1 stands in step 4.\n");
+    expect_text(bench,
+                "Rank 0 is running: it may be waiting in a collective for those that are stopped.\n"
+                "Rank 1 is stopped in step 4.\n");
     go(bench, GD_RUN_STEP, 1);
     settle(bench);
-    expect_text(bench, "All 2 ranks stand at the end of step 4.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 4.\n");
     finish(bench);
 }
 
@@ -384,7 +385,7 @@ static void test_between_steps(void **state)
     assert_int_equal(bench->settled, 1);
     assert_ptr_equal(bench->debugger->current, bench->rank[1].session);
     assert_int_equal(bench->rank[1].session->stop.reason, GD_STOP_HIT);
-    expect_text(bench, "All 2 ranks stand at the end of step 4.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 4.\n");
     finish(bench);
 }
 
@@ -431,7 +432,7 @@ static void test_alone(void **state)
     assert_int_equal(bench->settled, 0);
     go(bench, GD_RUN_STEP, 1);
     settle(bench);
-    expect_text(bench, "All 2 ranks stand at the end of step 1.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 1.\n");
     bench->debugger->settings.rank_locking = GD_LOCKING_ON;
     go(bench, GD_RUN_STEP, 1);
     assert_true(bench->rank[0].runs);
@@ -441,7 +442,7 @@ static void test_alone(void **state)
                      GD_OK);
     go(bench, GD_RUN_STEP, 1); /* the one that went alone waited for this one */
     settle(bench);
-    expect_text(bench, "All 2 ranks stand at the end of step 2.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 2.\n");
     finish(bench);
 }
 
@@ -465,7 +466,7 @@ static void test_ahead(void **state)
         stop(&bench->rank[1], GD_STOP_STEP, true);
     }
     settle(bench);
-    expect_text(bench, "All 2 ranks stand at the end of step 3.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 3.\n");
     finish(bench);
 }
 
@@ -497,7 +498,7 @@ static void test_lost(void **state)
     assert_int_equal(bench->settled, 1);
     assert_ptr_equal(gd_ranks_member(gd_ranks_of(bench->rank[0].session), 2),
                      bench->rank[2].session);
-    expect_text(bench, "All 3 ranks stand before the first step.\n");
+    expect_text(bench, "All 3 ranks are stopped before the first step.\n");
     finish(bench);
 }
 
@@ -553,7 +554,7 @@ static void test_digests(void **state)
     assert_string_equal(seen.name, "b");
     go(bench, GD_RUN_STEP, 1);
     assert_int_equal(gd_ranks_digest(ranks, "", on_digests, &seen, &err), GD_ESTATE);
-    assert_non_null(strstr(err.text, "rank 0 does not stand"));
+    assert_non_null(strstr(err.text, "rank 0 is not stopped"));
     finish(bench);
 }
 
@@ -577,7 +578,7 @@ static void test_divergence(void **state)
     assert_int_equal(bench->rank[1].session->hit_count, 1);
     assert_string_equal(bench->rank[1].session->hits[0].node_name, "b");
     assert_int_equal(bench->debugger->watchpoints->hits, 1);
-    expect_text(bench, "All 2 ranks stand at the end of step 7.\n");
+    expect_text(bench, "All 2 ranks are stopped at the end of step 7.\n");
     finish(bench);
 }
 

@@ -95,8 +95,8 @@ static const struct {
     {"*Conv2D\\-op1", GD_OK, "a"},
     {"?ef*con*/*", GD_OK, "abc"},
     {"  all  ", GD_OK, "abcdefgh"},
-    {"missing", GD_ENOTFOUND, "no node is named 'missing'"},
-    {"missing/", GD_ENOTFOUND, "no scope is named 'missing/'"},
+    {"missing", GD_ENOTFOUND, "there is no node 'missing'"},
+    {"missing/", GD_ENOTFOUND, "there is no scope 'missing/'"},
     {"all except missing", GD_ENOTFOUND, "missing"},
     {"", GD_EINVAL, "missing at column 1"},
     {"a,", GD_EINVAL, "missing at column 3"},
@@ -114,9 +114,9 @@ static const struct {
     {"/a++++++++++++++++++++++++/", GD_EINVAL, "too large at column 1"},
     {"/((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/", GD_EINVAL, "too large at column 1"},
     {"/a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+|^Default[/]net[+]?|state/", GD_OK, "abceh"},
-    {"type:", GD_EINVAL, "wants an operator type"},
-    {"activations:", GD_EINVAL, "wants a function"},
-    {"at:", GD_EINVAL, "wants FILE"},
+    {"type:", GD_EINVAL, "needs an operator type"},
+    {"activations:", GD_EINVAL, "needs a function"},
+    {"at:", GD_EINVAL, "needs FILE"},
 };
 
 static void letters(const gd_node_id *ids, size_t count, char *out)

@@ -381,8 +381,8 @@ static void test_nobody_is_told_what_is_waited_for(void **state)
     bench->fake->watch_rc = GD_ELIMIT;
     gd_session_on_graph(bench->session);
     expect_log(bench, "WG");
-    assert_non_null(strstr(bench->text, "may miss their first run: the training program was not "
-                                        "told of them: the line is full"));
+    assert_non_null(strstr(bench->text, "may miss their first run: the training process was not "
+                                        "told about them: the line is full"));
     gd_session_on_graph(bench->session);
     expect_log(bench, "G");
     bench->fake->watch_rc = GD_OK;
@@ -477,7 +477,7 @@ static void test_nobody_there(void **state)
 
     assert_int_equal(gd_debugger_create(&debugger, &err), GD_OK);
     assert_int_equal(gd_debugger_need_session(debugger, &need, &err), GD_ESTATE);
-    assert_non_null(strstr(err.text, "no trainer is connected"));
+    assert_non_null(strstr(err.text, "no training process is connected"));
     assert_int_equal(gd_debugger_break(debugger, "x", false, &breakpoint, &err), GD_OK);
     gd_debugger_destroy(debugger);
     gd_debugger_destroy(NULL);

@@ -440,7 +440,7 @@ static void test_pending(void **state)
     assert_int_equal(bench_watch(bench, "TO on later", &err), GD_ENOTFOUND);
     assert_null(bench->debugger->watchpoints);
     assert_int_equal(bench_watch(bench, "TO on type:Nothing", &err), GD_ENOTFOUND);
-    assert_non_null(strstr(err.text, "covers no node"));
+    assert_non_null(strstr(err.text, "selects no node"));
     bench_must_watch(bench, "TO on net/Log-op3");
     struct fake_target *fake;
     struct gd_session *other = bench_connect(bench, BENCH_PLANS, &fake);

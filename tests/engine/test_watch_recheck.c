@@ -264,7 +264,7 @@ static void test_initial_missed(void **state)
     assert_int_equal(bench->hit_count, 0);
     assert_int_equal(bench->fake->stats_asked, 0);
     assert_int_equal(bench->warnings, 1);
-    assert_non_null(strstr(bench->warning, "first step was over"));
+    assert_non_null(strstr(bench->warning, "first step is already over"));
     bench_free(bench);
 }
 

@@ -150,7 +150,7 @@ static void node_selects(void **state)
     net_expect(*state, "node", "net/fc1/MatMul-op1 (MatMul), float32 (2, 3)\n");
     net_expect(*state, "node loss/Mean-op9", "loss/Mean-op9 (Mean), float64 ()\n");
     net_expect_part(*state, "print", "$1 = loss/Mean-op9:0\n");
-    net_expect_part(*state, "node nothing", "error: no node is named 'nothing'");
+    net_expect_part(*state, "node nothing", "error: there is no node 'nothing'");
 }
 
 static void info_node_tells_everything(void **state)

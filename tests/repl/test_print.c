@@ -277,7 +277,7 @@ static void print_says_why_there_is_no_value(void **state)
                   "error: net/fc1.bias has not been computed in this step\n");
     net_expect_rc(*state, "print net/big[50]", GD_EINVAL,
                   "error: index 50 is out of bounds for axis 0 with size 50\n");
-    net_expect_part(*state, "print net/nothing", "error: no node is named 'net/nothing'");
+    net_expect_part(*state, "print net/nothing", "error: there is no node 'net/nothing'");
     net_expect_part(*state, "print net/big -q", "error: print: unknown option -q");
 }
 
@@ -288,9 +288,9 @@ static void print_of_a_lost_session_reads_the_cache(void **state)
     fake_run(&net->fake, "print net/big -s", NULL);
     fake_lose(&net->fake, "the cable was cut");
     net_expect_part(net, "print loss/Mean-op9", "2.25\n");
-    net_expect_part(net, "print net/big", "(no values: net/big:0 is not among the values kept");
+    net_expect_part(net, "print net/big", "(no values: net/big:0 is not among the values that");
     net_expect_rc(net, "print net/fc1.weight", GD_ENODATA,
-                  "error: net/fc1.weight:0 is not among the values kept of this lost session\n");
+                  "error: net/fc1.weight:0 is not among the values that this lost session kept\n");
     net_expect_part(net, "info target", "lost: the cable was cut");
 }
 

@@ -75,7 +75,7 @@ static void watch_trace_twatch(void **state)
                "3    watchpoint  del   y    'max > 5' on net/fc1\n"
                "4    watchpoint  keep  y    'loss > 3' on loss\n");
     net_expect_rc(n, "watch TO on nothing/here", GD_ENOTFOUND,
-                  "error: no node is named 'nothing/here'\n");
+                  "error: there is no node 'nothing/here'\n");
     net_expect_rc(
         n, "watch", GD_EUSAGE,
         "error: watch: specify a condition (\"info conditions\" lists them) (usage: watch "
@@ -93,8 +93,9 @@ static void steps_in_a_row(void **state)
                "Watchpoint 1: TO on net/fc1 if step > 1, 3 steps in a row: 1 node\n");
     net_expect_rc(n, "watch -for 0 TO on net/fc1", GD_EINVAL,
                   "error: -for takes a number of steps, from 1 to a million (column 12)\n");
-    net_expect_rc(n, "watch -for 3 -exact TO on net/fc1", GD_EINVAL,
-                  "error: tensor_overflow can be judged only at the end of a step, not -exact\n");
+    net_expect_rc(
+        n, "watch -for 3 -exact TO on net/fc1", GD_EINVAL,
+        "error: tensor_overflow can be checked only at the end of a step, not with -exact\n");
 }
 
 static void guards(void **state)
@@ -127,7 +128,7 @@ static void breakpoints_with_a_condition(void **state)
     net_expect_part(n, "break net/fc1 if", "an expression is missing behind \"if\"");
     net_expect_part(n, "break net/fc1 if max >", "missing at the end");
     net_expect_part(n, "break net/fc1 if norm(cur-prev) > 1", "only at the end of a step");
-    net_expect_part(n, "break nothing/here if max > 5", "no node is named 'nothing/here'");
+    net_expect_part(n, "break nothing/here if max > 5", "there is no node 'nothing/here'");
     net_expect_part(n, "break 'nothing if here'", "nothing if here");
     net_expect_part(n, "info breakpoints",
                     "3    watchpoint  keep  y    'count >= 0' on net/fc1 if");
@@ -230,10 +231,10 @@ static void what_could_not_be_checked_is_one_line(void **state)
     net_expect_part(n, "trace WCL on net/fc1.weight, net/big, net/fc1.bias, net/empty", "4 nodes");
     net_expect(n, "step",
                "Trace 1: weight_change_too_large (WCL), step 4\n"
-               "  net/fc1.weight:0 could not be checked: NaN, Inf, no value of the step before\n"
+               "  net/fc1.weight:0 could not be checked: NaN, Inf, no value of the previous step\n"
                "  net/fc1.bias:0 could not be checked: no value\n"
-               "  net/big:0 could not be checked: no value of the step before\n"
-               "  net/empty:0 could not be checked: no value of the step before, no element\n"
+               "  net/big:0 could not be checked: no value of the previous step\n"
+               "  net/empty:0 could not be checked: no value of the previous step, no element\n"
                "Stopped at the end of step 4.\n");
 }
 
@@ -244,15 +245,16 @@ static void what_several_could_not_check_stands_together(void **state)
     net_expect_part(n, "trace WCL on net/big, net/empty", "2 nodes");
     net_expect_part(n, "trace WCS on net/big, net/empty", "2 nodes");
     net_expect_part(n, "watch TL max_gt=5 on net/big", "1 node");
-    net_expect_part(n, "step",
-                    "Watchpoint 3: tensor_too_large (TL), step 4\n"
-                    "  net/big:0 max_gt=5 (1499)\n"
-                    "Trace 1: weight_change_too_large (WCL), step 4\n"
-                    "  net/empty:0 could not be checked: no value of the step before, no element\n"
-                    "  net/big:0 could not be checked: no value of the step before\n"
-                    "Trace 2: weight_change_too_small (WCS), step 4\n"
-                    "  net/empty:0 could not be checked: no value of the step before, no element\n"
-                    "  net/big:0 could not be checked: no value of the step before\n");
+    net_expect_part(
+        n, "step",
+        "Watchpoint 3: tensor_too_large (TL), step 4\n"
+        "  net/big:0 max_gt=5 (1499)\n"
+        "Trace 1: weight_change_too_large (WCL), step 4\n"
+        "  net/empty:0 could not be checked: no value of the previous step, no element\n"
+        "  net/big:0 could not be checked: no value of the previous step\n"
+        "Trace 2: weight_change_too_small (WCS), step 4\n"
+        "  net/empty:0 could not be checked: no value of the previous step, no element\n"
+        "  net/big:0 could not be checked: no value of the previous step\n");
 }
 
 static void many_hits_are_counted(void **state)
@@ -272,7 +274,7 @@ static void many_hits_are_counted(void **state)
     const char *out = fake_run(&n->fake, "step", NULL);
     assert_non_null(strstr(out, "  many/n19:0 max=7\n"
                                 "Trace 2: weight_change_too_large (WCL), step 4\n"
-                                "  net/big:0 could not be checked: no value of the step before\n"
+                                "  net/big:0 could not be checked: no value of the previous step\n"
                                 "  ... 30 more (info hits)\n"
                                 "Watchpoint 1, "));
     net_expect_part(n, "info hits", "11 earlier (info hits -a)\n");

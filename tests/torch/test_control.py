@@ -9,10 +9,10 @@ import harness
 import torches
 
 BREAKS = """\
-Breakpoint 1 at net/fc2/linear (pending: no node is named 'net/fc2/linear')
-Temporary breakpoint 2 at net/fc1/weight.grad (pending: no node is named 'net/fc1/weight.grad')
-Breakpoint 3 at backward/net/fc2/linear (pending: no node is named 'backward/net/fc2/linear')
-Breakpoint 4 at optimizer/SGD/net/out/weight (pending: no node is named 'optimizer/SGD/net/out/weight')
+Breakpoint 1 at net/fc2/linear (pending: there is no node 'net/fc2/linear')
+Temporary breakpoint 2 at net/fc1/weight.grad (pending: there is no node 'net/fc1/weight.grad')
+Breakpoint 3 at backward/net/fc2/linear (pending: there is no node 'backward/net/fc2/linear')
+Breakpoint 4 at optimizer/SGD/net/out/weight (pending: there is no node 'optimizer/SGD/net/out/weight')
 Continuing.
 Breakpoint 1, step 1, net/fc2/linear (linear)
 mlp.py:#\t        x = torch.relu(self.fc2(x))
@@ -324,10 +324,10 @@ class Stops(Control):
                          "watch max > -1 on *fc2/linear", "watch max > 0 on net/fc3", "tbreak relu_1", "continue",
                          "next", "continue", "next", "info watchpoints")
         self.assertIn("Watchpoint 1: 'max > -1' on *fc2/linear (pending: no node matches yet; it waits)\n"
-                      "Watchpoint 2: 'max > 0' on net/fc3 (pending: no node is named 'net/fc3'; it waits)\n", said)
+                      "Watchpoint 2: 'max > 0' on net/fc3 (pending: there is no node 'net/fc3'; it waits)\n", said)
         self.assertEqual(re.findall(r"^(?:.*, )?step 1, (\S+) ", said, re.M),
                          ["net/fc2/linear", "net/relu_1", "backward/net/fc2/linear", "net/fc2/bias.grad"])
-        self.assertIn("\n       waits: no node is named 'net/fc3'\n", said)
+        self.assertIn("\n       waits: there is no node 'net/fc3'\n", said)
 
     def test_a_watchpoint_by_kind_is_exact_from_the_first_operator(self):
         for watch, expected in (("TO on all", ["log", "add"]), ("'max > 5' on activations", ["add_1", "add_2"])):

@@ -43,7 +43,7 @@ dist.destroy_process_group()
 
 SCRIPT = """\
 [rank 0] Stopped before the first step.
-All 3 ranks stand before the first step.
+All 3 ranks are stopped before the first step.
 [rank 0] step 1, randn (randn)
 train.py:13\t        x = torch.randn(16, 4)
 [Training process #, rank 0 of 3, stopped]
@@ -54,25 +54,25 @@ here
 here
 [rank 0] Stopped at the end of step 1.
 odd = 0, lr = 0.01, loss = #
-All 3 ranks stand at the end of step 1.
+All 3 ranks are stopped at the end of step 1.
 [Training process #, rank 2 of 3, stopped]
 [rank 2] Stopped at the end of step 2.
 odd = 0, lr = 0.01, loss = #
-All 3 ranks stand at the end of step 2.
+All 3 ranks are stopped at the end of step 2.
 Temporary breakpoint 1 at net/2/linear (linear)
 Continuing.
 [rank 2] Temporary breakpoint 1, step 3, net/2/linear (linear)
 train.py:20\t        loss = (net(x) - y).pow(2).mean()
-All 3 ranks stand in step 3.
+All 3 ranks are stopped in step 3.
   0 net/2/linear
   1 net/2/linear
 * 2 net/2/linear
 [rank 2] Stopped at the end of the forward phase, step 3, mean (mean)
 train.py:20\t        loss = (net(x) - y).pow(2).mean()
-All 3 ranks stand in step 3.
+All 3 ranks are stopped in step 3.
 [rank 2] step 4, net/2/linear (linear)
 train.py:20\t        loss = (net(x) - y).pow(2).mean()
-All 3 ranks stand in step 4.
+All 3 ranks are stopped in step 4.
 Continuing.
 """
 
@@ -101,7 +101,7 @@ class Two(Ranks):
     def test_together(self):
         gradb = self.interactive(2, 1000000)
         gradb.expect(r"^\[rank 0\] Stopped before the first step\.$")
-        gradb.expect(r"^All 2 ranks stand before the first step\.$")
+        gradb.expect(r"^All 2 ranks are stopped before the first step\.$")
         gradb.send("info ranks")
         pids = [int(gradb.expect(rf"{mark}\s+\d+\s+{rank} of 2\s+(\d+) .*\bstopped\s+0\b").group(1))
                 for rank, mark in enumerate((r"\*", " "))]
@@ -113,7 +113,7 @@ class Two(Ranks):
 
     def steps(self, gradb):
         gradb.run("step 2", r"^\[rank 0\] Stopped at the end of step 2\.$")
-        gradb.expect("^All 2 ranks stand at the end of step 2")
+        gradb.expect("^All 2 ranks are stopped at the end of step 2")
         gradb.send("rank all print loss")
         losses = []
         for rank in range(2):
@@ -128,21 +128,21 @@ class Two(Ranks):
         gradb.run("watch TO on mul*", "^Watchpoint 1")
         gradb.send("continue")
         gradb.expect(r"^\[rank 1\] Watchpoint 1, step 4, mul ")
-        gradb.expect("^Rank 0 runs: it may wait in a collective")
-        gradb.expect("^Rank 1 stands in step 4")
+        gradb.expect("^Rank 0 is running: it may be waiting in a collective")
+        gradb.expect("^Rank 1 is stopped in step 4")
         gradb.run("info hits", "^Rank 1 of 2:")  # of the rank that hit it, which is selected
         gradb.expect("#1 .*mul:0")
-        gradb.run("rank check", "error: .*rank 0 does not stand")
+        gradb.run("rank check", "error: .*rank 0 is not stopped")
         gradb.send("delete")
         gradb.run("step", r"^\[rank 1\] Stopped at the end of step 4\.$")
-        gradb.expect("^All 2 ranks stand at the end of step 4")
+        gradb.expect("^All 2 ranks are stopped at the end of step 4")
         gradb.run("rank 0", "rank 0 of 2, stopped")
         gradb.run("info hits", "^Rank 1 has 1 hit ")
         gradb.run("info hits -ranks", r"^\[rank 1\] #1 .* step 4 .*mul:0")
         gradb.run("watch odd > 0", "^Watchpoint 2")
         gradb.send("continue")
         gradb.expect(r"^\[rank 1\] Watchpoint 2, at the end of step 6")
-        gradb.expect("^All 2 ranks stand at the end of step 6")
+        gradb.expect("^All 2 ranks are stopped at the end of step 6")
         gradb.run("rank", "rank 1 of 2, stopped")
         gradb.send("delete 2")
 
@@ -151,7 +151,7 @@ class Two(Ranks):
         gradb.send("continue")
         gradb.expect(r"^\[rank 1\] Catchpoint 3: divergence, step 8$")
         gradb.expect(r"^  net/2/bias:0$")
-        gradb.expect("^All 2 ranks stand at the end of step 8")
+        gradb.expect("^All 2 ranks are stopped at the end of step 8")
         gradb.run("why", "^net/2/bias is not the same on all ranks: rank 1 is the first that differs,$")
         gradb.expect("^though net/2/bias.grad is: ")
         gradb.run("rank check", "^1 of 8 tensors differs between 2 ranks")
@@ -164,13 +164,13 @@ class Two(Ranks):
             gradb.run("continue", "^Continuing")
             gradb.interrupt()
             step = gradb.expect(r"^\[rank 1\] Interrupted, at the end of step (\d+)\.$").group(1)
-            gradb.expect(f"^All 2 ranks stand at the end of step {step}\\.$")
+            gradb.expect(f"^All 2 ranks are stopped at the end of step {step}\\.$")
         gradb.send("watch odd > 1")  # from boundary to boundary, in the background
         gradb.send("continue &")
         gradb.send("step")
         gradb.send("interrupt")
         step = gradb.expect(r"^\[rank 1\] Interrupted, at the end of step (\d+)\.$").group(1)
-        gradb.expect(f"^All 2 ranks stand at the end of step {step}\\.$")
+        gradb.expect(f"^All 2 ranks are stopped at the end of step {step}\\.$")
         gradb.send("delete")
 
     def one_is_lost(self, gradb, pid):

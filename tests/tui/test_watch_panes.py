@@ -187,7 +187,7 @@ class WatchPanes(unittest.TestCase):
         script = f"RANK=0 {charlm} & RANK=1 {charlm}; wait"
         with WatchTerminal(run=("/bin/sh", "-c", script), env={"WORLD_SIZE": "2"}) as t:
             t.command("trace WCL", r"^Trace 1: .*: 18 nodes")
-            t.command("step", r"^All 2 ranks stand at the end of step 1")
+            t.command("step", r"^All 2 ranks are stopped at the end of step 1")
             t.expect(r"─ hits of 2 ranks 0, 36 not checked ─")
             t.expect(r"│.1 +r0 +1 WCL 18 tensors  not checked")
             t.expect(r"│.1 +r1 +1 WCL 18 tensors  not checked")

@@ -27,7 +27,7 @@ void graph_give(struct gd_graph *graph, size_t bytes)
 
 int graph_out_of_memory(struct gd_err *err)
 {
-    return gd_fail(err, GD_ENOMEM, "out of memory while building the graph");
+    return gd_fail_nomem(err);
 }
 
 int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t need, size_t item,

@@ -166,7 +166,7 @@ static int add_subgraph(struct gd_graph *graph, const char *name, struct gd_err 
     int rc;
 
     if (graph->subgraph_count >= GRAPH_MAX_SUBGRAPHS) {
-        return gd_fail(err, GD_ELIMIT, "a process may send at most %d graphs", GRAPH_MAX_SUBGRAPHS);
+        return gd_fail(err, GD_ELIMIT, "a process can send at most %d graphs", GRAPH_MAX_SUBGRAPHS);
     }
     rc = graph_grow(graph, &graph->subgraph, &graph->subgraph_cap,
                     (uint64_t)graph->subgraph_count + 1, sizeof(*sub), err);
@@ -221,16 +221,16 @@ static int check_desc(const struct gd_graph *graph, const struct gd_node_desc *d
         return gd_fail(err, GD_EINVAL, "a node has no name");
     }
     if (len > GRAPH_MAX_NAME) {
-        return gd_fail(err, GD_ELIMIT, "the name of node '%.60s...' has %zu bytes: at most %d",
+        return gd_fail(err, GD_ELIMIT, "the name of node '%.60s...' has %zu bytes, the limit is %d",
                        desc->name, len, GRAPH_MAX_NAME);
     }
     if (desc->output_count > GRAPH_MAX_OUTPUTS) {
-        return gd_fail(err, GD_ELIMIT, "node '%.200s' has %u outputs: at most %d", desc->name,
+        return gd_fail(err, GD_ELIMIT, "node '%.200s' has %u outputs, the limit is %d", desc->name,
                        desc->output_count, GRAPH_MAX_OUTPUTS);
     }
     if (desc->input_slots > desc->output_count) {
-        return gd_fail(err, GD_EINVAL, "node '%.200s' has %u slots, of which %u are inputs",
-                       desc->name, desc->output_count, desc->input_slots);
+        return gd_fail(err, GD_EINVAL, "node '%.200s' has %u slots, %u of them inputs", desc->name,
+                       desc->output_count, desc->input_slots);
     }
     if (graph->node_count >= GD_NO_NODE - 1) {
         return gd_fail(err, GD_ELIMIT, "the graph has too many nodes");
@@ -402,7 +402,7 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
     }
     hash = graph_hash(graph, desc->name, len);
     if (graph_find_in(graph, &graph->names, desc->name, len, hash, graph->current) != GD_NO_NODE) {
-        return gd_fail(err, GD_EINVAL, "graph '%.60s' has a node '%.200s' already",
+        return gd_fail(err, GD_EINVAL, "graph '%.60s' already has a node '%.200s'",
                        graph->subgraph[graph->current].name, desc->name);
     }
     node.name_len = (uint32_t)len;
@@ -430,7 +430,7 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
     return GD_OK;
 }
 
-static bool exists(const struct gd_graph *graph, gd_node_id node)
+static bool node_exists(const struct gd_graph *graph, gd_node_id node)
 {
     return node < graph->node_count && !graph->node[node].gone;
 }
@@ -444,11 +444,11 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
     uint32_t kept = 0;
 
     err = err ? err : &scratch;
-    if (!exists(graph, node)) {
+    if (!node_exists(graph, node)) {
         return gd_fail(err, GD_EINVAL, "node number %u does not exist", node);
     }
     for (uint32_t i = 0; i < count; i++) {
-        kept += exists(graph, inputs[i].node);
+        kept += node_exists(graph, inputs[i].node);
     }
     if (kept) {
         run = graph_pool_alloc(graph, &graph->data, kept * sizeof(*run), 8, err);
@@ -457,7 +457,7 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
         }
         kept = 0;
         for (uint32_t i = 0; i < count; i++) {
-            if (exists(graph, inputs[i].node)) {
+            if (node_exists(graph, inputs[i].node)) {
                 run[kept++] = inputs[i];
             }
         }
@@ -479,7 +479,7 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
 
 void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
 {
-    if (exists(graph, node) && graph->node[node].order != order) {
+    if (node_exists(graph, node) && graph->node[node].order != order) {
         graph->changes += graph->node[node].order == GD_NO_ORDER;
         graph->node[node].order = order;
         graph->has_order = true;
@@ -490,13 +490,13 @@ void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
 int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attrs,
                        uint32_t count, struct gd_err *err)
 {
-    const struct graph_extra *had = exists(graph, node) ? graph->node[node].extra : NULL;
+    const struct graph_extra *had = node_exists(graph, node) ? graph->node[node].extra : NULL;
     struct gd_node_desc desc = {.attr_count = count + (had ? had->attr_count : 0)};
     struct graph_extra *extra;
     struct gd_attr *all;
     int rc;
 
-    if (!exists(graph, node) || count == 0) {
+    if (!node_exists(graph, node) || count == 0) {
         return GD_OK;
     }
     extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
@@ -506,7 +506,7 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
     *extra = had ? *had : (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
     all = malloc(desc.attr_count * sizeof(*all));
     if (!all) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the attributes of a node");
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = 0; i < desc.attr_count; i++) {
         all[i] = i < extra->attr_count ? extra->attrs[i] : attrs[i - extra->attr_count];
@@ -547,17 +547,17 @@ int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs
                        uint32_t input_slots, struct gd_err *err)
 {
     struct gd_err local;
-    struct graph_node *rec = exists(graph, node) ? &graph->node[node] : NULL;
+    struct graph_node *rec = node_exists(graph, node) ? &graph->node[node] : NULL;
     uint32_t had = rec ? rec->output_count : 0, blank, *many;
     uint64_t count = (uint64_t)(outputs > had ? outputs : had) + input_slots;
     int rc;
 
     err = err ? err : &local;
     if (!rec || (rec->extra && rec->extra->input_slots)) {
-        return gd_fail(err, GD_EINVAL, "slots are given once to a node");
+        return gd_fail(err, GD_EINVAL, "the slots of a node can be set only once");
     }
     if (count > GRAPH_MAX_OUTPUTS) {
-        return gd_fail(err, GD_ELIMIT, "node '%.200s' has %llu slots: at most %d", rec->name,
+        return gd_fail(err, GD_ELIMIT, "node '%.200s' has %llu slots, the limit is %d", rec->name,
                        (unsigned long long)count, GRAPH_MAX_OUTPUTS);
     }
     rc = input_slots ? set_input_slots(graph, rec, input_slots, err) : GD_OK;
@@ -592,7 +592,7 @@ void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
     struct gd_err err;
     uint32_t shape, *at;
 
-    if (!exists(graph, node) || slot >= graph->node[node].output_count ||
+    if (!node_exists(graph, node) || slot >= graph->node[node].output_count ||
         graph_intern_shape(graph, output, &shape, &err) != GD_OK) {
         return;
     }

@@ -49,7 +49,7 @@ static void fill_consumers(struct gd_graph *graph, struct gd_edge *block)
     }
 }
 
-static int rebuild(struct gd_graph *graph, struct gd_err *err)
+static int rebuild_consumers(struct gd_graph *graph, struct gd_err *err)
 {
     struct gd_edge *block = NULL;
     uint64_t total;
@@ -186,7 +186,7 @@ int gd_graph_commit(struct gd_graph *graph, struct gd_err *err)
     }
     /* Growth by a quarter pays for a rebuild; less is appended. */
     if (graph->stale || new_edges(graph) > graph->indexed_edges / 4) {
-        rc = rebuild(graph, err);
+        rc = rebuild_consumers(graph, err);
     } else {
         rc = append_new(graph, err);
     }

@@ -255,8 +255,8 @@ const char *graph_shown_name(const struct graph_node *node)
     return node->shared ? node->extra->qualified : node->name;
 }
 
-static int qualify(struct gd_graph *graph, struct graph_node *node, const char *name,
-                   struct gd_err *err)
+static int qualify_name(struct gd_graph *graph, struct graph_node *node, const char *name,
+                        struct gd_err *err)
 {
     const struct graph_subgraph *sub = &graph->subgraph[node->subgraph];
     size_t len = sub->word_len + 1 + (size_t)node->name_len;
@@ -290,8 +290,9 @@ int graph_reserve_same(struct gd_graph *graph, struct graph_node *node, uint64_t
     if (first == GD_NO_NODE) {
         return GD_OK;
     }
-    rc = qualify(graph, node, node->name, err);
-    return rc != GD_OK ? rc : qualify(graph, &graph->node[first], graph->node[first].name, err);
+    rc = qualify_name(graph, node, node->name, err);
+    return rc != GD_OK ? rc
+                       : qualify_name(graph, &graph->node[first], graph->node[first].name, err);
 }
 
 void graph_enter_name(struct gd_graph *graph, gd_node_id id, uint64_t hash)
@@ -409,7 +410,7 @@ int graph_intern_shape(struct gd_graph *graph, const struct gd_output *output, u
     int rc;
 
     if (output->shape.rank < 0 || output->shape.rank > GD_MAX_RANK) {
-        return gd_fail(err, GD_EINVAL, "a shape has %d dimensions: at most %d are supported",
+        return gd_fail(err, GD_EINVAL, "a shape has %d dimensions, the limit is %d",
                        output->shape.rank, GD_MAX_RANK);
     }
     hash = (uint32_t)graph_hash(graph, output->shape.dim,

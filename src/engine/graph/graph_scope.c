@@ -21,8 +21,8 @@ static uint32_t hash_of(const struct gd_graph *graph, uint32_t subgraph, const c
     return graph_hash_in(graph_hash(graph, path, len), subgraph);
 }
 
-static gd_scope_id lookup(const struct gd_graph *graph, uint32_t subgraph, const char *path,
-                          size_t len)
+static gd_scope_id lookup_scope(const struct gd_graph *graph, uint32_t subgraph, const char *path,
+                                size_t len)
 {
     const struct graph_table *table = &graph->scopes;
     uint32_t hash = hash_of(graph, subgraph, path, len);
@@ -51,14 +51,14 @@ static gd_scope_id find_in(const struct gd_graph *graph, uint32_t subgraph, cons
                            size_t len)
 {
     const struct graph_subgraph *sub = &graph->subgraph[subgraph];
-    gd_scope_id found = lookup(graph, subgraph, path, len);
+    gd_scope_id found = lookup_scope(graph, subgraph, path, len);
     const char *rest;
 
     if (found == GD_NO_SCOPE && len == sub->word_len && memcmp(path, sub->word, len) == 0) {
         return sub->scope;
     }
     rest = found == GD_NO_SCOPE ? graph_within(sub, path, &len) : NULL;
-    return rest ? lookup(graph, subgraph, rest, len) : found;
+    return rest ? lookup_scope(graph, subgraph, rest, len) : found;
 }
 
 /* Another subgraph has nodes in a scope of that path. */
@@ -68,7 +68,7 @@ static bool is_elsewhere(const struct gd_graph *graph, gd_scope_id scope)
 
     for (uint32_t i = 0; i < graph->subgraph_count; i++) {
         gd_scope_id other =
-            i == rec->subgraph ? GD_NO_SCOPE : lookup(graph, i, rec->name, rec->len);
+            i == rec->subgraph ? GD_NO_SCOPE : lookup_scope(graph, i, rec->name, rec->len);
 
         if (other != GD_NO_SCOPE && graph->scope[other].total_count) {
             return true;
@@ -225,7 +225,7 @@ int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uin
         return GD_OK;
     }
     while (scope == GD_NO_SCOPE) {
-        scope = lookup(graph, graph->current, name, path);
+        scope = lookup_scope(graph, graph->current, name, path);
         if (scope == GD_NO_SCOPE) {
             /* Too deep a path loses its lowest levels: the ring keeps the highest ones. */
             prefix[missing++ % GRAPH_MAX_DEPTH] = path;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-static unsigned char fold(char c)
+static unsigned char fold_case(char c)
 {
     unsigned char u = (unsigned char)c;
 
@@ -17,7 +17,7 @@ static unsigned char fold(char c)
 static bool same_folded(const char *text, const char *folded, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (fold(text[i]) != (unsigned char)folded[i]) {
+        if (fold_case(text[i]) != (unsigned char)folded[i]) {
             return false;
         }
     }
@@ -44,7 +44,7 @@ static bool make_needle(const struct gd_graph *graph, const char *text, struct n
         return false;
     }
     for (size_t i = 0; i < needle->len; i++) {
-        unsigned char c = fold(text[i]);
+        unsigned char c = fold_case(text[i]);
         unsigned char up = c >= 'a' && c <= 'z' ? (unsigned char)(c - ('a' - 'A')) : c;
         uint64_t often = (uint64_t)graph->letter[c] + (up != c ? graph->letter[up] : 0);
 
@@ -160,8 +160,8 @@ struct qualified { /* GRAPH/NAME, or what of it fits */
     size_t word_len;
 };
 
-static void qualify(const struct gd_graph *graph, const struct graph_node *node,
-                    struct qualified *ret)
+static void qualify_name(const struct gd_graph *graph, const struct graph_node *node,
+                         struct qualified *ret)
 {
     const struct graph_subgraph *sub = &graph->subgraph[node->subgraph];
 
@@ -187,7 +187,7 @@ bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
     if (!gd_graph_is_qualified(graph)) {
         return false;
     }
-    qualify(graph, rec, &qualified);
+    qualify_name(graph, rec, &qualified);
     return fn(ctx, qualified.text);
 }
 
@@ -228,7 +228,7 @@ static int search_qualified(const struct gd_graph *graph, const char *text, gd_n
         if (node->gone) {
             continue;
         }
-        qualify(graph, node, &qualified);
+        qualify_name(graph, node, &qualified);
         found = qualified.text +
                 (node->shared || len > qualified.word_len ? 0 : qualified.word_len + 1 - len);
         rc = strcasestr(found, text) ? fn(ctx, i) : 0;
@@ -349,8 +349,8 @@ static gd_node_id near_name(const struct gd_graph *graph, const char *name, size
         size_t found;
 
         if (node->gone || leaf_len > 127 || leaf_len > len + limit || len > leaf_len + limit ||
-            (fold(leaf[0]) != fold(name[0]) && leaf_len &&
-             fold(leaf[leaf_len - 1]) != fold(name[len - 1]))) {
+            (fold_case(leaf[0]) != fold_case(name[0]) && leaf_len &&
+             fold_case(leaf[leaf_len - 1]) != fold_case(name[len - 1]))) {
             continue;
         }
         compared++;
@@ -373,20 +373,20 @@ static int not_found(const struct gd_graph *graph, const char *name, size_t len,
         return GD_ENOTFOUND; /* nobody would read the near name */
     }
     if (graph->live_count == 0) {
-        return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s': the graph is empty", name);
+        return gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s': the graph is empty", name);
     }
     if (near == GD_NO_NODE) {
         near = near_name(graph, name, len);
     }
     if (near == GD_NO_NODE) {
-        return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s'", name);
+        return gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s'", name);
     }
-    return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s' (did you mean '%.200s'?)", name,
+    return gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s' (did you mean '%.200s'?)", name,
                    graph_shown_name(&graph->node[near]));
 }
 
-static int ambiguous(const struct gd_graph *graph, const char *name, const gd_node_id found[2],
-                     struct gd_err *err)
+static int fail_ambiguous(const struct gd_graph *graph, const char *name, const gd_node_id found[2],
+                          struct gd_err *err)
 {
     return gd_fail(
         err, GD_EAMBIGUOUS, "'%.100s' could be '%.150s' or '%.150s': write more of the name", name,
@@ -451,7 +451,7 @@ int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *re
         return not_found(graph, name, len, search.near, err);
     }
     if (search.count > 1) {
-        return ambiguous(graph, name, search.found, err);
+        return fail_ambiguous(graph, name, search.found, err);
     }
     *ret = search.found[0];
     return GD_OK;

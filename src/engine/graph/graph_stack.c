@@ -146,7 +146,7 @@ int graph_intern_frames(struct gd_graph *graph, const struct gd_frame *frames, u
 /* ---- reading
  * --------------------------------------------------------------------------------------- */
 
-static void parse(struct gd_graph *graph, struct graph_stack *stack)
+static void parse_stack(struct gd_graph *graph, struct graph_stack *stack)
 {
     if (graph->max) {
         size_t left = graph->max > graph->memory ? graph->max - graph->memory : 0;
@@ -174,7 +174,7 @@ const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, u
         return NULL;
     }
     stack = &graph->stack[extra->stack];
-    parse(graph, stack);
+    parse_stack(graph, stack);
     if (!stack->parsed) {
         return NULL;
     }
@@ -252,7 +252,7 @@ int gd_graph_search_source(struct gd_graph *graph, const char *file, uint32_t li
         return GD_ENOMEM;
     }
     for (uint32_t i = 0; len > 0 && i < graph->stack_count; i++) {
-        parse(graph, &graph->stack[i]);
+        parse_stack(graph, &graph->stack[i]);
         wanted[i] = graph->stack[i].parsed && stack_matches(&graph->stack[i], file, len, line);
         any = any || wanted[i];
     }

@@ -16,7 +16,7 @@ struct picked {
     const char *activation; /* TERM_ACTIVATION: a glob for the type */
 };
 
-static int pick(void *ctx, gd_node_id node)
+static int pick_node(void *ctx, gd_node_id node)
 {
     struct picked *picked = ctx;
     unsigned char bit = (unsigned char)(1U << (node % 8));
@@ -46,7 +46,7 @@ static void pick_scope(struct picked *picked, gd_scope_id top)
         gd_node_id node = info.first_node;
 
         while (node != GD_NO_NODE) {
-            pick(picked, node);
+            pick_node(picked, node);
             node = gd_graph_next_in_scope(picked->graph, node);
         }
         if (info.first_child != GD_NO_SCOPE) {
@@ -87,7 +87,7 @@ static int match_glob(void *ctx, gd_node_id node)
     const struct glob_search *search = ctx;
 
     if (glob_matches(search->pattern, search->leaf_too, search->picked->graph, node)) {
-        pick(search->picked, node);
+        pick_node(search->picked, node);
     }
     return 0;
 }
@@ -167,7 +167,7 @@ static void pick_regex(struct picked *picked, const regex_t *regex)
 {
     for (gd_node_id i = 0; i < gd_graph_node_limit(picked->graph); i++) {
         if (gd_graph_any_name(picked->graph, i, regex_fits, regex)) {
-            pick(picked, i);
+            pick_node(picked, i);
         }
     }
 }
@@ -179,11 +179,11 @@ static int pick_type(struct picked *picked, const char *pattern)
     int rc = 0;
 
     if (!gd_glob_is_pattern(pattern)) {
-        return gd_graph_search_type(picked->graph, pattern, pick, picked);
+        return gd_graph_search_type(picked->graph, pattern, pick_node, picked);
     }
     for (uint32_t i = 0; rc == GD_OK && i < count; i++) {
         if (gd_glob_match(pattern, types[i].type, true)) {
-            rc = gd_graph_search_type(picked->graph, types[i].type, pick, picked);
+            rc = gd_graph_search_type(picked->graph, types[i].type, pick_node, picked);
         }
     }
     return rc;
@@ -200,7 +200,7 @@ static int pick_activation(void *ctx, gd_node_id node)
     struct gd_node_info info;
 
     if (gd_graph_node(picked->graph, node, &info) && is_activation(&info, picked->activation)) {
-        pick(picked, node);
+        pick_node(picked, node);
     }
     return 0;
 }
@@ -211,7 +211,7 @@ static int pick_kinds(struct picked *picked, unsigned kinds)
 
     for (unsigned kind = 0; rc == GD_OK && kind < GD_NODE_KIND_COUNT; kind++) {
         if (kinds & (1U << kind)) {
-            rc = gd_graph_search_kind(picked->graph, (enum gd_node_kind)kind, pick, picked);
+            rc = gd_graph_search_kind(picked->graph, (enum gd_node_kind)kind, pick_node, picked);
         }
     }
     return rc;
@@ -267,7 +267,7 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     int rc;
 
     if (node != GD_NO_NODE && !scope_only) {
-        return pick(picked, node);
+        return pick_node(picked, node);
     }
     if (pick_scopes(picked, term->text, len)) {
         return GD_OK;
@@ -281,14 +281,14 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     }
     rc = scope_only ? GD_ENOTFOUND : gd_graph_find(picked->graph, term->text, &node, err);
     if (rc == GD_OK) {
-        return pick(picked, node);
+        return pick_node(picked, node);
     }
     scope = rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len) : GD_NO_SCOPE;
     if (scope != GD_NO_SCOPE) {
         pick_scope(picked, scope);
         return GD_OK;
     }
-    return scope_only ? gd_fail(err, GD_ENOTFOUND, "no scope is named '%.200s'", term->text) : rc;
+    return scope_only ? gd_fail(err, GD_ENOTFOUND, "there is no scope '%.200s'", term->text) : rc;
 }
 
 /* Of a name or a glob. */
@@ -335,7 +335,7 @@ static int pick_term(struct picked *picked, const struct term *term, struct gd_e
     case TERM_NAME:
     case TERM_QUOTED: return pick_name(picked, term, err);
     case TERM_REGEX: pick_regex(picked, &term->regex); break;
-    case TERM_ALL: rc = gd_graph_search_name(picked->graph, "", pick, picked); break;
+    case TERM_ALL: rc = gd_graph_search_name(picked->graph, "", pick_node, picked); break;
     case TERM_KINDS: rc = pick_kinds(picked, term->kinds); break;
     case TERM_TYPE: rc = pick_type(picked, term->text); break;
     case TERM_ACTIVATION:
@@ -343,7 +343,7 @@ static int pick_term(struct picked *picked, const struct term *term, struct gd_e
         rc = gd_graph_search_kind(picked->graph, GD_NODE_ACTIVATION, pick_activation, picked);
         break;
     case TERM_SOURCE:
-        rc = gd_graph_search_source(picked->graph, term->text, term->line, pick, picked);
+        rc = gd_graph_search_source(picked->graph, term->text, term->line, pick_node, picked);
         break;
     }
     return rc != GD_OK ? gd_fail(err, rc, "out of memory while searching the graph") : GD_OK;
@@ -443,8 +443,8 @@ bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph
     return all_found || !selected;
 }
 
-static int gather(const struct picked *picked, uint32_t limit, gd_node_id **ret, size_t *count,
-                  struct gd_err *err)
+static int gather_nodes(const struct picked *picked, uint32_t limit, gd_node_id **ret,
+                        size_t *count, struct gd_err *err)
 {
     gd_node_id *nodes;
     size_t n = 0, total = 0;
@@ -481,13 +481,13 @@ int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *gra
     int rc = GD_OK;
 
     if (!picked.bits) {
-        return gd_fail(err, GD_ENOMEM, "out of memory while searching the graph");
+        return gd_fail_nomem(err);
     }
     for (const struct term *term = selector->terms; rc == GD_OK && term; term = term->next) {
         rc = pick_term(&picked, term, err);
     }
     if (rc == GD_OK) {
-        rc = gather(&picked, limit, ret, count, err);
+        rc = gather_nodes(&picked, limit, ret, count, err);
     }
     free(picked.bits);
     return rc;

@@ -90,7 +90,7 @@ static int compile_regex(const struct gd_cursor *in, struct term *term, size_t a
                          struct gd_err *err)
 {
     bool too_large = gd_regex_is_too_large(term->text);
-    char what[200] = "a regular expression that is too large";
+    char what[200] = "the regular expression is too large";
     int rc;
 
     if (!too_large) {
@@ -162,13 +162,13 @@ static int parse_term(struct gd_cursor *in, bool except, struct term **ret, stru
     int rc;
 
     if (!term) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+        return gd_fail_nomem(err);
     }
     term->except = except;
     rc = cut_term(in, &start, &len, &term->kind, err);
     if (rc == GD_OK) {
         term->text = strndup(start, len);
-        rc = term->text ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+        rc = term->text ? GD_OK : gd_fail_nomem(err);
     }
     if (rc == GD_OK && term->kind == TERM_REGEX) {
         rc = compile_regex(in, term, at, err);
@@ -176,10 +176,10 @@ static int parse_term(struct gd_cursor *in, bool except, struct term **ret, stru
         classify_word(term);
         if (!term->text[0]) {
             rc = fail_at(in, at, err,
-                         term->kind == TERM_TYPE ? "type: wants an operator type"
+                         term->kind == TERM_TYPE ? "type: needs an operator type"
                          : term->kind == TERM_ACTIVATION
-                             ? "activations: wants a function, as in activations:relu"
-                             : "at: wants FILE or FILE:LINE");
+                             ? "activations: needs a function, as in activations:relu"
+                             : "at: needs FILE or FILE:LINE");
         }
     }
     if (rc != GD_OK) {
@@ -236,7 +236,7 @@ int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err 
     int rc;
 
     if (!selector) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+        return gd_fail_nomem(err);
     }
     rc = parse_terms(&in, &selector->terms, err);
     if (rc != GD_OK) {

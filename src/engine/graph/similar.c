@@ -5,12 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
-static bool same(char a, char b)
+static bool same_letter(char a, char b)
 {
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-static size_t least(size_t a, size_t b)
+static size_t least_of(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -30,12 +30,13 @@ size_t gd_similar_within(const char *a, size_t a_len, const char *b, size_t b_le
         const size_t *before = row[(i + 2) % 3], *before2 = row[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= b_len; j++) {
-            now[j] = before[j - 1] + !same(a[i - 1], b[j - 1]);
-            now[j] = least(now[j], least(before[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
-                now[j] = least(now[j], before2[j - 2] + 1);
+            now[j] = before[j - 1] + !same_letter(a[i - 1], b[j - 1]);
+            now[j] = least_of(now[j], least_of(before[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
+                same_letter(a[i - 2], b[j - 1])) {
+                now[j] = least_of(now[j], before2[j - 2] + 1);
             }
-            best = least(best, now[j]);
+            best = least_of(best, now[j]);
         }
         /* The row before has limit or more, so a swap from there is no less, either. */
         if (best > limit) {

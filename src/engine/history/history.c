@@ -71,7 +71,7 @@ int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *pe
     int rc;
 
     if (!history) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a history");
+        return gd_fail_nomem(err);
     }
     if (peer) {
         history->peer = *peer;
@@ -177,7 +177,7 @@ int history_add_tensor(struct gd_history *history, const struct gd_history_tenso
     struct history_tensor *tensor;
 
     if (!grow_tensors(history)) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the tensors of a history");
+        return gd_fail_nomem(err);
     }
     tensor = &history->tensors[history->tensor_count];
     tensor->about = *about;
@@ -223,14 +223,15 @@ static bool set_add(struct history_set *set, uint64_t hash)
     return true;
 }
 
-static int refuse(struct gd_history *history, const struct gd_history_tensor *tensor,
-                  struct gd_err *err)
+static int refuse_file(struct gd_history *history, const struct gd_history_tensor *tensor,
+                       struct gd_err *err)
 {
     if (set_add(&history->refused, hash_of(tensor->name, tensor->slot, tensor->is_scalar))) {
         history->left_out++;
         history_put_state(history->map, ++history->state_serial, history->left_out);
     }
-    return gd_fail(err, GD_ELIMIT, "the history of %llu bytes holds %u tensors: %.200s is left out",
+    return gd_fail(err, GD_ELIMIT,
+                   "a history of %llu bytes holds at most %u tensors: %.200s is not recorded",
                    (unsigned long long)history->layout.bytes, history->tensor_count, tensor->name);
 }
 
@@ -266,12 +267,12 @@ static int write_tensor(struct gd_history *history, const struct gd_history_tens
     if (history->tensor_count == l->capacity ||
         history_put_entry(entry, history->map + l->text, history->text_used,
                           l->text_bytes - history->text_used, tensor, &used) != GD_OK) {
-        return refuse(history, tensor, err);
+        return refuse_file(history, tensor, err);
     }
     /* what was written is read back: the copy lives in the arena, cut to what the file can say */
     if (!history_get_entry(entry, history->map + l->text, l->text_bytes, &history->arena, &about)) {
         memset(entry, 0, HISTORY_ENTRY);
-        return gd_fail(err, GD_ENOMEM, "out of memory for the tensors of a history");
+        return gd_fail_nomem(err);
     }
     rc = history_add_tensor(history, &about, ret, err);
     if (rc != GD_OK) {
@@ -319,7 +320,7 @@ int history_record(struct gd_history *history, uint32_t index,
     uint32_t place;
 
     if (!history->map) {
-        return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
+        return gd_fail(err, GD_ESTATE, "a history that was opened for reading cannot be written");
     }
     if (record->step < history->last_step && !late) {
         history->generation++; /* the training began again */
@@ -353,7 +354,7 @@ int history_enter(struct gd_history *history, const struct gd_history_tensor *te
         index = history_find(history, tensor->name, tensor->slot, tensor->is_scalar);
     }
     if (!history->map) {
-        return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
+        return gd_fail(err, GD_ESTATE, "a history that was opened for reading cannot be written");
     }
     if (index == HISTORY_NONE) {
         return write_tensor(history, tensor, ret, err);

@@ -5,19 +5,19 @@
 
 #include "engine/history/history_impl.h"
 
-static void put32(unsigned char *p, uint32_t v)
+static void put_u32(unsigned char *p, uint32_t v)
 {
     v = htole32(v);
     memcpy(p, &v, 4);
 }
 
-static void put64(unsigned char *p, uint64_t v)
+static void put_u64(unsigned char *p, uint64_t v)
 {
     v = htole64(v);
     memcpy(p, &v, 8);
 }
 
-static uint32_t get32(const unsigned char *p)
+static uint32_t get_u32(const unsigned char *p)
 {
     uint32_t v;
 
@@ -25,7 +25,7 @@ static uint32_t get32(const unsigned char *p)
     return le32toh(v);
 }
 
-static uint64_t get64(const unsigned char *p)
+static uint64_t get_u64(const unsigned char *p)
 {
     uint64_t v;
 
@@ -38,12 +38,12 @@ static void put_double(unsigned char *p, double v)
     uint64_t bits;
 
     memcpy(&bits, &v, 8);
-    put64(p, bits);
+    put_u64(p, bits);
 }
 
 static double get_double(const unsigned char *p)
 {
-    uint64_t bits = get64(p);
+    uint64_t bits = get_u64(p);
     double v;
 
     memcpy(&v, &bits, 8);
@@ -55,7 +55,7 @@ uint64_t history_checksum(const unsigned char *p, size_t len)
     uint64_t sum = UINT64_C(0x6772616462206872);
 
     for (size_t i = 0; i + 8 <= len; i += 8) {
-        sum = (sum ^ get64(p + i)) * UINT64_C(0x9e3779b97f4a7c15);
+        sum = (sum ^ get_u64(p + i)) * UINT64_C(0x9e3779b97f4a7c15);
         sum ^= sum >> 29;
     }
     return sum;
@@ -83,7 +83,7 @@ static void put_stats(unsigned char *p, const struct gd_stats *s)
                                    s->sum_sq_prev};
 
     for (int i = 0; i < COUNTS; i++) {
-        put64(p + AT_COUNTS + 8 * i, counts[i]);
+        put_u64(p + AT_COUNTS + 8 * i, counts[i]);
     }
     for (int i = 0; i < VALUES; i++) {
         put_double(p + AT_VALUES + 8 * i, values[i]);
@@ -92,7 +92,7 @@ static void put_stats(unsigned char *p, const struct gd_stats *s)
         for (int i = 0; i < DELTAS; i++) {
             put_double(p + AT_DELTAS + 8 * i, deltas[i]);
         }
-        put64(p + AT_MISMATCH, s->mismatch);
+        put_u64(p + AT_MISMATCH, s->mismatch);
     }
 }
 
@@ -107,7 +107,7 @@ static bool get_stats(const unsigned char *p, struct gd_stats *s)
                               &s->sum_sq_prev};
 
     for (int i = 0; i < COUNTS; i++) {
-        *counts[i] = get64(p + AT_COUNTS + 8 * i);
+        *counts[i] = get_u64(p + AT_COUNTS + 8 * i);
         if (*counts[i] > s->count || *counts[i] > INT64_MAX) {
             return false;
         }
@@ -118,7 +118,7 @@ static bool get_stats(const unsigned char *p, struct gd_stats *s)
     for (int i = 0; s->has_prev && i < DELTAS; i++) {
         *deltas[i] = get_double(p + AT_DELTAS + 8 * i);
     }
-    s->mismatch = s->has_prev ? get64(p + AT_MISMATCH) : 0;
+    s->mismatch = s->has_prev ? get_u64(p + AT_MISMATCH) : 0;
     return s->mismatch <= s->count;
 }
 
@@ -128,40 +128,40 @@ void history_put_record(unsigned char *p, const struct history_record *record)
     const struct gd_history_record *value = &record->value;
     uint32_t flags = 0;
 
-    put64(out + 8, record->sequence);
-    put64(out + 16, (uint64_t)value->step);
-    put32(out + 24, record->tensor);
-    put32(out + 32, record->generation);
-    put32(out + 36, value->has_stats ? value->stats.unknown : 0);
-    put64(out + 40, record->number);
+    put_u64(out + 8, record->sequence);
+    put_u64(out + 16, (uint64_t)value->step);
+    put_u32(out + 24, record->tensor);
+    put_u32(out + 32, record->generation);
+    put_u32(out + 36, value->has_stats ? value->stats.unknown : 0);
+    put_u64(out + 40, record->number);
     if (value->has_stats) {
         put_stats(out, &value->stats);
         flags = FLAG_STATS | (value->stats.has_prev ? FLAG_PREVIOUS : 0u);
     }
-    put32(out + 28, flags | value->error << 16);
-    put64(out, history_checksum(out + 8, HISTORY_RECORD - 8));
+    put_u32(out + 28, flags | value->error << 16);
+    put_u64(out, history_checksum(out + 8, HISTORY_RECORD - 8));
     memcpy(p, out, HISTORY_RECORD);
 }
 
 bool history_get_record(const unsigned char *p, struct history_record *ret)
 {
-    struct history_record record = {.sequence = get64(p + 8)};
-    uint32_t flags = get32(p + 28);
+    struct history_record record = {.sequence = get_u64(p + 8)};
+    uint32_t flags = get_u32(p + 28);
 
-    if (record.sequence == 0 || get64(p) != history_checksum(p + 8, HISTORY_RECORD - 8)) {
+    if (record.sequence == 0 || get_u64(p) != history_checksum(p + 8, HISTORY_RECORD - 8)) {
         return false;
     }
-    record.value.step = (int64_t)get64(p + 16);
-    record.tensor = get32(p + 24);
-    record.generation = get32(p + 32);
-    record.number = get64(p + 40);
+    record.value.step = (int64_t)get_u64(p + 16);
+    record.tensor = get_u32(p + 24);
+    record.generation = get_u32(p + 32);
+    record.number = get_u64(p + 40);
     record.value.error = flags >> 16;
     record.value.has_stats = flags & FLAG_STATS;
     record.value.stats.has_prev = (flags & FLAG_STATS) && (flags & FLAG_PREVIOUS);
     if (record.value.step < 0 || (record.value.has_stats && !get_stats(p, &record.value.stats))) {
         return false;
     }
-    record.value.stats.unknown = get32(p + 36) & GD_UNKNOWN_ALL;
+    record.value.stats.unknown = get_u32(p + 36) & GD_UNKNOWN_ALL;
     *ret = record;
     return true;
 }
@@ -193,27 +193,27 @@ void history_put_head(unsigned char *p, const struct gd_history *history)
     struct peer_text texts[PEER_TEXTS];
     size_t at = AT_PEER;
 
-    put32(p + 8, HISTORY_VERSION);
-    put32(p + 12, HISTORY_HEADER);
-    put64(p + 24, l->bytes);
-    put64(p + 32, l->table);
-    put32(p + 40, l->capacity);
-    put32(p + 44, HISTORY_ENTRY);
-    put64(p + 48, l->text);
-    put64(p + 56, l->text_bytes);
-    put64(p + 64, l->ring);
-    put32(p + 72, l->records);
-    put32(p + 76, HISTORY_RECORD);
-    put32(p + 80, (uint32_t)peer.rank);
-    put32(p + 84, (uint32_t)peer.world_size);
-    put64(p + 88, (uint64_t)peer.pid);
+    put_u32(p + 8, HISTORY_VERSION);
+    put_u32(p + 12, HISTORY_HEADER);
+    put_u64(p + 24, l->bytes);
+    put_u64(p + 32, l->table);
+    put_u32(p + 40, l->capacity);
+    put_u32(p + 44, HISTORY_ENTRY);
+    put_u64(p + 48, l->text);
+    put_u64(p + 56, l->text_bytes);
+    put_u64(p + 64, l->ring);
+    put_u32(p + 72, l->records);
+    put_u32(p + 76, HISTORY_RECORD);
+    put_u32(p + 80, (uint32_t)peer.rank);
+    put_u32(p + 84, (uint32_t)peer.world_size);
+    put_u64(p + 88, (uint64_t)peer.pid);
     put_double(p + 96, history->started);
     peer_texts(&peer, texts);
     for (int i = 0; i < PEER_TEXTS; i++) {
         memcpy(p + at, texts[i].text, strnlen(texts[i].text, texts[i].size));
         at += texts[i].size;
     }
-    put64(p + AT_SUM, history_checksum(p + AT_COVERED, HISTORY_HEAD_FIXED - AT_COVERED));
+    put_u64(p + AT_SUM, history_checksum(p + AT_COVERED, HISTORY_HEAD_FIXED - AT_COVERED));
     memcpy(p, HISTORY_MAGIC, 8); /* last: a file that was cut short here is no history */
 }
 
@@ -242,34 +242,34 @@ int history_get_head(const unsigned char *p, struct gd_history *history, uint64_
     size_t at = AT_PEER;
 
     if (memcmp(p, HISTORY_MAGIC, 8) != 0) {
-        return gd_fail(err, GD_EPROTO, "it does not begin as one");
+        return gd_fail(err, GD_EPROTO, "it does not start like one");
     }
-    if (get32(p + 8) != HISTORY_VERSION) {
-        return gd_fail(err, GD_EPROTO, "its format is number %u, this gradb reads number %d",
-                       get32(p + 8), HISTORY_VERSION);
+    if (get_u32(p + 8) != HISTORY_VERSION) {
+        return gd_fail(err, GD_EPROTO, "its format is version %u, this gradb reads version %d",
+                       get_u32(p + 8), HISTORY_VERSION);
     }
-    if (get32(p + 12) != HISTORY_HEADER || get32(p + 44) != HISTORY_ENTRY ||
-        get32(p + 76) != HISTORY_RECORD ||
-        get64(p + AT_SUM) != history_checksum(p + AT_COVERED, HISTORY_HEAD_FIXED - AT_COVERED)) {
+    if (get_u32(p + 12) != HISTORY_HEADER || get_u32(p + 44) != HISTORY_ENTRY ||
+        get_u32(p + 76) != HISTORY_RECORD ||
+        get_u64(p + AT_SUM) != history_checksum(p + AT_COVERED, HISTORY_HEAD_FIXED - AT_COVERED)) {
         return gd_fail(err, GD_EPROTO, "its header is damaged");
     }
-    l->bytes = get64(p + 24);
-    l->table = get64(p + 32);
-    l->capacity = get32(p + 40);
-    l->text = get64(p + 48);
-    l->text_bytes = get64(p + 56);
-    l->ring = get64(p + 64);
-    l->records = get32(p + 72);
+    l->bytes = get_u64(p + 24);
+    l->table = get_u64(p + 32);
+    l->capacity = get_u32(p + 40);
+    l->text = get_u64(p + 48);
+    l->text_bytes = get_u64(p + 56);
+    l->ring = get_u64(p + 64);
+    l->records = get_u32(p + 72);
     if (l->bytes > HISTORY_MAX_BYTES || !layout_is_sane(l)) {
-        return gd_fail(err, GD_EPROTO, "its header makes no sense");
+        return gd_fail(err, GD_EPROTO, "its header is invalid");
     }
     if (l->bytes > file_bytes) {
-        return gd_fail(err, GD_EPROTO, "it was cut off: %llu bytes of %llu are there",
+        return gd_fail(err, GD_EPROTO, "it is truncated: %llu of %llu bytes are there",
                        (unsigned long long)file_bytes, (unsigned long long)l->bytes);
     }
-    peer->rank = (int)get32(p + 80);
-    peer->world_size = (int)get32(p + 84);
-    peer->pid = (int64_t)get64(p + 88);
+    peer->rank = (int)get_u32(p + 80);
+    peer->world_size = (int)get_u32(p + 84);
+    peer->pid = (int64_t)get_u64(p + 88);
     history->started = get_double(p + 96);
     peer_texts(peer, texts);
     for (int i = 0; i < PEER_TEXTS; i++) {
@@ -285,9 +285,9 @@ void history_put_state(unsigned char *head, uint64_t serial, uint64_t left_out)
 {
     unsigned char out[HISTORY_STATE_BYTES] = {0};
 
-    put64(out + 8, serial);
-    put64(out + 16, left_out);
-    put64(out, history_checksum(out + 8, HISTORY_STATE_BYTES - 8));
+    put_u64(out + 8, serial);
+    put_u64(out + 16, left_out);
+    put_u64(out, history_checksum(out + 8, HISTORY_STATE_BYTES - 8));
     memcpy(head + HISTORY_HEAD_FIXED + serial % 2 * HISTORY_STATE_BYTES, out, HISTORY_STATE_BYTES);
 }
 
@@ -299,9 +299,10 @@ void history_get_state(const unsigned char *head, uint64_t *left_out)
     for (size_t i = 0; i < 2; i++) {
         const unsigned char *p = head + HISTORY_HEAD_FIXED + i * HISTORY_STATE_BYTES;
 
-        if (get64(p) == history_checksum(p + 8, HISTORY_STATE_BYTES - 8) && get64(p + 8) > serial) {
-            serial = get64(p + 8);
-            *left_out = get64(p + 16);
+        if (get_u64(p) == history_checksum(p + 8, HISTORY_STATE_BYTES - 8) &&
+            get_u64(p + 8) > serial) {
+            serial = get_u64(p + 8);
+            *left_out = get_u64(p + 16);
         }
     }
 }
@@ -339,7 +340,7 @@ int history_put_entry(unsigned char *entry, unsigned char *text, uint64_t text_a
         if (len > room) {
             return GD_ELIMIT;
         }
-        put32(out + AT_LENGTHS + 4 * i, (uint32_t)len);
+        put_u32(out + AT_LENGTHS + 4 * i, (uint32_t)len);
         need += len + 1;
     }
     need = (need + 7) / 8 * 8;
@@ -347,7 +348,7 @@ int history_put_entry(unsigned char *entry, unsigned char *text, uint64_t text_a
         return GD_ELIMIT;
     }
     for (int i = 0; i < rank; i++, p += 8) {
-        put64(p, (uint64_t)tensor->shape.dim[i]);
+        put_u64(p, (uint64_t)tensor->shape.dim[i]);
     }
     for (int i = 0; i < ENTRY_TEXTS; i++) {
         size_t len = strlen(texts[i]) + 1;
@@ -355,14 +356,14 @@ int history_put_entry(unsigned char *entry, unsigned char *text, uint64_t text_a
         memcpy(p, texts[i], len);
         p += len;
     }
-    put64(out + 8, text_at);
-    put32(out + 16, (uint32_t)need);
-    put32(out + 20, tensor->slot);
-    put32(out + 24, tensor->order);
-    put32(out + 28, tensor->line);
-    put32(out + 32, (uint32_t)rank | (tensor->is_scalar ? FLAG_SCALAR << 16 : 0u));
-    put64(out,
-          history_checksum(out + 8, HISTORY_ENTRY - 8) ^ history_checksum(text + text_at, need));
+    put_u64(out + 8, text_at);
+    put_u32(out + 16, (uint32_t)need);
+    put_u32(out + 20, tensor->slot);
+    put_u32(out + 24, tensor->order);
+    put_u32(out + 28, tensor->line);
+    put_u32(out + 32, (uint32_t)rank | (tensor->is_scalar ? FLAG_SCALAR << 16 : 0u));
+    put_u64(out,
+            history_checksum(out + 8, HISTORY_ENTRY - 8) ^ history_checksum(text + text_at, need));
     memcpy(entry, out, HISTORY_ENTRY);
     *used = need;
     return GD_OK;
@@ -373,7 +374,7 @@ static bool get_texts(const unsigned char *entry, const unsigned char *p, uint64
                       struct gd_arena *arena, const char *ret[ENTRY_TEXTS])
 {
     for (int i = 0; i < ENTRY_TEXTS; i++) {
-        uint64_t len = get32(entry + AT_LENGTHS + 4 * i);
+        uint64_t len = get_u32(entry + AT_LENGTHS + 4 * i);
 
         if (len + 1 > room || p[len] != '\0' || memchr(p, '\0', len)) {
             return false;
@@ -391,23 +392,23 @@ static bool get_texts(const unsigned char *entry, const unsigned char *p, uint64
 bool history_get_entry(const unsigned char *entry, const unsigned char *text, uint64_t text_bytes,
                        struct gd_arena *arena, struct gd_history_tensor *ret)
 {
-    uint64_t at = get64(entry + 8), len = get32(entry + 16);
-    uint32_t rank = get32(entry + 32) & 0xffff;
-    struct gd_history_tensor tensor = {.slot = get32(entry + 20),
-                                       .order = get32(entry + 24),
-                                       .line = get32(entry + 28),
-                                       .is_scalar = get32(entry + 32) >> 16 & FLAG_SCALAR,
+    uint64_t at = get_u64(entry + 8), len = get_u32(entry + 16);
+    uint32_t rank = get_u32(entry + 32) & 0xffff;
+    struct gd_history_tensor tensor = {.slot = get_u32(entry + 20),
+                                       .order = get_u32(entry + 24),
+                                       .line = get_u32(entry + 28),
+                                       .is_scalar = get_u32(entry + 32) >> 16 & FLAG_SCALAR,
                                        .shape.rank = (int)rank};
     const char *texts[ENTRY_TEXTS];
 
     if (at % 8 != 0 || len % 8 != 0 || at > text_bytes || len > text_bytes - at ||
-        get64(entry) !=
+        get_u64(entry) !=
             (history_checksum(entry + 8, HISTORY_ENTRY - 8) ^ history_checksum(text + at, len)) ||
         rank > GD_MAX_RANK || len < 8 * (uint64_t)rank || tensor.slot > HISTORY_MAX_SLOT) {
         return false;
     }
     for (uint32_t i = 0; i < rank; i++) {
-        tensor.shape.dim[i] = (int64_t)get64(text + at + 8 * i);
+        tensor.shape.dim[i] = (int64_t)get_u64(text + at + 8 * i);
         if (tensor.shape.dim[i] < -1) {
             return false;
         }

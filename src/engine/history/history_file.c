@@ -181,10 +181,10 @@ static int open_in_state(struct gd_history *history, char *path, size_t size, st
         fd = open_new(path);
         if (fd >= 0 || errno != EEXIST) {
             history->fd = fd;
-            return fd >= 0 ? GD_OK : gd_fail_errno(err, GD_EIO, "%.400s cannot be made", path);
+            return fd >= 0 ? GD_OK : gd_fail_errno(err, GD_EIO, "cannot create %.400s", path);
         }
     }
-    return gd_fail(err, GD_EIO, "%.400s and a hundred like it exist", path);
+    return gd_fail(err, GD_EIO, "%.400s and a hundred similar names are taken", path);
 }
 
 /* What is at the path goes when it is a history that nobody writes, or is empty. */
@@ -202,7 +202,7 @@ static int make_way(const char *path, struct gd_err *err)
     busy = flock(fd, LOCK_EX | LOCK_NB) != 0;
     close(fd);
     if (got != 0 && (got != 8 || memcmp(magic, HISTORY_MAGIC, 8) != 0)) {
-        return gd_fail(err, GD_EINVAL, "%.400s is no history of gradb and is not overwritten",
+        return gd_fail(err, GD_EINVAL, "%.400s is not a gradb history and is not overwritten",
                        path);
     }
     if (busy) {
@@ -220,7 +220,7 @@ static int open_at(struct gd_history *history, const char *path, struct gd_err *
         return rc;
     }
     history->fd = open_new(path);
-    return history->fd >= 0 ? GD_OK : gd_fail_errno(err, GD_EIO, "%.400s cannot be made", path);
+    return history->fd >= 0 ? GD_OK : gd_fail_errno(err, GD_EIO, "cannot create %.400s", path);
 }
 
 /* All blocks are taken now: a full disk is an error here, not a signal when the map is written. */
@@ -245,7 +245,7 @@ static int take_blocks(struct gd_history *history, const char *path, struct gd_e
     history->map = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, history->fd, 0);
     if (history->map == MAP_FAILED) {
         history->map = NULL;
-        return gd_fail_errno(err, GD_EIO, "%.400s cannot be mapped", path);
+        return gd_fail_errno(err, GD_EIO, "cannot map %.400s", path);
     }
     madvise(history->map, (size_t)bytes, MADV_DONTFORK);
     return GD_OK;
@@ -258,12 +258,12 @@ static int make_memory(struct gd_history *history, struct gd_err *err)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (map == MAP_FAILED) {
-        return gd_fail_errno(err, GD_ENOMEM, "no memory for a history");
+        return gd_fail_errno(err, GD_ENOMEM, "cannot allocate memory for a history");
     }
     history->map = map;
     history->path = strdup("memory");
     if (!history->path) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a history");
+        return gd_fail_nomem(err);
     }
     history_put_head(history->map, history);
     return GD_OK;
@@ -284,8 +284,7 @@ int history_make_file(struct gd_history *history, const char *path, struct gd_er
     path = path ? path : name;
     flock(history->fd, LOCK_EX | LOCK_NB); /* kept while it is written: see remove_old */
     history->path = strdup(path);
-    rc = history->path ? take_blocks(history, path, err)
-                       : gd_fail(err, GD_ENOMEM, "out of memory for a history");
+    rc = history->path ? take_blocks(history, path, err) : gd_fail_nomem(err);
     if (rc != GD_OK) {
         unlink(path);
         return rc;

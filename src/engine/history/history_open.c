@@ -28,7 +28,7 @@ static int read_at(int fd, void *out, size_t len, uint64_t offset, struct gd_err
             return gd_fail_errno(err, GD_EIO, "it cannot be read");
         }
         if (got == 0) {
-            return gd_fail(err, GD_EPROTO, "it was cut off at byte %llu",
+            return gd_fail(err, GD_EPROTO, "it is truncated at byte %llu",
                            (unsigned long long)offset);
         }
         p += got;
@@ -116,7 +116,7 @@ struct good { /* the records that are whole, as they lie in the file */
     uint32_t newest_at;
 };
 
-static bool keep(struct good *good, const unsigned char *p)
+static bool keep_record(struct good *good, const unsigned char *p)
 {
     if (good->count == good->room) {
         uint32_t room = good->room ? good->room * 2 : 256;
@@ -151,7 +151,7 @@ static bool take_record(struct gd_history *history, const uint32_t *numbers, uin
         good->newest = record.sequence;
         good->newest_at = good->count;
     }
-    return keep(good, p);
+    return keep_record(good, p);
 }
 
 static int scan_ring(struct gd_history *history, int fd, const uint32_t *numbers, struct good *good,
@@ -179,8 +179,8 @@ static int scan_ring(struct gd_history *history, int fd, const uint32_t *numbers
 
 /* Oldest first: the records lie by sequence modulo the ring, so the oldest follows the newest. One
  * that is older than the ring is long has no business there. */
-static int order(struct gd_history *history, const uint32_t *numbers, struct good *good,
-                 struct gd_err *err)
+static int order_records(struct gd_history *history, const uint32_t *numbers, struct good *good,
+                         struct gd_err *err)
 {
     struct history_record record;
     uint32_t place = 0;
@@ -221,7 +221,7 @@ static int read_file(struct gd_history *history, int fd, uint64_t bytes, struct 
     int rc;
 
     if (bytes < HISTORY_HEADER) {
-        return gd_fail(err, GD_EPROTO, "it is too short for one");
+        return gd_fail(err, GD_EPROTO, "it is too short");
     }
     rc = read_part(fd, 0, HISTORY_HEADER, &head, err);
     if (rc == GD_OK) {
@@ -239,7 +239,7 @@ static int read_file(struct gd_history *history, int fd, uint64_t bytes, struct 
         rc = scan_ring(history, fd, numbers, &good, err);
     }
     if (rc == GD_OK) {
-        rc = order(history, numbers, &good, err);
+        rc = order_records(history, numbers, &good, err);
     }
     free(good.bytes);
     free(numbers);
@@ -257,7 +257,7 @@ static int open_file(const char *path, int *fd, uint64_t *bytes, struct gd_err *
     }
     if (fstat(*fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         close(*fd);
-        return gd_fail(err, GD_EPROTO, "not a gradb history file: %.400s: it is no ordinary file",
+        return gd_fail(err, GD_EPROTO, "not a gradb history file: %.400s: it is not a regular file",
                        path);
     }
     *bytes = (uint64_t)st.st_size;
@@ -278,13 +278,12 @@ int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *er
     if (history) {
         history->path = strdup(path);
     }
-    rc = history && history->path ? read_file(history, fd, bytes, &why)
-                                  : gd_fail(&why, GD_ENOMEM, "out of memory");
+    rc = history && history->path ? read_file(history, fd, bytes, &why) : gd_fail_nomem(&why);
     close(fd);
     if (rc != GD_OK) {
         gd_history_close(history);
         return gd_fail(err, rc, "%s: %.300s: %s",
-                       rc == GD_EPROTO ? "not a gradb history file" : "no history can be read",
+                       rc == GD_EPROTO ? "not a gradb history file" : "the history cannot be read",
                        path, why.text);
     }
     *ret = history;

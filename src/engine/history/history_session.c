@@ -13,7 +13,7 @@ bool gd_session_can_recall(const struct gd_session *session)
     return session->target && session->target->ops->recall;
 }
 
-static void warn(struct gd_session *session, const struct gd_err *err)
+static void warn_once(struct gd_session *session, const struct gd_err *err)
 {
     char text[GD_ERR_TEXT_MAX + 64];
 
@@ -45,7 +45,7 @@ static bool have_history(struct gd_session *session)
     if (gd_history_create(path[0] ? path : NULL, settings->history_bytes, &session->peer,
                           &session->history, &err) != GD_OK) {
         session->impl->history_failed = true;
-        warn(session, &err);
+        warn_once(session, &err);
         return false;
     }
     for (int i = 0; i < session->scalar_count; i++) { /* they came before the first value */
@@ -56,11 +56,11 @@ static bool have_history(struct gd_session *session)
 }
 
 /* What cannot be recorded is told once. */
-static bool took(struct gd_session *session, int rc, const struct gd_err *err)
+static bool note_result(struct gd_session *session, int rc, const struct gd_err *err)
 {
     if (rc != GD_OK && rc != GD_EINVAL && !session->impl->history_warned) {
         session->impl->history_warned = true;
-        warn(session, err);
+        warn_once(session, err);
     }
     return rc == GD_OK;
 }
@@ -82,8 +82,8 @@ static void describe_source(struct gd_session *session, gd_node_id node,
 }
 
 /* What the file is to say of a new tensor. */
-static void describe(struct gd_session *session, const struct gd_watch_value *value,
-                     const struct gd_node_info *info, struct gd_history_tensor *ret)
+static void describe_tensor(struct gd_session *session, const struct gd_watch_value *value,
+                            const struct gd_node_info *info, struct gd_history_tensor *ret)
 {
     struct gd_output output;
 
@@ -110,7 +110,8 @@ static void describe(struct gd_session *session, const struct gd_watch_value *va
 }
 
 /* The value's tensor in the history; false: it has none. This is on the way of every value. */
-static bool find(struct gd_session *session, const struct gd_watch_value *value, uint32_t *ret)
+static bool find_tensor(struct gd_session *session, const struct gd_watch_value *value,
+                        uint32_t *ret)
 {
     struct gd_node_info info = {
         .name = value->scalar, .type = "", .kind = GD_NODE_OTHER, .order = GD_NO_ORDER};
@@ -124,8 +125,8 @@ static bool find(struct gd_session *session, const struct gd_watch_value *value,
     if (*ret != HISTORY_NONE) {
         return true;
     }
-    describe(session, value, &info, &tensor);
-    return took(session, history_enter(session->history, &tensor, ret, &err), &err);
+    describe_tensor(session, value, &info, &tensor);
+    return note_result(session, history_enter(session->history, &tensor, ret, &err), &err);
 }
 
 void gd_session_history_add(struct gd_session *session, const struct gd_watch_value *value,
@@ -135,14 +136,14 @@ void gd_session_history_add(struct gd_session *session, const struct gd_watch_va
     struct gd_err err;
     uint32_t index;
 
-    if (step < 0 || !have_history(session) || !find(session, value, &index)) {
+    if (step < 0 || !have_history(session) || !find_tensor(session, value, &index)) {
         return;
     }
     if (value->stats) {
         record.has_stats = true;
         record.stats = *value->stats;
     }
-    took(session, history_record(session->history, index, &record, false, &err), &err);
+    note_result(session, history_record(session->history, index, &record, false, &err), &err);
 }
 
 /* A trainer reports its numbers when it gets to it: values of a later step may have come before. */
@@ -180,8 +181,8 @@ void session_history_scalar(struct gd_session *session, const char *name, double
         stats->abs_mean = fabs(value);
         stats->sum_sq = value * value;
     }
-    if (took(session, history_enter(session->history, &tensor, &index, &err), &err)) {
-        took(session, history_record(session->history, index, &record, true, &err), &err);
+    if (note_result(session, history_enter(session->history, &tensor, &index, &err), &err)) {
+        note_result(session, history_record(session->history, index, &record, true, &err), &err);
     }
 }
 
@@ -206,7 +207,7 @@ static bool take_step(void *ctx, int64_t step, enum gd_dtype dtype, const struct
 
     recalling->value.dtype = dtype;
     recalling->value.shape = shape;
-    if (step >= 0 && find(recalling->session, &recalling->value, &index)) {
+    if (step >= 0 && find_tensor(recalling->session, &recalling->value, &index)) {
         record.has_stats = stats != NULL;
         record.stats = stats ? *stats : record.stats;
         history_record(recalling->session->history, index, &record, true, NULL);
@@ -235,7 +236,7 @@ static bool is_recalled(const struct gd_session *session, const struct gd_tensor
 }
 
 /* A part of the past would be taken for all of it. */
-static void forget(struct gd_session *session, const struct gd_tensor_ref *ref)
+static void forget_history(struct gd_session *session, const struct gd_tensor_ref *ref)
 {
     const char *name = gd_graph_name(session->graph, ref->node);
     uint32_t index = history_find(session->history, name, ref->slot, false);
@@ -266,7 +267,7 @@ int gd_session_recall(struct gd_session *session, const struct gd_tensor_ref *re
     }
     rc = session->target->ops->recall(session->target, ref, take_step, &recalling, err);
     if (rc != GD_OK) {
-        forget(session, ref);
+        forget_history(session, ref);
     }
     return rc;
 }

@@ -74,7 +74,7 @@ int gd_condition_find(const char *name, const struct gd_condition **ret, struct 
         count++;
     }
     if (count > 1) {
-        return gd_fail(err, GD_EAMBIGUOUS, "\"%.60s\" may be %s", name, all);
+        return gd_fail(err, GD_EAMBIGUOUS, "\"%.60s\" could be %s", name, all);
     }
     if (!found) {
         return no_condition(name, err);
@@ -113,7 +113,7 @@ const char *gd_param_range_text(enum gd_param_range range)
     case GD_RANGE_NOT_NEGATIVE: return "0 or more";
     case GD_RANGE_POSITIVE: return "above 0";
     case GD_RANGE_PERCENT: return "0 to 100";
-    case GD_RANGE_STEPS: return "a whole number from 1 on";
+    case GD_RANGE_STEPS: return "a whole number, 1 or more";
     }
     return "";
 }
@@ -179,8 +179,8 @@ static int check_one(const struct gd_condition *condition, const struct gd_condi
     return check_range(param, value->value, err);
 }
 
-static const struct gd_condition_value *given(const struct gd_condition_value *values, size_t count,
-                                              const char *name)
+static const struct gd_condition_value *given_value(const struct gd_condition_value *values,
+                                                    size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(values[i].name, name) == 0) {
@@ -194,16 +194,15 @@ static const struct gd_condition_value *given(const struct gd_condition_value *v
 static int check_support(const struct gd_condition_param *test,
                          const struct gd_condition_value *values, size_t count, struct gd_err *err)
 {
-    const struct gd_condition_value *start = given(values, count, "range_start_inclusive");
-    const struct gd_condition_value *end = given(values, count, "range_end_inclusive");
+    const struct gd_condition_value *start = given_value(values, count, "range_start_inclusive");
+    const struct gd_condition_value *end = given_value(values, count, "range_end_inclusive");
     if (test && test->needs_range && (!start || !end)) {
         return gd_fail(err, GD_EINVAL,
                        "%s needs range_start_inclusive and range_end_inclusive with it",
                        test->name);
     }
     if ((start || end) && !(test && test->needs_range)) {
-        return gd_fail(err, GD_EINVAL,
-                       "%s goes only with range_percentage_lt or range_percentage_gt",
+        return gd_fail(err, GD_EINVAL, "%s is only for range_percentage_lt and range_percentage_gt",
                        start ? start->name : end->name);
     }
     if (start && end && start->value > end->value) {
@@ -221,7 +220,7 @@ int gd_condition_check(const struct gd_condition *condition,
         if (rc != GD_OK) {
             return rc;
         }
-        if (given(values, i, values[i].name)) {
+        if (given_value(values, i, values[i].name)) {
             return gd_fail(err, GD_EINVAL, "%s is given twice", values[i].name);
         }
         const struct gd_condition_param *param = gd_condition_param(condition, values[i].name);
@@ -229,7 +228,7 @@ int gd_condition_check(const struct gd_condition *condition,
             continue;
         }
         if (test && !condition->any_tests) {
-            return gd_fail(err, GD_EINVAL, "%s and %s cannot be tested by one watchpoint: set two",
+            return gd_fail(err, GD_EINVAL, "one watchpoint cannot test both %s and %s: set two",
                            test->name, param->name);
         }
         test = param;
@@ -292,7 +291,7 @@ int gd_condition_available(const struct gd_condition *condition, bool ascend,
     }
     if (condition->initial_only && !before_first_step) {
         return gd_fail(err, GD_ESTATE,
-                       "%s can be checked only before the first step, which is over",
+                       "%s can be checked only before the first step, which is already over",
                        condition->id);
     }
     return GD_OK;
@@ -306,7 +305,7 @@ size_t gd_condition_encode(const struct gd_condition *condition,
 {
     for (int i = 0; i < condition->param_count; i++) {
         const struct gd_condition_param *param = &condition->param[i];
-        const struct gd_condition_value *value = given(values, count, param->name);
+        const struct gd_condition_value *value = given_value(values, count, param->name);
         bool enabled = value || param->hidden;
         ret[i] = (struct gd_remote_param){.name = param->name, .disabled = !enabled};
         if (enabled) {

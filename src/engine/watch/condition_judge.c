@@ -14,8 +14,8 @@ struct judged {
     double value[GD_MAX_CONDITION_PARAMS];
 };
 
-static void complete(const struct gd_condition *condition, const struct gd_condition_value *values,
-                     size_t count, struct judged *ret)
+static void fill_values(const struct gd_condition *condition,
+                        const struct gd_condition_value *values, size_t count, struct judged *ret)
 {
     struct gd_condition_value all[GD_MAX_CONDITION_PARAMS];
     int used = gd_condition_complete(condition, values, count, all, NULL);
@@ -35,7 +35,7 @@ static void complete(const struct gd_condition *condition, const struct gd_condi
     }
 }
 
-static bool tests(const struct judged *judged, int i)
+static bool is_test(const struct judged *judged, int i)
 {
     return judged->on[i] && judged->condition->param[i].statistic != GD_STAT_NONE;
 }
@@ -63,7 +63,7 @@ static unsigned needs_of(const struct judged *judged)
     unsigned needs = gd_statistic_needs(judged->condition->always.statistic);
 
     for (int i = 0; i < judged->condition->param_count; i++) {
-        if (tests(judged, i)) {
+        if (is_test(judged, i)) {
             needs |= gd_statistic_needs(judged->condition->param[i].statistic);
         }
     }
@@ -76,7 +76,7 @@ void gd_condition_want(const struct gd_condition *condition,
 {
     struct judged judged;
 
-    complete(condition, values, count, &judged);
+    fill_values(condition, values, count, &judged);
     memset(ret, 0, sizeof(*ret));
     ret->needs = needs_of(&judged);
     ret->rtol = value_of(&judged, "rtol", GD_RTOL);
@@ -140,7 +140,7 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
     struct judged judged;
     size_t used = 0;
 
-    complete(condition, values, count, &judged);
+    fill_values(condition, values, count, &judged);
     unsigned needs = needs_of(&judged);
     bool change = has_change(needs);
     if (condition->aggregate || max < 8) {
@@ -150,7 +150,7 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
         ret[used++] = condition->always;
     }
     for (int i = 0; i < condition->param_count; i++) {
-        if (tests(&judged, i)) {
+        if (is_test(&judged, i)) {
             ret[used++] = (struct gd_comparison_of){condition->param[i].statistic,
                                                     condition->param[i].op, judged.value[i]};
         }
@@ -194,8 +194,8 @@ static void list_params(const struct judged *judged, struct gd_verdict *ret)
 }
 
 /* What forbids MindInsight's conditions to look at a tensor at all. */
-static unsigned forbidden(const struct gd_condition *condition, unsigned needs,
-                          const struct gd_observation *seen)
+static unsigned forbidden_needs(const struct gd_condition *condition, unsigned needs,
+                                const struct gd_observation *seen)
 {
     if (condition->wire == GD_WIRE_OWN || condition->always.statistic == GD_STAT_NONFINITE) {
         return 0;
@@ -210,8 +210,8 @@ static unsigned forbidden(const struct gd_condition *condition, unsigned needs,
     return error;
 }
 
-static bool holds(const struct gd_comparison_of *test, bool two_sided,
-                  const struct gd_observation *seen, double *actual, unsigned *error)
+static bool test_holds(const struct gd_comparison_of *test, bool two_sided,
+                       const struct gd_observation *seen, double *actual, unsigned *error)
 {
     unsigned why;
     bool decided, truth;
@@ -235,16 +235,17 @@ static void test_all(const struct judged *judged, const struct gd_observation *s
     double actual = 0;
     bool known = false;
     bool hit =
-        condition->always.statistic && holds(&condition->always, false, seen, &actual, &error);
+        condition->always.statistic && test_holds(&condition->always, false, seen, &actual, &error);
 
     for (int i = 0; i < condition->param_count; i++) {
         const struct gd_condition_param *param = &condition->param[i];
         struct gd_comparison_of test = {param->statistic, param->op, judged->value[i]};
-        if (!tests(judged, i)) {
+        if (!is_test(judged, i)) {
             continue;
         }
         unsigned why = 0;
-        ret->param[i].hit = holds(&test, param->two_sided, seen, &ret->param[i].actual_value, &why);
+        ret->param[i].hit =
+            test_holds(&test, param->two_sided, seen, &ret->param[i].actual_value, &why);
         hit |= ret->param[i].hit;
         if (why) {
             ret->param[i].actual_value = NAN;
@@ -270,7 +271,7 @@ static void never_came(const struct judged *judged, const struct gd_observation 
 
     for (int i = 0; i < judged->condition->param_count; i++) {
         const struct gd_condition_param *param = &judged->condition->param[i];
-        if (!tests(judged, i)) {
+        if (!is_test(judged, i)) {
             continue;
         }
         ret->param[i].actual_value = age;
@@ -287,7 +288,7 @@ void gd_condition_judge(const struct gd_condition *condition,
     struct judged judged;
 
     memset(ret, 0, sizeof(*ret));
-    complete(condition, values, count, &judged);
+    fill_values(condition, values, count, &judged);
     list_params(&judged, ret);
     if (!seen->stats) {
         unsigned error = gd_statistic_errors(seen);
@@ -299,7 +300,7 @@ void gd_condition_judge(const struct gd_condition *condition,
     } else if (seen->stats->count < condition->least_count) {
         return;
     } else {
-        ret->error = forbidden(condition, needs_of(&judged), seen);
+        ret->error = forbidden_needs(condition, needs_of(&judged), seen);
     }
     ret->outcome = GD_NOT_CHECKED;
     if (!ret->error) {
@@ -371,18 +372,18 @@ void gd_hit_error_text(unsigned error, char *ret, size_t size)
     } words[] = {
         {GD_HIT_NAN, "NaN"},
         {GD_HIT_INF, "Inf"},
-        {GD_HIT_NO_PREVIOUS, "no value of the step before"},
+        {GD_HIT_NO_PREVIOUS, "no value of the previous step"},
         {GD_HIT_NO_MEMORY, "out of memory"},
         {GD_HIT_NO_HISTORY, "not enough steps seen yet"},
         {GD_HIT_NO_VALUE, "no value"},
         {GD_HIT_EMPTY, "no element"},
         {GD_HIT_NOT_NUMBERS, "not readable as numbers"},
-        {GD_HIT_NOT_CAPTURED, "the value did not outlive its operator"},
-        {GD_HIT_NO_FIGURE, "the figure is not defined here"},
-        {GD_HIT_PREVIOUS_NOT_FINITE, "NaN or Inf in the step before"},
-        {GD_HIT_GUARD_UNKNOWN, "the guard is not known"},
+        {GD_HIT_NOT_CAPTURED, "the value was gone after its operator"},
+        {GD_HIT_NO_FIGURE, "the statistic is undefined here"},
+        {GD_HIT_PREVIOUS_NOT_FINITE, "NaN or Inf in the previous step"},
+        {GD_HIT_GUARD_UNKNOWN, "the \"if\" condition is unknown"},
         {GD_HIT_NOT_RUN, "its operator has not run in this step"},
-        {GD_HIT_GONE, "the program has dropped it"},
+        {GD_HIT_GONE, "the program released it"},
     };
     size_t len = 0;
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/grow.h"
 #include "engine/graph/similar.h"
 #include "engine/session.h"
 
@@ -31,8 +32,8 @@ static int parse_or(struct parser *parser);
 
 /* ---- faults -------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static int fault(const struct parser *parser, size_t at,
-                                                       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int fail_at(const struct parser *parser, size_t at,
+                                                         const char *format, ...)
 {
     char what[300];
     va_list args;
@@ -52,20 +53,20 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct parser *pars
 /* ---- words --------------------------------------------------------------------------------- */
 
 /* A sign, or a whole word. */
-static bool take(struct parser *parser, const char *sign)
+static bool take_sign(struct parser *parser, const char *sign)
 {
     return sign[0] >= 'a' && sign[0] <= 'z' ? gd_cursor_take_identifier(&parser->in, sign)
                                             : gd_cursor_take(&parser->in, sign);
 }
 
-static char look(struct parser *parser)
+static char peek_char(struct parser *parser)
 {
     return gd_cursor_peek(&parser->in);
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
 
-static int emit(struct parser *parser, struct op op)
+static int emit_op(struct parser *parser, struct op op)
 {
     struct gd_expr *expr = parser->expr;
     int operands = op.code >= OP_ADD ? 2 : op.code >= OP_NEGATE ? 1 : 0;
@@ -77,24 +78,20 @@ static int emit(struct parser *parser, struct op op)
     }
     parser->waiting += 1 - operands;
     if (parser->waiting > DEPTH_MAX) {
-        return fault(parser, parser->in.at, "this is nested deeper than %d levels", DEPTH_MAX);
+        return fail_at(parser, parser->in.at, "this is nested more than %d levels deep", DEPTH_MAX);
     }
-    if (expr->count == expr->cap) {
-        size_t cap = expr->cap ? expr->cap * 2 : 16;
-        struct op *grown = realloc(expr->op, cap * sizeof(*grown));
-        if (!grown) {
-            return gd_fail(parser->err, GD_ENOMEM, "out of memory for an expression");
-        }
-        expr->op = grown;
-        expr->cap = cap;
+    struct op *grown = gd_grow(expr->op, expr->count, &expr->cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(parser->err);
     }
+    expr->op = grown;
     expr->op[expr->count++] = op;
     return GD_OK;
 }
 
 static int emit_code(struct parser *parser, enum code code)
 {
-    return emit(parser, (struct op){.code = code});
+    return emit_op(parser, (struct op){.code = code});
 }
 
 #define PREVIOUS "prev("
@@ -109,9 +106,9 @@ static int emit_name(struct parser *parser, const char *name, size_t len, bool p
              previous ? ")" : "");
     copy = strdup(text);
     if (!copy) {
-        return gd_fail(parser->err, GD_ENOMEM, "out of memory for an expression");
+        return gd_fail_nomem(parser->err);
     }
-    rc = emit(parser, (struct op){.code = OP_NAMED, .name = copy});
+    rc = emit_op(parser, (struct op){.code = OP_NAMED, .name = copy});
     if (rc != GD_OK) {
         free(copy);
     }
@@ -120,21 +117,21 @@ static int emit_name(struct parser *parser, const char *name, size_t len, bool p
 
 /* ---- atoms --------------------------------------------------------------------------------- */
 
-static int enter(struct parser *parser)
+static int enter_level(struct parser *parser)
 {
     if (++parser->level > DEPTH_MAX) {
-        return fault(parser, parser->in.at, "this is nested deeper than %d levels", DEPTH_MAX);
+        return fail_at(parser, parser->in.at, "this is nested more than %d levels deep", DEPTH_MAX);
     }
     return GD_OK;
 }
 
 static int close_paren(struct parser *parser, size_t open)
 {
-    if (take(parser, ")")) {
+    if (take_sign(parser, ")")) {
         return GD_OK;
     }
-    return fault(parser, open, "this \"(\" is not closed%s",
-                 parser->in.at < parser->in.len ? " before what follows" : "");
+    return fail_at(parser, open, "this \"(\" is not closed%s",
+                   parser->in.at < parser->in.len ? " before what follows" : "");
 }
 
 static int parse_number(struct parser *parser)
@@ -142,7 +139,7 @@ static int parse_number(struct parser *parser)
     struct op op = {.code = OP_NUMBER};
     const char *what = gd_cursor_take_number(&parser->in, &op.number);
 
-    return what ? fault(parser, parser->in.at, "%s", what) : emit(parser, op);
+    return what ? fail_at(parser, parser->in.at, "%s", what) : emit_op(parser, op);
 }
 
 /* "(cur)", "(prev)" or "(cur-prev)"; NULL: none of them comes next. */
@@ -151,14 +148,14 @@ static const char *take_of(struct parser *parser)
     struct gd_cursor before = parser->in;
     const char *of = NULL;
 
-    if (take(parser, "(")) {
-        if (take(parser, "prev")) {
+    if (take_sign(parser, "(")) {
+        if (take_sign(parser, "prev")) {
             of = "prev";
-        } else if (take(parser, "cur")) {
-            of = !take(parser, "-") ? "cur" : take(parser, "prev") ? "cur-prev" : NULL;
+        } else if (take_sign(parser, "cur")) {
+            of = !take_sign(parser, "-") ? "cur" : take_sign(parser, "prev") ? "cur-prev" : NULL;
         }
     }
-    if (of && take(parser, ")")) {
+    if (of && take_sign(parser, ")")) {
         return of;
     }
     parser->in = before;
@@ -176,18 +173,19 @@ static int unknown_of(const struct parser *parser, size_t at, const char *name, 
             len += (size_t)snprintf(all + len, sizeof(all) - len, " %s", known);
         }
     }
-    return fault(parser, at, "there is no %s(%s); against the step before there are%s", name, of,
-                 all);
+    return fail_at(parser, at, "there is no %s(%s); compared with the previous step there are%s",
+                   name, of, all);
 }
 
 static int emit_figure(struct parser *parser, size_t at, enum gd_statistic figure)
 {
     if (gd_statistic_needs(figure) & GD_NEED_RANGE) {
-        return fault(parser, at,
-                     "%s needs a range, which an expression has not: watch TR, AR or FC for it",
-                     gd_statistic_name(figure));
+        return fail_at(
+            parser, at,
+            "%s needs a range, which an expression does not have: watch TR, AR or FC for it",
+            gd_statistic_name(figure));
     }
-    return emit(parser, (struct op){.code = OP_FIGURE, .figure = figure});
+    return emit_op(parser, (struct op){.code = OP_FIGURE, .figure = figure});
 }
 
 static int unknown_word(const struct parser *parser, size_t at, const char *word)
@@ -202,25 +200,24 @@ static int unknown_word(const struct parser *parser, size_t at, const char *word
     if (!nearest) {
         return GD_OK;
     }
-    return fault(parser, at,
-                 "there is no figure \"%s\"; did you mean \"%s\"? A number of the training by that "
-                 "name goes in double quotes",
-                 word, nearest);
+    return fail_at(parser, at,
+                   "there is no statistic \"%s\"; did you mean \"%s\"? Put a metric of that name "
+                   "in double quotes",
+                   word, nearest);
 }
 
 static int parse_arguments(struct parser *parser, enum code code)
 {
     size_t open = parser->in.at;
-    int rc = enter(parser);
+    int rc = enter_level(parser);
 
-    if (rc == GD_OK && take(parser, "(")) {
+    if (rc == GD_OK && take_sign(parser, "(")) {
         rc = parse_or(parser);
     }
     if (rc == GD_OK && code >= OP_ADD) {
-        rc = take(parser, ",") ? parse_or(parser)
-                               : fault(parser, parser->in.at,
-                                       "min and max want two numbers: "
-                                       "min(a, b)");
+        rc = take_sign(parser, ",")
+                 ? parse_or(parser)
+                 : fail_at(parser, parser->in.at, "min and max take two numbers: min(a, b)");
     }
     if (rc == GD_OK) {
         rc = close_paren(parser, open);
@@ -264,10 +261,10 @@ static int take_quoted(struct parser *parser, const char **name, size_t *len)
     size_t at = parser->in.at;
 
     if (!gd_cursor_take_quoted(&parser->in, name, len)) {
-        return fault(parser, at, "a '\"' is not closed");
+        return fail_at(parser, at, "a '\"' is not closed");
     }
     if (!*len || *len > NAME_LONGEST) {
-        return fault(parser, at, "a name has 1 to %d letters", NAME_LONGEST);
+        return fail_at(parser, at, "a name has 1 to %d characters", NAME_LONGEST);
     }
     return GD_OK;
 }
@@ -279,8 +276,8 @@ static int parse_previous(struct parser *parser)
     const char *name;
     int rc;
 
-    take(parser, "(");
-    if (look(parser) == '"') {
+    take_sign(parser, "(");
+    if (peek_char(parser) == '"') {
         rc = take_quoted(parser, &name, &len);
         if (rc != GD_OK) {
             return rc;
@@ -289,8 +286,7 @@ static int parse_previous(struct parser *parser)
         name = parser->in.text + parser->in.at;
         len = gd_cursor_identifier(&parser->in);
         if (!len || len > NAME_LONGEST) {
-            return fault(parser, parser->in.at,
-                         "prev wants the name of a number of the training: prev(lr)");
+            return fail_at(parser, parser->in.at, "prev takes the name of a metric: prev(lr)");
         }
         parser->in.at += len;
     }
@@ -306,7 +302,7 @@ static int parse_word(struct parser *parser)
     enum code function;
 
     if (len > NAME_LONGEST) {
-        return fault(parser, at, "this name is longer than %d letters", NAME_LONGEST);
+        return fail_at(parser, at, "this name is longer than %d characters", NAME_LONGEST);
     }
     memcpy(word, parser->in.text + at, len);
     word[len] = '\0';
@@ -316,33 +312,33 @@ static int parse_word(struct parser *parser)
         enum gd_statistic figure = gd_statistic_find(word, of);
         return figure ? emit_figure(parser, at, figure) : unknown_of(parser, at, word, of);
     }
-    if (find_function(word, &function) && look(parser) == '(') {
+    if (find_function(word, &function) && peek_char(parser) == '(') {
         return parse_arguments(parser, function);
     }
-    if (strcmp(word, "prev") == 0 && look(parser) == '(') {
+    if (strcmp(word, "prev") == 0 && peek_char(parser) == '(') {
         return parse_previous(parser);
     }
     enum gd_statistic figure = gd_statistic_find(word, "");
-    if (look(parser) == '(') {
-        return fault(parser, parser->in.at,
-                     figure ? "%s may be of cur, prev or cur-prev only" : "there is no function %s",
-                     word);
+    if (peek_char(parser) == '(') {
+        return fail_at(
+            parser, parser->in.at,
+            figure ? "%s can be of cur, prev or cur-prev only" : "there is no function %s", word);
     }
     if (figure) {
         return emit_figure(parser, at, figure);
     }
     if (strcmp(word, "infinity") == 0) {
-        return emit(parser, (struct op){.code = OP_NUMBER, .number = INFINITY});
+        return emit_op(parser, (struct op){.code = OP_NUMBER, .number = INFINITY});
     }
     if (strcmp(word, "step") == 0) {
         return emit_code(parser, OP_STEP);
     }
     if (is_keyword(word)) {
-        return fault(parser, at,
-                     *word == 'c' || *word == 'p'
-                         ? "%s stands behind a figure, as in abs_mean(cur-prev)"
-                         : "a figure or a number is missing before \"%s\"",
-                     word);
+        return fail_at(parser, at,
+                       *word == 'c' || *word == 'p'
+                           ? "%s comes after a statistic, as in abs_mean(cur-prev)"
+                           : "a statistic or a number is missing before \"%s\"",
+                       word);
     }
     int rc = unknown_word(parser, at, word);
     return rc != GD_OK ? rc : emit_name(parser, word, len, false);
@@ -350,7 +346,7 @@ static int parse_word(struct parser *parser)
 
 static int parse_atom(struct parser *parser)
 {
-    char c = look(parser);
+    char c = peek_char(parser);
     size_t at = parser->in.at;
 
     if (gd_is_digit(c) || c == '.') {
@@ -365,8 +361,8 @@ static int parse_atom(struct parser *parser)
         int rc = take_quoted(parser, &name, &len);
         return rc == GD_OK ? emit_name(parser, name, len, false) : rc;
     }
-    if (take(parser, "(")) {
-        int rc = enter(parser);
+    if (take_sign(parser, "(")) {
+        int rc = enter_level(parser);
         if (rc == GD_OK) {
             rc = parse_or(parser);
         }
@@ -374,20 +370,20 @@ static int parse_atom(struct parser *parser)
         return rc != GD_OK ? rc : close_paren(parser, at);
     }
     if (c == '\0') {
-        return fault(parser, at, "a figure or a number is missing at the end");
+        return fail_at(parser, at, "a statistic or a number is missing at the end");
     }
-    return fault(parser, at, "a figure or a number is missing before '%c'",
-                 isprint((unsigned char)c) ? c : '?');
+    return fail_at(parser, at, "a statistic or a number is missing before '%c'",
+                   isprint((unsigned char)c) ? c : '?');
 }
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
 static int parse_unary(struct parser *parser)
 {
-    if (!take(parser, "-")) {
+    if (!take_sign(parser, "-")) {
         return parse_atom(parser);
     }
-    int rc = enter(parser);
+    int rc = enter_level(parser);
     if (rc == GD_OK) {
         rc = parse_unary(parser);
     }
@@ -399,7 +395,7 @@ static int parse_product(struct parser *parser)
 {
     int rc = parse_unary(parser);
 
-    while (rc == GD_OK && (look(parser) == '*' || look(parser) == '/')) {
+    while (rc == GD_OK && (peek_char(parser) == '*' || peek_char(parser) == '/')) {
         enum code code = parser->in.text[parser->in.at++] == '*' ? OP_MULTIPLY : OP_DIVIDE;
         rc = parse_unary(parser);
         if (rc == GD_OK) {
@@ -413,7 +409,7 @@ static int parse_sum(struct parser *parser)
 {
     int rc = parse_product(parser);
 
-    while (rc == GD_OK && (look(parser) == '+' || look(parser) == '-')) {
+    while (rc == GD_OK && (peek_char(parser) == '+' || peek_char(parser) == '-')) {
         enum code code = parser->in.text[parser->in.at++] == '+' ? OP_ADD : OP_SUBTRACT;
         rc = parse_product(parser);
         if (rc == GD_OK) {
@@ -432,7 +428,7 @@ static bool take_comparison(struct parser *parser, enum gd_comparison *ret)
                  {"!=", GD_CMP_NE}, {">", GD_CMP_GT},  {"<", GD_CMP_LT}};
 
     for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
-        if (take(parser, signs[i].sign)) {
+        if (take_sign(parser, signs[i].sign)) {
             *ret = signs[i].compare;
             return true;
         }
@@ -451,21 +447,21 @@ static int parse_compare(struct parser *parser)
     rc = parse_sum(parser);
     size_t at = parser->in.at;
     if (rc == GD_OK) {
-        rc = emit(parser, (struct op){.code = OP_COMPARE, .compare = compare});
+        rc = emit_op(parser, (struct op){.code = OP_COMPARE, .compare = compare});
     }
     if (rc == GD_OK && take_comparison(parser, &compare)) {
-        return fault(parser, at, "comparisons do not chain: write a < b && b < c");
+        return fail_at(parser, at, "comparisons cannot be chained: write a < b && b < c");
     }
     return rc;
 }
 
 static bool take_not(struct parser *parser)
 {
-    if (look(parser) == '!' && parser->in.at + 1 < parser->in.len &&
+    if (peek_char(parser) == '!' && parser->in.at + 1 < parser->in.len &&
         parser->in.text[parser->in.at + 1] == '=') {
         return false;
     }
-    return take(parser, "!") || take(parser, "not");
+    return take_sign(parser, "!") || take_sign(parser, "not");
 }
 
 static int parse_not(struct parser *parser)
@@ -473,7 +469,7 @@ static int parse_not(struct parser *parser)
     if (!take_not(parser)) {
         return parse_compare(parser);
     }
-    int rc = enter(parser);
+    int rc = enter_level(parser);
     if (rc == GD_OK) {
         rc = parse_not(parser);
     }
@@ -485,7 +481,7 @@ static int parse_and(struct parser *parser)
 {
     int rc = parse_not(parser);
 
-    while (rc == GD_OK && (take(parser, "&&") || take(parser, "and"))) {
+    while (rc == GD_OK && (take_sign(parser, "&&") || take_sign(parser, "and"))) {
         rc = parse_not(parser);
         if (rc == GD_OK) {
             rc = emit_code(parser, OP_AND);
@@ -498,7 +494,7 @@ static int parse_or(struct parser *parser)
 {
     int rc = parse_and(parser);
 
-    while (rc == GD_OK && (take(parser, "||") || take(parser, "or"))) {
+    while (rc == GD_OK && (take_sign(parser, "||") || take_sign(parser, "or"))) {
         rc = parse_and(parser);
         if (rc == GD_OK) {
             rc = emit_code(parser, OP_OR);
@@ -510,21 +506,21 @@ static int parse_or(struct parser *parser)
 static int parse_all(struct parser *parser)
 {
     int rc = parse_or(parser);
-    char c = rc != GD_OK ? '\0' : look(parser);
+    char c = rc != GD_OK ? '\0' : peek_char(parser);
 
     if (rc != GD_OK || c == '\0') {
         return rc;
     }
     if (c == '=') {
-        return fault(parser, parser->in.at, "equal is ==");
+        return fail_at(parser, parser->in.at, "write == for equal");
     }
     if (c == '&' || c == '|') {
-        return fault(parser, parser->in.at, "and is &&, or is ||");
+        return fail_at(parser, parser->in.at, "write && for and, || for or");
     }
     if (c == ')') {
-        return fault(parser, parser->in.at, "this \")\" closes nothing");
+        return fail_at(parser, parser->in.at, "this \")\" has no \"(\"");
     }
-    return fault(parser, parser->in.at, "an operator is missing: && || < <= > >= == != + - * /");
+    return fail_at(parser, parser->in.at, "an operator is missing: && || < <= > >= == != + - * /");
 }
 
 int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err)
@@ -549,7 +545,7 @@ int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err)
         expr->text = strndup(text + parser.in.at, parser.in.len - parser.in.at);
     }
     if (!expr || !expr->text) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for an expression");
+        rc = gd_fail_nomem(err);
     }
     if (rc == GD_OK) {
         parser.expr = expr;
@@ -654,7 +650,7 @@ bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER])
 }
 
 /* x < 5 is 5 > x */
-static enum gd_comparison turned(enum gd_comparison compare)
+static enum gd_comparison turn_comparison(enum gd_comparison compare)
 {
     switch (compare) {
     case GD_CMP_GT: return GD_CMP_LT;
@@ -678,7 +674,8 @@ static size_t comparison_at(const struct gd_expr *expr, size_t i, struct gd_comp
         return 3;
     }
     if (compared && op[0].code == OP_NUMBER && op[1].code == OP_FIGURE) {
-        *ret = (struct gd_comparison_of){op[1].figure, turned(op[2].compare), op[0].number};
+        *ret =
+            (struct gd_comparison_of){op[1].figure, turn_comparison(op[2].compare), op[0].number};
         return 3;
     }
     if (op[0].code == OP_FIGURE &&

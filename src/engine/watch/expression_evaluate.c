@@ -5,7 +5,7 @@
 #include "engine/session.h"
 #include "engine/watch/expression_impl.h"
 
-static double calculate(enum code code, double a, double b)
+static double calculate_op(enum code code, double a, double b)
 {
     switch (code) {
     case OP_NEGATE: return -a;
@@ -49,12 +49,12 @@ bool gd_compare_at_least(double least, enum gd_comparison compare, double b, boo
     return compare == GD_CMP_GE || compare == GD_CMP_LT ? least >= b : least > b;
 }
 
-static struct value known(double number)
+static struct value known_value(double number)
 {
     return (struct value){number, isnan(number) ? GD_HIT_NO_FIGURE : 0U, false};
 }
 
-static struct value operand(const struct op *op, const struct gd_observation *seen)
+static struct value operand_value(const struct op *op, const struct gd_observation *seen)
 {
     struct value value = {0, 0, false};
 
@@ -71,22 +71,22 @@ static struct value operand(const struct op *op, const struct gd_observation *se
     } else if (isnan(value.number)) {
         value.error = GD_HIT_NAN; /* a loss that is NaN */
     }
-    return value.error ? value : known(value.number);
+    return value.error ? value : known_value(value.number);
 }
 
 /* So many at least, and not 0: that is true. */
 static struct value truth_of(struct value value)
 {
-    return value.error && value.at_least ? known(1) : value;
+    return value.error && value.at_least ? known_value(1) : value;
 }
 
 /* One operand that decides is enough: false for "and", true for "or". */
-static struct value logic(struct value a, struct value b, bool decides)
+static struct value apply_logic(struct value a, struct value b, bool decides)
 {
     if ((!a.error && (a.number != 0) == decides) || (!b.error && (b.number != 0) == decides)) {
-        return known(decides);
+        return known_value(decides);
     }
-    return a.error | b.error ? (struct value){0, a.error | b.error, false} : known(!decides);
+    return a.error | b.error ? (struct value){0, a.error | b.error, false} : known_value(!decides);
 }
 
 /* A count that is known to be so large at least may be enough. */
@@ -102,15 +102,15 @@ static bool compare_bounds(enum gd_comparison compare, struct value a, struct va
     return b.at_least && !a.error && gd_compare_at_least(b.number, turned[compare], a.number, ret);
 }
 
-static struct value apply(const struct op *op, struct value a, struct value b)
+static struct value apply_op(const struct op *op, struct value a, struct value b)
 {
     bool truth;
 
     if (op->code == OP_AND || op->code == OP_OR) {
-        return logic(truth_of(a), truth_of(b), op->code == OP_OR);
+        return apply_logic(truth_of(a), truth_of(b), op->code == OP_OR);
     }
     if (op->code == OP_COMPARE && compare_bounds(op->compare, a, b, &truth)) {
-        return known(truth);
+        return known_value(truth);
     }
     if (op->code == OP_NOT) {
         a = truth_of(a);
@@ -119,12 +119,12 @@ static struct value apply(const struct op *op, struct value a, struct value b)
         return (struct value){0, a.error | b.error, false};
     }
     if (op->code == OP_NOT) {
-        return known(a.number == 0);
+        return known_value(a.number == 0);
     }
     if (op->code == OP_COMPARE) {
-        return known(gd_compare(a.number, op->compare, b.number));
+        return known_value(gd_compare(a.number, op->compare, b.number));
     }
-    return known(calculate(op->code, a.number, b.number));
+    return known_value(calculate_op(op->code, a.number, b.number));
 }
 
 enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
@@ -136,12 +136,12 @@ enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_obser
     for (size_t i = 0; i < expr->count; i++) {
         const struct op *op = &expr->op[i];
         if (op->code < OP_NEGATE) {
-            stack[depth++] = operand(op, seen);
+            stack[depth++] = operand_value(op, seen);
         } else if (op->code < OP_ADD) {
-            stack[depth - 1] = apply(op, stack[depth - 1], (struct value){0, 0, false});
+            stack[depth - 1] = apply_op(op, stack[depth - 1], (struct value){0, 0, false});
         } else {
             depth--;
-            stack[depth - 1] = apply(op, stack[depth - 1], stack[depth]);
+            stack[depth - 1] = apply_op(op, stack[depth - 1], stack[depth]);
         }
     }
     stack[0] = truth_of(stack[0]);

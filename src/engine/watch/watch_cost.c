@@ -127,7 +127,7 @@ int gd_watch_costs(struct gd_debugger *debugger,
 {
     struct costs *costs = calloc(1, sizeof(*costs));
     if (!costs) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for what the watchpoints cost");
+        return gd_fail_nomem(err);
     }
     *costs = (struct costs){
         .debugger = debugger, .round = ++debugger->cost_round, .waiting = 1, .fn = fn, .ctx = ctx};

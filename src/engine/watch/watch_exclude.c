@@ -13,7 +13,7 @@ struct gd_exclude {
     struct gd_selector *selector;
 };
 
-static void destroy(struct gd_exclude *exclude)
+static void destroy_exclude(struct gd_exclude *exclude)
 {
     gd_selector_destroy(exclude->selector);
     free(exclude->where);
@@ -24,7 +24,7 @@ void excluded_free(struct gd_debugger *debugger)
 {
     while (debugger->excludes) {
         struct gd_exclude *next = debugger->excludes->next;
-        destroy(debugger->excludes);
+        destroy_exclude(debugger->excludes);
         debugger->excludes = next;
     }
 }
@@ -40,7 +40,7 @@ int gd_exclude_add(struct gd_debugger *debugger, const char *where, struct gd_er
     struct gd_exclude *exclude = calloc(1, sizeof(*exclude));
     if (!exclude || !(exclude->where = strdup(where))) {
         free(exclude);
-        return gd_fail(err, GD_ENOMEM, "out of memory for an excluded node");
+        return gd_fail_nomem(err);
     }
     int rc = gd_selector_parse(where, &exclude->selector, err);
     struct gd_session *current = debugger->current;
@@ -49,12 +49,12 @@ int gd_exclude_add(struct gd_debugger *debugger, const char *where, struct gd_er
         size_t count = 0;
         rc = gd_selector_resolve(exclude->selector, current->graph, &nodes, &count, err);
         if (rc == GD_OK && !count) {
-            rc = gd_fail(err, GD_ENOTFOUND, "%.200s covers no node of the graph", where);
+            rc = gd_fail(err, GD_ENOTFOUND, "%.200s selects no node of the graph", where);
         }
         free(nodes);
     }
     if (rc != GD_OK) {
-        destroy(exclude);
+        destroy_exclude(exclude);
         return rc;
     }
     *end = exclude;
@@ -73,7 +73,7 @@ int gd_exclude_delete(struct gd_debugger *debugger, const char *where, struct gd
         return gd_fail(err, GD_ENOTFOUND, "'%.200s' is not excluded", where);
     }
     *link = exclude->next;
-    destroy(exclude);
+    destroy_exclude(exclude);
     gd_watchpoints_apply(debugger);
     return GD_OK;
 }
@@ -97,7 +97,7 @@ int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigne
     }
     unsigned char *bits = calloc(size, 1);
     if (!bits) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for excluded nodes");
+        return gd_fail_nomem(err);
     }
     for (const struct gd_exclude *e = debugger->excludes; e; e = e->next) {
         gd_node_id *nodes = NULL;

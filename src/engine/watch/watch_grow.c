@@ -14,7 +14,7 @@
 
 /* ---- what a watchpoint selects of it ------------------------------------------------------- */
 
-static bool append(struct watch_cover *cover, gd_node_id node)
+static bool append_node(struct watch_cover *cover, gd_node_id node)
 {
     gd_node_id *nodes = gd_grow(cover->nodes, cover->node_count, &cover->node_cap, sizeof(*nodes));
     if (!nodes) {
@@ -38,7 +38,7 @@ static bool resolve_again(struct gd_watching *w, struct watch_cover *cover, gd_n
     bool ok = rc == GD_OK && count >= had &&
               (!had || memcmp(nodes, cover->nodes, had * sizeof(*nodes)) == 0);
     for (size_t i = had; ok && i < count; i++) {
-        ok = nodes[i] >= first && append(cover, nodes[i]);
+        ok = nodes[i] >= first && append_node(cover, nodes[i]);
     }
     free(nodes);
     return ok;
@@ -76,7 +76,7 @@ static bool grow_cover(struct gd_watching *w, struct watch_cover *cover, gd_node
     }
     for (gd_node_id node = first; node < gd_graph_node_limit(graph); node++) {
         if (gd_selector_matches(selector, graph, node) && gd_graph_node(graph, node, &info) &&
-            info.kind != GD_NODE_CONSTANT && !append(cover, node)) {
+            info.kind != GD_NODE_CONSTANT && !append_node(cover, node)) {
             return false;
         }
     }

@@ -114,8 +114,8 @@ static void say_why(struct watch_judging *judging, const struct gd_watchpoint *w
     }
 }
 
-static void report(struct watch_judging *judging, struct watch_cover *cover,
-                   const struct watch_place *place, const struct gd_verdict *verdict)
+static void report_hit(struct watch_judging *judging, struct watch_cover *cover,
+                       const struct watch_place *place, const struct gd_verdict *verdict)
 {
     struct gd_session *session = judging->w->session;
     struct gd_watchpoint *watch = cover->watch;
@@ -178,7 +178,7 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
         return;
     }
     memory->told = verdict->error;
-    report(judging, cover, place, verdict);
+    report_hit(judging, cover, place, verdict);
 }
 
 /* The condition's judgement and the guard's, as "and" has it: what is not known of the one matters
@@ -249,7 +249,7 @@ void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cov
         watch->ignore--;
         return;
     }
-    report(judging, cover, place, &verdict);
+    report_hit(judging, cover, place, &verdict);
 }
 
 /* Where NaN and Inf are normal a value is what its finite elements are. */

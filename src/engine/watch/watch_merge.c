@@ -135,7 +135,7 @@ static int range_in(const struct draft *draft, const struct gd_range *range)
     return -1;
 }
 
-static bool fits(const struct draft *draft, const struct gd_condition_want *want)
+static bool fits_recipe(const struct draft *draft, const struct gd_condition_want *want)
 {
     if ((want->needs & GD_NEED_TOLERANCE) && draft->tolerance &&
         (draft->options.rtol != want->rtol || draft->options.atol != want->atol ||
@@ -158,7 +158,7 @@ static struct draft *draft_for(struct draft **drafts, bool exact,
         if ((*drafts)->exact != exact) {
             continue;
         }
-        if (fits(*drafts, want)) {
+        if (fits_recipe(*drafts, want)) {
             return *drafts;
         }
         layer++;
@@ -201,8 +201,8 @@ static bool of_range(enum gd_statistic statistic)
 }
 
 /* A watchpoint joins an item. */
-static bool join(struct draft *draft, uint32_t which, const struct watch_cover *cover,
-                 bool excluded, bool stop_on_hit)
+static bool join_draft(struct draft *draft, uint32_t which, const struct watch_cover *cover,
+                       bool excluded, bool stop_on_hit)
 {
     const struct watch_wants *wants = &cover->wants;
     const struct gd_condition_want *want = &wants->want;
@@ -274,7 +274,7 @@ static bool join_all(struct gd_watching *w, const struct watch_set *set, struct 
         bool exact = can_exact && any_exact && !cover->wants.step_end_only;
         struct draft *draft = draft_for(drafts, exact, &cover->wants.want);
         if (!draft ||
-            !join(draft, i, cover, set->excluded, session->debugger->settings.stop_on_hit)) {
+            !join_draft(draft, i, cover, set->excluded, session->debugger->settings.stop_on_hit)) {
             return false;
         }
     }

@@ -34,8 +34,8 @@ static bool is_exact(const struct gd_watching *w, uint32_t cover)
 }
 
 /* As it is meant, when no process is there to decide. */
-static enum gd_watch_place meant(const struct gd_watchpoint *watch,
-                                 const struct gd_settings *settings)
+static enum gd_watch_place meant_place(const struct gd_watchpoint *watch,
+                                       const struct gd_settings *settings)
 {
     struct watch_wants wants;
     if (watch->condition && watch->condition->initial_only) {
@@ -54,7 +54,7 @@ enum gd_watch_place gd_watchpoint_place(const struct gd_watchpoint *watch,
         why[0] = '\0';
     }
     if (!cover || !session->target) {
-        return meant(watch, &debugger->settings);
+        return meant_place(watch, &debugger->settings);
     }
     if (cover->problem) {
         snprintf(why, size, "%s", cover->problem_text);

@@ -413,7 +413,7 @@ static int out_of_memory(struct gd_err *err)
 }
 
 /* Puts what was built in the place of what there was. */
-static int install(struct build *b, const struct carry *carry, struct gd_err *err)
+static int install_plans(struct build *b, const struct carry *carry, struct gd_err *err)
 {
     struct gd_watching *w = b->w;
     struct carry made = *carry;
@@ -468,7 +468,7 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
     if (ok) {
         number_plans(&b);
     }
-    int rc = ok ? install(&b, &carry, err) : out_of_memory(err);
+    int rc = ok ? install_plans(&b, &carry, err) : out_of_memory(err);
     free(b.covers);
     if (rc != GD_OK) {
         free_plans(b.plans, b.plan_count);

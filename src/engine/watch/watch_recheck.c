@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/session_impl.h"
 #include "engine/watch/watch_impl.h"
 
@@ -71,15 +72,11 @@ static bool node_takes_part(const struct watch_recheck *recheck, gd_node_id node
 
 static bool add_place(struct watch_recheck *recheck, size_t *cap, gd_node_id node, uint32_t slot)
 {
-    if (recheck->count == *cap) {
-        size_t grown = *cap ? *cap * 2 : 64;
-        struct gd_tensor_ref *places = realloc(recheck->places, grown * sizeof(*places));
-        if (!places) {
-            return false;
-        }
-        recheck->places = places;
-        *cap = grown;
+    struct gd_tensor_ref *places = gd_grow(recheck->places, recheck->count, cap, sizeof(*places));
+    if (!places) {
+        return false;
     }
+    recheck->places = places;
     recheck->places[recheck->count++] =
         (struct gd_tensor_ref){.node = node, .slot = slot, .iter = GD_CURRENT};
     return true;
@@ -189,8 +186,9 @@ static bool same_kind(const struct gd_tensor *a, const struct gd_tensor *b)
     return a && b && a->dtype == b->dtype && gd_shape_equal(&a->shape, &b->shape);
 }
 
-static void observe(const struct answer *answer, const struct gd_stats_options *options,
-                    bool against_previous, struct gd_stats *stats, struct gd_observation *seen)
+static void observe_value(const struct answer *answer, const struct gd_stats_options *options,
+                          bool against_previous, struct gd_stats *stats,
+                          struct gd_observation *seen)
 {
     struct gd_err err;
     *seen = (struct gd_observation){.stats = answer->stats,
@@ -232,7 +230,7 @@ static void judge_part(struct watch_recheck *recheck, struct watch_judging *judg
             serve[some.serve_count++] = part->serve[i];
         }
     }
-    observe(answer, &part->recipe->options, part->recipe->against_previous, &stats, &seen);
+    observe_value(answer, &part->recipe->options, part->recipe->against_previous, &stats, &seen);
     watching_judge(judging, tensor, &some, &seen);
     free(serve);
 }
@@ -245,7 +243,7 @@ static void judge_initial(struct watch_recheck *recheck, struct watch_judging *j
     uint32_t count = watching_covers_of(w, ref->node, &sites);
     struct gd_observation seen;
     struct gd_stats stats;
-    observe(answer, NULL, false, &stats, &seen);
+    observe_value(answer, NULL, false, &stats, &seen);
     seen.step = recheck->step;
     for (uint32_t i = 0; i < count; i++) {
         struct watch_cover *cover = &w->covers[sites[i]];
@@ -301,7 +299,7 @@ static void finish_question(struct question *question, const struct answer *answ
     if (stands || (recheck->initial && gd_session_is_live(session))) {
         judge_answer(recheck, &question->ref, answer);
     } else if (!recheck->err.code) {
-        gd_fail(&recheck->err, GD_ESTATE, "the training went on before everything was checked");
+        gd_fail(&recheck->err, GD_ESTATE, "the training resumed before everything was checked");
     }
     gd_tensor_unref(question->current);
     free(question);
@@ -365,7 +363,7 @@ static bool wants_value(const struct watch_recheck *recheck, const struct gd_ten
     return false;
 }
 
-static void ask(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
+static void ask_value(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
 {
     struct gd_session *session = recheck->w->session;
     struct question *question = calloc(1, sizeof(*question));
@@ -373,7 +371,7 @@ static void ask(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
     int rc;
     recheck->waiting++;
     if (!question) {
-        gd_fail(&recheck->err, GD_ENOMEM, "out of memory for checking again");
+        gd_fail_nomem(&recheck->err);
         recheck->waiting--;
         recheck->next = recheck->count;
         return;
@@ -391,7 +389,7 @@ static void ask(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
 
 /* ---- the run of it ------------------------------------------------------------------------- */
 
-static void finish(struct watch_recheck *recheck)
+static void finish_recheck(struct watch_recheck *recheck)
 {
     struct gd_watching *w = recheck->w;
     if (recheck == w->recheck) {
@@ -437,13 +435,13 @@ static void finish_ours(struct watch_recheck *recheck)
         end_judging(recheck, &judging);
     }
     if (recheck->initial || recheck->err.code || !w->session->target || !has_remote(w)) {
-        finish(recheck);
+        finish_recheck(recheck);
         return;
     }
     recheck->process = true; /* before: it may stop again before it returns */
     if (gd_target_resume(w->session->target, &run, &recheck->err) != GD_OK &&
         w->recheck == recheck) {
-        finish(recheck);
+        finish_recheck(recheck);
     }
 }
 
@@ -458,7 +456,7 @@ static void ask_on(struct watch_recheck *recheck)
         if (recheck->err.code) {
             recheck->next = recheck->count;
         } else {
-            ask(recheck, &recheck->places[recheck->next++]);
+            ask_value(recheck, &recheck->places[recheck->next++]);
         }
     }
     recheck->asking = false;
@@ -477,7 +475,7 @@ static void judge_numbers(struct watch_recheck *recheck)
     end_judging(recheck, &judging);
 }
 
-static struct watch_recheck *make(struct gd_watching *w, bool initial)
+static struct watch_recheck *make_recheck(struct gd_watching *w, bool initial)
 {
     struct watch_recheck *recheck = calloc(1, sizeof(*recheck));
     if (!recheck) {
@@ -514,7 +512,7 @@ void watching_initial(struct gd_watching *w)
     if (!any) {
         return;
     }
-    w->initial = make(w, true);
+    w->initial = make_recheck(w, true);
     if (!w->initial) {
         gd_session_on_warning(w->session, "out of memory for checking the initial weights");
     } else {
@@ -537,8 +535,9 @@ int gd_watch_recheck(struct gd_session *session,
                      struct gd_err *err)
 {
     if (session->state != GD_STOPPED) {
-        return gd_fail(err, GD_ESTATE, "watchpoints are checked again at a stop: this session %s",
-                       session->state == GD_RUNNING ? "runs" : "does not stand at one");
+        return gd_fail(err, GD_ESTATE,
+                       "watchpoints can be checked again only at a stop: this session %s",
+                       session->state == GD_RUNNING ? "runs" : "is not stopped");
     }
     if (!session->debugger->watchpoints) {
         return gd_fail(err, GD_ESTATE, "there are no watchpoints to check again");
@@ -546,11 +545,11 @@ int gd_watch_recheck(struct gd_session *session,
     watching_refresh(session, 0, true);
     struct gd_watching *w = session->watching;
     if (w && w->recheck) {
-        return gd_fail(err, GD_ESTATE, "the watchpoints are being checked again already");
+        return gd_fail(err, GD_ESTATE, "the watchpoints are already being checked again");
     }
-    struct watch_recheck *recheck = w ? make(w, false) : NULL;
+    struct watch_recheck *recheck = w ? make_recheck(w, false) : NULL;
     if (!recheck) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for checking again");
+        return gd_fail_nomem(err);
     }
     w->recheck = recheck;
     w->recheck_missing = 0;
@@ -572,11 +571,12 @@ void watching_recheck_event(struct gd_watching *w, const struct gd_event *event)
     }
     switch (event->type) {
     case GD_EV_HIT: recheck->hits += !event->hit->error; break;
-    case GD_EV_STOPPED: finish(recheck); break;
+    case GD_EV_STOPPED: finish_recheck(recheck); break;
     case GD_EV_LOST:
     case GD_EV_FINISHED:
-        gd_fail(&recheck->err, GD_ELOST, "the trainer went away before it had checked again");
-        finish(recheck);
+        gd_fail(&recheck->err, GD_ELOST,
+                "the training process went away before everything was checked again");
+        finish_recheck(recheck);
         break;
     default: break;
     }
@@ -593,6 +593,6 @@ void watching_recheck_free(struct gd_watching *w)
             gd_fail(&recheck->err, GD_ELOST, "the session is gone");
         }
         recheck->initial = false;
-        finish(recheck);
+        finish_recheck(recheck);
     }
 }

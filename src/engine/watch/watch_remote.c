@@ -25,7 +25,7 @@ static bool is_told(const struct watch_cover *cover)
                                          cover->node_count * sizeof(*cover->nodes)) == 0);
 }
 
-static int tell(struct gd_watching *w, struct watch_cover *cover, struct gd_err *err)
+static int send_watch(struct gd_watching *w, struct watch_cover *cover, struct gd_err *err)
 {
     const struct gd_watchpoint *watch = cover->watch;
     struct gd_remote_param params[GD_MAX_CONDITION_PARAMS];
@@ -63,7 +63,7 @@ void watching_push_remote(struct gd_watching *w)
             !w->session->target || is_told(cover)) {
             continue;
         }
-        cover->problem = tell(w, cover, &err);
+        cover->problem = send_watch(w, cover, &err);
         cover->warned = false;
         if (cover->problem) {
             snprintf(cover->problem_text, sizeof(cover->problem_text), "%.*s",
@@ -83,8 +83,8 @@ void gd_watch_on_unable(struct gd_session *session, int32_t id)
         }
         cover->unable = true;
         snprintf(text, sizeof(text),
-                 "this process cannot evaluate watchpoint %d by itself: gradb does it at the end "
-                 "of each step",
+                 "this process cannot evaluate watchpoint %d itself: gradb does so at the end of "
+                 "each step",
                  (int)id);
         if (session->target && (session->target->capabilities & GD_CAN_WATCH) &&
             session->debugger->settings.evaluate != GD_EVALUATE_REMOTE) {

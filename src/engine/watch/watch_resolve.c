@@ -109,22 +109,22 @@ static int can_remote(const struct gd_watching *w, const struct watch_cover *cov
     const char *kind = w->session->target->ops->kind;
     if (!(w->session->target->capabilities & GD_CAN_WATCH_REMOTE)) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "a %s target cannot evaluate watchpoints by itself: \"set evaluate auto\"",
+                       "a %s target cannot evaluate watchpoints itself: \"set evaluate auto\"",
                        kind);
     }
     if (!watch->condition || watch->condition->wire < 0) {
-        return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot evaluate %s by itself", kind,
+        return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot evaluate %s itself", kind,
                        watch->condition ? watch->condition->id : "an expression");
     }
     if (!is_plain(w, watch)) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "a %s target that evaluates by itself does not support \"if\", -for, ignore "
-                       "counts, trace or excluded nodes",
+                       "a %s target that evaluates watchpoints itself does not support \"if\", "
+                       "-for, ignore counts, trace or excluded nodes",
                        kind);
     }
     if (cover->unable) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "this process cannot evaluate %s by itself: \"set evaluate auto\"",
+                       "this process cannot evaluate %s itself: \"set evaluate auto\"",
                        watch->condition->id);
     }
     return GD_OK;
@@ -137,13 +137,13 @@ static int can_plan(const struct gd_watching *w, const struct watch_cover *cover
     unsigned capabilities = w->session->target->capabilities;
     const char *kind = w->session->target->ops->kind;
     if (!(capabilities & GD_CAN_WATCH)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot watch values: stop it and look",
-                       kind);
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a %s target cannot watch values: stop it and look at them", kind);
     }
     if (watch->condition && watch->condition->wire == GD_WIRE_OVERFLOW_FLAG) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%s looks at a flag of the device, which only the process can see: it "
-                       "cannot be evaluated here",
+                       "%s checks a flag of the device that only the process can see: gradb cannot "
+                       "evaluate it",
                        watch->condition->id);
     }
     return GD_OK;
@@ -254,14 +254,14 @@ static int resolve_scalar(struct gd_watching *w, struct watch_cover *cover, stru
         gd_graph_find(w->session->graph, name, &node, NULL) == GD_OK) {
         cover->nodes = malloc(sizeof(*cover->nodes));
         if (!cover->nodes) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+            return gd_fail_nomem(err);
         }
         cover->nodes[0] = node;
         cover->node_count = 1;
         return GD_OK;
     }
     cover->scalar = keep_name(w, name);
-    return cover->scalar ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+    return cover->scalar ? GD_OK : gd_fail_nomem(err);
 }
 
 /* A name that was one node's when the watchpoint was set still means that node when another graph
@@ -296,7 +296,7 @@ static int resolve_nodes(struct gd_watching *w, struct watch_cover *cover, struc
     }
     int rc = gd_watchpoint_nodes(cover->watch, w->session, &cover->nodes, &cover->node_count, err);
     if (rc == GD_OK && !cover->node_count) {
-        rc = gd_fail(err, GD_ENOTFOUND, "%.200s covers no node of the graph", cover->watch->where);
+        rc = gd_fail(err, GD_ENOTFOUND, "%.200s selects no node of the graph", cover->watch->where);
     }
     return rc == GD_ENOTFOUND && gd_session_grows(w->session) ? GD_OK : rc; /* it waits */
 }
@@ -398,7 +398,7 @@ static int update_covers(struct gd_watching *w, struct gd_err *err)
     }
     struct watch_cover *covers = calloc(total + 1, sizeof(*covers));
     if (!covers) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
+        return gd_fail_nomem(err);
     }
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next) {
         if (!watching_is_judged(p)) {
@@ -418,7 +418,7 @@ static int update_covers(struct gd_watching *w, struct gd_err *err)
     for (size_t i = 0; i < count; i++) {
         struct watch_cover *cover = &covers[i];
         if (update_cover(w, cover, cover->revision != cover->watch->revision, grown) != GD_OK) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
+            return gd_fail_nomem(err);
         }
     }
     w->generation = w->session->graph_generation;

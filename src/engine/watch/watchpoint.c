@@ -57,7 +57,7 @@ static int note_covers(const struct gd_watching *w, int **number, uint32_t **rev
     return GD_OK;
 }
 
-static int build(struct gd_watching *w, struct gd_err *err)
+static int build_plans(struct gd_watching *w, struct gd_err *err)
 {
     int *number = NULL;
     uint32_t *revision = NULL;
@@ -109,7 +109,7 @@ static void refresh_once(struct gd_watching *w, int quiet, bool all, bool grew)
     struct gd_err err;
     w->building = true;
     w->stale = false;
-    if (!(grew && watching_grow(w)) && build(w, &err) != GD_OK) {
+    if (!(grew && watching_grow(w)) && build_plans(w, &err) != GD_OK) {
         warn_once(w, &w->warned_memory, &err);
     } else {
         watching_push_remote(w);
@@ -175,8 +175,8 @@ static int problem_of(const struct gd_session *session, int number, struct gd_er
 }
 
 /* The list or a watchpoint changed: the current session may refuse that, the others are warned. */
-static int settle(struct gd_debugger *debugger, const struct gd_watchpoint *watch,
-                  struct gd_err *err)
+static int settle_sessions(struct gd_debugger *debugger, const struct gd_watchpoint *watch,
+                           struct gd_err *err)
 {
     struct gd_session *current = debugger->current;
     int rc = GD_OK;
@@ -206,7 +206,7 @@ static void forget_pointers(struct gd_debugger *debugger, int number)
     }
 }
 
-static void destroy(struct gd_watchpoint *watch)
+static void destroy_watchpoint(struct gd_watchpoint *watch)
 {
     gd_selector_destroy(watch->selector);
     gd_expr_destroy(watch->expr);
@@ -225,7 +225,7 @@ static void unlink_one(struct gd_debugger *debugger, struct gd_watchpoint *watch
     }
     *link = watch->next;
     forget_pointers(debugger, watch->number);
-    destroy(watch);
+    destroy_watchpoint(watch);
     gd_watchpoints_apply(debugger);
 }
 
@@ -281,7 +281,7 @@ static void tell_missed(struct gd_watching *w)
         }
         cover->initial = INITIAL_DONE;
         snprintf(text, sizeof(text),
-                 "watchpoint %d is not judged in this process: its first step was over",
+                 "watchpoint %d is not checked in this process: its first step is already over",
                  cover->number);
         gd_session_on_warning(w->session, text);
     }
@@ -320,7 +320,7 @@ static int take_values(const struct gd_condition *condition,
                        struct gd_condition_value *ret, size_t *ret_count, struct gd_err *err)
 {
     if (count > GD_MAX_CONDITION_PARAMS) {
-        return gd_fail(err, GD_EINVAL, "%s has not that many parameters", condition->id);
+        return gd_fail(err, GD_EINVAL, "%s does not have that many parameters", condition->id);
     }
     int rc = gd_condition_check(condition, values, count, err);
     if (rc != GD_OK) {
@@ -389,7 +389,7 @@ static int take_where(const struct gd_debugger *debugger, const char *where,
         text = scalar ? scalar_of(watch->expr) : strdup("all");
     }
     if (!text) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+        return gd_fail_nomem(err);
     }
     scalar = is_word(text) && (scalar || names_scalar(debugger, text));
     int rc = scalar ? GD_OK : gd_selector_parse(text, &selector, err);
@@ -416,12 +416,13 @@ static int check_when(const struct gd_debugger *debugger, const struct gd_watchp
     if (!wants.step_end_only) {
         return GD_OK;
     }
-    return gd_fail(err, GD_EINVAL, "%.200s can be judged only at the end of a step, not -exact",
+    return gd_fail(err, GD_EINVAL,
+                   "%.200s can be checked only at the end of a step, not with -exact",
                    watch->condition ? watch->condition->id : gd_expr_text(watch->expr));
 }
 
-static int fill(const struct gd_debugger *debugger, const struct gd_watch_spec *spec,
-                struct gd_watchpoint *watch, struct gd_err *err)
+static int fill_watchpoint(const struct gd_debugger *debugger, const struct gd_watch_spec *spec,
+                           struct gd_watchpoint *watch, struct gd_err *err)
 {
     int rc = GD_OK;
     watch->condition = spec->condition;
@@ -432,7 +433,7 @@ static int fill(const struct gd_debugger *debugger, const struct gd_watch_spec *
     watch->enabled = true;
     if ((spec->label && !(watch->label = strdup(spec->label))) ||
         (spec->event && !(watch->event = strdup(spec->event)))) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+        return gd_fail_nomem(err);
     }
     if (!spec->condition && !spec->expression) {
         return gd_fail(err, GD_EINVAL, "a watchpoint needs a condition or an expression");
@@ -459,11 +460,11 @@ int gd_watchpoint_add(struct gd_debugger *debugger, const struct gd_watch_spec *
     err = err ? err : &scratch;
     struct gd_watchpoint *watch = calloc(1, sizeof(*watch));
     if (!watch) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+        return gd_fail_nomem(err);
     }
-    int rc = fill(debugger, spec, watch, err);
+    int rc = fill_watchpoint(debugger, spec, watch, err);
     if (rc != GD_OK) {
-        destroy(watch);
+        destroy_watchpoint(watch);
         return rc;
     }
     struct gd_watchpoint **end = &debugger->watchpoints;
@@ -472,7 +473,7 @@ int gd_watchpoint_add(struct gd_debugger *debugger, const struct gd_watch_spec *
     }
     watch->number = debugger->next_breakpoint++;
     *end = watch;
-    rc = settle(debugger, watch, err);
+    rc = settle_sessions(debugger, watch, err);
     if (rc != GD_OK) {
         debugger->next_breakpoint--;
         unlink_one(debugger, watch);
@@ -491,7 +492,7 @@ void gd_watchpoints_free(struct gd_debugger *debugger)
     excluded_free(debugger);
     while (debugger->watchpoints) {
         struct gd_watchpoint *next = debugger->watchpoints->next;
-        destroy(debugger->watchpoints);
+        destroy_watchpoint(debugger->watchpoints);
         debugger->watchpoints = next;
     }
 }
@@ -505,8 +506,8 @@ struct gd_watchpoint *gd_watchpoint_at(struct gd_debugger *debugger, int number)
     return watch;
 }
 
-static int find(struct gd_debugger *debugger, int number, struct gd_watchpoint **ret,
-                struct gd_err *err)
+static int find_watchpoint(struct gd_debugger *debugger, int number, struct gd_watchpoint **ret,
+                           struct gd_err *err)
 {
     *ret = gd_watchpoint_at(debugger, number);
     return *ret ? GD_OK
@@ -517,7 +518,7 @@ static int find(struct gd_debugger *debugger, int number, struct gd_watchpoint *
 int gd_watchpoint_delete(struct gd_debugger *debugger, int number, struct gd_err *err)
 {
     struct gd_watchpoint *watch;
-    int rc = find(debugger, number, &watch, err);
+    int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc == GD_OK) {
         unlink_one(debugger, watch);
     }
@@ -527,12 +528,12 @@ int gd_watchpoint_delete(struct gd_debugger *debugger, int number, struct gd_err
 int gd_watchpoint_enable(struct gd_debugger *debugger, int number, bool enable, struct gd_err *err)
 {
     struct gd_watchpoint *watch;
-    int rc = find(debugger, number, &watch, err);
+    int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc != GD_OK || watch->enabled == enable) {
         return rc;
     }
     watch->enabled = enable;
-    rc = settle(debugger, watch, err);
+    rc = settle_sessions(debugger, watch, err);
     if (rc != GD_OK) {
         watch->enabled = !enable;
         gd_watchpoints_apply(debugger);
@@ -577,7 +578,7 @@ static int settle_edit(struct gd_debugger *debugger, struct gd_watchpoint *watch
     bool told = rc == GD_OK;
     watch->revision++;
     if (rc == GD_OK && watch->enabled) {
-        rc = settle(debugger, watch, err);
+        rc = settle_sessions(debugger, watch, err);
     }
     struct gd_watchpoint *gone = rc != GD_OK ? watch : before;
     const struct gd_watchpoint *other = rc != GD_OK ? before : watch;
@@ -611,7 +612,7 @@ int gd_watchpoint_set_values(struct gd_debugger *debugger, int number,
     struct gd_watchpoint *watch, before;
     struct gd_condition_value taken[GD_MAX_CONDITION_PARAMS];
     size_t taken_count = 0;
-    int rc = find(debugger, number, &watch, err);
+    int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -633,13 +634,13 @@ int gd_watchpoint_set_expression(struct gd_debugger *debugger, int number, const
                                  struct gd_err *err)
 {
     struct gd_watchpoint *watch, before;
-    int rc = find(debugger, number, &watch, err);
+    int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc != GD_OK) {
         return rc;
     }
     if (watch->condition) {
-        return gd_fail(err, GD_EINVAL, "watchpoint %d is the condition %s, no expression", number,
-                       watch->condition->id);
+        return gd_fail(err, GD_EINVAL, "watchpoint %d is the condition %s, not an expression",
+                       number, watch->condition->id);
     }
     before = *watch;
     rc = gd_expr_parse(text, &watch->expr, err);
@@ -650,7 +651,7 @@ int gd_watchpoint_set_guard(struct gd_debugger *debugger, int number, const char
                             struct gd_err *err)
 {
     struct gd_watchpoint *watch, before;
-    int rc = find(debugger, number, &watch, err);
+    int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -680,13 +681,12 @@ static int change_where(const struct gd_watchpoint *watch, char how, const char 
     gd_selector_destroy(term);
     if (!watch->selector) {
         return gd_fail(err, GD_EINVAL,
-                       "watchpoint %d watches the number \"%.100s\": it has no nodes",
+                       "watchpoint %d watches the metric \"%.100s\": it has no nodes",
                        watch->number, watch->where);
     }
     if (nested) {
         return gd_fail(err, GD_EINVAL,
-                       "'%.200s': nodes that are added or taken away are named without \"except\"",
-                       where);
+                       "'%.200s': name the nodes to add or remove without \"except\"", where);
     }
     bool except = gd_selector_ends_in_except(watch->selector);
     const char *joint = how == '+' ? (except ? " with " : ", ") : (except ? ", " : " except ");
@@ -695,7 +695,7 @@ static int change_where(const struct gd_watchpoint *watch, char how, const char 
     gd_buf_puts(&text, where);
     *ret = gd_buf_take(&text);
     gd_buf_deinit(&text);
-    return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
+    return *ret ? GD_OK : gd_fail_nomem(err);
 }
 
 int gd_watchpoint_set_where(struct gd_debugger *debugger, int number, char how, const char *where,
@@ -703,12 +703,12 @@ int gd_watchpoint_set_where(struct gd_debugger *debugger, int number, char how, 
 {
     struct gd_watchpoint *watch, before;
     char *text = NULL;
-    int rc = find(debugger, number, &watch, err);
+    int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc != GD_OK) {
         return rc;
     }
     if (how != '=' && how != '+' && how != '-') {
-        return gd_fail(err, GD_EINVAL, "nodes are set by '=', '+' or '-', not by '%c'", how);
+        return gd_fail(err, GD_EINVAL, "nodes are set with '=', '+' or '-', not '%c'", how);
     }
     if (how != '=') {
         rc = change_where(watch, how, where, &text, err);
@@ -732,7 +732,7 @@ int gd_watchpoint_set_ignore(struct gd_debugger *debugger, int number, uint64_t 
                              struct gd_err *err)
 {
     struct gd_watchpoint *watch;
-    int rc = find(debugger, number, &watch, err);
+    int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -741,7 +741,8 @@ int gd_watchpoint_set_ignore(struct gd_debugger *debugger, int number, uint64_t 
     if (!before == !count) {
         return GD_OK;
     }
-    rc = settle(debugger, watch, err); /* a process that evaluates by itself cannot count */
+    rc =
+        settle_sessions(debugger, watch, err); /* a process that evaluates by itself cannot count */
     if (rc != GD_OK) {
         watch->ignore = before;
         gd_watchpoints_apply(debugger);

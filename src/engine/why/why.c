@@ -77,7 +77,8 @@ static size_t hash_of(gd_node_id node, uint32_t slot, int64_t step, size_t cap)
     return (size_t)h & (cap - 1);
 }
 
-static uint32_t find(const struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step)
+static uint32_t find_value(const struct why_walk *walk, gd_node_id node, uint32_t slot,
+                           int64_t step)
 {
     size_t at = walk->index_cap ? hash_of(node, slot, step, walk->index_cap) : 0;
 
@@ -107,7 +108,7 @@ static void index_put(struct why_walk *walk, uint32_t number)
 }
 
 /* Room for one more; false when memory is short. */
-static bool grow(struct why_walk *walk)
+static bool grow_list(struct why_walk *walk)
 {
     size_t cap = walk->cap ? walk->cap * 2 : 64;
     struct why_tensor *tensors;
@@ -147,17 +148,17 @@ static bool has_data_input(const struct gd_node_info *info)
 }
 
 /* Adds a value to the list unless it is there. */
-static void add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step,
-                uint32_t parent)
+static void add_value(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step,
+                      uint32_t parent)
 {
     struct gd_node_info info;
     struct why_tensor *tensor;
 
     if (!gd_graph_node(walk->session->graph, node, &info) ||
-        find(walk, node, slot, step) != WHY_NONE) {
+        find_value(walk, node, slot, step) != WHY_NONE) {
         return;
     }
-    if (walk->count >= WHY_MAX_TENSORS || !grow(walk)) {
+    if (walk->count >= WHY_MAX_TENSORS || !grow_list(walk)) {
         walk->cut = true;
         return;
     }
@@ -182,11 +183,11 @@ static void add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t s
 
 uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot)
 {
-    uint32_t number = find(walk, node, slot, walk->step);
+    uint32_t number = find_value(walk, node, slot, walk->step);
 
     if (number == WHY_NONE) {
-        add(walk, node, slot, walk->step, WHY_NONE);
-        number = find(walk, node, slot, walk->step);
+        add_value(walk, node, slot, walk->step, WHY_NONE);
+        number = find_value(walk, node, slot, walk->step);
     }
     return number == WHY_NONE ? 0 : number;
 }
@@ -218,7 +219,7 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
         why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
         step--;
     }
-    number = find(walk, info.inputs[i].node, info.inputs[i].slot, step);
+    number = find_value(walk, info.inputs[i].node, info.inputs[i].slot, step);
     return number == WHY_NONE ? NULL : &walk->tensors[number];
 }
 
@@ -270,7 +271,7 @@ gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
 }
 
 /* A node of the walk is bad: what it was made from comes into the list. */
-static void expand(struct why_walk *walk, uint32_t number)
+static void expand_inputs(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
     gd_node_id node = tensor->node;
@@ -287,7 +288,7 @@ static void expand(struct why_walk *walk, uint32_t number)
 
         bool ran = step > 0 || (step == 0 && walk->session->stop.recorded); /* dumps count from 0 */
         if (writer != GD_NO_NODE && step >= walk->step - STEPS_BACK && ran) {
-            add(walk, writer, 0, step, number);
+            add_value(walk, writer, 0, step, number);
         }
         return;
     }
@@ -303,7 +304,7 @@ static void expand(struct why_walk *walk, uint32_t number)
             why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
             of--;
         }
-        add(walk, info.inputs[i].node, info.inputs[i].slot, of, number);
+        add_value(walk, info.inputs[i].node, info.inputs[i].slot, of, number);
     }
 }
 
@@ -345,7 +346,7 @@ static bool is_large(const struct why_tensor *tensor)
            tensor->before > 0 && tensor->stats.abs_mean > WHY_JUMP * tensor->before;
 }
 
-static void judge(struct why_walk *walk, uint32_t number)
+static void judge_value(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
     bool bad = (tensor->has_stats && why_is_bad(walk->bad, &tensor->stats)) ||
@@ -375,7 +376,7 @@ static void judge(struct why_walk *walk, uint32_t number)
     }
     why_note(walk, tensor);
     if (bad && !walk->everything && !tensor->is_mask) {
-        expand(walk, number);
+        expand_inputs(walk, number);
     }
 }
 
@@ -386,7 +387,7 @@ struct request { /* the list may move while an answer is awaited */
     uint32_t number;
 };
 
-static void pump(struct why_walk *walk);
+static void pump_walk(struct why_walk *walk);
 
 /* Whose step a value is when its target does not say. */
 static int64_t step_of(const struct why_walk *walk, const struct why_tensor *tensor, int64_t step)
@@ -472,21 +473,21 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
     }
     if (walk->bad == GD_BAD_RAISED && number == 0) {
         tensor->verdict = GD_WHY_BAD;
-        judge(walk, number);
+        judge_value(walk, number);
         snprintf(tensor->note, sizeof(tensor->note), "failed: no result");
     } else if (!tensor->asked_previous && wrote_bad(walk, tensor)) {
         tensor->implied = true;
         tensor->verdict = GD_WHY_BAD;
-        judge(walk, number);
+        judge_value(walk, number);
     } else if (number == 0 && walk->facts.told && walk->bad == GD_BAD_NONFINITE) {
         tensor->verdict = GD_WHY_BAD;
-        judge(walk, number);
+        judge_value(walk, number);
     } else if (tensor->asked_previous) {
         not_known(tensor, "updated since; its earlier value was not kept");
     } else {
         not_known(tensor, err && err->code == GD_EUNSUPPORTED ? "unavailable" : "no value");
         if (walk->behind && !tensor->is_leaf && walk->others++ < MAX_OTHERS) {
-            expand(walk, number);
+            expand_inputs(walk, number);
         }
     }
 }
@@ -502,8 +503,8 @@ static void take_step(struct why_walk *walk, struct why_tensor *root)
     }
 }
 
-static void came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
-                 const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+static void take_answer(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                        const struct gd_stats *stats, int64_t step, const struct gd_err *err)
 {
     struct request *request = ctx;
     struct why_walk *walk = request->walk;
@@ -529,13 +530,13 @@ static void came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
             tensor->has_stats = false; /* not the value that the program told of */
             no_answer(walk, number, NULL);
         } else if (!wrong_step(walk, number)) {
-            judge(walk, number);
+            judge_value(walk, number);
         }
     }
-    pump(walk);
+    pump_walk(walk);
 }
 
-static void ask(struct why_walk *walk, uint32_t number)
+static void ask_value(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
     struct gd_tensor_ref ref = {tensor->node, tensor->slot,
@@ -549,12 +550,12 @@ static void ask(struct why_walk *walk, uint32_t number)
     tensor->waiting = true;
     if (request) {
         *request = (struct request){walk, number};
-        rc = gd_session_stats(walk->session, &ref, came, request, &err);
+        rc = gd_session_stats(walk->session, &ref, take_answer, request, &err);
     }
     if (rc != GD_OK) {
         err.code = rc;
         if (request) {
-            came(request, GD_DT_NONE, NULL, NULL, -1, &err);
+            take_answer(request, GD_DT_NONE, NULL, NULL, -1, &err);
         } else {
             walk->waiting--;
             walk->tensors[number].waiting = false;
@@ -629,13 +630,13 @@ static bool look_behind(struct why_walk *walk)
         const struct why_tensor *input = why_input(walk, &walk->tensors[at], i);
 
         if (input && !input->is_leaf && input->value_step < 0 && input->verdict == GD_WHY_UNKNOWN) {
-            expand(walk, (uint32_t)(input - walk->tensors));
+            expand_inputs(walk, (uint32_t)(input - walk->tensors));
         }
     }
     return walk->count > count;
 }
 
-static void finish(struct why_walk *walk)
+static void finish_walk(struct why_walk *walk)
 {
     if (walk->stopped) {
         walk->fn(walk->ctx, NULL, &walk->err);
@@ -648,7 +649,7 @@ static void finish(struct why_walk *walk)
     free(walk);
 }
 
-static void pump(struct why_walk *walk)
+static void pump_walk(struct why_walk *walk)
 {
     uint32_t number;
 
@@ -664,18 +665,19 @@ static void pump(struct why_walk *walk)
     do {
         while (!walk->stopped && walk->waiting < WINDOW &&
                (number = next_to_ask(walk)) != WHY_NONE) {
-            ask(walk, number);
+            ask_value(walk, number);
         }
     } while (walk->waiting == 0 && look_behind(walk));
     walk->pumping = false;
     if (walk->waiting == 0) {
-        finish(walk);
+        finish_walk(walk);
     }
 }
 
 /* ---- the question --------------------------------------------------------------------------- */
 
-static int check(struct gd_session *session, gd_node_id node, uint32_t slot, struct gd_err *err)
+static int check_question(struct gd_session *session, gd_node_id node, uint32_t slot,
+                          struct gd_err *err)
 {
     struct gd_node_info info;
 
@@ -714,7 +716,7 @@ static void expand_gradients(struct why_walk *walk)
         if (!why_is_gradient(graph, node)) {
             continue;
         }
-        expand(walk, (uint32_t)i);
+        expand_inputs(walk, (uint32_t)i);
         if (!gd_graph_node(graph, node, &info) ||
             !gd_graph_node(graph, why_forward(graph, &info), &info)) {
             continue;
@@ -731,18 +733,18 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
                const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err)
 {
     struct why_walk *walk;
-    int rc = check(session, node, slot, err);
+    int rc = check_question(session, node, slot, err);
 
     if (rc != GD_OK) {
         return rc;
     }
     walk = calloc(1, sizeof(*walk));
-    if (!walk || !grow(walk)) {
+    if (!walk || !grow_list(walk)) {
         if (walk) {
             free(walk->tensors);
             free(walk);
         }
-        return gd_fail(err, GD_ENOMEM, "out of memory for a walk through the graph");
+        return gd_fail_nomem(err);
     }
     walk->session = session;
     walk->fn = fn;
@@ -759,13 +761,13 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
     if (excluded_nodes(session->debugger, session->graph, &walk->excluded, NULL) != GD_OK) {
         walk->excluded = NULL;
     }
-    add(walk, node, slot, walk->step, WHY_NONE);
+    add_value(walk, node, slot, walk->step, WHY_NONE);
     if (walk->bad == GD_BAD_SMALL) {
         expand_gradients(walk);
     } else if (walk->everything) {
         for (size_t i = 0; i < walk->count; i++) {
             if (i == 0 || !walk->tensors[i].is_leaf) {
-                expand(walk, (uint32_t)i);
+                expand_inputs(walk, (uint32_t)i);
             }
         }
         walk->tensors[0].verdict = walk->facts.fired ? GD_WHY_BAD : GD_WHY_UNKNOWN;
@@ -773,6 +775,6 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
     if (walk->bad != GD_BAD_NONFINITE && walk->facts.of_parameter) {
         why_ask_factors(walk);
     }
-    pump(walk);
+    pump_walk(walk);
     return GD_OK;
 }

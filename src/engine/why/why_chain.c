@@ -131,8 +131,8 @@ struct growth {
 };
 
 /* How a slot grows over the runs [begin, end); false when it does not, or too little is known. */
-static bool grows(const struct why_walk *walk, const struct runs *runs, uint32_t begin,
-                  uint32_t end, uint32_t slot, struct growth *ret)
+static bool slot_grows(const struct why_walk *walk, const struct runs *runs, uint32_t begin,
+                       uint32_t end, uint32_t slot, struct growth *ret)
 {
     uint32_t rises = 0;
     double before = -1;
@@ -221,8 +221,9 @@ static bool is_recurrent(const struct gd_graph *graph, const struct run *a, cons
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static uint32_t say(struct why_walk *walk, const struct runs *runs, const struct growth *growth,
-                    gd_node_id matrix, bool backward, struct why_finding *ret)
+static uint32_t say_growth(struct why_walk *walk, const struct runs *runs,
+                           const struct growth *growth, gd_node_id matrix, bool backward,
+                           struct why_finding *ret)
 {
     const struct gd_graph *graph = walk->session->graph;
     const struct run *first = &runs->run[growth->from], *last = &runs->run[growth->to];
@@ -263,7 +264,7 @@ static bool find_growth(const struct why_walk *walk, const struct runs *runs, st
              end < runs->count && same_operator(&runs->run[begin], &runs->run[end]); end++) {
         }
         for (uint32_t slot = 0; end - begin >= MIN_RUNS && slot < MAX_SLOTS; slot++) {
-            if (grows(walk, runs, begin, end, slot, &one) &&
+            if (slot_grows(walk, runs, begin, end, slot, &one) &&
                 one.last / one.first > (best->runs ? best->last / best->first : 0) &&
                 is_recurrent(walk->session->graph, &runs->run[begin], &runs->run[begin + 1],
                              &found)) {
@@ -275,7 +276,7 @@ static bool find_growth(const struct why_walk *walk, const struct runs *runs, st
     return best->runs > 0;
 }
 
-static uint32_t growing(struct why_walk *walk, bool backward, struct why_finding *ret)
+static uint32_t find_growing(struct why_walk *walk, bool backward, struct why_finding *ret)
 {
     struct runs runs;
     struct growth best;
@@ -283,7 +284,7 @@ static uint32_t growing(struct why_walk *walk, bool backward, struct why_finding
     uint32_t answer = WHY_NONE;
 
     if (runs_find(walk, backward, &runs) && find_growth(walk, &runs, &best, &matrix)) {
-        answer = say(walk, &runs, &best, matrix, backward, ret);
+        answer = say_growth(walk, &runs, &best, matrix, backward, ret);
     }
     free(runs.run);
     return answer;
@@ -291,9 +292,9 @@ static uint32_t growing(struct why_walk *walk, bool backward, struct why_finding
 
 uint32_t why_growing(struct why_walk *walk, struct why_finding *ret)
 {
-    uint32_t found = growing(walk, true, ret);
+    uint32_t found = find_growing(walk, true, ret);
 
-    return found != WHY_NONE ? found : growing(walk, false, ret);
+    return found != WHY_NONE ? found : find_growing(walk, false, ret);
 }
 
 static bool is_recorded(const struct why_walk *walk, const struct runs *runs, uint32_t begin,

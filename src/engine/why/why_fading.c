@@ -158,7 +158,7 @@ static void add_fall(struct way *way, uint32_t number, double from, double to, b
 }
 
 /* The size that the backward pass began with at the operator of that value; -1: not known. */
-static double beginning(const struct way *way, uint32_t number)
+static double first_size(const struct way *way, uint32_t number)
 {
     gd_node_id forward = forward_of(way, way->walk->tensors[number].node);
 
@@ -174,7 +174,7 @@ static void way_look(struct way *way)
     const struct why_walk *walk = way->walk;
     bool gap = false;
 
-    way->first = way->last = beginning(way, way->values[way->count - 1]);
+    way->first = way->last = first_size(way, way->values[way->count - 1]);
     for (uint32_t i = way->count; i-- > 0;) {
         const struct why_tensor *tensor = &walk->tensors[way->values[i]];
 
@@ -434,7 +434,7 @@ static struct fall *next_fall(struct way *way, double share)
 }
 
 /* Bad is what is as small as what came out of the greatest fall. */
-static void judge(struct why_walk *walk, const struct way *way, const struct fall *fall)
+static void judge_values(struct why_walk *walk, const struct way *way, const struct fall *fall)
 {
     for (size_t i = 0; i < walk->count; i++) {
         struct why_tensor *tensor = &walk->tensors[i];
@@ -465,7 +465,7 @@ static uint32_t say_way(struct way *way, struct why_finding *ret)
                   "mean magnitude of %.3g to %.3g.",
                   why_name(walk, &walk->tensors[way->values[way->count - 1]]), way->count,
                   way->count == 1 ? "" : "s", way->first, way->last);
-    judge(walk, way, fall);
+    judge_values(walk, way, fall);
     for (int i = 0; fall && i < MAX_TOLD; i++) {
         say_fall(way, fall, &ret->text);
         fall = next_fall(way, LEAST_SHARE);

@@ -22,8 +22,8 @@ static gd_node_id first_input(const struct gd_node_info *info)
 
 /* What made the numbers that the loss was given, when it is of one of the types; on the way
  * `passed`, too, is passed over. GD_NO_NODE: it is not. */
-static gd_node_id maker(const struct gd_graph *graph, const struct gd_node_info *loss,
-                        const char *passed, const char *types, struct gd_node_info *ret)
+static gd_node_id find_maker(const struct gd_graph *graph, const struct gd_node_info *loss,
+                             const char *passed, const char *types, struct gd_node_info *ret)
 {
     gd_node_id node = first_input(loss);
 
@@ -36,8 +36,8 @@ static gd_node_id maker(const struct gd_graph *graph, const struct gd_node_info 
     return GD_NO_NODE;
 }
 
-static uint32_t say(struct why_walk *walk, struct why_finding *ret, const char *rule,
-                    gd_node_id node)
+static uint32_t say_loss(struct why_walk *walk, struct why_finding *ret, const char *rule,
+                         gd_node_id node)
 {
     snprintf(ret->rule, sizeof(ret->rule), "%s", rule);
     return why_also(walk, node, 0);
@@ -62,7 +62,7 @@ static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_inf
     if (!binary && !why_type_in(loss->type, "cross_entropy")) {
         return WHY_NONE;
     }
-    node = maker(graph, loss, "", binary ? "sigmoid" : "softmax", &made);
+    node = find_maker(graph, loss, "", binary ? "sigmoid" : "softmax", &made);
     if (node == GD_NO_NODE) {
         return WHY_NONE;
     }
@@ -73,7 +73,7 @@ static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_inf
                   "values between 0 "
                   "and 1 it makes probabilities that hardly differ, and small gradients.",
                   made.type, loss->name, loss->type, made.name, made.type);
-    return say(walk, ret, "normalised-twice", node);
+    return say_loss(walk, ret, "normalised-twice", node);
 }
 
 /* Its length is that of the labels: one number an example. */
@@ -120,7 +120,7 @@ static uint32_t single_class(struct why_walk *walk, const struct gd_node_info *l
                   "loss and all gradients are 0. For two classes with one score, use "
                   "binary_cross_entropy_with_logits.",
                   loss->name, loss->type);
-    return say(walk, ret, "one-class", gd_graph_lookup(graph, loss->name, strlen(loss->name)));
+    return say_loss(walk, ret, "one-class", gd_graph_lookup(graph, loss->name, strlen(loss->name)));
 }
 
 /* Along which axis of what `node` made the classes of that loss lie; -1: not known. */
@@ -159,7 +159,7 @@ static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_in
     if (!why_type_in(loss->type, "cross_entropy nll_loss")) {
         return WHY_NONE;
     }
-    gd_node_id node = maker(graph, loss, "log add", "softmax log_softmax", &made);
+    gd_node_id node = find_maker(graph, loss, "log add", "softmax log_softmax", &made);
     if (node == GD_NO_NODE || !gd_graph_output(graph, node, 0, &scores)) {
         return WHY_NONE;
     }
@@ -184,7 +184,7 @@ static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_in
     }
     gd_buf_printf(&ret->text, " The %lld classes of %.160s (%s) are along axis %d.",
                   (long long)scores.shape.dim[classes], loss->name, loss->type, classes);
-    return say(walk, ret, "softmax-axis", node);
+    return say_loss(walk, ret, "softmax-axis", node);
 }
 
 /* Whether a product of matrices alone reads what a node made, as the left one: it sums over the
@@ -262,7 +262,7 @@ static uint32_t weighs_another_axis(struct why_walk *walk, struct why_finding *r
                       "add up to 1. Is the last axis meant?",
                       made.name, made.type, gd_node_attr(&made, "dim"),
                       gd_shape_text(&weights, shape, sizeof(shape)), product.name, product.type);
-        return say(walk, ret, "softmax-axis", order[i]);
+        return say_loss(walk, ret, "softmax-axis", order[i]);
     }
     return WHY_NONE;
 }
@@ -277,7 +277,7 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
     if (!why_type_in(loss->type, "nll_loss")) {
         return WHY_NONE;
     }
-    node = maker(walk->session->graph, loss, "", "softmax sigmoid", &made);
+    node = find_maker(walk->session->graph, loss, "", "softmax sigmoid", &made);
     if (node == GD_NO_NODE) {
         return WHY_NONE;
     }
@@ -286,7 +286,7 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
                   "%.160s (%s) expects log-probabilities, but its input, the output of %.160s "
                   "(%s), is probabilities. Is log_softmax meant?",
                   loss->name, loss->type, made.name, made.type);
-    return say(walk, ret, "no-logarithm", node);
+    return say_loss(walk, ret, "no-logarithm", node);
 }
 
 uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)

@@ -38,7 +38,7 @@ static const struct gd_scalar_past *past_of(const struct why_walk *walk)
     return NULL;
 }
 
-static bool diverges(const struct gd_scalar_past *past)
+static bool loss_diverges(const struct gd_scalar_past *past)
 {
     if (!past || past->count < 2 || !(past->least > 0)) { /* a loss below 0 has no ratios */
         return false;
@@ -50,7 +50,7 @@ static bool diverges(const struct gd_scalar_past *past)
 
 bool why_diverges(const struct why_walk *walk)
 {
-    return diverges(past_of(walk));
+    return loss_diverges(past_of(walk));
 }
 
 static bool is_trained(const struct why_walk *walk, const struct why_tensor *tensor)
@@ -113,7 +113,7 @@ bool why_add_growth(const struct why_walk *walk, struct gd_buf *say)
 {
     const struct gd_scalar_past *past = past_of(walk);
 
-    if (!diverges(past)) {
+    if (!loss_diverges(past)) {
         return false;
     }
     say_growth(walk, past, say);

@@ -71,12 +71,12 @@ bool why_type_in(const char *type, const char *types)
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-static bool known(const struct why_case *c, uint32_t i)
+static bool is_known(const struct why_case *c, uint32_t i)
 {
     return i < c->count && c->in[i] && c->in[i]->has_stats;
 }
 
-static const struct gd_stats *in(const struct why_case *c, uint32_t i)
+static const struct gd_stats *input_stats(const struct why_case *c, uint32_t i)
 {
     return &c->in[i]->stats;
 }
@@ -115,7 +115,7 @@ static double inner_size(const struct why_case *c)
     double size = 1;
 
     if (why_type_in(c->info.type, "Conv* DepthwiseConv*")) {
-        return (double)in(c, 1)->count;
+        return (double)input_stats(c, 1)->count;
     }
     if (why_type_in(c->info.type, "Linear Dense") && a->rank > 0) {
         return (double)a->dim[a->rank - 1];
@@ -145,10 +145,10 @@ static double bound_of(const struct why_case *c)
     for (uint32_t i = 0; i < c->count; i++) {
         double max;
 
-        if (!known(c, i) || in(c, i)->nan + inf_of(in(c, i)) > 0) {
+        if (!is_known(c, i) || input_stats(c, i)->nan + inf_of(input_stats(c, i)) > 0) {
             return -1;
         }
-        max = why_max_abs(in(c, i));
+        max = why_max_abs(input_stats(c, i));
         sum += max;
         product *= max;
         largest = fmax(largest, max);
@@ -163,12 +163,12 @@ static double bound_of(const struct why_case *c)
         return c->count > 1 ? product : factor_attr(c) < 0 ? -1 : product * factor_attr(c);
     }
     if (why_type_in(type, MATRICES) && c->count >= 2) {
-        return inner_size(c) * why_max_abs(in(c, 0)) * why_max_abs(in(c, 1)) +
-               (c->count > 2 ? why_max_abs(in(c, 2)) : 0);
+        return inner_size(c) * why_max_abs(input_stats(c, 0)) * why_max_abs(input_stats(c, 1)) +
+               (c->count > 2 ? why_max_abs(input_stats(c, 2)) : 0);
     }
     if (why_type_in(type, REDUCTIONS)) {
-        return c->count > 1 ? (double)in(c, c->count - 1)->count * largest
-                            : (double)in(c, 0)->count * largest;
+        return c->count > 1 ? (double)input_stats(c, c->count - 1)->count * largest
+                            : (double)input_stats(c, 0)->count * largest;
     }
     if (why_type_in(type, "Square")) {
         return largest * largest;
@@ -181,22 +181,23 @@ static double bound_of(const struct why_case *c)
 /* Of one element: its own mean is taken away, and the rest is divided by 0. */
 static bool single_spread(struct why_case *c)
 {
-    return known(c, 0) && c->out->stats.nan > 0 && in(c, 0)->nan + inf_of(in(c, 0)) == 0;
+    return is_known(c, 0) && c->out->stats.nan > 0 &&
+           input_stats(c, 0)->nan + inf_of(input_stats(c, 0)) == 0;
 }
 
 static bool has_zero(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->zero > 0 && inf_of(&c->out->stats) > 0;
+    return is_known(c, 0) && input_stats(c, 0)->zero > 0 && inf_of(&c->out->stats) > 0;
 }
 
 static bool has_negative(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->negative > 0 && c->out->stats.nan > 0;
+    return is_known(c, 0) && input_stats(c, 0)->negative > 0 && c->out->stats.nan > 0;
 }
 
 static bool reaches_minus_one(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->min <= -1;
+    return is_known(c, 0) && input_stats(c, 0)->min <= -1;
 }
 
 /* The divisor is the second operand; of a gradient the first is what comes from behind. */
@@ -204,36 +205,36 @@ static bool divides_zero_by_zero(struct why_case *c)
 {
     c->at = 1;
     c->other = 0;
-    return known(c, 0) && known(c, 1) && in(c, 1)->zero > 0 && in(c, 0)->zero > 0 &&
-           c->out->stats.nan > 0;
+    return is_known(c, 0) && is_known(c, 1) && input_stats(c, 1)->zero > 0 &&
+           input_stats(c, 0)->zero > 0 && c->out->stats.nan > 0;
 }
 
 static bool divides_by_zero(struct why_case *c)
 {
     c->at = 1;
     c->other = 0;
-    return known(c, 1) && in(c, 1)->zero > 0;
+    return is_known(c, 1) && input_stats(c, 1)->zero > 0;
 }
 
 /* The other operand is a number: that it is the dividend shows where the result is infinite. */
 static bool divides_number_by_zero(struct why_case *c)
 {
-    return c->count == 1 && known(c, 0) && in(c, 0)->zero > 0 &&
-           inf_of(&c->out->stats) == in(c, 0)->zero;
+    return c->count == 1 && is_known(c, 0) && input_stats(c, 0)->zero > 0 &&
+           inf_of(&c->out->stats) == input_stats(c, 0)->zero;
 }
 
 static bool divides_inf_by_inf(struct why_case *c)
 {
     c->at = 1;
     c->other = 0;
-    return known(c, 0) && known(c, 1) && inf_of(in(c, 0)) > 0 && inf_of(in(c, 1)) > 0 &&
-           c->out->stats.nan > 0;
+    return is_known(c, 0) && is_known(c, 1) && inf_of(input_stats(c, 0)) > 0 &&
+           inf_of(input_stats(c, 1)) > 0 && c->out->stats.nan > 0;
 }
 
 static bool exponent_too_large(struct why_case *c)
 {
     c->limit = log(type_max(c->out->dtype));
-    return known(c, 0) && in(c, 0)->max > c->limit;
+    return is_known(c, 0) && input_stats(c, 0)->max > c->limit;
 }
 
 static bool softmax_too_large(struct why_case *c)
@@ -245,19 +246,21 @@ static bool softmax_too_large(struct why_case *c)
 static bool labels_ignored(struct why_case *c)
 {
     c->at = 1;
-    return known(c, 0) && known(c, 1) && in(c, 0)->nan + inf_of(in(c, 0)) == 0 &&
-           in(c, 1)->count > 0 && in(c, 1)->min >= in(c, 1)->max && c->out->stats.nan > 0;
+    return is_known(c, 0) && is_known(c, 1) &&
+           input_stats(c, 0)->nan + inf_of(input_stats(c, 0)) == 0 &&
+           input_stats(c, 1)->count > 0 && input_stats(c, 1)->min >= input_stats(c, 1)->max &&
+           c->out->stats.nan > 0;
 }
 
 static bool rows_masked(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->neg_inf > 0 && in(c, 0)->nan + in(c, 0)->pos_inf == 0 &&
-           c->out->stats.nan > 0;
+    return is_known(c, 0) && input_stats(c, 0)->neg_inf > 0 &&
+           input_stats(c, 0)->nan + input_stats(c, 0)->pos_inf == 0 && c->out->stats.nan > 0;
 }
 
 static bool reads_pos_inf(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->pos_inf > 0 && c->out->stats.nan > 0;
+    return is_known(c, 0) && input_stats(c, 0)->pos_inf > 0 && c->out->stats.nan > 0;
 }
 
 /* Infinities that can meet with opposite signs. */
@@ -271,11 +274,11 @@ static bool infinities_meet(struct why_case *c)
     for (uint32_t i = 0; i < c->count; i++) {
         bool flips = i > 0 && why_type_in(c->info.type, "Sub");
 
-        if (known(c, i) && inf_of(in(c, i)) > 0) {
+        if (is_known(c, i) && inf_of(input_stats(c, i)) > 0) {
             c->other = pos + neg > 0 ? c->at : i;
             c->at = i;
-            pos += flips ? in(c, i)->neg_inf : in(c, i)->pos_inf;
-            neg += flips ? in(c, i)->pos_inf : in(c, i)->neg_inf;
+            pos += flips ? input_stats(c, i)->neg_inf : input_stats(c, i)->pos_inf;
+            neg += flips ? input_stats(c, i)->pos_inf : input_stats(c, i)->neg_inf;
         }
     }
     return pos > 0 && neg > 0;
@@ -286,7 +289,8 @@ static bool zero_meets_infinity(struct why_case *c)
     for (uint32_t i = 0; c->out->stats.nan > 0 && i < c->count && i < 2; i++) {
         uint32_t other = 1 - i;
 
-        if (known(c, i) && inf_of(in(c, i)) > 0 && known(c, other) && in(c, other)->zero > 0) {
+        if (is_known(c, i) && inf_of(input_stats(c, i)) > 0 && is_known(c, other) &&
+            input_stats(c, other)->zero > 0) {
             c->at = i;
             c->other = other;
             return true;
@@ -298,7 +302,7 @@ static bool zero_meets_infinity(struct why_case *c)
 static bool reads_infinity(struct why_case *c)
 {
     for (uint32_t i = 0; c->out->stats.nan > 0 && i < c->count; i++) {
-        if (known(c, i) && inf_of(in(c, i)) > 0) {
+        if (is_known(c, i) && inf_of(input_stats(c, i)) > 0) {
             c->at = i;
             return true;
         }
@@ -312,27 +316,29 @@ static bool makes_infinity(const struct why_case *c)
 }
 
 /* Of a finite gradient: the slope itself is infinite. */
-static bool steep(struct why_case *c)
+static bool has_steep_slope(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->nan + inf_of(in(c, 0)) == 0 && makes_infinity(c);
+    return is_known(c, 0) && input_stats(c, 0)->nan + inf_of(input_stats(c, 0)) == 0 &&
+           makes_infinity(c);
 }
 
 static bool negative_power(struct why_case *c)
 {
     c->at = 0;
-    return c->out->stats.nan > 0 && known(c, 0) && in(c, 0)->negative > 0;
+    return c->out->stats.nan > 0 && is_known(c, 0) && input_stats(c, 0)->negative > 0;
 }
 
 static bool zero_power(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->zero > 0 && known(c, 1) && in(c, 1)->negative > 0;
+    return is_known(c, 0) && input_stats(c, 0)->zero > 0 && is_known(c, 1) &&
+           input_stats(c, 1)->negative > 0;
 }
 
 static void find_largest(struct why_case *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        if (known(c, i) &&
-            (!known(c, c->at) || why_max_abs(in(c, i)) > why_max_abs(in(c, c->at)))) {
+        if (is_known(c, i) && (!is_known(c, c->at) || why_max_abs(input_stats(c, i)) >
+                                                          why_max_abs(input_stats(c, c->at)))) {
             c->at = i;
         }
     }
@@ -341,62 +347,63 @@ static void find_largest(struct why_case *c)
 static bool half_range(struct why_case *c)
 {
     find_largest(c);
-    return c->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) && c->bound > HALF_MAX;
+    return c->dtype == GD_FLOAT16 && makes_infinity(c) && is_known(c, c->at) && c->bound > HALF_MAX;
 }
 
 /* The bound of the operator is not known. */
 static bool half_range_unbound(struct why_case *c)
 {
     find_largest(c);
-    return c->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) && c->bound < 0;
+    return c->dtype == GD_FLOAT16 && makes_infinity(c) && is_known(c, c->at) && c->bound < 0;
 }
 
 /* float32 would hold the result, whatever the signs: it was computed, or stored, in half. */
 static bool half_range_in_single(struct why_case *c)
 {
     find_largest(c);
-    return c->dtype == GD_FLOAT32 && makes_infinity(c) && known(c, c->at) && c->bound > HALF_MAX &&
-           c->bound < (double)FLT_MAX;
+    return c->dtype == GD_FLOAT32 && makes_infinity(c) && is_known(c, c->at) &&
+           c->bound > HALF_MAX && c->bound < (double)FLT_MAX;
 }
 
 static bool single_range(struct why_case *c)
 {
     find_largest(c);
-    return makes_infinity(c) && known(c, c->at) && c->bound >= type_max(c->dtype);
+    return makes_infinity(c) && is_known(c, c->at) && c->bound >= type_max(c->dtype);
 }
 
 /* The bound of the operator is not known: it read values near the end of half's range. */
 static bool near_half_range(struct why_case *c)
 {
     find_largest(c);
-    return makes_infinity(c) && c->bound < 0 && known(c, c->at) &&
-           c->scale * why_max_abs(in(c, c->at)) > HALF_MAX / 64 &&
-           c->scale * why_max_abs(in(c, c->at)) <= HALF_MAX;
+    return makes_infinity(c) && c->bound < 0 && is_known(c, c->at) &&
+           c->scale * why_max_abs(input_stats(c, c->at)) > HALF_MAX / 64 &&
+           c->scale * why_max_abs(input_stats(c, c->at)) <= HALF_MAX;
 }
 
 static bool reads_huge(struct why_case *c)
 {
     find_largest(c);
-    return makes_infinity(c) && c->bound < 0 && known(c, c->at) &&
-           c->scale * why_max_abs(in(c, c->at)) > sqrt(type_max(c->dtype)) / 1e4;
+    return makes_infinity(c) && c->bound < 0 && is_known(c, c->at) &&
+           c->scale * why_max_abs(input_stats(c, c->at)) > sqrt(type_max(c->dtype)) / 1e4;
 }
 
 static bool no_spread(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->count > 0 && in(c, 0)->std <= 0;
+    return is_known(c, 0) && input_stats(c, 0)->count > 0 && input_stats(c, 0)->std <= 0;
 }
 
 /* ---- tests: what is all zero ----------------------------------------------------------------- */
 
 static bool none_positive(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->positive == 0 && finite_of(in(c, 0)) == in(c, 0)->count;
+    return is_known(c, 0) && input_stats(c, 0)->positive == 0 &&
+           finite_of(input_stats(c, 0)) == input_stats(c, 0)->count;
 }
 
 static bool activation_dead(struct why_case *c)
 {
     for (uint32_t i = 1; i < c->count; i++) {
-        if (known(c, i) && in(c, i)->positive == 0) {
+        if (is_known(c, i) && input_stats(c, i)->positive == 0) {
             c->at = i;
             return true;
         }
@@ -404,15 +411,15 @@ static bool activation_dead(struct why_case *c)
     return false;
 }
 
-static bool receives(struct why_case *c)
+static bool receives_gradient(struct why_case *c)
 {
-    return known(c, 0) && in(c, 0)->zero < in(c, 0)->count;
+    return is_known(c, 0) && input_stats(c, 0)->zero < input_stats(c, 0)->count;
 }
 
-static bool saturated(struct why_case *c)
+static bool is_saturated(struct why_case *c)
 {
     for (uint32_t i = 1; i < c->count; i++) {
-        if (known(c, i) && in(c, i)->abs_mean > 0.999 && in(c, i)->max <= 1) {
+        if (is_known(c, i) && input_stats(c, i)->abs_mean > 0.999 && input_stats(c, i)->max <= 1) {
             c->at = i;
             return true;
         }
@@ -425,7 +432,7 @@ static bool too_small(struct why_case *c)
     double least = c->out->dtype == GD_FLOAT16 ? 2.9802322387695312e-08 : 7.006492321624085e-46;
 
     find_largest(c);
-    return c->bound >= 0 && c->bound <= least && known(c, c->at);
+    return c->bound >= 0 && c->bound <= least && is_known(c, c->at);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -460,17 +467,17 @@ static const struct why_rule rules[] = {
      "0 (minimum {in.min})."},
     {NF, "SqrtGrad RsqrtGrad ReciprocalGrad", has_zero, "division-by-zero",
      "{name} divides by 0: its slope is infinite where {in} is 0, in {in.zeros} elements."},
-    {NF, "SqrtBackward* RsqrtBackward*", steep, "slope-at-zero",
+    {NF, "SqrtBackward* RsqrtBackward*", has_steep_slope, "slope-at-zero",
      "{name}: the slope of a square root is infinite at 0, and {argument} is 0 or nearly 0. The "
      "root itself is finite but its gradient is not, even where a mask or where() hides the "
      "result. Keep the argument above 0."},
-    {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*", steep,
-     "slope-at-zero",
+    {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*",
+     has_steep_slope, "slope-at-zero",
      "{name} divides by {argument}, which is 0 or nearly 0: the slope is infinite, even where a "
      "mask or where() hides the result."},
-    {NF, "AcosBackward* AsinBackward*", steep, "slope-at-one",
+    {NF, "AcosBackward* AsinBackward*", has_steep_slope, "slope-at-one",
      "{name}: the slope is infinite at 1 and -1, and {argument} reaches or nearly reaches them."},
-    {NF, "PowBackward*", steep, "slope-at-zero",
+    {NF, "PowBackward*", has_steep_slope, "slope-at-zero",
      "{name}: the slope of a power below 1 is infinite at 0, and {argument} is 0 or nearly 0; or "
      "the base and the exponent are too large for {out.dtype}."},
     {NF, "Pow Power", zero_power, "division-by-zero",
@@ -527,12 +534,12 @@ static const struct why_rule rules[] = {
      "squares or sums exceed the range of {out.dtype}."},
     {GD_BAD_ZERO, "ReluGrad* ReLUGrad*", activation_dead, "dead-relu",
      "{name} lets no gradient through: no element of {in} is above 0 (maximum {in.max})."},
-    {GD_BAD_ZERO, "ReluBackward* ThresholdBackward*", receives, "dead-relu",
+    {GD_BAD_ZERO, "ReluBackward* ThresholdBackward*", receives_gradient, "dead-relu",
      "{name} lets no gradient through: no element of {argument} is above 0 where a gradient comes "
      "back."},
     {GD_BAD_ZERO, "ReLU*", none_positive, "dead-relu",
      "{name} lets nothing through: no element of {in} is above 0 (maximum {in.max})."},
-    {GD_BAD_ZERO, "TanhGrad SigmoidGrad", saturated, "saturated",
+    {GD_BAD_ZERO, "TanhGrad SigmoidGrad", is_saturated, "saturated",
      "{name} lets no gradient through: the activation is saturated (the mean magnitude of {in} is "
      "{in.abs_mean})."},
     {GD_BAD_ZERO, "*", too_small, "underflow",
@@ -622,15 +629,15 @@ static void put_word(const struct why_case *c, const char *word, size_t len, str
         gd_buf_printf(text, "%.6g", c->bound);
     } else if (len == 5 && strncmp(word, "limit", 5) == 0) {
         gd_buf_printf(text, "%.4g", c->limit);
-    } else if (len == 7 && strncmp(word, "forward", 7) == 0 && known(c, c->at)) {
+    } else if (len == 7 && strncmp(word, "forward", 7) == 0 && is_known(c, c->at)) {
         put_forward(c, text);
     } else if (len == 8 && strncmp(word, "argument", 8) == 0) {
         put_argument(c, text);
     } else if (strncmp(word, "out", 3) == 0) {
         put_figure(c, c->out, word + 3, len - 3, text);
-    } else if (strncmp(word, "other", 5) == 0 && known(c, c->other)) {
+    } else if (strncmp(word, "other", 5) == 0 && is_known(c, c->other)) {
         put_figure(c, c->in[c->other], word + 5, len - 5, text);
-    } else if (strncmp(word, "in", 2) == 0 && known(c, c->at)) {
+    } else if (strncmp(word, "in", 2) == 0 && is_known(c, c->at)) {
         put_figure(c, c->in[c->at], word + 2, len - 2, text);
     }
 }
@@ -709,7 +716,7 @@ void why_explain(const struct why_walk *walk, const struct why_tensor *origin,
 static bool reads_nan(const struct why_case *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        if (known(c, i) && in(c, i)->nan > 0) {
+        if (is_known(c, i) && input_stats(c, i)->nan > 0) {
             return true;
         }
     }

@@ -57,7 +57,7 @@ struct step { /* one operator, and the first input that changes */
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-static bool bit(const unsigned char *bits, gd_node_id node)
+static bool get_bit(const unsigned char *bits, gd_node_id node)
 {
     return bits[node / 8] & (1U << node % 8);
 }
@@ -90,7 +90,7 @@ static bool is_same_from(uint32_t same, const struct gd_shape *shape, int begin,
 }
 
 /* As it is after broadcasting: axes of length 1 that grow, and new ones, are the same all along. */
-static uint32_t spread(uint32_t same, const struct gd_shape *from, const struct gd_shape *to)
+static uint32_t spread_axes(uint32_t same, const struct gd_shape *from, const struct gd_shape *to)
 {
     uint32_t ret = 0;
 
@@ -101,7 +101,7 @@ static uint32_t spread(uint32_t same, const struct gd_shape *from, const struct 
 }
 
 /* Groups of axes with the same product are taken together. */
-static uint32_t reshaped(uint32_t same, const struct gd_shape *from, const struct gd_shape *to)
+static uint32_t reshape_axes(uint32_t same, const struct gd_shape *from, const struct gd_shape *to)
 {
     uint32_t ret = 0;
     int i = 0, k = 0;
@@ -158,7 +158,7 @@ static uint32_t axes_of(const struct step *s, int rank)
 }
 
 /* "1,2" of two axes that change places; a whole order of `permute`. */
-static uint32_t swapped(const struct step *s)
+static uint32_t swap_axes(const struct step *s)
 {
     const char *text = gd_node_attr(&s->info, "dim");
     int axes[32], count = 0, rank = s->shape.rank;
@@ -291,7 +291,7 @@ static bool takes_away(const struct step *s)
 }
 
 /* The parameter itself is added: as the bias of a product or of a normalisation, or as it is. */
-static bool enters(const struct algebra *a, const struct step *s, struct change *out)
+static bool enters_sum(const struct algebra *a, const struct step *s, struct change *out)
 {
     int rank = s->out.rank, axis = -1;
     struct gd_shape weight;
@@ -318,7 +318,7 @@ static bool enters(const struct algebra *a, const struct step *s, struct change 
     return true;
 }
 
-static struct change summed(const struct algebra *a, const struct step *s)
+static struct change sum_change(const struct algebra *a, const struct step *s)
 {
     bool minus = why_type_in(s->info.type, "sub isub sub_ subtract");
     struct change ret = {.is = true, .same = ALL_AXES, .times = 0};
@@ -331,7 +331,7 @@ static struct change summed(const struct algebra *a, const struct step *s)
         if (!in->is || !shape_of(a, &s->info.inputs[i], &shape)) {
             continue;
         }
-        same = spread(in->same, &shape, &s->out);
+        same = spread_axes(in->same, &shape, &s->out);
         ret.times += ret.same == ALL_AXES || same == ret.same
                          ? (minus && i > 0 ? -in->times : in->times)
                          : (double)NAN;
@@ -342,7 +342,7 @@ static struct change summed(const struct algebra *a, const struct step *s)
     return ret;
 }
 
-static struct change scaled(const struct algebra *a, const struct step *s)
+static struct change scale_change(const struct algebra *a, const struct step *s)
 {
     struct change ret = {.times = (double)NAN};
     struct gd_shape shape;
@@ -351,10 +351,10 @@ static struct change scaled(const struct algebra *a, const struct step *s)
         return (struct change){true, 0, (double)NAN};
     }
     ret.is = true;
-    ret.same = spread(s->in.same, &s->shape, &s->out);
+    ret.same = spread_axes(s->in.same, &s->shape, &s->out);
     for (uint32_t i = 0; i < s->info.input_count; i++) {
         if (i != s->at && shape_of(a, &s->info.inputs[i], &shape)) {
-            ret.same &= spread(0, &shape, &s->out);
+            ret.same &= spread_axes(0, &shape, &s->out);
         }
     }
     return ret;
@@ -368,7 +368,7 @@ static bool is_turned(const struct algebra *a, gd_node_id node)
 }
 
 /* Rows of the left operand, columns of the right one. */
-static uint32_t multiplied(const struct algebra *a, const struct step *s)
+static uint32_t multiply_axes(const struct algebra *a, const struct step *s)
 {
     struct gd_shape left, right;
     int rank = s->out.rank;
@@ -395,7 +395,7 @@ static uint32_t multiplied(const struct algebra *a, const struct step *s)
            << (rank - 1);
 }
 
-static struct change reduced(const struct step *s)
+static struct change reduce_axes(const struct step *s)
 {
     uint32_t axes = axes_of(s, s->shape.rank), ret = 0;
     bool whole = s->out.rank == 0, kept = s->out.rank == s->shape.rank, all = true;
@@ -418,35 +418,35 @@ static struct change reduced(const struct step *s)
 }
 
 /* What comes out of an operator that something changing goes into. */
-static struct change passes(struct algebra *a, const struct step *s)
+static struct change pass_change(struct algebra *a, const struct step *s)
 {
     const char *type = s->info.type;
     struct change ret = {true, 0, (double)NAN};
 
-    if (s->info.inputs[s->at].node == a->parameter && enters(a, s, &ret)) {
+    if (s->info.inputs[s->at].node == a->parameter && enters_sum(a, s, &ret)) {
         return ret;
     }
     if (why_type_in(type, ADDS)) {
-        return summed(a, s);
+        return sum_change(a, s);
     }
     if (why_type_in(type, SCALES)) {
-        return scaled(a, s);
+        return scale_change(a, s);
     }
     if (why_type_in(type, MATRIX)) {
-        ret.same = multiplied(a, s);
+        ret.same = multiply_axes(a, s);
     } else if (why_type_in(type, "mean sum amax amin max min logsumexp")) {
-        return reduced(s);
+        return reduce_axes(s);
     } else if (s->at != 0 || s->changing != 1) {
         return ret;
     } else if (why_type_in(type, SAME)) {
         ret = s->in;
         ret.times = why_type_in(type, "neg") ? -ret.times : ret.times;
     } else if (why_type_in(type, SHAPES)) {
-        ret = (struct change){true, reshaped(s->in.same, &s->shape, &s->out), s->in.times};
+        ret = (struct change){true, reshape_axes(s->in.same, &s->shape, &s->out), s->in.times};
     } else if (why_type_in(type, SWAPS)) {
-        ret = (struct change){true, swapped(s), s->in.times};
+        ret = (struct change){true, swap_axes(s), s->in.times};
     } else if (why_type_in(type, SPREADS)) {
-        ret = (struct change){true, spread(s->in.same, &s->shape, &s->out), s->in.times};
+        ret = (struct change){true, spread_axes(s->in.same, &s->shape, &s->out), s->in.times};
     } else if (why_type_in(type, PARTS) && s->out.rank == s->shape.rank) {
         ret.same = s->in.same;
     } else if (why_type_in(type, "masked_fill masked_fill_") && attr_is(s, "fill", "-inf")) {
@@ -462,7 +462,7 @@ static struct change passes(struct algebra *a, const struct step *s)
 
 /* ---- the way --------------------------------------------------------------------------------- */
 
-static bool begin(struct algebra *a, struct why_walk *walk, gd_node_id parameter)
+static bool begin_algebra(struct algebra *a, struct why_walk *walk, gd_node_id parameter)
 {
     const struct gd_graph *graph = walk->session->graph;
     size_t limit = gd_graph_node_limit(graph);
@@ -493,14 +493,14 @@ static bool feeds_backward(const struct algebra *a, gd_node_id node)
     uint32_t count = gd_graph_consumers(a->graph, node, &edges);
 
     for (uint32_t i = 0; i < count; i++) {
-        if (bit(a->backward, edges[i].node)) {
+        if (get_bit(a->backward, edges[i].node)) {
             return true;
         }
     }
     return false;
 }
 
-static void look(struct algebra *a, struct step *s)
+static void visit_step(struct algebra *a, struct step *s)
 {
     struct gd_output output;
 
@@ -523,7 +523,7 @@ static void look(struct algebra *a, struct step *s)
     s->out = output.shape;
     struct change out = {0};
     if (!takes_away(s) && !meets_zero(a, s)) {
-        out = passes(a, s);
+        out = pass_change(a, s);
     }
     a->change[s->node] = out;
     if (!out.is && a->end_count < 4) {
@@ -533,7 +533,7 @@ static void look(struct algebra *a, struct step *s)
 }
 
 /* Whether nothing of the change reaches the loss. */
-static bool vanishes(struct algebra *a)
+static bool change_vanishes(struct algebra *a)
 {
     uint32_t count = 0;
     const gd_node_id *order = gd_graph_execution(a->graph, &count);
@@ -546,14 +546,14 @@ static bool vanishes(struct algebra *a)
     for (uint32_t i = 0; i < count && !a->reaches_loss; i++) {
         struct step s = {.node = order[i]};
 
-        if (bit(a->backward, order[i]) && gd_graph_node(a->graph, order[i], &s.info)) {
-            look(a, &s);
+        if (get_bit(a->backward, order[i]) && gd_graph_node(a->graph, order[i], &s.info)) {
+            visit_step(a, &s);
         }
     }
     return !a->reaches_loss && a->end_count > 0;
 }
 
-static void end(struct algebra *a)
+static void free_algebra(struct algebra *a)
 {
     free(a->change);
     free(a->backward);
@@ -578,13 +578,13 @@ void why_ask_factors(struct why_walk *walk)
     if (parameter == GD_NO_NODE) {
         return;
     }
-    if (begin(&a, walk, parameter)) {
-        (void)vanishes(&a);
+    if (begin_algebra(&a, walk, parameter)) {
+        (void)change_vanishes(&a);
         for (uint32_t i = 0; i < a.partner_count; i++) {
             why_also_factor(walk, a.partners[i], 0);
         }
     }
-    end(&a);
+    free_algebra(&a);
 }
 
 /* A bias that is taken out again is no fault; where a whole matrix is, the model does nothing. */
@@ -602,7 +602,7 @@ static bool is_no_fault(const struct algebra *a)
     return output.shape.rank < 2 || axes < 1;
 }
 
-static void say(const struct algebra *a, const char *name, struct why_finding *ret)
+static void say_zero(const struct algebra *a, const char *name, struct why_finding *ret)
 {
     bool no_fault = is_no_fault(a);
 
@@ -639,11 +639,11 @@ uint32_t why_shifted(struct why_walk *walk, struct why_finding *ret)
         (root->node != parameter && root->has_stats && root->stats.abs_mean > SMALL)) {
         return WHY_NONE;
     }
-    found = begin(&a, walk, parameter) && vanishes(&a);
+    found = begin_algebra(&a, walk, parameter) && change_vanishes(&a);
     if (found) {
-        say(&a, walk->facts.parameter, ret);
+        say_zero(&a, walk->facts.parameter, ret);
     }
-    end(&a);
+    free_algebra(&a);
     return found ? 0 : WHY_NONE;
 }
 

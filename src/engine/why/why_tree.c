@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/why/why_impl.h"
 
 #define NAME_SHOWN 120
+#define MAX_LINES  (8 * (size_t)WHY_MAX_TENSORS) /* of the tree */
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
@@ -22,11 +24,43 @@ static void note_step(const struct why_walk *walk, const struct why_tensor *tens
     }
 }
 
+static void note_elements(const struct gd_stats *s, struct gd_buf *text)
+{
+    const struct {
+        uint64_t count;
+        unsigned bit;
+        const char *name;
+    } bad[] = {{s->nan, GD_UNKNOWN_NAN, "NaN"},
+               {s->pos_inf, GD_UNKNOWN_INF, "+Inf"},
+               {s->neg_inf, GD_UNKNOWN_INF, "-Inf"}};
+    const char *gap = "";
+
+    if (s->zero == s->count) {
+        gd_buf_printf(text, "all %llu zero", (unsigned long long)s->count);
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        if (bad[i].count > 0) {
+            gd_buf_printf(text, "%s%s%llu %s", gap, s->unknown & bad[i].bit ? "at least " : "",
+                          (unsigned long long)bad[i].count, bad[i].name);
+            gap = ", ";
+        }
+    }
+    if (*gap) {
+        gd_buf_printf(text, " of %llu", (unsigned long long)s->count);
+    }
+    if (s->positive + s->negative + s->zero > 0) {
+        gd_buf_printf(text, "%smin %.4g, max %.4g", *gap ? "; " : "", s->min, s->max);
+    }
+    if (s->zero > 0) {
+        gd_buf_printf(text, ", %llu zero%s", (unsigned long long)s->zero, s->zero == 1 ? "" : "s");
+    }
+}
+
 void why_note(const struct why_walk *walk, struct why_tensor *tensor)
 {
     const struct gd_stats *s = &tensor->stats;
     struct gd_buf text = GD_BUF_INIT(512);
-    const char *gap = "";
 
     if (!tensor->has_stats) {
         snprintf(tensor->note, sizeof(tensor->note), "%s",
@@ -38,34 +72,7 @@ void why_note(const struct why_walk *walk, struct why_tensor *tensor)
     } else if (s->count == 1 && s->nan + s->pos_inf + s->neg_inf == 0) {
         gd_buf_printf(&text, "%.6g", s->max);
     } else {
-        const struct {
-            uint64_t count;
-            unsigned bit;
-            const char *name;
-        } bad[] = {{s->nan, GD_UNKNOWN_NAN, "NaN"},
-                   {s->pos_inf, GD_UNKNOWN_INF, "+Inf"},
-                   {s->neg_inf, GD_UNKNOWN_INF, "-Inf"}};
-
-        for (size_t i = 0; i < 3; i++) {
-            if (bad[i].count > 0) {
-                gd_buf_printf(&text, "%s%s%llu %s", gap, s->unknown & bad[i].bit ? "at least " : "",
-                              (unsigned long long)bad[i].count, bad[i].name);
-                gap = ", ";
-            }
-        }
-        if (*gap) {
-            gd_buf_printf(&text, " of %llu", (unsigned long long)s->count);
-        }
-        if (s->positive + s->negative + s->zero > 0) {
-            gd_buf_printf(&text, "%smin %.4g, max %.4g", *gap ? "; " : "", s->min, s->max);
-        }
-        if (s->zero == s->count) {
-            gd_buf_clear(&text);
-            gd_buf_printf(&text, "all %llu zero", (unsigned long long)s->count);
-        } else if (s->zero > 0) {
-            gd_buf_printf(&text, ", %llu zero%s", (unsigned long long)s->zero,
-                          s->zero == 1 ? "" : "s");
-        }
+        note_elements(s, &text);
     }
     if (tensor->too_new) {
         gd_buf_puts(&text, ", after the update");
@@ -579,8 +586,26 @@ static void say_gone(const struct why_walk *walk, struct why_finding *ret)
     why_add_gradients(walk, &ret->text);
 }
 
-static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
-                                         int64_t *since)
+/* What was asked about is not known to be bad. Returns it when that has a cause; NULL otherwise. */
+static const struct why_tensor *conclude_root(const struct why_walk *walk, struct why_finding *ret)
+{
+    const struct why_tensor *root = &walk->tensors[0];
+
+    if (say_untrained(walk, root, ret) || say_still(walk, root, ret) || say_mask(walk, root, ret)) {
+        return root;
+    }
+    if (!root->has_stats) {
+        gd_buf_printf(&ret->text, "Whether %s:%u is %s is unknown: %s.", why_name(walk, root),
+                      root->slot, bad_word(walk->bad), root->note);
+    } else {
+        gd_buf_printf(&ret->text, "%s:%u is not %s: %s%s.", why_name(walk, root), root->slot,
+                      bad_word(walk->bad), root->note, root->is_mask ? " (a mask)" : "");
+    }
+    return NULL;
+}
+
+static const struct why_tensor *conclude_walk(struct why_walk *walk, struct why_finding *ret,
+                                              int64_t *since)
 {
     const struct why_tensor *root, *origin;
     uint32_t number = known_cause(walk, ret);
@@ -594,19 +619,8 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     }
     why_settle_masks(walk);
     root = &walk->tensors[0];
-    if (root->verdict != GD_WHY_BAD && (say_untrained(walk, root, ret) ||
-                                        say_still(walk, root, ret) || say_mask(walk, root, ret))) {
-        return root;
-    }
-    if (root->verdict != GD_WHY_BAD && !root->has_stats) {
-        gd_buf_printf(&ret->text, "Whether %s:%u is %s is unknown: %s.", why_name(walk, root),
-                      root->slot, bad_word(walk->bad), root->note);
-        return NULL;
-    }
     if (root->verdict != GD_WHY_BAD) {
-        gd_buf_printf(&ret->text, "%s:%u is not %s: %s%s.", why_name(walk, root), root->slot,
-                      bad_word(walk->bad), root->note, root->is_mask ? " (a mask)" : "");
-        return NULL;
+        return conclude_root(walk, ret);
     }
     origin = why_first_bad(walk);
     if (!origin) {
@@ -659,17 +673,13 @@ static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_
     bool here = tensor->parent == above && !again; /* an input may be read twice */
     struct gd_why_node *node;
 
-    if (tree->count == tree->cap) {
-        size_t cap = tree->cap ? tree->cap * 2 : 64;
-        struct gd_why_node *nodes =
-            cap > 8 * (size_t)WHY_MAX_TENSORS ? NULL : realloc(tree->nodes, cap * sizeof(*nodes));
-        if (!nodes) {
-            tree->failed = true;
-            return false;
-        }
-        tree->nodes = nodes;
-        tree->cap = cap;
+    node = tree->count < MAX_LINES ? gd_grow(tree->nodes, tree->count, &tree->cap, sizeof(*node))
+                                   : NULL;
+    if (!node) {
+        tree->failed = true;
+        return false;
     }
+    tree->nodes = node;
     node = &tree->nodes[tree->count++];
     *node = (struct gd_why_node){
         .node = tensor->node,
@@ -690,18 +700,15 @@ static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_
     return here && tensor->expanded;
 }
 
-static bool push(struct tree *tree, uint32_t number)
+static bool push_frame(struct tree *tree, uint32_t number)
 {
-    if (tree->depth == tree->stack_cap) {
-        size_t cap = tree->stack_cap ? tree->stack_cap * 2 : 64;
-        struct frame *stack = realloc(tree->stack, cap * sizeof(*stack));
-        if (!stack) {
-            tree->failed = true;
-            return false;
-        }
-        tree->stack = stack;
-        tree->stack_cap = cap;
+    struct frame *stack = gd_grow(tree->stack, tree->depth, &tree->stack_cap, sizeof(*stack));
+
+    if (!stack) {
+        tree->failed = true;
+        return false;
     }
+    tree->stack = stack;
     tree->stack[tree->depth++] = (struct frame){number, 0};
     return true;
 }
@@ -738,7 +745,7 @@ static void make_tree(struct tree *tree)
     tree->listed = calloc(tree->walk->count / 8 + 1, 1);
     tree->failed = tree->listed == NULL;
     if (!tree->failed && add_line(tree, &tree->walk->tensors[0], WHY_NONE)) {
-        push(tree, 0);
+        push_frame(tree, 0);
     }
     while (tree->depth > 0 && !tree->failed) {
         struct frame *frame = &tree->stack[tree->depth - 1];
@@ -747,7 +754,7 @@ static void make_tree(struct tree *tree)
         if (!below) {
             tree->depth--;
         } else if (add_line(tree, below, frame->number)) {
-            push(tree, (uint32_t)(below - tree->walk->tensors));
+            push_frame(tree, (uint32_t)(below - tree->walk->tensors));
         }
     }
 }
@@ -760,10 +767,10 @@ void why_answer(struct why_walk *walk)
     struct gd_err err;
 
     tree.origin = walk->everything ? why_conclude_large(walk, &finding, &why.since)
-                                   : conclude(walk, &finding, &why.since);
+                                   : conclude_walk(walk, &finding, &why.since);
     make_tree(&tree);
     if (tree.failed && tree.count == 0) {
-        gd_fail(&err, GD_ENOMEM, "out of memory for the answer");
+        gd_fail_nomem(&err);
         walk->fn(walk->ctx, NULL, &err);
     } else {
         why.nodes = tree.nodes;

@@ -112,7 +112,7 @@ static bool is_update(const struct gd_node_info *info)
 }
 
 /* One step from `node`: its readers join the queue, or the way ends there. */
-static void follow(struct way *way, gd_node_id node, bool is_weight)
+static void follow_readers(struct way *way, gd_node_id node, bool is_weight)
 {
     const struct gd_edge *edges = NULL;
     uint32_t count = gd_graph_consumers(way->graph, node, &edges);
@@ -157,9 +157,9 @@ static void way_go(struct way *way, gd_node_id weight)
     }
     way->cut = way->after = GD_NO_NODE;
     way->is_whole = false;
-    follow(way, weight, true);
+    follow_readers(way, weight, true);
     for (uint32_t i = 0; i < way->count && !way->is_whole; i++) {
-        follow(way, way->queue[i], false);
+        follow_readers(way, way->queue[i], false);
     }
 }
 
@@ -184,7 +184,7 @@ static void way_free(struct way *way)
 
 /* The operator that cuts: the one nearest to where the backward pass ended, of those that what was
  * made of the weight went through; without a known end the last of them that does. */
-static gd_node_id cutter(const struct why_walk *walk, const struct way *way, enum cut *how)
+static gd_node_id find_cutter(const struct why_walk *walk, const struct way *way, enum cut *how)
 {
     gd_node_id *back = malloc((way->count + 1) * sizeof(*back)), found = GD_NO_NODE;
     unsigned char *seen = calloc(gd_graph_node_limit(way->graph) / 8 + 1, 1);
@@ -237,7 +237,7 @@ static gd_node_id say_cut(const struct why_walk *walk, const struct way *way,
     static const char *const rules[] = {"cut-off", "detached", "cut-off",
                                         "no-grad", "cut-off",  "cut-off"};
     enum cut how;
-    gd_node_id node = cutter(walk, way, &how);
+    gd_node_id node = find_cutter(walk, way, &how);
     const struct gd_why_exit *left;
 
     snprintf(ret->rule, sizeof(ret->rule), "%s", rules[how]);
@@ -294,7 +294,7 @@ uint32_t why_no_gradient(struct why_walk *walk, const char *name, gd_node_id wei
             &ret->text,
             "No operator reads %s: it takes no part in the computation, so no gradient reaches it.",
             name);
-    } else if (way.cut != GD_NO_NODE || cutter(walk, &way, &how) != GD_NO_NODE) {
+    } else if (way.cut != GD_NO_NODE || find_cutter(walk, &way, &how) != GD_NO_NODE) {
         gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
         blamed = say_cut(walk, &way, ret);
     } else {
@@ -357,7 +357,7 @@ static bool is_unreached(const struct why_walk *walk, struct way *way, gd_node_i
     enum cut how = CUT_UNKNOWN;
 
     way_find(way, weight);
-    return !way->is_whole && cutter(walk, way, &how) != GD_NO_NODE &&
+    return !way->is_whole && find_cutter(walk, way, &how) != GD_NO_NODE &&
            (how == CUT_OFF || (how == CUT_DETACH && way->cut != GD_NO_NODE));
 }
 
