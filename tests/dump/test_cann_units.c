@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Names and places of CANN's dump files, which steps are dumped, MD5: by tables. */
+#include <md5.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,6 @@
 #include "dump/cann/cann_path.h"
 #include "dump/cann/cann_types.h"
 #include "dump/cann/step_grammar.h"
-#include "dump/io/md5.h"
 
 struct name_case {
     const char *text;
@@ -220,16 +220,9 @@ static void test_md5(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        unsigned char digest[16];
-        char text[33];
-        struct gd_md5 md5;
+        char text[MD5_DIGEST_STRING_LENGTH];
 
-        gd_md5_begin(&md5);
-        gd_md5_add(&md5, cases[i][0], strlen(cases[i][0]));
-        gd_md5_end(&md5, digest);
-        for (int k = 0; k < 16; k++) {
-            snprintf(text + 2 * k, 3, "%02x", digest[k]);
-        }
+        MD5Data((const uint8_t *)cases[i][0], strlen(cases[i][0]), text);
         assert_string_equal(text, cases[i][1]);
     }
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <md5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "dump/cann/cann_opdebug.h"
 #include "dump/cann/cann_source.h"
 #include "dump/cann/cann_types.h"
-#include "dump/io/md5.h"
 #include "engine/format.h"
 
 #define MAX_ENTRIES (UINT32_C(1) << 25)
@@ -50,12 +50,12 @@ static void make_uuid3(const char *name, char ret[33])
     static const unsigned char dns[16] = {0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,
                                           0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8};
     unsigned char digest[16];
-    struct gd_md5 md5;
+    MD5_CTX md5;
 
-    gd_md5_begin(&md5);
-    gd_md5_add(&md5, dns, sizeof(dns));
-    gd_md5_add(&md5, name, strlen(name));
-    gd_md5_end(&md5, digest);
+    MD5Init(&md5);
+    MD5Update(&md5, dns, sizeof(dns));
+    MD5Update(&md5, (const uint8_t *)name, strlen(name));
+    MD5Final(digest, &md5);
     digest[6] = (unsigned char)((digest[6] & 0x0f) | 0x30);
     digest[8] = (unsigned char)((digest[8] & 0x3f) | 0x80);
     for (int i = 0; i < 16; i++) {

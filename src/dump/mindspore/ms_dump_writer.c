@@ -4,13 +4,13 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <md5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "dump/io/folder.h"
-#include "dump/io/md5.h"
 #include "dump/mindspore/ms_file_name.h"
 #include "dump/mindspore/ms_graph_writer.h"
 
@@ -443,15 +443,9 @@ void gd_ms_writer_columns(struct gd_ms_writer *w, const int *category, int count
 
 static void put_md5(struct gd_buf *out, const struct gd_tensor *tensor)
 {
-    unsigned char digest[16];
-    struct gd_md5 md5;
+    char digest[MD5_DIGEST_STRING_LENGTH];
 
-    gd_md5_begin(&md5);
-    gd_md5_add(&md5, tensor->data, gd_tensor_bytes(tensor));
-    gd_md5_end(&md5, digest);
-    for (int i = 0; i < 16; i++) {
-        gd_buf_printf(out, "%02x", digest[i]);
-    }
+    gd_buf_puts(out, MD5Data(tensor->data, gd_tensor_bytes(tensor), digest));
 }
 
 static double norm_of(const struct gd_stats *stats)
