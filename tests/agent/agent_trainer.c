@@ -19,7 +19,8 @@
 
 #define COUNT 6
 
-static gradb_node add(gradb *g, const char *name, gradb_phase phase, gradb_node from, float *data)
+static gradb_node add_node(gradb *g, const char *name, gradb_phase phase, gradb_node from,
+                           float *data)
 {
     const int64_t shape[2] = {2, COUNT / 2};
     gradb_tensor tensor = {GRADB_FLOAT32, 2, shape, NULL, data};
@@ -34,14 +35,14 @@ static gradb_node add(gradb *g, const char *name, gradb_phase phase, gradb_node 
     return gradb_add_node(g, &info);
 }
 
-static void fill(float *data, int64_t count, int64_t step)
+static void fill_data(float *data, int64_t count, int64_t step)
 {
     for (int64_t i = 0; i < count; i++) {
         data[i] = (float)(100 * step + i);
     }
 }
 
-static void relu(float *data, int64_t step)
+static void run_relu(float *data, int64_t step)
 {
     for (int i = 0; i < COUNT; i++) {
         bool zero = i % 3 == 0 || (i % 3 == 1 && step >= 3);
@@ -55,19 +56,19 @@ static gradb_node *extra_nodes(gradb *g, long count, float *data)
     for (long i = 0; nodes && i < count; i++) {
         char name[32];
         snprintf(name, sizeof(name), "extra/%ld", i);
-        nodes[i] = add(g, name, GRADB_BACKWARD, 0, data);
+        nodes[i] = add_node(g, name, GRADB_BACKWARD, 0, data);
     }
     return nodes;
 }
 
-static void eager(gradb *g, gradb_node node, int64_t step)
+static void run_eager(gradb *g, gradb_node node, int64_t step)
 {
     float *data = malloc((size_t)step * sizeof(*data));
     if (data) {
         gradb_tensor tensor = {GRADB_FLOAT32, 1, &step, NULL, data};
-        fill(data, step, step);
+        fill_data(data, step, step);
         gradb_did_with(g, node, &tensor, 1);
-        fill(data, step, -1); /* whoever looks later must not see this */
+        fill_data(data, step, -1); /* whoever looks later must not see this */
         free(data);
     }
 }
@@ -79,12 +80,12 @@ int main(int argc, char **argv)
     int64_t steps = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
     long extra_count = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
     gradb *g = gradb_open(&options);
-    gradb_node nw = add(g, "net/w", GRADB_NO_PHASE, 0, w);
-    gradb_node na = add(g, "net/a", GRADB_FORWARD, nw, a);
-    gradb_node nb = add(g, "net/b", GRADB_FORWARD, na, b);
-    gradb_node ne = add(g, "net/eager", GRADB_BACKWARD, nb, NULL);
-    gradb_node nr = add(g, "net/relu", GRADB_BACKWARD, nb, r);
-    gradb_node nrare = add(g, "net/rare", GRADB_BACKWARD, nr, rare);
+    gradb_node nw = add_node(g, "net/w", GRADB_NO_PHASE, 0, w);
+    gradb_node na = add_node(g, "net/a", GRADB_FORWARD, nw, a);
+    gradb_node nb = add_node(g, "net/b", GRADB_FORWARD, na, b);
+    gradb_node ne = add_node(g, "net/eager", GRADB_BACKWARD, nb, NULL);
+    gradb_node nr = add_node(g, "net/relu", GRADB_BACKWARD, nb, r);
+    gradb_node nrare = add_node(g, "net/rare", GRADB_BACKWARD, nr, rare);
     gradb_node *extra = extra_nodes(g, extra_count, a);
     gradb_publish(g);
     if (!gradb_wait(g, 30)) {
@@ -97,25 +98,25 @@ int main(int argc, char **argv)
     for (; step <= steps && !gradb_wants_stop(g); step++) {
         gradb_step_begin(g, step);
         gradb_enter(g, GRADB_FORWARD);
-        fill(a, COUNT, step);
+        fill_data(a, COUNT, step);
         gradb_did(g, na);
-        fill(b, COUNT, step);
+        fill_data(b, COUNT, step);
         if (step == 3) {
             b[4] = NAN;
         }
         gradb_did(g, nb);
         gradb_enter(g, GRADB_BACKWARD);
-        eager(g, ne, step);
-        relu(r, step);
+        run_eager(g, ne, step);
+        run_relu(r, step);
         gradb_did(g, nr);
         if (step != 3 && step != 4) {
-            fill(rare, COUNT, step);
+            fill_data(rare, COUNT, step);
             gradb_did(g, nrare);
         }
         for (long i = 0; extra && i < extra_count; i++) {
             gradb_did(g, extra[i]);
         }
-        fill(w, COUNT, step);
+        fill_data(w, COUNT, step);
         gradb_scalar(g, "loss", 1.0 / (double)step);
         if (step % 2 == 0) {
             gradb_scalar(g, "even", (double)step);

@@ -27,7 +27,7 @@ float eager_weight(int64_t step, int i)
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
-static void enter(struct eager *e)
+static void take_lock(struct eager *e)
 {
     pthread_mutex_lock(&e->big_lock);
     if (e->here && !pthread_equal(e->self, pthread_self())) {
@@ -74,8 +74,8 @@ static gradb_answer odd_answer(struct eager *e, gradb_tensor *ret, char why[GRAD
     }
 }
 
-static gradb_answer find(struct eager *e, gradb_node node, bool previous, gradb_tensor *ret,
-                         int64_t *step, char why[GRADB_WHY])
+static gradb_answer find_value(struct eager *e, gradb_node node, bool previous, gradb_tensor *ret,
+                               int64_t *step, char why[GRADB_WHY])
 {
     int odd = atomic_load(&e->odd), op = op_of(e, node);
     if (odd > EAGER_GONE) {
@@ -92,29 +92,29 @@ static gradb_answer find(struct eager *e, gradb_node node, bool previous, gradb_
     return GRADB_OK;
 }
 
-static gradb_answer locate(void *ctx, gradb_node node, unsigned slot, bool previous,
-                           gradb_tensor *ret, int64_t *step, char why[GRADB_WHY])
+static gradb_answer locate_value(void *ctx, gradb_node node, unsigned slot, bool previous,
+                                 gradb_tensor *ret, int64_t *step, char why[GRADB_WHY])
 {
     struct eager *e = ctx;
     (void)slot;
-    enter(e);
+    take_lock(e);
     atomic_fetch_add(&e->locates, 1);
-    gradb_answer answer = find(e, node, previous, ret, step, why);
+    gradb_answer answer = find_value(e, node, previous, ret, step, why);
     atomic_fetch_add(&e->located, 1);
     pthread_mutex_unlock(&e->big_lock);
     return answer;
 }
 
-static void release(void *ctx)
+static void release_value(void *ctx)
 {
     struct eager *e = ctx;
-    enter(e);
+    take_lock(e);
     atomic_fetch_add(&e->releases, 1);
     atomic_store(&e->located, 0);
     pthread_mutex_unlock(&e->big_lock);
 }
 
-static void hold(struct eager *e)
+static void hold_command(struct eager *e)
 {
     atomic_store(&e->holding, 1);
     pthread_mutex_unlock(&e->big_lock);
@@ -125,19 +125,19 @@ static void hold(struct eager *e)
 }
 
 /* Not what libgradb would compute: `min` tells who did. */
-static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previous,
-                          const gradb_stats_wanted *wanted, gradb_stats *ret, gradb_tensor *what,
-                          char why[GRADB_WHY])
+static gradb_answer compute_stats(void *ctx, gradb_node node, unsigned slot, bool previous,
+                                  const gradb_stats_wanted *wanted, gradb_stats *ret,
+                                  gradb_tensor *what, char why[GRADB_WHY])
 {
     struct eager *e = ctx;
     (void)slot;
-    enter(e);
+    take_lock(e);
     atomic_fetch_add(&e->stats_calls, 1);
     gradb_tensor tensor;
     int64_t step = 0;
-    gradb_answer answer = find(e, node, previous, &tensor, &step, why);
+    gradb_answer answer = find_value(e, node, previous, &tensor, &step, why);
     if (op_of(e, node) < 0 && atomic_exchange(&e->hold_weight, 0)) {
-        hold(e);
+        hold_command(e);
     }
     if (answer == GRADB_OK) {
         const float *data = tensor.data;
@@ -163,11 +163,11 @@ static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previo
     return answer;
 }
 
-static void keep(void *ctx, const gradb_node *nodes, size_t count)
+static void keep_values(void *ctx, const gradb_node *nodes, size_t count)
 {
     struct eager *e = ctx;
     (void)nodes;
-    enter(e);
+    take_lock(e);
     atomic_fetch_add(&e->keep_calls, 1);
     atomic_store(&e->kept, (int)count);
     pthread_mutex_unlock(&e->big_lock);
@@ -222,7 +222,7 @@ static gradb_answer do_command(struct eager *e, const char *name, const char *ar
         return GRADB_NO_VALUE;
     }
     if (strcmp(name, "hold") == 0) {
-        hold(e);
+        hold_command(e);
     } else if (strcmp(name, "call-back") == 0) {
         call_back(e);
     } else if (strcmp(name, "fork") == 0) {
@@ -240,11 +240,11 @@ static gradb_answer do_command(struct eager *e, const char *name, const char *ar
     return GRADB_OK;
 }
 
-static gradb_answer command(void *ctx, const char *name, const char *args, gradb_node node,
-                            const char **reply, char why[GRADB_WHY])
+static gradb_answer run_command(void *ctx, const char *name, const char *args, gradb_node node,
+                                const char **reply, char why[GRADB_WHY])
 {
     struct eager *e = ctx;
-    enter(e);
+    take_lock(e);
     atomic_fetch_add(&e->commands, 1);
     gradb_answer answer = do_command(e, name, args, node, reply, why);
     pthread_mutex_unlock(&e->big_lock);
@@ -293,7 +293,7 @@ static void sync_graph(struct eager *e)
 }
 
 /* Operators that have run and were not told of yet. */
-static void tell(struct eager *e, int up_to)
+static void report_operators(struct eager *e, int up_to)
 {
     for (; e->told_of < up_to; e->told_of++) {
         gradb_node node = e->node[e->told_of];
@@ -305,7 +305,7 @@ static void tell(struct eager *e, int up_to)
     }
 }
 
-static void compute(struct eager *e, int64_t step, int op)
+static void compute_op(struct eager *e, int64_t step, int op)
 {
     for (int i = 0; i < EAGER_COUNT; i++) {
         e->value[op][i] = eager_value(step, op, i);
@@ -322,16 +322,16 @@ static void run_step(struct eager *e, int64_t step)
     e->told_of = 0;
     int running = e->ops - (e->rests_from && step >= e->rests_from);
     for (int op = 0; op < running; op++) {
-        compute(e, step, op);
+        compute_op(e, step, op);
         if (op == e->added) {
             add_op(e);
         }
         bool full = e->batch && e->added - e->told_of >= e->batch;
         if (step == 1 && e->batch && (full || op + 1 == e->ops)) {
             sync_graph(e);
-            tell(e, op + 1);
+            report_operators(e, op + 1);
         } else if (step > 1 || !e->batch) {
-            tell(e, op + 1);
+            report_operators(e, op + 1);
         }
     }
     if (step == 1 && !e->batch) {
@@ -381,15 +381,15 @@ static void wait_at_gate(struct eager *e, int64_t step)
     }
 }
 
-static void *train(void *arg)
+static void *run_training(void *arg)
 {
     struct eager *e = arg;
     const gradb_source source = {.ctx = e,
-                                 .locate = locate,
-                                 .release = release,
-                                 .stats = e->stats ? stats : NULL,
-                                 .keep = e->keeps ? keep : NULL,
-                                 .command = command};
+                                 .locate = locate_value,
+                                 .release = release_value,
+                                 .stats = e->stats ? compute_stats : NULL,
+                                 .keep = e->keeps ? keep_values : NULL,
+                                 .command = run_command};
     gradb_options options = {.framework = "eager", .address = e->address, .source = &source};
     pthread_mutex_lock(&e->big_lock);
     e->self = pthread_self();
@@ -432,7 +432,7 @@ void eager_start(struct eager *e, const struct world *w)
     }
     assert_int_equal(pthread_mutex_init(&e->big_lock, NULL), 0);
     assert_int_equal(sem_init(&e->let_go, 0, 0), 0);
-    assert_int_equal(pthread_create(&e->thread, NULL, train, e), 0);
+    assert_int_equal(pthread_create(&e->thread, NULL, run_training, e), 0);
 }
 
 void eager_join(struct eager *e)

@@ -66,14 +66,14 @@ static const struct op ops[] = {
 };
 #define OPS (sizeof(ops) / sizeof(ops[0]))
 
-static double element(gradb_node node, int64_t step, int64_t i)
+static double element_at(gradb_node node, int64_t step, int64_t i)
 {
     return (double)(1000 * (int64_t)node + 10 * step + i);
 }
 
-static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previous,
-                          const gradb_stats_wanted *wanted, gradb_stats *ret, gradb_tensor *what,
-                          char why[GRADB_WHY])
+static gradb_answer compute_stats(void *ctx, gradb_node node, unsigned slot, bool previous,
+                                  const gradb_stats_wanted *wanted, gradb_stats *ret,
+                                  gradb_tensor *what, char why[GRADB_WHY])
 {
     static const int64_t shape[1] = {COUNT};
     const int64_t *step = ctx;
@@ -83,8 +83,8 @@ static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previo
     (void)why;
     *what = (gradb_tensor){GRADB_FLOAT32, 1, shape, NULL, NULL};
     ret->count = COUNT;
-    ret->min = element(node, *step, 0);
-    ret->max = element(node, *step, COUNT - 1);
+    ret->min = element_at(node, *step, 0);
+    ret->max = element_at(node, *step, COUNT - 1);
     return GRADB_OK;
 }
 
@@ -102,17 +102,17 @@ static void add_all(gradb *g)
     }
 }
 
-static void tell(gradb *g, gradb_node node, int64_t step)
+static void report_node(gradb *g, gradb_node node, int64_t step)
 {
     const struct op *op = &ops[node - 1];
     float narrow[2][COUNT + 1];
     double wide[COUNT];
     for (int i = 0; i <= COUNT; i++) {
-        narrow[0][i] = (float)element(node, step, i);
+        narrow[0][i] = (float)element_at(node, step, i);
         narrow[1][i] = -narrow[0][i];
     }
     for (int i = 0; i < COUNT; i++) {
-        wide[i] = element(node, step, i);
+        wide[i] = element_at(node, step, i);
     }
     narrow[0][4] = node == 4 ? NAN : narrow[0][4];
     gradb_tensor outputs[2];
@@ -132,7 +132,7 @@ static void tell(gradb *g, gradb_node node, int64_t step)
 int main(int argc, char **argv)
 {
     int64_t step = 0, steps = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
-    const gradb_source source = {.ctx = &step, .stats = stats};
+    const gradb_source source = {.ctx = &step, .stats = compute_stats};
     gradb_options options = {
         .framework = "trainer", .address = argc > 1 ? argv[1] : NULL, .source = &source};
     gradb *g = gradb_open(&options);
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
         gradb_enter(g, GRADB_FORWARD);
         for (gradb_node node = 1; node <= OPS; node++) {
             if (node != ODD || step % 2 == 1) {
-                tell(g, node, step);
+                report_node(g, node, step);
             }
         }
         gradb_step_end(g);

@@ -22,7 +22,7 @@ static bool has_ended(struct world *w)
     return w->finished + w->lost > 0;
 }
 
-static void note(void *ctx, const struct gd_event *event)
+static void note_event(void *ctx, const struct gd_event *event)
 {
     struct both *b = ctx;
     if (event->type == GD_EV_EVENT) {
@@ -33,25 +33,25 @@ static void note(void *ctx, const struct gd_event *event)
     }
 }
 
-static int make(void **state)
+static int set_up(void **state)
 {
     struct both *b = calloc(1, sizeof(*b));
     assert_non_null(b);
     world_open(&b->w, 0);
-    assert_int_equal(gd_debugger_observe(b->w.debugger, note, b), GD_OK);
+    assert_int_equal(gd_debugger_observe(b->w.debugger, note_event, b), GD_OK);
     b->e.ops = 3;
     b->e.batch = 3;
     *state = b;
     return 0;
 }
 
-static void begin(struct both *b)
+static void begin_training(struct both *b)
 {
     eager_start(&b->e, &b->w);
     world_until_stops(&b->w, 1);
 }
 
-static int finish(void **state)
+static int tear_down(void **state)
 {
     struct both *b = *state;
     atomic_store(&b->e.end, 1);
@@ -95,8 +95,8 @@ static bool has_reply(struct world *w)
     return reply.count > 0;
 }
 
-static int ask(struct both *b, const char *name, const char *args, gd_node_id node,
-               struct gd_err *err)
+static int ask_command(struct both *b, const char *name, const char *args, gd_node_id node,
+                       struct gd_err *err)
 {
     reply.count = 0;
     free(reply.text);
@@ -104,10 +104,10 @@ static int ask(struct both *b, const char *name, const char *args, gd_node_id no
     return gd_target_command(world_session(&b->w)->target, name, args, node, on_reply, b, err);
 }
 
-static const char *command(struct both *b, const char *name, const char *args, gd_node_id node)
+static const char *run_command(struct both *b, const char *name, const char *args, gd_node_id node)
 {
     struct gd_err err;
-    if (ask(b, name, args, node, &err) < 0) {
+    if (ask_command(b, name, args, node, &err) < 0) {
         fail_msg("%s", err.text);
     }
     world_until(&b->w, "the answer", has_reply);
@@ -118,13 +118,13 @@ static const char *command(struct both *b, const char *name, const char *args, g
 static void a_command_is_answered(void **state)
 {
     struct both *b = *state;
-    begin(b);
+    begin_training(b);
     assert_true(world_session(&b->w)->target->capabilities & GD_CAN_COMMAND);
-    assert_string_equal(command(b, "overflow", "3 4", GD_NO_NODE), "overflow(3 4) on 0");
+    assert_string_equal(run_command(b, "overflow", "3 4", GD_NO_NODE), "overflow(3 4) on 0");
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
-    assert_string_equal(command(b, "rerun", "", world_node(&b->w, "net/op0")), "rerun() on 2");
-    assert_string_equal(command(b, "nothing", NULL, GD_NO_NODE), "");
-    assert_null(command(b, "fail", "overflow", GD_NO_NODE));
+    assert_string_equal(run_command(b, "rerun", "", world_node(&b->w, "net/op0")), "rerun() on 2");
+    assert_string_equal(run_command(b, "nothing", NULL, GD_NO_NODE), "");
+    assert_null(run_command(b, "fail", "overflow", GD_NO_NODE));
     assert_int_equal(reply.err.code, GD_ENODATA);
     assert_string_equal(reply.err.text, "no overflow today");
 }
@@ -132,9 +132,9 @@ static void a_command_is_answered(void **state)
 static void answers_have_a_limit(void **state)
 {
     struct both *b = *state;
-    begin(b);
-    assert_int_equal(strlen(command(b, "flood", "1048576", GD_NO_NODE)), 1 << 20);
-    assert_null(command(b, "flood", "1048577", GD_NO_NODE));
+    begin_training(b);
+    assert_int_equal(strlen(run_command(b, "flood", "1048576", GD_NO_NODE)), 1 << 20);
+    assert_null(run_command(b, "flood", "1048577", GD_NO_NODE));
     assert_int_equal(reply.err.code, GD_ELIMIT);
 }
 
@@ -142,9 +142,9 @@ static void commands_want_a_stop(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin(b);
+    begin_training(b);
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-    assert_int_equal(ask(b, "overflow", "", GD_NO_NODE, &err), GD_ESTATE);
+    assert_int_equal(ask_command(b, "overflow", "", GD_NO_NODE, &err), GD_ESTATE);
 }
 
 static bool is_holding(struct world *w)
@@ -156,7 +156,7 @@ static bool is_holding(struct world *w)
 static void begin_hold(struct both *b)
 {
     struct gd_err err;
-    assert_int_equal(ask(b, "hold", "", GD_NO_NODE, &err), GD_OK);
+    assert_int_equal(ask_command(b, "hold", "", GD_NO_NODE, &err), GD_OK);
     world_until(&b->w, "the command to begin", is_holding);
 }
 
@@ -177,7 +177,7 @@ static void heartbeats_go_on_during_a_command(void **state)
 {
     struct both *b = *state;
     b->w.debugger->settings.keepalive = 0.1;
-    begin(b);
+    begin_training(b);
     begin_hold(b);
     heard.count = 0;
     world_until(&b->w, "heartbeats", has_heard_five);
@@ -193,7 +193,7 @@ static void heartbeats_go_on_during_a_command(void **state)
 static void a_run_ends_a_command(void **state)
 {
     struct both *b = *state;
-    begin(b);
+    begin_training(b);
     begin_hold(b);
     unsigned stops = b->w.stops;
     world_resume(&b->w, GD_RUN_STEP, 1, NULL);
@@ -203,7 +203,7 @@ static void a_run_ends_a_command(void **state)
     sem_post(&b->e.let_go);
     world_until_stops(&b->w, stops + 1);
     assert_int_equal(reply.count, 1);
-    assert_string_equal(command(b, "overflow", "", GD_NO_NODE), "overflow() on 0");
+    assert_string_equal(run_command(b, "overflow", "", GD_NO_NODE), "overflow() on 0");
 }
 
 /* The debugger goes away, another comes while the program is still at it. */
@@ -216,7 +216,7 @@ static void a_debugger_that_is_lost_does_not_wait(void **state)
 {
     struct both *b = *state;
     b->w.debugger->settings.on_loss = GD_ON_LOSS_HOLD;
-    begin(b);
+    begin_training(b);
     begin_hold(b);
     v1_conn_finish(b->w.service->conns, GD_GRPC_UNAVAILABLE, "away");
     world_until(&b->w, "the answer", has_reply);
@@ -224,7 +224,7 @@ static void a_debugger_that_is_lost_does_not_wait(void **state)
     sem_post(&b->e.let_go);
     world_until(&b->w, "the trainer to come again", has_come_again);
     assert_int_equal(reply.count, 1);
-    assert_string_equal(command(b, "overflow", "", GD_NO_NODE), "overflow() on 0");
+    assert_string_equal(run_command(b, "overflow", "", GD_NO_NODE), "overflow() on 0");
     b->w.lost = 0;
 }
 
@@ -236,8 +236,8 @@ static bool has_logged(struct world *w)
 static void a_command_may_call_libgradb(void **state)
 {
     struct both *b = *state;
-    begin(b);
-    assert_string_equal(command(b, "call-back", "", GD_NO_NODE), "call-back() on 0");
+    begin_training(b);
+    assert_string_equal(run_command(b, "call-back", "", GD_NO_NODE), "call-back() on 0");
     world_until(&b->w, "what it said", has_logged);
     assert_int_equal(world_session(&b->w)->scalar_count, 1);
     assert_string_equal(world_session(&b->w)->scalar[0].name, "inside");
@@ -248,7 +248,7 @@ static void a_command_may_call_libgradb(void **state)
 }
 
 /* Another thread says something all the time, with the lock that the source needs in its hands. */
-static void *talk(void *arg)
+static void *log_endlessly(void *arg)
 {
     struct eager *e = arg;
     while (!atomic_load(&e->end)) {
@@ -269,15 +269,15 @@ static void a_thread_that_talks_does_not_lock_up(void **state)
     pthread_t talker;
     struct gd_err err = {0};
     b->e.stats = true;
-    begin(b);
-    assert_int_equal(pthread_create(&talker, NULL, talk, &b->e), 0);
+    begin_training(b);
+    assert_int_equal(pthread_create(&talker, NULL, log_endlessly, &b->e), 0);
     for (int i = 0; i < 20; i++) {
         struct gd_tensor *tensor = NULL;
         world_run(&b->w, GD_RUN_STEP, 1, NULL);
         assert_int_equal(world_fetch(&b->w, "net/op1", GD_CURRENT, NULL, &tensor, NULL, &err),
                          GD_OK);
         gd_tensor_unref(tensor);
-        command(b, "overflow", "", GD_NO_NODE);
+        run_command(b, "overflow", "", GD_NO_NODE);
     }
     atomic_store(&b->e.end, 1);
     pthread_join(talker, NULL);
@@ -286,8 +286,8 @@ static void a_thread_that_talks_does_not_lock_up(void **state)
 static void a_command_may_fork(void **state)
 {
     struct both *b = *state;
-    begin(b);
-    assert_string_equal(command(b, "fork", "", GD_NO_NODE), "fork() on 0");
+    begin_training(b);
+    assert_string_equal(run_command(b, "fork", "", GD_NO_NODE), "fork() on 0");
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     assert_int_equal(world_session(&b->w)->stop.step, 1);
 }
@@ -327,7 +327,7 @@ static void interrupted_at(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin(b);
+    begin_training(b);
     const struct gd_session *session = world_session(&b->w);
     assert_true(session->target->capabilities & GD_CAN_INTERRUPT_AT);
     atomic_store(&b->e.gate, 5);
@@ -356,7 +356,7 @@ static void interrupted_behind_ignored_breakpoints(void **state)
     struct both *b = *state;
     struct gd_err err;
     struct gd_breakpoint *point = NULL;
-    begin(b);
+    begin_training(b);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(gd_debugger_break(b->w.debugger, "net/op1", false, &point, &err), GD_OK);
     point->ignore = 1000000;
@@ -376,7 +376,7 @@ static void interrupted_at_of_the_next_run(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin(b);
+    begin_training(b);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(gd_target_interrupt_at(session->target, 3, &err), GD_OK);
     world_run(&b->w, GD_RUN_NEXT, 100000, NULL);
@@ -396,7 +396,7 @@ static void interrupts_taken_back(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin(b);
+    begin_training(b);
     const struct gd_session *session = world_session(&b->w);
     atomic_store(&b->e.gate, 2);
     world_resume(&b->w, GD_RUN_STEP, 4, NULL);
@@ -422,7 +422,7 @@ static void times_of_a_step(void **state)
 {
     struct both *b = *state;
     b->e.times = true;
-    begin(b);
+    begin_training(b);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(session->step_times.step, 0);
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
@@ -445,7 +445,7 @@ static void events_reach_observers(void **state)
 {
     struct both *b = *state;
     b->e.times = true;
-    begin(b);
+    begin_training(b);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
     assert_int_equal(b->notes, 2);
     assert_string_equal(b->kind, "skipped-step");
@@ -459,11 +459,11 @@ static void expect_job(const char *job)
 {
     struct both *b = NULL;
     void *state = NULL;
-    make(&state);
+    set_up(&state);
     b = state;
-    begin(b);
+    begin_training(b);
     assert_string_equal(world_session(&b->w)->peer.job, job);
-    finish(&state);
+    tear_down(&state);
 }
 
 static void jobs_are_named(void **state)
@@ -493,7 +493,7 @@ static void jobs_are_named(void **state)
 
 int main(void)
 {
-#define RUN(f) cmocka_unit_test_setup_teardown(f, make, finish)
+#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         RUN(a_command_is_answered),
         RUN(answers_have_a_limit),

@@ -19,7 +19,7 @@ static bool has_ended(struct world *w)
     return w->finished + w->lost > 0;
 }
 
-static int make(void **state)
+static int set_up(void **state)
 {
     struct both *b = calloc(1, sizeof(*b));
     assert_non_null(b);
@@ -31,7 +31,7 @@ static int make(void **state)
     return 0;
 }
 
-static void begin(struct both *b)
+static void begin_training(struct both *b)
 {
     eager_start(&b->e, &b->w);
     world_until_stops(&b->w, 1);
@@ -52,7 +52,7 @@ static void end_run(struct both *b)
     }
 }
 
-static int finish(void **state)
+static int tear_down(void **state)
 {
     struct both *b = *state;
     end_run(b);
@@ -93,7 +93,7 @@ static void a_watchpoint_waits_for_its_nodes(void **state)
     struct both *b = *state;
     b->e.nan_op = 6; /* in the middle of a batch */
     b->e.nan_step = 1;
-    begin(b);
+    begin_training(b);
     assert_int_equal(node_count(b), 0);
     set_watch(b, "TO", "all");
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
@@ -109,7 +109,7 @@ static void node_by_node(void **state)
     b->e.batch = 1;
     b->e.nan_op = 3;
     b->e.nan_step = 1;
-    begin(b);
+    begin_training(b);
     set_watch(b, "TO", "type:Op");
     world_run(&b->w, GD_RUN_NEXT, 2, NULL);
     expect_stop(b, "node", 1, "net/op1");
@@ -125,7 +125,7 @@ static void a_breakpoint_waits_for_its_node(void **state)
     struct both *b = *state;
     struct gd_breakpoint *point = NULL;
     struct gd_err err;
-    begin(b);
+    begin_training(b);
     assert_int_equal(gd_debugger_break(b->w.debugger, "net/op5", false, &point, &err), GD_OK);
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_stop(b, "breakpoint", 1, "net/op5");
@@ -141,7 +141,7 @@ static void a_watchpoint_grows_with_the_graph(void **state)
     b->e.parameter_first = true;
     b->e.nan_op = 9;
     b->e.nan_step = 1;
-    begin(b);
+    begin_training(b);
     assert_int_equal(node_count(b), 1);
     set_watch(b, "TO", "all");
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
@@ -151,7 +151,7 @@ static void a_watchpoint_grows_with_the_graph(void **state)
 static void syncing_is_counted_and_needs_no_second_answer(void **state)
 {
     struct both *b = *state;
-    begin(b);
+    begin_training(b);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
     assert_int_equal(atomic_load(&b->e.synced), 3); /* 4, 4, 2 */
     assert_int_equal(atomic_load(&b->e.unsynced), 0);
@@ -168,7 +168,7 @@ static void without_a_debugger_nothing_waits(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin(b);
+    begin_training(b);
     b->e.steps = 3;
     assert_int_equal(gd_target_detach(world_session(&b->w)->target, &err), GD_OK);
     world_until(&b->w, "the end of the training", is_done);
@@ -180,7 +180,7 @@ static void without_a_debugger_nothing_waits(void **state)
  * for that goes on. */
 static struct world *leaving;
 
-static void leave(void *ctx, const struct gd_event *event)
+static void leave_loop(void *ctx, const struct gd_event *event)
 {
     (void)ctx;
     if (event->type == GD_EV_GRAPH && leaving->graphs == 2) {
@@ -192,20 +192,20 @@ static void leave(void *ctx, const struct gd_event *event)
 static void a_debugger_that_leaves_meanwhile_is_not_waited_for(void **state)
 {
     struct both *b = *state;
-    begin(b);
+    begin_training(b);
     b->e.steps = 3;
     leaving = &b->w;
-    assert_int_equal(gd_debugger_observe(b->w.debugger, leave, NULL), GD_OK);
+    assert_int_equal(gd_debugger_observe(b->w.debugger, leave_loop, NULL), GD_OK);
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
     world_until(&b->w, "the end of the training", is_done);
     assert_int_equal(atomic_load(&b->e.synced), 1);
     assert_int_equal(atomic_load(&b->e.unsynced), 2);
-    gd_debugger_unobserve(b->w.debugger, leave, NULL);
+    gd_debugger_unobserve(b->w.debugger, leave_loop, NULL);
 }
 
 int main(void)
 {
-#define RUN(f) cmocka_unit_test_setup_teardown(f, make, finish)
+#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         RUN(a_watchpoint_waits_for_its_nodes),
         RUN(node_by_node),

@@ -18,7 +18,7 @@ struct both {
     struct toy toy;
 };
 
-static int make(void **state)
+static int set_up(void **state)
 {
     struct both *b = calloc(1, sizeof(*b));
     assert_non_null(b);
@@ -27,7 +27,7 @@ static int make(void **state)
     return 0;
 }
 
-static int unmake(void **state)
+static int tear_down(void **state)
 {
     struct both *b = *state;
     world_close(&b->w);
@@ -354,7 +354,7 @@ static void shared_memory_leaves_nothing_behind(void **state)
 
 int main(void)
 {
-#define RUN(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         RUN(right_token_is_taken),
         RUN(wrong_token_is_refused),

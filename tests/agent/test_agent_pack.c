@@ -54,7 +54,7 @@ static double some_double(void)
     return which < sizeof(odd) / sizeof(odd[0]) ? odd[which] : x;
 }
 
-static void fill(struct agent_watch_item *item, struct agent_look *look)
+static void fill_item(struct agent_watch_item *item, struct agent_look *look)
 {
     struct gd_stats *s = &look->stats;
     struct gd_tensor *tensor = &look->value.tensor;
@@ -90,7 +90,7 @@ static void every_field_is_where_it_belongs(void **state)
     (void)state;
     for (int i = 0; i < 20000; i++) {
         struct agent_look look = {.code = -1, .located = true};
-        fill(&item, &look);
+        fill_item(&item, &look);
         expect_same(&item, &look);
     }
 }

@@ -25,7 +25,7 @@ static void expect_stop(const struct both *b, enum gd_stop_reason reason, int64_
     assert_string_equal(stop->node_name, node);
 }
 
-static struct both *make(void)
+static struct both *make_both(void)
 {
     struct both *b = calloc(1, sizeof(*b));
     assert_non_null(b);
@@ -34,7 +34,7 @@ static struct both *make(void)
     return b;
 }
 
-static int begin(struct both *b, void **state)
+static int begin_training(struct both *b, void **state)
 {
     toy_start(&b->toy, &b->w);
     world_until_stops(&b->w, 1);
@@ -42,12 +42,12 @@ static int begin(struct both *b, void **state)
     return 0;
 }
 
-static int start(void **state)
+static int set_up(void **state)
 {
-    return begin(make(), state);
+    return begin_training(make_both(), state);
 }
 
-static int finish(void **state)
+static int tear_down(void **state)
 {
     struct both *b = *state;
     struct gd_session *session = world_session(&b->w);
@@ -112,7 +112,7 @@ static void graph_is_what_was_added(void **state)
     assert_int_equal(frame->line, 10);
 }
 
-static void steps(void **state)
+static void runs_steps(void **state)
 {
     struct both *b = *state;
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
@@ -130,7 +130,7 @@ static void steps(void **state)
     assert_int_equal(world_session(&b->w)->scalar[0].step, 5);
 }
 
-static void nodes(void **state)
+static void runs_to_nodes(void **state)
 {
     struct both *b = *state;
     world_run(&b->w, GD_RUN_NEXT, 1, NULL);
@@ -147,7 +147,7 @@ static void nodes(void **state)
     expect_stop(b, GD_STOP_NODE, 3, false, "net/x");
 }
 
-static void phases(void **state)
+static void runs_to_phases(void **state)
 {
     struct both *b = *state;
     world_run(&b->w, GD_RUN_FINISH, 0, NULL); /* between steps: the first phase to come */
@@ -163,7 +163,7 @@ static void phases(void **state)
     expect_stop(b, GD_STOP_PHASE, 1, true, "");
 }
 
-static void breakpoints(void **state)
+static void stops_at_breakpoints(void **state)
 {
     struct both *b = *state;
     struct gd_breakpoint *point = NULL;
@@ -187,7 +187,7 @@ static bool has_run_on(struct world *w)
     return session->scalar_count > 0 && session->scalar[0].step > 20;
 }
 
-static void interrupts(void **state)
+static void stops_at_interrupts(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
@@ -204,7 +204,7 @@ static void interrupts(void **state)
     }
 }
 
-static void count(void *ctx)
+static void count_call(void *ctx)
 {
     atomic_fetch_add((atomic_int *)ctx, 1);
 }
@@ -214,7 +214,7 @@ static void program_hears_that_nodes_are_wanted(void **state)
     struct both *b = *state;
     struct gd_err err;
     atomic_int calls = 0;
-    gradb_on_armed(b->toy.agent, count, &calls);
+    gradb_on_armed(b->toy.agent, count_call, &calls);
     world_run(&b->w, GD_RUN_STEP, 2, NULL); /* no node is wanted for that */
     assert_int_equal(atomic_load(&calls), 0);
     for (int i = 1; i < 3; i++) {
@@ -243,9 +243,9 @@ static void phase_is_entered_at_once_unless_it_may_stand(void **state)
 
 static int start_trying(void **state)
 {
-    struct both *b = make();
+    struct both *b = make_both();
     b->toy.tries_steps = true;
-    return begin(b, state);
+    return begin_training(b, state);
 }
 
 static void expect_ended(struct both *b, int at_once, int standing)
@@ -307,10 +307,10 @@ static void program_ends_when_asked(void **state)
 
 static int start_with_stop(void **state)
 {
-    struct both *b = make();
+    struct both *b = make_both();
     b->toy.steps = 3;
     b->toy.program_stop = true;
-    return begin(b, state);
+    return begin_training(b, state);
 }
 
 static void program_may_stop_itself(void **state)
@@ -329,22 +329,23 @@ static void program_may_stop_itself(void **state)
 
 int main(void)
 {
-#define RUN(f) cmocka_unit_test_setup_teardown(f, start, finish)
+#define RUN(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         RUN(first_stop_tells_who_it_is),
         RUN(graph_is_what_was_added),
-        RUN(steps),
-        RUN(nodes),
-        RUN(phases),
-        RUN(breakpoints),
-        RUN(interrupts),
+        RUN(runs_steps),
+        RUN(runs_to_nodes),
+        RUN(runs_to_phases),
+        RUN(stops_at_breakpoints),
+        RUN(stops_at_interrupts),
         RUN(program_hears_that_nodes_are_wanted),
         RUN(phase_is_entered_at_once_unless_it_may_stand),
-        cmocka_unit_test_setup_teardown(steps_follow_at_once_until_the_last, start_trying, finish),
+        cmocka_unit_test_setup_teardown(steps_follow_at_once_until_the_last, start_trying,
+                                        tear_down),
         RUN(values_are_refused_while_it_runs),
         RUN(checkpoint_reaches_the_program),
         RUN(program_ends_when_asked),
-        cmocka_unit_test_setup_teardown(program_may_stop_itself, start_with_stop, finish),
+        cmocka_unit_test_setup_teardown(program_may_stop_itself, start_with_stop, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ struct training {
     atomic_int end;
 };
 
-static gradb_node add(gradb *g, const char *name, gradb_phase phase)
+static gradb_node add_node(gradb *g, const char *name, gradb_phase phase)
 {
     gradb_node_info info = {.name = name, .type = "Op", .phase = phase};
     return gradb_add_node(g, &info);
@@ -27,13 +27,13 @@ static void open_agent(struct training *t)
 {
     gradb_options options = {.framework = "threads", .address = t->w.address};
     t->agent = gradb_open(&options);
-    t->first = add(t->agent, "net/forward", GRADB_FORWARD);
-    t->second = add(t->agent, "net/backward", GRADB_BACKWARD);
+    t->first = add_node(t->agent, "net/forward", GRADB_FORWARD);
+    t->second = add_node(t->agent, "net/backward", GRADB_BACKWARD);
     gradb_publish(t->agent);
     gradb_wait(t->agent, 60);
 }
 
-static void *backward(void *arg)
+static void *run_backward(void *arg)
 {
     struct training *t = arg;
     gradb_enter(t->agent, GRADB_BACKWARD);
@@ -51,7 +51,7 @@ static void *train_in_turns(void *arg)
         gradb_step_begin(t->agent, step);
         gradb_enter(t->agent, GRADB_FORWARD);
         gradb_did(t->agent, t->first);
-        if (pthread_create(&engine, NULL, backward, t) == 0) {
+        if (pthread_create(&engine, NULL, run_backward, t) == 0) {
             pthread_join(engine, NULL);
         }
         gradb_step_end(t->agent);
@@ -60,13 +60,13 @@ static void *train_in_turns(void *arg)
     return NULL;
 }
 
-static void *hook(void *arg)
+static void *run_hook(void *arg)
 {
     struct training *t = arg;
     char name[64];
     for (int i = 0; i < ROUNDS; i++) {
         snprintf(name, sizeof(name), "net/%p/op%d", (void *)&name, i);
-        gradb_node node = add(t->agent, name, GRADB_FORWARD);
+        gradb_node node = add_node(t->agent, name, GRADB_FORWARD);
         if (gradb_wants(t->agent, node) & GRADB_WANT_RUN || i % 7 == 0) {
             gradb_did(t->agent, node);
         }
@@ -86,7 +86,7 @@ static void *train_at_once(void *arg)
     open_agent(t);
     gradb_step_begin(t->agent, 1);
     for (int i = 0; i < WORKERS; i++) {
-        pthread_create(&worker[i], NULL, hook, t);
+        pthread_create(&worker[i], NULL, run_hook, t);
     }
     for (int i = 0; i < WORKERS; i++) {
         pthread_join(worker[i], NULL);
@@ -96,7 +96,7 @@ static void *train_at_once(void *arg)
     return NULL;
 }
 
-static struct training *begin(void *(*train)(void *))
+static struct training *begin_training(void *(*train)(void *))
 {
     struct training *t = calloc(1, sizeof(*t));
     assert_non_null(t);
@@ -111,7 +111,7 @@ static bool has_ended(struct world *w)
     return w->finished + w->lost > 0;
 }
 
-static void finish(struct training *t)
+static void end_training(struct training *t)
 {
     atomic_store(&t->end, 1);
     struct gd_session *session = world_session(&t->w);
@@ -128,7 +128,7 @@ static void finish(struct training *t)
 static void one_after_the_other(void **state)
 {
     (void)state;
-    struct training *t = begin(train_in_turns);
+    struct training *t = begin_training(train_in_turns);
     const struct gd_session *session = world_session(&t->w);
     for (int64_t step = 1; step <= 5; step++) {
         world_run(&t->w, GD_RUN_NEXT, 1, NULL);
@@ -138,13 +138,13 @@ static void one_after_the_other(void **state)
         assert_string_equal(session->stop.phase, "backward");
         assert_int_equal(session->stop.step, step);
     }
-    finish(t);
+    end_training(t);
 }
 
 static void all_at_once(void **state)
 {
     (void)state;
-    struct training *t = begin(train_at_once);
+    struct training *t = begin_training(train_at_once);
     const struct gd_session *session = world_session(&t->w);
     for (int i = 0; i < 100; i++) {
         world_run(&t->w, GD_RUN_NEXT, 3, NULL);
@@ -155,7 +155,7 @@ static void all_at_once(void **state)
     struct gd_graph_counts counts;
     gd_graph_counts(session->graph, &counts);
     assert_int_equal(counts.nodes, 2 + WORKERS * ROUNDS);
-    finish(t);
+    end_training(t);
 }
 
 int main(void)

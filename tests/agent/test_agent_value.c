@@ -31,7 +31,7 @@ static int start_with(void **state, bool shared_memory)
     return 0;
 }
 
-static int start(void **state)
+static int set_up(void **state)
 {
     return start_with(state, true);
 }
@@ -41,7 +41,7 @@ static int start_socket(void **state)
     return start_with(state, false);
 }
 
-static int finish(void **state)
+static int tear_down(void **state)
 {
     struct both *b = *state;
     atomic_store(&b->toy.end, 1);
@@ -156,23 +156,24 @@ static void expect_slice(struct both *b, const char *slice, int rank, const int6
     gd_tensor_unref(tensor);
 }
 
-static double at(int r, int c)
+static double value_at(int r, int c)
 {
     return toy_value(1, TOY_MATMUL, c * TOY_ROWS + r);
 }
 
-static void slices(void **state)
+static void sends_slices(void **state)
 {
     struct both *b = *state;
     struct gd_err err = {0};
     struct gd_tensor *tensor = NULL;
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
-    const double row[] = {at(1, 0), at(1, 1), at(1, 2), at(1, 3), at(1, 4), at(1, 5)};
+    const double row[] = {value_at(1, 0), value_at(1, 1), value_at(1, 2),
+                          value_at(1, 3), value_at(1, 4), value_at(1, 5)};
     expect_slice(b, "[1]", 1, (int64_t[]){TOY_COLS}, row);
-    const double corner[] = {at(3, 5), at(3, 3), at(2, 5), at(2, 3)};
+    const double corner[] = {value_at(3, 5), value_at(3, 3), value_at(2, 5), value_at(2, 3)};
     expect_slice(b, "[:1:-1, -1:2:-2]", 2, (int64_t[]){2, 2}, corner);
-    expect_slice(b, "[2, 3]", 0, NULL, (double[]){at(2, 3)});
-    const double column[] = {at(0, 2), at(1, 2), at(2, 2), at(3, 2)};
+    expect_slice(b, "[2, 3]", 0, NULL, (double[]){value_at(2, 3)});
+    const double column[] = {value_at(0, 2), value_at(1, 2), value_at(2, 2), value_at(3, 2)};
     expect_slice(b, "[..., None, 2]", 2, (int64_t[]){TOY_ROWS, 1}, column);
     expect_slice(b, "[4:]", 2, (int64_t[]){0, TOY_COLS}, NULL);
     assert_int_equal(world_fetch(&b->w, "net/MatMul-op1", GD_CURRENT, "[4]", &tensor, NULL, &err),
@@ -264,7 +265,7 @@ static void tensors_outlive_the_trainer(void **state)
     free(b);
 }
 
-static void statistics(void **state)
+static void sends_statistics(void **state)
 {
     struct both *b = *state;
     struct gd_err err = {0};
@@ -332,20 +333,20 @@ static void going_on_answers_what_waits(void **state)
 
 int main(void)
 {
-#define RUN(f)    cmocka_unit_test_setup_teardown(f, start, finish)
-#define SOCKET(f) cmocka_unit_test_setup_teardown(f, start_socket, finish)
+#define RUN(f)    cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define SOCKET(f) cmocka_unit_test_setup_teardown(f, start_socket, tear_down)
     const struct CMUnitTest tests[] = {
         RUN(before_the_first_step),
         RUN(inside_a_step),
         RUN(previous_values),
-        RUN(slices),
-        RUN(statistics),
+        RUN(sends_slices),
+        RUN(sends_statistics),
         RUN(shared_memory_is_used),
         SOCKET(shared_memory_can_be_off),
-        SOCKET(slices),
+        SOCKET(sends_slices),
         RUN(going_on_answers_what_waits),
         SOCKET(going_on_answers_what_waits),
-        cmocka_unit_test_setup(tensors_outlive_the_trainer, start),
+        cmocka_unit_test_setup(tensors_outlive_the_trainer, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 #define DEADLINE 60.0
 
-static double now(void)
+static double clock_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -19,7 +19,7 @@ static double now(void)
 
 /* ---- the debugger -------------------------------------------------------------------- */
 
-static void observe(void *ctx, const struct gd_event *event)
+static void observe_event(void *ctx, const struct gd_event *event)
 {
     struct world *w = ctx;
     switch (event->type) {
@@ -43,7 +43,7 @@ void world_open(struct world *w, int port)
     w->loop = ev_loop_new(EVFLAG_AUTO);
     assert_non_null(w->loop);
     assert_int_equal(gd_debugger_create(&w->debugger, &err), GD_OK);
-    assert_int_equal(gd_debugger_observe(w->debugger, observe, w), GD_OK);
+    assert_int_equal(gd_debugger_observe(w->debugger, observe_event, w), GD_OK);
     assert_int_equal(gd_grpc_server_create(w->loop, &w->debugger->settings, &w->server, &err),
                      GD_OK);
     assert_int_equal(gd_v1_service_create(w->loop, w->debugger, w->server, &w->service, &err),
@@ -77,12 +77,12 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 
 void world_until(struct world *w, const char *what, world_fn done)
 {
-    double end = now() + DEADLINE;
+    double end = clock_seconds() + DEADLINE;
     ev_timer tick;
     ev_timer_init(&tick, on_tick, 0.05, 0.05);
     ev_timer_start(w->loop, &tick);
     while (!done(w)) {
-        if (now() > end) {
+        if (clock_seconds() > end) {
             fail_msg("the deadline passed while waiting for %s", what);
         }
         ev_run(w->loop, EVRUN_ONCE);
@@ -230,7 +230,7 @@ double toy_value(int64_t step, enum toy_node node, int64_t i)
     return (double)(1000 * step + 10 * (int64_t)node + i);
 }
 
-static void fill(double *data, int64_t count, int64_t step, enum toy_node node)
+static void fill_data(double *data, int64_t count, int64_t step, enum toy_node node)
 {
     for (int64_t i = 0; i < count; i++) {
         data[i] = toy_value(step, node, i);
@@ -244,8 +244,8 @@ static const int64_t vector_big[1] = {TOY_BIG};
 /* The MatMul's memory is column by column. */
 static const int64_t columns[2] = {sizeof(double), TOY_ROWS * sizeof(double)};
 
-static void add(struct toy *toy, const char *name, const char *type, gradb_kind kind,
-                gradb_phase phase, gradb_node from, const gradb_tensor *tensor)
+static void add_node(struct toy *toy, const char *name, const char *type, gradb_kind kind,
+                     gradb_phase phase, gradb_node from, const gradb_tensor *tensor)
 {
     gradb_input input = {.node = from};
     gradb_attr attr = {"toy", "yes"};
@@ -265,7 +265,7 @@ static void add(struct toy *toy, const char *name, const char *type, gradb_kind 
     gradb_add_node(toy->agent, &info);
 }
 
-static void build(struct toy *toy)
+static void build_graph(struct toy *toy)
 {
     gradb_tensor w = {GRADB_FLOAT64, 2, matrix, NULL, toy->w};
     gradb_tensor x = {GRADB_FLOAT64, 1, vector8, NULL, toy->x};
@@ -274,19 +274,19 @@ static void build(struct toy *toy)
     gradb_tensor grad = {GRADB_FLOAT64, 2, matrix, NULL, toy->grad};
     gradb_tensor adam = {GRADB_FLOAT64, 1, vector1, NULL, toy->adam};
     gradb_tensor big = {GRADB_FLOAT64, 1, vector_big, NULL, toy->big};
-    add(toy, "net/w", "Parameter", GRADB_WEIGHT, GRADB_NO_PHASE, 0, &w);
-    add(toy, "net/x", "Load", GRADB_AUTO, GRADB_FORWARD, 0, &x);
-    add(toy, "net/MatMul-op1", "MatMul", GRADB_AUTO, GRADB_FORWARD, TOY_W, &matmul);
-    add(toy, "net/ReLU-op2", "ReLU", GRADB_AUTO, GRADB_FORWARD, TOY_MATMUL, &relu);
-    add(toy, "Gradients/net/w", "MatMulGrad", GRADB_GRADIENT, GRADB_BACKWARD, TOY_RELU, &grad);
-    add(toy, "net/Adam-op3", "Adam", GRADB_AUTO, GRADB_OPTIMIZER, TOY_GRAD, &adam);
-    add(toy, "net/Big-op4", "Big", GRADB_AUTO, GRADB_OPTIMIZER, TOY_ADAM, &big);
+    add_node(toy, "net/w", "Parameter", GRADB_WEIGHT, GRADB_NO_PHASE, 0, &w);
+    add_node(toy, "net/x", "Load", GRADB_AUTO, GRADB_FORWARD, 0, &x);
+    add_node(toy, "net/MatMul-op1", "MatMul", GRADB_AUTO, GRADB_FORWARD, TOY_W, &matmul);
+    add_node(toy, "net/ReLU-op2", "ReLU", GRADB_AUTO, GRADB_FORWARD, TOY_MATMUL, &relu);
+    add_node(toy, "Gradients/net/w", "MatMulGrad", GRADB_GRADIENT, GRADB_BACKWARD, TOY_RELU, &grad);
+    add_node(toy, "net/Adam-op3", "Adam", GRADB_AUTO, GRADB_OPTIMIZER, TOY_GRAD, &adam);
+    add_node(toy, "net/Big-op4", "Big", GRADB_AUTO, GRADB_OPTIMIZER, TOY_ADAM, &big);
     gradb_input back = {.node = TOY_ADAM};
     gradb_add_inputs(toy->agent, TOY_W, &back, 1);
     gradb_publish(toy->agent);
 }
 
-static void enter(struct toy *toy, gradb_phase phase)
+static void enter_phase(struct toy *toy, gradb_phase phase)
 {
     bool at_once = gradb_try_enter(toy->agent, phase);
     atomic_fetch_add(&toy->entered[at_once], 1);
@@ -295,28 +295,28 @@ static void enter(struct toy *toy, gradb_phase phase)
     }
 }
 
-static void forward(struct toy *toy, int64_t step)
+static void run_forward(struct toy *toy, int64_t step)
 {
-    enter(toy, GRADB_FORWARD);
-    fill(toy->x, 8, step, TOY_X);
+    enter_phase(toy, GRADB_FORWARD);
+    fill_data(toy->x, 8, step, TOY_X);
     gradb_did(toy->agent, TOY_X);
-    fill(toy->matmul, TOY_ROWS * TOY_COLS, step, TOY_MATMUL);
+    fill_data(toy->matmul, TOY_ROWS * TOY_COLS, step, TOY_MATMUL);
     gradb_did(toy->agent, TOY_MATMUL);
-    fill(toy->relu, TOY_ROWS * TOY_COLS, step, TOY_RELU);
+    fill_data(toy->relu, TOY_ROWS * TOY_COLS, step, TOY_RELU);
     if (toy->nan_at_3 && step == 3) {
         toy->relu[5] = __builtin_nan("");
     }
     gradb_did(toy->agent, TOY_RELU);
 }
 
-static void backward(struct toy *toy, int64_t step)
+static void run_backward(struct toy *toy, int64_t step)
 {
-    enter(toy, GRADB_BACKWARD);
-    fill(toy->grad, TOY_ROWS * TOY_COLS, step, TOY_GRAD);
+    enter_phase(toy, GRADB_BACKWARD);
+    fill_data(toy->grad, TOY_ROWS * TOY_COLS, step, TOY_GRAD);
     gradb_did(toy->agent, TOY_GRAD);
-    enter(toy, GRADB_OPTIMIZER);
-    fill(toy->w, TOY_ROWS * TOY_COLS, step, TOY_W);
-    fill(toy->adam, 1, step, TOY_ADAM);
+    enter_phase(toy, GRADB_OPTIMIZER);
+    fill_data(toy->w, TOY_ROWS * TOY_COLS, step, TOY_W);
+    fill_data(toy->adam, 1, step, TOY_ADAM);
     gradb_did(toy->agent, TOY_ADAM);
     toy->big[0] = toy_value(step, TOY_BIG_NODE, 0);
     toy->big[TOY_BIG - 1] = toy_value(step, TOY_BIG_NODE, TOY_BIG - 1);
@@ -334,7 +334,7 @@ static bool end_step(struct toy *toy, int64_t step)
     return begun;
 }
 
-static void *train(void *arg)
+static void *run_training(void *arg)
 {
     struct toy *toy = arg;
     bool begun = false;
@@ -347,7 +347,7 @@ static void *train(void *arg)
     options.address = toy->address;
     options.token = toy->token;
     toy->agent = gradb_open(&options);
-    build(toy);
+    build_graph(toy);
     if (toy->wait > 0) {
         atomic_store(&toy->waited, 1 + gradb_wait(toy->agent, toy->wait));
     }
@@ -357,11 +357,11 @@ static void *train(void *arg)
         if (!begun) {
             gradb_step_begin(toy->agent, step);
         }
-        forward(toy, step);
+        run_forward(toy, step);
         if (toy->program_stop && step == 2) {
             gradb_stop(toy->agent, "the toy has seen enough");
         }
-        backward(toy, step);
+        run_backward(toy, step);
         gradb_scalar(toy->agent, "loss", 10.0 / (double)step);
         begun = end_step(toy, step);
         atomic_store(&toy->step, step);
@@ -383,7 +383,7 @@ void toy_start(struct toy *toy, const struct world *w)
     for (int i = 0; i < TOY_ROWS * TOY_COLS; i++) {
         toy->w[i] = -1 - i;
     }
-    assert_int_equal(pthread_create(&toy->thread, NULL, train, toy), 0);
+    assert_int_equal(pthread_create(&toy->thread, NULL, run_training, toy), 0);
 }
 
 void toy_join(struct toy *toy)

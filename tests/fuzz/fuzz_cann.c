@@ -69,7 +69,7 @@ static void look_at(struct gd_disk *disk, const struct gd_cann_file *file,
     }
 }
 
-static void container(const uint8_t *data, size_t size)
+static void check_container(const uint8_t *data, size_t size)
 {
     struct gd_disk *disk = disk_of(data, size);
     struct gd_cann_file *file;
@@ -95,7 +95,7 @@ static int on_row(void *ctx, const struct gd_cann_stats_row *row)
     return 0;
 }
 
-static void record(const uint8_t *data, size_t size)
+static void check_record(const uint8_t *data, size_t size)
 {
     unsigned char bytes[GD_CANN_OPDEBUG_BYTES] = {0};
     struct gd_buf text = GD_BUF_INIT((size_t)1 << 20);
@@ -110,7 +110,7 @@ static void record(const uint8_t *data, size_t size)
     gd_buf_deinit(&text);
 }
 
-static void name(const uint8_t *data, size_t size)
+static void check_name(const uint8_t *data, size_t size)
 {
     char text[600], *part[8], *rest;
     struct gd_cann_path place;
@@ -141,14 +141,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     switch (data[0] % 4) {
-    case 0: container(data + 1, size - 1); break;
+    case 0: check_container(data + 1, size - 1); break;
     case 1:
         disk = disk_of(data + 1, size - 1);
         gd_cann_stats_read(disk, on_row, NULL, NULL);
         gd_disk_unref(disk);
         break;
-    case 2: record(data + 1, size - 1); break;
-    default: name(data + 1, size - 1); break;
+    case 2: check_record(data + 1, size - 1); break;
+    default: check_name(data + 1, size - 1); break;
     }
     return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "dump/mindspore/dump_config.h"
 
-static void count(void *ctx, unsigned long line, const char *text)
+static void count_problem(void *ctx, unsigned long line, const char *text)
 {
     size_t *told = ctx;
 
@@ -15,7 +15,7 @@ static void count(void *ctx, unsigned long line, const char *text)
     ++*told;
 }
 
-static void check(const struct gd_dump_config *config, size_t size)
+static void check_config(const struct gd_dump_config *config, size_t size)
 {
     FUZZ_CHECK(config->size == size && config->categories <= GD_MS_CATEGORIES);
     FUZZ_CHECK(config->io >= GD_DUMP_ALL && config->io <= GD_DUMP_OUTPUT);
@@ -41,14 +41,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gd_dump_config *config = NULL;
     struct gd_err err = {.text = ""};
     size_t bad = 0, told = 0;
-    int rc =
-        gd_dump_config_parse((const char *)data, size, "FILE", count, &told, &bad, &config, &err);
+    int rc = gd_dump_config_parse((const char *)data, size, "FILE", count_problem, &told, &bad,
+                                  &config, &err);
 
     FUZZ_CHECK(told == bad);
     FUZZ_CHECK((config != NULL) == (rc == GD_OK && bad == 0));
     FUZZ_CHECK(rc == GD_OK || err.text[0]);
     if (config) {
-        check(config, size);
+        check_config(config, size);
     }
     gd_dump_config_free(config);
     return 0;

@@ -44,7 +44,7 @@ static void path_of(const char *name, char *out, size_t size)
     snprintf(out, size, "%s/%s", home, name);
 }
 
-static void put(const char *name, const void *data, size_t size)
+static void write_file(const char *name, const void *data, size_t size)
 {
     char path[256];
     FILE *file;
@@ -54,7 +54,7 @@ static void put(const char *name, const void *data, size_t size)
     FUZZ_CHECK(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
 }
 
-static void drop(const char *name)
+static void remove_file(const char *name)
 {
     char path[256];
 
@@ -71,16 +71,16 @@ static const char long_name[] = "12345678.npy";
 
 static void remove_home(void)
 {
-    drop(graph_name);
-    drop(long_name);
+    remove_file(graph_name);
+    remove_file(long_name);
     rmdir(home);
 }
 
 static void make_home(void)
 {
     FUZZ_CHECK(scratch_folder(home));
-    put(graph_name, graph, sizeof(graph) - 1);
-    put(long_name, "\x93NUMPY", 6);
+    write_file(graph_name, graph, sizeof(graph) - 1);
+    write_file(long_name, "\x93NUMPY", 6);
     atexit(remove_home);
 }
 
@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_home();
     }
     name = names[data[0] % NAMES];
-    put(name, data + 1, size - 1);
+    write_file(name, data + 1, size - 1);
     if (strstr(name, "index.json") || name[0] == '.') {
         open_archive(name);
     } else if (gd_detect(home, &options, &dump, &err) == GD_OK) {
@@ -147,6 +147,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         FUZZ_CHECK(err.text[0]);
     }
-    drop(name);
+    remove_file(name);
     return 0;
 }

@@ -4,7 +4,7 @@
 #include "dump/msprobe/api_load.h"
 #include "fuzz.h"
 
-static int take(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
+static int take_member(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
 {
     struct api_load *load = ctx;
     struct api_place place = {.is_input = name[0] & 1, .label = "", .step = 3};
@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     FUZZ_CHECK(gd_dump_create((uint64_t)64 << 20, &load.dump, NULL) == GD_OK);
     FUZZ_CHECK(gd_dump_catalog(load.dump, 0, "fuzz", &load.catalog, NULL) == GD_OK);
-    api_members(&text, "fuzz", "", take, &load, NULL);
-    api_members(&text, "fuzz", "data", take, &load, NULL);
+    api_members(&text, "fuzz", "", take_member, &load, NULL);
+    api_members(&text, "fuzz", "data", take_member, &load, NULL);
     if (api_load_finish(&load, NULL) == GD_OK && load.count > 0) {
         struct gd_graph *graph = gd_catalog_graph(load.catalog);
 

@@ -11,14 +11,14 @@
 #include <math.h>
 #include <string.h>
 
-static bool scalar(void *ctx, const char *name, double *ret)
+static bool find_scalar(void *ctx, const char *name, double *ret)
 {
     (void)ctx;
     *ret = 2.5;
     return strcmp(name, "loss") == 0;
 }
 
-static enum gd_truth evaluate(const struct gd_expr *expr, const struct gd_observation *seen)
+static enum gd_truth check_truth(const struct gd_expr *expr, const struct gd_observation *seen)
 {
     unsigned error = 0;
     enum gd_truth truth = gd_expr_evaluate(expr, seen, &error);
@@ -43,7 +43,7 @@ static void check_simple(const struct gd_expr *expr, const struct gd_observation
         }
     }
     if (count) {
-        FUZZ_CHECK(evaluate(expr, seen) == (any ? GD_TRUE : unknown ? GD_UNKNOWN : GD_FALSE));
+        FUZZ_CHECK(check_truth(expr, seen) == (any ? GD_TRUE : unknown ? GD_UNKNOWN : GD_FALSE));
     }
 }
 
@@ -72,8 +72,8 @@ static void check_all(const struct gd_expr *expr, const struct gd_expr *again)
                                             .step = 9,
                                             .value_step = 8,
                                             .series = i ? NULL : &series,
-                                            .scalar = scalar};
-        FUZZ_CHECK(evaluate(expr, &seen) == evaluate(again, &seen));
+                                            .scalar = find_scalar};
+        FUZZ_CHECK(check_truth(expr, &seen) == check_truth(again, &seen));
         check_simple(expr, &seen);
     }
 }

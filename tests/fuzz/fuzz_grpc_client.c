@@ -41,7 +41,7 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
     heard->closed++;
 }
 
-static void drain(struct gd_grpc_client *client)
+static void drain_output(struct gd_grpc_client *client)
 {
     struct iovec out[8];
     size_t count;
@@ -55,14 +55,15 @@ static void drain(struct gd_grpc_client *client)
     }
 }
 
-static bool feed(struct gd_grpc_client *client, const uint8_t *data, size_t size, size_t step)
+static bool feed_chunks(struct gd_grpc_client *client, const uint8_t *data, size_t size,
+                        size_t step)
 {
     for (size_t i = 0; i < size; i += step) {
         if (gd_grpc_client_feed(client, data + i, size - i < step ? size - i : step, NULL) !=
             GD_OK) {
             return false;
         }
-        drain(client);
+        drain_output(client);
     }
     return true;
 }
@@ -83,10 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(gd_grpc_client_create("localhost", LIMIT, &client, NULL) == GD_OK);
     FUZZ_CHECK(gd_grpc_client_start(client, "/gradb.v1.Trainer/Attach", NULL, 0, &ops, &heard,
                                     &heard.call, NULL) == GD_OK);
-    drain(client);
+    drain_output(client);
     size_t step = data[0] & 1 ? size : 1u + (data[0] >> 2);
-    if (!(data[0] & 2) || feed(client, start, sizeof(start) - 1, sizeof(start))) {
-        feed(client, data + 1, size - 1, step);
+    if (!(data[0] & 2) || feed_chunks(client, start, sizeof(start) - 1, sizeof(start))) {
+        feed_chunks(client, data + 1, size - 1, step);
     }
     gd_grpc_client_destroy(client);
     FUZZ_CHECK(heard.closed == 1);

@@ -17,7 +17,7 @@ struct sum {
     size_t expected_offset;
 };
 
-static void add(struct sum *sum, const uint8_t *data, size_t len)
+static void add_bytes(struct sum *sum, const uint8_t *data, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         sum->hash = (sum->hash ^ data[i]) * 1099511628211u;
@@ -29,7 +29,7 @@ static int on_message(void *ctx, const uint8_t *data, size_t len)
     struct sum *sum = ctx;
 
     FUZZ_CHECK(len <= LIMIT && sum->expected_offset == 0);
-    add(sum, data, len);
+    add_bytes(sum, data, len);
     sum->messages++;
     return GD_OK;
 }
@@ -40,13 +40,14 @@ static int on_chunk(void *ctx, const uint8_t *data, size_t len, size_t offset, s
 
     FUZZ_CHECK(total <= LIMIT && offset == sum->expected_offset && len <= total - offset);
     FUZZ_CHECK(len > 0 || total == 0);
-    add(sum, data, len);
+    add_bytes(sum, data, len);
     sum->expected_offset = offset + len == total ? 0 : offset + len;
     sum->messages += offset + len == total;
     return GD_OK;
 }
 
-static struct sum feed(unsigned options, const uint8_t *data, size_t size, size_t step, int *rc)
+static struct sum feed_chunks(unsigned options, const uint8_t *data, size_t size, size_t step,
+                              int *rc)
 {
     static const struct gd_grpc_deframer_ops whole = {.message = on_message};
     static const struct gd_grpc_deframer_ops chunks = {.message = on_message, .chunk = on_chunk};
@@ -101,8 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1) {
         return 0;
     }
-    struct sum whole = feed(data[0], data + 1, size - 1, size, &rc);
-    struct sum split = feed(data[0], data + 1, size - 1, 1 + (data[0] >> 3), &again);
+    struct sum whole = feed_chunks(data[0], data + 1, size - 1, size, &rc);
+    struct sum split = feed_chunks(data[0], data + 1, size - 1, 1 + (data[0] >> 3), &again);
     FUZZ_CHECK(rc == again && whole.messages == split.messages);
     FUZZ_CHECK(rc != GD_OK || whole.hash == split.hash);
     check_texts(data + 1, size - 1);

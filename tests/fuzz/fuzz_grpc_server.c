@@ -18,13 +18,13 @@ struct count {
     int conns_closed;
 };
 
-static void opened(struct gd_grpc_call *call, void *service)
+static void on_opened(struct gd_grpc_call *call, void *service)
 {
     (void)call;
     ((struct count *)service)->open++;
 }
 
-static void closed(struct gd_grpc_call *call)
+static void on_closed(struct gd_grpc_call *call)
 {
     struct count *count = gd_grpc_call_service(call);
 
@@ -32,12 +32,12 @@ static void closed(struct gd_grpc_call *call)
     count->open--;
 }
 
-static void echo(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+static void echo_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     gd_grpc_reply(call, data, len);
 }
 
-static void chat(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+static void chat_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     gd_grpc_send(call, data, len);
     if (len > 0 && data[0] == 'q') {
@@ -48,8 +48,8 @@ static void chat(struct gd_grpc_call *call, const uint8_t *data, size_t len)
     }
 }
 
-static void chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
-                  size_t total)
+static void count_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
+                        size_t total)
 {
     (void)data;
     FUZZ_CHECK(offset <= total && len <= total - offset);
@@ -72,7 +72,7 @@ static void conn_closed(struct gd_grpc_conn *conn, void *ctx)
     count->conns_closed++;
 }
 
-static void feed(struct ev_loop *loop, int fd, const void *data, size_t size, size_t step)
+static void feed_chunks(struct ev_loop *loop, int fd, const void *data, size_t size, size_t step)
 {
     const uint8_t *p = data;
     char sink[65536];
@@ -91,14 +91,22 @@ static void feed(struct ev_loop *loop, int fd, const void *data, size_t size, si
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct gd_grpc_method methods[] = {
-        {.path = "/e", .open = opened, .message = echo, .half_close = half_close, .closed = closed},
+        {.path = "/e",
+         .open = on_opened,
+         .message = echo_message,
+         .half_close = half_close,
+         .closed = on_closed},
         {.path = "/c",
          .client_streams = true,
-         .open = opened,
-         .message = chat,
+         .open = on_opened,
+         .message = chat_message,
          .half_close = half_close,
-         .closed = closed},
-        {.path = "/k", .client_streams = true, .open = opened, .chunk = chunk, .closed = closed},
+         .closed = on_closed},
+        {.path = "/k",
+         .client_streams = true,
+         .open = on_opened,
+         .chunk = count_chunk,
+         .closed = on_closed},
     };
     static const char start[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
     const struct gd_settings settings = {.max_message = 5000, .max_connections = 2};
@@ -116,9 +124,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0) {
         size_t step = data[0] & 1 ? size : 1u + (data[0] >> 2);
         if (data[0] & 2) {
-            feed(loop, pair[1], start, sizeof(start) - 1, sizeof(start));
+            feed_chunks(loop, pair[1], start, sizeof(start) - 1, sizeof(start));
         }
-        feed(loop, pair[1], data + 1, size - 1, step);
+        feed_chunks(loop, pair[1], data + 1, size - 1, step);
     }
     close(pair[1]);
     ev_run(loop, EVRUN_NOWAIT);

@@ -20,7 +20,7 @@
 
 enum { MEND = 1, WHOLE = 2 };
 
-static uint64_t get(const unsigned char *p, int bytes)
+static uint64_t read_le(const unsigned char *p, int bytes)
 {
     uint64_t v = 0;
 
@@ -30,7 +30,7 @@ static uint64_t get(const unsigned char *p, int bytes)
     return v;
 }
 
-static void put(unsigned char *p, uint64_t v)
+static void write_le64(unsigned char *p, uint64_t v)
 {
     for (int i = 0; i < 8; i++) {
         p[i] = (unsigned char)(v >> (8 * i));
@@ -38,7 +38,7 @@ static void put(unsigned char *p, uint64_t v)
 }
 
 /* Three nodes, one of them with two slots, a scalar; two generations; records of all kinds. */
-static void fill(struct gd_history *history)
+static void fill_history(struct gd_history *history)
 {
     static const char *const names[] = {"net/a", "net/b", "net/b", "loss"};
 
@@ -79,7 +79,7 @@ static const unsigned char *template_bytes(void)
     FUZZ_CHECK(fd >= 0);
     close(fd);
     FUZZ_CHECK(gd_history_create(path, BYTES, NULL, &history, NULL) == GD_OK);
-    fill(history);
+    fill_history(history);
     memcpy(bytes, history->map, BYTES);
     gd_history_close(history);
     unlink(path);
@@ -87,26 +87,27 @@ static const unsigned char *template_bytes(void)
     return bytes;
 }
 
-static void mend(unsigned char *p)
+static void repair_header(unsigned char *p)
 {
-    uint64_t table = get(p + 32, 8), capacity = get(p + 40, 4), text = get(p + 48, 8);
-    uint64_t ring = get(p + 64, 8), records = get(p + 72, 4);
+    uint64_t table = read_le(p + 32, 8), capacity = read_le(p + 40, 4), text = read_le(p + 48, 8);
+    uint64_t ring = read_le(p + 64, 8), records = read_le(p + 72, 4);
 
-    put(p + 16, history_checksum(p + 24, HISTORY_HEAD_FIXED - 24));
+    write_le64(p + 16, history_checksum(p + 24, HISTORY_HEAD_FIXED - 24));
     for (uint64_t i = 0; i < capacity && table < BYTES && table + 64 * (i + 1) <= BYTES; i++) {
         unsigned char *entry = p + table + 64 * i;
-        uint64_t at = get(entry + 8, 8), len = get(entry + 16, 4);
+        uint64_t at = read_le(entry + 8, 8), len = read_le(entry + 16, 4);
 
         if (len && text < BYTES && at < BYTES && text + at + len <= BYTES && len % 8 == 0) {
-            put(entry, history_checksum(entry + 8, 56) ^ history_checksum(p + text + at, len));
+            write_le64(entry,
+                       history_checksum(entry + 8, 56) ^ history_checksum(p + text + at, len));
         }
     }
     for (uint64_t i = 0; i < records && ring < BYTES && ring + HISTORY_RECORD * (i + 1) <= BYTES;
          i++) {
         unsigned char *record = p + ring + HISTORY_RECORD * i;
 
-        if (get(record + 8, 8)) {
-            put(record, history_checksum(record + 8, HISTORY_RECORD - 8));
+        if (read_le(record + 8, 8)) {
+            write_le64(record, history_checksum(record + 8, HISTORY_RECORD - 8));
         }
     }
 }
@@ -126,7 +127,7 @@ static int make_file(const uint8_t *data, size_t size, char *path, size_t path_s
         memcpy(bytes, data, size);
     }
     while (!(flags & WHOLE) && size >= 3) {
-        size_t at = (size_t)get(data, 2), count = data[2];
+        size_t at = (size_t)read_le(data, 2), count = data[2];
 
         data += 3, size -= 3;
         count = count < size ? count : size;
@@ -135,7 +136,7 @@ static int make_file(const uint8_t *data, size_t size, char *path, size_t path_s
         data += count, size -= count;
     }
     if (flags & MEND && len == BYTES) {
-        mend(bytes);
+        repair_header(bytes);
     }
     FUZZ_CHECK(write(fd, bytes, len) == (ssize_t)len);
     snprintf(path, path_size, "/proc/self/fd/%d", fd);

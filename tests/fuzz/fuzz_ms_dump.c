@@ -29,29 +29,29 @@ static struct gd_disk *disk_of(const uint8_t *data, size_t size)
     return disk;
 }
 
-static bool inside(const char *part, size_t len, const char *text)
+static bool is_inside(const char *part, size_t len, const char *text)
 {
     return part >= text && part + len <= text + strlen(text);
 }
 
-static void names(const char *text)
+static void check_names(const char *text)
 {
     struct gd_ms_name name;
     struct gd_ms_bin_name bin;
     char escaped[64];
 
     if (gd_ms_name_parse(text, &name)) {
-        FUZZ_CHECK(inside(name.type, name.type_len, text) &&
-                   inside(name.name, name.name_len, text));
-        FUZZ_CHECK(inside(name.format, name.format_len, text) && name.slot <= GD_MS_MAX_SLOT);
+        FUZZ_CHECK(is_inside(name.type, name.type_len, text) &&
+                   is_inside(name.name, name.name_len, text));
+        FUZZ_CHECK(is_inside(name.format, name.format_len, text) && name.slot <= GD_MS_MAX_SLOT);
     }
     if (gd_ms_bin_name_parse(text, &bin)) {
-        FUZZ_CHECK(inside(bin.name, bin.name_len, text) && bin.name_len > 0);
+        FUZZ_CHECK(is_inside(bin.name, bin.name_len, text) && bin.name_len > 0);
         FUZZ_CHECK(bin.shape.rank > 0 && bin.shape.rank <= GD_MAX_RANK);
     }
     gd_ms_escape(text, escaped, sizeof(escaped));
     FUZZ_CHECK(strlen(escaped) < sizeof(escaped) && !strchr(escaped, '/'));
-    FUZZ_CHECK(inside(gd_ms_short_name(text), 0, text));
+    FUZZ_CHECK(is_inside(gd_ms_short_name(text), 0, text));
 }
 
 static int take_row(void *ctx, const struct ms_statistic *row, struct gd_err *err)
@@ -71,7 +71,7 @@ static void bad_row(void *ctx, const char *why)
     FUZZ_CHECK(why[0]);
 }
 
-static void table(const uint8_t *data, size_t size)
+static void check_table(const uint8_t *data, size_t size)
 {
     struct gd_disk *disk = disk_of(data, size);
     struct gd_err err = {.text = ""};
@@ -84,7 +84,7 @@ static void table(const uint8_t *data, size_t size)
     gd_disk_unref(disk);
 }
 
-static void graph(const uint8_t *data, size_t size)
+static void check_graph(const uint8_t *data, size_t size)
 {
     struct gd_disk *disk = disk_of(data, size);
     struct gd_err err = {.text = ""};
@@ -119,7 +119,7 @@ static void check_settled(const struct ms_nodes *nodes, struct gd_graph *graph)
     }
 }
 
-static void joins(char *text)
+static void check_joins(char *text)
 {
     struct ms_nodes nodes;
     struct gd_graph *into;
@@ -157,14 +157,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0] % 4) {
     case 0:
         snprintf(text, sizeof(text), "%.*s", (int)(size - 1), (const char *)data + 1);
-        names(text);
+        check_names(text);
         break;
-    case 1: table(data + 1, size - 1); break;
+    case 1: check_table(data + 1, size - 1); break;
     case 3:
         snprintf(text, sizeof(text), "%.*s", (int)(size - 1), (const char *)data + 1);
-        joins(text);
+        check_joins(text);
         break;
-    default: graph(data + 1, size - 1); break;
+    default: check_graph(data + 1, size - 1); break;
     }
     return 0;
 }

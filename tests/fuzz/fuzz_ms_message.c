@@ -11,20 +11,20 @@
 
 static int waiting;
 
-static void reply(void *call, const void *data, size_t len)
+static void take_reply(void *call, const void *data, size_t len)
 {
     (void)data;
     FUZZ_CHECK(call == &waiting && len <= GD_MS_MAX_REPLY);
 }
 
-static void gone(void *owner, bool detached, int32_t last_id)
+static void on_gone(void *owner, bool detached, int32_t last_id)
 {
     (void)owner;
     (void)detached;
     (void)last_id;
 }
 
-static const struct gd_ms_io io = {.reply = reply, .gone = gone};
+static const struct gd_ms_io io = {.reply = take_reply, .gone = on_gone};
 
 static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
 {
@@ -33,7 +33,7 @@ static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const s
     --*(int *)ctx;
 }
 
-static void act(struct gd_session *session, uint8_t what, int *waits)
+static void act_on_session(struct gd_session *session, uint8_t what, int *waits)
 {
     struct gd_run run = {.kind = (enum gd_run_kind)(what % 4),
                          .count = 1 + what % 3,
@@ -62,7 +62,7 @@ static void act(struct gd_session *session, uint8_t what, int *waits)
     }
 }
 
-static void tell(struct gd_ms_target *target, uint8_t kind, const uint8_t *data, size_t len)
+static void send_message(struct gd_ms_target *target, uint8_t kind, const uint8_t *data, size_t len)
 {
     struct gd_ms_metadata metadata;
     struct gd_ms_heartbeat heartbeat;
@@ -136,9 +136,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t len = data[1] < size - 2 ? data[1] : size - 2;
 
         if (data[0] & 0x80) {
-            act(session, (uint8_t)(data[0] << 1 | (data[1] & 1)), &waits);
+            act_on_session(session, (uint8_t)(data[0] << 1 | (data[1] & 1)), &waits);
         } else {
-            tell(target, data[0], data + 2, len);
+            send_message(target, data[0], data + 2, len);
         }
         data += 2 + len;
         size -= 2 + len;

@@ -17,7 +17,7 @@ struct seen {
     uint64_t hash;
 };
 
-static void mix(struct seen *seen, const void *data, size_t len)
+static void mix_bytes(struct seen *seen, const void *data, size_t len)
 {
     const uint8_t *bytes = data;
 
@@ -33,19 +33,20 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
 
     FUZZ_CHECK(!tensor || !err);
     seen->calls++;
-    mix(seen, head->node_name, strlen(head->node_name));
-    mix(seen, head->slot, strlen(head->slot));
-    mix(seen, err ? err->text : "", err ? strlen(err->text) : 0);
+    mix_bytes(seen, head->node_name, strlen(head->node_name));
+    mix_bytes(seen, head->slot, strlen(head->slot));
+    mix_bytes(seen, err ? err->text : "", err ? strlen(err->text) : 0);
     if (!tensor) {
         return;
     }
     FUZZ_CHECK(gd_tensor_bytes(tensor) <= MAX_TENSOR);
     FUZZ_CHECK(gd_tensor_count(tensor) >= 0);
-    mix(seen, &tensor->shape.rank, sizeof(tensor->shape.rank));
-    mix(seen, tensor->data, gd_tensor_bytes(tensor));
+    mix_bytes(seen, &tensor->shape.rank, sizeof(tensor->shape.rank));
+    mix_bytes(seen, tensor->data, gd_tensor_bytes(tensor));
 }
 
-static int feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data, size_t len, size_t step)
+static int feed_chunks(struct gd_ms_tensor_decoder *decoder, const uint8_t *data, size_t len,
+                       size_t step)
 {
     int rc = GD_OK;
     size_t at = 0;
@@ -64,7 +65,7 @@ static int feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data, size_
     return rc;
 }
 
-static struct seen play(const uint8_t *data, size_t size, size_t step, size_t expect)
+static struct seen play_tensor(const uint8_t *data, size_t size, size_t step, size_t expect)
 {
     struct seen seen = {.hash = 1};
     struct gd_ms_tensor_decoder *decoder;
@@ -77,7 +78,7 @@ static struct seen play(const uint8_t *data, size_t size, size_t step, size_t ex
         data += 2;
         size -= 2;
         len = len < size ? len : size;
-        if (feed(decoder, data, len, step) != GD_OK) {
+        if (feed_chunks(decoder, data, len, step) != GD_OK) {
             break;
         }
         data += len;
@@ -93,9 +94,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1) {
         return 0;
     }
-    struct seen whole = play(data + 1, size - 1, SIZE_MAX, 0);
-    struct seen pieces = play(data + 1, size - 1, (size_t)(data[0] & 15) + 1, 0);
-    struct seen expected = play(data + 1, size - 1, SIZE_MAX, data[0]);
+    struct seen whole = play_tensor(data + 1, size - 1, SIZE_MAX, 0);
+    struct seen pieces = play_tensor(data + 1, size - 1, (size_t)(data[0] & 15) + 1, 0);
+    struct seen expected = play_tensor(data + 1, size - 1, SIZE_MAX, data[0]);
 
     FUZZ_CHECK(whole.calls == pieces.calls && whole.hash == pieces.hash);
     FUZZ_CHECK(whole.calls == expected.calls && whole.hash == expected.hash);

@@ -31,7 +31,7 @@ static void check_stats(struct gd_source *source, const struct gd_tensor *whole)
     FUZZ_CHECK(a.negative == b.negative && (a.min == b.min || a.count == a.nan));
 }
 
-static void check(struct gd_bytes *bytes, const struct gd_npy *npy, bool partial)
+static void check_array(struct gd_bytes *bytes, const struct gd_npy *npy, bool partial)
 {
     struct gd_source *source;
     struct gd_tensor *whole;
@@ -58,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(gd_bytes_of_memory(data, size, NULL, NULL, &bytes, NULL) == GD_OK);
     if (gd_npy_read_header(bytes, NULL, &npy, &err) == GD_OK) {
         FUZZ_CHECK(npy.data <= size && npy.item > 0);
-        check(bytes, &npy, false);
-        check(bytes, &npy, true);
+        check_array(bytes, &npy, false);
+        check_array(bytes, &npy, true);
     } else {
         FUZZ_CHECK(err.text[0]);
     }

@@ -5,18 +5,18 @@
 #include "dump/torch/pickle.h"
 
 /* Containers may hold themselves: so many values are looked at. */
-static void look(const struct gd_pickle_value *value, int *budget)
+static void visit_value(const struct gd_pickle_value *value, int *budget)
 {
     const struct gd_pickle_value *dict = gd_pickle_dict(value);
     int64_t number;
 
     FUZZ_CHECK(gd_pickle_get_int(value, &number) == (value->kind == GD_PICKLE_INT));
     for (size_t i = 0; gd_pickle_item(value, i) && --*budget > 0; i++) {
-        look(gd_pickle_item(value, i), budget);
+        visit_value(gd_pickle_item(value, i), budget);
     }
     for (uint32_t i = 0; dict && i < dict->count && --*budget > 0; i++) {
-        look(dict->item[(size_t)i * 2], budget);
-        look(dict->item[(size_t)i * 2 + 1], budget);
+        visit_value(dict->item[(size_t)i * 2], budget);
+        visit_value(dict->item[(size_t)i * 2 + 1], budget);
     }
     if (value->kind == GD_PICKLE_OBJECT) {
         FUZZ_CHECK(value->object->args->kind == GD_PICKLE_TUPLE);
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < gd_pickle_global_count(pickle); i++) {
         FUZZ_CHECK(gd_pickle_global_at(pickle, i)->times > 0);
     }
-    look(gd_pickle_root(pickle), &budget);
+    visit_value(gd_pickle_root(pickle), &budget);
     gd_pickle_print(gd_pickle_root(pickle), 200, &text);
     FUZZ_CHECK(text.len > 0);
     gd_buf_deinit(&text);

@@ -14,7 +14,7 @@
 #define START 8
 #define HEAD  12
 
-static uint32_t get32(const uint8_t *p)
+static uint32_t read_le32(const uint8_t *p)
 {
     uint32_t value;
 
@@ -22,12 +22,12 @@ static uint32_t get32(const uint8_t *p)
     return le32toh(value);
 }
 
-static void mend(uint8_t *bytes, size_t size)
+static void repair_sums(uint8_t *bytes, size_t size)
 {
     size_t at = START;
 
     while (size >= at + HEAD) {
-        size_t len = get32(bytes + at + 4);
+        size_t len = read_le32(bytes + at + 4);
 
         if (len > size - at - HEAD) {
             len = size - at - HEAD; /* the last one takes the rest */
@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(bytes);
     memcpy(bytes, data + 1, size - 1);
     if (data[0] & 1) {
-        mend(bytes, size - 1);
+        repair_sums(bytes, size - 1);
     }
     if (gd_scan_file_read(bytes, size - 1, &file, &err) == GD_OK) {
         for (uint32_t i = 0; i < gd_scan_file_units(file); i++) {

@@ -15,7 +15,7 @@ struct out {
     size_t len;
 };
 
-static void put(struct out *out, const void *data, size_t size)
+static void put_bytes(struct out *out, const void *data, size_t size)
 {
     FUZZ_CHECK(size <= sizeof(out->bytes) - out->len);
     memcpy(out->bytes + out->len, data, size);
@@ -28,7 +28,7 @@ static void put_number(struct out *out, uint64_t number, int bytes)
     for (int i = 0; i < bytes; i++, number >>= 8) {
         unsigned char byte = (unsigned char)number;
 
-        put(out, &byte, 1);
+        put_bytes(out, &byte, 1);
     }
 }
 
@@ -48,26 +48,26 @@ static void put_zip(struct out *out, const uint8_t *program, size_t size)
 
     for (int i = 0; i < 2; i++) {
         at[i] = out->len;
-        put(out, "PK\3\4\0\0", 6);
+        put_bytes(out, "PK\3\4\0\0", 6);
         put_member(out, names[i], sizes[i]);
         put_number(out, 0, 2);
-        put(out, names[i], strlen(names[i]));
+        put_bytes(out, names[i], strlen(names[i]));
         if (i == 0) {
-            put(out, program, size);
+            put_bytes(out, program, size);
         } else {
             put_number(out, 0x3f800000, STORAGE);
         }
     }
     directory = out->len;
     for (int i = 0; i < 2; i++) {
-        put(out, "PK\1\2\0\0\0\0", 8);
+        put_bytes(out, "PK\1\2\0\0\0\0", 8);
         put_member(out, names[i], sizes[i]);
         put_number(out, 0, 2 + 2 + 2 + 2 + 4);
         put_number(out, at[i], 4);
-        put(out, names[i], strlen(names[i]));
+        put_bytes(out, names[i], strlen(names[i]));
     }
     size = out->len - directory;
-    put(out, "PK\5\6\0\0\0\0\2\0\2\0", 12);
+    put_bytes(out, "PK\5\6\0\0\0\0\2\0\2\0", 12);
     put_number(out, size, 4);
     put_number(out, directory, 4);
     put_number(out, 0, 2);
@@ -79,12 +79,12 @@ static void put_legacy(struct out *out, const uint8_t *program, size_t size)
                                         "\x80\x02M\xe9\x03."
                                         "\x80\x02}X\x0d\0\0\0little_endian\x88s.";
 
-    put(out, head, sizeof(head) - 1);
-    put(out, program, size);
-    put(out,
-        "\x80\x02]X\1\0\0\0"
-        "0a.",
-        11);
+    put_bytes(out, head, sizeof(head) - 1);
+    put_bytes(out, program, size);
+    put_bytes(out,
+              "\x80\x02]X\1\0\0\0"
+              "0a.",
+              11);
     put_number(out, STORAGE / 4, 8);
     put_number(out, 0x3f800000, STORAGE);
 }
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0] % KINDS) {
     case IN_ZIP: put_zip(&out, data + 1, size - 1); break;
     case IN_LEGACY: put_legacy(&out, data + 1, size - 1); break;
-    default: put(&out, data + 1, size - 1); break;
+    default: put_bytes(&out, data + 1, size - 1); break;
     }
     fuzz_archive(out.bytes, out.len, NULL, data[0] & 0x80);
     return 0;

@@ -11,21 +11,21 @@
 
 #include "proto/v1/v1_impl.h"
 
-static int drop(void *ctx, const void *data, size_t len)
+static int drop_data(void *ctx, const void *data, size_t len)
 {
     (void)data;
     (void)len;
     return *(bool *)ctx ? GD_ELOST : GD_OK;
 }
 
-static void finish(void *ctx, enum gd_grpc_code code, const char *text)
+static void check_end(void *ctx, enum gd_grpc_code code, const char *text)
 {
     (void)code;
     FUZZ_CHECK(text && !strchr(text, '\n'));
     *(bool *)ctx = true;
 }
 
-static const struct v1_wire wire = {.send = drop, .finish = finish};
+static const struct v1_wire wire = {.send = drop_data, .finish = check_end};
 
 static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
 {
@@ -68,7 +68,7 @@ static void say_hello(struct v1_conn *conn)
 }
 
 /* Two questions per message, as long as somebody is there to be asked. */
-static void ask(struct gd_debugger *debugger, unsigned *asked, unsigned *answers)
+static void ask_session(struct gd_debugger *debugger, unsigned *asked, unsigned *answers)
 {
     struct gd_session *session = debugger->session_count ? debugger->sessions[0] : NULL;
     struct gd_tensor_ref ref = {.node = *asked % 3};
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         v1_conn_message(conn, data, len);
         data += len, size -= len;
         gd_debugger_reap(debugger);
-        ask(debugger, &asked, &answers);
+        ask_session(debugger, &asked, &answers);
     }
     v1_conn_closed(conn);
     gd_debugger_reap(debugger);

@@ -92,7 +92,7 @@ static void on_signal(int sig)
 }
 
 /* A copy of exactly that size: reading one byte beyond it is then seen by the sanitizer. */
-static void play(const uint8_t *data, size_t size)
+static void play_copy(const uint8_t *data, size_t size)
 {
     uint8_t *copy = must_alloc(size);
 
@@ -150,7 +150,8 @@ static void read_corpus(const char *dir_path, size_t max_len)
     }
 }
 
-static size_t insert(uint8_t *data, size_t size, size_t max_len, const uint8_t *from, size_t len)
+static size_t insert_bytes(uint8_t *data, size_t size, size_t max_len, const uint8_t *from,
+                           size_t len)
 {
     size_t at = random_below(size + 1);
 
@@ -192,13 +193,13 @@ static size_t mutate_once(uint8_t *data, size_t size, size_t max_len)
         for (size_t i = 0; i < sizeof(bytes); i++) {
             bytes[i] = (uint8_t)random_next();
         }
-        return insert(data, size, max_len, bytes, 1 + random_below(sizeof(bytes)));
+        return insert_bytes(data, size, max_len, bytes, 1 + random_below(sizeof(bytes)));
     case 6: { /* a piece of another seed */
         const struct seed *other = &seeds[random_below(seed_count)];
         size_t start = random_below(other->size);
 
-        return insert(data, size, max_len, other->data + start,
-                      random_below(other->size - start + 1));
+        return insert_bytes(data, size, max_len, other->data + start,
+                            random_below(other->size - start + 1));
     }
     default: /* a byte many times over, for lengths and depths */
         for (size_t i = 0; i < len && size; i++) {
@@ -220,7 +221,7 @@ static void play_mutations(size_t max_len, size_t times)
         while (changes--) {
             size = mutate_once(data, size, max_len);
         }
-        play(data, size);
+        play_copy(data, size);
     }
     free(data);
 }
@@ -251,7 +252,7 @@ int main(int argc, char **argv)
         size_t first = seeds[i].size <= SHORT_SEED ? 0 : seeds[i].size;
 
         for (size_t size = first; size <= seeds[i].size; size++) {
-            play(seeds[i].data, size);
+            play_copy(seeds[i].data, size);
         }
     }
     printf("ok 1 - %zu seeds\n", seed_count);
