@@ -125,7 +125,14 @@ class Reference(unittest.TestCase):
         self.assertEqual(page.count("\n```\n") % 2, 0)
 
 
-class Packages(unittest.TestCase):
+class Readme(unittest.TestCase):
+    def test_its_session_is_the_tutorials(self):
+        """Which test_tutorials.py types."""
+        readme = (harness.SOURCE / "README.md").read_text(encoding="utf-8")
+        session = re.search(r"^```text\n(\(gradb\) .*?)^```$", readme, re.M | re.S).group(1)
+        tutorial = (DOCS / "tutorial-pytorch.md").read_text(encoding="utf-8").splitlines()
+        self.assertEqual([line for line in session.splitlines() if line not in tutorial], [])
+
     def test_readme_names_those_that_dev_installs(self):
         script = (harness.SOURCE / "dev").read_text(encoding="utf-8")
         wanted = re.search(r'^BUILD_PACKAGES="([^"]*)"', script, re.M).group(1).split()

@@ -272,7 +272,7 @@ class Installed(unittest.TestCase):
 
     # README's other lines: tested elsewhere, done by meson for these tests, or by the one who runs them.
     ELSEWHERE = ("./dev demo", "sudo apt-get install ", "meson setup build/install", "ninja -C build/install",
-                 "sudo ninja -C build/install install")
+                 "sudo ninja -C build/install install", "sudo ldconfig")
 
     def test_every_command_of_readme_is_run(self):
         ours = pathlib.Path(__file__).read_text(encoding="utf-8")
