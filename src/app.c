@@ -14,6 +14,7 @@
 #include "demo.h"
 #include "dump/dump.h"
 #include "proto/server.h"
+#include "repl/core/interrupt.h"
 #include "repl/core/repl.h"
 #include "repl/line/line.h"
 #include "repl/line/tty_out.h"

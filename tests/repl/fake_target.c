@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/core/interrupt.h"
 #include "repl/fake_target.h"
 #include "repl/fake_watch.h"
 

@@ -3,6 +3,7 @@
 #include "engine/ranks.h"
 #include "repl/core/command.h"
 #include "repl/core/events.h"
+#include "repl/core/interrupt.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
@@ -764,10 +765,10 @@ int repl_execute(struct repl *repl, const char *line)
     if (repl->busy.pumping) {
         return GD_ESTATE;
     }
-    repl->debugger->interrupted = false;
+    repl_clear_interrupt(repl);
     int rc = repl_run_line(repl, line, LINE_TYPED);
     repl_follow_up(repl);
-    repl->debugger->interrupted = false;
+    repl_clear_interrupt(repl);
     if (!repl->end.quit) { /* else the trainers are let go first */
         repl_out_wait(repl, 0);
     }

@@ -54,10 +54,6 @@ void repl_clear_status(struct repl *repl);  /* what failed so far does not count
 const char *repl_prompt(struct repl *repl); /* "(gradb) " or ">" while a body is open */
 bool repl_is_waiting(
     const struct repl *repl); /* a foreground command is waiting: Ctrl-C interrupts */
-/* What Ctrl-C does: a waiting command is interrupted (a run asks the trainer to stop; a second one
- * gives the prompt back and lets the trainer run). Returns false when nothing waits: the
- * front end clears its line. Call it from the loop, not from a signal handler. */
-bool repl_interrupt(struct repl *repl);
 /* Asks for an orderly end, as the command quit without a question. */
 void repl_quit(struct repl *repl, int status);
 /* The same for a signal: what a terminal that stands still has not taken yet is not waited for. */

@@ -15,26 +15,6 @@
 #define ALONE_SECONDS 3.0
 #define HINT_SECONDS  1.0 /* after an interrupt: then it is said that it takes time */
 
-bool repl_interrupt(struct repl *repl)
-{
-    const struct gd_session *session = repl->debugger->current;
-
-    repl->busy.interrupted_known = gd_progress_current(repl->debugger, &repl->busy.interrupted_at);
-    gd_progress_stop_all(repl->debugger);
-    if (repl->busy.waiting) {
-        repl->debugger->interrupted = true;
-        return true;
-    }
-    if (repl->options.interactive || repl->options.batch) {
-        return false;
-    }
-    /* Commands come from a pipe: there is no line to clear, the trainer is meant. */
-    if (session && session->state == GD_RUNNING) {
-        gd_ranks_interrupt(repl->debugger->current, NULL);
-    }
-    return true;
-}
-
 static void add_number(struct repl *repl, int number)
 {
     int room = (int)(sizeof(repl->stop.numbers) / sizeof(repl->stop.numbers[0]));
@@ -311,7 +291,7 @@ static bool stop_done(void *ctx)
 }
 
 /* Ctrl-C while the trainer runs. 0: wait on; 1: the prompt comes back; negative: an error. */
-static int on_interrupt(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
+static int handle_interrupt(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
 {
     struct repl *repl = call->repl;
     struct gd_err why = {.code = GD_OK};
@@ -380,7 +360,7 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
             tell_slow(call, wait);
             continue;
         }
-        rc = on_interrupt(call, wait, err);
+        rc = handle_interrupt(call, wait, err);
         if (rc != GD_OK) {
             return rc;
         }

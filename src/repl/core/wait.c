@@ -2,6 +2,7 @@
 /* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
 #include "repl/core/await.h"
 #include "repl/core/command.h"
+#include "repl/core/interrupt.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/line/tty_out.h"
@@ -61,8 +62,8 @@ int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seco
     repl->busy.waiting = true;
     repl->busy.interrupted_known = false;
     while (!done(ctx)) {
-        if (repl->debugger->interrupted || repl->end.quit || repl->front.left) {
-            repl->debugger->interrupted = false;
+        if (repl_is_interrupted(repl)) {
+            repl_clear_interrupt(repl);
             rc = GD_EINTR;
             break;
         }

@@ -6,28 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/core/interrupt.h"
 #include "repl/core/repl_impl.h"
 
 #define LEAST_BYTES ((uint64_t)4 << 20) /* less is done before anybody looks */
 #define PUMP_EVERY  0.02                /* seconds */
 #define PIECE       ((int64_t)1 << 20)  /* elements of a histogram's piece, about */
-
-static int interrupted_at(const struct gd_progress_info *at, struct gd_err *err)
-{
-    char amount[128];
-
-    gd_progress_amount(at, amount, sizeof(amount));
-    return gd_fail(err, GD_EINTR, "interrupted after %s", amount);
-}
-
-int repl_interrupted(struct repl *repl, const char *otherwise, struct gd_err *err)
-{
-    bool known = repl->busy.interrupted_known && repl->busy.interrupted_at.done > 0;
-
-    repl->busy.interrupted_known = false;
-    return known ? interrupted_at(&repl->busy.interrupted_at, err)
-                 : gd_fail(err, GD_EINTR, "%s", otherwise);
-}
 
 void repl_work_name(char *ret, size_t size, const char *doing, const struct gd_session *session,
                     const struct gd_tensor_ref *ref)
@@ -75,7 +59,7 @@ bool repl_work_at(struct repl_work *work, uint64_t bytes)
     repl_pump(repl, 0);
     repl_progress_show(repl);
     work->pumped_at = repl_now(repl);
-    if (repl->debugger->interrupted || repl->end.quit || repl->front.left) {
+    if (repl_is_interrupted(repl)) {
         work->stopped = true;
         work->at = (struct gd_progress_info){.done = bytes, .total = work->total};
         snprintf(work->at.unit, sizeof(work->at.unit), "%s", work->unit);
@@ -90,12 +74,12 @@ int repl_work_end(struct repl_work *work, int rc, struct gd_err *err)
     if (!work->progress) {
         return rc;
     }
-    repl->debugger->interrupted = false;
+    repl_clear_interrupt(repl);
     repl->busy.waiting = work->was_waiting;
     repl_progress_clear(repl);
     gd_progress_end(work->progress);
     work->progress = NULL;
-    return work->stopped ? interrupted_at(&work->at, err) : rc;
+    return work->stopped ? repl_interrupted_at(&work->at, err) : rc;
 }
 
 /* ---- statistics ---------------------------------------------------------------------------- */

@@ -47,7 +47,5 @@ int repl_stats_histogram(struct command_call *call, const char *what,
 /* "statistics of fc1.weight:0", the name without its scopes. */
 void repl_work_name(char *ret, size_t size, const char *doing, const struct gd_session *session,
                     const struct gd_tensor_ref *ref);
-/* The error of a wait for the trainer that Ctrl-C ended: how far it was, where that is known. */
-int repl_interrupted(struct repl *repl, const char *otherwise, struct gd_err *err);
 
 #endif

@@ -2,6 +2,7 @@
 /* The prompt: readline's callback interface on the event loop, or plain lines when stdin is no
  * terminal. Reports that come while a line is being typed are printed above it. */
 #include "repl/line/line.h"
+#include "repl/core/interrupt.h"
 #include "repl/core/parse.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/line_moves.h"
@@ -118,13 +119,13 @@ static char *read_answer(struct line *line, const char *question, bool *ended)
     line_redraw_key(true); /* before anybody can answer */
     tty_out_puts(STDOUT_FILENO, question);
     while (!(answer = line_take(&line->ahead, LINE_REDRAW "\n")) && !line->ended &&
-           !line->repl->end.quit && !line->repl->front.left && !line->repl->debugger->interrupted) {
+           !repl_is_interrupted(line->repl)) {
         repl_pump(line->repl, -1);
     }
     line_redraw_key(false);
     line->repl->front.pause_input = pause;
     line->repl->busy.waiting = was_waiting;
-    line->repl->debugger->interrupted = false;
+    repl_clear_interrupt(line->repl);
     *ended = line->ended;
     line->ended = false;
     return answer;

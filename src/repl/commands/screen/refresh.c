@@ -7,6 +7,7 @@
 
 #include "repl/commands/screen/panes.h"
 #include "repl/core/command.h"
+#include "repl/core/interrupt.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 
