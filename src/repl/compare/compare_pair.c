@@ -51,10 +51,10 @@ static void add_records(struct command_call *call, const struct compare_row *row
     cJSON *record = out_record(call->out, "compare"), *list;
     int used = GD_ULP_BUCKETS;
 
-    list = cJSON_AddArrayToObject(record, "worst");
+    list = out_list(record, "worst");
     for (int i = 0; i < metrics->worst_count; i++) {
         const struct gd_worst *one = &metrics->worst[i];
-        cJSON *object = cJSON_CreateObject(), *index = cJSON_AddArrayToObject(object, "index");
+        cJSON *object = cJSON_CreateObject(), *index = out_list(object, "index");
         int64_t flat = one->at;
 
         for (int axis = row->shape_a.rank - 1; axis >= 0; axis--) {
@@ -62,16 +62,15 @@ static void add_records(struct command_call *call, const struct compare_row *row
                                     cJSON_CreateNumber((double)(flat % row->shape_a.dim[axis])));
             flat /= row->shape_a.dim[axis];
         }
-        inspect_add_double(object, "a", one->a);
-        inspect_add_double(object, "b", one->b);
+        out_set(object, OUT_REAL("a", one->a), OUT_REAL("b", one->b));
         cJSON_AddItemToArray(list, object);
     }
     while (used > 0 && metrics->ulp[used - 1] == 0) {
         used--;
     }
-    list = cJSON_AddArrayToObject(record, "ulp");
+    list = out_list(record, "ulp");
     for (int i = 0; i < used; i++) {
-        cJSON_AddItemToArray(list, cJSON_CreateNumber((double)metrics->ulp[i]));
+        out_push_int(list, (int64_t)metrics->ulp[i]);
     }
 }
 

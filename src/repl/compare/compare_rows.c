@@ -203,12 +203,10 @@ void compare_difference_show(struct command_call *call, const struct gd_differen
 
 void compare_difference_add(cJSON *object, const struct gd_difference *d)
 {
-    if (d->has_metrics) {
-        inspect_add_double(object, "close", gd_metrics_close(&d->metrics));
-    }
+    out_set(object, OUT_IF(d->has_metrics, OUT_REAL("close", gd_metrics_close(&d->metrics))));
     if (differs_finitely(d)) {
-        inspect_add_double(object, "max_abs", d->metrics.max_abs);
-        inspect_add_double(object, "rel_l2", d->metrics.rel_l2);
+        out_set(object, OUT_REAL("max_abs", d->metrics.max_abs),
+                OUT_REAL("rel_l2", d->metrics.rel_l2));
     }
 }
 
@@ -473,101 +471,74 @@ static void show_lists(struct command_call *call, const struct compare_rows *row
 
 static void add_stats_record(cJSON *record, const char *key, const struct gd_stats *stats)
 {
-    cJSON *object = cJSON_AddObjectToObject(record, key);
+    cJSON *object = out_object(record, key);
 
-    inspect_add_double(object, "min", stats->min);
-    inspect_add_double(object, "max", stats->max);
-    inspect_add_double(object, "mean", stats->mean);
-    inspect_add_double(object, "l2", norm(stats));
-    inspect_add_count(object, "nan", stats->nan);
-    inspect_add_count(object, "pos_inf", stats->pos_inf);
-    inspect_add_count(object, "neg_inf", stats->neg_inf);
-    inspect_add_count(object, "zero", stats->zero);
+    out_set(object, OUT_REAL("min", stats->min), OUT_REAL("max", stats->max),
+            OUT_REAL("mean", stats->mean), OUT_REAL("l2", norm(stats)), OUT_INT("nan", stats->nan),
+            OUT_INT("pos_inf", stats->pos_inf), OUT_INT("neg_inf", stats->neg_inf),
+            OUT_INT("zero", stats->zero));
 }
 
 static void add_distance_record(cJSON *object, const struct compare_row *row)
 {
-    inspect_add_double(object, "max_abs", row->max_abs);
-    if (row->max_abs_at >= 0) {
-        inspect_add_count(object, "max_abs_at", (uint64_t)row->max_abs_at);
-    }
-    inspect_add_double(object, "mean_abs", row->mean_abs);
-    inspect_add_double(object, "rel_l2", row->rel_l2);
-    inspect_add_double(object, "max_rel", row->max_rel);
-    inspect_add_double(object, "r1k", row->r1k);
-    inspect_add_double(object, "r5k", row->r5k);
-    inspect_add_double(object, "cosine", row->cosine);
+    out_set(object, OUT_REAL("max_abs", row->max_abs),
+            OUT_IF(row->max_abs_at >= 0, OUT_INT("max_abs_at", row->max_abs_at)),
+            OUT_REAL("mean_abs", row->mean_abs), OUT_REAL("rel_l2", row->rel_l2),
+            OUT_REAL("max_rel", row->max_rel), OUT_REAL("r1k", row->r1k), OUT_REAL("r5k", row->r5k),
+            OUT_REAL("cosine", row->cosine));
 }
 
 static void add_metrics_record(cJSON *object, const struct compare_row *row)
 {
-    inspect_add_count(object, "count", row->count);
-    inspect_add_double(object, "close", row->close);
+    out_set(object, OUT_INT("count", row->count), OUT_REAL("close", row->close));
     if (has_distance(row)) {
         add_distance_record(object, row);
     }
-    if (!isnan(row->ulp99)) {
-        inspect_add_double(object, "ulp99", row->ulp99);
-    }
-    inspect_add_count(object, "same_nonfinite", row->same_nonfinite);
-    inspect_add_count(object, "mismatch", row->mismatch);
-    inspect_add_double(object, "rtol", row->tolerance.rtol);
-    inspect_add_double(object, "atol", row->tolerance.atol);
+    out_set(object, OUT_IF(!isnan(row->ulp99), OUT_REAL("ulp99", row->ulp99)),
+            OUT_INT("same_nonfinite", row->same_nonfinite), OUT_INT("mismatch", row->mismatch),
+            OUT_REAL("rtol", row->tolerance.rtol), OUT_REAL("atol", row->tolerance.atol));
     add_stats_record(object, "stats_a", &row->stats_a);
     add_stats_record(object, "stats_b", &row->stats_b);
 }
 
-static void add_row_record(struct command_call *call, cJSON *list, const struct compare_row *row)
+static void add_row_record(cJSON *list, const struct compare_row *row)
 {
-    cJSON *object = cJSON_CreateObject();
+    cJSON *object = out_push(list);
 
-    cJSON_AddItemToArray(list, object);
-    cJSON_AddStringToObject(object, "verdict", gd_verdict_name(row->verdict));
-    if (row->a) {
-        inspect_add_text(call, object, "a", row->a);
-    }
-    if (row->b) {
-        inspect_add_text(call, object, "b", row->b);
-    }
+    out_set(object, OUT_TEXT("verdict", gd_verdict_name(row->verdict)),
+            OUT_IF(row->a, OUT_TEXT("a", row->a)), OUT_IF(row->b, OUT_TEXT("b", row->b)));
     if (row->how != GD_HOW_NONE) {
-        cJSON_AddStringToObject(object, "how", gd_how_name(row->how));
-        inspect_add_double(object, "confidence", gd_how_confidence(row->how));
+        out_set(object, OUT_TEXT("how", gd_how_name(row->how)),
+                OUT_REAL("confidence", gd_how_confidence(row->how)));
     }
-    if (row->step >= 0) {
-        inspect_add_count(object, "step", (uint64_t)row->step);
-    }
-    if (row->rank >= 0) {
-        inspect_add_count(object, "rank", (uint64_t)row->rank);
-    }
+    out_set(object, OUT_IF(row->step >= 0, OUT_INT("step", row->step)),
+            OUT_IF(row->rank >= 0, OUT_INT("rank", row->rank)));
     if (row->has_shape_a) {
-        cJSON_AddStringToObject(object, "type_a", gd_stored_name(row->type_a));
-        inspect_add_shape(object, "shape_a", &row->shape_a);
+        out_set(object, OUT_TEXT("type_a", gd_stored_name(row->type_a)),
+                OUT_JSON("shape_a", inspect_shape_json(&row->shape_a)));
     }
     if (row->has_shape_b) {
-        cJSON_AddStringToObject(object, "type_b", gd_stored_name(row->type_b));
-        inspect_add_shape(object, "shape_b", &row->shape_b);
+        out_set(object, OUT_TEXT("type_b", gd_stored_name(row->type_b)),
+                OUT_JSON("shape_b", inspect_shape_json(&row->shape_b)));
     }
     if (row->has_metrics) {
         add_metrics_record(object, row);
     }
-    if (row->note[0]) {
-        inspect_add_text(call, object, "note", row->note);
-    }
+    out_set(object, OUT_SOME("note", row->note));
 }
 
 static void add_view_record(struct command_call *call, cJSON *list, const struct compare_rows *rows,
                             const struct rows_shown *how, const struct compare_row *row)
 {
-    cJSON *object = cJSON_CreateObject();
+    cJSON *object = out_push(list);
     const char *cell[MAX_CELLS];
     struct columns columns;
 
     columns_of(rows, how, &columns);
     cells_of(call, rows, how, row, cell);
     for (int i = 0; i < columns.count; i++) {
-        inspect_add_text(call, object, columns.title[i], cell[i]);
+        out_set(object, OUT_TEXT(columns.title[i], cell[i]));
     }
-    cJSON_AddItemToArray(list, object);
 }
 
 static void record(struct command_call *call, const struct compare_rows *rows,
@@ -575,30 +546,26 @@ static void record(struct command_call *call, const struct compare_rows *rows,
 {
     cJSON *object = out_record(call->out, "compare"), *list, *summary;
 
-    inspect_add_text(call, object, "a", how->label_a);
-    inspect_add_text(call, object, "b", how->label_b);
-    cJSON_AddBoolToObject(object, "differ", compare_rows_differ(rows));
-    inspect_add_count(object, "compared", compare_rows_compared(rows));
-    inspect_add_count(object, "not_compared", compare_rows_not_compared(rows));
-    inspect_add_count(object, "alone_by_nature", rows->not_counted);
-    inspect_add_count(object, "not_held", rows->not_held);
-    inspect_add_count(object, "of_other_steps", rows->old);
-    inspect_add_count(object, "steps", how->steps);
-    inspect_add_count(object, "steps_left_out", how->steps_left_out);
-    summary = cJSON_AddObjectToObject(object, "summary");
+    out_set(object, OUT_TEXT("a", how->label_a), OUT_TEXT("b", how->label_b),
+            OUT_BOOL("differ", compare_rows_differ(rows)),
+            OUT_INT("compared", compare_rows_compared(rows)),
+            OUT_INT("not_compared", compare_rows_not_compared(rows)),
+            OUT_INT("alone_by_nature", rows->not_counted), OUT_INT("not_held", rows->not_held),
+            OUT_INT("of_other_steps", rows->old), OUT_INT("steps", how->steps),
+            OUT_INT("steps_left_out", how->steps_left_out));
+    summary = out_object(object, "summary");
     for (int i = 0; i < GD_V_COUNT; i++) {
-        if (rows->verdicts[i]) {
-            inspect_add_count(summary, gd_verdict_name((enum gd_agreement)i), rows->verdicts[i]);
-        }
+        out_set(summary, OUT_IF(rows->verdicts[i],
+                                OUT_INT(gd_verdict_name((enum gd_agreement)i), rows->verdicts[i])));
     }
-    list = cJSON_AddArrayToObject(object, "pairs");
+    list = out_list(object, "pairs");
     for (size_t i = 0; i < rows->count && limit > 0; i++) {
         if (how->only_differing && !differs(how, &rows->row[i])) {
             continue;
         }
         limit--;
         if (how->view == GD_TOOL_OWN) {
-            add_row_record(call, list, &rows->row[i]);
+            add_row_record(list, &rows->row[i]);
         } else {
             add_view_record(call, list, rows, how, &rows->row[i]);
         }

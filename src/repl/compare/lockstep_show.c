@@ -115,32 +115,23 @@ static void record_end(struct lockstep *l)
     const struct gd_difference *d = &l->difference;
     cJSON *object = out_record(call->out, "lockstep");
 
-    cJSON_AddStringToObject(object, "ended", names[l->ended]);
-    cJSON_AddNumberToObject(object, "a", l->a->number);
-    cJSON_AddNumberToObject(object, "b", l->b->number);
-    cJSON_AddNumberToObject(object, "step", (double)l->b->stop.step);
-    cJSON_AddNumberToObject(object, "step_a", (double)l->a->stop.step);
-    inspect_add_count(object, "steps", (uint64_t)l->steps_done);
-    inspect_add_count(object, "nodes", l->compared);
-    inspect_add_count(object, "tensors", l->checked.done);
-    inspect_add_count(object, "left_out", l->checked.not_done);
-    if (l->checked.why) {
-        inspect_add_text(call, object, "why_left_out", l->checked.why);
-    }
-    inspect_add_count(object, "unmatched_a", alone_in(l, l->a));
-    inspect_add_count(object, "unmatched_b", alone_in(l, l->b));
+    out_set(object, OUT_TEXT("ended", names[l->ended]), OUT_INT("a", l->a->number),
+            OUT_INT("b", l->b->number), OUT_INT("step", l->b->stop.step),
+            OUT_INT("step_a", l->a->stop.step), OUT_INT("steps", l->steps_done),
+            OUT_INT("nodes", l->compared), OUT_INT("tensors", l->checked.done),
+            OUT_INT("left_out", l->checked.not_done),
+            OUT_IF(l->checked.why, OUT_TEXT("why_left_out", l->checked.why)),
+            OUT_INT("unmatched_a", alone_in(l, l->a)), OUT_INT("unmatched_b", alone_in(l, l->b)));
     if (l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER) {
-        inspect_add_text(call, object, "node", node_text(l, l->b, l->node_b));
-        inspect_add_text(call, object, "node_a", node_text(l, l->a, l->node_a));
+        out_set(object, OUT_TEXT("node", node_text(l, l->b, l->node_b)),
+                OUT_TEXT("node_a", node_text(l, l->a, l->node_a)));
     }
     if (l->ended == LOCKSTEP_PARTED) {
-        cJSON_AddNumberToObject(object, "slot", l->slot);
-        cJSON_AddStringToObject(object, "verdict", gd_verdict_name(d->verdict));
+        out_set(object, OUT_INT("slot", l->slot), OUT_TEXT("verdict", gd_verdict_name(d->verdict)));
         compare_difference_add(object, d);
     }
-    if (l->good != GD_NO_NODE) {
-        inspect_add_text(call, object, "last_good", node_text(l, l->b, l->good));
-    }
+    out_set(object,
+            OUT_IF(l->good != GD_NO_NODE, OUT_TEXT("last_good", node_text(l, l->b, l->good))));
 }
 
 /* Commands without an argument look at where they parted. */

@@ -28,14 +28,10 @@ const char *inspect_checked_text(struct command_call *call, const struct inspect
                           checked->why ? out_safe(call, checked->why) : "");
 }
 
-void inspect_add_checked(struct command_call *call, cJSON *object,
-                         const struct inspect_checked *checked)
+void inspect_add_checked(cJSON *object, const struct inspect_checked *checked)
 {
-    inspect_add_count(object, "checked", checked->done);
-    inspect_add_count(object, "not_checked", checked->not_done);
-    if (checked->why) {
-        inspect_add_text(call, object, "why_not_checked", checked->why);
-    }
+    out_set(object, OUT_INT("checked", checked->done), OUT_INT("not_checked", checked->not_done),
+            OUT_IF(checked->why, OUT_TEXT("why_not_checked", checked->why)));
 }
 
 int inspect_need_checked(const struct inspect_checked *checked, const char *noun, const char *verb,
@@ -70,12 +66,9 @@ void hits_add_checked(cJSON *record, uint64_t checks, uint64_t unclear, unsigned
 {
     char why[256];
 
-    inspect_add_count(record, "checks", checks - unclear);
-    inspect_add_count(record, "unclear", unclear);
+    out_set(record, OUT_INT("checks", checks - unclear), OUT_INT("unclear", unclear));
     gd_hit_error_text(errors, why, sizeof(why));
-    if (why[0]) {
-        cJSON_AddStringToObject(record, "why_unclear", why);
-    }
+    out_set(record, OUT_SOME("why_unclear", why));
 }
 
 int hits_need_checked(uint64_t hits, uint64_t checks, uint64_t unclear, unsigned errors,

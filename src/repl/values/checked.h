@@ -16,8 +16,7 @@ void inspect_not_checked(struct command_call *call, struct inspect_checked *chec
 const char *inspect_checked_text(struct command_call *call, const struct inspect_checked *checked,
                                  const char *noun, const char *verb);
 /* "checked", "not_checked" and, when known, "why_not_checked". */
-void inspect_add_checked(struct command_call *call, cJSON *object,
-                         const struct inspect_checked *checked);
+void inspect_add_checked(cJSON *object, const struct inspect_checked *checked);
 /* GD_ENODATA when nothing was checked: "no tensor was compared: 3 could not be (no value)". */
 int inspect_need_checked(const struct inspect_checked *checked, const char *noun, const char *verb,
                          struct gd_err *err);

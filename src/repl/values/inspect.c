@@ -287,30 +287,13 @@ const char *inspect_fit(struct command_call *call, const char *name, int used)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-void inspect_add_text(struct command_call *call, cJSON *object, const char *key, const char *text)
+cJSON *inspect_shape_json(const struct gd_shape *shape)
 {
-    (void)call;
-    out_set(object, OUT_TEXT(key, text));
-}
-
-void inspect_add_double(cJSON *object, const char *key, double value)
-{
-    out_set(object, OUT_REAL(key, value));
-}
-
-void inspect_add_count(cJSON *object, const char *key, uint64_t value)
-{
-    out_set(object, OUT_INT(key, value));
-}
-
-void inspect_add_shape(cJSON *object, const char *key, const struct gd_shape *shape)
-{
-    cJSON *list = cJSON_AddArrayToObject(object, key);
+    cJSON *list = cJSON_CreateArray();
     for (int i = 0; i < shape->rank; i++) {
-        char text[24];
-        snprintf(text, sizeof(text), "%lld", (long long)shape->dim[i]);
-        cJSON_AddItemToArray(list, cJSON_CreateRaw(text));
+        out_push_int(list, shape->dim[i]);
     }
+    return list;
 }
 
 void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node)
@@ -319,13 +302,10 @@ void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node)
     if (!gd_graph_node(call->session->graph, node, &info)) {
         return;
     }
-    inspect_add_text(call, object, "node", info.name);
-    inspect_add_text(call, object, "node_type", info.type);
-    cJSON_AddStringToObject(object, "kind", gd_node_kind_name(info.kind));
+    out_set(object, OUT_TEXT("node", info.name), OUT_TEXT("node_type", info.type),
+            OUT_TEXT("kind", gd_node_kind_name(info.kind)));
     uint32_t order = gd_graph_order(call->session->graph, node);
-    if (order != GD_NO_ORDER) {
-        cJSON_AddNumberToObject(object, "order", order);
-    }
+    out_set(object, OUT_IF(order != GD_NO_ORDER, OUT_INT("order", order)));
 }
 
 /* ---- state --------------------------------------------------------------------------------- */

@@ -64,12 +64,8 @@ const char *inspect_fit(struct command_call *call, const char *name, int used);
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-/* As cJSON_AddStringToObject, with invalid UTF-8 escaped. */
-void inspect_add_text(struct command_call *call, cJSON *object, const char *key, const char *text);
-/* Finite numbers as numbers, others as "nan", "inf", "-inf"; integers beyond 2^53 exactly. */
-void inspect_add_double(cJSON *object, const char *key, double value);
-void inspect_add_count(cJSON *object, const char *key, uint64_t value);
-void inspect_add_shape(cJSON *object, const char *key, const struct gd_shape *shape);
+/* [64, 32] */
+cJSON *inspect_shape_json(const struct gd_shape *shape);
 /* {"node":NAME,"node_type":...,"kind":...,"order":...} into object. */
 void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node);
 

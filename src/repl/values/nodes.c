@@ -76,16 +76,14 @@ static void record_node(struct command_call *call, cJSON *list, gd_node_id node)
 {
     struct gd_output output;
     struct gd_node_info info;
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = out_push(list);
     inspect_add_node(call, item, node);
     if (gd_graph_output(call->session->graph, node, 0, &output)) {
-        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(output.dtype));
-        inspect_add_shape(item, "shape", &output.shape);
+        out_set(item, OUT_TEXT("dtype", gd_dtype_name(output.dtype)),
+                OUT_JSON("shape", inspect_shape_json(&output.shape)));
     }
-    if (gd_graph_node(call->session->graph, node, &info)) {
-        cJSON_AddNumberToObject(item, "slots", info.output_count);
-    }
-    cJSON_AddItemToArray(list, item);
+    out_set(item, OUT_IF(gd_graph_node(call->session->graph, node, &info),
+                         OUT_INT("slots", info.output_count)));
 }
 
 static void table_rows(struct command_call *call, const struct node_list *list, size_t shown)
@@ -186,12 +184,11 @@ void nodes_show(struct command_call *call, const struct node_list *list, bool al
     size_t shown = all || list->count <= NODES_SHOWN ? list->count : NODES_SHOWN;
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "nodes");
-        cJSON *nodes = cJSON_AddArrayToObject(record, "nodes");
+        cJSON *nodes = out_list(record, "nodes");
         for (size_t i = 0; i < shown; i++) {
             record_node(call, nodes, list->node[i]);
         }
-        inspect_add_count(record, "count", list->count);
-        inspect_add_count(record, "more", list->count - shown);
+        out_set(record, OUT_INT("count", list->count), OUT_INT("more", list->count - shown));
         return;
     }
     if (list->count == 0) {

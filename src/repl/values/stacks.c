@@ -105,13 +105,10 @@ void stack_print_frame(struct command_call *call, uint32_t number, const struct 
 void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
                      const struct gd_frame *frame)
 {
-    cJSON_AddNumberToObject(object, "frame", number);
-    inspect_add_text(call, object, "file", frame->file);
-    cJSON_AddNumberToObject(object, "line", frame->line);
-    if (frame->function[0]) {
-        inspect_add_text(call, object, "function", frame->function);
-    }
-    inspect_add_text(call, object, "code", frame_code(call, frame));
+    out_set(object, OUT_INT("frame", number), OUT_TEXT("file", frame->file),
+            OUT_INT("line", frame->line),
+            OUT_IF(frame->function[0], OUT_TEXT("function", frame->function)),
+            OUT_TEXT("code", frame_code(call, frame)));
 }
 
 bool stack_own_frame(const struct stack_places *places, uint32_t *ret)

@@ -97,19 +97,13 @@ static cJSON *show_edge(struct edge_walk *walk, gd_node_id node, const struct gd
     struct command_call *call = walk->call;
     walk->lines++;
     if (parent) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(parent);
         inspect_add_node(call, item, node);
         if (edge) {
-            cJSON_AddNumberToObject(item, "slot", edge->slot);
-            cJSON_AddBoolToObject(item, "control", edge->control);
+            out_set(item, OUT_INT("slot", edge->slot), OUT_BOOL("control", edge->control));
         }
-        if (again) {
-            cJSON_AddBoolToObject(item, "seen", true);
-        }
-        if (hidden > 0) {
-            cJSON_AddNumberToObject(item, "hidden", hidden);
-        }
-        cJSON_AddItemToArray(parent, item);
+        out_set(item, OUT_IF(again, OUT_BOOL("seen", true)),
+                OUT_IF(hidden > 0, OUT_INT("hidden", hidden)));
         return item;
     }
     const char *mark = "";
@@ -143,8 +137,7 @@ static void walk_edges(struct edge_walk *walk, gd_node_id node, const struct gd_
         return;
     }
     walk->opened[node / 8] |= (unsigned char)(1u << node % 8);
-    cJSON *children =
-        item ? cJSON_AddArrayToObject(item, walk->options->outputs ? "outputs" : "inputs") : NULL;
+    cJSON *children = item ? out_list(item, walk->options->outputs ? "outputs" : "inputs") : NULL;
     walk->branches.depth++;
     uint32_t left = shown;
     for (uint32_t i = 0; i < count; i++) {
@@ -168,12 +161,11 @@ int tree_show_edges(struct command_call *call, gd_node_id node, const struct tre
     }
     cJSON *list = NULL;
     if (out_is_json(call->out)) {
-        list = cJSON_AddArrayToObject(
-            out_record(call->out, options->outputs ? "outputs" : "inputs"), "tree");
+        list = out_list(out_record(call->out, options->outputs ? "outputs" : "inputs"), "tree");
     }
     walk_edges(&walk, node, NULL, list);
     if (walk.cut && list) {
-        cJSON_AddBoolToObject(out_record(call->out, "inputs"), "truncated", true);
+        out_set(out_record(call->out, "inputs"), OUT_BOOL("truncated", true));
     } else if (walk.cut) {
         out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
                    LINES_SHOWN);
@@ -213,13 +205,10 @@ static cJSON *show_scope(struct scope_walk *walk, gd_scope_id scope,
     uint32_t below = child_scopes(call->session->graph, info);
     walk->lines++;
     if (parent) {
-        cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "scope", info->name);
-        cJSON_AddNumberToObject(item, "nodes", info->total_count);
-        cJSON_AddNumberToObject(item, "direct", info->node_count);
-        cJSON_AddStringToObject(item, "watched",
-                                watch_state_name(gd_watch_scope_state(call->session, scope)));
-        cJSON_AddItemToArray(parent, item);
+        cJSON *item = out_push(parent);
+        out_set(item, OUT_TEXT("scope", info->name), OUT_INT("nodes", info->total_count),
+                OUT_INT("direct", info->node_count),
+                OUT_TEXT("watched", watch_state_name(gd_watch_scope_state(call->session, scope))));
         return item;
     }
     bool root = walk->branches.depth == 0;
@@ -253,7 +242,7 @@ static void walk_scopes(struct scope_walk *walk, gd_scope_id scope, cJSON *paren
     if (!open) {
         return;
     }
-    cJSON *children = item ? cJSON_AddArrayToObject(item, "scopes") : NULL;
+    cJSON *children = item ? out_list(item, "scopes") : NULL;
     struct gd_scope_info child;
     walk->branches.depth++;
     for (gd_scope_id id = info.first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
@@ -271,11 +260,11 @@ int tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t depth
     cJSON *list = NULL;
     (void)err;
     if (out_is_json(call->out)) {
-        list = cJSON_AddArrayToObject(out_record(call->out, "scopes"), "tree");
+        list = out_list(out_record(call->out, "scopes"), "tree");
     }
     walk_scopes(&walk, scope, list);
     if (walk.cut && list) {
-        cJSON_AddBoolToObject(out_record(call->out, "scopes"), "truncated", true);
+        out_set(out_record(call->out, "scopes"), OUT_BOOL("truncated", true));
     } else if (walk.cut) {
         out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
                    LINES_SHOWN);

@@ -254,18 +254,18 @@ static void add_known(cJSON *object, const char *key, const struct gd_stats *sta
     bool bound = count > 0 && (bit & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF));
 
     if ((stats->unknown & bit) && !bound) {
-        cJSON_AddNullToObject(object, key);
+        out_set(object, OUT_TEXT(key, NULL));
     } else {
-        inspect_add_count(object, key, count);
+        out_set(object, OUT_INT(key, count));
     }
 }
 
 static void add_finite(cJSON *object, const char *key, bool any, double value)
 {
     if (any) {
-        inspect_add_double(object, key, value);
+        out_set(object, OUT_REAL(key, value));
     } else {
-        cJSON_AddNullToObject(object, key);
+        out_set(object, OUT_TEXT(key, NULL));
     }
 }
 
@@ -278,9 +278,7 @@ cJSON *value_stats_record(const struct gd_stats *stats)
     add_known(object, "nan", stats, GD_UNKNOWN_NAN, stats->nan);
     add_known(object, "pos_inf", stats, GD_UNKNOWN_INF, stats->pos_inf);
     add_known(object, "neg_inf", stats, GD_UNKNOWN_INF, stats->neg_inf);
-    if (gd_format_is_bound(stats)) {
-        cJSON_AddBoolToObject(object, "at_least", true);
-    }
+    out_set(object, OUT_IF(gd_format_is_bound(stats), OUT_BOOL("at_least", true)));
     add_known(object, "zero", stats, GD_UNKNOWN_ZERO, stats->zero);
     add_known(object, "neg_zero", stats, GD_UNKNOWN_REST, stats->neg_zero);
     add_known(object, "positive", stats, GD_UNKNOWN_SIGNS, stats->positive);
@@ -297,52 +295,42 @@ cJSON *value_stats_record(const struct gd_stats *stats)
 
 static void add_change(cJSON *object, const struct gd_stats *change, bool count)
 {
-    cJSON *record = cJSON_AddObjectToObject(object, "change");
-    if (count) {
-        inspect_add_count(record, "changed", change->mismatch);
-    }
-    inspect_add_double(record, "mean_abs_delta", change->mean_abs_delta);
-    inspect_add_double(record, "max_abs_delta", change->max_abs_delta);
-    inspect_add_double(record, "mean_abs_prev", change->mean_abs_prev);
-    if (change->mean_abs_prev > 0) {
-        inspect_add_double(record, "ratio", change->mean_abs_delta / change->mean_abs_prev);
-    }
+    cJSON *record = out_object(object, "change");
+    out_set(record, OUT_IF(count, OUT_INT("changed", change->mismatch)),
+            OUT_REAL("mean_abs_delta", change->mean_abs_delta),
+            OUT_REAL("max_abs_delta", change->max_abs_delta),
+            OUT_REAL("mean_abs_prev", change->mean_abs_prev),
+            OUT_IF(change->mean_abs_prev > 0,
+                   OUT_REAL("ratio", change->mean_abs_delta / change->mean_abs_prev)));
 }
 
 static void add_identity(struct command_call *call, const struct value *value, cJSON *object)
 {
     static const char *const which[] = {"current", "previous", "difference"};
-    inspect_add_text(call, object, "name", value->label);
+    out_set(object, OUT_TEXT("name", value->label));
     if (value->is_history) {
         return;
     }
-    inspect_add_text(call, object, "node",
-                     gd_graph_name(call->session->graph, value->arg.ref.node));
-    cJSON_AddNumberToObject(object, "slot", value->arg.ref.slot);
-    if (value->arg.slice.count > 0) {
-        cJSON_AddStringToObject(object, "slice", value_slice_text(call, &value->arg.slice));
-    }
-    cJSON_AddStringToObject(object, "which", which[value->which]);
-    if (value->step >= 0) {
-        inspect_add_count(object, "step", (uint64_t)value->step);
-    }
-    if (value->prev_step >= 0) {
-        inspect_add_count(object, "previous_step", (uint64_t)value->prev_step);
-    }
+    out_set(object, OUT_TEXT("node", gd_graph_name(call->session->graph, value->arg.ref.node)),
+            OUT_INT("slot", value->arg.ref.slot),
+            OUT_IF(value->arg.slice.count > 0,
+                   OUT_TEXT("slice", value_slice_text(call, &value->arg.slice))),
+            OUT_TEXT("which", which[value->which]),
+            OUT_IF(value->step >= 0, OUT_INT("step", value->step)),
+            OUT_IF(value->prev_step >= 0, OUT_INT("previous_step", value->prev_step)));
     char age[VALUE_AGE];
-    if (value->which == VALUE_CURRENT && value_age(call->session, value->step, age)[0]) {
-        inspect_add_text(call, object, "age", age);
-    }
+    out_set(object,
+            OUT_IF(value->which == VALUE_CURRENT && value_age(call->session, value->step, age)[0],
+                   OUT_TEXT("age", age)));
 }
 
 static void add_histogram(const struct value *value, cJSON *object)
 {
-    cJSON *histogram = cJSON_AddObjectToObject(object, "histogram");
-    inspect_add_double(histogram, "low", value->stats.min);
-    inspect_add_double(histogram, "high", value->stats.max);
-    cJSON *counts = cJSON_AddArrayToObject(histogram, "counts");
+    cJSON *histogram = out_object(object, "histogram");
+    out_set(histogram, OUT_REAL("low", value->stats.min), OUT_REAL("high", value->stats.max));
+    cJSON *counts = out_list(histogram, "counts");
     for (int i = 0; i < VALUE_BINS; i++) {
-        cJSON_AddItemToArray(counts, cJSON_CreateNumber((double)value->histogram[i]));
+        out_push_int(counts, (int64_t)value->histogram[i]);
     }
 }
 
@@ -350,15 +338,13 @@ void value_record(struct command_call *call, const struct value *value,
                   const struct gd_format *format, cJSON *object)
 {
     add_identity(call, value, object);
-    cJSON_AddStringToObject(object, "dtype", gd_dtype_name(value->dtype));
-    inspect_add_shape(object, "shape", &value->shape);
+    out_set(object, OUT_TEXT("dtype", gd_dtype_name(value->dtype)),
+            OUT_JSON("shape", inspect_shape_json(&value->shape)));
     size_t bytes = 0;
-    if (gd_shape_bytes(&value->shape, value->dtype, &bytes, NULL) == GD_OK) {
-        inspect_add_count(object, "bytes", bytes);
-    }
-    if (value->has_stats) {
-        cJSON_AddItemToObject(object, "stats", value_stats_record(&value->stats));
-    }
+    out_set(object,
+            OUT_IF(gd_shape_bytes(&value->shape, value->dtype, &bytes, NULL) == GD_OK,
+                   OUT_INT("bytes", bytes)),
+            OUT_IF(value->has_stats, OUT_JSON("stats", value_stats_record(&value->stats))));
     if (value->has_histogram) {
         add_histogram(value, object);
     }
@@ -371,12 +357,9 @@ void value_record(struct command_call *call, const struct value *value,
     bool fits = value->tensor &&
                 (format->all || gd_tensor_count(value->tensor) <= format->threshold) &&
                 gd_tensor_count(value->tensor) <= RECORD_MAX && gd_dtype_size(value->dtype) > 0;
-    cJSON_AddItemToObject(object, "values",
-                          fits ? values_record(value->tensor) : cJSON_CreateNull());
+    out_set(object, OUT_JSON("values", fits ? values_record(value->tensor) : cJSON_CreateNull()));
     if (!fits) {
-        cJSON_AddBoolToObject(object, "truncated", true);
-        if (value->note) {
-            inspect_add_text(call, object, "note", value->note);
-        }
+        out_set(object, OUT_BOOL("truncated", true),
+                OUT_IF(value->note, OUT_TEXT("note", value->note)));
     }
 }

@@ -55,10 +55,10 @@ const char *why_hits(struct command_call *call, gd_node_id node, uint32_t slot)
 
 void why_add_hits(struct command_call *call, cJSON *object, gd_node_id node, uint32_t slot)
 {
-    cJSON *list = cJSON_AddArrayToObject(object, "hits");
+    cJSON *list = out_list(object, "hits");
     const char *abbr;
     for (int i = 0; i < 16 && (abbr = nth_hit(call, node, slot, i)); i++) {
-        cJSON_AddItemToArray(list, cJSON_CreateString(abbr));
+        out_push_text(list, abbr);
     }
 }
 

@@ -43,11 +43,9 @@ void watch_advice(struct command_call *call, const struct gd_condition *conditio
 static void show_advice(struct command_call *call, const struct gd_condition *condition)
 {
     cJSON *record = out_record(call->out, "advice");
-    cJSON_AddStringToObject(record, "condition", condition->id);
-    cJSON_AddStringToObject(record, "abbreviation", condition->abbr);
-    cJSON_AddStringToObject(record, "fires", condition->fires);
-    cJSON_AddStringToObject(record, "look", condition->look);
-    cJSON_AddStringToObject(record, "advice", condition->advice ? condition->advice : "");
+    out_set(record, OUT_TEXT("condition", condition->id), OUT_TEXT("abbreviation", condition->abbr),
+            OUT_TEXT("fires", condition->fires), OUT_TEXT("look", condition->look),
+            OUT_TEXT("advice", condition->advice ? condition->advice : ""));
     out_printf(call->out, "%s (%s) fires when:\n", condition->id, condition->abbr);
     watch_fold(call, condition->fires, 2);
     watch_advice(call, condition);
@@ -56,7 +54,7 @@ static void show_advice(struct command_call *call, const struct gd_condition *co
 static int advise_on_expression(struct command_call *call, const char *expression)
 {
     cJSON *record = out_record(call->out, "advice");
-    inspect_add_text(call, record, "expression", expression);
+    out_set(record, OUT_TEXT("expression", expression));
     out_printf(call->out,
                "%s is your own expression: look at the values that it compares\n"
                "(\"stats .\", \"print .\") and at where they come from (\"inputs .\", \"why\").\n",

@@ -60,17 +60,13 @@ void breakpoint_record(struct command_call *call, cJSON *object, const struct gd
     gd_node_id first = GD_NO_NODE;
     size_t count = count_covered(call, at, &first, &why);
 
-    cJSON_AddNumberToObject(object, "number", at->number);
-    cJSON_AddStringToObject(object, "where", at->where);
-    cJSON_AddBoolToObject(object, "temporary", at->temporary);
-    cJSON_AddBoolToObject(object, "enabled", at->enabled);
-    cJSON_AddNumberToObject(object, "hits", (double)at->hits);
-    cJSON_AddNumberToObject(object, "ignore", (double)at->ignore);
-    cJSON_AddNumberToObject(object, "nodes", (double)count);
+    out_set(object, OUT_INT("number", at->number), OUT_TEXT("where", at->where),
+            OUT_BOOL("temporary", at->temporary), OUT_BOOL("enabled", at->enabled),
+            OUT_INT("hits", at->hits), OUT_INT("ignore", at->ignore), OUT_INT("nodes", count));
     const struct repl_lines *body = repl_commands_of(call->repl, at->number);
-    cJSON *lines = cJSON_AddArrayToObject(object, "commands");
+    cJSON *lines = out_list(object, "commands");
     for (size_t i = 0; body && i < body->count; i++) {
-        cJSON_AddItemToArray(lines, cJSON_CreateString(body->line[i]));
+        out_push_text(lines, body->line[i]);
     }
 }
 

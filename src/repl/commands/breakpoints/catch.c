@@ -113,9 +113,9 @@ static int set_catchpoint(struct command_call *call, const struct event *event, 
 /* Without an event: which there are. */
 static int list_events(struct command_call *call)
 {
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "catch"), "events");
+    cJSON *list = out_list(out_record(call->out, "catch"), "events");
     for (const struct command *sub = call->command->sub; sub->name; sub++) {
-        cJSON_AddItemToArray(list, cJSON_CreateString(sub->name));
+        out_push_text(list, sub->name);
         out_printf(call->out, "%s %-11s %s\n", call->command->name, sub->name, sub->summary);
     }
     return GD_OK;
@@ -158,7 +158,7 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
         rc = everyone_command(call, "exceptions", chosen->mode, &reply, err);
     }
     if (rc == GD_OK) {
-        cJSON_AddStringToObject(out_record(call->out, "exceptions"), "mode", chosen->mode);
+        out_set(out_record(call->out, "exceptions"), OUT_TEXT("mode", chosen->mode));
         out_printf(call->out, "%s\n", chosen->says);
     }
     return rc;

@@ -32,7 +32,7 @@ static size_t excluded_nodes(struct command_call *call, const char *where)
 
 static void list_excluded(struct command_call *call)
 {
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "excluded"), "excluded");
+    cJSON *list = out_list(out_record(call->out, "excluded"), "excluded");
     const char *where;
     if (!gd_exclude_at(call->debugger, 0)) {
         out_printf(call->out, "No nodes are excluded: non-finite values count everywhere.\n");
@@ -41,10 +41,8 @@ static void list_excluded(struct command_call *call)
     }
     for (size_t i = 0; (where = gd_exclude_at(call->debugger, i)); i++) {
         size_t nodes = excluded_nodes(call, where);
-        cJSON *object = cJSON_CreateObject();
-        inspect_add_text(call, object, "where", where);
-        cJSON_AddNumberToObject(object, "nodes", (double)nodes);
-        cJSON_AddItemToArray(list, object);
+        cJSON *object = out_push(list);
+        out_set(object, OUT_TEXT("where", where), OUT_INT("nodes", nodes));
         out_printf(call->out, "  %s: %s\n", out_safe(call, where),
                    inspect_plural(call, nodes, "node"));
     }

@@ -58,7 +58,7 @@ void hit_print_params(struct command_call *call, const struct gd_hit *hit, int i
 cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
 {
     cJSON *object = repl_hit_json(call->session, hit, false);
-    inspect_add_count(object, "number", hits_number(call->session, hit));
+    out_set(object, OUT_INT("number", hits_number(call->session, hit)));
     return object;
 }
 
@@ -77,8 +77,7 @@ static void print_place(struct command_call *call, gd_node_id node, cJSON *objec
     }
     out_printf(call->out, "%s:%u%s%s\n", out_safe(call, frame->file), frame->line,
                code[0] != '\0' ? "\t" : "", out_safe(call, code));
-    inspect_add_text(call, object, "file", frame->file);
-    cJSON_AddNumberToObject(object, "line", frame->line);
+    out_set(object, OUT_TEXT("file", frame->file), OUT_INT("line", frame->line));
 }
 
 /* What the tensor holds now, when the trainer still stands there. A value that cannot be had is no
@@ -93,7 +92,7 @@ static void print_value(struct command_call *call, const struct gd_hit *hit, cJS
     value.label = hits_where(call, hit);
     if (value_fetch(call, &value, VALUE_STATS, NULL) == GD_OK && value.has_stats) {
         value_print_summary(call, &value);
-        cJSON_AddItemToObject(object, "stats", value_stats_record(&value.stats));
+        out_set(object, OUT_JSON("stats", value_stats_record(&value.stats)));
     }
     value_deinit(&value);
 }
@@ -107,7 +106,7 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     cJSON *object = hit_record(call, hit);
     while (object->child) { /* its members become the record's */
         cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
-        cJSON_AddItemToObject(record, item->string, item);
+        out_set(record, OUT_JSON(item->string, item));
     }
     cJSON_Delete(object);
     out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
@@ -125,8 +124,8 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
                    "The graph does not contain this node; it may have been optimised away.\n");
     }
     if (condition && !hit->error) {
-        cJSON_AddStringToObject(record, "look", condition->look);
-        cJSON_AddStringToObject(record, "advice", condition->advice ? condition->advice : "");
+        out_set(record, OUT_TEXT("look", condition->look),
+                OUT_TEXT("advice", condition->advice ? condition->advice : ""));
         watch_advice(call, condition);
     }
 }

@@ -238,7 +238,7 @@ void overflow_take_members(cJSON *record, cJSON *reply)
 {
     while (reply->child) {
         cJSON *item = cJSON_DetachItemViaPointer(reply, reply->child);
-        cJSON_AddItemToObject(record, item->string, item);
+        out_set(record, OUT_JSON(item->string, item));
     }
 }
 

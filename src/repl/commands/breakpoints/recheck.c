@@ -64,9 +64,9 @@ static int tell_rechecked(struct command_call *call, size_t hits, struct gd_watc
         out_printf(call->out, ".\n");
     }
     cJSON *record = out_record(call->out, "recheck");
-    inspect_add_count(record, "hits", hits);
+    out_set(record, OUT_INT("hits", hits));
     hits_add_checked(record, tally.checks, tally.unclear, tally.errors);
-    inspect_add_count(record, "no_value", missing);
+    out_set(record, OUT_INT("no_value", missing));
     return GD_OK;
 }
 

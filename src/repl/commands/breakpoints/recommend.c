@@ -72,31 +72,22 @@ static const char *nodes_text(struct command_call *call, const struct gd_conditi
 
 static void list_offers(struct command_call *call, struct gd_session *session)
 {
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "recommended"), "recommended");
+    cJSON *list = out_list(out_record(call->out, "recommended"), "recommended");
     struct gd_recommendation offer;
     bool open = false;
     for (size_t i = 0; gd_recommendation_at(session, i, &offer); i++) {
         const struct gd_watchpoint *watch = set_already(call->debugger, &offer);
-        cJSON *object = cJSON_CreateObject();
-        cJSON_AddStringToObject(object, "name", offer.name);
-        cJSON_AddStringToObject(object, "condition", offer.condition->id);
-        cJSON_AddStringToObject(object, "abbreviation", offer.condition->abbr);
-        cJSON *params = cJSON_AddObjectToObject(object, "params");
+        cJSON *object = out_push(list);
+        out_set(object, OUT_TEXT("name", offer.name), OUT_TEXT("condition", offer.condition->id),
+                OUT_TEXT("abbreviation", offer.condition->abbr));
+        cJSON *params = out_object(object, "params");
         for (size_t k = 0; k < offer.value_count; k++) {
-            inspect_add_double(params, offer.values[k].name, offer.values[k].value);
+            out_set(params, OUT_REAL(offer.values[k].name, offer.values[k].value));
         }
-        cJSON_AddStringToObject(object, "where", offer.where);
-        if (offer.guard) {
-            cJSON_AddStringToObject(object, "if", offer.guard);
-        }
-        if (offer.steps > 1) {
-            cJSON_AddNumberToObject(object, "steps", offer.steps);
-        }
-        cJSON_AddNumberToObject(object, "nodes", (double)offer.nodes);
-        if (watch) {
-            cJSON_AddNumberToObject(object, "watchpoint", watch->number);
-        }
-        cJSON_AddItemToArray(list, object);
+        out_set(object, OUT_TEXT("where", offer.where),
+                OUT_IF(offer.guard, OUT_TEXT("if", offer.guard)),
+                OUT_IF(offer.steps > 1, OUT_INT("steps", offer.steps)),
+                OUT_INT("nodes", offer.nodes), OUT_IF(watch, OUT_INT("watchpoint", watch->number)));
         out_printf(call->out, "  %s: %s%s\n", offer_text(call, &offer),
                    nodes_text(call, offer.condition, offer.nodes),
                    watch ? inspect_printf(call, ", set as watchpoint %d", watch->number) : "");
@@ -112,7 +103,7 @@ static void list_offers(struct command_call *call, struct gd_session *session)
 static int set_offers(struct command_call *call, struct gd_session *session, struct gd_err *err)
 {
     struct gd_recommendation offer;
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "watchpoints"), "watchpoints");
+    cJSON *list = out_list(out_record(call->out, "watchpoints"), "watchpoints");
     for (size_t i = 0; gd_recommendation_at(session, i, &offer); i++) {
         struct gd_watchpoint *watch = NULL;
         struct gd_watch_spec spec = {.condition = offer.condition,
@@ -129,9 +120,8 @@ static int set_offers(struct command_call *call, struct gd_session *session, str
         if (rc != GD_OK) {
             return rc;
         }
-        cJSON *object = cJSON_CreateObject();
+        cJSON *object = out_push(list);
         watch_record(call, object, watch);
-        cJSON_AddItemToArray(list, object);
         out_printf(call->out, "Watchpoint %d: %s: %s\n", watch->number, watch_text(call, watch),
                    nodes_text(call, watch->condition, watch_nodes(call, watch)));
     }

@@ -136,13 +136,10 @@ static void show_input(struct command_call *call, const struct gd_why *why,
     }
     gd_graph_output(call->session->graph, edge->node, edge->slot, &output);
     if (list) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(list);
         inspect_add_node(call, item, edge->node);
-        cJSON_AddNumberToObject(item, "slot", edge->slot);
-        if (stats) {
-            cJSON_AddItemToObject(item, "stats", value_stats_record(stats));
-        }
-        cJSON_AddItemToArray(list, item);
+        out_set(item, OUT_INT("slot", edge->slot),
+                OUT_IF(stats, OUT_JSON("stats", value_stats_record(stats))));
         return;
     }
     out_printf(call->out, "  reads %s:%u\n        %s%s\n", out_safe(call, info.name), edge->slot,
@@ -160,16 +157,16 @@ static void show_origin(struct command_call *call, const struct gd_why *why, cJS
         return;
     }
     if (record) {
-        cJSON *origin = cJSON_AddObjectToObject(record, "origin");
+        cJSON *origin = out_object(record, "origin");
         struct stack_places places;
         uint32_t own = 0;
         inspect_add_node(call, origin, why->origin);
-        cJSON_AddNumberToObject(origin, "slot", why->origin_slot);
+        out_set(origin, OUT_INT("slot", why->origin_slot));
         if (stack_places(call, why->origin, &places, NULL) == GD_OK &&
             stack_own_frame(&places, &own)) {
             stack_add_frame(call, origin, own, &places.frame[places.place[own]]);
         }
-        list = cJSON_AddArrayToObject(origin, "inputs");
+        list = out_list(origin, "inputs");
     } else {
         print_frame(call, why->origin);
     }
@@ -180,29 +177,17 @@ static void show_origin(struct command_call *call, const struct gd_why *why, cJS
 
 static void record_node(struct command_call *call, const struct gd_why_node *node, cJSON *list)
 {
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = out_push(list);
     inspect_add_node(call, item, node->node);
-    cJSON_AddNumberToObject(item, "slot", node->slot);
-    cJSON_AddNumberToObject(item, "depth", node->depth);
-    cJSON_AddStringToObject(item, "verdict",
-                            node->verdict == GD_WHY_BAD    ? "bad"
-                            : node->verdict == GD_WHY_GOOD ? "good"
-                                                           : "unknown");
-    if (node->origin) {
-        cJSON_AddBoolToObject(item, "origin", true);
-    }
-    if (node->shown_above) {
-        cJSON_AddBoolToObject(item, "seen", true);
-    }
-    inspect_add_text(call, item, "note", node->note);
-    if (node->value_step >= 0) {
-        cJSON_AddNumberToObject(item, "step", (double)node->value_step);
-    }
+    out_set(item, OUT_INT("slot", node->slot), OUT_INT("depth", node->depth),
+            OUT_TEXT("verdict", node->verdict == GD_WHY_BAD    ? "bad"
+                                : node->verdict == GD_WHY_GOOD ? "good"
+                                                               : "unknown"),
+            OUT_IF(node->origin, OUT_BOOL("origin", true)),
+            OUT_IF(node->shown_above, OUT_BOOL("seen", true)), OUT_TEXT("note", node->note),
+            OUT_IF(node->value_step >= 0, OUT_INT("step", node->value_step)));
     why_add_hits(call, item, node->node, node->slot);
-    if (node->has_stats) {
-        cJSON_AddItemToObject(item, "stats", value_stats_record(&node->stats));
-    }
-    cJSON_AddItemToArray(list, item);
+    out_set(item, OUT_IF(node->has_stats, OUT_JSON("stats", value_stats_record(&node->stats))));
 }
 
 static void record_why(struct command_call *call, const struct why_question *q,
@@ -211,21 +196,14 @@ static void record_why(struct command_call *call, const struct why_question *q,
     static const char *const words[] = {"nonfinite", "large", "zero", "small", "failed"};
     cJSON *record = out_record(call->out, "why");
     inspect_add_node(call, record, q->node);
-    cJSON_AddNumberToObject(record, "slot", q->slot);
-    cJSON_AddNumberToObject(record, "step", (double)call->session->stop.step);
-    if (q->facts.followed > 0) {
-        cJSON_AddNumberToObject(record, "graph_step", (double)q->facts.followed);
-    }
-    cJSON_AddStringToObject(record, "looked_for", words[why->bad]);
-    inspect_add_text(call, record, "rule", why->rule);
-    inspect_add_text(call, record, "text", why->text);
-    if (why->since >= 0) {
-        cJSON_AddNumberToObject(record, "since", (double)why->since);
-    }
-    cJSON_AddBoolToObject(record, "cut", why->cut);
+    out_set(record, OUT_INT("slot", q->slot), OUT_INT("step", call->session->stop.step),
+            OUT_IF(q->facts.followed > 0, OUT_INT("graph_step", q->facts.followed)),
+            OUT_TEXT("looked_for", words[why->bad]), OUT_TEXT("rule", why->rule),
+            OUT_TEXT("text", why->text), OUT_IF(why->since >= 0, OUT_INT("since", why->since)),
+            OUT_BOOL("cut", why->cut));
     show_origin(call, why, record);
     struct inspect_checked checked = {.done = 0};
-    cJSON *list = cJSON_AddArrayToObject(record, "tree");
+    cJSON *list = out_list(record, "tree");
     for (size_t i = 0; i < why->count; i++) {
         record_node(call, &why->nodes[i], list);
         if (why->nodes[i].has_stats) {
@@ -234,7 +212,7 @@ static void record_why(struct command_call *call, const struct why_question *q,
             inspect_not_checked(call, &checked, why->nodes[i].note);
         }
     }
-    inspect_add_checked(call, record, &checked); /* of the tree: what the answer is based on */
+    inspect_add_checked(record, &checked); /* of the tree: what the answer is based on */
 }
 
 /* A program may run other operators in a step in which nobody looks. */

@@ -67,23 +67,17 @@ static void difference_record(struct command_call *call, const struct gd_loss_lo
 {
     cJSON *object = out_record(call->out, "loss");
 
-    inspect_add_count(object, "pairs", d->pairs);
-    inspect_add_count(object, "same_nonfinite", d->nonfinite);
-    inspect_add_count(object, "unmatched_a", left->count - d->pairs);
-    inspect_add_count(object, "unmatched_b", right->count - d->pairs);
-    cJSON_AddBoolToObject(object, "by_step", d->by_step);
-    inspect_add_double(object, "max_abs", d->max_abs);
-    inspect_add_double(object, "max_rel", d->max_rel);
-    cJSON_AddBoolToObject(object, "differ", d->differs);
+    out_set(object, OUT_INT("pairs", d->pairs), OUT_INT("same_nonfinite", d->nonfinite),
+            OUT_INT("unmatched_a", left->count - d->pairs),
+            OUT_INT("unmatched_b", right->count - d->pairs), OUT_BOOL("by_step", d->by_step),
+            OUT_REAL("max_abs", d->max_abs), OUT_REAL("max_rel", d->max_rel),
+            OUT_BOOL("differ", d->differs));
     if (d->differs) {
-        inspect_add_count(object, "first_a", d->first_a);
-        inspect_add_count(object, "first_b", d->first_b);
-        if (right->loss[d->first_b].step >= 0) {
-            inspect_add_count(object, "first_step", (uint64_t)right->loss[d->first_b].step);
-        }
-        if (right->loss[d->first_b].epoch >= 0) {
-            inspect_add_count(object, "first_epoch", (uint64_t)right->loss[d->first_b].epoch);
-        }
+        out_set(object, OUT_INT("first_a", d->first_a), OUT_INT("first_b", d->first_b),
+                OUT_IF(right->loss[d->first_b].step >= 0,
+                       OUT_INT("first_step", right->loss[d->first_b].step)),
+                OUT_IF(right->loss[d->first_b].epoch >= 0,
+                       OUT_INT("first_epoch", right->loss[d->first_b].epoch)));
     }
 }
 

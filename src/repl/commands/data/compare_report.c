@@ -147,46 +147,39 @@ void compare_print(struct command_call *call, const struct compare_sides *sides,
 
 static void add_tally(cJSON *record, const struct compare_tally *d)
 {
-    cJSON *object = cJSON_AddObjectToObject(record, "difference");
+    cJSON *object = out_object(record, "difference");
     bool any = d->count > d->nan + d->pos_inf + d->neg_inf;
 
-    inspect_add_count(object, "count", d->count);
-    inspect_add_count(object, "nan", d->nan);
-    inspect_add_count(object, "pos_inf", d->pos_inf);
-    inspect_add_count(object, "neg_inf", d->neg_inf);
-    inspect_add_count(object, "zero", d->zero);
-    inspect_add_count(object, "positive", d->positive);
-    inspect_add_count(object, "negative", d->negative);
+    out_set(object, OUT_INT("count", d->count), OUT_INT("nan", d->nan),
+            OUT_INT("pos_inf", d->pos_inf), OUT_INT("neg_inf", d->neg_inf),
+            OUT_INT("zero", d->zero), OUT_INT("positive", d->positive),
+            OUT_INT("negative", d->negative));
     if (any) {
-        inspect_add_double(object, "min", d->min);
-        inspect_add_double(object, "max", d->max);
-        inspect_add_double(object, "mean", d->mean);
+        out_set(object, OUT_REAL("min", d->min), OUT_REAL("max", d->max),
+                OUT_REAL("mean", d->mean));
     }
-    inspect_add_double(object, "max_abs", d->max_abs);
+    out_set(object, OUT_REAL("max_abs", d->max_abs));
 }
 
-static void add_side(struct command_call *call, cJSON *record, const char *key, const char *label,
-                     int64_t step, const struct gd_stats *stats)
+static void add_side(cJSON *record, const char *key, const char *label, int64_t step,
+                     const struct gd_stats *stats)
 {
-    cJSON *object = cJSON_AddObjectToObject(record, key);
+    cJSON *object = out_object(record, key);
 
-    inspect_add_text(call, object, "name", label);
-    if (step >= 0) {
-        inspect_add_count(object, "step", (uint64_t)step);
-    }
-    cJSON_AddItemToObject(object, "stats", value_stats_record(stats));
+    out_set(object, OUT_TEXT("name", label), OUT_IF(step >= 0, OUT_INT("step", step)),
+            OUT_JSON("stats", value_stats_record(stats)));
 }
 
 static void add_cells(cJSON *record, const struct compare_sides *sides,
                       const struct compare_differing *worst, size_t count)
 {
-    cJSON *list = cJSON_AddArrayToObject(record, "elements");
+    cJSON *list = out_list(record, "elements");
     const struct gd_shape *shape = &sides->a->shape;
     size_t item = gd_dtype_size(sides->a->dtype);
 
     for (size_t i = 0; i < count; i++) {
-        cJSON *cell = cJSON_CreateObject();
-        cJSON *index = cJSON_AddArrayToObject(cell, "index");
+        cJSON *cell = out_push(list);
+        cJSON *index = out_list(cell, "index");
         size_t at = (size_t)worst[i].at * item;
         int64_t flat = worst[i].at;
 
@@ -195,12 +188,10 @@ static void add_cells(cJSON *record, const struct compare_sides *sides,
                                     cJSON_CreateNumber((double)(flat % shape->dim[axis])));
             flat /= shape->dim[axis];
         }
-        cJSON_AddItemToObject(cell, sides->b_key,
-                              value_element_record(sides->a->dtype, sides->b->data + at));
-        cJSON_AddItemToObject(cell, sides->a_key,
-                              value_element_record(sides->a->dtype, sides->a->data + at));
-        inspect_add_double(cell, "difference", worst[i].difference);
-        cJSON_AddItemToArray(list, cell);
+        out_set(cell,
+                OUT_JSON(sides->b_key, value_element_record(sides->a->dtype, sides->b->data + at)),
+                OUT_JSON(sides->a_key, value_element_record(sides->a->dtype, sides->a->data + at)),
+                OUT_REAL("difference", worst[i].difference));
     }
 }
 
@@ -211,20 +202,17 @@ void compare_record(struct command_call *call, const struct compare_sides *sides
 {
     cJSON *record = out_record(call->out, "comparison");
 
-    cJSON_AddStringToObject(record, "dtype", gd_dtype_name(sides->a->dtype));
-    inspect_add_shape(record, "shape", &sides->a->shape);
+    out_set(record, OUT_TEXT("dtype", gd_dtype_name(sides->a->dtype)),
+            OUT_JSON("shape", inspect_shape_json(&sides->a->shape)));
     if (rule->close) {
-        inspect_add_double(record, "rtol", rule->rtol);
-        inspect_add_double(record, "atol", rule->atol);
-        cJSON_AddBoolToObject(record, "equal_nan", rule->equal_nan);
+        out_set(record, OUT_REAL("rtol", rule->rtol), OUT_REAL("atol", rule->atol),
+                OUT_BOOL("equal_nan", rule->equal_nan));
     } else {
-        inspect_add_double(record, "tolerance", rule->tolerance);
-        inspect_add_double(record, "bound", tally->bound);
+        out_set(record, OUT_REAL("tolerance", rule->tolerance), OUT_REAL("bound", tally->bound));
     }
-    inspect_add_count(record, "count", tally->count);
-    inspect_add_count(record, "differ", tally->changed);
-    add_side(call, record, sides->a_key, sides->a_label, sides->a_step, a);
-    add_side(call, record, sides->b_key, sides->b_label, sides->b_step, b);
+    out_set(record, OUT_INT("count", tally->count), OUT_INT("differ", tally->changed));
+    add_side(record, sides->a_key, sides->a_label, sides->a_step, a);
+    add_side(record, sides->b_key, sides->b_label, sides->b_step, b);
     add_tally(record, tally);
     add_cells(record, sides, worst, worst_count);
 }

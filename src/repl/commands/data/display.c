@@ -59,9 +59,8 @@ static void show_scalar(struct command_call *call, const struct display *display
                         const struct gd_scalar *scalar, cJSON *record)
 {
     if (record) {
-        inspect_add_text(call, record, "name", scalar->name);
-        inspect_add_double(record, "value", scalar->value);
-        inspect_add_count(record, "step", (uint64_t)scalar->step);
+        out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
+                OUT_INT("step", scalar->step));
     } else {
         out_printf(call->out, "%d: %s = %s\n", display->number, out_safe(call, scalar->name),
                    repl_scalar_text(call->arena, scalar->value, 9));
@@ -90,9 +89,7 @@ static int show_one(struct command_call *call, const struct display *display, cJ
     struct gd_err err = {0};
     struct gd_format format;
     struct value value;
-    if (record) {
-        cJSON_AddNumberToObject(record, "number", display->number);
-    }
+    out_set(record, OUT_IF(record, OUT_INT("number", display->number)));
     int rc = value_format(call, display->letters, &format, &err);
     if (rc == GD_OK) {
         rc = value_parse(call, display->text, &value, &err);
@@ -112,8 +109,7 @@ static int show_one(struct command_call *call, const struct display *display, cJ
         }
     }
     if (rc != GD_OK && record) {
-        inspect_add_text(call, record, "name", display->text);
-        inspect_add_text(call, record, "error", err.text);
+        out_set(record, OUT_TEXT("name", display->text), OUT_TEXT("error", err.text));
     } else if (rc != GD_OK) {
         out_printf(call->out, "%d: %s: %s\n", display->number, out_safe(call, display->text),
                    out_safe(call, err.text));
@@ -125,7 +121,7 @@ static void show_all(struct command_call *call, const struct display_list *list)
 {
     cJSON *records = NULL;
     if (out_is_json(call->out)) {
-        records = cJSON_AddArrayToObject(out_record(call->out, "display"), "displays");
+        records = out_list(out_record(call->out, "display"), "displays");
     }
     for (int i = 0; i < list->count; i++) {
         cJSON *record = NULL;

@@ -169,13 +169,12 @@ static void report_element(struct command_call *call, struct finding *finding,
 {
     const unsigned char *p = tensor->data + offset;
     if (finding->list) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON *place = cJSON_AddArrayToObject(item, "index");
+        cJSON *item = out_push(finding->list);
+        cJSON *place = out_list(item, "index");
         for (int i = 0; i < tensor->shape.rank; i++) {
-            cJSON_AddItemToArray(place, cJSON_CreateNumber((double)index[i]));
+            out_push_int(place, index[i]);
         }
-        cJSON_AddItemToObject(item, "value", value_element_record(tensor->dtype, p));
-        cJSON_AddItemToArray(finding->list, item);
+        out_set(item, OUT_JSON("value", value_element_record(tensor->dtype, p)));
         return;
     }
     struct gd_buf buf = GD_BUF_INIT(4096);
@@ -226,12 +225,8 @@ static void report_total(struct command_call *call, const struct finding *findin
     int64_t count = gd_tensor_count(value->tensor);
     if (finding->list) {
         cJSON *record = out_record(call->out, "found");
-        inspect_add_text(call, record, "name", value->label);
-        inspect_add_count(record, "found", finding->found);
-        inspect_add_count(record, "count", (uint64_t)count);
-        if (value->step >= 0) {
-            inspect_add_count(record, "step", (uint64_t)value->step);
-        }
+        out_set(record, OUT_TEXT("name", value->label), OUT_INT("found", finding->found),
+                OUT_INT("count", count), OUT_IF(value->step >= 0, OUT_INT("step", value->step)));
         return;
     }
     if (!finding->all && finding->found > FIND_SHOWN) {
@@ -258,7 +253,7 @@ static int find_in(struct command_call *call, struct finding *finding, struct va
     }
     finding->complex = gd_dtype_is_complex(value->dtype);
     if (out_is_json(call->out)) {
-        finding->list = cJSON_AddArrayToObject(out_record(call->out, "found"), "elements");
+        finding->list = out_list(out_record(call->out, "found"), "elements");
     }
     struct repl_work work;
     repl_work_begin(&work, call, inspect_printf(call, "searching %.100s", value->label),

@@ -306,39 +306,25 @@ static void record_found(struct command_call *call, cJSON *object, const struct 
     size_t *order = calloc(f->d.between_count + 1, sizeof(*order));
     cJSON *next;
 
-    cJSON_AddStringToObject(object, "label", gd_origin_name(f->d.origin));
-    inspect_add_text(call, object, "node", f->b);
-    inspect_add_text(call, object, "node_a", f->a);
-    inspect_add_text(call, object, "tensor", f->item_b);
-    inspect_add_text(call, object, "op", f->op);
-    cJSON_AddStringToObject(object, "how", gd_how_name(f->d.at.how));
-    cJSON_AddStringToObject(object, "verdict", gd_verdict_name(d->verdict));
-    if (f->step >= 0) {
-        inspect_add_count(object, "step", (uint64_t)f->step);
-    }
-    if (f->rank >= 0) {
-        inspect_add_count(object, "rank", (uint64_t)f->rank);
-    }
+    out_set(object, OUT_TEXT("label", gd_origin_name(f->d.origin)), OUT_TEXT("node", f->b),
+            OUT_TEXT("node_a", f->a), OUT_TEXT("tensor", f->item_b), OUT_TEXT("op", f->op),
+            OUT_TEXT("how", gd_how_name(f->d.at.how)),
+            OUT_TEXT("verdict", gd_verdict_name(d->verdict)),
+            OUT_IF(f->step >= 0, OUT_INT("step", f->step)),
+            OUT_IF(f->rank >= 0, OUT_INT("rank", f->rank)));
     compare_difference_add(object, d);
-    inspect_add_count(object, "inputs", f->d.inputs);
-    inspect_add_count(object, "inputs_agree", f->d.inputs_agree);
-    if (f->only_a) {
-        inspect_add_text(call, object, "only_a", f->only_a);
-    }
-    if (f->bad_input) {
-        inspect_add_text(call, object, "bad_input", f->bad_input);
-    }
-    if (f->good) {
-        inspect_add_text(call, object, "last_good", f->good);
-    }
-    inspect_add_count(object, "between", f->d.between_count + f->d.between_more);
-    inspect_add_count(object, "unchecked", f->d.unchecked);
-    next = cJSON_AddArrayToObject(object, "dump_next");
+    out_set(object, OUT_INT("inputs", f->d.inputs), OUT_INT("inputs_agree", f->d.inputs_agree),
+            OUT_IF(f->only_a, OUT_TEXT("only_a", f->only_a)),
+            OUT_IF(f->bad_input, OUT_TEXT("bad_input", f->bad_input)),
+            OUT_IF(f->good, OUT_TEXT("last_good", f->good)),
+            OUT_INT("between", f->d.between_count + f->d.between_more),
+            OUT_INT("unchecked", f->d.unchecked));
+    next = out_list(object, "dump_next");
     if (order) {
         gd_middle_first(f->d.between_count, order);
     }
     for (size_t i = 0; order && i < f->d.between_count; i++) {
-        cJSON_AddItemToArray(next, cJSON_CreateString(inspect_name(call, f->d.between[order[i]])));
+        out_push_text(next, inspect_name(call, f->d.between[order[i]]));
     }
     free(order);
 }
@@ -375,22 +361,16 @@ static int show(struct looking *l, const struct found *f, const struct found *la
     if (out_is_json(call->out)) {
         cJSON *object = out_record(call->out, "first-divergence");
 
-        cJSON_AddBoolToObject(object, "found", f->any);
-        inspect_add_count(object, "matched", last->matched);
-        inspect_add_count(object, "units_a", last->units_a);
-        inspect_add_count(object, "units_b", last->units_b);
-        inspect_add_count(object, "checked", f->any ? f->d.checked : l->nodes);
-        inspect_add_count(object, "steps", l->steps);
-        inspect_add_count(object, "steps_left_out", l->steps_left_out);
-        inspect_add_count(object, "tensors", l->checked.done);
-        inspect_add_count(object, "not_compared", l->checked.not_done);
-        if (l->checked.why) {
-            inspect_add_text(call, object, "why_not_compared", l->checked.why);
-        }
+        out_set(object, OUT_BOOL("found", f->any), OUT_INT("matched", last->matched),
+                OUT_INT("units_a", last->units_a), OUT_INT("units_b", last->units_b),
+                OUT_INT("checked", f->any ? f->d.checked : l->nodes), OUT_INT("steps", l->steps),
+                OUT_INT("steps_left_out", l->steps_left_out), OUT_INT("tensors", l->checked.done),
+                OUT_INT("not_compared", l->checked.not_done),
+                OUT_IF(l->checked.why, OUT_TEXT("why_not_compared", l->checked.why)));
         if (f->any) {
             record_found(call, object, f);
         } else {
-            inspect_add_count(object, "unchecked", l->unchecked);
+            out_set(object, OUT_INT("unchecked", l->unchecked));
         }
     } else if (f->any) {
         show_found(call, f);

@@ -139,44 +139,27 @@ static void show_notes(struct looking *l, const struct gd_table *table,
 static void show_record(struct looking *l, const struct gd_table *table,
                         const struct gd_nonfinite *n)
 {
-    struct command_call *call = l->call;
     cJSON *object = l->record;
 
-    cJSON_AddStringToObject(object, "kind",
-                            n->kind == GD_THROW_POINT    ? "throw-point"
-                            : n->kind == GD_THROW_SOURCE ? "source"
-                                                         : "unknown-in");
-    inspect_add_text(call, object, "node", table->unit[n->unit].name);
-    inspect_add_text(call, object, "op", table->unit[n->unit].op);
-    inspect_add_text(call, object, "tensor", table->item[n->item].name);
-    if (table->step >= 0) {
-        inspect_add_count(object, "step", (uint64_t)table->step);
-    }
-    if (table->rank >= 0) {
-        inspect_add_count(object, "rank", (uint64_t)table->rank);
-    }
-    inspect_add_count(object, "nan", n->stats.nan);
-    inspect_add_count(object, "pos_inf", n->stats.pos_inf);
-    inspect_add_count(object, "neg_inf", n->stats.neg_inf);
-    if (n->stats.unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)) {
-        cJSON_AddBoolToObject(object, "at_least", true);
-    }
-    if (n->bad_input != UINT32_MAX) {
-        inspect_add_text(call, object, "bad_input", table->item[n->bad_input].name);
-    }
-    if (n->late_input != UINT32_MAX) {
-        inspect_add_text(call, object, "late_input", table->item[n->late_input].name);
-    }
-    if (n->left) {
-        cJSON_AddBoolToObject(object, "after_step", true);
-    }
+    out_set(
+        object,
+        OUT_TEXT("kind", n->kind == GD_THROW_POINT    ? "throw-point"
+                         : n->kind == GD_THROW_SOURCE ? "source"
+                                                      : "unknown-in"),
+        OUT_TEXT("node", table->unit[n->unit].name), OUT_TEXT("op", table->unit[n->unit].op),
+        OUT_TEXT("tensor", table->item[n->item].name),
+        OUT_IF(table->step >= 0, OUT_INT("step", table->step)),
+        OUT_IF(table->rank >= 0, OUT_INT("rank", table->rank)), OUT_INT("nan", n->stats.nan),
+        OUT_INT("pos_inf", n->stats.pos_inf), OUT_INT("neg_inf", n->stats.neg_inf),
+        OUT_IF(n->stats.unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF), OUT_BOOL("at_least", true)),
+        OUT_IF(n->bad_input != UINT32_MAX, OUT_TEXT("bad_input", table->item[n->bad_input].name)),
+        OUT_IF(n->late_input != UINT32_MAX,
+               OUT_TEXT("late_input", table->item[n->late_input].name)),
+        OUT_IF(n->left, OUT_BOOL("after_step", true)));
     if (n->has_range) {
-        inspect_add_double(object, "inputs_min", n->least);
-        inspect_add_double(object, "inputs_max", n->most);
+        out_set(object, OUT_REAL("inputs_min", n->least), OUT_REAL("inputs_max", n->most));
     }
-    if (n->hint[0]) {
-        cJSON_AddStringToObject(object, "hint", n->hint);
-    }
+    out_set(object, OUT_SOME("hint", n->hint));
 }
 
 /* The same step of another rank has one, too. */
@@ -189,12 +172,10 @@ static void show_also(struct looking *l, const struct gd_table *table, const str
                kinds[n->kind]);
     if (out_is_json(call->out)) {
         cJSON *list = cJSON_GetObjectItem(l->record, "also");
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(list);
 
-        list = list ? list : cJSON_AddArrayToObject(l->record, "also");
-        cJSON_AddNumberToObject(item, "rank", table->rank);
-        inspect_add_text(call, item, "node", name);
-        cJSON_AddItemToArray(list, item);
+        list = list ? list : out_list(l->record, "also");
+        out_set(item, OUT_INT("rank", table->rank), OUT_TEXT("node", name));
     }
 }
 
@@ -366,14 +347,10 @@ static void sum_up(struct looking *l)
     if (l->left_out) {
         out_printf(call->out, "Not searched: %s.\n", out_safe(call, l->left_out));
     }
-    cJSON_AddBoolToObject(l->record, "found", l->found);
-    inspect_add_checked(call, l->record, &l->checked);
-    inspect_add_count(l->record, "passed_over", l->passed_over);
-    inspect_add_count(l->record, "steps", l->steps);
-    inspect_add_count(l->record, "ranks", l->ranks);
-    if (l->left_out) {
-        inspect_add_text(call, l->record, "left_out", l->left_out);
-    }
+    out_set(l->record, OUT_BOOL("found", l->found));
+    inspect_add_checked(l->record, &l->checked);
+    out_set(l->record, OUT_INT("passed_over", l->passed_over), OUT_INT("steps", l->steps),
+            OUT_INT("ranks", l->ranks), OUT_IF(l->left_out, OUT_TEXT("left_out", l->left_out)));
 }
 
 static void count_ranks(struct looking *l)

@@ -23,8 +23,7 @@ static cJSON *next_record(struct command_call *call, const struct print_job *job
     if (!job->list) {
         return out_record(call->out, "tensor");
     }
-    cJSON *record = cJSON_CreateObject();
-    cJSON_AddItemToArray(job->list, record);
+    cJSON *record = out_push(job->list);
     return record;
 }
 
@@ -59,12 +58,8 @@ static int show_value(struct command_call *call, const struct print_job *job, st
     value_know_change(call, value);
     if (out_is_json(call->out)) {
         cJSON *record = next_record(call, job);
-        if (of_dump) {
-            inspect_add_text(call, record, "stored", of_dump);
-        }
-        if (number > 0) {
-            cJSON_AddNumberToObject(record, "history", number);
-        }
+        out_set(record, OUT_IF(of_dump, OUT_TEXT("stored", of_dump)),
+                OUT_IF(number > 0, OUT_INT("history", number)));
         value_record(call, value, job->summary ? NULL : &job->format, record);
         return GD_OK;
     }
@@ -106,8 +101,7 @@ static int print_slots(struct command_call *call, const struct print_job *job, s
             if (rc == GD_OK) {
                 value_record(call, &one, NULL, record);
             } else {
-                inspect_add_text(call, record, "name", one.label);
-                inspect_add_text(call, record, "error", why.text);
+                out_set(record, OUT_TEXT("name", one.label), OUT_TEXT("error", why.text));
             }
         } else if (rc == GD_OK) {
             out_printf(call->out, "%s\n  ", value_title(call, &one));
@@ -130,9 +124,8 @@ static bool print_scalar(struct command_call *call, const struct print_job *job,
         }
         if (out_is_json(call->out)) {
             cJSON *record = job->list ? next_record(call, job) : out_record(call->out, "scalar");
-            inspect_add_text(call, record, "name", scalar->name);
-            inspect_add_double(record, "value", scalar->value);
-            inspect_add_count(record, "step", (uint64_t)scalar->step);
+            out_set(record, OUT_TEXT("name", scalar->name), OUT_REAL("value", scalar->value),
+                    OUT_INT("step", scalar->step));
         } else {
             out_printf(call->out, "%s = %s (step %lld)\n", out_safe(call, scalar->name),
                        repl_scalar_text(call->arena, scalar->value, 9), (long long)scalar->step);
@@ -163,7 +156,7 @@ static int print_selected(struct command_call *call, struct print_job *job, cons
         rc = gd_fail(err, GD_ENOTFOUND, "nothing matches %.200s", out_safe(call, word));
     }
     if (out_is_json(call->out) && !job->list) {
-        job->list = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+        job->list = out_list(out_record(call->out, "tensors"), "tensors");
     }
     size_t shown = job->format.all || list.count <= NODES_SHOWN ? list.count : NODES_SHOWN;
     for (size_t i = 0; rc == GD_OK && i < shown; i++) {
@@ -201,7 +194,7 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
     uint32_t slots = value_slots(call, &value);
     if (slots > 1) {
         if (out_is_json(call->out) && !job->list) {
-            job->list = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+            job->list = out_list(out_record(call->out, "tensors"), "tensors");
         }
         rc = print_slots(call, job, &value, slots, err);
     } else {
@@ -233,7 +226,7 @@ static int run_print(struct command_call *call, struct gd_err *err)
     job.which = value_take_which(call);
     inspect_join_slices(call);
     if (call->argc > 1 && out_is_json(call->out)) {
-        job.list = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+        job.list = out_list(out_record(call->out, "tensors"), "tensors");
     }
     if (call->argc == 0) {
         return print_word(call, &job, NULL, err);

@@ -23,8 +23,7 @@ int save_overflow(struct command_call *call, const char *which, const char *fold
     if (rc == GD_OK) {
         const char *path = overflow_text(reply, "saved");
         cJSON *record = out_record(call->out, "saved");
-        inspect_add_text(call, record, "file", path);
-        cJSON_AddNumberToObject(record, "count", 1);
+        out_set(record, OUT_TEXT("file", path), OUT_INT("count", 1));
         out_printf(call->out, "Saved to %s; \"python -m gradb.rerun %s\" repeats the call.\n",
                    out_safe(call, path), out_safe(call, path));
     }

@@ -125,8 +125,7 @@ int save_points(struct command_call *call, bool breakpoints, const char *path, b
         return rc;
     }
     cJSON *record = out_record(call->out, "saved");
-    inspect_add_text(call, record, "file", path);
-    cJSON_AddNumberToObject(record, "count", (double)count);
+    out_set(record, OUT_TEXT("file", path), OUT_INT("count", count));
     out_printf(call->out, "Saved %s to %s; read it with \"source\".\n",
                breakpoints ? count == 1
                                  ? "1 breakpoint or watchpoint"

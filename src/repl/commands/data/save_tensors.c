@@ -526,7 +526,7 @@ static void report_one(struct saving *s, const char *path)
     struct value *value = &s->item[0].value;
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "saved");
-        inspect_add_text(call, record, "file", path);
+        out_set(record, OUT_TEXT("file", path));
         value_record(call, value, NULL, record);
         return;
     }
@@ -541,13 +541,10 @@ static void report_many(struct saving *s, const char *path)
     struct command_call *call = s->call;
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "saved");
-        inspect_add_text(call, record, "file", path);
-        inspect_add_count(record, "count", s->written);
-        inspect_add_count(record, "bytes", s->done);
-        inspect_add_count(record, "missing", s->missing);
-        inspect_add_count(record, "renamed", s->renamed);
-        inspect_add_count(record, "of_other_steps", s->old);
-        inspect_add_count(record, "cleaned", s->cleaned);
+        out_set(record, OUT_TEXT("file", path), OUT_INT("count", s->written),
+                OUT_INT("bytes", s->done), OUT_INT("missing", s->missing),
+                OUT_INT("renamed", s->renamed), OUT_INT("of_other_steps", s->old),
+                OUT_INT("cleaned", s->cleaned));
         return;
     }
     out_printf(call->out, "Saved %s, %s, to %s%s\n", inspect_plural(call, s->written, "tensor"),

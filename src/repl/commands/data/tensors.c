@@ -50,16 +50,12 @@ static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
         return;
     }
     if (rows->records) {
-        cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "name", slot_name(call, node, slot));
+        cJSON *item = out_push(rows->records);
+        out_set(item, OUT_TEXT("name", slot_name(call, node, slot)));
         inspect_add_node(call, item, node);
-        cJSON_AddNumberToObject(item, "slot", slot);
-        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(output->dtype));
-        inspect_add_shape(item, "shape", &output->shape);
-        if (sized) {
-            inspect_add_count(item, "bytes", bytes);
-        }
-        cJSON_AddItemToArray(rows->records, item);
+        out_set(item, OUT_INT("slot", slot), OUT_TEXT("dtype", gd_dtype_name(output->dtype)),
+                OUT_JSON("shape", inspect_shape_json(&output->shape)),
+                OUT_IF(sized, OUT_INT("bytes", bytes)));
         return;
     }
     const char *cells[] = {gd_node_kind_name(info.kind), gd_dtype_name(output->dtype),
@@ -111,14 +107,12 @@ static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
         return rc;
     }
     if (rows->records) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(rows->records);
         if (rc == GD_OK) {
             value_record(call, &value, NULL, item);
         } else {
-            inspect_add_text(call, item, "name", value.label);
-            inspect_add_text(call, item, "error", err.text);
+            out_set(item, OUT_TEXT("name", value.label), OUT_TEXT("error", err.text));
         }
-        cJSON_AddItemToArray(rows->records, item);
     } else if (rc == GD_OK) {
         stats_cells(rows, &value);
     } else if (rows->missing++ == 0) {
@@ -143,7 +137,7 @@ static void open_rows(struct tensor_rows *rows)
 {
     struct command_call *call = rows->call;
     if (out_is_json(call->out)) {
-        rows->records = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+        rows->records = out_list(out_record(call->out, "tensors"), "tensors");
     } else if (rows->want_stats) {
         rows->table = out_table_begin(call->out, "tensors", stats_columns,
                                       sizeof(stats_columns) / sizeof(stats_columns[0]));
@@ -157,7 +151,7 @@ static void close_rows(struct tensor_rows *rows, uint64_t hidden)
 {
     struct command_call *call = rows->call;
     if (rows->records) {
-        inspect_add_count(out_record(call->out, "tensors"), "more", hidden);
+        out_set(out_record(call->out, "tensors"), OUT_INT("more", hidden));
         return;
     }
     out_table_end(rows->table);

@@ -20,12 +20,10 @@ static int show_type(struct command_call *call, const struct value *value, cJSON
     size_t bytes = 0;
     bool sized = gd_shape_bytes(&shape, dtype, &bytes, NULL) == GD_OK;
     if (record) {
-        inspect_add_text(call, record, "name", value->label);
-        cJSON_AddStringToObject(record, "dtype", gd_dtype_name(dtype));
-        inspect_add_shape(record, "shape", &shape);
+        out_set(record, OUT_TEXT("name", value->label), OUT_TEXT("dtype", gd_dtype_name(dtype)),
+                OUT_JSON("shape", inspect_shape_json(&shape)));
         if (sized) {
-            inspect_add_count(record, "count", (uint64_t)count);
-            inspect_add_count(record, "bytes", bytes);
+            out_set(record, OUT_INT("count", count), OUT_INT("bytes", bytes));
         }
         return GD_OK;
     }
@@ -52,7 +50,7 @@ static int run_whatis(struct command_call *call, struct gd_err *err)
     uint32_t slots = value_slots(call, &value);
     bool json = out_is_json(call->out);
     cJSON *record = json ? out_record(call->out, slots > 1 ? "types" : "type") : NULL;
-    cJSON *list = json && slots > 1 ? cJSON_AddArrayToObject(record, "types") : NULL;
+    cJSON *list = json && slots > 1 ? out_list(record, "types") : NULL;
     for (uint32_t slot = 0; slot < slots && rc == GD_OK; slot++) {
         struct value one = value;
         if (slots > 1) {

@@ -260,14 +260,11 @@ static void print_rows(struct command_call *call, const struct examine *job,
 static void record_rows(struct command_call *call, const struct examine *job)
 {
     cJSON *record = out_record(call->out, "examine");
-    inspect_add_text(call, record, "name", job->name);
-    cJSON_AddStringToObject(record, "dtype", gd_dtype_name(job->tensor->dtype));
-    inspect_add_shape(record, "shape", &job->shape);
-    if (job->step >= 0) {
-        inspect_add_count(record, "step", (uint64_t)job->step);
-    }
-    inspect_add_count(record, "first", (uint64_t)job->first);
-    cJSON *values = cJSON_AddArrayToObject(record, "values");
+    out_set(record, OUT_TEXT("name", job->name),
+            OUT_TEXT("dtype", gd_dtype_name(job->tensor->dtype)),
+            OUT_JSON("shape", inspect_shape_json(&job->shape)),
+            OUT_IF(job->step >= 0, OUT_INT("step", job->step)), OUT_INT("first", job->first));
+    cJSON *values = out_list(record, "values");
     for (int64_t i = 0; i < job->count; i++) {
         int64_t offset = gd_tensor_offset(job->tensor, job->first - job->base + i);
         cJSON_AddItemToArray(values,

@@ -340,18 +340,14 @@ static void add_totals(struct checking *c, int i)
     const struct totals *t = &c->totals[i];
 
     if (out_is_json(call->out)) {
-        cJSON *object = cJSON_AddObjectToObject(out_record(call->out, "parameters"),
-                                                i ? "totals_b" : "totals_a");
+        cJSON *object =
+            out_object(out_record(call->out, "parameters"), i ? "totals_b" : "totals_a");
 
-        inspect_add_text(call, object, "path", c->side[i].label);
-        inspect_add_count(object, "parameters", t->parameters);
-        inspect_add_count(object, "trainable", t->trainable);
-        inspect_add_count(object, "trainable_assumed", t->assumed);
-        inspect_add_count(object, "buffers", t->buffers);
-        inspect_add_count(object, "optimizer_states", t->states);
-        inspect_add_count(object, "elements", t->elements);
-        inspect_add_count(object, "bytes", t->bytes);
-        inspect_add_count(object, "unmatched", c->unmatched[i]);
+        out_set(object, OUT_TEXT("path", c->side[i].label), OUT_INT("parameters", t->parameters),
+                OUT_INT("trainable", t->trainable), OUT_INT("trainable_assumed", t->assumed),
+                OUT_INT("buffers", t->buffers), OUT_INT("optimizer_states", t->states),
+                OUT_INT("elements", t->elements), OUT_INT("bytes", t->bytes),
+                OUT_INT("unmatched", c->unmatched[i]));
         return;
     }
     out_printf(call->out, "%s: %s, %zu trainable%s, %zu buffers, %zu optimizer states; %s, %s",
@@ -380,13 +376,11 @@ static int show_totals(struct checking *c, struct gd_err *err)
     }
     out_printf(call->out, "%s\n", inspect_checked_text(call, &c->checked, noun, verb));
     if (out_is_json(call->out)) {
-        inspect_add_checked(call, out_record(call->out, "parameters"), &c->checked);
+        inspect_add_checked(out_record(call->out, "parameters"), &c->checked);
     }
     if (c->sides == 2) {
-        if (out_is_json(call->out)) {
-            inspect_add_count(out_record(call->out, "parameters"), "never_updated",
-                              c->never_updated);
-        }
+        out_set(out_record(call->out, "parameters"),
+                OUT_IF(out_is_json(call->out), OUT_INT("never_updated", c->never_updated)));
         if (c->never_updated) {
             out_printf(call->out,
                        "%s equal in both: if these are two checkpoints of one run, never updated\n",

@@ -24,10 +24,8 @@ static void tell_mistake(void *ctx, unsigned long line, const char *text)
         snprintf(t->first, sizeof(t->first), "%.200s", safe);
     }
     if (t->list) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "line", (double)line);
-        inspect_add_text(t->call, item, "text", text);
-        cJSON_AddItemToArray(t->list, item);
+        cJSON *item = out_push(t->list);
+        out_set(item, OUT_INT("line", line), OUT_TEXT("text", text));
     } else if (line > 0) {
         out_printf(t->call->out, "%s:%lu: %s\n", out_safe(t->call, t->path), line, safe);
     } else {
@@ -86,8 +84,8 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
     }
     t.path = call->argv[0];
     if (out_is_json(call->out)) {
-        inspect_add_text(call, out_record(call->out, "check-config"), "file", t.path);
-        t.list = cJSON_AddArrayToObject(out_record(call->out, "check-config"), "mistakes");
+        out_set(out_record(call->out, "check-config"), OUT_TEXT("file", t.path));
+        t.list = out_list(out_record(call->out, "check-config"), "mistakes");
     }
     rc = gd_dump_config_read(t.path, tell_mistake, &t, &bad, &config, err);
     if (rc == GD_OK && bad > 0) {
@@ -97,8 +95,8 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s: keys and values are valid (%s).\n", out_safe(call, t.path),
                    config->is_acl ? "a CANN configuration" : "a MindSpore data_dump.json");
         tell_unused_keys(call, config);
-        inspect_add_text(call, out_record(call->out, "check-config"), "unused",
-                         gd_buf_text(&config->unused));
+        out_set(out_record(call->out, "check-config"),
+                OUT_TEXT("unused", gd_buf_text(&config->unused)));
     }
     gd_dump_config_free(config);
     return rc;

@@ -37,11 +37,9 @@ static void left_out(void *ctx, const char *path, const char *why)
         return;
     }
     if (told->list) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(told->list);
 
-        inspect_add_text(told->call, item, "path", path);
-        inspect_add_text(told->call, item, "reason", why);
-        cJSON_AddItemToArray(told->list, item);
+        out_set(item, OUT_TEXT("path", path), OUT_TEXT("reason", why));
     } else {
         out_printf(told->call->out, "warning: %s: %s\n", out_safe(told->call, path),
                    out_safe(told->call, why));
@@ -98,12 +96,9 @@ static int take_options(struct command_call *call, struct gd_cann_convert_option
 static void tell(struct command_call *call, const struct gd_cann_converted *done, const char *to,
                  cJSON *record)
 {
-    inspect_add_text(call, record, "directory", to);
-    inspect_add_count(record, "files", done->files);
-    inspect_add_count(record, "tensors", done->tensors);
-    inspect_add_count(record, "records", done->records);
-    inspect_add_count(record, "buffers", done->buffers);
-    inspect_add_count(record, "left_out", done->left_out);
+    out_set(record, OUT_TEXT("directory", to), OUT_INT("files", done->files),
+            OUT_INT("tensors", done->tensors), OUT_INT("records", done->records),
+            OUT_INT("buffers", done->buffers), OUT_INT("left_out", done->left_out));
     if (done->left_out > MAX_TOLD) {
         out_printf(call->out, "(%s more)\n",
                    inspect_plural(call, done->left_out - MAX_TOLD, "warning"));
@@ -130,7 +125,7 @@ static int convert_to(struct command_call *call, const char *from, const char *t
     int rc;
 
     if (out_is_json(call->out)) {
-        told.list = cJSON_AddArrayToObject(record, "warnings");
+        told.list = out_list(record, "warnings");
     }
     options->go_on = go_on;
     options->left_out = left_out;

@@ -138,11 +138,10 @@ void dump_live_show_plan(struct command_call *call, const struct live_dump *d)
     gd_steps_text(&d->steps, &text);
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "dump");
-        if (!cJSON_HasObjectItem(record, "directory")) {
-            inspect_add_text(call, record, "directory", d->plan.dir);
-        }
-        cJSON_AddBoolToObject(record, "armed", d->armed);
-        inspect_add_text(call, record, "steps", gd_buf_text(&text));
+        out_set(
+            record,
+            OUT_IF(!cJSON_HasObjectItem(record, "directory"), OUT_TEXT("directory", d->plan.dir)),
+            OUT_BOOL("armed", d->armed), OUT_TEXT("steps", gd_buf_text(&text)));
     }
     out_printf(call->out,
                "Steps %s will be dumped to %s when the training reaches them (dump off cancels).\n",
@@ -155,7 +154,7 @@ static int dump_off(struct command_call *call, struct live_dump *d)
     bool was = d->armed;
 
     dump_live_clear(d);
-    cJSON_AddBoolToObject(out_record(call->out, "dump"), "armed", false);
+    out_set(out_record(call->out, "dump"), OUT_BOOL("armed", false));
     out_printf(call->out, was ? "Dumping is off.\n" : "No steps will be dumped.\n");
     return GD_OK;
 }

@@ -349,17 +349,13 @@ static char *make_config(struct command_call *call, const struct live_dump *d)
     } else {
         gd_buf_printf(&steps, "%lld", (long long)call->session->stop.step);
     }
-    cJSON_AddNumberToObject(common, "dump_mode", 0);
-    inspect_add_text(call, common, "path", d->plan.dir);
-    cJSON_AddStringToObject(common, "net_name", d->plan.net);
-    cJSON_AddStringToObject(common, "iteration", gd_buf_text(&steps));
-    cJSON_AddStringToObject(common, "saved_data", datas[d->plan.data]);
-    cJSON_AddNumberToObject(common, "input_output", d->plan.io);
-    cJSON_AddItemToObject(common, "kernels", cJSON_CreateArray());
-    cJSON_AddStringToObject(common, "file_format", "npy");
-    cJSON_AddItemToObject(root, "common_dump_settings", common);
-    common = cJSON_AddObjectToObject(root, "e2e_dump_settings");
-    cJSON_AddBoolToObject(common, "enable", true);
+    out_set(common, OUT_INT("dump_mode", 0), OUT_TEXT("path", d->plan.dir),
+            OUT_TEXT("net_name", d->plan.net), OUT_TEXT("iteration", gd_buf_text(&steps)),
+            OUT_TEXT("saved_data", datas[d->plan.data]), OUT_INT("input_output", d->plan.io),
+            OUT_JSON("kernels", cJSON_CreateArray()), OUT_TEXT("file_format", "npy"));
+    out_set(root, OUT_JSON("common_dump_settings", common));
+    common = out_object(root, "e2e_dump_settings");
+    out_set(common, OUT_BOOL("enable", true));
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     gd_buf_deinit(&steps);
@@ -511,20 +507,13 @@ static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t by
 {
     cJSON *record = out_record(s->call->out, "dump");
 
-    inspect_add_text(s->call, record, "directory", s->d->plan.dir);
-    cJSON_AddNumberToObject(record, "step", (double)at->step);
-    cJSON_AddBoolToObject(record, "whole", at->at_step_end);
-    if (!at->at_step_end) {
-        inspect_add_text(s->call, record, "node", at->node_name);
-    }
-    inspect_add_count(record, "tensors", s->tensors);
-    inspect_add_count(record, "rows", s->rows);
-    inspect_add_count(record, "missing", s->missing);
-    inspect_add_count(record, "elsewhere", s->elsewhere);
-    inspect_add_count(record, "left_out", s->left_out);
-    inspect_add_count(record, "earlier", s->earlier);
-    inspect_add_count(record, "bytes", bytes);
-    inspect_add_count(record, "total_bytes", s->d->bytes);
+    out_set(record, OUT_TEXT("directory", s->d->plan.dir), OUT_INT("step", at->step),
+            OUT_BOOL("whole", at->at_step_end),
+            OUT_IF(!at->at_step_end, OUT_TEXT("node", at->node_name)),
+            OUT_INT("tensors", s->tensors), OUT_INT("rows", s->rows),
+            OUT_INT("missing", s->missing), OUT_INT("elsewhere", s->elsewhere),
+            OUT_INT("left_out", s->left_out), OUT_INT("earlier", s->earlier),
+            OUT_INT("bytes", bytes), OUT_INT("total_bytes", s->d->bytes));
 }
 
 /* What is not there, and why. */

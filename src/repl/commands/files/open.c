@@ -93,7 +93,7 @@ static void tell_alarms(struct command_call *call, const struct gd_dump *dump, c
             const char *text = inspect_printf(call, "%s: %s", out_safe(call, facts[k].name),
                                               out_safe(call, facts[k].value));
             if (texts) {
-                cJSON_AddItemToArray(texts, cJSON_CreateString(text));
+                out_push_text(texts, text);
             } else {
                 out_printf(call->out, "%s\n", text);
             }
@@ -129,24 +129,24 @@ static void add_dump(struct command_call *call, cJSON *record, const struct gd_d
                      const struct gd_catalog *catalog)
 {
     const struct gd_findings *findings = gd_dump_findings(dump);
-    cJSON *formats = cJSON_AddArrayToObject(record, "formats"), *alarms = cJSON_CreateArray();
+    cJSON *formats = out_list(record, "formats"), *alarms = cJSON_CreateArray();
     size_t count;
     uint64_t more;
 
     (void)call;
     for (size_t i = 0; i < findings->count; i++) {
         if (i == 0 || findings->item[i].format != findings->item[i - 1].format) {
-            cJSON_AddItemToArray(formats, cJSON_CreateString(findings->item[i].format->name));
+            out_push_text(formats, findings->item[i].format->name);
         }
     }
-    inspect_add_count(record, "ranks", gd_dump_count(dump));
+    out_set(record, OUT_INT("ranks", gd_dump_count(dump)));
     gd_catalog_steps(catalog, &count);
-    inspect_add_count(record, "steps", count);
+    out_set(record, OUT_INT("steps", count));
     gd_dump_left(dump, &count, &more);
-    inspect_add_count(record, "left_out", count + more);
+    out_set(record, OUT_INT("left_out", count + more));
     tell_alarms(call, dump, alarms);
     if (cJSON_GetArraySize(alarms) > 0) {
-        cJSON_AddItemToObject(record, "alarms", alarms);
+        out_set(record, OUT_JSON("alarms", alarms));
     } else {
         cJSON_Delete(alarms);
     }
@@ -161,12 +161,10 @@ static void tell_opened(struct command_call *call, const struct gd_session *sess
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "open");
 
-        cJSON_AddNumberToObject(record, "session", session->number);
-        cJSON_AddStringToObject(record, "kind", session->target->ops->kind);
-        inspect_add_text(call, record, "program", session->peer.program);
-        cJSON_AddNumberToObject(record, "step", (double)session->stop.step);
-        inspect_add_count(record, "nodes", counts.nodes);
-        inspect_add_text(call, record, "end", session->end_text);
+        out_set(record, OUT_INT("session", session->number),
+                OUT_TEXT("kind", session->target->ops->kind),
+                OUT_TEXT("program", session->peer.program), OUT_INT("step", session->stop.step),
+                OUT_INT("nodes", counts.nodes), OUT_TEXT("end", session->end_text));
         if (dump) {
             add_dump(call, record, dump, gd_catalog_of(session));
         }

@@ -66,11 +66,8 @@ static void show_annotated_line(struct command_call *call, cJSON *lines, uint32_
                                 uint32_t nodes, const char *text)
 {
     if (lines) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "line", number);
-        cJSON_AddNumberToObject(item, "nodes", nodes);
-        inspect_add_text(call, item, "text", text);
-        cJSON_AddItemToArray(lines, item);
+        cJSON *item = out_push(lines);
+        out_set(item, OUT_INT("line", number), OUT_INT("nodes", nodes), OUT_TEXT("text", text));
     } else if (nodes > 0) {
         out_printf(call->out, "%5u |%5u  %s\n", nodes, number, text);
     } else {
@@ -85,9 +82,8 @@ static void show_annotated(struct command_call *call, const struct srcfile_part 
     cJSON *lines = NULL;
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "annotated");
-        inspect_add_text(call, record, "file", counts->path);
-        cJSON_AddBoolToObject(record, "whole", part != NULL);
-        lines = cJSON_AddArrayToObject(record, "lines");
+        out_set(record, OUT_TEXT("file", counts->path), OUT_BOOL("whole", part != NULL));
+        lines = out_list(record, "lines");
     } else if (!part) {
         out_printf(call->out, "cannot read %s; these lines were sent with the stacks:\n",
                    out_safe(call, counts->path));

@@ -33,9 +33,8 @@ static void trace_frame(struct command_call *call, struct trace *trace,
 {
     if (frame->is_title || !frame->file[0]) {
         if (trace->list) {
-            cJSON *item = cJSON_CreateObject();
-            inspect_add_text(call, item, "title", frame->code);
-            cJSON_AddItemToArray(trace->list, item);
+            cJSON *item = out_push(trace->list);
+            out_set(item, OUT_TEXT("title", frame->code));
         } else if (frame->code[0]) {
             out_printf(call->out, "    %s\n", out_safe(call, frame->code));
         }
@@ -49,9 +48,8 @@ static void trace_frame(struct command_call *call, struct trace *trace,
     }
     trace->shown++;
     if (trace->list) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(trace->list);
         stack_add_frame(call, item, number, frame);
-        cJSON_AddItemToArray(trace->list, item);
     } else {
         stack_print_frame(call, number, frame);
     }
@@ -73,8 +71,8 @@ static int backtrace_of(struct command_call *call, gd_node_id node, bool all, in
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "stack");
         inspect_add_node(call, record, node);
-        cJSON_AddNumberToObject(record, "selected", inspect_frame(call, node));
-        trace.list = cJSON_AddArrayToObject(record, "frames");
+        out_set(record, OUT_INT("selected", inspect_frame(call, node)));
+        trace.list = out_list(record, "frames");
     }
     for (uint32_t i = 0; i < places.frame_count; i++) {
         trace_frame(call, &trace, &places.frame[i]);

@@ -53,17 +53,12 @@ static void show_lines(struct command_call *call, const char *file, const struct
 {
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "source");
-        inspect_add_text(call, record, "file", file);
-        inspect_add_text(call, record, "path", part->path);
-        if (mark > 0) {
-            cJSON_AddNumberToObject(record, "mark", mark);
-        }
-        cJSON *lines = cJSON_AddArrayToObject(record, "lines");
+        out_set(record, OUT_TEXT("file", file), OUT_TEXT("path", part->path),
+                OUT_IF(mark > 0, OUT_INT("mark", mark)));
+        cJSON *lines = out_list(record, "lines");
         for (uint32_t i = 0; i < part->count; i++) {
-            cJSON *item = cJSON_CreateObject();
-            cJSON_AddNumberToObject(item, "line", part->first + i);
-            inspect_add_text(call, item, "text", part->line[i]);
-            cJSON_AddItemToArray(lines, item);
+            cJSON *item = out_push(lines);
+            out_set(item, OUT_INT("line", part->first + i), OUT_TEXT("text", part->line[i]));
         }
         return;
     }
@@ -98,7 +93,7 @@ static void warn_of_changes(struct command_call *call, const struct srcfile_part
         return;
     }
     if (out_is_json(call->out)) {
-        cJSON_AddBoolToObject(out_record(call->out, "source"), "changed", true);
+        out_set(out_record(call->out, "source"), OUT_BOOL("changed", true));
     } else if (known) {
         out_printf(call->out, "warning: %s has changed: when it ran, line %u was: %s\n",
                    out_safe(call, part->path), mark, out_safe(call, ran));

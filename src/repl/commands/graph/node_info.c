@@ -96,13 +96,11 @@ static void node_text(struct command_call *call, gd_node_id node, const struct g
 static void add_edges(struct command_call *call, cJSON *record, const char *key,
                       const struct gd_edge *edge, uint32_t count)
 {
-    cJSON *list = cJSON_AddArrayToObject(record, key);
+    cJSON *list = out_list(record, key);
     for (uint32_t i = 0; i < count; i++) {
-        cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "node", gd_graph_name(call->session->graph, edge[i].node));
-        cJSON_AddNumberToObject(item, "slot", edge[i].slot);
-        cJSON_AddBoolToObject(item, "control", edge[i].control);
-        cJSON_AddItemToArray(list, item);
+        cJSON *item = out_push(list);
+        out_set(item, OUT_TEXT("node", gd_graph_name(call->session->graph, edge[i].node)),
+                OUT_INT("slot", edge[i].slot), OUT_BOOL("control", edge[i].control));
     }
 }
 
@@ -112,39 +110,34 @@ static void node_record(struct command_call *call, gd_node_id node, const struct
     cJSON *record = out_record(call->out, "node");
     inspect_add_node(call, record, node);
     const char *subgraph = gd_graph_subgraph_name(graph, info->subgraph);
-    inspect_add_text(call, record, "graph", subgraph ? subgraph : "");
-    inspect_add_text(call, record, "wire_name", info->wire_name);
-    cJSON *outputs = cJSON_AddArrayToObject(record, "outputs");
+    out_set(record, OUT_TEXT("graph", subgraph ? subgraph : ""),
+            OUT_TEXT("wire_name", info->wire_name));
+    cJSON *outputs = out_list(record, "outputs");
     for (uint32_t slot = 0; slot < info->output_count; slot++) {
         struct gd_output output;
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(outputs);
         if (gd_graph_output(graph, node, slot, &output)) {
-            cJSON_AddStringToObject(item, "dtype", gd_dtype_name(output.dtype));
-            inspect_add_shape(item, "shape", &output.shape);
+            out_set(item, OUT_TEXT("dtype", gd_dtype_name(output.dtype)),
+                    OUT_JSON("shape", inspect_shape_json(&output.shape)));
         }
-        if (slot >= info->output_count - info->input_slots) {
-            cJSON_AddStringToObject(item, "slot", inspect_slot(call, node, slot));
-        }
-        cJSON_AddItemToArray(outputs, item);
+        out_set(item, OUT_IF(slot >= info->output_count - info->input_slots,
+                             OUT_TEXT("slot", inspect_slot(call, node, slot))));
     }
     add_edges(call, record, "inputs", info->inputs, info->input_count);
     const struct gd_edge *consumers = NULL;
     uint32_t count = gd_graph_consumers(graph, node, &consumers);
     add_edges(call, record, "consumers", consumers, count);
-    cJSON *attrs = cJSON_AddObjectToObject(record, "attributes");
+    cJSON *attrs = out_object(record, "attributes");
     for (uint32_t i = 0; i < info->attr_count; i++) {
-        inspect_add_text(call, attrs, info->attrs[i].name, info->attrs[i].value);
+        out_set(attrs, OUT_TEXT(info->attrs[i].name, info->attrs[i].value));
     }
     const struct gd_frame *frame = gd_graph_place(call->session->graph, node);
     if (frame) {
-        inspect_add_text(call, record, "file", frame->file);
-        cJSON_AddNumberToObject(record, "line", frame->line);
+        out_set(record, OUT_TEXT("file", frame->file), OUT_INT("line", frame->line));
     }
     const char *dump = dump_note_of_node(call, node);
-    if (dump) {
-        inspect_add_text(call, record, "dump", dump);
-    }
-    cJSON_AddItemToObject(record, "watchpoints", watch_numbers_record(call, node));
+    out_set(record, OUT_IF(dump, OUT_TEXT("dump", dump)),
+            OUT_JSON("watchpoints", watch_numbers_record(call, node)));
 }
 
 int info_node(struct command_call *call, struct gd_err *err)

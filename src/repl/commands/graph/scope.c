@@ -14,26 +14,21 @@ static void scope_record(struct command_call *call, const struct gd_scope_info *
 {
     struct gd_graph *graph = call->session->graph;
     cJSON *record = out_record(call->out, "scope");
-    inspect_add_text(call, record, "scope", info->name);
-    cJSON_AddNumberToObject(record, "total", info->total_count);
-    cJSON *scopes = cJSON_AddArrayToObject(record, "scopes");
+    out_set(record, OUT_TEXT("scope", info->name), OUT_INT("total", info->total_count));
+    cJSON *scopes = out_list(record, "scopes");
     struct gd_scope_info child;
     for (gd_scope_id id = info->first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
          id = child.next) {
-        cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "scope", child.name);
-        cJSON_AddNumberToObject(item, "nodes", child.total_count);
-        cJSON_AddStringToObject(item, "watched",
-                                watch_state_name(gd_watch_scope_state(call->session, id)));
-        cJSON_AddItemToArray(scopes, item);
+        cJSON *item = out_push(scopes);
+        out_set(item, OUT_TEXT("scope", child.name), OUT_INT("nodes", child.total_count),
+                OUT_TEXT("watched", watch_state_name(gd_watch_scope_state(call->session, id))));
     }
-    cJSON *nodes = cJSON_AddArrayToObject(record, "nodes");
+    cJSON *nodes = out_list(record, "nodes");
     for (gd_node_id node = info->first_node; node != GD_NO_NODE;
          node = gd_graph_next_in_scope(graph, node)) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = out_push(nodes);
         inspect_add_node(call, item, node);
-        cJSON_AddItemToObject(item, "watchpoints", watch_numbers_record(call, node));
-        cJSON_AddItemToArray(nodes, item);
+        out_set(item, OUT_JSON("watchpoints", watch_numbers_record(call, node)));
     }
 }
 

@@ -123,20 +123,16 @@ static const char *watch_marks(struct command_call *call, gd_node_id node)
 static void record_slot(struct command_call *call, gd_node_id node, uint32_t slot,
                         const struct slot_value *value, cJSON *list)
 {
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddNumberToObject(item, "slot", slot);
-    cJSON_AddStringToObject(item, "dtype", gd_dtype_name(value->dtype));
-    inspect_add_shape(item, "shape", &value->shape);
+    cJSON *item = out_push(list);
+    out_set(item, OUT_INT("slot", slot), OUT_TEXT("dtype", gd_dtype_name(value->dtype)),
+            OUT_JSON("shape", inspect_shape_json(&value->shape)));
     if (value->has_stats) {
-        if (value->step >= 0) {
-            cJSON_AddNumberToObject(item, "step", (double)value->step);
-        }
-        cJSON_AddItemToObject(item, "stats", value_stats_record(&value->stats));
+        out_set(item, OUT_IF(value->step >= 0, OUT_INT("step", value->step)),
+                OUT_JSON("stats", value_stats_record(&value->stats)));
     } else if (value->err.code != GD_OK) {
-        inspect_add_text(call, item, "error", value->err.text);
+        out_set(item, OUT_TEXT("error", value->err.text));
     }
     why_add_hits(call, item, node, slot);
-    cJSON_AddItemToArray(list, item);
 }
 
 static void print_slot(struct command_call *call, gd_node_id node, uint32_t slot,
@@ -156,14 +152,12 @@ static void print_slot(struct command_call *call, gd_node_id node, uint32_t slot
 
 static void record_edges(struct command_call *call, const struct gd_node_info *info, cJSON *object)
 {
-    cJSON *list = cJSON_AddArrayToObject(object, "inputs");
+    cJSON *list = out_list(object, "inputs");
     for (uint32_t i = 0; i < info->input_count; i++) {
-        cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "node",
-                         gd_graph_name(call->session->graph, info->inputs[i].node));
-        cJSON_AddNumberToObject(item, "slot", info->inputs[i].slot);
-        cJSON_AddBoolToObject(item, "control", info->inputs[i].control);
-        cJSON_AddItemToArray(list, item);
+        cJSON *item = out_push(list);
+        out_set(item, OUT_TEXT("node", gd_graph_name(call->session->graph, info->inputs[i].node)),
+                OUT_INT("slot", info->inputs[i].slot),
+                OUT_BOOL("control", info->inputs[i].control));
     }
 }
 
@@ -180,11 +174,11 @@ static int show_node(struct command_call *call, const struct neighbour *at, cJSO
         size_t count = gd_watch_of_node(call->session, at->node, numbers, 64);
         item = cJSON_CreateObject();
         inspect_add_node(call, item, at->node);
-        cJSON_AddNumberToObject(item, "distance", at->distance);
-        cJSON_AddItemToObject(item, "watchpoints",
-                              cJSON_CreateIntArray(numbers, (int)(count < 64 ? count : 64)));
+        out_set(
+            item, OUT_INT("distance", at->distance),
+            OUT_JSON("watchpoints", cJSON_CreateIntArray(numbers, (int)(count < 64 ? count : 64))));
         record_edges(call, &info, item);
-        slots = cJSON_AddArrayToObject(item, "slots");
+        slots = out_list(item, "slots");
         cJSON_AddItemToArray(list, item);
     } else {
         out_printf(call->out, "  %s%s (%s, %s)%s\n",
@@ -216,7 +210,7 @@ static int show_side(struct command_call *call, const char *name, const struct n
     cJSON *list = NULL;
     int rc = GD_OK;
     if (out_is_json(call->out)) {
-        list = cJSON_AddArrayToObject(out_record(call->out, "tensor_graph"), name);
+        list = out_list(out_record(call->out, "tensor_graph"), name);
     } else if (first > 0) {
         out_printf(call->out, all->count > first ? "%s:\n" : "%s: none\n", name);
     }
@@ -224,9 +218,7 @@ static int show_side(struct command_call *call, const char *name, const struct n
         rc = show_node(call, &all->list[i], list, err);
     }
     if (rc == GD_OK && first > 0 && all->cut) {
-        if (list) {
-            cJSON_AddBoolToObject(out_record(call->out, "tensor_graph"), "truncated", true);
-        }
+        out_set(out_record(call->out, "tensor_graph"), OUT_IF(list, OUT_BOOL("truncated", true)));
         out_printf(call->out, "  ... more than %d nodes: use a smaller -d\n", NODES_SHOWN);
     }
     return rc;

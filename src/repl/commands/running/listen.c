@@ -37,10 +37,8 @@ static void print_listening(struct command_call *call)
 
     out_printf(call->out, "Listening on %s%s%s\n", address ? out_safe(call, address) : "?",
                both ? " and " : "", both ? out_safe(call, socket) : "");
-    cJSON_AddStringToObject(record, "address", address ? address : "");
-    if (socket) {
-        cJSON_AddStringToObject(record, "socket", socket);
-    }
+    out_set(record, OUT_TEXT("address", address ? address : ""),
+            OUT_IF(socket, OUT_TEXT("socket", socket)));
 }
 
 static int run_listen(struct command_call *call, struct gd_err *err)

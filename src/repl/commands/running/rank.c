@@ -49,8 +49,7 @@ static int run_for_one(struct command_call *call, int number, const char *line)
     out_flush(call->out);
     if (out_is_json(call->out)) { /* the lines that follow are this process's */
         cJSON *record = cJSON_CreateObject();
-        cJSON_AddNumberToObject(record, "session", session->number);
-        cJSON_AddNumberToObject(record, "rank", session->peer.rank);
+        out_set(record, OUT_INT("session", session->number), OUT_INT("rank", session->peer.rank));
         repl_write_json(call->repl, NULL, "rank", record);
     }
     return repl_run_line(call->repl, line, LINE_SCRIPT);

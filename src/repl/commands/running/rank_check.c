@@ -20,32 +20,29 @@ struct digests {
 static void add_digests(cJSON *list, const struct gd_ranks_digests *digests,
                         const struct gd_ranks_digest *tensor)
 {
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = out_push(list);
     cJSON *hashes = cJSON_CreateArray();
     char text[24];
 
-    cJSON_AddStringToObject(item, "name", tensor->name);
-    cJSON_AddNumberToObject(item, "rank", tensor->differs);
+    out_set(item, OUT_TEXT("name", tensor->name), OUT_INT("rank", tensor->differs));
     for (size_t i = 0; i < digests->rank_count; i++) {
         snprintf(text, sizeof(text), "%016llx", (unsigned long long)tensor->hash[i]);
         cJSON_AddItemToArray(hashes,
                              tensor->hash[i] != 0 ? cJSON_CreateString(text) : cJSON_CreateNull());
     }
-    cJSON_AddItemToObject(item, "digests", hashes);
-    cJSON_AddItemToArray(list, item);
+    out_set(item, OUT_JSON("digests", hashes));
 }
 
 static void check_record(struct command_call *call, const struct gd_ranks_digests *digests)
 {
     cJSON *record = out_record(call->out, "rank_check");
-    cJSON *ranks = cJSON_AddArrayToObject(record, "ranks");
-    cJSON_AddNumberToObject(record, "tensors", (double)digests->compared);
-    cJSON_AddNumberToObject(record, "alone", (double)digests->alone);
-    cJSON_AddNumberToObject(record, "left_out", (double)digests->left_out);
-    cJSON *differing = cJSON_AddArrayToObject(record, "differing");
+    cJSON *ranks = out_list(record, "ranks");
+    out_set(record, OUT_INT("tensors", digests->compared), OUT_INT("alone", digests->alone),
+            OUT_INT("left_out", digests->left_out));
+    cJSON *differing = out_list(record, "differing");
 
     for (size_t i = 0; i < digests->rank_count; i++) {
-        cJSON_AddItemToArray(ranks, cJSON_CreateNumber(digests->rank[i]));
+        out_push_int(ranks, digests->rank[i]);
     }
     for (size_t i = 0; i < digests->tensor_count; i++) {
         if (digests->tensor[i].differs >= 0) {

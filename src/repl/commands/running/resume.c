@@ -12,12 +12,11 @@ void repl_state_record(struct command_call *call)
     const struct gd_session *session = call->session;
     cJSON *record = out_record(call->out, "run");
 
-    cJSON_AddNumberToObject(record, "session", session->number);
-    cJSON_AddStringToObject(record, "state", gd_state_name(session->state));
-    if (session->state == GD_STOPPED) {
-        cJSON_AddStringToObject(record, "reason", gd_stop_reason_name(session->stop.reason));
-    }
-    cJSON_AddNumberToObject(record, "step", (double)gd_session_step(session));
+    out_set(record, OUT_INT("session", session->number),
+            OUT_TEXT("state", gd_state_name(session->state)),
+            OUT_IF(session->state == GD_STOPPED,
+                   OUT_TEXT("reason", gd_stop_reason_name(session->stop.reason))),
+            OUT_INT("step", gd_session_step(session)));
 }
 
 #define INITIAL_SECONDS 10 /* that the check of initial weights may hold up a run */

@@ -58,15 +58,15 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
 static void print_start(struct command_call *call)
 {
     char *const *argv = launch_argv(call->repl);
-    cJSON *words = cJSON_AddArrayToObject(out_record(call->out, "run"), "argv");
+    cJSON *words = out_list(out_record(call->out, "run"), "argv");
 
     out_printf(call->out, "Starting program:");
     for (size_t i = 0; argv[i]; i++) {
         out_printf(call->out, " %s", out_safe(call, argv[i]));
-        cJSON_AddItemToArray(words, cJSON_CreateString(argv[i]));
+        out_push_text(words, argv[i]);
     }
     out_printf(call->out, "\n");
-    cJSON_AddNumberToObject(out_record(call->out, "run"), "pid", (double)launch_pid(call->repl));
+    out_set(out_record(call->out, "run"), OUT_INT("pid", launch_pid(call->repl)));
     out_flush(call->out);
 }
 

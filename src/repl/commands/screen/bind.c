@@ -21,17 +21,14 @@ struct key_list {
 
 static void key_json(struct key_list *keys, const struct repl_key *key)
 {
-    cJSON *object = cJSON_CreateObject();
+    cJSON *object = out_push(keys->list);
 
-    cJSON_AddStringToObject(object, "key", key->name);
-    cJSON_AddStringToObject(object, "panes", key->panes);
-    cJSON_AddStringToObject(object, "command", key->command);
+    out_set(object, OUT_TEXT("key", key->name), OUT_TEXT("panes", key->panes),
+            OUT_TEXT("command", key->command));
     if (!keys->bound) {
-        cJSON_AddStringToObject(object, "group", key->group);
-        cJSON_AddStringToObject(object, "help", key->help);
-        cJSON_AddBoolToObject(object, "bound", key->bound);
+        out_set(object, OUT_TEXT("group", key->group), OUT_TEXT("help", key->help),
+                OUT_BOOL("bound", key->bound));
     }
-    cJSON_AddItemToArray(keys->list, object);
     keys->count++;
 }
 
@@ -78,7 +75,7 @@ static int list_keys(struct command_call *call, bool bound, struct gd_err *err)
     }
     struct key_list keys = {.call = call, .bound = bound};
     cJSON *record = out_record(call->out, bound ? "bindings" : "keys");
-    keys.list = cJSON_AddArrayToObject(record, bound ? "bindings" : "keys");
+    keys.list = out_list(record, bound ? "bindings" : "keys");
     call->repl->front.screen->keys(call->repl->front.screen_ctx, bound ? on_bound_key : on_key,
                                    &keys);
     if (keys.count == 0) {

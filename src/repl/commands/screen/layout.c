@@ -20,7 +20,7 @@ static int run_layout(struct command_call *call, struct gd_err *err)
     }
     if (rc == GD_OK) {
         const char *name = screen->layout_name(call->repl->front.screen_ctx);
-        cJSON_AddStringToObject(out_record(call->out, "layout"), "layout", name);
+        out_set(out_record(call->out, "layout"), OUT_TEXT("layout", name));
         out_printf(call->out, "%s\n", name);
     }
     return rc;

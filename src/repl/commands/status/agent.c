@@ -183,13 +183,13 @@ void agent_show_reply(struct command_call *call, const char *reply)
     cJSON *value = reply[0] == '{' || reply[0] == '[' ? cJSON_Parse(reply) : NULL;
     if (!value) {
         print_text(call, reply);
-        inspect_add_text(call, record, "text", reply);
+        out_set(record, OUT_TEXT("text", reply));
         return;
     }
     if (!out_is_json(call->out)) {
         print_part(call, value, 0);
     }
-    cJSON_AddItemToObject(record, "reply", value);
+    out_set(record, OUT_JSON("reply", value));
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

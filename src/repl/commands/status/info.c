@@ -307,9 +307,9 @@ static int run_info(struct command_call *call, struct gd_err *err)
 {
     (void)err;
     if (out_is_json(call->out)) {
-        cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "info"), "subjects");
+        cJSON *list = out_list(out_record(call->out, "info"), "subjects");
         for (const struct command *sub = info_subs; sub->name; sub++) {
-            cJSON_AddItemToArray(list, cJSON_CreateString(sub->name));
+            out_push_text(list, sub->name);
         }
         return GD_OK;
     }

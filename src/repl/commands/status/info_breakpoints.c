@@ -48,7 +48,7 @@ static void print_watchpoint(struct command_call *call, const struct gd_watchpoi
 /* Both kinds, in order of their numbers, as gdb lists them. */
 int info_breakpoints(struct command_call *call, struct gd_err *err)
 {
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "breakpoints"), "breakpoints");
+    cJSON *list = out_list(out_record(call->out, "breakpoints"), "breakpoints");
     const struct gd_breakpoint *b = call->debugger->breakpoints;
     const struct gd_watchpoint *w = call->debugger->watchpoints;
 
@@ -65,9 +65,8 @@ int info_breakpoints(struct command_call *call, struct gd_err *err)
             continue;
         }
         if (out_is_json(call->out)) {
-            cJSON *object = cJSON_CreateObject();
+            cJSON *object = out_push(list);
             breakpoint_record(call, object, b);
-            cJSON_AddItemToArray(list, object);
         } else {
             print_breakpoint(call, b);
         }

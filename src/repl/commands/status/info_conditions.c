@@ -16,16 +16,14 @@ static const char *range_text(const struct gd_condition_param *param)
 
 static void param_record(cJSON *list, const struct gd_condition_param *param)
 {
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "name", param->name);
-    cJSON_AddStringToObject(object, "range", range_text(param));
+    cJSON *object = out_push(list);
+    out_set(object, OUT_TEXT("name", param->name), OUT_TEXT("range", range_text(param)));
     if (param->has_default && param->type == GD_PARAM_BOOL) {
-        cJSON_AddBoolToObject(object, "default", param->value != 0);
+        out_set(object, OUT_BOOL("default", param->value != 0));
     } else if (param->has_default) {
-        inspect_add_double(object, "default", param->value);
+        out_set(object, OUT_REAL("default", param->value));
     }
-    cJSON_AddBoolToObject(object, "support", param->support);
-    cJSON_AddItemToArray(list, object);
+    out_set(object, OUT_BOOL("support", param->support));
 }
 
 static void param_text(struct command_call *call, const struct gd_condition_param *param)
@@ -41,21 +39,18 @@ static void param_text(struct command_call *call, const struct gd_condition_para
 
 static void condition_record(cJSON *list, const struct gd_condition *condition)
 {
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "id", condition->id);
-    cJSON_AddStringToObject(object, "abbreviation", condition->abbr);
-    cJSON_AddStringToObject(object, "selector", gd_condition_selector(condition));
-    cJSON_AddBoolToObject(object, "mindspore", condition->wire != GD_WIRE_OWN);
-    cJSON_AddStringToObject(object, "fires", condition->fires);
-    cJSON_AddStringToObject(object, "look", condition->look);
-    cJSON_AddStringToObject(object, "advice", condition->advice ? condition->advice : "");
-    cJSON *params = cJSON_AddArrayToObject(object, "params");
+    cJSON *object = out_push(list);
+    out_set(object, OUT_TEXT("id", condition->id), OUT_TEXT("abbreviation", condition->abbr),
+            OUT_TEXT("selector", gd_condition_selector(condition)),
+            OUT_BOOL("mindspore", condition->wire != GD_WIRE_OWN),
+            OUT_TEXT("fires", condition->fires), OUT_TEXT("look", condition->look),
+            OUT_TEXT("advice", condition->advice ? condition->advice : ""));
+    cJSON *params = out_list(object, "params");
     for (int i = 0; i < condition->param_count; i++) {
         if (!condition->param[i].hidden) {
             param_record(params, &condition->param[i]);
         }
     }
-    cJSON_AddItemToArray(list, object);
 }
 
 static void condition_text(struct command_call *call, const struct gd_condition *condition)
@@ -79,7 +74,7 @@ int info_conditions(struct command_call *call, struct gd_err *err)
             return rc;
         }
     }
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "conditions"), "conditions");
+    cJSON *list = out_list(out_record(call->out, "conditions"), "conditions");
     for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
         if (!only || condition == only) {
             condition_record(list, condition);

@@ -18,14 +18,12 @@ int info_dump(struct command_call *call, struct gd_err *err)
     if (d->armed) {
         dump_live_show_plan(call, d);
     } else {
-        cJSON_AddBoolToObject(record, "armed", false);
+        out_set(record, OUT_BOOL("armed", false));
         out_printf(call->out, "No steps will be dumped.\n");
     }
-    inspect_add_count(record, "tensors", d->tensors);
-    inspect_add_count(record, "rows", d->rows);
-    inspect_add_count(record, "dumped_steps", d->steps_done);
-    inspect_add_count(record, "total_bytes", d->bytes);
-    inspect_add_count(record, "most_bytes", most);
+    out_set(record, OUT_INT("tensors", d->tensors), OUT_INT("rows", d->rows),
+            OUT_INT("dumped_steps", d->steps_done), OUT_INT("total_bytes", d->bytes),
+            OUT_INT("most_bytes", most));
     out_printf(call->out, "Dumped so far: %s of %s, %s", inspect_plural(call, d->tensors, "tensor"),
                inspect_plural(call, d->steps_done, "step"), inspect_bytes(call, d->bytes));
     out_printf(call->out, most > 0 ? " of at most %s.\n" : ".\n", inspect_bytes(call, most));

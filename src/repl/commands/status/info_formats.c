@@ -85,11 +85,9 @@ static void tell_listing(struct command_call *call, const struct gd_dump *dump)
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "info_formats");
 
-        inspect_add_count(record, "entries", listing->count);
-        inspect_add_count(record, "links", listing->links);
-        inspect_add_count(record, "others", listing->others);
-        inspect_add_count(record, "too_deep", listing->too_deep);
-        inspect_add_count(record, "unreadable", listing->unreadable);
+        out_set(record, OUT_INT("entries", listing->count), OUT_INT("links", listing->links),
+                OUT_INT("others", listing->others), OUT_INT("too_deep", listing->too_deep),
+                OUT_INT("unreadable", listing->unreadable));
         return;
     }
     out_printf(call->out, "%s examined", inspect_plural(call, listing->count, "name"));
@@ -113,7 +111,7 @@ static void tell_listing(struct command_call *call, const struct gd_dump *dump)
 static void tell_joined(struct command_call *call, const struct gd_dump *dump)
 {
     cJSON *record = out_is_json(call->out) ? out_record(call->out, "info_formats") : NULL;
-    cJSON *list = record ? cJSON_AddArrayToObject(record, "joined") : NULL;
+    cJSON *list = record ? out_list(record, "joined") : NULL;
 
     for (size_t i = 0; i < gd_dump_count(dump); i++) {
         const struct gd_catalog *catalog = gd_dump_at(dump, i);
@@ -127,7 +125,7 @@ static void tell_joined(struct command_call *call, const struct gd_dump *dump)
             const char *text = inspect_printf(call, "rank %d: %s: %s", gd_catalog_rank(catalog),
                                               facts[k].name, out_safe(call, facts[k].value));
             if (list) {
-                cJSON_AddItemToArray(list, cJSON_CreateString(text));
+                out_push_text(list, text);
             } else {
                 out_printf(call->out, "%s\n", text);
             }

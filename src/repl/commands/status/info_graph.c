@@ -31,32 +31,26 @@ static void graph_record(struct command_call *call, const struct gd_graph_counts
 {
     struct gd_graph *graph = call->session->graph;
     cJSON *record = out_record(call->out, "graph");
-    cJSON_AddNumberToObject(record, "nodes", counts->nodes);
-    inspect_add_count(record, "edges", counts->edges);
-    cJSON_AddNumberToObject(record, "scopes", counts->scopes);
-    cJSON_AddNumberToObject(record, "depth", scope_depth(graph, counts->scopes));
-    inspect_add_count(record, "missing_inputs", counts->missing_inputs);
-    inspect_add_count(record, "memory", counts->memory);
-    cJSON *subgraphs = cJSON_AddArrayToObject(record, "subgraphs");
+    out_set(record, OUT_INT("nodes", counts->nodes), OUT_INT("edges", counts->edges),
+            OUT_INT("scopes", counts->scopes), OUT_INT("depth", scope_depth(graph, counts->scopes)),
+            OUT_INT("missing_inputs", counts->missing_inputs), OUT_INT("memory", counts->memory));
+    cJSON *subgraphs = out_list(record, "subgraphs");
     for (uint32_t i = 0; i < counts->subgraphs; i++) {
         const char *name = gd_graph_subgraph_name(graph, i);
-        cJSON_AddItemToArray(subgraphs, cJSON_CreateString(name ? name : ""));
+        out_push_text(subgraphs, name ? name : "");
     }
-    cJSON *kinds = cJSON_AddObjectToObject(record, "kinds");
+    cJSON *kinds = out_object(record, "kinds");
     for (int kind = GD_NODE_OTHER; kind < GD_NODE_KIND_COUNT; kind++) {
-        cJSON_AddNumberToObject(kinds, gd_node_kind_name((enum gd_node_kind)kind),
-                                counts->by_kind[kind]);
+        out_set(kinds, OUT_INT(gd_node_kind_name((enum gd_node_kind)kind), counts->by_kind[kind]));
     }
     uint32_t types = 0;
     const struct gd_type_count *type = gd_graph_types(graph, &types);
-    cJSON *list = cJSON_AddArrayToObject(record, "types");
+    cJSON *list = out_list(record, "types");
     for (uint32_t i = 0; i < types && i < TYPES_SHOWN; i++) {
-        cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "node_type", type[i].type);
-        cJSON_AddNumberToObject(item, "nodes", type[i].count);
-        cJSON_AddItemToArray(list, item);
+        cJSON *item = out_push(list);
+        out_set(item, OUT_TEXT("node_type", type[i].type), OUT_INT("nodes", type[i].count));
     }
-    cJSON_AddNumberToObject(record, "type_count", types);
+    out_set(record, OUT_INT("type_count", types));
 }
 
 static const char *kinds_text(struct command_call *call, const struct gd_graph_counts *counts)

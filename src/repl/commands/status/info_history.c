@@ -352,16 +352,15 @@ static void add_track_record(struct command_call *call, const struct track *trac
     cJSON *record = out_record(call->out, "history");
     size_t first = first_bad(track);
 
-    inspect_add_text(call, record, "name", track_label(call, track));
-    cJSON_AddBoolToObject(record, "scalar", track->tensor.is_scalar);
-    cJSON_AddStringToObject(record, "dtype", gd_dtype_name(track->tensor.dtype));
-    inspect_add_shape(record, "shape", &track->tensor.shape);
-    inspect_add_count(record, "kept", track->count);
-    inspect_add_count(record, "seen", track->tensor.seen);
+    out_set(record, OUT_TEXT("name", track_label(call, track)),
+            OUT_BOOL("scalar", track->tensor.is_scalar),
+            OUT_TEXT("dtype", gd_dtype_name(track->tensor.dtype)),
+            OUT_JSON("shape", inspect_shape_json(&track->tensor.shape)),
+            OUT_INT("kept", track->count), OUT_INT("seen", track->tensor.seen));
     if (first < track->count) {
-        inspect_add_count(record, "first_nonfinite_step", (uint64_t)track->records[first].step);
+        out_set(record, OUT_INT("first_nonfinite_step", track->records[first].step));
     } else {
-        cJSON_AddNullToObject(record, "first_nonfinite_step");
+        out_set(record, OUT_TEXT("first_nonfinite_step", NULL));
     }
 }
 
@@ -413,18 +412,12 @@ static void add_head_record(struct command_call *call, const struct gd_history *
 {
     cJSON *record = out_record(call->out, "history");
 
-    inspect_add_text(call, record, "file", gd_history_path(history));
-    inspect_add_double(record, "started", head->started);
-    inspect_add_count(record, "bytes", head->bytes);
-    inspect_add_count(record, "tensors", head->tensors);
-    inspect_add_count(record, "capacity", head->capacity);
-    inspect_add_count(record, "left_out", head->left_out);
-    inspect_add_count(record, "records", head->records);
-    inspect_add_count(record, "steps", head->steps);
-    cJSON_AddNumberToObject(record, "first_step", (double)head->first_step);
-    cJSON_AddNumberToObject(record, "last_step", (double)head->last_step);
-    inspect_add_count(record, "generation", head->generation);
-    inspect_add_count(record, "damaged", head->damaged);
+    out_set(record, OUT_TEXT("file", gd_history_path(history)), OUT_REAL("started", head->started),
+            OUT_INT("bytes", head->bytes), OUT_INT("tensors", head->tensors),
+            OUT_INT("capacity", head->capacity), OUT_INT("left_out", head->left_out),
+            OUT_INT("records", head->records), OUT_INT("steps", head->steps),
+            OUT_INT("first_step", head->first_step), OUT_INT("last_step", head->last_step),
+            OUT_INT("generation", head->generation), OUT_INT("damaged", head->damaged));
 }
 
 static void print_head(struct command_call *call, const struct gd_history *history,

@@ -106,12 +106,9 @@ static void add_tally(struct command_call *call, cJSON *record, int only)
     struct gd_watch_tally tally = tally_of(call, only);
     char why[256];
 
-    inspect_add_count(record, "watchpoints", tally.watchpoints);
-    inspect_add_count(record, "unclear", tally.unclear);
+    out_set(record, OUT_INT("watchpoints", tally.watchpoints), OUT_INT("unclear", tally.unclear));
     gd_hit_error_text(tally.errors, why, sizeof(why));
-    if (why[0]) {
-        cJSON_AddStringToObject(record, "why_unclear", why);
-    }
+    out_set(record, OUT_SOME("why_unclear", why));
 }
 
 static void show_none(struct command_call *call, cJSON *record, int only)
@@ -134,26 +131,22 @@ static void show_none(struct command_call *call, cJSON *record, int only)
                             : inspect_plural(call, tally.unclear, "check"),
                    why[0] ? ": " : "", why);
     }
-    if (made > 0) {
-        inspect_add_count(record, "checks", made);
-    }
+    out_set(record, OUT_IF(made > 0, OUT_INT("checks", made)));
 }
 
 /* Of a job: whose hits these are, and which other ranks have some. */
 static void add_ranks(struct command_call *call, cJSON *record)
 {
     const struct gd_ranks *ranks = gd_ranks_of(call->session);
-    cJSON *others = ranks ? cJSON_AddArrayToObject(record, "other_ranks") : NULL;
+    cJSON *others = ranks ? out_list(record, "other_ranks") : NULL;
     for (int rank = 0; ranks && rank < gd_ranks_world_size(ranks); rank++) {
         const struct gd_session *other = gd_ranks_member(ranks, rank);
         size_t count = other ? other->hits_dropped + other->hit_count : 0;
         if (other == call->session || count == 0) {
             continue;
         }
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "rank", rank);
-        inspect_add_count(item, "hits", count);
-        cJSON_AddItemToArray(others, item);
+        cJSON *item = out_push(others);
+        out_set(item, OUT_INT("rank", rank), OUT_INT("hits", count));
         out_printf(call->out, "Rank %d has %s (rank %d; info hits -ranks)\n", rank,
                    inspect_plural(call, count, "hit"), rank);
     }
@@ -217,9 +210,9 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     cJSON *record = out_record(call->out, "hits");
-    cJSON *list = cJSON_AddArrayToObject(record, "hits");
+    cJSON *list = out_list(record, "hits");
     size_t first = all || count <= HITS_SHOWN ? 0 : count - HITS_SHOWN;
-    inspect_add_count(record, "earlier", first);
+    out_set(record, OUT_INT("earlier", first));
     add_tally(call, record, only);
     if (count == 0) {
         show_none(call, record, only);
@@ -231,7 +224,7 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
         call->session = hits[i].session;
         if (out_is_json(call->out)) {
             cJSON *object = hit_record(call, hits[i].hit);
-            cJSON_AddNumberToObject(object, "rank", call->session->peer.rank);
+            out_set(object, OUT_INT("rank", call->session->peer.rank));
             cJSON_AddItemToArray(list, object);
         } else {
             out_printf(call->out, "[rank %d] ", call->session->peer.rank);
@@ -259,13 +252,12 @@ int info_hits(struct command_call *call, struct gd_err *err)
     size_t count = 0;
     size_t *order = hits_in_order(session, only, &count);
     cJSON *record = out_record(call->out, "hits");
-    cJSON *list = cJSON_AddArrayToObject(record, "hits");
+    cJSON *list = out_list(record, "hits");
     size_t first = all || count <= HITS_SHOWN ? 0 : count - HITS_SHOWN;
-    inspect_add_count(record, "dropped", session->hits_dropped);
-    inspect_add_count(record, "earlier", first);
+    out_set(record, OUT_INT("dropped", session->hits_dropped), OUT_INT("earlier", first));
     add_tally(call, record, only);
     if (gd_ranks_of(session)) {
-        cJSON_AddNumberToObject(record, "rank", session->peer.rank);
+        out_set(record, OUT_INT("rank", session->peer.rank));
         out_printf(call->out, "Rank %d of %d:\n", session->peer.rank, session->peer.world_size);
     }
     if (count == 0) {

@@ -19,13 +19,13 @@ int info_log(struct command_call *call, struct gd_err *err)
     size_t first = all || count <= (size_t)wanted ? 0 : count - (size_t)wanted;
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "log");
-        cJSON *lines = cJSON_AddArrayToObject(record, "lines");
+        cJSON *lines = out_list(record, "lines");
         for (size_t i = first; i < count; i++) {
             const char *line = inspect_name(call, launch_log_line(call->repl, i));
-            cJSON_AddItemToArray(lines, cJSON_CreateString(line));
+            out_push_text(lines, line);
         }
-        inspect_add_count(record, "count", count);
-        inspect_add_count(record, "dropped", launch_log_dropped(call->repl));
+        out_set(record, OUT_INT("count", count),
+                OUT_INT("dropped", launch_log_dropped(call->repl)));
         return GD_OK;
     }
     if (count == 0) {

@@ -40,16 +40,14 @@ static void show_param(struct command_call *call, struct out_table *table, cJSON
                        const struct param *param)
 {
     if (list) {
-        cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "node", param->name);
-        cJSON_AddStringToObject(item, "kind", gd_node_kind_name(param->kind));
-        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(param->output.dtype));
-        inspect_add_shape(item, "shape", &param->output.shape);
+        cJSON *item = out_push(list);
+        out_set(item, OUT_TEXT("node", param->name),
+                OUT_TEXT("kind", gd_node_kind_name(param->kind)),
+                OUT_TEXT("dtype", gd_dtype_name(param->output.dtype)),
+                OUT_JSON("shape", inspect_shape_json(&param->output.shape)));
         if (param->sized) {
-            inspect_add_count(item, "elements", param->count);
-            inspect_add_count(item, "bytes", param->bytes);
+            out_set(item, OUT_INT("elements", param->count), OUT_INT("bytes", param->bytes));
         }
-        cJSON_AddItemToArray(list, item);
         return;
     }
     const char *cells[] = {gd_node_kind_name(param->kind),
@@ -67,12 +65,11 @@ static void param_totals(struct command_call *call, const struct param_total tot
     if (out_is_json(call->out)) {
         static const char *const names[] = {"weights", "others"};
         cJSON *record = out_record(call->out, "params");
-        inspect_add_count(record, "more", hidden);
+        out_set(record, OUT_INT("more", hidden));
         for (int i = 0; i < 2; i++) {
-            cJSON *item = cJSON_AddObjectToObject(record, names[i]);
-            inspect_add_count(item, "tensors", total[i].tensors);
-            inspect_add_count(item, "elements", total[i].elements);
-            inspect_add_count(item, "bytes", total[i].bytes);
+            cJSON *item = out_object(record, names[i]);
+            out_set(item, OUT_INT("tensors", total[i].tensors),
+                    OUT_INT("elements", total[i].elements), OUT_INT("bytes", total[i].bytes));
         }
         return;
     }
@@ -111,7 +108,7 @@ int info_params(struct command_call *call, struct gd_err *err)
     cJSON *records = NULL;
     struct out_table *table = NULL;
     if (out_is_json(call->out)) {
-        records = cJSON_AddArrayToObject(out_record(call->out, "params"), "params");
+        records = out_list(out_record(call->out, "params"), "params");
     } else {
         table = out_table_begin(call->out, "params", columns, 6);
     }

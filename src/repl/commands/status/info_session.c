@@ -9,93 +9,63 @@
 #include "repl/launch/launch.h"
 #include "repl/launch/launch_output.h"
 
-static void print_residence(struct command_call *call, const struct repl_residence *is,
-                            const char *since)
-{
-    const char *terminal = is->terminal[0] != '\0' ? is->terminal : "none";
-
-    out_printf(call->out, "  %-18s %s\n", "name", out_safe(call, is->name));
-    out_printf(call->out, "  %-18s %ld\n", "process", is->pid);
-    out_printf(call->out, "  %-18s %s\n", "socket", out_safe(call, is->socket));
-    out_printf(call->out, "  %-18s %s\n", "since", since);
-    out_printf(call->out, "  %-18s %s\n", "terminal", out_safe(call, terminal));
-    out_printf(call->out, "  %-18s %d\n", "viewers", is->viewers);
-}
-
-static void record_residence(cJSON *record, const struct repl_residence *is)
-{
-    cJSON_AddStringToObject(record, "name", is->name);
-    cJSON_AddNumberToObject(record, "pid", (double)is->pid);
-    cJSON_AddStringToObject(record, "socket", is->socket);
-    cJSON_AddNumberToObject(record, "since", is->since);
-    cJSON_AddStringToObject(record, "terminal", is->terminal);
-    cJSON_AddNumberToObject(record, "viewers", is->viewers);
-}
-
 static void show_left(void *ctx, const struct launch_left *left)
 {
     struct command_call *call = ctx;
+    cJSON *record = out_record(call->out, "residence");
+    cJSON *all = cJSON_GetObjectItem(record, "left_output");
+    cJSON *one = out_push(all ? all : out_list(record, "left_output"));
 
-    if (out_is_json(call->out)) {
-        cJSON *one = cJSON_CreateObject();
-        cJSON_AddStringToObject(one, "path", left->path);
-        cJSON_AddStringToObject(one, "program", left->program);
-        cJSON_AddNumberToObject(one, "pid", (double)left->pid);
-        cJSON_AddBoolToObject(one, "running", left->running);
-        cJSON *record = out_record(call->out, "residence");
-        cJSON *all = cJSON_GetObjectItem(record, "left_output");
-        cJSON_AddItemToArray(all ? all : cJSON_AddArrayToObject(record, "left_output"), one);
-        return;
-    }
-    out_printf(call->out, "Output of %s (process %ld, %s), whose gradb has ended: %s\n",
-               out_safe(call, left->program), left->pid, left->running ? "running" : "ended",
-               out_safe(call, left->path));
+    out_set(one, OUT_TEXT("path", left->path), OUT_TEXT("program", left->program),
+            OUT_INT("pid", left->pid), OUT_BOOL("running", left->running));
+    out_say(call->out, one,
+            "Output of {program} (process {pid}, {state}), whose gradb has ended: {path}\n",
+            OUT_TEXT("state", left->running ? "running" : "ended"));
 }
 
-/* Where the output of the program that `run` started lies, and of those that others started. */
-static void show_outputs(struct command_call *call)
+/* "2026-01-02 03:04:05"; "" when it cannot be said. */
+static void describe_time(double seconds, char *ret, size_t size)
 {
-    const char *path = launch_output_path(call->repl);
+    time_t when = (time_t)seconds;
+    struct tm parts;
 
-    if (out_is_json(call->out)) {
-        cJSON_AddStringToObject(out_record(call->out, "residence"), "output", path);
-    } else if (path[0] != '\0') {
-        out_printf(call->out, "  %-18s %s\n", "output", out_safe(call, path));
+    ret[0] = '\0';
+    if (localtime_r(&when, &parts)) {
+        strftime(ret, size, "%Y-%m-%d %H:%M:%S", &parts);
     }
-    launch_output_left(show_left, call);
 }
 
 int info_session(struct command_call *call, struct gd_err *err)
 {
     struct repl *repl = call->repl;
-    const char *how = repl_hangup_name(repl);
+    bool resident = repl->front.residence != NULL;
     struct repl_residence is = {.name = ""};
-    char since[32] = "";
-    struct tm when;
+    cJSON *record = out_record(call->out, "residence");
+    char since[32];
 
     (void)err;
-    if (repl->front.residence) {
+    out_set(record, OUT_BOOL("resident", resident));
+    if (resident) {
         repl->front.residence->facts(repl->front.residence_ctx, &is);
-        time_t begin = (time_t)is.since;
-        if (localtime_r(&begin, &when)) {
-            strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &when);
-        }
+        out_set(record, OUT_TEXT("name", is.name), OUT_INT("pid", is.pid),
+                OUT_TEXT("socket", is.socket), OUT_REAL("since", is.since),
+                OUT_TEXT("terminal", is.terminal), OUT_INT("viewers", is.viewers));
     }
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "residence");
-        cJSON_AddBoolToObject(record, "resident", repl->front.residence != NULL);
-        if (repl->front.residence) {
-            record_residence(record, &is);
-        }
-        cJSON_AddStringToObject(record, "on_hangup", how);
-    } else if (repl->front.residence) {
-        print_residence(call, &is, since);
-        out_printf(call->out, "  %-18s %s\n", "on-hangup", how);
-    } else {
-        out_printf(
-            call->out,
-            "There is no terminal: SIGHUP detaches the training processes and ends gradb.\n");
-    }
-    show_outputs(call);
+    out_set(record, OUT_TEXT("on_hangup", repl_hangup_name(repl)),
+            OUT_TEXT("output", launch_output_path(repl)));
+    describe_time(is.since, since, sizeof(since));
+    out_say(call->out, record,
+            resident ? "  name               {name}\n"
+                       "  process            {pid}\n"
+                       "  socket             {socket}\n"
+                       "  since              {time}\n"
+                       "  terminal           [{terminal}][{!terminal}none]\n"
+                       "  viewers            {viewers}\n"
+                       "  on-hangup          {on_hangup}\n"
+                     : "There is no terminal: SIGHUP detaches the training processes and ends "
+                       "gradb.\n",
+            OUT_TEXT("time", since));
+    out_say(call->out, record, "[  output             {output}\n]");
+    launch_output_left(show_left, call);
     return GD_OK;
 }

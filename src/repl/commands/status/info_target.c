@@ -81,9 +81,7 @@ void info_add_session(struct command_call *call, cJSON *record, const struct gd_
 
 static void add_fact(void *ctx, const char *name, const char *value)
 {
-    if (value && value[0] != '\0') {
-        out_set(ctx, OUT_TEXT(name, value));
-    }
+    out_set(ctx, OUT_IF(value && value[0] != '\0', OUT_TEXT(name, value)));
 }
 
 static cJSON *list_capabilities(const struct gd_target *target)

@@ -36,18 +36,15 @@ static void timing_record(struct command_call *call, const struct times *times)
 {
     const struct gd_timing *timing = &call->session->timing;
     cJSON *record = out_record(call->out, "timing");
-    inspect_add_double(record, "connected_seconds", times->age);
-    inspect_add_double(record, "running_seconds", times->running);
-    inspect_add_double(record, "stopped_seconds", times->stopped);
-    inspect_add_double(record, "last_run_seconds", timing->last_run);
-    inspect_add_double(record, "steps", (double)timing->steps_run);
-    inspect_add_double(record, "last_run_steps", (double)timing->last_run_steps);
-    if (times->running > 0) {
-        inspect_add_double(record, "steps_per_second", (double)timing->steps_run / times->running);
-    }
-    if (times->age > 0) {
-        inspect_add_double(record, "stopped_share", times->stopped / times->age);
-    }
+    out_set(record, OUT_REAL("connected_seconds", times->age),
+            OUT_REAL("running_seconds", times->running),
+            OUT_REAL("stopped_seconds", times->stopped),
+            OUT_REAL("last_run_seconds", timing->last_run),
+            OUT_REAL("steps", (double)timing->steps_run),
+            OUT_REAL("last_run_steps", (double)timing->last_run_steps),
+            OUT_IF(times->running > 0,
+                   OUT_REAL("steps_per_second", (double)timing->steps_run / times->running)),
+            OUT_IF(times->age > 0, OUT_REAL("stopped_share", times->stopped / times->age)));
 }
 
 static void timing_text(struct command_call *call, const struct times *times)
@@ -157,9 +154,7 @@ static cJSON *step_record(const struct gd_session *session, enum column column)
     cJSON *object = cJSON_CreateObject();
     for (enum gd_time part = 0; part < GD_TIMES; part++) {
         double seconds = seconds_of(session, column, part);
-        if (seconds >= 0) {
-            inspect_add_double(object, gd_time_name(part), seconds);
-        }
+        out_set(object, OUT_IF(seconds >= 0, OUT_REAL(gd_time_name(part), seconds)));
     }
     return object;
 }
@@ -168,18 +163,16 @@ static void steps_record(struct command_call *call, cJSON *record)
 {
     const struct gd_session *session = call->session;
     const struct gd_step_times *times = &session->step_times;
-    cJSON_AddNumberToObject(record, "step", (double)times->step);
-    cJSON_AddNumberToObject(record, "steps_timed", (double)session->past_times.count);
-    cJSON_AddItemToObject(record, "last", step_record(session, LAST));
-    cJSON_AddItemToObject(record, "median", step_record(session, MEDIAN));
-    cJSON_AddItemToObject(record, "mean", step_record(session, MEAN));
-    cJSON *list = cJSON_AddArrayToObject(record, "operators");
+    out_set(record, OUT_INT("step", times->step), OUT_INT("steps_timed", session->past_times.count),
+            OUT_JSON("last", step_record(session, LAST)),
+            OUT_JSON("median", step_record(session, MEDIAN)),
+            OUT_JSON("mean", step_record(session, MEAN)));
+    cJSON *list = out_list(record, "operators");
     for (int i = 0; i < times->op_count; i++) {
-        cJSON *object = cJSON_CreateObject();
+        cJSON *object = out_push(list);
         inspect_add_node(call, object, times->op[i].node);
-        cJSON_AddNumberToObject(object, "calls", times->op[i].calls);
-        inspect_add_double(object, "seconds", times->op[i].seconds);
-        cJSON_AddItemToArray(list, object);
+        out_set(object, OUT_INT("calls", times->op[i].calls),
+                OUT_REAL("seconds", times->op[i].seconds));
     }
 }
 

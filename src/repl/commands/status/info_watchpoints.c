@@ -108,10 +108,10 @@ static void list_nodes(struct command_call *call, const struct gd_watchpoint *wa
         gd_watchpoint_nodes(watch, session, &nodes, &count, NULL) != GD_OK) {
         return;
     }
-    cJSON *list = cJSON_AddArrayToObject(object, "covers");
+    cJSON *list = out_list(object, "covers");
     for (size_t i = 0; i < count && (all || i < NODES_LISTED); i++) {
         const char *name = gd_graph_name(session->graph, nodes[i]);
-        cJSON_AddItemToArray(list, cJSON_CreateString(name));
+        out_push_text(list, name);
         out_printf(call->out, "       %s\n", inspect_fit(call, name, 7));
     }
     if (!all && count > NODES_LISTED) {
@@ -124,20 +124,17 @@ static void list_nodes(struct command_call *call, const struct gd_watchpoint *wa
 static void add_row(struct command_call *call, const struct gd_watchpoint *watch,
                     struct overview *view, cJSON *list, bool alone, bool all)
 {
-    cJSON *object = cJSON_CreateObject();
+    cJSON *object = out_push(list);
     char why[256] = "";
     enum gd_watch_place place = place_of(call, watch, why, sizeof(why));
     watch_record(call, object, watch);
     cJSON_SetNumberValue(cJSON_GetObjectItem(object, "checks"), (double)checks_of(watch, view));
-    cJSON_AddStringToObject(object, "when", place_word(call, watch));
-    if (place == GD_WATCH_PLACE_NONE && why[0] != '\0') {
-        inspect_add_text(call, object, "problem", why);
-    }
+    out_set(object, OUT_TEXT("when", place_word(call, watch)),
+            OUT_IF(place == GD_WATCH_PLACE_NONE && why[0] != '\0', OUT_TEXT("problem", why)));
     if (view->has_costs && place != GD_WATCH_PLACE_PROCESS) {
-        inspect_add_count(object, "cost_ns", watch->cost_ns);
-        inspect_add_count(object, "cost_bytes", watch->cost_bytes);
+        out_set(object, OUT_INT("cost_ns", watch->cost_ns),
+                OUT_INT("cost_bytes", watch->cost_bytes));
     }
-    cJSON_AddItemToArray(list, object);
     view->sums.hits += watch->hits;
     view->sums.checks += checks_of(watch, view);
     view->sums.cost_ns += watch->cost_ns;
@@ -153,15 +150,13 @@ static void add_row(struct command_call *call, const struct gd_watchpoint *watch
 
 static void total_record(const struct overview *view, cJSON *record)
 {
-    cJSON *total = cJSON_AddObjectToObject(record, "total");
-    inspect_add_count(total, "hits", view->sums.hits);
-    inspect_add_count(total, "checks", view->sums.checks);
+    cJSON *total = out_object(record, "total");
+    out_set(total, OUT_INT("hits", view->sums.hits), OUT_INT("checks", view->sums.checks));
     if (view->has_costs) {
-        inspect_add_count(total, "tensors", view->total.tensors);
-        inspect_add_count(total, "compute_ns", view->total.compute_ns);
-        inspect_add_count(total, "wait_ns", view->total.wait_ns);
-        inspect_add_count(total, "reports", view->total.reports);
-        inspect_add_count(total, "report_bytes", view->total.report_bytes);
+        out_set(total, OUT_INT("tensors", view->total.tensors),
+                OUT_INT("compute_ns", view->total.compute_ns),
+                OUT_INT("wait_ns", view->total.wait_ns), OUT_INT("reports", view->total.reports),
+                OUT_INT("report_bytes", view->total.report_bytes));
     }
 }
 
@@ -233,7 +228,7 @@ int info_watchpoints(struct command_call *call, struct gd_err *err)
         return rc;
     }
     cJSON *record = out_record(call->out, "watchpoints");
-    cJSON *list = cJSON_AddArrayToObject(record, "watchpoints");
+    cJSON *list = out_list(record, "watchpoints");
     if (!call->debugger->watchpoints) {
         out_printf(call->out, "No watchpoints.\n");
         return GD_OK;

@@ -15,7 +15,7 @@ static bool text_has(const char *text, const char *word)
 
 static int run_apropos(struct command_call *call, struct gd_err *err)
 {
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "help_list"), "commands");
+    cJSON *list = out_list(out_record(call->out, "help_list"), "commands");
     int found = 0;
 
     if (call->line[0] == '\0') {

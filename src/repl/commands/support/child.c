@@ -113,6 +113,6 @@ void child_take_terminal(struct repl *repl, const sigset_t *mask)
 void child_result(struct command_call *call, int status)
 {
     cJSON *record = out_record(call->out, "shell");
-    cJSON_AddNumberToObject(record, "status",
-                            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    out_set(record,
+            OUT_INT("status", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)));
 }

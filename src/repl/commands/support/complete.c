@@ -14,7 +14,7 @@ static int run_complete(struct command_call *call, struct gd_err *err)
     size_t start = 0;
     size_t len = strlen(call->line);
     char **words = repl_complete(call->repl, call->line, len, &start);
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "completions"), "lines");
+    cJSON *list = out_list(out_record(call->out, "completions"), "lines");
 
     (void)err;
     for (char **w = words; w && *w; w++) {
@@ -23,7 +23,7 @@ static int run_complete(struct command_call *call, struct gd_err *err)
         if (whole) {
             snprintf(whole, size, "%.*s%s", (int)start, call->line, *w);
             out_printf(call->out, "%s\n", out_safe(call, whole));
-            cJSON_AddItemToArray(list, cJSON_CreateString(whole));
+            out_push_text(list, whole);
         }
         free(*w);
     }

@@ -24,9 +24,7 @@ static int run_echo(struct command_call *call, struct gd_err *err)
         gd_buf_putc(&text, (char)(*p == 'n' ? '\n' : *p == 't' ? '\t' : *p));
     }
     out_write(call->out, gd_buf_text(&text), text.len);
-    if (out_is_json(call->out)) {
-        cJSON_AddStringToObject(out_record(call->out, "echo"), "text", gd_buf_text(&text));
-    }
+    out_set(out_record(call->out, "echo"), OUT_TEXT("text", gd_buf_text(&text)));
     gd_buf_deinit(&text);
     return GD_OK;
 }

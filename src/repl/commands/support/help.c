@@ -24,19 +24,15 @@ static const char *const groups[][2] = {
 static void help_record(struct command_call *call, const struct command *command)
 {
     cJSON *record = out_record(call->out, "help");
-    cJSON_AddStringToObject(record, "name", command->name);
-    cJSON_AddStringToObject(record, "aliases", command->aliases ? command->aliases : "");
-    cJSON_AddStringToObject(record, "group", command->group ? command->group : "");
-    cJSON_AddStringToObject(record, "usage", command->usage);
-    cJSON_AddStringToObject(record, "summary", command->summary);
-    cJSON_AddStringToObject(record, "text",
-                            command->help ? help_examples(call, command->help) : "");
-    cJSON *subs = cJSON_AddArrayToObject(record, "sub");
+    out_set(record, OUT_TEXT("name", command->name),
+            OUT_TEXT("aliases", command->aliases ? command->aliases : ""),
+            OUT_TEXT("group", command->group ? command->group : ""),
+            OUT_TEXT("usage", command->usage), OUT_TEXT("summary", command->summary),
+            OUT_TEXT("text", command->help ? help_examples(call, command->help) : ""));
+    cJSON *subs = out_list(record, "sub");
     for (const struct command *s = command->sub; s && s->name; s++) {
-        cJSON *sub = cJSON_CreateObject();
-        cJSON_AddStringToObject(sub, "name", s->name);
-        cJSON_AddStringToObject(sub, "summary", s->summary);
-        cJSON_AddItemToArray(subs, sub);
+        cJSON *sub = out_push(subs);
+        out_set(sub, OUT_TEXT("name", s->name), OUT_TEXT("summary", s->summary));
     }
 }
 
@@ -78,12 +74,10 @@ void help_list_row(struct command_call *call, cJSON *list, const struct command 
         out_printf(call->out, "  %-14s  %s\n", name, command->summary);
         return;
     }
-    cJSON *row = cJSON_CreateObject();
+    cJSON *row = out_push(list);
     char name[64];
     snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? " " : "", command->name);
-    cJSON_AddStringToObject(row, "name", name);
-    cJSON_AddStringToObject(row, "summary", command->summary);
-    cJSON_AddItemToArray(list, row);
+    out_set(row, OUT_TEXT("name", name), OUT_TEXT("summary", command->summary));
 }
 
 static void help_group(struct command_call *call, cJSON *list, size_t group)
@@ -104,7 +98,7 @@ static void help_group(struct command_call *call, cJSON *list, size_t group)
 
 static int help_all(struct command_call *call)
 {
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "help_list"), "commands");
+    cJSON *list = out_list(out_record(call->out, "help_list"), "commands");
 
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         if (i > 0) {
@@ -146,9 +140,8 @@ static int help_first(struct command_call *call)
 static int help_user(struct command_call *call, const struct user_command *user)
 {
     cJSON *record = out_record(call->out, "help");
-    cJSON_AddStringToObject(record, "name", user->name);
-    cJSON_AddStringToObject(record, "group", "user-defined");
-    cJSON_AddStringToObject(record, "text", user->help ? user->help : "");
+    out_set(record, OUT_TEXT("name", user->name), OUT_TEXT("group", "user-defined"),
+            OUT_TEXT("text", user->help ? user->help : ""));
     out_printf(call->out, "%s\n", user->help ? user->help : "User-defined.");
     return GD_OK;
 }
@@ -173,7 +166,7 @@ static int run_help(struct command_call *call, struct gd_err *err)
     }
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         if (strcmp(call->argv[0], groups[i][0]) == 0) {
-            cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "help_list"), "commands");
+            cJSON *list = out_list(out_record(call->out, "help_list"), "commands");
             help_group(call, list, i);
             return GD_OK;
         }
@@ -224,10 +217,8 @@ int help_setting(struct command_call *call, const char *name, struct gd_err *err
     }
     setting_range(setting, &range);
     cJSON *record = out_record(call->out, "help");
-    cJSON_AddStringToObject(record, "name", setting->name);
-    cJSON_AddStringToObject(record, "group", "settings");
-    cJSON_AddStringToObject(record, "text", setting->text);
-    cJSON_AddStringToObject(record, "range", gd_buf_text(&range));
+    out_set(record, OUT_TEXT("name", setting->name), OUT_TEXT("group", "settings"),
+            OUT_TEXT("text", setting->text), OUT_TEXT("range", gd_buf_text(&range)));
     out_printf(call->out, "set %s VALUE\n%s.\n\nVALUE: %s\n", setting->name, setting->text,
                gd_buf_text(&range));
     gd_buf_deinit(&range);

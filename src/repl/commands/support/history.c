@@ -9,7 +9,7 @@
 static int run_history(struct command_call *call, struct gd_err *err)
 {
     const struct repl_lines *history = &call->repl->history;
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "history"), "lines");
+    cJSON *list = out_list(out_record(call->out, "history"), "lines");
     int64_t count = 20;
 
     if (call->argc > 1) {
@@ -25,7 +25,7 @@ static int run_history(struct command_call *call, struct gd_err *err)
     for (size_t i = first; i < history->count; i++) {
         out_printf(call->out, "%5zu  %s\n", i + 1, out_safe(call, history->line[i]));
         if (out_is_json(call->out)) {
-            cJSON_AddItemToArray(list, cJSON_CreateString(history->line[i]));
+            out_push_text(list, history->line[i]);
         }
     }
     return GD_OK;

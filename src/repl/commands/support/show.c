@@ -17,17 +17,16 @@ void setting_record(const struct setting *setting, const struct gd_settings *set
     struct gd_buf text = GD_BUF_INIT(4096);
 
     gd_settings_init(&defaults);
-    cJSON_AddStringToObject(object, "name", setting->name);
+    out_set(object, OUT_TEXT("name", setting->name));
     setting_print(setting, settings, &text);
-    cJSON_AddStringToObject(object, "value", gd_buf_text(&text));
+    out_set(object, OUT_TEXT("value", gd_buf_text(&text)));
     gd_buf_clear(&text);
     setting_print(setting, &defaults, &text);
-    cJSON_AddStringToObject(object, "default", gd_buf_text(&text));
+    out_set(object, OUT_TEXT("default", gd_buf_text(&text)));
     gd_buf_clear(&text);
     setting_range(setting, &text);
-    cJSON_AddStringToObject(object, "takes", gd_buf_text(&text));
-    cJSON_AddStringToObject(object, "unit", setting->unit);
-    cJSON_AddStringToObject(object, "text", setting->text);
+    out_set(object, OUT_TEXT("takes", gd_buf_text(&text)), OUT_TEXT("unit", setting->unit),
+            OUT_TEXT("text", setting->text));
     gd_buf_deinit(&text);
 }
 
@@ -84,7 +83,7 @@ static int run_show(struct command_call *call, struct gd_err *err)
     }
     if (strcmp(call->line, "version") == 0) {
         out_printf(call->out, "gradb %s\n", GRADB_VERSION);
-        cJSON_AddStringToObject(out_record(call->out, "version"), "version", GRADB_VERSION);
+        out_set(out_record(call->out, "version"), OUT_TEXT("version", GRADB_VERSION));
         return GD_OK;
     }
     int rc = setting_find(call->line, &setting, &rest, err);
