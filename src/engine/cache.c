@@ -124,7 +124,7 @@ static void shrink_to_limit(struct gd_cache *cache, const struct entry *keep)
     }
 }
 
-/* More buckets when there are many entries; it works without, only slower. */
+/* More buckets when there are many entries; on failure it only gets slower. */
 static void grow_buckets(struct gd_cache *cache)
 {
     size_t count = cache->bucket_count * 2;
@@ -295,7 +295,7 @@ void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step)
         }
         remove_from_bucket(cache, entry);
         entry->ref.iter = GD_PREVIOUS;
-        entry->stats.has_prev = false; /* it was against a step that is out of reach now */
+        entry->stats.has_prev = false; /* it was computed against a step that is out of reach now */
         add_to_bucket(cache, entry);
     }
 }

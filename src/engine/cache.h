@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tensors and statistics that were fetched, by (node, slot, current | previous), within a byte
- * limit: the least recently used goes first. Values of the step that just ended become the previous
- * ones when a new step begins; everything current is dropped when the trainer moves.
+ * Fetched tensors and statistics, by (node, slot, current | previous), within a byte limit: the
+ * least recently used goes first. When a new step begins, values of the step that just ended become
+ * the previous ones; all current values are dropped when the training moves.
  */
 #ifndef GD_ENGINE_CACHE_H
 #define GD_ENGINE_CACHE_H
@@ -15,8 +15,8 @@ int gd_cache_create(uint64_t max_bytes, struct gd_cache **ret, struct gd_err *er
 void gd_cache_destroy(struct gd_cache *cache);
 void gd_cache_set_max(struct gd_cache *cache, uint64_t max_bytes);
 
-/* Keeps a reference; replaces what was there. A tensor over the limit is not kept. step is the step
- * whose value it is. */
+/* Keeps a reference; replaces an older value. A tensor larger than the limit is not kept. `step` is
+ * the step of the value. */
 int gd_cache_put(struct gd_cache *cache, const struct gd_tensor_ref *ref, struct gd_tensor *tensor,
                  int64_t step);
 int gd_cache_put_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref, enum gd_dtype dtype,
@@ -30,8 +30,8 @@ bool gd_cache_get_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref,
 
 bool gd_cache_has_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref);
 
-/* The trainer runs: a current value of `last_step` is the previous one once the step is new_step ==
- * last_step + 1; other current values go. A move within the step drops current values. */
+/* The training moved: a current value of `last_step` becomes the previous one if new_step ==
+ * last_step + 1; other current values are dropped. A move within the step drops current values. */
 void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step);
 void gd_cache_clear(struct gd_cache *cache);
 uint64_t gd_cache_bytes(const struct gd_cache *cache);

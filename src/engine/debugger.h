@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The debugger: all sessions, the selected one, breakpoints, settings, observers. It is what a
- * front end is handed. One thread.
+ * The debugger: all sessions, the selected one, breakpoints, settings, observers. Front ends are
+ * given one of these. Single-threaded.
  */
 #ifndef GD_ENGINE_DEBUGGER_H
 #define GD_ENGINE_DEBUGGER_H
@@ -24,12 +24,12 @@ enum gd_event_type {
     GD_EV_LOST,
     GD_EV_SELECTED,    /* another session became current */
     GD_EV_BREAKPOINTS, /* the list changed; session is NULL */
-    GD_EV_RANKS,       /* the ranks of the session's job stand: engine/ranks.h */
-    GD_EV_EVENT,       /* note: something worth knowing happened in the training */
+    GD_EV_RANKS,       /* all ranks of the session's job have stopped: engine/ranks.h */
+    GD_EV_EVENT,       /* note: something worth reporting happened in the training */
 };
 struct gd_note {
     const char *kind; /* "skipped-step", "loss-scale", "graph-changed", "warning", ... */
-    const char *text; /* one line, "" when the kind says it all */
+    const char *text; /* one line, "" if the kind says everything */
     int64_t step;     /* 0 before the first */
     gd_node_id node;  /* GD_NO_NODE: none */
 };
@@ -42,8 +42,8 @@ struct gd_event {
 };
 typedef void (*gd_observer_fn)(void *ctx, const struct gd_event *event);
 
-/* The wire, as the front end needs it; given by main so that nobody above the engine includes it.
- */
+/* The network server as the front end sees it; set by main, so that nothing above the engine
+ * includes it. */
 struct gd_server_ops {
     /* "HOST:PORT", ":PORT" or "PORT"; port 0 takes a free one. Loopback names listen on 127.0.0.1
      * and ::1. Or "unix:PATH"; there may be one of each. GD_EIO (port in use: says so), GD_EINVAL,
@@ -52,25 +52,25 @@ struct gd_server_ops {
     void (*close)(void *ctx);
     const char *(*address)(void *ctx); /* "127.0.0.1:50051", else as `socket`; NULL: none */
     const char *(*socket)(void *ctx);  /* "unix:PATH"; NULL: only TCP, or not listening */
-    bool (*serves)(void *ctx); /* a process that was detached and cannot do without; may be NULL */
+    bool (*serves)(void *ctx); /* serves a detached process that still needs it; may be NULL */
 };
 
 /* Opens what a training left behind, a file or a directory, as sessions (gd_session_create_record),
- * one for each rank; *ret is the first. Given by main, as the wire is. GD_ENOTFOUND, GD_EIO;
- * GD_EPROTO: it is none of those that can be opened, says which can; GD_EINTR. */
+ * one per rank; *ret is the first. Set by main. GD_ENOTFOUND, GD_EIO; GD_EPROTO: no known format,
+ * names those that can be opened; GD_EINTR. */
 struct gd_open_options {
-    const char *format; /* this one and no other; NULL: what is found */
-    const char *key;   /* of a checkpoint: the dictionary inside that holds the weights; NULL all */
-    const char *dtype; /* what an ambiguous element type is; NULL: it is refused */
-    bool partial;      /* of a file that was cut short: what there is */
-    bool (*go_on)(void *ctx, uint64_t done); /* asked now and then; NULL: nobody */
+    const char *format; /* only this format; NULL: whichever is found */
+    const char *key;    /* of a checkpoint: the inner dictionary with the weights; NULL: all */
+    const char *dtype;  /* the type of ambiguous elements; NULL: they are refused */
+    bool partial;       /* of a truncated file: what there is */
+    bool (*go_on)(void *ctx, uint64_t done); /* called now and then; NULL: no one */
     void *ctx;
 };
 typedef int (*gd_open_fn)(struct gd_debugger *debugger, const char *path,
                           const struct gd_open_options *options, struct gd_session **ret,
                           struct gd_err *err);
 
-/* Runs the event loop once, waiting at most max_seconds (< 0: as long as it takes). */
+/* Runs the event loop once, waiting at most max_seconds (< 0: without limit). */
 typedef void (*gd_pump_fn)(void *ctx, double max_seconds);
 
 struct gd_breakpoint {
@@ -81,8 +81,8 @@ struct gd_breakpoint {
     bool temporary;
     uint64_t hits;
     uint64_t ignore; /* passes left to ignore */
-    bool caused;     /* it is why the current session stands where it stands */
-    bool warned;     /* of a name in it that has come to mean several nodes */
+    bool caused;     /* it is why the current session is stopped here */
+    bool warned;     /* warned that a name in it now means several nodes */
     struct gd_breakpoint *next;
 };
 
@@ -91,18 +91,17 @@ struct gd_debugger {
     size_t session_count;
     struct gd_session *current;        /* NULL before the first */
     struct gd_breakpoint *breakpoints; /* by number */
-    int next_breakpoint;               /* watchpoints take their numbers from here, too */
+    int next_breakpoint;               /* shared with watchpoints */
     struct gd_watchpoint *watchpoints; /* engine/watch/watchpoint.h */
     uint64_t cost_round;               /* of gd_watch_costs */
     struct gd_exclude *excludes;       /* engine/watch/watch_exclude.c */
     struct gd_settings settings;
-    bool interrupted; /* the user pressed Ctrl-C; who acts on it clears it */
+    bool interrupted; /* the user pressed Ctrl-C; whoever acts on it clears it */
     const struct gd_server_ops *server;
     void *server_ctx;
     gd_open_fn open_file; /* NULL: nothing can be opened */
-    /* Who works long inside a call (statistics of a tensor on the disk) asks it now and then, with
-     * how many of how many bytes are done; the loop may run meanwhile. false: the user wants it to
-     * end. NULL: nobody waits. */
+    /* Long work inside a call (statistics of a tensor on disk) calls this now and then with the
+     * bytes done and the total; it may run the loop. false: stop. NULL: no one is waiting. */
     bool (*meanwhile)(void *ctx, uint64_t done, uint64_t total);
     void *meanwhile_ctx;
     gd_pump_fn pump;
@@ -124,28 +123,27 @@ void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event
 /* Destroys targets that ended; the loop calls it between events. */
 void gd_debugger_reap(struct gd_debugger *debugger);
 
-/* What targets have left to do (gd_target_ops.work), and doing it for about so many seconds. */
+/* Work that targets have left (gd_target_ops.work); does it for about that many seconds. */
 bool gd_debugger_has_work(const struct gd_debugger *debugger);
 void gd_debugger_work(struct gd_debugger *debugger, double seconds);
 
 int gd_debugger_select(struct gd_debugger *debugger, int session_number, struct gd_err *err);
 struct gd_session *gd_debugger_session(struct gd_debugger *debugger, int number);
-/* The current session, or GD_ESTATE with what to do ("no trainer is connected: ..."). */
+/* The current session, or GD_ESTATE with what to do ("no training process is connected: ..."). */
 int gd_debugger_need_session(struct gd_debugger *debugger, struct gd_session **ret,
                              struct gd_err *err);
 
-/* Breakpoints are re-resolved and sent whenever a graph changes or the list does. A `where` that
- * matches nothing yet is kept pending. GD_EINVAL: it does not parse. GD_EAMBIGUOUS: a name in it
- * means one node or another of the current session; where that comes to be later, the session
- * warns. */
+/* Breakpoints are resolved and sent again whenever a graph or the list changes. A `where` that
+ * matches nothing yet stays pending. GD_EINVAL: it does not parse. GD_EAMBIGUOUS: a name in it is
+ * ambiguous in the current session; if it becomes so later, the session warns. */
 int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
                       struct gd_breakpoint **ret, struct gd_err *err);
 int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, struct gd_err *err);
 int gd_debugger_enable_breakpoint(struct gd_debugger *debugger, int number, bool enable,
                                   struct gd_err *err);
 struct gd_breakpoint *gd_debugger_breakpoint(struct gd_debugger *debugger, int number);
-/* Resolves settings.keep_previous again and tells every live trainer; to be called when the setting
- * changed. GD_EINVAL: it is no selector; nothing was sent. */
+/* Resolves settings.keep_previous again and sends it to every live process; call it when the
+ * setting changed. GD_EINVAL: not a selector; nothing was sent. */
 int gd_debugger_apply_keep_previous(struct gd_debugger *debugger, struct gd_err *err);
 /* The first enabled breakpoint that covers the node, or NULL. */
 struct gd_breakpoint *gd_debugger_breakpoint_at(struct gd_debugger *debugger,

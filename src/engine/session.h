@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A session: one training process as the debugger knows it. It outlives its target's connection, so
- * that what was learned of a lost or finished run stays readable.
- *
- * The session owns its target, its graph and its tensor cache. Targets report with gd_session_on_*;
- * front ends read the fields, ask through gd_session_fetch/stats and gd_target_*, and hear events
- * through the debugger's observers.
+ * what was learned of a lost or finished run stays readable. The session owns its target, its graph
+ * and its tensor cache. Targets report with gd_session_on_*; front ends read the fields, ask with
+ * gd_session_fetch, gd_session_stats and gd_target_*, and receive events as the debugger's
+ * observers.
  */
 #ifndef GD_ENGINE_SESSION_H
 #define GD_ENGINE_SESSION_H
@@ -30,38 +29,38 @@ const char *gd_state_name(enum gd_state state); /* "waiting", ... */
 enum gd_stop_reason {
     GD_STOP_NONE,
     GD_STOP_CONNECTED, /* before the first step */
-    GD_STOP_STEP,      /* the asked-for steps are done */
+    GD_STOP_STEP,      /* the requested steps are done */
     GD_STOP_NODE,      /* next or run-to is done */
     GD_STOP_BREAKPOINT,
     GD_STOP_INTERRUPT,
     GD_STOP_HIT,       /* a watchpoint fired */
     GD_STOP_PHASE,     /* finish is done */
-    GD_STOP_PROGRAM,   /* the trainer asked for it */
+    GD_STOP_PROGRAM,   /* the training process asked for it */
     GD_STOP_EXCEPTION, /* an exception was raised there */
-    GD_STOP_END,       /* a record goes no further */
+    GD_STOP_END,       /* the record ends here */
 };
 const char *gd_stop_reason_name(enum gd_stop_reason reason);
 
-#define GD_STOP_TEXT_MAX 1024 /* an exception's words, of several lines joined */
+#define GD_STOP_TEXT_MAX 1024 /* an exception's message, its lines joined */
 
 struct gd_stop {
     enum gd_stop_reason reason;
-    int64_t step;        /* the step in which, or after which, it stands; 0 before the first */
-    bool at_step_end;    /* stands between two steps */
+    int64_t step;        /* the step in which, or after which, it is stopped; 0 before the first */
+    bool at_step_end;    /* stopped between two steps */
     gd_node_id node;     /* last node executed; GD_NO_NODE when unknown or between steps */
     char node_name[512]; /* its name, also when the graph lacks it; "" when none */
     char phase[32];      /* "forward", "backward", "optimizer", or "" */
-    /* the trainer's own words where it asked to stop or an exception was raised, else "" */
+    /* the process's own message if it asked to stop or raised an exception, else "" */
     char text[GD_STOP_TEXT_MAX];
-    bool together;     /* stands because the ranks of its job do, and is not the selected one */
-    bool recorded;     /* of a dump, whose first step may have the number 0 */
+    bool together;     /* stopped only because the ranks of its job are, and not the selected one */
+    bool recorded;     /* of a dump, whose first step may have number 0 */
     uint64_t sequence; /* counts stops of this session from 1 */
 };
 
-/* No step is over and no node has run. Steps count from 1, but a dump's may begin at 0. */
+/* No step has ended and no node has run. Steps count from 1, but a dump's may start at 0. */
 bool gd_stop_is_before_first(const struct gd_stop *stop);
 
-struct gd_peer { /* what the process said of itself; empty strings when it did not */
+struct gd_peer { /* what the process reported about itself; empty strings where it did not */
     char framework[64];
     char version[64];
     char device[64];
@@ -74,21 +73,22 @@ struct gd_peer { /* what the process said of itself; empty strings when it did n
     char job[64];      /* the same for all ranks of one job; "" when unknown */
 };
 
-struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
+struct gd_scalar { /* the last value of a metric: loss, lr, epoch, ... */
     char name[64];
     double value;
     int64_t step;
-    double first; /* the first that came, and its step */
+    double first; /* the first value, and its step */
     int64_t first_step;
-    double before; /* the last one of an earlier step; has_before */
+    double before; /* the last value of an earlier step; has_before */
     bool has_before;
-    struct gd_scalar_past { /* of the finite ones, the first of each step */
-        int64_t count;      /* steps; 0: nothing else is set */
+    struct gd_scalar_past { /* the finite ones, the first of each step */
+        int64_t count;      /* steps; 0: no other field is set */
         double first, least, last;
         int64_t first_step, least_step, last_step;
-        int64_t rises; /* steps in a row, up to the last, each with more than the one before */
+        /* consecutive steps, up to the last, each with a larger value than the previous one */
+        int64_t rises;
         double rose_from;
-        int64_t rose_at; /* the step before the first of those */
+        int64_t rose_at; /* the step before the first of them */
     } past;
 };
 #define GD_MAX_SCALARS 64
@@ -119,35 +119,36 @@ enum gd_hit_error {
     GD_HIT_NO_HISTORY = 16,
     GD_HIT_NO_VALUE = 32,
     /* gradb's own */
-    GD_HIT_EMPTY = 64,         /* no element */
-    GD_HIT_NOT_NUMBERS = 128,  /* no numbers can be read there */
+    GD_HIT_EMPTY = 64,         /* no elements */
+    GD_HIT_NOT_NUMBERS = 128,  /* it cannot be read as numbers */
     GD_HIT_NOT_CAPTURED = 256, /* the value did not outlive its operator */
-    GD_HIT_NO_FIGURE = 512,    /* a figure is not defined for this value (a cosine with 0) */
-    GD_HIT_PREVIOUS_NOT_FINITE = 1024, /* NaN or Inf in the value of the step before */
-    GD_HIT_GUARD_UNKNOWN = 2048,       /* it would fire, and whether it may cannot be told */
-    /* Nothing is missing. The one is never reported, the other where the selector names it. */
+    GD_HIT_NO_FIGURE = 512,    /* a statistic is undefined for this value (a cosine with 0) */
+    GD_HIT_PREVIOUS_NOT_FINITE = 1024, /* NaN or Inf in the previous step's value */
+    GD_HIT_GUARD_UNKNOWN = 2048,       /* it would fire, but its guard is unknown */
+    /* Nothing is wrong. The first is never reported, the second only where the selector names the
+     * node. */
     GD_HIT_NOT_RUN = 4096, /* its operator has not run in this step */
-    GD_HIT_GONE = 8192,    /* what the node stands for does not exist any more */
+    GD_HIT_GONE = 8192,    /* what the node represents no longer exists */
 };
 struct gd_condition;
 struct gd_hit {
     int watchpoint;
-    int condition;                   /* wire number; GD_WIRE_OWN for gradb's own */
-    const struct gd_condition *kind; /* NULL: an expression, or told by a process with no more than
-                                        the wire number */
-    char expression[96];             /* of the watchpoint, when kind is NULL; else "" */
-    char event[16];                  /* of a catchpoint: what it stands for; else "" */
-    bool traced;                     /* the watchpoint only reports */
-    bool once;                       /* it is temporary: this hit has ended it */
-    bool is_scalar;                  /* node_name is the name of a number of the training */
+    int condition; /* wire number; GD_WIRE_OWN for gradb's own */
+    /* NULL: an expression, or reported by a process that gives only the wire number */
+    const struct gd_condition *kind;
+    char expression[96]; /* of the watchpoint, when kind is NULL; else "" */
+    char event[16];      /* of a catchpoint: the event; else "" */
+    bool traced;         /* the watchpoint only reports */
+    bool once;           /* it is temporary and was ended by this hit */
+    bool is_scalar;      /* node_name is the name of a metric */
     int64_t step;
     uint64_t stop_sequence; /* of the stop it belongs to */
     gd_node_id node;        /* GD_NO_NODE when the graph lacks it */
     char node_name[512];
     char slot_name[16]; /* "0", "in0"; filled by the engine */
     uint32_t slot;
-    bool frozen;    /* of a weight that was not to be trained when it was first seen; likewise */
-    unsigned error; /* enum gd_hit_error; not 0: could not be checked */
+    bool frozen;    /* a weight that was not trainable when first seen; filled by the engine */
+    unsigned error; /* enum gd_hit_error; not 0: it could not be checked */
     struct gd_hit_param param[GD_MAX_HIT_PARAMS];
     int param_count;
 };
@@ -158,81 +159,82 @@ struct gd_session {
     struct gd_graph *graph;   /* never NULL */
     int number; /* 1, 2, ... in order of appearance; what `rank N` and `info ranks` call it */
     enum gd_state state;
-    struct gd_stop stop; /* the current, or when running the last, stop */
-    int64_t reached;     /* the newest step that was reported; read it by gd_session_step */
+    struct gd_stop stop; /* the current stop; while running, the last one */
+    int64_t reached;     /* the newest reported step; read it with gd_session_step */
     struct gd_peer peer;
     struct gd_scalar scalar[GD_MAX_SCALARS];
     int scalar_count;
     struct gd_timing timing;
-    struct gd_step_times step_times; /* of the last step that told */
-    struct gd_past_times past_times; /* of all that told */
-    struct gd_hit *hits; /* all of the session so far, oldest first; bounded by max-hits */
+    struct gd_step_times step_times; /* of the last step that reported them */
+    struct gd_past_times past_times; /* of all steps that reported them */
+    struct gd_hit *hits; /* all hits of the session so far, oldest first; at most max-hits */
     size_t hit_count;
     size_t hits_dropped;
-    uint64_t hits_generation;  /* grows when others than the oldest were taken out */
-    gd_node_id current;        /* the node that commands without an argument look at */
+    uint64_t hits_generation;  /* grows when hits other than the oldest were removed */
+    gd_node_id current;        /* the node for commands without an argument */
     uint64_t graph_generation; /* grows with every commit */
     bool interrupt_asked;
-    char end_text[256];           /* why it is LOST or FINISHED */
-    bool failed;                  /* LOST, or FINISHED by an error of the training */
-    double began;                 /* when it connected, or its record was begun: since the epoch */
+    char end_text[256]; /* why it is LOST or FINISHED */
+    bool failed;        /* LOST, or FINISHED because the training failed */
+    double began;       /* when it connected, or when its record began: seconds since the epoch */
     struct gd_watching *watching; /* engine/watch/watch_impl.h; NULL before the first watchpoint */
-    struct gd_history *history;   /* engine/history/history.h; NULL: none is kept */
+    struct gd_history *history;   /* engine/history/history.h; NULL: none is recorded */
     struct gd_session_impl *impl; /* private to the engine */
 };
 
 /* ---- for targets --------------------------------------------------------------------------- */
 
-/* Registers a new session for a target (takes it over; also on failure). */
+/* Registers a new session for a target, and takes the target over, also on failure. */
 int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
                       const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err);
-/* A session of a training that is over and was recorded: it is finished from the start, but its
- * target stays and answers fetches and statistics. Takes the target over (also on failure), and on
- * success the graph and the history. Becomes the current session. */
+/* A session for a recorded training: it is finished from the start, but its target stays and
+ * answers fetches and statistics. Takes the target over (also on failure) and, on success, the
+ * graph and the history. It becomes the current session. */
 struct gd_session_record {
     const struct gd_peer *peer;
     struct gd_graph *graph;     /* committed */
     struct gd_history *history; /* NULL none */
-    struct gd_stop stop;        /* where the training stood last */
+    struct gd_stop stop;        /* where the training was stopped last */
     const char *why;            /* end_text */
-    bool stands; /* it is stopped at `stop` and can be moved, not over: a dump of many steps */
+    bool stands;                /* it is stopped at `stop` and can move: a dump of many steps */
 };
 int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *target,
                              const struct gd_session_record *record, struct gd_session **ret,
                              struct gd_err *err);
 void gd_session_on_graph(struct gd_session *session); /* nodes were added and committed */
 void gd_session_on_running(struct gd_session *session);
-/* The process is at this step, or ended it, without a stop. Earlier than before: it counts again
- * from there. */
+/* The process reached or ended this step without a stop. An earlier step than before restarts the
+ * count. */
 void gd_session_on_step(struct gd_session *session, int64_t step);
-/* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
+/* Fills in the sequence, and the node from node_name or the reverse; moves the cache on when a step
+ * ended. session_stop.c says which stops are announced. */
 void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop);
-/* In a record that can go back, a hit of the same watchpoint, step and tensor replaces what was
- * found there before. */
+/* In a record that can go back, a hit replaces the one of the same watchpoint, step and tensor. */
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
-/* A whole value that the target came to have for another request: later questions for it are
- * answered from the cache. */
+/* A whole value that the target received for another request: later questions for it are answered
+ * from the cache. */
 void gd_session_keep(struct gd_session *session, const struct gd_tensor_ref *ref,
                      struct gd_tensor *tensor, int64_t step);
-/* Something worth knowing: "skipped-step", "loss-scale", "graph-changed", "warning". Observers hear
- * of it, and a `catch` of that kind stops the run. */
+/* Something worth reporting: "skipped-step", "loss-scale", "graph-changed", "warning". Observers
+ * receive it, and a `catch` of that kind stops the run. */
 void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
                          int64_t step, gd_node_id node);
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
-void gd_session_on_log(struct gd_session *session, const char *text); /* a line of the trainer */
+/* a line of the training's output */
+void gd_session_on_log(struct gd_session *session, const char *text);
 void gd_session_on_warning(struct gd_session *session, const char *text); /* shown to the user */
-/* The training ended by itself, was killed, or was detached. The target is destroyed after the
- * current event, never inside this call. */
+/* The training ended, was killed, or was detached. The target is destroyed after the current event,
+ * never inside this call. */
 void gd_session_on_finished(struct gd_session *session, const char *why);
-void gd_session_on_failed(struct gd_session *session, const char *why); /* likewise, by an error */
+void gd_session_on_failed(struct gd_session *session, const char *why); /* the same, by an error */
 void gd_session_on_lost(struct gd_session *session, const char *why);
 
 /* ---- for front ends ------------------------------------------------------------------------ */
 
-/* Values through the cache: answered at once when this stop's value is known. Lost and finished
- * sessions answer from the cache alone (GD_ENODATA when it is not there). Callback as in target.h.
- * A target without `stats` gets them computed here from the fetched tensor. */
+/* Values through the cache: answered at once if this stop's value is known. Lost and finished
+ * sessions answer from the cache only (GD_ENODATA if it is not there). Callback as in target.h. If
+ * the target has no `stats`, they are computed here from the fetched tensor. */
 int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref,
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
@@ -255,15 +257,15 @@ struct gd_tensor *gd_session_held(struct gd_session *session, const struct gd_te
 /* The cache of fetched values: bytes in use, and settings.max_cache after it changed. */
 uint64_t gd_session_cached_bytes(const struct gd_session *session);
 void gd_session_limit_cache(struct gd_session *session, uint64_t max_bytes);
-/* A session that is over is forgotten when new ones need its place (max-sessions), but not while it
- * is held. Who keeps a pointer to one while the loop runs holds it, or looks it up again by its
- * number. Counted; NULL is fine. */
+/* A finished session is forgotten when a new one needs its place (max-sessions), unless it is held.
+ * Code that keeps a pointer while the loop runs holds the session, or looks it up again by number.
+ * Counted; NULL is fine. */
 void gd_session_hold(struct gd_session *session);
 void gd_session_release(struct gd_session *session);
 bool gd_session_is_live(const struct gd_session *session); /* has a target that can run */
-/* Where it is stopped; while it runs, and after its end, the newest step that is known. */
+/* The step where it is stopped; while it runs, and after its end, the newest known step. */
 int64_t gd_session_step(const struct gd_session *session);
-/* What it tells was written down when the training ran: it can be read, nothing more comes. */
+/* It was recorded during the training: it can be read, and nothing more will come. */
 bool gd_session_is_record(const struct gd_session *session);
 
 #endif

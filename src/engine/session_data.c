@@ -6,9 +6,9 @@
 #include "engine/session_impl.h"
 
 /*
- * A request that was handed to the target. The front end gets its answer exactly once: from the
- * target, or when the session ends. After the latter the request stays until the target has let go
- * of it.
+ * A request that was passed to the target. The front end gets its answer exactly once: from the
+ * target, or when the session ends. In the latter case the request stays until the target releases
+ * it.
  */
 struct session_request {
     struct gd_session *session;
@@ -77,8 +77,8 @@ static void answer_all(struct gd_session *session, const struct gd_err *err)
             continue;
         }
         answer_error(request, err);
-        /* The callback may have freed requests by asking for more: look again from the start.
-         * Answered ones are skipped, so this ends. */
+        /* The callback may have freed requests by asking for more: start over. Answered ones are
+         * skipped, so this ends. */
         request = session->impl->requests;
     }
 }
@@ -94,7 +94,7 @@ void session_drop_requests(struct gd_session *session)
     }
 }
 
-/* A value belongs to the cache as long as the session stands where it stood when asked. */
+/* A value belongs in the cache only if the session is still at the stop where it was asked for. */
 static bool still_there(const struct session_request *request)
 {
     const struct gd_session *session = request->session;
@@ -344,7 +344,7 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
     return rc;
 }
 
-/* Statistics without asking the target; GD_ENODATA when there is nothing to take them from. */
+/* Statistics without asking the target; GD_ENODATA if there is nothing to compute them from. */
 static int stats_from_cache(struct gd_session *session, const struct gd_tensor_ref *ref,
                             gd_stats_fn fn, void *ctx, struct gd_err *err)
 {

@@ -36,7 +36,7 @@ static struct gd_hit *hit_slot(struct gd_session *session)
     return &session->hits[session->hit_count++];
 }
 
-/* A process tells no more than the wire number, which several conditions share. */
+/* A process reports only the wire number, which several conditions share. */
 static const struct gd_condition *kind_of(const struct gd_session *session,
                                           const struct gd_hit *hit)
 {
@@ -49,7 +49,7 @@ static const struct gd_condition *kind_of(const struct gd_session *session,
     return hit->kind;
 }
 
-/* What a hit's place is in this session. */
+/* Fills in the hit's place in this session. */
 static void complete_hit(struct gd_session *session, struct gd_hit *hit)
 {
     const struct gd_watchpoint *watch = gd_watchpoint_at(session->debugger, hit->watchpoint);
@@ -62,7 +62,7 @@ static void complete_hit(struct gd_session *session, struct gd_hit *hit)
         hit->param_count = 0;
     }
     if (hit->is_scalar) {
-        hit->node = GD_NO_NODE; /* a node may have the name of a number */
+        hit->node = GD_NO_NODE; /* a node may have the name of a metric */
     } else if (hit->node == GD_NO_NODE && hit->node_name[0]) {
         hit->node = gd_graph_lookup_wire(session->graph, hit->node_name, strlen(hit->node_name));
     } else if (!hit->node_name[0]) {

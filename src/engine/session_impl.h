@@ -15,13 +15,13 @@ struct session_site { /* a node that a breakpoint covers; sorted by node, then n
     int number;
 };
 
-struct session_rank { /* what ranks.c keeps of a session; ranks NULL: it is alone in its job */
+struct session_rank { /* what ranks.c keeps per session; ranks NULL: it is alone in its job */
     struct gd_ranks *ranks;
-    int verdict; /* enum breakpoint_verdict of a stop that is not told yet */
-    bool owes;   /* it was moved, or stopped, since the last settling: its stop is to be told */
-    bool cause;  /* it stopped by itself: its run is not over for the others' sake */
-    bool solo;   /* it was moved alone: the others have no part in its next stop */
-    bool quiet;  /* it goes on from one boundary to the next: nobody hears of it */
+    int verdict; /* enum breakpoint_verdict of a stop that is not announced yet */
+    bool owes;   /* it moved or stopped since the last settling: its stop is to be announced */
+    bool cause;  /* it stopped by itself, not for the other ranks */
+    bool solo;   /* it was moved alone: its next stop does not concern the others */
+    bool quiet;  /* it continues from one boundary to the next, without events */
 };
 
 struct gd_session_impl {
@@ -30,30 +30,29 @@ struct gd_session_impl {
     struct session_rank rank;
     unsigned holds; /* gd_session_hold */
     double since;   /* when the present state began, by the debugger's clock */
-    /* the run that was asked for last, to go on with it after an ignored breakpoint */
+    /* the last requested run, to continue after an ignored breakpoint */
     struct gd_run run;
     char run_name[512];
-    struct gd_stop run_from; /* where it began */
+    struct gd_stop run_from; /* where it started */
     bool has_run;
     int64_t interrupt_at; /* a stop was asked for at the end of this step; 0 none */
-    bool resuming; /* inside a silent resume: a stop that comes now is dealt with by the loop there
-                    */
-    bool rechecking; /* asked to evaluate again where it stands: the next stop passes no breakpoint
-                      */
+    bool resuming;        /* inside a silent resume: the loop there handles a stop that comes now */
+    /* asked to evaluate again without moving: the next stop passes no breakpoint */
+    bool rechecking;
     bool has_deferred;
     struct gd_stop deferred;
     size_t hit_cap;
     struct gd_hit_index hit_index; /* of a record that can go back */
-    /* what the target was told */
+    /* what the target was sent */
     struct session_site *sites;
     size_t site_count, site_cap;
-    uint32_t sites_limit;   /* nodes below it are resolved; 0: none, or not all of it went well */
-    uint64_t sites_changes; /* of the graph's nodes, by then */
+    uint32_t sites_limit;   /* nodes below it are resolved; 0: none, or some failed */
+    uint64_t sites_changes; /* of the graph's nodes, at that time */
     gd_node_id *pushed;
     size_t pushed_count;
     gd_node_id *kept;
     size_t kept_count;
-    uint32_t kept_limit; /* as of the sites */
+    uint32_t kept_limit; /* as for the sites */
     uint64_t kept_changes;
     bool warned_breakpoints, warned_keep, warned_expected;
     bool history_failed, history_warned; /* history_session.c */
@@ -67,10 +66,10 @@ struct debugger_observer {
 struct gd_debugger_impl {
     struct debugger_observer *observers;
     size_t observer_count;
-    bool ending; /* gd_debugger_destroy: nobody hears events any more */
+    bool ending; /* gd_debugger_destroy: no more events */
     struct gd_target *dead;
-    struct gd_ranks *ranks;       /* engine/ranks.h: all jobs that were */
-    struct gd_progress *progress; /* engine/progress.h: what runs, oldest first */
+    struct gd_ranks *ranks;       /* engine/ranks.h: all jobs so far */
+    struct gd_progress *progress; /* engine/progress.h: running work, oldest first */
     int next_session;
 };
 
@@ -91,14 +90,14 @@ void session_name_stop(struct gd_session *session, struct gd_stop *stop);
 void session_destroy(struct gd_session *session);
 /* Its target was destroyed, so no answer can come any more: frees the requests. */
 void session_drop_requests(struct gd_session *session);
-/* A resume was accepted: remembers it and says that the session runs, unless the target did. */
+/* A resume was accepted: remembers it and reports that the session runs, unless the target did. */
 void session_note_run(struct gd_session *session, const struct gd_run *run,
                       const struct gd_stop *from, uint64_t sequence);
 
-/* Resolves all breakpoints against the session's graph and tells the target when that changed. */
+/* Resolves all breakpoints against the session's graph and sends them to the target if they
+ * changed. */
 void breakpoints_push(struct gd_session *session);
-/* The same when the graph has changed: where nodes came and nothing else, at a cost that goes by
- * how many these are. */
+/* The same after the graph grew: its cost depends only on the number of new nodes. */
 void breakpoints_grow(struct gd_session *session);
 void breakpoints_push_all(struct gd_debugger *debugger);
 void breakpoints_free(struct gd_debugger *debugger);
@@ -107,32 +106,32 @@ int keep_previous_push(struct gd_session *session, struct gd_err *err);
 void keep_previous_grow(struct gd_session *session);
 
 enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
-/* The run passed `node`: counts it on every breakpoint there. */
+/* The run passed `node`: counts that for every breakpoint there. */
 enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
 /* Deletes the enabled temporary breakpoints at `node`. */
 void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
 
-/* Takes the hits of the step where it is stopped out of the list, so that they can be found again.
- * NULL with *count > 0: out of memory, and they stay. Free it. */
+/* Removes the hits of the current stop's step from the list, so that they can be found again. The
+ * caller frees them. NULL with *count > 0: out of memory, and they stay in the list. */
 struct gd_hit *session_take_hits(struct gd_session *session, size_t *count);
 void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit);
 /* A report of that step came; it may come after one of a later step. */
 void session_reach(struct gd_session *session, int64_t step);
 /* It ran from its last stop to that step. */
 void session_count_steps(struct gd_session *session, int64_t step);
-/* Tells the observers that it stands, after its sequence was counted. */
+/* Emits GD_EV_STOPPED; count the stop first. */
 void session_announce(struct gd_session *session, enum breakpoint_verdict verdict);
 
-/* ranks.c. Of a new session; of one that stopped, after an interrupt that was asked of it alone
- * or not (true: its stop is told later, by ranks.c); of one that is over; before all sessions end
- * with the debugger, so that none is moved because another one ended; at the very end. */
+/* ranks.c. For a new session; for one that stopped, `asked` if an interrupt was asked of it alone
+ * (true: ranks.c announces the stop later); for one that ended; before all sessions end with the
+ * debugger, so that none is moved because another one ended; and at the very end. */
 void ranks_join(struct gd_session *session);
 bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict, bool asked);
 void ranks_on_end(struct gd_session *session);
 void ranks_end(struct gd_debugger *debugger);
 void ranks_free(struct gd_debugger *debugger);
 
-/* A named number came: it goes to the history, when there is one. */
+/* Records a metric in the history, if there is one. */
 void session_history_scalar(struct gd_session *session, const char *name, double value,
                             int64_t step);
 

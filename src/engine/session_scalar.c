@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The numbers that a training reports: metrics with their past, and the times of its steps. */
+/* The metrics that a training reports, with their past, and the times of its steps. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/session_impl.h"
 
-/* The first value of a step counts: a step that is told twice is not two. */
+/* Only the first value of a step counts: a step reported twice is still one. */
 static void remember_past(struct gd_scalar_past *past, double value, int64_t step)
 {
     if (!isfinite(value) || (past->count > 0 && step <= past->last_step)) {

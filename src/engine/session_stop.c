@@ -66,7 +66,7 @@ void session_count_steps(struct gd_session *session, int64_t step)
     }
 }
 
-/* The books of a stop: time, steps, cache. No event yet. */
+/* Updates time, steps and cache. Emits nothing. */
 static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
 {
     double now = debugger_now(session->debugger);
@@ -89,7 +89,7 @@ static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
     session->state = GD_STOPPED;
 }
 
-/* What is left of the run that was under way, as a run from here; false when it is done. */
+/* What is left of the current run, as a run from here; false when it is done. */
 static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
 {
     const struct gd_session_impl *impl = session->impl;
@@ -102,10 +102,10 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
     }
     *ret = impl->run;
     if (at->step < from->step) {
-        return true; /* the trainer counts anew: nobody knows how far it came */
+        return true; /* the process counts from the start again: how far it came is unknown */
     }
     if (ret->kind == GD_RUN_STEP) {
-        /* Steps end between two stops of different step; one that stands at an end has it behind
+        /* Counts the step ends between the two stops; a stop at a step's end has that one behind
          * it. */
         ret->count -= at->step - from->step + at->at_step_end - from->at_step_end;
         return ret->count > 0;
@@ -123,7 +123,7 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
     return true;
 }
 
-/* Goes on as if nothing had happened. False when that fails: then it is a stop like any other. */
+/* Continues without any event. False when that fails: then it is a stop like any other. */
 static bool resume_silently(struct gd_session *session)
 {
     struct gd_session_impl *impl = session->impl;
@@ -140,8 +140,8 @@ static bool resume_silently(struct gd_session *session)
     return resumed;
 }
 
-/* A stop that is shown ends what was asked, whether the trainer has come to it or not. Even of one
- * that stands there the debugger does not know what came first, the stop or the request. */
+/* An announced stop cancels a pending interrupt, even if that is what caused it: the debugger
+ * cannot tell which came first, the stop or the request. */
 static void forget_interrupt(struct gd_session *session)
 {
     if (session->target && session->impl->interrupt_at) {
@@ -150,7 +150,7 @@ static void forget_interrupt(struct gd_session *session)
     session->impl->interrupt_at = 0;
 }
 
-/* Counts the stop, and says why it is one. */
+/* Counts the stop and settles its reason. */
 static void count_stop(struct gd_session *session, enum breakpoint_verdict verdict)
 {
     if (verdict == BREAKPOINT_STOP && session->stop.reason == GD_STOP_NODE) {
@@ -186,8 +186,7 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
     if (session_has_ended(session)) {
         return;
     }
-    if (impl->resuming) { /* the target answered from inside resume: the loop below goes on with it
-                           */
+    if (impl->resuming) { /* the target answered inside resume: the loop below continues with it */
         impl->deferred = *stop;
         impl->has_deferred = true;
         return;
@@ -210,7 +209,7 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
             now = impl->deferred;
             continue;
         }
-        if (!session_has_ended(session)) { /* the trainer may have been lost when it was to go on */
+        if (!session_has_ended(session)) { /* the process may have been lost by resuming it */
             bool asked = session->interrupt_asked;
 
             count_stop(session, verdict);

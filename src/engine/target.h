@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A target: the thing being debugged, behind one table of operations. A live MindSpore process, a
- * gradb.v1 trainer, a dump directory differ only in which slots they fill; an empty slot means "not
- * supported", which the gd_target_* callers turn into GD_EUNSUPPORTED with a sentence that names
- * the target's kind.
- *
- * Everything runs on the one thread of the event loop. Operations return at once; data comes back
- * through a callback, exactly once per accepted request: with a result, or with an error when the
- * target cannot answer or is lost. A callback may run before the operation returns.
- *
- * What happens on its own (connected, graph, stopped, ...) a target reports with gd_session_on_*.
+ * A target: what is being debugged, behind one table of operations. A live MindSpore process, a
+ * gradb.v1 process and a dump directory differ only in the slots they fill; an empty slot means
+ * "not supported", which the gd_target_* callers turn into GD_EUNSUPPORTED with a sentence that
+ * names the target's kind. Everything runs on the thread of the event loop. Operations return at
+ * once; data comes through a callback, exactly once per accepted request: with a result, or with an
+ * error when the target cannot answer or is lost. A callback may run before the operation returns.
+ * A target reports its own events (connected, graph, stopped, ...) with gd_session_on_*.
  */
 #ifndef GD_ENGINE_TARGET_H
 #define GD_ENGINE_TARGET_H
@@ -19,7 +16,7 @@
 #include "engine/graph/graph.h"
 #include "engine/watch/expression.h"
 
-struct gd_target; /* made and embedded by the implementation */
+struct gd_target; /* created and embedded by the implementation */
 struct gd_session;
 
 enum gd_run_kind {
@@ -29,7 +26,7 @@ enum gd_run_kind {
     GD_RUN_TO_NODE,  /* until `node` has executed */
     GD_RUN_FINISH,   /* to the end of the current phase (forward, backward, optimizer) */
     GD_RUN_RECHECK,  /* evaluate the watchpoints again, do not move */
-    /* in a record of a training, which can go anywhere */
+    /* in a record, which can go anywhere */
     GD_RUN_BACK, /* count steps back */
     GD_RUN_GOTO, /* to the step `count` */
 };
@@ -49,8 +46,8 @@ struct gd_tensor_ref {
     enum gd_iter iter;
 };
 
-/* err is NULL on success. The tensor is borrowed: take a reference to keep it. step is the training
- * step whose value it is, -1 when the target does not know. */
+/* err is NULL on success. The tensor is borrowed: take a reference to keep it. step: the training
+ * step of the value, -1 if the target does not know. */
 typedef void (*gd_tensor_fn)(void *ctx, struct gd_tensor *tensor, int64_t step,
                              const struct gd_err *err);
 typedef void (*gd_stats_fn)(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
@@ -60,7 +57,7 @@ typedef void (*gd_stats_fn)(void *ctx, enum gd_dtype dtype, const struct gd_shap
 typedef bool (*gd_recall_fn)(void *ctx, int64_t step, enum gd_dtype dtype,
                              const struct gd_shape *shape, const struct gd_stats *stats);
 
-/* A watchpoint that the training process evaluates by itself (MindSpore's SetCMD). */
+/* A watchpoint that the training process evaluates itself (MindSpore's SetCMD). */
 struct gd_remote_param {
     const char *name;
     bool disabled;
@@ -76,18 +73,18 @@ struct gd_remote_watch {
 };
 
 /*
- * A plan: which statistics of which values the target computes by itself, where they lie, and
- * reports with gd_watch_on_values. Built by engine/watch/watch_plan.c, which gives each
- * tensor to one plan however many watchpoints cover it, so that it is read once.
+ * A plan: which statistics of which values the target computes where the values are, and reports
+ * with gd_watch_on_values. Built by engine/watch/watch_plan.c, which puts each tensor into one plan
+ * however many watchpoints cover it, so that it is read only once.
  */
 struct gd_watch_trigger {
     struct gd_comparison_of test;
-    uint32_t range; /* which of the item's ranges, for figures of a range */
+    uint32_t range; /* which of the item's ranges, for statistics over a range */
 };
 struct gd_watch_item {
     gd_node_id node;
     uint32_t slot;
-    const char *scalar; /* instead of node: a named number of the step; else NULL */
+    const char *scalar; /* instead of a node: a metric of the step; else NULL */
     const struct gd_stats_options *options;
     bool against_previous;
     uint32_t dead_steps;                     /* 0: no dead units */
@@ -97,8 +94,8 @@ struct gd_watch_item {
 struct gd_watch_plan {
     uint32_t id;
     bool exact;  /* as soon as the node has run; else at the end of the step */
-    bool hold;   /* wait for the verdict */
-    bool record; /* also send every value once a step, without holding */
+    bool hold;   /* hold the process until the verdict */
+    bool record; /* also send every value once per step, without holding */
     const struct gd_watch_item *items; /* borrowed during the call */
     size_t item_count;                 /* 0: remove the plan */
 };
@@ -108,18 +105,18 @@ struct gd_plan_cost {
     size_t item_count;
     uint64_t wait_ns, reports, report_bytes;
 };
-/* The words that the training program answers a command with; text is borrowed. */
+/* The training process's answer to a command; the text is borrowed. */
 typedef void (*gd_command_fn)(void *ctx, const char *text, const struct gd_err *err);
 typedef void (*gd_watch_costs_fn)(void *ctx, const struct gd_plan_cost *costs, size_t count,
                                   const struct gd_err *err);
 
-/* Values that do not outlive the operator that makes them, copied as soon as it has run. */
+/* Values that do not outlive the operator that computes them, copied as soon as it has run. */
 struct gd_capture {
     const gd_node_id *nodes; /* known now; borrowed during the call */
     size_t count;
-    bool all;                      /* also of nodes that are still to come */
-    int64_t first_step, last_step; /* only in these */
-    uint64_t max_bytes;            /* of one step's copies; 0: what the target sees fit */
+    bool all;                      /* also of nodes that do not exist yet */
+    int64_t first_step, last_step; /* only in these steps */
+    uint64_t max_bytes;            /* bytes for the copies of one step; 0: the target decides */
 };
 
 /* Bits of gd_target.capabilities */
@@ -130,7 +127,7 @@ enum gd_capability {
     GD_CAN_FETCH = 1 << 3,
     GD_CAN_STATS = 1 << 4,
     GD_CAN_PREVIOUS = 1 << 5,
-    GD_CAN_DETACH = 1 << 6, /* the training goes on without us */
+    GD_CAN_DETACH = 1 << 6, /* the training can continue without gradb */
     GD_CAN_KILL = 1 << 7,
     GD_CAN_WATCH_REMOTE = 1 << 8,
     GD_CAN_FINISH = 1 << 9,
@@ -140,8 +137,8 @@ enum gd_capability {
     GD_CAN_WATCH_SCALAR = 1 << 13, /* items with a scalar */
     GD_CAN_COMMAND = 1 << 14,
     GD_CAN_INTERRUPT_AT = 1 << 15, /* interrupt_at */
-    GD_CAN_GROW = 1 << 18,         /* nodes come as the program runs them: expect */
-    GD_CAN_DIGEST = 1 << 19,       /* the command "digest", whatever else it can be asked */
+    GD_CAN_GROW = 1 << 18,         /* nodes appear as the program runs them: expect */
+    GD_CAN_DIGEST = 1 << 19,       /* the command "digest" */
     GD_CAN_CAPTURE = 1 << 20,
     GD_CAN_GOTO = 1 << 16, /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
@@ -151,20 +148,19 @@ struct gd_target_ops {
     int (*resume)(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
     /* Stop as soon as possible; the stop is reported later. */
     int (*interrupt)(struct gd_target *target, struct gd_err *err);
-    /* Stop at the end of this step, or of the first one after it that is not over yet; asked while
-     * it stands, of the run that follows. It stands until then, whatever stops come before; 0 takes
-     * it back. */
+    /* Stop at the end of this step, or of the first later one that is not over yet; while stopped,
+     * it applies to the next run. It holds until it is reached, whatever stops come before; 0
+     * cancels it. */
     int (*interrupt_at)(struct gd_target *target, int64_t step, struct gd_err *err);
-    /* Something that only the training program knows how to do: "overflow", "rerun", ...; args is
-     * not NULL, node may be GD_NO_NODE. Only while stopped; one that runs on is answered with
-     * GD_ESTATE. */
+    /* Something that only the training process can do: "overflow", "rerun", ...; args is not NULL,
+     * node may be GD_NO_NODE. Only while stopped: a running process answers GD_ESTATE. */
     int (*command)(struct gd_target *target, const char *name, const char *args, gd_node_id node,
                    gd_command_fn fn, void *ctx, struct gd_err *err);
     /* Replaces the set of nodes whose completion stops the run. */
     int (*set_breakpoints)(struct gd_target *target, const gd_node_id *nodes, size_t count,
                            struct gd_err *err);
-    /* Of a graph that grows as the program runs: a new node whose name contains one of these is
-     * wanted at once; with not_finite also one whose first value is not finite. Replaces the set;
+    /* For a graph that grows as the program runs: a new node whose name contains one of these is
+     * sent at once; with not_finite also one whose first value is not finite. Replaces the set;
      * NULL where graphs do not grow. */
     int (*expect)(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
                   struct gd_err *err);
@@ -173,37 +169,37 @@ struct gd_target_ops {
                  const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
     int (*stats)(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                  void *ctx, struct gd_err *err);
-    /* Nodes whose previous-step value shall be kept from now on (replaces the set). */
+    /* Nodes whose previous-step value to keep from now on (replaces the set). */
     int (*keep_previous)(struct gd_target *target, const gd_node_id *nodes, size_t count,
                          struct gd_err *err);
-    /* Replaces what is copied; NULL: nothing any more. A target that does not know of steps copies
-     * from now on until it is told otherwise. */
+    /* Replaces what is copied; NULL: nothing. A target that does not know steps copies from now on
+     * until told otherwise. */
     int (*capture)(struct gd_target *target, const struct gd_capture *capture, struct gd_err *err);
     int (*watch)(struct gd_target *target, const struct gd_remote_watch *watch, struct gd_err *err);
     int (*unwatch)(struct gd_target *target, int32_t id, struct gd_err *err);
-    /* Adds, replaces or removes one plan. Whatever was set is gone when the target is. */
+    /* Adds, replaces or removes one plan. All plans are gone when the target is. */
     int (*watch_plan)(struct gd_target *target, const struct gd_watch_plan *plan,
                       struct gd_err *err);
     /* What the plans have cost since they were set; also while the training runs. */
     int (*watch_costs)(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
                        struct gd_err *err);
     int (*checkpoint)(struct gd_target *target, struct gd_err *err); /* ask the trainer to save */
-    /* Graphs whose taking in was interrupted are taken in after all, while the loop runs.
-     * GD_ENODATA: there are none. */
+    /* Resumes adding graphs whose adding was interrupted, while the loop runs. GD_ENODATA: there
+     * are none. */
     int (*take_graphs)(struct gd_target *target, struct gd_err *err);
     int (*detach)(struct gd_target *target, struct gd_err *err);
     int (*kill)(struct gd_target *target, struct gd_err *err); /* ask the trainer to end */
-    /* Of a record: hands over the statistics of all its steps, in rising order, until fn says
+    /* Of a record: passes the statistics of all its steps, in ascending order, until fn returns
      * false. GD_ENODATA: there are none. */
     int (*recall)(struct gd_target *target, const struct gd_tensor_ref *ref, gd_recall_fn fn,
                   void *ctx, struct gd_err *err);
-    /* Goes on with what takes long for about so many seconds, as long as the session runs; called
-     * again and again by who has the loop. NULL: it comes by itself. */
+    /* Does long work for about that many seconds while the session runs; called repeatedly by the
+     * owner of the loop. NULL: not needed. */
     void (*work)(struct gd_target *target, double seconds);
     /* Facts of the target for `info target`, one call per fact. */
     void (*describe)(struct gd_target *target,
                      void (*fact)(void *ctx, const char *name, const char *value), void *ctx);
-    void (*destroy)(struct gd_target *target); /* drops the connection, if any, without ceremony */
+    void (*destroy)(struct gd_target *target); /* drops the connection, if any */
 };
 
 struct gd_target {
@@ -213,8 +209,8 @@ struct gd_target {
     struct gd_target *next_dead; /* private to the debugger: waits for gd_debugger_reap */
 };
 
-/* Each forwards to the slot or fails with GD_EUNSUPPORTED; GD_ESTATE when the session's state does
- * not allow it (resume and fetch want a stop; interrupt wants a run). */
+/* Each forwards to the slot or fails with GD_EUNSUPPORTED, or with GD_ESTATE if the session's state
+ * does not allow it (resume and fetch need a stop; interrupt needs a run). */
 int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
 int gd_target_interrupt(struct gd_target *target, struct gd_err *err);
 int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err);
