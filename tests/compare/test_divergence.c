@@ -20,7 +20,7 @@
 static const char *const names[NODES] = {"x", "conv", "norm", "relu", "fc"};
 
 /* A chain of nodes. */
-static struct gd_graph *chain(gd_node_id id[NODES])
+static struct gd_graph *make_chain(gd_node_id id[NODES])
 {
     struct gd_graph *graph;
     struct gd_output output = {.dtype = GD_FLOAT32, .shape = {.rank = 1, .dim = {SIZE}}};
@@ -44,7 +44,7 @@ static struct gd_graph *chain(gd_node_id id[NODES])
     return graph;
 }
 
-static struct gd_source *values(float first)
+static struct gd_source *make_values(float first)
 {
     struct gd_shape shape = {.rank = 1, .dim = {SIZE}};
     struct gd_tensor *tensor;
@@ -63,8 +63,8 @@ static struct gd_source *values(float first)
 }
 
 /* A dump of the nodes whose letter is not '-'; '!' has other values. */
-static void dump(struct gd_table *table, const struct gd_graph *graph, const gd_node_id id[NODES],
-                 const char *what)
+static void fill_table(struct gd_table *table, const struct gd_graph *graph,
+                       const gd_node_id id[NODES], const char *what)
 {
     struct gd_err err;
 
@@ -76,7 +76,7 @@ static void dump(struct gd_table *table, const struct gd_graph *graph, const gd_
         if (what[i] == '-') {
             continue;
         }
-        item.source = values((float)i + (what[i] == '!' ? 0.5F : 0));
+        item.source = make_values((float)i + (what[i] == '!' ? 0.5F : 0));
         assert_int_equal(gd_table_unit(table, names[i], i == 3 ? "AllReduce" : "", &err), GD_OK);
         table->unit[table->unit_count - 1].node = id[i];
         assert_int_equal(gd_table_add(table, &item, &err), GD_OK);
@@ -84,18 +84,19 @@ static void dump(struct gd_table *table, const struct gd_graph *graph, const gd_
     }
 }
 
-static void find(const char *a, const char *b, struct gd_divergence *ret, const char **at)
+static void find_divergence(const char *a, const char *b, struct gd_divergence *ret,
+                            const char **at)
 {
     struct gd_divergence_options options = {.profile = GD_PROFILE_CROSS};
     struct gd_match_options match = {.last = GD_HOW_NAME};
     struct gd_matching matching;
     struct gd_table left, right;
     gd_node_id id[NODES];
-    struct gd_graph *graph = chain(id);
+    struct gd_graph *graph = make_chain(id);
     struct gd_err err;
 
-    dump(&left, graph, id, a);
-    dump(&right, graph, id, b);
+    fill_table(&left, graph, id, a);
+    fill_table(&right, graph, id, b);
     assert_int_equal(gd_match_tables(&left, &right, &match, &matching, &err), GD_OK);
     assert_int_equal(gd_divergence_find(&left, &right, &matching, &options, ret, &err), GD_OK);
     *at = "";
@@ -125,19 +126,19 @@ static void test_labels(void **state)
     const char *at;
 
     (void)state;
-    find("xcnrf", "xcnrf", &d, &at);
+    find_divergence("xcnrf", "xcnrf", &d, &at);
     assert_int_equal(d.origin, GD_ORIGIN_NONE);
     assert_int_equal(d.checked, NODES);
     gd_divergence_free(&d);
 
-    find("xc!!!", "xcnrf", &d, &at);
+    find_divergence("xc!!!", "xcnrf", &d, &at);
     assert_string_equal(at, "norm");
     assert_int_equal(d.origin, GD_ORIGIN_HERE);
     assert_int_equal(d.inputs_agree, 1);
     assert_int_equal(d.between_count, 0);
     gd_divergence_free(&d);
 
-    find("x--!!", "x--rf", &d, &at); /* what made its input was not dumped */
+    find_divergence("x--!!", "x--rf", &d, &at); /* what made its input was not dumped */
     assert_string_equal(at, "relu");
     assert_int_equal(d.origin, GD_ORIGIN_UNKNOWN);
     assert_true(d.collective);
@@ -146,7 +147,7 @@ static void test_labels(void **state)
     assert_string_equal(d.between[1], "norm");
     gd_divergence_free(&d);
 
-    find("xcnr!", "xcnrf", &d, &at);
+    find_divergence("xcnr!", "xcnrf", &d, &at);
     assert_int_equal(d.layer, 1);
     gd_divergence_free(&d);
 }
@@ -237,7 +238,7 @@ static void test_common_names(void **state)
 
 #define MANY 20000
 
-static void many(struct gd_table *table, int first)
+static void add_many(struct gd_table *table, int first)
 {
     struct gd_item item = {.name = "0"};
     struct gd_err err;
@@ -261,8 +262,8 @@ static void test_same_names(void **state)
     struct gd_err err;
 
     (void)state;
-    many(&a, 1);
-    many(&b, MANY + 1);
+    add_many(&a, 1);
+    add_many(&b, MANY + 1);
     assert_int_equal(gd_match_tables(&a, &b, &options, &matching, &err), GD_OK);
     assert_int_equal(matching.count, MANY);
     for (uint32_t i = 0; i < MANY; i++) {
@@ -282,7 +283,7 @@ struct op {
     int size; /* of its output */
 };
 
-static void operators(struct gd_table *table, const struct op *list, size_t count)
+static void add_operators(struct gd_table *table, const struct op *list, size_t count)
 {
     struct gd_err err;
 
@@ -308,8 +309,8 @@ static void check_layers(const struct op *a, size_t count_a, const struct op *b,
     struct gd_table left, right;
     struct gd_err err;
 
-    operators(&left, a, count_a);
-    operators(&right, b, count_b);
+    add_operators(&left, a, count_a);
+    add_operators(&right, b, count_b);
     assert_int_equal(gd_match_tables(&left, &right, &options, &matching, &err), GD_OK);
     for (size_t i = 0; i < matching.count; i++) {
         const struct gd_match *match = &matching.match[i];

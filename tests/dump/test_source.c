@@ -92,7 +92,7 @@ static void test_names(void **state)
 #define ELEMENTS 5000
 
 /* The bytes of 0, 1, 2, ... */
-static struct gd_bytes *counted(void)
+static struct gd_bytes *make_numbers(void)
 {
     static int32_t numbers[ELEMENTS];
     struct gd_bytes *bytes;
@@ -136,7 +136,7 @@ static void check_layout(const struct gd_source_desc *desc)
 
 static void test_layouts(void **state)
 {
-    struct gd_bytes *bytes = counted();
+    struct gd_bytes *bytes = make_numbers();
     struct gd_source_desc desc = {.bytes = bytes, .stored = GD_STORED_INT32, .has_stride = true};
 
     (void)state;
@@ -161,7 +161,7 @@ static void test_layouts(void **state)
 /* Steps that are never taken may be anything. */
 static void test_absurd_steps(void **state)
 {
-    struct gd_bytes *bytes = counted();
+    struct gd_bytes *bytes = make_numbers();
     struct gd_source_desc desc = {.bytes = bytes,
                                   .stored = GD_STORED_INT32,
                                   .has_stride = true,
@@ -200,7 +200,7 @@ static void test_absurd_steps(void **state)
 
 static void test_reach(void **state)
 {
-    struct gd_bytes *bytes = counted();
+    struct gd_bytes *bytes = make_numbers();
     struct gd_source_desc desc = {.bytes = bytes,
                                   .stored = GD_STORED_INT32,
                                   .has_stride = true,
@@ -250,7 +250,7 @@ static void test_signs(void **state)
 
 static int loads;
 
-static int load(void *ctx, void *ret, size_t size, struct gd_err *err)
+static int load_late(void *ctx, void *ret, size_t size, struct gd_err *err)
 {
     if (loads++ == 0) {
         return gd_fail(err, GD_EPROTO, "not yet");
@@ -272,7 +272,7 @@ static void test_loaded_bytes(void **state)
     struct gd_err err;
 
     (void)state;
-    assert_int_equal(gd_bytes_of_load(load, count_free, &value, 100, &bytes, NULL), GD_OK);
+    assert_int_equal(gd_bytes_of_load(load_late, count_free, &value, 100, &bytes, NULL), GD_OK);
     assert_int_equal(gd_bytes_read(bytes, 0, out, 2, &err), GD_EPROTO);
     assert_string_equal(err.text, "not yet");
     assert_int_equal(gd_bytes_read(bytes, 98, out, 2, NULL), GD_OK);
@@ -405,7 +405,7 @@ static void test_files_are_opened_again(void **state)
 
 #define LARGE ((int64_t)3 << 20) /* elements: several pieces */
 
-static bool never(void *ctx, uint64_t done)
+static bool refuse_progress(void *ctx, uint64_t done)
 {
     *(uint64_t *)ctx = done;
     return false;
@@ -415,7 +415,7 @@ static bool never(void *ctx, uint64_t done)
 static void test_statistics_that_end_early(void **state)
 {
     uint64_t done = 0;
-    struct gd_stats_options options = {.threads = 2, .go_on = never, .go_on_ctx = &done};
+    struct gd_stats_options options = {.threads = 2, .go_on = refuse_progress, .go_on_ctx = &done};
     struct gd_source_desc desc = {.stored = GD_STORED_FLOAT32, .shape = {1, {LARGE}}};
     struct gd_source *source;
     struct gd_disk *disk;

@@ -15,20 +15,20 @@
 static struct gd_graph *graph;
 static struct gd_ms_graph_info info;
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     (void)state;
     return gd_graph_create(0, &graph, NULL);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     gd_graph_destroy(graph);
     return 0;
 }
 
-static int load(struct gd_buf *bytes)
+static int load_graph(struct gd_buf *bytes)
 {
     struct gd_err err = {0};
     int rc =
@@ -54,12 +54,12 @@ static gd_node_id node_of(const char *name, struct gd_node_info *ret)
 #define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define SCOPE       "Default/network/conv1-Conv2d"
 
-static void add(struct gd_buf *out, struct gd_buf node)
+static void add_node(struct gd_buf *out, struct gd_buf node)
 {
     pb_message(out, 1, &node);
 }
 
-static struct gd_buf constant(const char *key, const char *full_name, int64_t value)
+static struct gd_buf make_constant(const char *key, const char *full_name, int64_t value)
 {
     struct gd_buf out = GD_BUF_INIT(4096), inner = GD_BUF_INIT(64);
     pb_text(&out, 1, key);
@@ -79,22 +79,23 @@ static struct gd_buf small_graph(const char *name)
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     const int64_t dims[] = {6, 1, 5, 5};
     pb_text(&out, 2, name);
-    add(&out, pb_node("1", "Momentum", "Default/optimizer-Momentum",
-                      "Default/optimizer-Momentum/Momentum-op1",
-                      INPUTS("conv1.weight", "moments.conv1.weight", "2")));
+    add_node(&out, pb_node("1", "Momentum", "Default/optimizer-Momentum",
+                           "Default/optimizer-Momentum/Momentum-op1",
+                           INPUTS("conv1.weight", "moments.conv1.weight", "2")));
     struct gd_buf conv = pb_node("2", "Conv2D", SCOPE, SCOPE "/Conv2D-op89",
                                  INPUTS("x", "conv1.weight")),
                   type = pb_tensor_type(11, (int64_t[]){32, -1, 24}, 3);
     pb_message(&conv, 6, &type);
     pb_text(&conv, 9, "      # In file lenet.py(42)/        x = self.conv1(x)/\n");
-    add(&out, conv);
-    add(&out, pb_node("3", "ReLU", SCOPE, SCOPE "/ReLU-op90", INPUTS("2")));
-    add(&out, pb_node("4", "TupleGetItem", SCOPE, SCOPE "/TupleGetItem-op91", INPUTS("3", "cst1")));
+    add_node(&out, conv);
+    add_node(&out, pb_node("3", "ReLU", SCOPE, SCOPE "/ReLU-op90", INPUTS("2")));
+    add_node(&out,
+             pb_node("4", "TupleGetItem", SCOPE, SCOPE "/TupleGetItem-op91", INPUTS("3", "cst1")));
     struct gd_buf weight = pb_parameter("conv1.weight", 11, dims, 4),
                   moment = pb_parameter("moments.conv1.weight", 11, dims, 4),
                   x = pb_parameter("x", 10, dims, 4),
                   unused = pb_parameter("unused.weight", 11, dims, 4),
-                  one = constant("cst1", "Default--data-5", 1);
+                  one = make_constant("cst1", "Default--data-5", 1);
     pb_message(&out, 3, &weight);
     pb_message(&out, 3, &moment);
     pb_message(&out, 3, &x);
@@ -110,7 +111,7 @@ static void test_small_graph(void **state)
     struct gd_buf bytes = small_graph("kernel_graph_1");
     struct gd_node_info node;
     struct gd_output output;
-    assert_int_equal(load(&bytes), GD_OK);
+    assert_int_equal(load_graph(&bytes), GD_OK);
     assert_string_equal(info.name, "kernel_graph_1");
     assert_string_equal(info.root_name, "1");
     assert_int_equal(info.nodes, 4);
@@ -164,11 +165,11 @@ static void test_same_name_replaces_other_names_stay(void **state)
     struct gd_graph_counts counts;
     struct gd_buf a = small_graph("kernel_graph_1"), b = small_graph("kernel_graph_2"),
                   c = small_graph("kernel_graph_1");
-    assert_int_equal(load(&a), GD_OK);
-    assert_int_equal(load(&b), GD_OK);
+    assert_int_equal(load_graph(&a), GD_OK);
+    assert_int_equal(load_graph(&b), GD_OK);
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 18);
-    assert_int_equal(load(&c), GD_OK);
+    assert_int_equal(load_graph(&c), GD_OK);
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 18);
     assert_int_equal(counts.subgraphs, 2);
@@ -179,13 +180,13 @@ static void test_shown_names(void **state)
     (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_node_info node;
-    add(&out, pb_node("1", "Load", "Default/a", "Default/a/Load-op1", NULL));
-    add(&out, pb_node("x/op7", "TensorSummary", "Default", "loss[:tensor]", NULL));
-    add(&out, pb_node("3", "ReLU", "Default", "", NULL));
-    add(&out, pb_node("4", "ReLU", "Default", "Default/twice", NULL));
-    add(&out, pb_node("5", "ReLU", "Default", "Default/twice", NULL));
-    add(&out, pb_node("", "", "", "", NULL));
-    assert_int_equal(load(&out), GD_OK);
+    add_node(&out, pb_node("1", "Load", "Default/a", "Default/a/Load-op1", NULL));
+    add_node(&out, pb_node("x/op7", "TensorSummary", "Default", "loss[:tensor]", NULL));
+    add_node(&out, pb_node("3", "ReLU", "Default", "", NULL));
+    add_node(&out, pb_node("4", "ReLU", "Default", "Default/twice", NULL));
+    add_node(&out, pb_node("5", "ReLU", "Default", "Default/twice", NULL));
+    add_node(&out, pb_node("", "", "", "", NULL));
+    assert_int_equal(load_graph(&out), GD_OK);
     node_of("Default/a/Load-op1", &node);
     node_of("Default/TensorSummary-op7", &node);
     assert_string_equal(node.wire_name, "loss[:tensor]");
@@ -202,9 +203,9 @@ static void test_slashes_in_parameter_names(void **state)
     (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20), odd = pb_parameter("a/b.weight", 11, NULL, 0);
     struct gd_node_info node;
-    add(&out, pb_node("1", "ReLU", "Default", "Default/r", INPUTS("a/b.weight")));
+    add_node(&out, pb_node("1", "ReLU", "Default", "Default/r", INPUTS("a/b.weight")));
     pb_message(&out, 3, &odd);
-    assert_int_equal(load(&out), GD_OK);
+    assert_int_equal(load_graph(&out), GD_OK);
     node_of("Default/a--b.weight", &node);
     assert_string_equal(node.wire_name, "a--b.weight");
 }
@@ -215,9 +216,10 @@ static void test_missing_and_cyclic(void **state)
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_node_info node;
     struct gd_graph_counts counts;
-    add(&out, pb_node("1", "Add", "Default", "Default/a", INPUTS("2", "99", "cst7", "nowhere")));
-    add(&out, pb_node("2", "Add", "Default", "Default/b", INPUTS("1", "2")));
-    assert_int_equal(load(&out), GD_OK);
+    add_node(&out,
+             pb_node("1", "Add", "Default", "Default/a", INPUTS("2", "99", "cst7", "nowhere")));
+    add_node(&out, pb_node("2", "Add", "Default", "Default/b", INPUTS("1", "2")));
+    assert_int_equal(load_graph(&out), GD_OK);
     gd_node_id a = node_of("Default/a", &node);
     gd_node_id b = node_of("Default/b", &node);
     assert_int_equal(node.inputs[0].node, a);
@@ -231,12 +233,12 @@ static void test_names_that_are_no_numbers(void **state)
     (void)state;
     struct gd_buf out = GD_BUF_INIT(1u << 20);
     struct gd_node_info node;
-    add(&out, pb_node("b", "Add", "Default", "Default/b", INPUTS("a", "p")));
-    add(&out, pb_node("a", "Add", "Default", "Default/a", NULL));
-    add(&out, pb_node("a", "Add", "Default", "Default/a2", NULL));
+    add_node(&out, pb_node("b", "Add", "Default", "Default/b", INPUTS("a", "p")));
+    add_node(&out, pb_node("a", "Add", "Default", "Default/a", NULL));
+    add_node(&out, pb_node("a", "Add", "Default", "Default/a2", NULL));
     struct gd_buf p = pb_parameter("p", 11, NULL, 0);
     pb_message(&out, 3, &p);
-    assert_int_equal(load(&out), GD_OK);
+    assert_int_equal(load_graph(&out), GD_OK);
     gd_node_id a = node_of("Default/a", &node);
     gd_node_id param = node_of("Default/p", &node);
     node_of("Default/b", &node);
@@ -261,13 +263,13 @@ static void test_tuples_are_flattened(void **state)
     pb_int(&outer, 1, 31);
     pb_message(&outer, 3, &seq);
     pb_message(&node, 6, &outer);
-    add(&out, node);
+    add_node(&out, node);
     struct gd_buf monad = pb_node("2", "UpdateState", "Default", "Default/u", NULL);
     struct gd_buf type = GD_BUF_INIT(64);
     pb_int(&type, 1, 43);
     pb_message(&monad, 6, &type);
-    add(&out, monad);
-    assert_int_equal(load(&out), GD_OK);
+    add_node(&out, monad);
+    assert_int_equal(load_graph(&out), GD_OK);
     struct gd_node_info node_info;
     struct gd_output output;
     gd_node_id id = node_of("Default/s", &node_info);
@@ -280,7 +282,7 @@ static void test_tuples_are_flattened(void **state)
     assert_int_equal(output.dtype, GD_DT_NONE);
 }
 
-static struct gd_buf nest(unsigned field, unsigned depth)
+static struct gd_buf nest_messages(unsigned field, unsigned depth)
 {
     struct gd_buf inner = GD_BUF_INIT(1u << 24);
     for (unsigned i = 0; i < depth; i++) {
@@ -299,7 +301,7 @@ static void test_depth_bombs(void **state)
     struct gd_buf node = pb_node("1", "Bomb", "Default", "Default/bomb", NULL);
     const unsigned fields[] = {18, 9, 3};
     for (int i = 0; i < 3; i++) {
-        struct gd_buf attr = GD_BUF_INIT(1u << 25), value = nest(fields[i], 3000);
+        struct gd_buf attr = GD_BUF_INIT(1u << 25), value = nest_messages(fields[i], 3000);
         pb_text(&attr, 1, "bomb");
         pb_message(&attr, 2, &value);
         pb_message(&node, 5, &attr);
@@ -312,8 +314,8 @@ static void test_depth_bombs(void **state)
         type = outer;
     }
     pb_message(&node, 6, &type);
-    add(&out, node);
-    assert_int_equal(load(&out), GD_OK);
+    add_node(&out, node);
+    assert_int_equal(load_graph(&out), GD_OK);
     struct gd_node_info node_info;
     node_of("Default/bomb", &node_info);
 }
@@ -335,10 +337,10 @@ static void test_absurd_shapes(void **state)
     pb_message(&b, 6, &type);
     type = pb_tensor_type(11, (int64_t[]){INT64_MIN, -7}, 2);
     pb_message(&c, 6, &type);
-    add(&out, a);
-    add(&out, b);
-    add(&out, c);
-    assert_int_equal(load(&out), GD_OK);
+    add_node(&out, a);
+    add_node(&out, b);
+    add_node(&out, c);
+    assert_int_equal(load_graph(&out), GD_OK);
     struct gd_node_info node;
     struct gd_output output;
     assert_true(gd_graph_output(graph, node_of("Default/c", &node), 0, &output));
@@ -452,8 +454,8 @@ static void test_long_attributes_are_left_out(void **state)
         pb_message(&attr, 2, &value);
         pb_message(&node, 5, &attr);
     }
-    add(&out, node);
-    assert_int_equal(load(&out), GD_OK);
+    add_node(&out, node);
+    assert_int_equal(load_graph(&out), GD_OK);
     struct gd_node_info node_info;
     node_of("Default/a", &node_info);
     assert_int_equal(node_info.attr_count, 1);
@@ -470,7 +472,7 @@ static void test_large_items_are_read_once(void **state)
     (void)state;
     enum { PARTS = 1 << 20, USES = 1 << 18 };
     struct gd_buf bytes = GD_BUF_INIT(1u << 28), weight = GD_BUF_INIT(1u << 24),
-                  chosen = constant("i", NULL, 1), node = GD_BUF_INIT(1u << 26);
+                  chosen = make_constant("i", NULL, 1), node = GD_BUF_INIT(1u << 26);
     struct gd_node_info found;
     chosen.max = 1u << 24;
     pb_text(&weight, 1, "w");
@@ -489,11 +491,11 @@ static void test_large_items_are_read_once(void **state)
         char name[16], full_name[48];
         snprintf(name, sizeof(name), "%d", i);
         snprintf(full_name, sizeof(full_name), "Default/TupleGetItem-op%d", i);
-        add(&bytes, pb_node(name, "TupleGetItem", "Default", full_name, INPUTS("1", "i")));
+        add_node(&bytes, pb_node(name, "TupleGetItem", "Default", full_name, INPUTS("1", "i")));
     }
     pb_message(&bytes, 3, &weight);
     pb_message(&bytes, 5, &chosen);
-    assert_int_equal(load(&bytes), GD_OK);
+    assert_int_equal(load_graph(&bytes), GD_OK);
     node_of("Default/AddN-op1", &found);
     assert_int_equal(found.input_count, USES);
     node_of("Default/TupleGetItem-op39999", &found);
@@ -519,10 +521,10 @@ static void test_a_long_scope_is_looked_at_once(void **state)
     free(scope);
     pb_message(&bytes, 1, &node);
     pb_message(&bytes, 3, &weight);
-    assert_int_equal(load(&bytes), GD_ELIMIT); /* no parameter can be shown in such a place */
+    assert_int_equal(load_graph(&bytes), GD_ELIMIT); /* no parameter can be shown in such a place */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

@@ -202,7 +202,7 @@ static void on_stdin(struct ev_loop *loop, ev_io *w, int revents)
     }
 }
 
-static bool option(const char *arg, const char *name, const char **value)
+static bool take_option(const char *arg, const char *name, const char **value)
 {
     size_t len = strlen(name);
 
@@ -213,7 +213,7 @@ static bool option(const char *arg, const char *name, const char **value)
     return true;
 }
 
-static int serve(const char *address, const struct gd_settings *settings)
+static int serve_calls(const char *address, const struct gd_settings *settings)
 {
     static const struct gd_grpc_service service = {
         .methods = methods, .method_count = sizeof(methods) / sizeof(methods[0])};
@@ -249,18 +249,18 @@ int main(int argc, char **argv)
     const char *value;
 
     for (int i = 1; i < argc; i++) {
-        if (option(argv[i], "address", &value)) {
+        if (take_option(argv[i], "address", &value)) {
             address = value;
-        } else if (option(argv[i], "max-message", &value)) {
+        } else if (take_option(argv[i], "max-message", &value)) {
             settings.max_message = strtoull(value, NULL, 10);
-        } else if (option(argv[i], "max-connections", &value)) {
+        } else if (take_option(argv[i], "max-connections", &value)) {
             settings.max_connections = strtoull(value, NULL, 10);
-        } else if (option(argv[i], "keepalive", &value)) {
+        } else if (take_option(argv[i], "keepalive", &value)) {
             settings.keepalive = strtod(value, NULL);
         } else {
             fprintf(stderr, "unknown option %s\n", argv[i]);
             return 2;
         }
     }
-    return serve(address, &settings);
+    return serve_calls(address, &settings);
 }

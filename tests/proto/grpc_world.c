@@ -14,13 +14,13 @@ static struct world *world_of(struct gd_grpc_call *call)
     return gd_grpc_call_service(call);
 }
 
-static void opened(struct gd_grpc_call *call, void *service)
+static void on_opened(struct gd_grpc_call *call, void *service)
 {
     (void)call;
     ((struct world *)service)->opened++;
 }
 
-static void closed(struct gd_grpc_call *call)
+static void on_closed(struct gd_grpc_call *call)
 {
     world_of(call)->closed++;
     if (world_of(call)->held == call) {
@@ -28,12 +28,12 @@ static void closed(struct gd_grpc_call *call)
     }
 }
 
-static void echo(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+static void echo_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     gd_grpc_reply(call, data, len);
 }
 
-static void chat(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+static void chat_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     gd_grpc_send(call, data, len);
 }
@@ -43,7 +43,7 @@ static void finish_ok(struct gd_grpc_call *call)
     gd_grpc_finish(call, GD_GRPC_OK, NULL);
 }
 
-static void hold(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+static void hold_call(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     (void)data;
     (void)len;
@@ -135,35 +135,39 @@ static void conn_closed(struct gd_grpc_conn *conn, void *ctx)
 }
 
 static const struct gd_grpc_method methods[] = {
-    {.path = "/t/Echo", .open = opened, .message = echo, .closed = closed},
+    {.path = "/t/Echo", .open = on_opened, .message = echo_message, .closed = on_closed},
     {.path = "/t/Chat",
      .client_streams = true,
-     .open = opened,
-     .message = chat,
+     .open = on_opened,
+     .message = chat_message,
      .half_close = finish_ok,
-     .closed = closed},
-    {.path = "/t/Hold", .client_streams = true, .open = opened, .message = hold, .closed = closed},
+     .closed = on_closed},
+    {.path = "/t/Hold",
+     .client_streams = true,
+     .open = on_opened,
+     .message = hold_call,
+     .closed = on_closed},
     {.path = "/t/Trace",
      .client_streams = true,
-     .open = opened,
+     .open = on_opened,
      .message = trace_message,
      .chunk = trace_chunk,
      .half_close = answer_trace,
-     .closed = closed},
+     .closed = on_closed},
     {.path = "/t/Place",
      .client_streams = true,
-     .open = opened,
+     .open = on_opened,
      .chunk = place_chunk,
      .place = place_of,
      .half_close = answer_trace,
-     .closed = closed},
+     .closed = on_closed},
     {.path = "/t/Quit",
      .client_streams = true,
-     .open = opened,
+     .open = on_opened,
      .message = quit_early,
-     .closed = closed},
-    {.path = "/t/HangUp", .open = opened, .message = hang_up, .closed = closed},
-    {.path = "/t/Token", .open = opened, .message = show_token, .closed = closed},
+     .closed = on_closed},
+    {.path = "/t/HangUp", .open = on_opened, .message = hang_up, .closed = on_closed},
+    {.path = "/t/Token", .open = on_opened, .message = show_token, .closed = on_closed},
 };
 
 static void keep_log(void *ctx, const char *line)

@@ -13,12 +13,12 @@
 
 #define MIB ((size_t)1 << 20)
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     return gd_block_pool_create((struct gd_block_pool **)state, NULL);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     gd_block_pool_release(*state);
     return 0;
@@ -129,10 +129,10 @@ static void test_a_block_outlives_the_owner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_block_comes_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_best_fit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_kept_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_block_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_best_fit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_kept_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
         cmocka_unit_test(test_a_block_outlives_the_owner),
     };
 

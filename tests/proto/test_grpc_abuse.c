@@ -162,7 +162,7 @@ static int frames_of(const struct raw *raw, int type, uint32_t stream)
     return count;
 }
 
-static bool holds(const struct raw *raw, const char *text)
+static bool has_received(const struct raw *raw, const char *text)
 {
     return memmem(gd_buf_text(&raw->in), raw->in.len, text, strlen(text)) != NULL;
 }
@@ -212,7 +212,7 @@ static void expect_header(const struct raw *raw, uint32_t stream, const char *te
 }
 
 /* Log lines so far. */
-static int lines(const struct world *w)
+static int count_lines(const struct world *w)
 {
     int count = 0;
 
@@ -226,12 +226,12 @@ static int lines(const struct world *w)
 static void expect_hang_up(struct world *w, const void *data, size_t len, const char *sentence)
 {
     struct raw raw;
-    int before = lines(w), gone = w->conns_closed;
+    int before = count_lines(w), gone = w->conns_closed;
 
     raw_init(&raw, w);
     raw_send(&raw, data, len);
     RUN_UNTIL(w, w->conns_closed == gone + 1);
-    assert_int_equal(lines(w), before + 1);
+    assert_int_equal(count_lines(w), before + 1);
     assert_non_null(strstr(gd_buf_text(&w->log), sentence));
     raw_deinit(&raw);
     expect_alive(w);
@@ -295,7 +295,7 @@ static void test_byte_at_a_time(void **state)
     }
     RUN_UNTIL(w, frames_of(&raw, HEADERS, 1) == 2); /* headers and trailers */
     assert_int_equal(frames_of(&raw, DATA, 1), 1);
-    assert_true(holds(&raw, "slowly"));
+    assert_true(has_received(&raw, "slowly"));
     raw_deinit(&raw);
     gd_buf_deinit(&bytes);
 }
@@ -313,8 +313,8 @@ static void expect_answer(struct world *w, const struct request *r, int compress
     add_message(&bytes, 1, END_STREAM, compressed, data, len);
     raw_init(&raw, w);
     raw_send(&raw, bytes.data, bytes.len);
-    RUN_UNTIL(w, holds(&raw, text) || raw.ended);
-    assert_true(holds(&raw, text));
+    RUN_UNTIL(w, has_received(&raw, text) || raw.ended);
+    assert_true(has_received(&raw, text));
     assert_false(raw.ended);
     RUN_UNTIL(w, w->closed == w->opened);
     assert_true(w->closed - before <= 1);
@@ -322,7 +322,7 @@ static void expect_answer(struct world *w, const struct request *r, int compress
     gd_buf_deinit(&bytes);
 }
 
-static size_t gzip(const void *data, size_t len, uint8_t *to, size_t size)
+static size_t gzip_data(const void *data, size_t len, uint8_t *to, size_t size)
 {
     z_stream z = {0};
 
@@ -342,7 +342,7 @@ static void test_compression(void **state)
     uint8_t packed[4000];
     static uint8_t zeros[2 << 20];
     struct request echo = {.path = "/t/Echo", .encoding = "gzip"};
-    size_t len = gzip("tensor tensor tensor tensor tensor", 34, packed, sizeof(packed));
+    size_t len = gzip_data("tensor tensor tensor tensor tensor", 34, packed, sizeof(packed));
 
     expect_answer(w, &echo, 1, packed, len, "tensor tensor tensor tensor tensor");
     expect_answer(w, &echo, 0, "plain", 5, "plain"); /* the flag decides for each message */
@@ -359,7 +359,7 @@ static void test_compression(void **state)
         struct gd_buf bytes = GD_BUF_INIT(1 << 20);
         struct raw raw;
         if (refused[i].bomb) {
-            len = gzip(zeros, sizeof(zeros), packed, sizeof(packed));
+            len = gzip_data(zeros, sizeof(zeros), packed, sizeof(packed));
         }
         add_start(&bytes);
         add_request(&bytes, 1, 0,
@@ -556,7 +556,7 @@ static void test_half_open(void **state)
     raw_send(&raw, bytes.data, bytes.len);
     shutdown(raw.fd, SHUT_WR);
     RUN_UNTIL(w, raw.ended);
-    assert_true(holds(&raw, "last words"));
+    assert_true(has_received(&raw, "last words"));
     raw_deinit(&raw);
     gd_buf_deinit(&bytes);
 }
@@ -573,7 +573,7 @@ static void test_out_of_descriptors(void **state)
     tight = old;
     tight.rlim_cur = (rlim_t)first + 1;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
-    RUN_UNTIL(w, lines(w) == 1);
+    RUN_UNTIL(w, count_lines(w) == 1);
     assert_non_null(strstr(gd_buf_text(&w->log), "cannot accept connections"));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     RUN_UNTIL(w, gd_grpc_server_connections(w->server) == 1);

@@ -142,7 +142,7 @@ static void test_callback_stops_feeding(void **state)
     gd_buf_deinit(&heard.text);
 }
 
-static size_t pack(const void *data, size_t len, int window, uint8_t *to, size_t size)
+static size_t deflate_data(const void *data, size_t len, int window, uint8_t *to, size_t size)
 {
     z_stream z = {0};
 
@@ -169,7 +169,7 @@ static void test_compressed_messages(void **state)
         struct heard heard = {.text = GD_BUF_INIT(1000)};
         struct gd_grpc_deframer d;
         uint8_t bytes[200];
-        size_t packed = pack("hello", 5, kinds[k].window, bytes + 5, 100);
+        size_t packed = deflate_data("hello", 5, kinds[k].window, bytes + 5, 100);
         gd_grpc_prefix(bytes, packed);
         bytes[0] = 1;
         size_t len = 5 + packed;
@@ -190,7 +190,7 @@ static void test_bad_compression(void **state)
     uint8_t packed[1000];
     struct gd_buf out = GD_BUF_INIT(50000);
     struct gd_err err;
-    size_t len = pack(zeros, sizeof(zeros), 31, packed, sizeof(packed));
+    size_t len = deflate_data(zeros, sizeof(zeros), 31, packed, sizeof(packed));
 
     (void)state;
     assert_int_equal(gd_grpc_decompress(GD_GRPC_GZIP, packed, len, &out, &err), GD_ELIMIT);

@@ -60,7 +60,7 @@ static void on_idle(void *ctx)
     world.idle++;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .graph_num = 1};
     (void)state;
@@ -77,7 +77,7 @@ static int setup(void **state)
     return world.ingest ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     gd_debugger_destroy(world.debugger);
@@ -86,7 +86,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void add(const char *name, unsigned nodes, bool unwanted)
+static void add_graph(const char *name, unsigned nodes, bool unwanted)
 {
     struct gd_buf bytes = GD_BUF_INIT(1u << 28);
     for (unsigned i = 1; i <= nodes; i++) {
@@ -104,7 +104,7 @@ static void add(const char *name, unsigned nodes, bool unwanted)
     gd_buf_deinit(&bytes);
 }
 
-static struct gd_graph_counts counts(void)
+static struct gd_graph_counts count_graph(void)
 {
     struct gd_graph_counts counts;
     gd_graph_counts(world.session->graph, &counts);
@@ -133,11 +133,11 @@ static struct gd_progress_info until_half(void)
 static void test_a_small_one_is_in_at_once(void **state)
 {
     (void)state;
-    add("small", 3, false);
+    add_graph("small", 3, false);
     until_idle();
     assert_int_equal(world.graphs, 1);
-    assert_int_equal(counts().nodes, 3);
-    assert_int_equal(counts().edges, 2);
+    assert_int_equal(count_graph().nodes, 3);
+    assert_int_equal(count_graph().edges, 2);
     assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_ENODATA);
 }
 
@@ -145,8 +145,8 @@ static void test_a_large_one_takes_turns(void **state)
 {
     struct gd_progress_info info;
     (void)state;
-    add("large", MANY, false);
-    add("small", 3, false);
+    add_graph("large", MANY, false);
+    add_graph("small", 3, false);
     info = until_half();
     assert_string_equal(info.what, "taking in graph large");
     assert_string_equal(info.unit, "nodes");
@@ -156,8 +156,8 @@ static void test_a_large_one_takes_turns(void **state)
     until_idle();
     assert_int_equal(world.graphs, 2);
     assert_int_equal(world.idle, 1);
-    assert_int_equal(counts().nodes, MANY + 3);
-    assert_int_equal(counts().edges, MANY - 1 + 2);
+    assert_int_equal(count_graph().nodes, MANY + 3);
+    assert_int_equal(count_graph().edges, MANY - 1 + 2);
     assert_false(gd_progress_current(world.debugger, &info));
     assert_string_equal(world.warning, "");
 }
@@ -165,41 +165,41 @@ static void test_a_large_one_takes_turns(void **state)
 static void test_ctrl_c_keeps_it_out(void **state)
 {
     (void)state;
-    add("large", MANY, false);
+    add_graph("large", MANY, false);
     until_half();
     gd_progress_stop_all(world.debugger);
     until_idle();
     assert_int_equal(world.idle, 1);
     assert_non_null(strstr(world.warning, "graph large was not taken in: interrupted after "));
     assert_non_null(strstr(world.warning, " of 200000 nodes; `refresh graph` takes it in"));
-    assert_int_equal(counts().nodes, 0);
-    assert_int_equal(counts().edges, 0);
-    add("small", 3, false);
+    assert_int_equal(count_graph().nodes, 0);
+    assert_int_equal(count_graph().edges, 0);
+    add_graph("small", 3, false);
     assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_OK);
     until_idle();
-    assert_int_equal(counts().nodes, MANY + 3);
-    assert_int_equal(counts().edges, MANY - 1 + 2);
+    assert_int_equal(count_graph().nodes, MANY + 3);
+    assert_int_equal(count_graph().edges, MANY - 1 + 2);
     assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_ENODATA);
 }
 
 static void test_a_later_one_of_its_name_replaces_it(void **state)
 {
     (void)state;
-    add("main", 5, true);
+    add_graph("main", 5, true);
     until_idle();
     assert_non_null(
         strstr(world.warning, "graph main was not taken in: interrupted while it came"));
-    assert_int_equal(counts().nodes, 0);
-    add("main", 3, false);
+    assert_int_equal(count_graph().nodes, 0);
+    add_graph("main", 3, false);
     until_idle();
     assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_ENODATA);
-    assert_int_equal(counts().nodes, 3);
+    assert_int_equal(count_graph().nodes, 3);
 }
 
 static void test_the_session_ends_meanwhile(void **state)
 {
     (void)state;
-    add("large", MANY, false);
+    add_graph("large", MANY, false);
     until_half();
     assert_int_equal(gd_target_detach(world.session->target, NULL), GD_OK);
     assert_null(world.ingest);
@@ -210,22 +210,23 @@ static void test_the_session_ends_meanwhile(void **state)
 static void test_it_is_finished_on_request(void **state)
 {
     (void)state;
-    add("large", MANY, false);
+    add_graph("large", MANY, false);
     until_half();
     ms_ingest_finish(world.ingest);
     assert_int_equal(world.idle, 1);
-    assert_int_equal(counts().nodes, MANY);
+    assert_int_equal(count_graph().nodes, MANY);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_small_one_is_in_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_large_one_takes_turns, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ctrl_c_keeps_it_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_later_one_of_its_name_replaces_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_session_ends_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_it_is_finished_on_request, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_small_one_is_in_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_large_one_takes_turns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ctrl_c_keeps_it_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_later_one_of_its_name_replaces_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_the_session_ends_meanwhile, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_it_is_finished_on_request, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

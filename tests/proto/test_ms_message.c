@@ -14,7 +14,7 @@
 #include "proto/ms/ms_message.h"
 #include "proto/ms/ms_tensor.h"
 
-static size_t unhex(const char *hex, uint8_t *out)
+static size_t read_hex(const char *hex, uint8_t *out)
 {
     size_t len = 0;
     for (; *hex; hex++) {
@@ -31,7 +31,7 @@ static size_t unhex(const char *hex, uint8_t *out)
 static void expect_bytes(struct gd_buf *reply, int rc, const char *hex)
 {
     uint8_t want[1024];
-    size_t len = unhex(hex, want);
+    size_t len = read_hex(hex, want);
     assert_int_equal(rc, GD_OK);
     assert_int_equal(reply->len, len);
     assert_memory_equal(gd_buf_text(reply), want, len);
@@ -114,7 +114,7 @@ static void test_metadata(void **state)
     (void)state;
     uint8_t bytes[128];
     struct gd_ms_metadata metadata;
-    size_t len = unhex("0a 03 30 3a 31 1a 03 47 50 55 30 01 3a 05 31 2e 39 2e 30", bytes);
+    size_t len = read_hex("0a 03 30 3a 31 1a 03 47 50 55 30 01 3a 05 31 2e 39 2e 30", bytes);
     assert_true(gd_ms_read_metadata(bytes, len, &metadata));
     assert_string_equal(metadata.device_name, "0:1");
     assert_string_equal(metadata.backend, "GPU");
@@ -122,7 +122,7 @@ static void test_metadata(void **state)
     assert_int_equal(metadata.graph_num, 1);
     assert_int_equal(metadata.cur_step, 0);
     assert_false(metadata.training_done);
-    len = unhex(
+    len = read_hex(
         "0a 03 30 3a 31 10 03 1a 03 47 50 55 22 19 44 65 66 61 75 6c 74 2f 6e 65 74 77 6f 72 6b "
         "2f 52 65 4c 55 2d 6f 70 31 32",
         bytes);
@@ -142,12 +142,12 @@ static void test_chunk_and_heartbeat(void **state)
     const uint8_t *piece;
     size_t piece_len, len;
     bool finished;
-    len = unhex("0a 13 12 0e 6b 65 72 6e 65 6c 5f 67 72 61 70 68 5f 30 32 01 31", bytes);
+    len = read_hex("0a 13 12 0e 6b 65 72 6e 65 6c 5f 67 72 61 70 68 5f 30 32 01 31", bytes);
     assert_true(gd_ms_read_chunk(bytes, len, &piece, &piece_len, &finished));
     assert_int_equal(piece_len, 19);
     assert_false(finished);
     struct gd_ms_heartbeat heartbeat;
-    len = unhex("0a 11 44 65 62 75 67 67 65 72 20 69 73 20 61 6c 69 76 65 10 1e", bytes);
+    len = read_hex("0a 11 44 65 62 75 67 67 65 72 20 69 73 20 61 6c 69 76 65 10 1e", bytes);
     assert_true(gd_ms_read_heartbeat(bytes, len, &heartbeat));
     assert_string_equal(heartbeat.message, "Debugger is alive");
     assert_int_equal(heartbeat.period, 30);
@@ -159,23 +159,24 @@ static void test_base_and_summary(void **state)
     uint8_t bytes[128];
     struct gd_ms_base base;
     struct gd_ms_summary summary;
-    assert_true(gd_ms_read_base(bytes, unhex("08 0b 12 01 02 18 08", bytes), &base));
+    assert_true(gd_ms_read_base(bytes, read_hex("08 0b 12 01 02 18 08", bytes), &base));
     assert_int_equal(base.dtype, GD_FLOAT32);
     assert_int_equal(base.shape.rank, 1);
     assert_int_equal(base.shape.dim[0], 2);
     assert_int_equal(base.bytes, 8);
-    assert_true(gd_ms_read_base(bytes, unhex("12 01 00", bytes), &base));
+    assert_true(gd_ms_read_base(bytes, read_hex("12 01 00", bytes), &base));
     assert_int_equal(base.dtype, GD_DT_NONE);
     assert_int_equal(base.bytes, 0);
-    assert_true(gd_ms_read_summary(bytes, unhex("0a 00 12 0a 15 00 00 80 ff 1d 00 00 80 7f", bytes),
-                                   &summary));
+    assert_true(gd_ms_read_summary(
+        bytes, read_hex("0a 00 12 0a 15 00 00 80 ff 1d 00 00 80 7f", bytes), &summary));
     assert_int_equal(summary.count, 0);
     assert_true(summary.max < 0 && summary.min > 0);
     /* a shape written one by one is understood as well, a negative size is not */
-    assert_true(gd_ms_read_base(bytes, unhex("08 0b 10 02 10 03 18 18", bytes), &base));
+    assert_true(gd_ms_read_base(bytes, read_hex("08 0b 10 02 10 03 18 18", bytes), &base));
     assert_int_equal(base.shape.rank, 2);
     assert_int_equal(base.shape.dim[1], 3);
-    assert_false(gd_ms_read_base(bytes, unhex("18 ff ff ff ff ff ff ff ff ff 01", bytes), &base));
+    assert_false(
+        gd_ms_read_base(bytes, read_hex("18 ff ff ff ff ff ff ff ff ff 01", bytes), &base));
 }
 
 static void test_hit(void **state)
@@ -183,12 +184,13 @@ static void test_hit(void **state)
     (void)state;
     uint8_t bytes[256];
     struct gd_ms_hit hit;
-    size_t len = unhex("0a 21 0a 1a 44 65 66 61 75 6c 74 2f 6e 65 74 77 6f 72 6b 2f 66 63 31 2e 77 "
-                       "65 69 67 68 74 12 01 "
-                       "30 30 01 12 20 08 0f 22 1c 0a 06 6d 61 78 5f 67 74 19 00 00 00 00 00 00 e0 "
-                       "3f 20 01 29 00 00 00 "
-                       "00 00 00 e8 3f 18 01",
-                       bytes);
+    size_t len =
+        read_hex("0a 21 0a 1a 44 65 66 61 75 6c 74 2f 6e 65 74 77 6f 72 6b 2f 66 63 31 2e 77 "
+                 "65 69 67 68 74 12 01 "
+                 "30 30 01 12 20 08 0f 22 1c 0a 06 6d 61 78 5f 67 74 19 00 00 00 00 00 00 e0 "
+                 "3f 20 01 29 00 00 00 "
+                 "00 00 00 e8 3f 18 01",
+                 bytes);
     assert_true(gd_ms_read_hit(bytes, len, &hit));
     assert_string_equal(hit.node_name, "Default/network/fc1.weight");
     assert_string_equal(hit.slot, "0");
@@ -229,14 +231,14 @@ static void test_tensor(void **state)
     uint8_t bytes[128];
     assert_int_equal(gd_ms_tensor_decoder_create(0, on_tensor, &seen, &decoder, NULL), GD_OK);
     size_t len =
-        unhex("0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 1a 08 00 00 "
-              "80 3f 00 00 00 40 20 02 28 0b 30 01 3a 00 40 01",
-              bytes);
+        read_hex("0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 1a 08 00 00 "
+                 "80 3f 00 00 00 40 20 02 28 0b 30 01 3a 00 40 01",
+                 bytes);
     assert_int_equal(gd_ms_tensor_feed(decoder, bytes, len, 0, len, NULL), GD_OK);
     assert_int_equal(seen.calls, 1);
     assert_true(seen.value[0] == 1.0f && seen.value[1] == 2.0f);
     assert_string_equal(seen.name, "Default/fc1.weight");
-    len = unhex(
+    len = read_hex(
         "0a 12 44 65 66 61 75 6c 74 2f 66 63 31 2e 77 65 69 67 68 74 12 01 30 30 01 3a 00 40 01",
         bytes);
     assert_int_equal(gd_ms_tensor_feed(decoder, bytes, len, 0, len, NULL), GD_OK);

@@ -76,7 +76,7 @@ static void on_event(void *ctx, const struct gd_event *event)
     }
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     (void)state;
     memset(&world, 0, sizeof(world));
@@ -88,7 +88,7 @@ static int setup(void **state)
     return gd_debugger_observe(world.debugger, on_event, NULL);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     gd_debugger_destroy(world.debugger);
@@ -127,7 +127,7 @@ static void send_graph(void)
     gd_buf_deinit(&bytes);
 }
 
-static void connect(const char *version, bool gpu)
+static void connect_process(const char *version, bool gpu)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .graph_num = 1};
     world.gpu = gpu;
@@ -144,7 +144,7 @@ static void connect(const char *version, bool gpu)
     assert_true(world.held);
 }
 
-static int watch(const char *abbreviation, const char *name, double value, const char *where)
+static int add_watch(const char *abbreviation, const char *name, double value, const char *where)
 {
     const struct gd_condition *condition;
     struct gd_condition_value given = {name, GD_PARAM_FLOAT, value};
@@ -156,13 +156,13 @@ static int watch(const char *abbreviation, const char *name, double value, const
     return made->number;
 }
 
-static void resume(enum gd_run_kind kind)
+static void resume_run(enum gd_run_kind kind)
 {
     struct gd_run run = {.kind = kind, .count = 1, .node = GD_NO_NODE};
     assert_int_equal(gd_target_resume(world.session->target, &run, NULL), GD_OK);
 }
 
-static const Debugger__ViewCMD *view(enum gd_ms_level level, size_t tensors)
+static const Debugger__ViewCMD *view_command(enum gd_ms_level level, size_t tensors)
 {
     assert_non_null(world.reply);
     assert_int_equal(world.reply->cmd_case, DEBUGGER__EVENT_REPLY__CMD_VIEW_CMD);
@@ -224,11 +224,11 @@ static void step_with(int32_t cur_step, const char *name, float value, bool firs
 {
     wait_at(cur_step, "");
     if (first) {
-        view(GD_MS_BASE, 1);
+        view_command(GD_MS_BASE, 1);
         give_base(2);
         wait_at(cur_step, "");
     }
-    view(GD_MS_VALUE, 1);
+    view_command(GD_MS_VALUE, 1);
     give_value(name, "", value);
     wait_at(cur_step, "");
 }
@@ -238,9 +238,9 @@ static void step_with(int32_t cur_step, const char *name, float value, bool firs
 static void test_a_hit_stops_at_the_end_of_the_step(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    int number = watch("TL", "max_gt", 5, "Default/a/Op-op3");
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    int number = add_watch("TL", "max_gt", 5, "Default/a/Op-op3");
+    resume_run(GD_RUN_CONTINUE);
     assert_true(is_run());
     step_with(0, "Default/a/Op-op3", 5, true);
     assert_true(is_run());
@@ -261,9 +261,9 @@ static void test_a_hit_stops_at_the_end_of_the_step(void **state)
 static void test_small_ones_go_together_and_large_ones_alone(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    watch("TL", "mean_gt", 5, "all");
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    add_watch("TL", "mean_gt", 5, "all");
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
     size_t told = 0, views = 0;
     while (!is_run()) {
@@ -296,9 +296,9 @@ static void test_small_ones_go_together_and_large_ones_alone(void **state)
 static void test_once_a_step_and_not_at_nodes(void **state)
 {
     (void)state;
-    connect("2.0.0", true);
-    watch("TL", "max_gt", 5, "Default/a/Op-op3");
-    resume(GD_RUN_NEXT);
+    connect_process("2.0.0", true);
+    add_watch("TL", "max_gt", 5, "Default/a/Op-op3");
+    resume_run(GD_RUN_NEXT);
     assert_int_equal(world.reply->cmd_case, DEBUGGER__EVENT_REPLY__CMD_SET_CMD);
     const Debugger__SetCMD *set = world.reply->set_cmd;
     assert_int_equal(set->watch_condition->condition, GD_WIRE_INITIALIZATION);
@@ -312,9 +312,9 @@ static void test_once_a_step_and_not_at_nodes(void **state)
     wait_at(0, "Default/a/Op-op0");
     assert_int_equal(world.session->state, GD_STOPPED);
     assert_true(world.held);
-    resume(GD_RUN_STEP);
+    resume_run(GD_RUN_STEP);
     wait_at(0, "Default/a/Op-op9");
-    view(GD_MS_BASE, 1);
+    view_command(GD_MS_BASE, 1);
     give_no_base();
     assert_int_equal(world.hit.error, GD_HIT_NOT_CAPTURED);
     wait_at(0, "Default/a/Op-op9");
@@ -326,20 +326,20 @@ static void test_once_a_step_and_not_at_nodes(void **state)
 static void test_a_step_without_a_stop_at_its_end(void **state)
 {
     (void)state;
-    connect("2.0.0", true);
-    watch("TL", "max_gt", 5, "Default/a/Op-op3");
-    resume(GD_RUN_NEXT);
+    connect_process("2.0.0", true);
+    add_watch("TL", "max_gt", 5, "Default/a/Op-op3");
+    resume_run(GD_RUN_NEXT);
     wait_at(0, "");
     wait_at(0, "Default/a/Op-op9");
     assert_int_equal(world.session->stop.step, 1);
     assert_string_equal(world.warning, "");
-    resume(GD_RUN_NEXT);
+    resume_run(GD_RUN_NEXT);
     wait_at(1, "Default/a/Op-op0");
     assert_int_equal(world.session->stop.step, 2);
     assert_non_null(strstr(world.warning, "step 1 went by"));
-    resume(GD_RUN_STEP);
+    resume_run(GD_RUN_STEP);
     wait_at(1, "Default/a/Op-op9");
-    view(GD_MS_BASE, 1); /* the second is looked at */
+    view_command(GD_MS_BASE, 1); /* the second is looked at */
 }
 
 /* ---- the step before ----------------------------------------------------------------------- */
@@ -347,16 +347,16 @@ static void test_a_step_without_a_stop_at_its_end(void **state)
 static void test_the_step_before_comes_from_the_process_or_was_kept(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    add_watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
-    view(GD_MS_BASE, 1);
+    view_command(GD_MS_BASE, 1);
     give_base(2);
     wait_at(0, "");
     give_value(WEIGHT, "", 4);
     wait_at(0, "");
-    assert_string_equal(view(GD_MS_VALUE, 1)->tensors[0]->iter, "prev");
+    assert_string_equal(view_command(GD_MS_VALUE, 1)->tensors[0]->iter, "prev");
     give_value(WEIGHT, "prev", 4);
     assert_int_equal(world.hits, 0);
     wait_at(0, "");
@@ -369,9 +369,9 @@ static void test_the_step_before_comes_from_the_process_or_was_kept(void **state
 static void test_no_value_of_the_step_before(void **state)
 {
     (void)state;
-    connect("2.0.0", true); /* keeps none */
-    watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", true); /* keeps none */
+    add_watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
     wait_at(0, "Default/a/Op-op9");
     give_base(2);
@@ -392,10 +392,10 @@ static void test_what_the_process_cannot(void **state)
 {
     (void)state;
     world.debugger->settings.evaluate = GD_EVALUATE_AUTO;
-    connect("1.9.0", true);
-    int number = watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
+    connect_process("1.9.0", true);
+    int number = add_watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
     wait_at(0, "");
-    resume(GD_RUN_CONTINUE);
+    resume_run(GD_RUN_CONTINUE);
     struct gd_ms_hit hit = {.id = 1,
                             .condition = GD_WIRE_CHANGE_TOO_LARGE,
                             .error_code = GD_HIT_NO_PREVIOUS,
@@ -412,7 +412,7 @@ static void test_what_the_process_cannot(void **state)
     assert_true(world.reply->set_cmd->delete_);
     assert_int_equal(world.reply->set_cmd->id, 1);
     wait_at(1, "Default/a/Op-op9");
-    view(GD_MS_BASE, 1);
+    view_command(GD_MS_BASE, 1);
     assert_non_null(gd_watchpoint_at(world.debugger, number));
 }
 
@@ -421,15 +421,15 @@ static void test_what_the_process_cannot(void **state)
 static void test_answers_that_do_not_come(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    watch("TL", "mean_gt", 5, "Default/a/Op-op3");
-    watch("TL", "mean_gt", 5, "Default/a/Op-op4");
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
+    add_watch("TL", "mean_gt", 5, "Default/a/Op-op4");
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
-    view(GD_MS_BASE, 2);
+    view_command(GD_MS_BASE, 2);
     give_base(2);
     wait_at(0, ""); /* one base of two: the second is asked for by its value, alone */
-    view(GD_MS_VALUE, 2);
+    view_command(GD_MS_VALUE, 2);
     give_value("Default/a/Op-op4", "", 1); /* out of order */
     wait_at(0, "");
     assert_int_equal(world.hits, 1);
@@ -441,21 +441,21 @@ static void test_answers_that_do_not_come(void **state)
     give_value("Default/a/Op-op4", "", 9); /* nobody asked */
     assert_int_equal(world.hits, 1);
     wait_at(1, "");
-    view(GD_MS_BASE, 1); /* of that one nothing is known */
+    view_command(GD_MS_BASE, 1); /* of that one nothing is known */
 }
 
 /* A value that was taken to be as large as before, and is not there: asked for by its size then. */
 static void test_a_size_that_changed(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    watch("TL", "mean_gt", 5, "Default/a/Op-op3");
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
+    resume_run(GD_RUN_CONTINUE);
     step_with(0, "Default/a/Op-op3", 1, true);
     wait_at(1, "");
-    view(GD_MS_VALUE, 1);
+    view_command(GD_MS_VALUE, 1);
     wait_at(1, ""); /* no element: nothing is sent for it */
-    view(GD_MS_BASE, 1);
+    view_command(GD_MS_BASE, 1);
     give_base(0);
     assert_int_equal(world.hit.error, GD_HIT_EMPTY);
     wait_at(1, "");
@@ -465,11 +465,11 @@ static void test_a_size_that_changed(void **state)
 static void test_statistics(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    watch("TL", "max_gt", 5, "Default/a/Op-op7");
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    add_watch("TL", "max_gt", 5, "Default/a/Op-op7");
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
-    view(GD_MS_STATISTICS, 1);
+    view_command(GD_MS_STATISTICS, 1);
     struct gd_ms_summary summary = {.max = 5, .min = 1, .count = 100000, .positive = 100000};
     summary.base = (struct gd_ms_base){
         .dtype = GD_FLOAT32, .wire_dtype = 11, .bytes = 400000, .shape = {1, {100000}}};
@@ -482,7 +482,7 @@ static void test_statistics(void **state)
     wait_at(1, "");
     assert_int_equal(world.session->stop.reason, GD_STOP_HIT);
     assert_true(world.hit.param[1].actual_value == (double)nextafterf(5, 6));
-    resume(GD_RUN_CONTINUE);
+    resume_run(GD_RUN_CONTINUE);
     wait_at(2, "");
     gd_ms_target_on_summary(world.target, &(struct gd_ms_summary){.max = -INFINITY});
     assert_int_equal(world.hit.error, GD_HIT_NO_VALUE);
@@ -499,11 +499,11 @@ static void test_statistics(void **state)
 static void test_interrupted_in_the_middle(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    watch("TL", "mean_gt", 5, "Default/a/Op-op3");
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
-    view(GD_MS_BASE, 1);
+    view_command(GD_MS_BASE, 1);
     assert_int_equal(gd_target_interrupt(world.session->target, NULL), GD_OK);
     give_base(2);
     wait_at(0, "");
@@ -518,9 +518,9 @@ static void test_interrupted_in_the_middle(void **state)
 static void test_deleted_in_the_middle(void **state)
 {
     (void)state;
-    connect("2.0.0", false);
-    int number = watch("TL", "mean_gt", 5, "Default/a/Op-op3");
-    resume(GD_RUN_CONTINUE);
+    connect_process("2.0.0", false);
+    int number = add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
     give_base(2);
     wait_at(0, "");
@@ -536,10 +536,10 @@ static void test_deleted_in_the_middle(void **state)
 static void test_ends_in_the_middle(void **state)
 {
     for (int how = 0; how < 5; how++) {
-        connect("2.0.0", false);
-        watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
-        watch("TL", "mean_gt", 5, "all");
-        resume(GD_RUN_CONTINUE);
+        connect_process("2.0.0", false);
+        add_watch("WCL", "abs_mean_update_ratio_gt", 0.5, WEIGHT);
+        add_watch("TL", "mean_gt", 5, "all");
+        resume_run(GD_RUN_CONTINUE);
         wait_at(0, "");
         for (size_t i = world.reply->view_cmd->n_tensors; i > 0; i--) {
             give_base(2);
@@ -563,8 +563,8 @@ static void test_ends_in_the_middle(void **state)
             wait_at(0, "");
             assert_int_equal(world.reply->cmd_case, DEBUGGER__EVENT_REPLY__CMD_EXIT);
         }
-        teardown(state);
-        setup(state);
+        tear_down(state);
+        set_up(state);
     }
 }
 
@@ -589,12 +589,12 @@ static void test_costs(void **state)
 {
     (void)state;
     struct gd_plan_cost total = {0};
-    connect("2.0.0", false);
+    connect_process("2.0.0", false);
     assert_int_equal(gd_target_watch_costs(world.session->target, count_costs, &total, NULL),
                      GD_OK);
     assert_int_equal(total.item_count, 0);
-    watch("TL", "mean_gt", 5, "Default/a/Op-op3");
-    resume(GD_RUN_CONTINUE);
+    add_watch("TL", "mean_gt", 5, "Default/a/Op-op3");
+    resume_run(GD_RUN_CONTINUE);
     step_with(0, "Default/a/Op-op3", 1, true);
     step_with(1, "Default/a/Op-op3", 1, false);
     assert_int_equal(gd_target_watch_costs(world.session->target, count_costs, &total, NULL),
@@ -611,7 +611,7 @@ static void test_plans_that_are_refused(void **state)
     struct gd_err err;
     struct gd_watch_item item = {.node = 0};
     struct gd_watch_plan plan = {.id = 9, .exact = true, .items = &item, .item_count = 1};
-    connect("2.0.0", false);
+    connect_process("2.0.0", false);
     assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_EUNSUPPORTED);
     plan.exact = false;
     item.scalar = "loss";
@@ -620,7 +620,7 @@ static void test_plans_that_are_refused(void **state)
     item.scalar = NULL;
     item.node = 4000000; /* is not there */
     assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_OK);
-    resume(GD_RUN_CONTINUE);
+    resume_run(GD_RUN_CONTINUE);
     wait_at(0, "");
     assert_true(is_run());
     plan.item_count = 0;
@@ -628,7 +628,7 @@ static void test_plans_that_are_refused(void **state)
     assert_int_equal(gd_target_watch_plan(world.session->target, &plan, &err), GD_OK);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

@@ -100,7 +100,7 @@ static void on_event(void *ctx, const struct gd_event *event)
     }
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     (void)state;
     memset(&world, 0, sizeof(world));
@@ -113,7 +113,7 @@ static int setup(void **state)
     return gd_debugger_observe(world.debugger, on_event, NULL);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     gd_debugger_destroy(world.debugger);
@@ -140,7 +140,7 @@ static void send_second_graph(void)
     gd_buf_deinit(&bytes);
 }
 
-static void connect(const char *version, const char *backend)
+static void connect_process(const char *version, const char *backend)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .graph_num = 1};
     struct gd_buf bytes = GD_BUF_INIT(1u << 20),
@@ -166,17 +166,17 @@ static void connect(const char *version, const char *backend)
     assert_string_equal(world.reply, "");
 }
 
-static gd_node_id node(const char *name)
+static gd_node_id find_node(const char *name)
 {
     gd_node_id found = gd_graph_lookup(world.session->graph, name, strlen(name));
     assert_int_not_equal(found, GD_NO_NODE);
     return found;
 }
 
-static int resume(enum gd_run_kind kind, int64_t count, const char *to)
+static int resume_run(enum gd_run_kind kind, int64_t count, const char *to)
 {
     struct gd_run run = {
-        .kind = kind, .count = count, .node = to ? node(to) : GD_NO_NODE, .name = to};
+        .kind = kind, .count = count, .node = to ? find_node(to) : GD_NO_NODE, .name = to};
     return gd_target_resume(world.session->target, &run, NULL);
 }
 
@@ -197,7 +197,7 @@ static void hit_on(const char *name, int32_t id, int condition, int32_t error)
     gd_ms_target_on_hits_end(world.target);
 }
 
-static int watch(const char *condition, const char *where)
+static int add_watch(const char *condition, const char *where)
 {
     const struct gd_condition *found;
     struct gd_watchpoint *made = NULL;
@@ -213,12 +213,12 @@ static int watch(const char *condition, const char *where)
 static void test_steps_are_our_own_count(void **state)
 {
     (void)state;
-    connect("2.0.0", "Ascend"); /* says 0 again at the end of its first step */
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    connect_process("2.0.0", "Ascend"); /* says 0 again at the end of its first step */
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     assert_string_equal(world.reply, "step");
     wait_at(0, "");
     expect_stop(GD_STOP_STEP, 1, true);
-    assert_int_equal(resume(GD_RUN_STEP, 2, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_STEP, 2, NULL), GD_OK);
     wait_at(1, "");
     assert_string_equal(world.reply, "step"); /* from memory, at once */
     wait_at(2, "");
@@ -238,26 +238,27 @@ static void test_a_new_graph_is_no_step(void **state)
                  {"1.4.0", "Ascend", 1, 1, 2},
                  {"1.2.0", "GPU", 1, 1, 2}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        connect(cases[i].version, cases[i].backend);
-        assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+        connect_process(cases[i].version, cases[i].backend);
+        assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
         wait_at(cases[i].first_end, RELU);
         expect_stop(GD_STOP_STEP, 1, true);
-        assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+        assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
         send_second_graph();
         wait_at(cases[i].new_graph, RELU);
         assert_string_equal(world.reply, "step");
         wait_at(cases[i].second_end, RELU);
         expect_stop(GD_STOP_STEP, 2, true);
-        teardown(state);
-        setup(state);
+        tear_down(state);
+        set_up(state);
     }
 }
 
 static void test_a_new_graph_behind_a_step(void **state)
 {
     (void)state;
-    connect("1.4.0", "GPU"); /* stops where the next step begins, which may be a new graph's */
-    assert_int_equal(resume(GD_RUN_STEP, 2, NULL), GD_OK);
+    connect_process("1.4.0",
+                    "GPU"); /* stops where the next step begins, which may be a new graph's */
+    assert_int_equal(resume_run(GD_RUN_STEP, 2, NULL), GD_OK);
     send_second_graph();
     wait_at(1, RELU);
     assert_string_equal(world.reply, "step");
@@ -290,13 +291,13 @@ static void test_a_late_start_between_steps(void **state)
     world.session = gd_ms_target_session(world.target);
     wait_at(41, RELU);
     int64_t first = world.session->stop.step;
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     wait_at(42, RELU);
     expect_stop(GD_STOP_STEP, first + 1, true);
-    assert_int_equal(resume(GD_RUN_NEXT, 1, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_NEXT, 1, NULL), GD_OK);
     wait_at(42, RELU);
     expect_stop(GD_STOP_NODE, first + 2, false);
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     wait_at(43, RELU);
     expect_stop(GD_STOP_STEP, first + 2, true);
 }
@@ -304,21 +305,21 @@ static void test_a_late_start_between_steps(void **state)
 static void test_gpu_hit_in_a_step_and_behind_it(void **state)
 {
     (void)state;
-    connect("2.0.0", "GPU");
-    int number = watch("TO", RELU);
+    connect_process("2.0.0", "GPU");
+    int number = add_watch("TO", RELU);
     assert_string_equal(world.reply, "set");
     wait_at(0, "");
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     hit_on(RELU, 1, GD_WIRE_NOT_FINITE, 0);
     wait_at(0, RELU);
     expect_stop(GD_STOP_HIT, 1, false);
     assert_int_equal(world.hit.watchpoint, number);
     assert_int_equal(world.hit.step, 1);
     assert_int_equal(world.hit.stop_sequence, world.session->stop.sequence);
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     wait_at(0, RELU); /* same count, same kernel: now it is the end of the step */
     expect_stop(GD_STOP_STEP, 1, true);
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     wait_at(1, RELU);
     expect_stop(GD_STOP_STEP, 2, true);
 }
@@ -326,12 +327,12 @@ static void test_gpu_hit_in_a_step_and_behind_it(void **state)
 static void test_what_cannot_be_checked_does_not_stop(void **state)
 {
     (void)state;
-    connect("2.0.0", "Ascend");
-    watch("WL", NULL);
+    connect_process("2.0.0", "Ascend");
+    add_watch("WL", NULL);
     assert_int_equal(world.hits, 0);
-    assert_int_equal(watch("TZ", "all"), 1); /* WL without a test was refused */
+    assert_int_equal(add_watch("TZ", "all"), 1); /* WL without a test was refused */
     wait_at(0, "");
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     for (int step = 0; step < 5; step++) {
         hit_on(WEIGHT, 1, GD_WIRE_ALL_ZERO, GD_HIT_NAN);
         wait_at(step, "");
@@ -339,16 +340,16 @@ static void test_what_cannot_be_checked_does_not_stop(void **state)
     }
     assert_int_equal(world.hits, 1); /* said once */
     assert_int_equal(world.hit.error, GD_HIT_NAN);
-    assert_int_equal(world.hit.node, node(WEIGHT));
+    assert_int_equal(world.hit.node, find_node(WEIGHT));
 }
 
 static void test_strange_hits(void **state)
 {
     (void)state;
-    connect("2.0.0", "Ascend");
-    watch("TO", "all");
+    connect_process("2.0.0", "Ascend");
+    add_watch("TO", "all");
     wait_at(0, "");
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     hit_on(RELU, 77, GD_WIRE_NOT_FINITE, 0);
     assert_non_null(strstr(world.warning, "never set"));
     assert_int_equal(world.hits, 0);
@@ -363,32 +364,32 @@ static void test_strange_hits(void **state)
 static void test_run_to_node(void **state)
 {
     (void)state;
-    connect("1.9.0", "GPU");
-    assert_int_equal(resume(GD_RUN_TO_NODE, 0, RELU), GD_OK);
+    connect_process("1.9.0", "GPU");
+    assert_int_equal(resume_run(GD_RUN_TO_NODE, 0, RELU), GD_OK);
     assert_string_equal(world.reply, "node " RELU);
     wait_at(0, RELU);
     expect_stop(GD_STOP_NODE, 1, false);
-    assert_int_equal(world.session->stop.node, node(RELU));
+    assert_int_equal(world.session->stop.node, find_node(RELU));
     /* it does not come by any more: given up after a whole step */
-    assert_int_equal(resume(GD_RUN_TO_NODE, 0, CONV), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_TO_NODE, 0, CONV), GD_OK);
     wait_at(1, "Default/elsewhere"); /* the rest of step 1, and all of step 2 */
     expect_stop(GD_STOP_STEP, 2, true);
     assert_non_null(strstr(world.warning, "did not execute"));
-    assert_int_equal(resume(GD_RUN_TO_NODE, 0, WEIGHT), GD_EINVAL);
+    assert_int_equal(resume_run(GD_RUN_TO_NODE, 0, WEIGHT), GD_EINVAL);
 }
 
 static void test_breakpoints(void **state)
 {
     (void)state;
-    connect("1.9.0", "GPU");
-    gd_node_id both[] = {node(CONV), node(RELU)};
+    connect_process("1.9.0", "GPU");
+    gd_node_id both[] = {find_node(CONV), find_node(RELU)};
     assert_int_equal(gd_target_set_breakpoints(world.session->target, both, 1, NULL), GD_OK);
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     assert_string_equal(world.reply, "node " CONV); /* one name goes out as it is */
     wait_at(0, CONV);
     expect_stop(GD_STOP_BREAKPOINT, 1, false);
     assert_int_equal(gd_target_set_breakpoints(world.session->target, both, 2, NULL), GD_OK);
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     assert_string_equal(world.reply, "node "); /* several need a look at each */
     wait_at(0, "Default/other");
     assert_string_equal(world.reply, "node ");
@@ -399,8 +400,8 @@ static void test_breakpoints(void **state)
 static void test_interrupt(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    connect_process("1.9.0", "Ascend");
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     wait_at(0, "");
     assert_string_equal(world.reply, "step");
     assert_int_equal(gd_target_interrupt(world.session->target, NULL), GD_OK);
@@ -412,17 +413,17 @@ static void test_interrupt(void **state)
 static void test_initial_weights_are_checked_before_the_first_step(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
-    assert_int_equal(watch("WI", "all"), 1);
+    connect_process("1.9.0", "Ascend");
+    assert_int_equal(add_watch("WI", "all"), 1);
     assert_string_equal(world.reply, "set");
     wait_at(0, "");
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
     assert_string_equal(world.reply, "recheck");
     wait_at(0, "");
     assert_string_equal(world.reply, "step"); /* nothing fired: the run goes on */
     wait_at(0, "");
     expect_stop(GD_STOP_STEP, 1, true);
-    assert_int_equal(watch("WI", "all"), GD_ESTATE);
+    assert_int_equal(add_watch("WI", "all"), GD_ESTATE);
 }
 
 /* ---- keep-alive and silence ---------------------------------------------------------------- */
@@ -430,7 +431,7 @@ static void test_initial_weights_are_checked_before_the_first_step(void **state)
 static void test_keep_alive(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
+    connect_process("1.9.0", "Ascend");
     world.debugger->settings.keepalive = 20;
     world.now += 19;
     gd_ms_target_tick(world.target);
@@ -439,7 +440,7 @@ static void test_keep_alive(void **state)
     gd_ms_target_tick(world.target);
     assert_string_equal(world.reply, "nothing"); /* OK and no command: it asks again */
     assert_int_equal(world.session->state, GD_STOPPED);
-    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK); /* nothing is held: it waits */
+    assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK); /* nothing is held: it waits */
     wait_at(0, "");
     assert_string_equal(world.reply, "step");
 }
@@ -447,13 +448,13 @@ static void test_keep_alive(void **state)
 static void test_silence(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
+    connect_process("1.9.0", "Ascend");
     gd_ms_target_on_heartbeat(world.target, 5);
     world.now += 1000; /* held: alive, whatever the heartbeat does */
     world.debugger->settings.keepalive = 0;
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, "");
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     gd_ms_target_on_heartbeat(world.target, 5);
     world.now += 16;
     gd_ms_target_tick(world.target);
@@ -475,9 +476,9 @@ static void test_silence(void **state)
 static void test_silence_of_a_short_period(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
+    connect_process("1.9.0", "Ascend");
     world.debugger->settings.keepalive = 0;
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     gd_ms_target_on_heartbeat(world.target, 1);
     world.now += 16;
     gd_ms_target_tick(world.target);
@@ -490,8 +491,8 @@ static void test_silence_of_a_short_period(void **state)
 static void test_no_heartbeat_means_nothing_before_1_5(void **state)
 {
     (void)state;
-    connect("1.3.0", "Ascend");
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    connect_process("1.3.0", "Ascend");
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     world.now += 100000;
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, "");
@@ -509,13 +510,13 @@ static void on_fetched(void *ctx, struct gd_tensor *tensor, int64_t step, const 
     assert_true((tensor != NULL) != (err != NULL));
 }
 
-static int fetch(const char *name, enum gd_iter iter)
+static int fetch_value(const char *name, enum gd_iter iter)
 {
-    struct gd_tensor_ref ref = {node(name), 0, iter};
+    struct gd_tensor_ref ref = {find_node(name), 0, iter};
     return gd_target_fetch(world.session->target, &ref, NULL, on_fetched, NULL, NULL);
 }
 
-static void give(const char *name, int64_t elements)
+static void give_value(const char *name, int64_t elements)
 {
     static const float content[16];
     struct gd_shape shape = {.rank = 1, .dim = {elements}};
@@ -539,21 +540,21 @@ static void test_base_first_then_value(void **state)
 {
     (void)state;
     size_t bytes;
-    connect("1.9.0", "Ascend");
+    connect_process("1.9.0", "Ascend");
     assert_false(gd_ms_target_expects(world.target, &bytes));
-    assert_int_equal(fetch(WEIGHT, GD_CURRENT), GD_OK);
-    assert_int_equal(fetch(CONV, GD_CURRENT), GD_OK); /* waits: one view at a time */
+    assert_int_equal(fetch_value(WEIGHT, GD_CURRENT), GD_OK);
+    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK); /* waits: one view at a time */
     assert_string_equal(world.reply, "view 2");
-    give("unasked", 4);
+    give_value("unasked", 4);
     assert_int_equal(world.fetched, 0);
     give_base(4, 16);
     wait_at(0, "");
     assert_string_equal(world.reply, "view 0");
     assert_true(gd_ms_target_expects(world.target, &bytes));
     assert_int_equal(bytes, 16);
-    give("Default/somebody/else", 4);
+    give_value("Default/somebody/else", 4);
     assert_int_equal(world.fetched, 0);
-    give(WEIGHT, 4);
+    give_value(WEIGHT, 4);
     assert_int_equal(world.fetched, 1);
     wait_at(0, "");
     assert_string_equal(world.reply, "view 2");
@@ -568,16 +569,16 @@ static void test_base_first_then_value(void **state)
 static void test_no_bytes_and_a_shape(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
+    connect_process("1.9.0", "Ascend");
     struct gd_ms_base base = {.dtype = GD_FLOAT32, .wire_dtype = 11};
     base.shape = (struct gd_shape){.rank = 2, .dim = {1 << 20, 1 << 20}};
-    assert_int_equal(fetch(WEIGHT, GD_CURRENT), GD_OK);
+    assert_int_equal(fetch_value(WEIGHT, GD_CURRENT), GD_OK);
     gd_ms_target_on_base(world.target, &base);
     assert_int_equal(world.fetched, 1);
     assert_int_equal(world.fetch_code, GD_EPROTO);
     wait_at(0, "");
     base.shape.dim[1] = 0;
-    assert_int_equal(fetch(WEIGHT, GD_CURRENT), GD_OK);
+    assert_int_equal(fetch_value(WEIGHT, GD_CURRENT), GD_OK);
     gd_ms_target_on_base(world.target, &base);
     assert_int_equal(world.fetched, 2);
     assert_int_equal(world.fetch_code, GD_OK);
@@ -586,14 +587,14 @@ static void test_no_bytes_and_a_shape(void **state)
 static void test_too_large_is_never_asked_for(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
+    connect_process("1.9.0", "Ascend");
     world.debugger->settings.max_tensor = UINT64_MAX;
-    assert_int_equal(fetch(CONV, GD_CURRENT), GD_OK);
+    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
     give_base(GD_MS_MAX_VALUE / 4 + 1, (int64_t)GD_MS_MAX_VALUE + 4);
     assert_int_equal(world.fetch_code, GD_ELIMIT);
     wait_at(0, "");
     assert_string_equal(world.reply, "");
-    assert_int_equal(fetch(CONV, GD_CURRENT), GD_OK);
+    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
     give_base(GD_MS_MAX_VALUE / 4, GD_MS_MAX_VALUE);
     wait_at(0, "");
     assert_string_equal(world.reply, "view 0");
@@ -602,13 +603,13 @@ static void test_too_large_is_never_asked_for(void **state)
 static void test_answers_that_do_not_come(void **state)
 {
     (void)state;
-    connect("1.3.0", "Ascend");
-    assert_int_equal(fetch(CONV, GD_CURRENT), GD_OK);
+    connect_process("1.3.0", "Ascend");
+    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
     assert_string_equal(world.reply, "view 0");
     wait_at(0, ""); /* the next command is asked for, and nothing came */
     assert_int_equal(world.fetched, 1);
     assert_int_equal(world.fetch_code, GD_ENODATA);
-    assert_int_equal(fetch(CONV, GD_CURRENT), GD_OK);
+    assert_int_equal(fetch_value(CONV, GD_CURRENT), GD_OK);
     gd_ms_target_on_closed(world.target);
     assert_int_equal(world.fetched, 2);
     assert_int_equal(world.fetch_code, GD_ELOST);
@@ -618,9 +619,9 @@ static void test_answers_that_do_not_come(void **state)
 static void test_previous_values(void **state)
 {
     (void)state;
-    connect("1.9.0", "GPU");
-    assert_int_equal(fetch(CONV, GD_PREVIOUS), GD_EUNSUPPORTED);
-    assert_int_equal(fetch(WEIGHT, GD_PREVIOUS), GD_OK);
+    connect_process("1.9.0", "GPU");
+    assert_int_equal(fetch_value(CONV, GD_PREVIOUS), GD_EUNSUPPORTED);
+    assert_int_equal(fetch_value(WEIGHT, GD_PREVIOUS), GD_OK);
     assert_string_equal(world.reply, "view 2");
     gd_ms_target_on_base(world.target, &(struct gd_ms_base){.shape = {.rank = 1}});
     assert_non_null(strstr(world.fetch_text, "keeps none on GPU"));
@@ -631,8 +632,8 @@ static void test_previous_values(void **state)
 static void test_kill(void **state)
 {
     (void)state;
-    connect("1.9.0", "GPU");
-    assert_int_equal(resume(GD_RUN_NEXT, 1, NULL), GD_OK);
+    connect_process("1.9.0", "GPU");
+    assert_int_equal(resume_run(GD_RUN_NEXT, 1, NULL), GD_OK);
     wait_at(0, CONV);
     assert_int_equal(gd_target_kill(world.session->target, NULL), GD_OK);
     assert_string_equal(world.reply, "exit");
@@ -646,8 +647,8 @@ static void test_kill(void **state)
 static void test_detach(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
-    watch("TO", "all");
+    connect_process("1.9.0", "Ascend");
+    add_watch("TO", "all");
     wait_at(0, "");
     assert_int_equal(gd_target_detach(world.session->target, NULL), GD_OK);
     assert_string_equal(world.reply, "nothing");
@@ -659,8 +660,8 @@ static void test_detach(void **state)
 static void test_done(void **state)
 {
     (void)state;
-    connect("1.9.0", "Ascend");
-    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    connect_process("1.9.0", "Ascend");
+    assert_int_equal(resume_run(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     gd_ms_target_on_done(world.target, &(struct gd_ms_metadata){.training_done = true});
     assert_int_equal(world.session->state, GD_FINISHED);
     assert_false(world.gone); /* the owner knows */
@@ -669,7 +670,7 @@ static void test_done(void **state)
 static void test_bad_watches_are_refused(void **state)
 {
     (void)state;
-    connect("1.9.0", "GPU");
+    connect_process("1.9.0", "GPU");
     struct gd_remote_param param = {"abs_mean_gt", false, 1};
     struct gd_remote_watch bad = {.id = 1, .condition = 15, .params = &param, .param_count = 1};
     assert_int_equal(gd_target_watch(world.session->target, &bad, NULL),
@@ -731,7 +732,7 @@ static void test_versions(void **state)
                      GD_MS_MATCH_WARN);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

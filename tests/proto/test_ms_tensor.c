@@ -38,14 +38,14 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
 
 static struct world world;
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     (void)state;
     memset(&world, 0, sizeof(world));
     return gd_ms_tensor_decoder_create(1u << 26, on_tensor, &world, &world.decoder, NULL);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     gd_ms_tensor_decoder_destroy(world.decoder);
@@ -53,8 +53,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct gd_buf message(const void *content, size_t len, const int64_t *dims, int rank,
-                             int type, bool finished)
+static struct gd_buf make_message(const void *content, size_t len, const int64_t *dims, int rank,
+                                  int type, bool finished)
 {
     struct gd_buf out = GD_BUF_INIT(1u << 27);
     pb_text(&out, 1, "Default/x");
@@ -77,7 +77,7 @@ static struct gd_buf message(const void *content, size_t len, const int64_t *dim
 }
 
 /* Feeds one message in pieces of `step` bytes. */
-static int feed(struct gd_buf *bytes, size_t step)
+static int feed_chunks(struct gd_buf *bytes, size_t step)
 {
     int rc = GD_OK;
     const uint8_t *data = (const uint8_t *)gd_buf_text(bytes);
@@ -98,8 +98,8 @@ static void test_every_boundary(void **state)
     int64_t dims[] = {2, 3};
     float content[6] = {1, 2, 3, 4, 5, 6};
     for (size_t step = 1; step <= 64; step++) {
-        struct gd_buf bytes = message(content, sizeof(content), dims, 2, 11, true);
-        assert_int_equal(feed(&bytes, step), GD_OK);
+        struct gd_buf bytes = make_message(content, sizeof(content), dims, 2, 11, true);
+        assert_int_equal(feed_chunks(&bytes, step), GD_OK);
         assert_int_equal(world.good, (int)step);
         assert_int_equal(world.last->dtype, GD_FLOAT32);
         assert_int_equal(world.last->shape.rank, 2);
@@ -108,7 +108,7 @@ static void test_every_boundary(void **state)
     }
 }
 
-static void fill(unsigned char *data, size_t len)
+static void fill_bytes(unsigned char *data, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         data[i] = (unsigned char)(i * 131 + (i >> 8));
@@ -119,15 +119,15 @@ static void check_pieces(size_t total, size_t piece, size_t expect)
 {
     unsigned char *content = malloc(total);
     int64_t dims[] = {(int64_t)total};
-    fill(content, total);
+    fill_bytes(content, total);
     int good = world.good;
     if (expect) {
         gd_ms_tensor_expect(world.decoder, expect);
     }
     for (size_t at = 0; at < total; at += piece) {
         size_t len = total - at < piece ? total - at : piece;
-        struct gd_buf bytes = message(content + at, len, dims, 1, 6, at + len == total);
-        assert_int_equal(feed(&bytes, 65536), GD_OK);
+        struct gd_buf bytes = make_message(content + at, len, dims, 1, 6, at + len == total);
+        assert_int_equal(feed_chunks(&bytes, 65536), GD_OK);
     }
     assert_int_equal(world.bad, 0);
     assert_int_equal(world.good, good + 1);
@@ -165,7 +165,7 @@ static void test_order_does_not_matter(void **state)
     pb_text(&bytes, 2, "3");
     pb_text(&bytes, 1, "a");
     pb_text(&bytes, 7, "prev");
-    assert_int_equal(feed(&bytes, 3), GD_OK);
+    assert_int_equal(feed_chunks(&bytes, 3), GD_OK);
     assert_int_equal(world.good, 1);
     assert_int_equal(world.last->shape.rank, 2);
     assert_string_equal(world.head.slot, "3");
@@ -178,26 +178,26 @@ static void test_scalars_and_empty(void **state)
     (void)state;
     int64_t zero = 0, dims[] = {0, 4};
     float one = 1.5f;
-    struct gd_buf bytes = message(&one, 4, NULL, 0, 11, true);
-    assert_int_equal(feed(&bytes, 99), GD_OK);
+    struct gd_buf bytes = make_message(&one, 4, NULL, 0, 11, true);
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
     assert_int_equal(world.last->shape.rank, 0);
-    bytes = message(&one, 4, &zero, 1, 11, true); /* "[0]" with a value is a scalar, too */
-    assert_int_equal(feed(&bytes, 99), GD_OK);
+    bytes = make_message(&one, 4, &zero, 1, 11, true); /* "[0]" with a value is a scalar, too */
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
     assert_int_equal(world.last->shape.rank, 0);
-    bytes = message(NULL, 0, dims, 2, 11, true);
-    assert_int_equal(feed(&bytes, 99), GD_OK);
+    bytes = make_message(NULL, 0, dims, 2, 11, true);
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
     assert_int_equal(world.last->shape.rank, 2);
     assert_int_equal(gd_tensor_bytes(world.last), 0);
     assert_int_equal(world.good, 3);
-    bytes = message(NULL, 0, NULL, 0, 0, true);
-    assert_int_equal(feed(&bytes, 99), GD_OK);
+    bytes = make_message(NULL, 0, NULL, 0, 0, true);
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
     assert_int_equal(world.absent, 1);
 }
 
 static void expect_bad(struct gd_buf bytes, const char *part)
 {
     int bad = world.bad;
-    assert_int_equal(feed(&bytes, 7), GD_OK);
+    assert_int_equal(feed_chunks(&bytes, 7), GD_OK);
     assert_int_equal(world.bad, bad + 1);
     assert_non_null(strstr(world.err.text, part));
 }
@@ -207,22 +207,22 @@ static void test_what_does_not_fit(void **state)
     (void)state;
     int64_t four[] = {4}, negative[] = {-4}, huge[] = {INT64_MAX, INT64_MAX}, large[] = {1 << 25};
     char content[64] = {0};
-    expect_bad(message(content, 12, four, 1, 11, true), "12 bytes where float32 (4,) has 16");
-    expect_bad(message(content, 20, four, 1, 11, true), "has 16");
-    expect_bad(message(content, 0, four, 1, 11, true), "0 bytes");
-    expect_bad(message(content, 16, four, 1, 13, true), "no numbers");
-    expect_bad(message(content, 16, four, 1, 77, true), "no numbers");
-    expect_bad(message(content, 16, negative, 1, 11, true), "");
-    expect_bad(message(content, 16, huge, 2, 11, true), "");
-    expect_bad(message(content, 16, large, 1, 11, true), "max-tensor");
+    expect_bad(make_message(content, 12, four, 1, 11, true), "12 bytes where float32 (4,) has 16");
+    expect_bad(make_message(content, 20, four, 1, 11, true), "has 16");
+    expect_bad(make_message(content, 0, four, 1, 11, true), "0 bytes");
+    expect_bad(make_message(content, 16, four, 1, 13, true), "no numbers");
+    expect_bad(make_message(content, 16, four, 1, 77, true), "no numbers");
+    expect_bad(make_message(content, 16, negative, 1, 11, true), "");
+    expect_bad(make_message(content, 16, huge, 2, 11, true), "");
+    expect_bad(make_message(content, 16, large, 1, 11, true), "max-tensor");
     int64_t many[GD_MAX_RANK + 5];
     for (size_t i = 0; i < GD_MAX_RANK + 5; i++) {
         many[i] = 1;
     }
-    expect_bad(message(content, 4, many, GD_MAX_RANK + 5, 11, true), "dimensions");
+    expect_bad(make_message(content, 4, many, GD_MAX_RANK + 5, 11, true), "dimensions");
     /* and the next one is taken again */
-    struct gd_buf bytes = message(content, 16, four, 1, 11, true);
-    assert_int_equal(feed(&bytes, 7), GD_OK);
+    struct gd_buf bytes = make_message(content, 16, four, 1, 11, true);
+    assert_int_equal(feed_chunks(&bytes, 7), GD_OK);
     assert_int_equal(world.good, 1);
 }
 
@@ -231,17 +231,17 @@ static void test_pieces_that_do_not_fit(void **state)
     (void)state;
     int64_t four[] = {4}, five[] = {5};
     char content[64] = {0};
-    struct gd_buf bytes = message(content, 8, four, 1, 11, false);
-    assert_int_equal(feed(&bytes, 99), GD_OK);
-    expect_bad(message(content, 12, four, 1, 11, true), "more bytes");
-    bytes = message(content, 24, four, 1, 11, false);
-    assert_int_equal(feed(&bytes, 99), GD_OK);
-    expect_bad(message(content, 64, four, 1, 11, true), "more bytes");
-    bytes = message(content, 8, four, 1, 11, false);
-    assert_int_equal(feed(&bytes, 99), GD_OK);
-    expect_bad(message(content, 8, five, 1, 11, true), "disagree");
-    bytes = message(content, 8, four, 1, 11, false);
-    assert_int_equal(feed(&bytes, 99), GD_OK);
+    struct gd_buf bytes = make_message(content, 8, four, 1, 11, false);
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
+    expect_bad(make_message(content, 12, four, 1, 11, true), "more bytes");
+    bytes = make_message(content, 24, four, 1, 11, false);
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
+    expect_bad(make_message(content, 64, four, 1, 11, true), "more bytes");
+    bytes = make_message(content, 8, four, 1, 11, false);
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
+    expect_bad(make_message(content, 8, five, 1, 11, true), "disagree");
+    bytes = make_message(content, 8, four, 1, 11, false);
+    assert_int_equal(feed_chunks(&bytes, 99), GD_OK);
     gd_ms_tensor_end(world.decoder);
     assert_int_equal(world.bad, 4);
     assert_non_null(strstr(world.err.text, "ended after 8 of 16"));
@@ -276,7 +276,7 @@ static void test_garbage(void **state)
         for (size_t step = 1; step < 4; step++) {
             struct gd_buf bytes = GD_BUF_INIT(64);
             gd_buf_add(&bytes, garbage[i], i == 2 ? 1 : strlen(garbage[i]));
-            assert_int_equal(feed(&bytes, step), GD_EPROTO);
+            assert_int_equal(feed_chunks(&bytes, step), GD_EPROTO);
         }
     }
     assert_int_equal(world.good + world.bad + world.absent, 0);
@@ -293,13 +293,13 @@ static void test_long_names_are_cut(void **state)
     pb_text(&bytes, 2, name);
     pb_text(&bytes, 7, name);
     pb_int(&bytes, 6, 1);
-    assert_int_equal(feed(&bytes, 100), GD_OK);
+    assert_int_equal(feed_chunks(&bytes, 100), GD_OK);
     assert_int_equal(world.absent, 1);
     assert_int_equal(strlen(world.head.node_name), GD_MS_MAX_NAME - 1);
     assert_int_equal(strlen(world.head.slot), sizeof(world.head.slot) - 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

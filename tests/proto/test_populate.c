@@ -18,7 +18,7 @@
 #define PAGE  ((size_t)4096)
 #define BYTES (GD_POPULATE_AHEAD + 32 * MIB) /* more than the helper may go ahead */
 
-static unsigned char *map(size_t bytes)
+static unsigned char *map_pages(size_t bytes)
 {
     void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -27,7 +27,7 @@ static unsigned char *map(size_t bytes)
 }
 
 /* How many of the pages are there. */
-static size_t resident(unsigned char *data, size_t bytes)
+static size_t count_resident(unsigned char *data, size_t bytes)
 {
     size_t pages = bytes / PAGE, count = 0;
     unsigned char *there = malloc(pages);
@@ -44,7 +44,7 @@ static size_t resident(unsigned char *data, size_t bytes)
 /* Whether the system can do it at all; where it cannot, the helper may do nothing. */
 static bool can_populate(void)
 {
-    unsigned char *data = map(PAGE);
+    unsigned char *data = map_pages(PAGE);
     bool can = madvise(data, PAGE, 23) == 0;
 
     munmap(data, PAGE);
@@ -74,7 +74,7 @@ static void supplies_pages_ahead_of_the_bytes(void **state)
     if (!can_populate()) {
         skip();
     }
-    unsigned char *data = map(BYTES);
+    unsigned char *data = map_pages(BYTES);
     struct gd_populate *populate = gd_populate_start(data, BYTES);
     assert_non_null(populate);
     assert_true(wait_for_page(data + GD_POPULATE_AHEAD - PAGE));
@@ -91,13 +91,13 @@ static void goes_no_further_than_it_may(void **state)
 {
     (void)state;
     /* The same size again behind it, which is not the helper's. */
-    unsigned char *data = map(2 * BYTES);
+    unsigned char *data = map_pages(2 * BYTES);
     struct gd_populate *populate = gd_populate_start(data, BYTES);
     if (can_populate()) {
         assert_true(wait_for_page(data + GD_POPULATE_AHEAD - PAGE));
     }
     gd_populate_stop(populate);
-    assert_true(resident(data, 2 * BYTES) <= GD_POPULATE_AHEAD);
+    assert_true(count_resident(data, 2 * BYTES) <= GD_POPULATE_AHEAD);
     populate = gd_populate_start(data, BYTES - 100);
     gd_populate_arrived(populate, BYTES - GD_POPULATE_AHEAD);
     if (can_populate()) {
@@ -105,14 +105,14 @@ static void goes_no_further_than_it_may(void **state)
     }
     gd_populate_arrived(populate, BYTES - 100); /* all is there: nothing is left to do */
     gd_populate_stop(populate);
-    assert_int_equal(resident(data + BYTES, BYTES), 0);
+    assert_int_equal(count_resident(data + BYTES, BYTES), 0);
     munmap(data, 2 * BYTES);
 }
 
 static void does_not_change_what_is_there(void **state)
 {
     (void)state;
-    unsigned char *data = map(BYTES);
+    unsigned char *data = map_pages(BYTES);
     struct gd_populate *populate = gd_populate_start(data, BYTES);
 
     for (size_t at = 0; at < BYTES; at += MIB) { /* both at work on the same pages */
@@ -132,15 +132,15 @@ static void stops_in_the_middle(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
-        unsigned char *data = map(BYTES);
+        unsigned char *data = map_pages(BYTES);
         struct gd_populate *populate = gd_populate_start(data, BYTES);
         if (i % 2) {
             gd_populate_arrived(populate, (size_t)i * MIB);
         }
         gd_populate_stop(populate);
         munmap(data, BYTES);
-        unsigned char *other = map(BYTES); /* most likely at the same address */
-        assert_int_equal(resident(other, BYTES), 0);
+        unsigned char *other = map_pages(BYTES); /* most likely at the same address */
+        assert_int_equal(count_resident(other, BYTES), 0);
         munmap(other, BYTES);
     }
 }
@@ -148,10 +148,10 @@ static void stops_in_the_middle(void **state)
 static void leaves_little_alone(void **state)
 {
     (void)state;
-    unsigned char *data = map(GD_POPULATE_MIN);
+    unsigned char *data = map_pages(GD_POPULATE_MIN);
     assert_null(gd_populate_start(NULL, 0));
     assert_null(gd_populate_start(data, GD_POPULATE_MIN - 1));
-    assert_int_equal(resident(data, GD_POPULATE_MIN), 0);
+    assert_int_equal(count_resident(data, GD_POPULATE_MIN), 0);
     gd_populate_arrived(NULL, 5);
     gd_populate_stop(NULL);
     munmap(data, GD_POPULATE_MIN);

@@ -20,7 +20,7 @@ static void tensor_of(const gradb_tensor *from, struct gd_tensor *to)
     }
 }
 
-static void take(const struct gd_stats *from, gradb_stats *to)
+static void copy_stats(const struct gd_stats *from, gradb_stats *to)
 {
     uint64_t *bins = to->histogram;
     *to = (gradb_stats){.count = from->count,
@@ -71,7 +71,7 @@ int stats_of(const gradb_tensor *tensor, const gradb_tensor *previous,
     }
     int rc = gd_stats_compute(&now, previous ? &before : NULL, &options, &stats, &err);
     if (rc == GD_OK) {
-        take(&stats, ret);
+        copy_stats(&stats, ret);
     }
     if (rc == GD_OK && wanted->bins) {
         rc = gd_stats_histogram(&now, wanted->bins_lo, wanted->bins_hi, wanted->bins,

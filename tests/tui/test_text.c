@@ -38,7 +38,7 @@ static const struct {
      "\\u{9b}31m", "?31m", 9}, /* a control beyond ASCII */
 };
 
-static void drawn(const char *text, bool utf8, char *out, size_t size)
+static void draw_text(const char *text, bool utf8, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = '\0';
@@ -53,21 +53,21 @@ static void drawn(const char *text, bool utf8, char *out, size_t size)
     }
 }
 
-static void glyphs(void **state)
+static void test_glyphs(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char out[128];
-        drawn(cases[i].text, true, out, sizeof(out));
+        draw_text(cases[i].text, true, out, sizeof(out));
         assert_string_equal(out, cases[i].utf8);
-        drawn(cases[i].text, false, out, sizeof(out));
+        draw_text(cases[i].text, false, out, sizeof(out));
         assert_string_equal(out, cases[i].ascii);
         assert_int_equal(tui_text_width(cases[i].text, strlen(cases[i].text), true),
                          cases[i].width);
     }
 }
 
-static void fitting(void **state)
+static void test_fitting(void **state)
 {
     (void)state;
     assert_int_equal(tui_text_fit("abcdef", 3, true), 3);
@@ -78,7 +78,7 @@ static void fitting(void **state)
     assert_int_equal(tui_text_fit("\x1b", 3, true), 0);       /* \x1b needs four columns */
 }
 
-static void wrapping(void **state)
+static void test_wrapping(void **state)
 {
     (void)state;
     size_t row;
@@ -97,9 +97,9 @@ static void wrapping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(glyphs),
-        cmocka_unit_test(fitting),
-        cmocka_unit_test(wrapping),
+        cmocka_unit_test(test_glyphs),
+        cmocka_unit_test(test_fitting),
+        cmocka_unit_test(test_wrapping),
     };
     if (!setlocale(LC_CTYPE, "C.UTF-8")) {
         return 77;

@@ -13,7 +13,7 @@
 
 #include "tui/panes/tree.h"
 
-static void add(struct gd_graph *graph, const char *name, const char *type)
+static void add_node(struct gd_graph *graph, const char *name, const char *type)
 {
     struct gd_node_desc desc = {.name = name, .type = type, .order = GD_NO_ORDER};
     gd_node_id id;
@@ -30,7 +30,7 @@ static struct gd_graph *graph_of(const char *const *names)
     assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
     assert_int_equal(gd_graph_subgraph(graph, "main", false, &subgraph, NULL), GD_OK);
     for (; *names; names++) {
-        add(graph, *names, "MatMul");
+        add_node(graph, *names, "MatMul");
     }
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
     return graph;
@@ -45,7 +45,7 @@ static struct tui_tree *tree_of(const struct gd_graph *graph)
 }
 
 /* All rows from the first to the last, one a line: "  +label" for scopes, "  label" for nodes. */
-static char *rows(const struct tui_tree *tree)
+static char *print_rows(const struct tui_tree *tree)
 {
     static char out[65536];
     struct tui_tree_pos pos;
@@ -84,7 +84,7 @@ static void check_backwards(const struct tui_tree *tree)
     }
 }
 
-static struct tui_tree_pos find(const struct tui_tree *tree, const char *label)
+static struct tui_tree_pos find_row(const struct tui_tree *tree, const char *label)
 {
     struct tui_tree_pos pos;
     struct tui_tree_row row;
@@ -99,7 +99,7 @@ static struct tui_tree_pos find(const struct tui_tree *tree, const char *label)
 
 static void open_row(struct tui_tree *tree, const char *label, bool open)
 {
-    struct tui_tree_pos pos = find(tree, label);
+    struct tui_tree_pos pos = find_row(tree, label);
     assert_int_equal(tui_tree_open(tree, &pos, open, NULL), GD_OK);
 }
 
@@ -111,19 +111,19 @@ static void opening_and_folding(void **state)
     struct gd_graph *graph = graph_of(small);
     struct tui_tree *tree = tree_of(graph);
 
-    assert_string_equal(rows(tree), "+a\n+c\ntop\n");
+    assert_string_equal(print_rows(tree), "+a\n+c\ntop\n");
     open_row(tree, "a", true);
-    assert_string_equal(rows(tree), "-a\n  +b\n  +b2\n  z\n+c\ntop\n");
+    assert_string_equal(print_rows(tree), "-a\n  +b\n  +b2\n  z\n+c\ntop\n");
     open_row(tree, "b", true);
-    assert_string_equal(rows(tree), "-a\n  -b\n    x\n    y\n  +b2\n  z\n+c\ntop\n");
+    assert_string_equal(print_rows(tree), "-a\n  -b\n    x\n    y\n  +b2\n  z\n+c\ntop\n");
     check_backwards(tree);
     open_row(tree, "a", false);
-    assert_string_equal(rows(tree), "+a\n+c\ntop\n");
+    assert_string_equal(print_rows(tree), "+a\n+c\ntop\n");
     check_backwards(tree);
     open_row(tree, "a", true); /* what was open inside still is */
-    assert_string_equal(rows(tree), "-a\n  -b\n    x\n    y\n  +b2\n  z\n+c\ntop\n");
+    assert_string_equal(print_rows(tree), "-a\n  -b\n    x\n    y\n  +b2\n  z\n+c\ntop\n");
     open_row(tree, "top", true); /* nothing happens to a node */
-    struct tui_tree_pos pos = find(tree, "x");
+    struct tui_tree_pos pos = find_row(tree, "x");
     assert_true(tui_tree_up(tree, &pos));
     struct tui_tree_row row;
     assert_true(tui_tree_get(tree, &pos, &row));
@@ -133,7 +133,7 @@ static void opening_and_folding(void **state)
     gd_graph_destroy(graph);
 }
 
-static void revealing(void **state)
+static void test_revealing(void **state)
 {
     (void)state;
     struct gd_graph *graph = graph_of(small);
@@ -147,7 +147,7 @@ static void revealing(void **state)
     assert_true(tui_tree_get(tree, &pos, &row));
     assert_int_equal(row.node, node);
     assert_string_equal(row.label, "f");
-    assert_string_equal(rows(tree), "+a\n-c\n  -d\n    -e\n      f\ntop\n");
+    assert_string_equal(print_rows(tree), "+a\n-c\n  -d\n    -e\n      f\ntop\n");
     struct gd_err err;
     assert_int_equal(tui_tree_reveal(tree, 12345, &pos, &err), GD_ENOTFOUND);
     assert_int_equal(tui_tree_reveal(tree, GD_NO_NODE, &pos, &err), GD_ENOTFOUND);
@@ -156,7 +156,7 @@ static void revealing(void **state)
 }
 
 /* A row that was shown before folds hid it. */
-static void settling(void **state)
+static void test_settling(void **state)
 {
     (void)state;
     struct gd_graph *graph = graph_of(small);
@@ -184,7 +184,7 @@ static void settling(void **state)
     gd_graph_destroy(graph);
 }
 
-static void growing(void **state)
+static void test_growing(void **state)
 {
     (void)state;
     struct gd_graph *graph = graph_of(small);
@@ -192,11 +192,12 @@ static void growing(void **state)
 
     open_row(tree, "a", true);
     open_row(tree, "b", true);
-    add(graph, "a/b/new", "Add");
-    add(graph, "n/o", "Add");
+    add_node(graph, "a/b/new", "Add");
+    add_node(graph, "n/o", "Add");
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
     assert_int_equal(tui_tree_set_graph(tree, graph, true, NULL), GD_OK);
-    assert_string_equal(rows(tree), "-a\n  -b\n    x\n    y\n    new\n  +b2\n  z\n+c\n+n\ntop\n");
+    assert_string_equal(print_rows(tree),
+                        "-a\n  -b\n    x\n    y\n    new\n  +b2\n  z\n+c\n+n\ntop\n");
     check_backwards(tree);
     tui_tree_destroy(tree);
     gd_graph_destroy(graph);
@@ -213,7 +214,7 @@ static struct tui_found *filter_of(const struct gd_graph *graph, const char *wor
 }
 
 /* Only what is found, opened; afterwards everything is as it was. */
-static void filtering(void **state)
+static void test_filtering(void **state)
 {
     (void)state;
     struct gd_graph *graph = graph_of(small);
@@ -227,16 +228,16 @@ static void filtering(void **state)
     open_row(tree, "c", true);
     assert_int_equal(tui_found_count(found), 3);
     assert_int_equal(tui_tree_filter(tree, found, NULL), GD_OK);
-    assert_string_equal(rows(tree), "-a\n  -b\n    x\n    y\n  -b2\n    w\n");
+    assert_string_equal(print_rows(tree), "-a\n  -b\n    x\n    y\n  -b2\n    w\n");
     check_backwards(tree);
     open_row(tree, "b", false);
-    assert_string_equal(rows(tree), "-a\n  +b\n  -b2\n    w\n");
+    assert_string_equal(print_rows(tree), "-a\n  +b\n  -b2\n    w\n");
     assert_int_equal(tui_tree_reveal(tree, gd_graph_lookup(graph, "top", 3), &pos, &err),
                      GD_ENOTFOUND);
     assert_int_equal(tui_tree_filter(tree, none, NULL), GD_OK);
-    assert_string_equal(rows(tree), "");
+    assert_string_equal(print_rows(tree), "");
     assert_int_equal(tui_tree_filter(tree, NULL, NULL), GD_OK);
-    assert_string_equal(rows(tree), "+a\n-c\n  +d\ntop\n");
+    assert_string_equal(print_rows(tree), "+a\n-c\n  +d\ntop\n");
     assert_int_equal(tui_found_words(graph, "kind:nothing", NULL, &other, &err), GD_EINVAL);
     tui_found_free(found);
     tui_found_free(none);
@@ -245,7 +246,7 @@ static void filtering(void **state)
 }
 
 /* Next and previous go through what is found in the order of the rows, and around. */
-static void searching(void **state)
+static void test_searching(void **state)
 {
     (void)state;
     static const char *const order[] = {"a/b/x", "a/b/y", "a/b2/w", "a/z", "c/d/e/f", "top"};
@@ -290,7 +291,7 @@ static void no_graph(void **state)
 }
 
 /* A scope with very many nodes: only what is walked over costs. */
-static void wide(void **state)
+static void test_wide(void **state)
 {
     (void)state;
     enum { COUNT = 200000 };
@@ -304,7 +305,7 @@ static void wide(void **state)
     assert_int_equal(gd_graph_subgraph(graph, "main", false, &subgraph, NULL), GD_OK);
     for (int i = 0; i < COUNT; i++) {
         snprintf(name, sizeof(name), "wide/Add-op%d", i);
-        add(graph, name, "Add");
+        add_node(graph, name, "Add");
     }
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
     struct tui_tree *tree = tree_of(graph);
@@ -326,13 +327,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opening_and_folding),
-        cmocka_unit_test(revealing),
-        cmocka_unit_test(settling),
-        cmocka_unit_test(growing),
-        cmocka_unit_test(filtering),
-        cmocka_unit_test(searching),
+        cmocka_unit_test(test_revealing),
+        cmocka_unit_test(test_settling),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_filtering),
+        cmocka_unit_test(test_searching),
         cmocka_unit_test(no_graph),
-        cmocka_unit_test(wide),
+        cmocka_unit_test(test_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
