@@ -37,7 +37,7 @@ static struct {
     bool computed;
 } now = {.value_step = -1};
 
-static char *next(char **line)
+static char *next_word(char **line)
 {
     char *start = *line, *end = start ? strchr(start, ' ') : NULL;
 
@@ -94,7 +94,7 @@ static bool parse_data(const char *text, unsigned char *bytes, size_t size)
 
 static int set_tensor(char *line, struct gd_tensor **ret, struct gd_err *err)
 {
-    const char *dtype = next(&line), *dims = next(&line);
+    const char *dtype = next_word(&line), *dims = next_word(&line);
     struct gd_tensor *tensor;
     struct gd_shape shape;
 
@@ -139,8 +139,8 @@ static int do_absent(char *line, struct gd_err *err)
 static int do_at(char *line, struct gd_err *err)
 {
     (void)err;
-    now.step = strtoll(next(&line), NULL, 10);
-    now.value_step = strtoll(next(&line), NULL, 10);
+    now.step = strtoll(next_word(&line), NULL, 10);
+    now.value_step = strtoll(next_word(&line), NULL, 10);
     return GD_OK;
 }
 
@@ -181,7 +181,7 @@ static int do_scalar(char *line, struct gd_err *err)
     return GD_OK;
 }
 
-static bool scalar(void *ctx, const char *name, double *ret)
+static bool find_scalar(void *ctx, const char *name, double *ret)
 {
     (void)ctx;
     if (!now.has_scalar || strcmp(name, "loss") != 0) {
@@ -193,7 +193,7 @@ static bool scalar(void *ctx, const char *name, double *ret)
 
 /* As a target does: statistics with what the condition wants, against the value before when it is
  * of the same kind. */
-static bool compute(const struct gd_stats_options *options)
+static bool compute_stats(const struct gd_stats_options *options)
 {
     bool alike = now.cur && now.prev && now.cur->dtype == now.prev->dtype &&
                  gd_shape_equal(&now.cur->shape, &now.prev->shape);
@@ -207,7 +207,7 @@ static bool compute(const struct gd_stats_options *options)
     return now.computed;
 }
 
-static void observe(const struct gd_condition_want *want, struct gd_observation *ret)
+static void make_observation(const struct gd_condition_want *want, struct gd_observation *ret)
 {
     struct gd_stats_options options;
 
@@ -221,13 +221,13 @@ static void observe(const struct gd_condition_want *want, struct gd_observation 
                                    .step = now.step,
                                    .value_step = now.value_step,
                                    .series = now.has_series ? &now.series : NULL,
-                                   .scalar = scalar};
+                                   .scalar = find_scalar};
     if (want->needs & GD_NEED_RANGE) {
         options.range_count = 1;
         options.range[0] = want->range;
         ret->range = 0;
     }
-    if (!compute(&options)) {
+    if (!compute_stats(&options)) {
         return;
     }
     now.stats.units = now.stats.dead_units = 0;
@@ -237,7 +237,7 @@ static void observe(const struct gd_condition_want *want, struct gd_observation 
     ret->stats = &now.stats;
 }
 
-static void answer(const struct gd_verdict *verdict)
+static void print_verdict(const struct gd_verdict *verdict)
 {
     static const char *const outcomes[] = {
         [GD_NO_HIT] = "none", [GD_IS_HIT] = "hit", [GD_NOT_CHECKED] = "unchecked"};
@@ -261,12 +261,12 @@ static int do_judge(char *line, struct gd_err *err)
     struct gd_observation seen;
     struct gd_verdict verdict;
     size_t count = 0;
-    int rc = gd_condition_find(next(&line), &condition, err);
+    int rc = gd_condition_find(next_word(&line), &condition, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    for (char *field; count < GD_MAX_CONDITION_PARAMS && (field = next(&line)); count++) {
+    for (char *field; count < GD_MAX_CONDITION_PARAMS && (field = next_word(&line)); count++) {
         char *equals = strchr(field, '=');
         if (!equals) {
             return gd_fail(err, GD_EINVAL, "no = in %s", field);
@@ -280,9 +280,9 @@ static int do_judge(char *line, struct gd_err *err)
         return rc;
     }
     gd_condition_want(condition, values, count, &want);
-    observe(&want, &seen);
+    make_observation(&want, &seen);
     gd_condition_judge(condition, values, count, &seen, &verdict);
-    answer(&verdict);
+    print_verdict(&verdict);
     return GD_OK;
 }
 
@@ -298,9 +298,9 @@ static int do_expr(char *line, struct gd_err *err)
         return rc;
     }
     gd_condition_want_expr(expr, &want);
-    observe(&want, &seen);
+    make_observation(&want, &seen);
     gd_condition_judge_expr(expr, &seen, &verdict);
-    answer(&verdict);
+    print_verdict(&verdict);
     gd_expr_destroy(expr);
     return GD_OK;
 }
@@ -339,9 +339,9 @@ static const struct {
     {"expr", do_expr}, {"table", do_table},
 };
 
-static int run(char *line, struct gd_err *err)
+static int run_line(char *line, struct gd_err *err)
 {
-    const char *name = next(&line);
+    const char *name = next_word(&line);
 
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(name, commands[i].name) == 0) {
@@ -363,7 +363,7 @@ int main(void)
         if (line[len - 1] == '\n') {
             line[len - 1] = '\0';
         }
-        if (run(line, &err) != GD_OK) {
+        if (run_line(line, &err) != GD_OK) {
             printf("error %s\n", err.text);
         }
     }

@@ -22,7 +22,7 @@
 
 #define TEXT_MAX ((size_t)64 << 20)
 
-static char *next(char **line)
+static char *next_word(char **line)
 {
     /* A slice holds blanks: what starts with [ ends behind its ]. */
     char *start = *line, *end = start;
@@ -135,7 +135,7 @@ static int do_slice(char *line, struct gd_err *err)
     int64_t stride[GD_MAX_RANK];
     int rc;
 
-    if (!parse_dims(next(&line), &shape) || !line) {
+    if (!parse_dims(next_word(&line), &shape) || !line) {
         return gd_fail(err, GD_EINVAL, "fields are missing");
     }
     rc = parse_slice(line, &slice, err);
@@ -160,7 +160,7 @@ static int do_slice(char *line, struct gd_err *err)
 
 static int do_take(char *line, struct gd_err *err)
 {
-    const char *dtype = next(&line), *dims = next(&line), *slice = next(&line);
+    const char *dtype = next_word(&line), *dims = next_word(&line), *slice = next_word(&line);
     struct gd_tensor *tensor, *flat;
     int rc = parse_tensor(dtype, dims, slice, line, &tensor, err);
 
@@ -199,8 +199,8 @@ static void parse_format(char *text, struct gd_format *format)
 
 static int do_print(char *line, struct gd_err *err)
 {
-    const char *dtype = next(&line), *dims = next(&line);
-    char *options = next(&line), *slice = next(&line);
+    const char *dtype = next_word(&line), *dims = next_word(&line);
+    char *options = next_word(&line), *slice = next_word(&line);
     struct gd_format format = GD_FORMAT_DEFAULT;
     struct gd_buf out = GD_BUF_INIT(TEXT_MAX);
     struct gd_tensor *tensor;
@@ -221,7 +221,7 @@ static int do_print(char *line, struct gd_err *err)
 
 static int do_npy(char *line, struct gd_err *err)
 {
-    enum gd_dtype dtype = gd_dtype_from_name(next(&line));
+    enum gd_dtype dtype = gd_dtype_from_name(next_word(&line));
     struct gd_buf out = GD_BUF_INIT(1 << 16);
     struct gd_shape shape;
     int rc;
@@ -273,7 +273,8 @@ static int do_stats(char *line, struct gd_err *err)
 {
     const struct gd_stats_options options = {
         .range_count = 1, .range = {{-1, 2}}, .rtol = 1e-2, .atol = 1e-3};
-    const char *dtype = next(&line), *dims = next(&line), *slice = next(&line), *hex = next(&line);
+    const char *dtype = next_word(&line), *dims = next_word(&line), *slice = next_word(&line),
+               *hex = next_word(&line);
     struct gd_tensor *cur, *prev = NULL;
     struct gd_stats stats;
     int rc = parse_tensor(dtype, dims, slice, hex, &cur, err);
@@ -297,9 +298,9 @@ static int do_stats(char *line, struct gd_err *err)
 
 static int do_hist(char *line, struct gd_err *err)
 {
-    const char *dtype = next(&line), *dims = next(&line);
-    double lo = strtod(next(&line), NULL), hi = strtod(next(&line), NULL);
-    size_t bins = strtoul(next(&line), NULL, 10);
+    const char *dtype = next_word(&line), *dims = next_word(&line);
+    double lo = strtod(next_word(&line), NULL), hi = strtod(next_word(&line), NULL);
+    size_t bins = strtoul(next_word(&line), NULL, 10);
     uint64_t *count = calloc(bins + 1, sizeof(*count));
     struct gd_tensor *tensor;
     int rc = parse_tensor(dtype, dims, "[...]", line, &tensor, err);
@@ -317,8 +318,8 @@ static int do_hist(char *line, struct gd_err *err)
 
 static int do_line(char *line, struct gd_err *err)
 {
-    const char *dtype = next(&line), *dims = next(&line), *utf8 = next(&line);
-    size_t bins = strtoul(next(&line), NULL, 10);
+    const char *dtype = next_word(&line), *dims = next_word(&line), *utf8 = next_word(&line);
+    size_t bins = strtoul(next_word(&line), NULL, 10);
     uint64_t *count = calloc(bins + 1, sizeof(*count));
     struct gd_buf out = GD_BUF_INIT(1 << 16);
     struct gd_stats stats;
@@ -352,9 +353,9 @@ static const struct {
     {"stats", do_stats}, {"hist", do_hist}, {"line", do_line},
 };
 
-static int run(char *line, struct gd_err *err)
+static int run_line(char *line, struct gd_err *err)
 {
-    const char *name = next(&line);
+    const char *name = next_word(&line);
 
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (line && strcmp(name, commands[i].name) == 0) {
@@ -377,7 +378,7 @@ int main(void)
         if (line[len - 1] == '\n') {
             line[len - 1] = '\0';
         }
-        rc = run(line, &err);
+        rc = run_line(line, &err);
         if (rc != GD_OK) {
             printf("error %s: %s\n", gd_status_name(rc), err.text);
         }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
+static int fake_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
 {
     struct fake_target *fake = (struct fake_target *)target;
 
@@ -25,7 +25,7 @@ static int resume(struct gd_target *target, const struct gd_run *run, struct gd_
     return GD_OK;
 }
 
-static int interrupt(struct gd_target *target, struct gd_err *err)
+static int fake_interrupt(struct gd_target *target, struct gd_err *err)
 {
     (void)target;
     (void)err;
@@ -60,8 +60,8 @@ static int keep_previous(struct gd_target *target, const gd_node_id *nodes, size
     return GD_OK;
 }
 
-static int fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
-                 const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+static int fake_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
+                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {
     struct fake_target *fake = (struct fake_target *)target;
 
@@ -81,8 +81,8 @@ static int fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
     return GD_OK;
 }
 
-static int stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
-                 void *ctx, struct gd_err *err)
+static int fake_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                      void *ctx, struct gd_err *err)
 {
     struct fake_target *fake = (struct fake_target *)target;
 
@@ -111,7 +111,7 @@ static void free_items(struct fake_plan *plan)
     plan->count = 0;
 }
 
-static void *copy(const void *from, size_t size)
+static void *copy_bytes(const void *from, size_t size)
 {
     void *to = malloc(size + 1);
 
@@ -132,8 +132,9 @@ static bool copy_items(struct fake_plan *to, const struct gd_watch_plan *from)
         const struct gd_watch_item *item = &from->items[i];
 
         to->items[i] = *item;
-        to->items[i].options = copy(item->options, sizeof(*item->options));
-        to->items[i].triggers = copy(item->triggers, item->trigger_count * sizeof(*item->triggers));
+        to->items[i].options = copy_bytes(item->options, sizeof(*item->options));
+        to->items[i].triggers =
+            copy_bytes(item->triggers, item->trigger_count * sizeof(*item->triggers));
         to->items[i].scalar = item->scalar ? strdup(item->scalar) : NULL;
         ok = ok && to->items[i].options && to->items[i].triggers &&
              !to->items[i].scalar == !item->scalar;
@@ -207,7 +208,8 @@ static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx
     return GD_OK;
 }
 
-static int watch(struct gd_target *target, const struct gd_remote_watch *watch, struct gd_err *err)
+static int fake_watch(struct gd_target *target, const struct gd_remote_watch *watch,
+                      struct gd_err *err)
 {
     struct fake_target *fake = (struct fake_target *)target;
 
@@ -220,7 +222,7 @@ static int watch(struct gd_target *target, const struct gd_remote_watch *watch, 
     return GD_OK;
 }
 
-static int unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
+static int fake_unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
 {
     struct fake_target *fake = (struct fake_target *)target;
 
@@ -230,14 +232,14 @@ static int unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
     return GD_OK;
 }
 
-static int plain(struct gd_target *target, struct gd_err *err)
+static int succeed_always(struct gd_target *target, struct gd_err *err)
 {
     (void)target;
     (void)err;
     return GD_OK;
 }
 
-static void destroy(struct gd_target *target)
+static void fake_destroy(struct gd_target *target)
 {
     struct fake_target *fake = (struct fake_target *)target;
 
@@ -253,27 +255,27 @@ static void destroy(struct gd_target *target)
 
 static const struct gd_target_ops full_ops = {
     .kind = "fake",
-    .resume = resume,
-    .interrupt = interrupt,
+    .resume = fake_resume,
+    .interrupt = fake_interrupt,
     .set_breakpoints = set_breakpoints,
-    .fetch = fetch,
-    .stats = stats,
+    .fetch = fake_fetch,
+    .stats = fake_stats,
     .keep_previous = keep_previous,
-    .watch = watch,
-    .unwatch = unwatch,
+    .watch = fake_watch,
+    .unwatch = fake_unwatch,
     .watch_plan = watch_plan,
     .watch_costs = watch_costs,
-    .checkpoint = plain,
-    .detach = plain,
-    .kill = plain,
-    .destroy = destroy,
+    .checkpoint = succeed_always,
+    .detach = succeed_always,
+    .kill = succeed_always,
+    .destroy = fake_destroy,
 };
 
 static const struct gd_target_ops bare_ops = {
     .kind = "bare",
-    .resume = resume,
-    .fetch = fetch,
-    .destroy = destroy,
+    .resume = fake_resume,
+    .fetch = fake_fetch,
+    .destroy = fake_destroy,
 };
 
 struct fake_target *fake_create(bool full, bool *destroyed)

@@ -11,7 +11,7 @@
 
 #include "engine/watch/condition.h"
 
-static const struct gd_condition *find(const char *name)
+static const struct gd_condition *find_condition(const char *name)
 {
     const struct gd_condition *condition = NULL;
     assert_int_equal(gd_condition_find(name, &condition, NULL), GD_OK);
@@ -44,8 +44,8 @@ static void test_table(void **state)
         {"activation_range", "AR", "activations", 21, 6},
     };
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
-        const struct gd_condition *condition = find(want[i].id);
-        assert_ptr_equal(condition, find(want[i].abbr));
+        const struct gd_condition *condition = find_condition(want[i].id);
+        assert_ptr_equal(condition, find_condition(want[i].abbr));
         assert_string_equal(gd_condition_selector(condition), want[i].selector);
         assert_int_equal(condition->wire, want[i].wire);
         assert_int_equal(condition->param_count, want[i].params);
@@ -56,15 +56,16 @@ static void test_table(void **state)
     }
     const struct gd_condition *condition;
     struct gd_err err;
-    assert_ptr_equal(find("tl"), find("TL"));
+    assert_ptr_equal(find_condition("tl"), find_condition("TL"));
     assert_int_equal(gd_condition_find("XX", &condition, &err), GD_ENOTFOUND);
     assert_non_null(strstr(err.text, "WNC"));
 }
 
-static int check(const char *condition, size_t count, const struct gd_condition_value *values)
+static int check_values(const char *condition, size_t count,
+                        const struct gd_condition_value *values)
 {
     struct gd_err err = {0};
-    int rc = gd_condition_check(find(condition), values, count, &err);
+    int rc = gd_condition_check(find_condition(condition), values, count, &err);
     assert_true(rc == GD_OK || (rc == GD_EINVAL && err.text[0]));
     return rc;
 }
@@ -78,26 +79,26 @@ static int check(const char *condition, size_t count, const struct gd_condition_
 static void test_validation(void **state)
 {
     (void)state;
-    assert_int_equal(check("TO", 0, NULL), GD_OK);
-    assert_int_equal(check("TL", 0, NULL), GD_OK);
-    assert_int_equal(check("TO", 1, VALUES(F("max_gt", 1))), GD_EINVAL);
-    assert_int_equal(check("TL", 1, VALUES(F("max_gt", -1))), GD_OK);
-    assert_int_equal(check("TL", 1, VALUES(F("max_lt", 1))), GD_EINVAL);
-    assert_int_equal(check("TL", 1, VALUES(F("abs_mean_gt", 0))), GD_OK);
-    assert_int_equal(check("TL", 1, VALUES(F("abs_mean_gt", -1))), GD_EINVAL);
-    assert_int_equal(check("TL", 1, VALUES(F("max_gt", NAN))), GD_EINVAL);
-    assert_int_equal(check("TL", 1, VALUES(F("max_gt", INFINITY))), GD_EINVAL);
-    assert_int_equal(check("TL", 1, VALUES({"max_gt", GD_PARAM_BOOL, 1})), GD_EINVAL);
-    assert_int_equal(check("TL", 2, VALUES(F("max_gt", 1), F("min_gt", 1))), GD_EINVAL);
-    assert_int_equal(check("TL", 2, VALUES(F("max_gt", 1), F("max_gt", 1))), GD_EINVAL);
-    assert_int_equal(check("TZ", 1, VALUES(F("zero_percentage_ge", 100))), GD_OK);
-    assert_int_equal(check("TZ", 1, VALUES(F("zero_percentage_ge", 100.5))), GD_EINVAL);
-    assert_int_equal(check("TZ", 1, VALUES(F("zero_percentage_ge", -1))), GD_EINVAL);
-    assert_int_equal(check("WNC", 1, VALUES(F("rtol", 0.1))), GD_OK);
-    assert_int_equal(check("WNC", 1, VALUES(F("atol", 0.1))), GD_EINVAL); /* hidden */
-    assert_int_equal(check("WCL", 1, VALUES(F("epsilon", 0.1))), GD_EINVAL);
-    assert_int_equal(check("TR", 1, VALUES(F("max_min_lt", 0))), GD_EINVAL);
-    assert_int_equal(check("TR", 1, VALUES(F("max_min_gt", 0))), GD_OK);
+    assert_int_equal(check_values("TO", 0, NULL), GD_OK);
+    assert_int_equal(check_values("TL", 0, NULL), GD_OK);
+    assert_int_equal(check_values("TO", 1, VALUES(F("max_gt", 1))), GD_EINVAL);
+    assert_int_equal(check_values("TL", 1, VALUES(F("max_gt", -1))), GD_OK);
+    assert_int_equal(check_values("TL", 1, VALUES(F("max_lt", 1))), GD_EINVAL);
+    assert_int_equal(check_values("TL", 1, VALUES(F("abs_mean_gt", 0))), GD_OK);
+    assert_int_equal(check_values("TL", 1, VALUES(F("abs_mean_gt", -1))), GD_EINVAL);
+    assert_int_equal(check_values("TL", 1, VALUES(F("max_gt", NAN))), GD_EINVAL);
+    assert_int_equal(check_values("TL", 1, VALUES(F("max_gt", INFINITY))), GD_EINVAL);
+    assert_int_equal(check_values("TL", 1, VALUES({"max_gt", GD_PARAM_BOOL, 1})), GD_EINVAL);
+    assert_int_equal(check_values("TL", 2, VALUES(F("max_gt", 1), F("min_gt", 1))), GD_EINVAL);
+    assert_int_equal(check_values("TL", 2, VALUES(F("max_gt", 1), F("max_gt", 1))), GD_EINVAL);
+    assert_int_equal(check_values("TZ", 1, VALUES(F("zero_percentage_ge", 100))), GD_OK);
+    assert_int_equal(check_values("TZ", 1, VALUES(F("zero_percentage_ge", 100.5))), GD_EINVAL);
+    assert_int_equal(check_values("TZ", 1, VALUES(F("zero_percentage_ge", -1))), GD_EINVAL);
+    assert_int_equal(check_values("WNC", 1, VALUES(F("rtol", 0.1))), GD_OK);
+    assert_int_equal(check_values("WNC", 1, VALUES(F("atol", 0.1))), GD_EINVAL); /* hidden */
+    assert_int_equal(check_values("WCL", 1, VALUES(F("epsilon", 0.1))), GD_EINVAL);
+    assert_int_equal(check_values("TR", 1, VALUES(F("max_min_lt", 0))), GD_EINVAL);
+    assert_int_equal(check_values("TR", 1, VALUES(F("max_min_gt", 0))), GD_OK);
 }
 
 static void test_range_goes_together(void **state)
@@ -106,25 +107,26 @@ static void test_range_goes_together(void **state)
     struct gd_condition_value start = F("range_start_inclusive", -1),
                               end = F("range_end_inclusive", 1),
                               test = F("range_percentage_lt", 50), other = F("max_min_gt", 3);
-    assert_int_equal(check("AR", 3, VALUES(start, end, test)), GD_OK);
-    assert_int_equal(check("AR", 3, VALUES(test, end, start)), GD_OK);
-    assert_int_equal(check("AR", 1, VALUES(test)), GD_EINVAL);
-    assert_int_equal(check("AR", 2, VALUES(test, start)), GD_EINVAL);
-    assert_int_equal(check("AR", 2, VALUES(start, end)), GD_EINVAL);
-    assert_int_equal(check("AR", 3, VALUES(start, end, other)), GD_EINVAL);
-    assert_int_equal(check("AR", 1, VALUES(other)), GD_OK);
+    assert_int_equal(check_values("AR", 3, VALUES(start, end, test)), GD_OK);
+    assert_int_equal(check_values("AR", 3, VALUES(test, end, start)), GD_OK);
+    assert_int_equal(check_values("AR", 1, VALUES(test)), GD_EINVAL);
+    assert_int_equal(check_values("AR", 2, VALUES(test, start)), GD_EINVAL);
+    assert_int_equal(check_values("AR", 2, VALUES(start, end)), GD_EINVAL);
+    assert_int_equal(check_values("AR", 3, VALUES(start, end, other)), GD_EINVAL);
+    assert_int_equal(check_values("AR", 1, VALUES(other)), GD_OK);
     end.value = -2;
-    assert_int_equal(check("AR", 3, VALUES(start, end, test)), GD_EINVAL);
+    assert_int_equal(check_values("AR", 3, VALUES(start, end, test)), GD_EINVAL);
 }
 
 static void test_availability(void **state)
 {
     (void)state;
-    assert_int_equal(gd_condition_available(find("OO"), true, false, NULL), GD_OK);
-    assert_int_equal(gd_condition_available(find("OO"), false, false, NULL), GD_EUNSUPPORTED);
-    assert_int_equal(gd_condition_available(find("WI"), false, true, NULL), GD_OK);
-    assert_int_equal(gd_condition_available(find("WI"), false, false, NULL), GD_ESTATE);
-    assert_int_equal(gd_condition_available(find("TO"), false, false, NULL), GD_OK);
+    assert_int_equal(gd_condition_available(find_condition("OO"), true, false, NULL), GD_OK);
+    assert_int_equal(gd_condition_available(find_condition("OO"), false, false, NULL),
+                     GD_EUNSUPPORTED);
+    assert_int_equal(gd_condition_available(find_condition("WI"), false, true, NULL), GD_OK);
+    assert_int_equal(gd_condition_available(find_condition("WI"), false, false, NULL), GD_ESTATE);
+    assert_int_equal(gd_condition_available(find_condition("TO"), false, false, NULL), GD_OK);
 }
 
 /* All of them, always, in wire order: clients index by position. */
@@ -132,7 +134,7 @@ static void test_encoding(void **state)
 {
     (void)state;
     struct gd_remote_param params[GD_MAX_CONDITION_PARAMS];
-    const struct gd_condition *condition = find("TL");
+    const struct gd_condition *condition = find_condition("TL");
     assert_int_equal(gd_condition_encode(condition, VALUES(F("min_gt", 3)), 1, params), 4);
     assert_string_equal(params[0].name, "abs_mean_gt");
     assert_string_equal(params[3].name, "mean_gt");
@@ -140,20 +142,21 @@ static void test_encoding(void **state)
         assert_int_equal(params[i].disabled, i != 2);
     }
     assert_true(params[2].value == 3 && params[0].value == 0);
-    assert_int_equal(gd_condition_encode(find("WNC"), VALUES(F("rtol", 0.5)), 1, params), 3);
+    assert_int_equal(gd_condition_encode(find_condition("WNC"), VALUES(F("rtol", 0.5)), 1, params),
+                     3);
     assert_true(!params[0].disabled && params[0].value == 0.5);
     assert_true(!params[1].disabled && params[1].value == 1e-8);
     assert_true(!params[2].disabled && params[2].value == 0);
-    assert_int_equal(gd_condition_encode(find("WCL"), NULL, 0, params), 2);
+    assert_int_equal(gd_condition_encode(find_condition("WCL"), NULL, 0, params), 2);
     assert_true(params[0].disabled && !params[1].disabled && params[1].value == 1e-9);
-    assert_int_equal(gd_condition_encode(find("TO"), NULL, 0, params), 0);
+    assert_int_equal(gd_condition_encode(find_condition("TO"), NULL, 0, params), 0);
 }
 
-static unsigned evaluate(const char *condition, const struct gd_condition_value *values,
-                         size_t count, const float *cur, const float *prev, int64_t elements,
-                         bool *fired, struct gd_hit_param *hits)
+static unsigned evaluate_values(const char *condition, const struct gd_condition_value *values,
+                                size_t count, const float *cur, const float *prev, int64_t elements,
+                                bool *fired, struct gd_hit_param *hits)
 {
-    const struct gd_condition *found = find(condition);
+    const struct gd_condition *found = find_condition(condition);
     struct gd_condition_want want;
     struct gd_verdict verdict;
     struct gd_stats stats;
@@ -184,32 +187,37 @@ static void test_evaluation(void **state)
     struct gd_hit_param hits[GD_MAX_HIT_PARAMS];
     bool fired;
     const float good[] = {1, -2, 3, 0}, bad[] = {1, NAN, INFINITY, 0};
-    assert_int_equal(evaluate("TO", NULL, 0, good, NULL, 4, &fired, hits), 0);
+    assert_int_equal(evaluate_values("TO", NULL, 0, good, NULL, 4, &fired, hits), 0);
     assert_false(fired);
-    assert_int_equal(evaluate("TO", NULL, 0, bad, NULL, 4, &fired, hits), 0);
+    assert_int_equal(evaluate_values("TO", NULL, 0, bad, NULL, 4, &fired, hits), 0);
     assert_true(fired);
-    assert_int_equal(evaluate("TL", VALUES(F("max_gt", 2)), 1, good, NULL, 4, &fired, hits), 0);
-    assert_true(fired && hits[1].hit && hits[1].actual_value == 3 && hits[0].disabled);
-    assert_int_equal(evaluate("TL", VALUES(F("max_gt", 3)), 1, good, NULL, 4, &fired, hits), 0);
-    assert_false(fired);
-    assert_int_equal(evaluate("TS", VALUES(F("abs_mean_lt", 2)), 1, good, NULL, 4, &fired, hits),
+    assert_int_equal(evaluate_values("TL", VALUES(F("max_gt", 2)), 1, good, NULL, 4, &fired, hits),
                      0);
+    assert_true(fired && hits[1].hit && hits[1].actual_value == 3 && hits[0].disabled);
+    assert_int_equal(evaluate_values("TL", VALUES(F("max_gt", 3)), 1, good, NULL, 4, &fired, hits),
+                     0);
+    assert_false(fired);
+    assert_int_equal(
+        evaluate_values("TS", VALUES(F("abs_mean_lt", 2)), 1, good, NULL, 4, &fired, hits), 0);
     assert_true(fired && hits[0].actual_value == 1.5);
     /* not finite: the parameters are not looked at */
-    assert_int_equal(evaluate("TL", VALUES(F("max_gt", 0)), 1, bad, NULL, 4, &fired, hits),
+    assert_int_equal(evaluate_values("TL", VALUES(F("max_gt", 0)), 1, bad, NULL, 4, &fired, hits),
                      GD_HIT_NAN | GD_HIT_INF);
     assert_false(fired || hits[1].hit);
     assert_int_equal(
-        evaluate("TZ", VALUES(F("zero_percentage_ge", 25)), 1, good, NULL, 4, &fired, hits), 0);
+        evaluate_values("TZ", VALUES(F("zero_percentage_ge", 25)), 1, good, NULL, 4, &fired, hits),
+        0);
     assert_true(fired && hits[0].actual_value == 25);
-    assert_int_equal(evaluate("TR",
-                              VALUES(F("range_start_inclusive", -2), F("range_end_inclusive", 1),
-                                     F("range_percentage_gt", 74)),
-                              3, good, NULL, 4, &fired, hits),
-                     0);
+    assert_int_equal(
+        evaluate_values("TR",
+                        VALUES(F("range_start_inclusive", -2), F("range_end_inclusive", 1),
+                               F("range_percentage_gt", 74)),
+                        3, good, NULL, 4, &fired, hits),
+        0);
     assert_true(fired && hits[3].actual_value == 75);
     assert_true(hits[0].actual_value == 0 && !hits[0].hit);
-    assert_int_equal(evaluate("TR", VALUES(F("max_min_gt", 4)), 1, good, NULL, 4, &fired, hits), 0);
+    assert_int_equal(
+        evaluate_values("TR", VALUES(F("max_min_gt", 4)), 1, good, NULL, 4, &fired, hits), 0);
     assert_true(fired && hits[5].actual_value == 5);
 }
 
@@ -219,27 +227,29 @@ static void test_changes(void **state)
     struct gd_hit_param hits[GD_MAX_HIT_PARAMS];
     bool fired;
     const float now[] = {1.1f, -2.2f}, before[] = {1, -2};
-    assert_int_equal(
-        evaluate("WCL", VALUES(F("abs_mean_update_ratio_gt", 0.05)), 1, now, NULL, 2, &fired, hits),
-        GD_HIT_NO_PREVIOUS);
+    assert_int_equal(evaluate_values("WCL", VALUES(F("abs_mean_update_ratio_gt", 0.05)), 1, now,
+                                     NULL, 2, &fired, hits),
+                     GD_HIT_NO_PREVIOUS);
     assert_false(fired);
-    assert_int_equal(evaluate("WCL", VALUES(F("abs_mean_update_ratio_gt", 0.05)), 1, now, before, 2,
-                              &fired, hits),
+    assert_int_equal(evaluate_values("WCL", VALUES(F("abs_mean_update_ratio_gt", 0.05)), 1, now,
+                                     before, 2, &fired, hits),
                      0);
     assert_true(fired && fabs(hits[0].actual_value - 0.1) < 1e-6);
-    assert_int_equal(evaluate("WCS", VALUES(F("abs_mean_update_ratio_lt", 0.05)), 1, now, before, 2,
-                              &fired, hits),
+    assert_int_equal(evaluate_values("WCS", VALUES(F("abs_mean_update_ratio_lt", 0.05)), 1, now,
+                                     before, 2, &fired, hits),
                      0);
     assert_false(fired);
-    assert_int_equal(evaluate("WNC", VALUES(F("rtol", 0.2)), 1, now, before, 2, &fired, hits), 0);
+    assert_int_equal(
+        evaluate_values("WNC", VALUES(F("rtol", 0.2)), 1, now, before, 2, &fired, hits), 0);
     assert_true(fired);
-    assert_int_equal(evaluate("WNC", VALUES(F("rtol", 0.01)), 1, now, before, 2, &fired, hits), 0);
+    assert_int_equal(
+        evaluate_values("WNC", VALUES(F("rtol", 0.01)), 1, now, before, 2, &fired, hits), 0);
     assert_false(fired);
 }
 
 /* ---- gradb's own, and judging -------------------------------------------------------------- */
 
-static int sentences(const char *text)
+static int count_sentences(const char *text)
 {
     int count = 0;
     for (const char *p = text; *p; p++) {
@@ -254,7 +264,7 @@ static void test_entries(void **state)
     const struct gd_condition *condition, *other;
     for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
         assert_true(condition->id[0] && condition->abbr[0] && condition->fires[0]);
-        assert_true(condition->look[0] && sentences(condition->advice) >= 2);
+        assert_true(condition->look[0] && count_sentences(condition->advice) >= 2);
         assert_true(condition->param_count <= GD_MAX_CONDITION_PARAMS);
         assert_true(condition->param_count <= GD_MAX_HIT_PARAMS);
         for (size_t j = 0; (other = gd_condition_at(j)) && j < i; j++) {
@@ -320,22 +330,25 @@ static void test_finding(void **state)
 static void test_own_validation(void **state)
 {
     (void)state;
-    assert_int_equal(
-        check("UB", 2,
-              VALUES(F("abs_mean_update_ratio_lt", 1e-6), F("abs_mean_update_ratio_gt", 1e-2))),
-        GD_OK);
-    assert_int_equal(check("DU", 2, VALUES(F("dead_percentage_ge", 10), F("steps", 3))), GD_OK);
-    assert_int_equal(check("DU", 1, VALUES(F("steps", 3))), GD_OK);
-    assert_int_equal(check("DU", 1, VALUES(F("steps", 0))), GD_EINVAL);
-    assert_int_equal(check("DU", 1, VALUES(F("steps", 2.5))), GD_EINVAL);
-    assert_int_equal(check("DU", 1, VALUES(F("steps", 1e6))), GD_OK);
-    assert_int_equal(check("DU", 1, VALUES(F("steps", 1e6 + 1))), GD_EINVAL);
-    assert_int_equal(check("SC", 1, VALUES(F("z_score_gt", 0))), GD_EINVAL);
-    assert_int_equal(check("FC", 2, VALUES(F("clip_percentage_gt", 5), F("limit", 1))), GD_OK);
-    assert_int_equal(check("LN", 1, VALUES(F("mean_ratio_gt", 1))), GD_EINVAL);
+    assert_int_equal(check_values("UB", 2,
+                                  VALUES(F("abs_mean_update_ratio_lt", 1e-6),
+                                         F("abs_mean_update_ratio_gt", 1e-2))),
+                     GD_OK);
+    assert_int_equal(check_values("DU", 2, VALUES(F("dead_percentage_ge", 10), F("steps", 3))),
+                     GD_OK);
+    assert_int_equal(check_values("DU", 1, VALUES(F("steps", 3))), GD_OK);
+    assert_int_equal(check_values("DU", 1, VALUES(F("steps", 0))), GD_EINVAL);
+    assert_int_equal(check_values("DU", 1, VALUES(F("steps", 2.5))), GD_EINVAL);
+    assert_int_equal(check_values("DU", 1, VALUES(F("steps", 1e6))), GD_OK);
+    assert_int_equal(check_values("DU", 1, VALUES(F("steps", 1e6 + 1))), GD_EINVAL);
+    assert_int_equal(check_values("SC", 1, VALUES(F("z_score_gt", 0))), GD_EINVAL);
+    assert_int_equal(check_values("FC", 2, VALUES(F("clip_percentage_gt", 5), F("limit", 1))),
+                     GD_OK);
+    assert_int_equal(check_values("LN", 1, VALUES(F("mean_ratio_gt", 1))), GD_EINVAL);
     struct gd_err err;
-    assert_int_equal(gd_condition_check(find("LS"), VALUES(F("mean_ratio_tg", 2)), 1, &err),
-                     GD_EINVAL);
+    assert_int_equal(
+        gd_condition_check(find_condition("LS"), VALUES(F("mean_ratio_tg", 2)), 1, &err),
+        GD_EINVAL);
     assert_non_null(strstr(err.text, "did you mean mean_ratio_gt"));
 }
 
@@ -344,20 +357,21 @@ static void test_completion(void **state)
     (void)state;
     struct gd_condition_value all[GD_MAX_CONDITION_PARAMS];
     struct gd_err err;
-    assert_int_equal(gd_condition_complete(find("TZ"), NULL, 0, all, NULL), 1);
+    assert_int_equal(gd_condition_complete(find_condition("TZ"), NULL, 0, all, NULL), 1);
     assert_string_equal(all[0].name, "zero_percentage_ge");
     assert_true(all[0].value == 100);
-    assert_int_equal(gd_condition_complete(find("WNC"), NULL, 0, all, NULL), 1);
+    assert_int_equal(gd_condition_complete(find_condition("WNC"), NULL, 0, all, NULL), 1);
     assert_string_equal(all[0].name, "rtol");
-    assert_int_equal(gd_condition_complete(find("UB"), NULL, 0, all, NULL), 2);
+    assert_int_equal(gd_condition_complete(find_condition("UB"), NULL, 0, all, NULL), 2);
     assert_true(all[0].value == 1e-7 && all[1].value == 0.1);
-    assert_int_equal(
-        gd_condition_complete(find("UB"), VALUES(F("abs_mean_update_ratio_gt", 3)), 1, all, NULL),
-        1);
+    assert_int_equal(gd_condition_complete(find_condition("UB"),
+                                           VALUES(F("abs_mean_update_ratio_gt", 3)), 1, all, NULL),
+                     1);
     assert_true(all[0].value == 3);
-    assert_int_equal(gd_condition_complete(find("TO"), NULL, 0, all, NULL), 0);
-    assert_int_equal(gd_condition_complete(find("DU"), VALUES(F("steps", 9)), 1, all, NULL), 2);
-    assert_int_equal(gd_condition_complete(find("TL"), NULL, 0, all, &err), GD_EINVAL);
+    assert_int_equal(gd_condition_complete(find_condition("TO"), NULL, 0, all, NULL), 0);
+    assert_int_equal(
+        gd_condition_complete(find_condition("DU"), VALUES(F("steps", 9)), 1, all, NULL), 2);
+    assert_int_equal(gd_condition_complete(find_condition("TL"), NULL, 0, all, &err), GD_EINVAL);
     assert_non_null(strstr(err.text, "abs_mean_gt, max_gt, min_gt, mean_gt"));
 }
 
@@ -365,36 +379,36 @@ static void test_wants(void **state)
 {
     (void)state;
     struct gd_condition_want want;
-    gd_condition_want(find("TO"), NULL, 0, &want);
+    gd_condition_want(find_condition("TO"), NULL, 0, &want);
     assert_int_equal(want.needs, 0);
-    gd_condition_want(find("TL"), VALUES(F("max_gt", 1)), 1, &want);
+    gd_condition_want(find_condition("TL"), VALUES(F("max_gt", 1)), 1, &want);
     assert_int_equal(want.needs, GD_NEED_FINITE);
-    gd_condition_want(find("WNC"), VALUES(F("rtol", 0.5)), 1, &want);
+    gd_condition_want(find_condition("WNC"), VALUES(F("rtol", 0.5)), 1, &want);
     assert_int_equal(want.needs, GD_NEED_PREVIOUS | GD_NEED_TOLERANCE);
     assert_true(want.rtol == 0.5 && want.atol == 1e-8 && !want.equal_nan);
-    gd_condition_want(find("WNC"), NULL, 0, &want);
+    gd_condition_want(find_condition("WNC"), NULL, 0, &want);
     assert_true(want.rtol == 1e-5);
-    gd_condition_want(find("AR"),
+    gd_condition_want(find_condition("AR"),
                       VALUES(F("range_start_inclusive", -1), F("range_end_inclusive", 2),
                              F("range_percentage_gt", 3)),
                       3, &want);
     assert_int_equal(want.needs, GD_NEED_FINITE | GD_NEED_RANGE);
     assert_true(want.range.lo == -1 && want.range.hi == 2);
-    gd_condition_want(find("AR"), VALUES(F("max_min_gt", 3)), 1, &want);
+    gd_condition_want(find_condition("AR"), VALUES(F("max_min_gt", 3)), 1, &want);
     assert_int_equal(want.needs, GD_NEED_FINITE);
-    gd_condition_want(find("FC"), NULL, 0, &want);
+    gd_condition_want(find_condition("FC"), NULL, 0, &want);
     assert_true(want.range.lo == -65504 && want.range.hi == 65504);
-    gd_condition_want(find("FC"), VALUES(F("limit", 8)), 1, &want);
+    gd_condition_want(find_condition("FC"), VALUES(F("limit", 8)), 1, &want);
     assert_true(want.range.lo == -8 && want.range.hi == 8);
-    gd_condition_want(find("DU"), NULL, 0, &want);
+    gd_condition_want(find_condition("DU"), NULL, 0, &want);
     assert_true((want.needs & GD_NEED_UNITS) && want.dead_steps == 5);
-    gd_condition_want(find("DU"), VALUES(F("steps", 7)), 1, &want);
+    gd_condition_want(find_condition("DU"), VALUES(F("steps", 7)), 1, &want);
     assert_int_equal(want.dead_steps, 7);
-    gd_condition_want(find("SC"), NULL, 0, &want);
+    gd_condition_want(find_condition("SC"), NULL, 0, &want);
     assert_int_equal(want.needs, GD_NEED_FINITE | GD_NEED_SERIES);
-    gd_condition_want(find("WCL"), NULL, 0, &want);
+    gd_condition_want(find_condition("WCL"), NULL, 0, &want);
     assert_int_equal(want.needs, GD_NEED_FINITE | GD_NEED_PREVIOUS);
-    gd_condition_want(find("GM"), NULL, 0, &want);
+    gd_condition_want(find_condition("GM"), NULL, 0, &want);
     assert_int_equal(want.needs, 0);
 }
 
@@ -402,7 +416,7 @@ static void triggers_are(const char *condition, const struct gd_condition_value 
                          size_t count, const struct gd_comparison_of *want, size_t wanted)
 {
     struct gd_comparison_of got[8];
-    size_t used = gd_condition_triggers(find(condition), values, count, got, 8);
+    size_t used = gd_condition_triggers(find_condition(condition), values, count, got, 8);
     assert_int_equal(used, wanted);
     for (size_t i = 0; i < used; i++) {
         assert_true(got[i].statistic == want[i].statistic && got[i].op == want[i].op &&

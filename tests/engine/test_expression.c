@@ -11,7 +11,7 @@
 #include "engine/session.h"
 #include "engine/watch/expression.h"
 
-static struct gd_expr *parse(const char *text)
+static struct gd_expr *parse_text(const char *text)
 {
     struct gd_expr *expr = NULL;
     struct gd_err err = {0};
@@ -21,15 +21,16 @@ static struct gd_expr *parse(const char *text)
     return expr;
 }
 
-static bool loss(void *ctx, const char *name, double *ret)
+static bool find_loss(void *ctx, const char *name, double *ret)
 {
     *ret = *(const double *)ctx;
     return strcmp(name, "loss") == 0 || strcmp(name, "train/loss") == 0;
 }
 
-static enum gd_truth evaluate(const char *text, const struct gd_observation *seen, unsigned *error)
+static enum gd_truth evaluate_text(const char *text, const struct gd_observation *seen,
+                                   unsigned *error)
 {
-    struct gd_expr *expr = parse(text);
+    struct gd_expr *expr = parse_text(text);
     enum gd_truth truth = gd_expr_evaluate(expr, seen, error);
     gd_expr_destroy(expr);
     return truth;
@@ -100,10 +101,10 @@ static void test_logic(void **state)
     };
     double number = 2.5;
     const struct gd_observation seen = {
-        .step = 42, .value_step = -1, .range = -1, .scalar = loss, .scalar_ctx = &number};
+        .step = 42, .value_step = -1, .range = -1, .scalar = find_loss, .scalar_ctx = &number};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         unsigned error = 77;
-        enum gd_truth truth = evaluate(cases[i].text, &seen, &error);
+        enum gd_truth truth = evaluate_text(cases[i].text, &seen, &error);
         if (truth != cases[i].want) {
             fail_msg("%s is %d, not %d", cases[i].text, (int)truth, (int)cases[i].want);
         }
@@ -118,7 +119,7 @@ static bool with_previous(void *ctx, const char *name, double *ret)
         *ret = 5;
         return strcmp(number, "train/loss") == 0;
     }
-    return loss(ctx, name, ret);
+    return find_loss(ctx, name, ret);
 }
 
 static void test_previous(void **state)
@@ -129,11 +130,11 @@ static void test_previous(void **state)
         .value_step = -1, .range = -1, .scalar = with_previous, .scalar_ctx = &now};
     const char *names[4];
     unsigned error;
-    assert_int_equal(evaluate("loss < prev(\"train/loss\")", &seen, &error), GD_TRUE);
-    assert_int_equal(evaluate("2 * loss != prev( \"train/loss\" )", &seen, &error), GD_FALSE);
-    assert_int_equal(evaluate("loss != prev(loss)", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(evaluate_text("loss < prev(\"train/loss\")", &seen, &error), GD_TRUE);
+    assert_int_equal(evaluate_text("2 * loss != prev( \"train/loss\" )", &seen, &error), GD_FALSE);
+    assert_int_equal(evaluate_text("loss != prev(loss)", &seen, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NO_PREVIOUS);
-    struct gd_expr *expr = parse("prev(loss) > loss && prev(loss) > 1");
+    struct gd_expr *expr = parse_text("prev(loss) > loss && prev(loss) > 1");
     assert_int_equal(gd_expr_names(expr, names, 4), 2);
     assert_string_equal(names[0], "prev(loss)");
     assert_string_equal(names[1], "loss");
@@ -168,7 +169,7 @@ static void test_lower_bounds(void **state)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         unsigned error;
-        if (evaluate(cases[i].text, &seen, &error) != cases[i].want) {
+        if (evaluate_text(cases[i].text, &seen, &error) != cases[i].want) {
             fail_msg("%s is not as wanted", cases[i].text);
         }
     }
@@ -179,28 +180,28 @@ static void test_why_unknown(void **state)
     (void)state;
     const double no_number = NAN;
     const struct gd_observation lost = {
-        .value_step = -1, .range = -1, .scalar = loss, .scalar_ctx = (void *)&no_number};
+        .value_step = -1, .range = -1, .scalar = find_loss, .scalar_ctx = (void *)&no_number};
     const struct gd_stats nan = {.count = 2, .nan = 1, .pos_inf = 1};
     struct gd_observation seen = {.stats = &nan, .value_step = -1, .range = -1};
     unsigned error;
-    assert_int_equal(evaluate("loss < 100", &lost, &error), GD_UNKNOWN);
+    assert_int_equal(evaluate_text("loss < 100", &lost, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NAN);
-    assert_int_equal(evaluate("max > 1", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(evaluate_text("max > 1", &seen, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NAN | GD_HIT_INF);
-    assert_int_equal(evaluate("max > 1 || nan > 0", &seen, &error), GD_TRUE);
+    assert_int_equal(evaluate_text("max > 1 || nan > 0", &seen, &error), GD_TRUE);
     assert_int_equal(error, 0);
-    assert_int_equal(evaluate("abs_mean(cur-prev) < 1", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(evaluate_text("abs_mean(cur-prev) < 1", &seen, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NAN | GD_HIT_INF | GD_HIT_NO_PREVIOUS);
-    assert_int_equal(evaluate("z_score > 1 || epoch > 3", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(evaluate_text("z_score > 1 || epoch > 3", &seen, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NAN | GD_HIT_INF | GD_HIT_NO_HISTORY | GD_HIT_NO_VALUE);
     seen.stats = NULL;
     seen.error = GD_HIT_NOT_CAPTURED;
-    assert_int_equal(evaluate("nan > 0", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(evaluate_text("nan > 0", &seen, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NOT_CAPTURED);
-    assert_int_equal(evaluate("nan > 0 && step > 3", &seen, &error), GD_FALSE);
+    assert_int_equal(evaluate_text("nan > 0 && step > 3", &seen, &error), GD_FALSE);
     seen.error = 0;
     seen.dtype = GD_STRING;
-    assert_int_equal(evaluate("zero > 0", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(evaluate_text("zero > 0", &seen, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NOT_NUMBERS);
 }
 
@@ -256,7 +257,7 @@ static void test_faults(void **state)
     }
 }
 
-static char *repeated(const char *before, size_t times, const char *middle, const char *behind)
+static char *repeat_text(const char *before, size_t times, const char *middle, const char *behind)
 {
     size_t a = strlen(before), b = strlen(behind), m = strlen(middle);
     char *text = malloc(times * (a + b) + m + 1), *p = text;
@@ -276,7 +277,7 @@ static char *repeated(const char *before, size_t times, const char *middle, cons
 static void limit_is(const char *before, const char *middle, const char *behind, size_t most)
 {
     for (size_t times = most; times <= most + 1; times++) {
-        char *text = repeated(before, times, middle, behind);
+        char *text = repeat_text(before, times, middle, behind);
         struct gd_expr *expr = NULL;
         struct gd_err err;
         assert_int_equal(gd_expr_parse(text, &expr, &err), times == most ? GD_OK : GD_EINVAL);
@@ -296,15 +297,15 @@ static void test_limits(void **state)
     limit_is("-", "nan", "", 256);
     limit_is("abs(", "nan", ")", 256);
     limit_is("1+(", "1", ")", 255); /* each waits for its right side */
-    char *text = repeated("1+", 2047, "1", "");
-    struct gd_expr *expr = parse(text);
+    char *text = repeat_text("1+", 2047, "1", "");
+    struct gd_expr *expr = parse_text(text);
     const struct gd_observation seen = {.value_step = -1, .range = -1};
     unsigned error;
     assert_int_equal(gd_expr_evaluate(expr, &seen, &error), GD_TRUE);
     gd_expr_destroy(expr);
     free(text);
     for (size_t len = 4096; len <= 4097; len++) { /* blanks around it do not count */
-        text = repeated(" ", len + 2, "", "");
+        text = repeat_text(" ", len + 2, "", "");
         memcpy(text + 1, "1+", 2);
         text[len] = '2';
         struct gd_err err;
@@ -317,7 +318,7 @@ static void test_limits(void **state)
     memset(name, 'q', 64);
     assert_int_equal(gd_expr_parse(name, &expr, NULL), GD_EINVAL);
     name[63] = '\0';
-    gd_expr_destroy(parse(name));
+    gd_expr_destroy(parse_text(name));
 }
 
 static void test_contents(void **state)
@@ -326,7 +327,7 @@ static void test_contents(void **state)
     enum gd_statistic figures[8];
     const char *names[8];
     struct gd_expr *expr =
-        parse("  max > loss || abs_mean( cur - prev ) < max * lr && z_score > loss \t");
+        parse_text("  max > loss || abs_mean( cur - prev ) < max * lr && z_score > loss \t");
     assert_string_equal(gd_expr_text(expr),
                         "max > loss || abs_mean( cur - prev ) < max * lr && z_score > loss");
     assert_int_equal(gd_expr_figures(expr, figures, 8), 3);
@@ -339,7 +340,7 @@ static void test_contents(void **state)
     assert_string_equal(names[1], "lr");
     assert_true(gd_expr_has_statistic(expr));
     gd_expr_destroy(expr);
-    expr = parse("loss > 3 && step > 10");
+    expr = parse_text("loss > 3 && step > 10");
     assert_false(gd_expr_has_statistic(expr));
     assert_int_equal(gd_expr_needs(expr), 0);
     gd_expr_destroy(expr);
@@ -388,7 +389,7 @@ static void test_simple(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct gd_comparison_of got[8];
-        struct gd_expr *expr = parse(cases[i].text);
+        struct gd_expr *expr = parse_text(cases[i].text);
         size_t count = gd_expr_simple(expr, got, 8);
         if (count != cases[i].count) {
             fail_msg("%s: %zu comparisons", cases[i].text, count);

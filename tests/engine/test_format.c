@@ -10,7 +10,7 @@
 #include "engine/decimal.h"
 #include "engine/format.h"
 
-static void scalars(void **state)
+static void test_scalars(void **state)
 {
     const float f = 0.1f;
     const double d = 1e300;
@@ -163,7 +163,7 @@ static void digits_of_hard_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars),
+        cmocka_unit_test(test_scalars),
         cmocka_unit_test(byte_counts),
         cmocka_unit_test(the_buffer_limits_what_is_printed),
         cmocka_unit_test(odd_settings_do_no_harm),

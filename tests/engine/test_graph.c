@@ -16,7 +16,7 @@
         .dtype = GD_FLOAT32, .shape = { __VA_ARGS__ }                                              \
     }
 
-static struct gd_graph *make(size_t max)
+static struct gd_graph *make_graph(size_t max)
 {
     struct gd_graph *graph = NULL;
     struct gd_err err;
@@ -25,7 +25,7 @@ static struct gd_graph *make(size_t max)
     return graph;
 }
 
-static gd_node_id add(struct gd_graph *graph, const char *name, const char *type)
+static gd_node_id add_node(struct gd_graph *graph, const char *name, const char *type)
 {
     static const struct gd_output out = F32(2, {3, 4});
     struct gd_node_desc desc = {
@@ -40,21 +40,21 @@ static gd_node_id add(struct gd_graph *graph, const char *name, const char *type
     return id;
 }
 
-static void connect1(struct gd_graph *graph, gd_node_id node, gd_node_id from)
+static void connect_input(struct gd_graph *graph, gd_node_id node, gd_node_id from)
 {
     struct gd_edge edge = {.node = from};
 
     assert_int_equal(gd_graph_connect(graph, node, &edge, 1, NULL), GD_OK);
 }
 
-static void commit(struct gd_graph *graph)
+static void commit_graph(struct gd_graph *graph)
 {
     struct gd_err err;
 
     assert_int_equal(gd_graph_commit(graph, &err), GD_OK);
 }
 
-static void subgraph(struct gd_graph *graph, const char *name, bool replace)
+static void add_subgraph(struct gd_graph *graph, const char *name, bool replace)
 {
     assert_int_equal(gd_graph_subgraph(graph, name, replace, NULL, NULL), GD_OK);
 }
@@ -95,7 +95,7 @@ static void test_classes(void **state)
 
 static void test_node_facts(void **state)
 {
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     struct gd_output outs[3] = {F32(0, {0}), F32(1, {-1}), F32(3, {1, 2, 3})};
     struct gd_attr attrs[2] = {{"kernel", "3"}, {"pad", NULL}};
     struct gd_frame frames[2] = {{.file = "net.c", .line = 7, .function = "f"}, {.file = NULL}};
@@ -118,7 +118,7 @@ static void test_node_facts(void **state)
     (void)state;
 
     assert_int_equal(gd_graph_add(graph, &desc, &id, NULL), GD_OK);
-    commit(graph);
+    commit_graph(graph);
     assert_true(gd_graph_node(graph, id, &info));
     assert_string_equal(info.name, "Default/net/Conv-op1");
     assert_string_equal(info.wire_name, "conv1");
@@ -152,7 +152,7 @@ static void test_node_facts(void **state)
 
 static void test_refused(void **state)
 {
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     struct gd_output out = F32(GD_MAX_RANK + 1, {0});
     struct gd_node_desc desc = {.name = "", .type = "X", .order = GD_NO_ORDER};
     struct gd_err err;
@@ -183,7 +183,7 @@ static void test_refused(void **state)
     desc.name = "y";
     desc.output_count = UINT32_MAX;
     assert_int_equal(gd_graph_add(graph, &desc, NULL, &err), GD_ELIMIT);
-    commit(graph);
+    commit_graph(graph);
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 1);
     free(longname);
@@ -192,8 +192,9 @@ static void test_refused(void **state)
 
 static void test_edges(void **state)
 {
-    struct gd_graph *graph = make(0);
-    gd_node_id a = add(graph, "a", "X"), b = add(graph, "b", "X"), c = add(graph, "c", "X");
+    struct gd_graph *graph = make_graph(0);
+    gd_node_id a = add_node(graph, "a", "X"), b = add_node(graph, "b", "X"),
+               c = add_node(graph, "c", "X");
     struct gd_edge in[4] = {{.node = a, .slot = 65535},
                             {.node = GD_NO_NODE},
                             {.node = 77},
@@ -206,9 +207,9 @@ static void test_edges(void **state)
 
     assert_int_equal(gd_graph_connect(graph, c, in, 4, NULL), GD_OK);
     assert_int_equal(gd_graph_connect(graph, a, &back, 1, NULL), GD_OK); /* a cycle */
-    connect1(graph, b, b);                                               /* and a loop */
+    connect_input(graph, b, b);                                          /* and a loop */
     assert_int_equal(gd_graph_connect(graph, 1000, in, 1, NULL), GD_EINVAL);
-    commit(graph);
+    commit_graph(graph);
     assert_true(gd_graph_node(graph, c, &info));
     assert_int_equal(info.input_count, 2);
     assert_int_equal(info.inputs[0].slot, 65535);
@@ -264,7 +265,7 @@ static void check_consumers(const struct gd_graph *graph)
 
 static void test_growth(void **state)
 {
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     uint32_t seed = 1;
     char name[64];
     (void)state;
@@ -274,52 +275,52 @@ static void test_growth(void **state)
         gd_node_id id;
 
         snprintf(name, sizeof(name), "scope%d/node%d", i % 7, i);
-        id = add(graph, name, "X");
+        id = add_node(graph, name, "X");
         for (int k = 0; k < 3; k++) {
             seed = seed * 1664525 + 1013904223;
             in[k] = (struct gd_edge){.node = (seed >> 8) % (id + 1), .slot = (uint16_t)k};
         }
         assert_int_equal(gd_graph_connect(graph, id, in, 2, NULL), GD_OK);
         if (i % 3 == 0) {
-            commit(graph);
+            commit_graph(graph);
         }
         if (i % 11 == 0) { /* more inputs for a node that is indexed, or not yet */
             assert_int_equal(gd_graph_connect(graph, id, in, 3, NULL), GD_OK);
         }
         if (i % 500 == 499) { /* other inputs than before */
             assert_int_equal(gd_graph_connect(graph, id / 2, in + 1, 2, NULL), GD_OK);
-            commit(graph);
+            commit_graph(graph);
             check_consumers(graph);
         }
     }
-    commit(graph);
+    commit_graph(graph);
     check_consumers(graph);
     gd_graph_destroy(graph);
 }
 
 static void test_replace(void **state)
 {
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     struct gd_graph_counts counts;
     struct gd_scope_info scope;
     gd_node_id shared, first, id;
     uint32_t count;
     (void)state;
 
-    subgraph(graph, "g1", false);
-    shared = add(graph, "s/shared", "X");
-    subgraph(graph, "g2", false);
-    first = add(graph, "s/a", "Y");
-    connect1(graph, first, shared);
-    add(graph, "s/b", "Y");
-    commit(graph);
-    subgraph(graph, "g2", true);
+    add_subgraph(graph, "g1", false);
+    shared = add_node(graph, "s/shared", "X");
+    add_subgraph(graph, "g2", false);
+    first = add_node(graph, "s/a", "Y");
+    connect_input(graph, first, shared);
+    add_node(graph, "s/b", "Y");
+    commit_graph(graph);
+    add_subgraph(graph, "g2", true);
     assert_string_equal(gd_graph_name(graph, first), "");
     assert_int_equal(gd_graph_lookup(graph, "s/a", 3), GD_NO_NODE);
-    id = add(graph, "s/a", "Z"); /* the name is free again */
+    id = add_node(graph, "s/a", "Z"); /* the name is free again */
     assert_int_not_equal(id, first);
-    connect1(graph, id, first); /* gone: missing */
-    commit(graph);
+    connect_input(graph, id, first); /* gone: missing */
+    commit_graph(graph);
     check_consumers(graph);
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 2);
@@ -338,29 +339,29 @@ static void test_replace(void **state)
     gd_graph_execution(graph, &count);
     assert_int_equal(count, 2);
     /* The same name in two subgraphs: the graph's name tells them apart, until one goes. */
-    subgraph(graph, "g3", false);
-    first = add(graph, "s/shared", "X");
+    add_subgraph(graph, "g3", false);
+    first = add_node(graph, "s/shared", "X");
     assert_int_equal(gd_graph_lookup(graph, "s/shared", 8), GD_NO_NODE);
     assert_int_equal(gd_graph_lookup(graph, "g3/s/shared", 11), first);
-    subgraph(graph, "g3", true);
+    add_subgraph(graph, "g3", true);
     assert_int_equal(gd_graph_lookup(graph, "s/shared", 8), shared);
     gd_graph_destroy(graph);
 }
 
 static void test_scopes(void **state)
 {
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     struct gd_scope_info info;
     gd_scope_id id;
     char deep[4000] = "";
     (void)state;
 
-    add(graph, "Default/net/a/x", "X");
-    add(graph, "Default/net/b/x", "X");
-    add(graph, "Default/net/y", "X");
-    add(graph, "lone", "X");
-    add(graph, "//odd//path/z", "X");
-    commit(graph);
+    add_node(graph, "Default/net/a/x", "X");
+    add_node(graph, "Default/net/b/x", "X");
+    add_node(graph, "Default/net/y", "X");
+    add_node(graph, "lone", "X");
+    add_node(graph, "//odd//path/z", "X");
+    commit_graph(graph);
     assert_true(gd_graph_scope(graph, 0, &info));
     assert_string_equal(info.name, "");
     assert_int_equal(info.parent, GD_NO_SCOPE);
@@ -383,23 +384,24 @@ static void test_scopes(void **state)
         memcpy(deep + strlen(deep), "d/", 3);
     }
     memcpy(deep + strlen(deep), "leaf", 5);
-    add(graph, deep, "X");
+    add_node(graph, deep, "X");
     memcpy(deep + 1990, "e/f/leaf2", 10);
-    add(graph, deep, "X");
-    commit(graph);
+    add_node(graph, deep, "X");
+    commit_graph(graph);
     assert_int_not_equal(gd_graph_lookup(graph, deep, strlen(deep)), GD_NO_NODE);
     gd_graph_destroy(graph);
 }
 
 static void test_execution(void **state)
 {
-    struct gd_graph *graph = make(0);
-    gd_node_id a = add(graph, "a", "X"), b = add(graph, "b", "X"), c = add(graph, "c", "X");
+    struct gd_graph *graph = make_graph(0);
+    gd_node_id a = add_node(graph, "a", "X"), b = add_node(graph, "b", "X"),
+               c = add_node(graph, "c", "X");
     const gd_node_id *order;
     uint32_t count;
     (void)state;
 
-    commit(graph);
+    commit_graph(graph);
     order = gd_graph_execution(graph, &count);
     assert_int_equal(count, 3);
     assert_int_equal(order[0], a);
@@ -422,7 +424,7 @@ struct found {
     int stop_after;
 };
 
-static int collect(void *ctx, gd_node_id node)
+static int collect_node(void *ctx, gd_node_id node)
 {
     struct found *found = ctx;
 
@@ -432,49 +434,49 @@ static int collect(void *ctx, gd_node_id node)
     return found->count == found->stop_after ? 42 : 0;
 }
 
-static int search(const struct gd_graph *graph, const char *text)
+static int search_text(const struct gd_graph *graph, const char *text)
 {
     struct found found = {0};
 
-    assert_int_equal(gd_graph_search_name(graph, text, collect, &found), 0);
+    assert_int_equal(gd_graph_search_name(graph, text, collect_node, &found), 0);
     return found.count;
 }
 
 static void test_search(void **state)
 {
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     struct found found = {.stop_after = 2};
     (void)state;
 
-    assert_int_equal(search(graph, "x"), 0);
-    add(graph, "Default/Conv1/Conv2D-op1", "Conv2D");
-    add(graph, "Default/conv2/Conv2D-op2", "Conv2D");
-    add(graph, "Default/fc/MatMul-op3", "MatMul");
-    add(graph, "aaaaab", "ReLU");
-    add(graph, "\xc3\xa9t\xc3\xa9[1]", "ReLU");
-    commit(graph);
-    assert_int_equal(search(graph, "CONV"), 2);
-    assert_int_equal(search(graph, "conv1/"), 1);
-    assert_int_equal(search(graph, "op3"), 1);
-    assert_int_equal(search(graph, "op3Default"), 0);
-    assert_int_equal(search(graph, "aab"), 1);
-    assert_int_equal(search(graph, ""), 5);
-    assert_int_equal(search(graph, "a"), 4);
-    assert_int_equal(search(graph, "\xc3\xa9[1]"), 1);
-    assert_int_equal(search(graph, "[1]x"), 0);
-    assert_int_equal(gd_graph_search_name(graph, "o", collect, &found), 42);
+    assert_int_equal(search_text(graph, "x"), 0);
+    add_node(graph, "Default/Conv1/Conv2D-op1", "Conv2D");
+    add_node(graph, "Default/conv2/Conv2D-op2", "Conv2D");
+    add_node(graph, "Default/fc/MatMul-op3", "MatMul");
+    add_node(graph, "aaaaab", "ReLU");
+    add_node(graph, "\xc3\xa9t\xc3\xa9[1]", "ReLU");
+    commit_graph(graph);
+    assert_int_equal(search_text(graph, "CONV"), 2);
+    assert_int_equal(search_text(graph, "conv1/"), 1);
+    assert_int_equal(search_text(graph, "op3"), 1);
+    assert_int_equal(search_text(graph, "op3Default"), 0);
+    assert_int_equal(search_text(graph, "aab"), 1);
+    assert_int_equal(search_text(graph, ""), 5);
+    assert_int_equal(search_text(graph, "a"), 4);
+    assert_int_equal(search_text(graph, "\xc3\xa9[1]"), 1);
+    assert_int_equal(search_text(graph, "[1]x"), 0);
+    assert_int_equal(gd_graph_search_name(graph, "o", collect_node, &found), 42);
     assert_int_equal(found.count, 2);
     found = (struct found){0};
-    assert_int_equal(gd_graph_search_type(graph, "relu", collect, &found), 0);
+    assert_int_equal(gd_graph_search_type(graph, "relu", collect_node, &found), 0);
     assert_int_equal(found.count, 2);
     found = (struct found){0};
-    assert_int_equal(gd_graph_search_type(graph, "nothing", collect, &found), 0);
-    assert_int_equal(gd_graph_search_kind(graph, GD_NODE_ACTIVATION, collect, &found), 0);
+    assert_int_equal(gd_graph_search_type(graph, "nothing", collect_node, &found), 0);
+    assert_int_equal(gd_graph_search_kind(graph, GD_NODE_ACTIVATION, collect_node, &found), 0);
     assert_int_equal(found.count, 2);
     gd_graph_destroy(graph);
 }
 
-static int tick(void *ctx, gd_node_id node)
+static int count_node(void *ctx, gd_node_id node)
 {
     (void)node;
     ++*(int *)ctx;
@@ -486,7 +488,7 @@ static void test_search_against_plain(void **state)
 {
     static const char *const texts[] = {"a",   "A", "/b", "ab",  "ba/", "op1",
                                         "p19", "-", "zz", "b-O", "aab"};
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     uint32_t seed = 7;
     (void)state;
 
@@ -500,16 +502,16 @@ static void test_search_against_plain(void **state)
                             "abAB"[(seed >> 20) % 4], (seed >> 25) % 3 ? "" : "/");
         }
         snprintf(name + len, sizeof(name) - (size_t)len, "-op%d", i);
-        add(graph, name, "X");
+        add_node(graph, name, "X");
     }
-    commit(graph);
+    commit_graph(graph);
     for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
         int want = 0, got = 0;
 
         for (uint32_t i = 0; i < gd_graph_node_limit(graph); i++) {
             want += strcasestr(gd_graph_name(graph, i), texts[t]) != NULL;
         }
-        assert_int_equal(gd_graph_search_name(graph, texts[t], tick, &got), 0);
+        assert_int_equal(gd_graph_search_name(graph, texts[t], count_node, &got), 0);
         assert_int_equal(got, want);
     }
     gd_graph_destroy(graph);
@@ -530,18 +532,18 @@ static void expect_find(const struct gd_graph *graph, const char *name, int code
 
 static void test_find(void **state)
 {
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     struct gd_node_desc desc = {
         .name = "Default/fc/fc.weight", .wire_name = "fc.weight", .order = GD_NO_ORDER};
     gd_node_id id;
     (void)state;
 
     expect_find(graph, "x", GD_ENOTFOUND, "the graph is empty");
-    add(graph, "Default/block0/attn/MatMul-op7", "MatMul");
-    add(graph, "Default/block1/attn/MatMul-op8", "MatMul");
-    add(graph, "Default/block1/mlp/MatMul-op8", "MatMul");
+    add_node(graph, "Default/block0/attn/MatMul-op7", "MatMul");
+    add_node(graph, "Default/block1/attn/MatMul-op8", "MatMul");
+    add_node(graph, "Default/block1/mlp/MatMul-op8", "MatMul");
     assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
-    commit(graph);
+    commit_graph(graph);
     expect_find(graph, "Default/block0/attn/MatMul-op7", GD_OK, "Default/block0/attn/MatMul-op7");
     expect_find(graph, "MatMul-op7", GD_OK, "Default/block0/attn/MatMul-op7");
     expect_find(graph, "attn/MatMul-op8", GD_OK, "Default/block1/attn/MatMul-op8");
@@ -560,7 +562,7 @@ static void test_find(void **state)
 
 static void test_source(void **state)
 {
-    struct gd_graph *graph = make(1 << 20);
+    struct gd_graph *graph = make_graph(1 << 20);
     struct gd_frame frame = {.file = "/home/u/net/model.c", .line = 42, .function = "forward"};
     struct gd_node_desc desc = {.name = "a", .type = "X", .order = GD_NO_ORDER};
     struct found found = {0};
@@ -582,19 +584,19 @@ static void test_source(void **state)
     desc.frames = &frame;
     desc.frame_count = 1;
     assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
-    commit(graph);
+    commit_graph(graph);
     frames = gd_graph_stack(graph, 1, &count);
     assert_int_equal(count, 2);
     assert_string_equal(frames[0].code, "x = self.fc(x)");
     assert_ptr_equal(gd_graph_stack(graph, 2, &count), frames); /* kept once */
-    assert_int_equal(gd_graph_search_source(graph, "model.py", 42, collect, &found), 0);
+    assert_int_equal(gd_graph_search_source(graph, "model.py", 42, collect_node, &found), 0);
     assert_int_equal(found.count, 3);
     found.count = 0;
-    assert_int_equal(gd_graph_search_source(graph, "net/model.c", 0, collect, &found), 0);
+    assert_int_equal(gd_graph_search_source(graph, "net/model.c", 0, collect_node, &found), 0);
     assert_int_equal(found.count, 1);
-    assert_int_equal(gd_graph_search_source(graph, "odel.py", 42, collect, &found), 0);
-    assert_int_equal(gd_graph_search_source(graph, "model.py", 43, collect, &found), 0);
-    assert_int_equal(gd_graph_search_source(graph, "", 0, collect, &found), 0);
+    assert_int_equal(gd_graph_search_source(graph, "odel.py", 42, collect_node, &found), 0);
+    assert_int_equal(gd_graph_search_source(graph, "model.py", 43, collect_node, &found), 0);
+    assert_int_equal(gd_graph_search_source(graph, "", 0, collect_node, &found), 0);
     assert_int_equal(found.count, 1);
     gd_graph_destroy(graph);
 }
@@ -638,7 +640,7 @@ static void test_memory_limit(void **state)
 {
     struct gd_graph_counts counts;
     size_t need, refused = 0;
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     (void)state;
 
     assert_int_equal(build_small(graph), GD_OK);
@@ -667,7 +669,7 @@ static void test_memory_limit(void **state)
 
             assert_int_equal(gd_graph_lookup(graph, name, strlen(name)), i);
         }
-        assert_int_equal(gd_graph_search_name(graph, "NODE", tick, &found), 0);
+        assert_int_equal(gd_graph_search_name(graph, "NODE", count_node, &found), 0);
         assert_int_equal(found, (int)counts.nodes);
         gd_graph_destroy(graph);
     }
@@ -680,7 +682,7 @@ static void test_memory_limit(void **state)
 static void test_stress(void **state)
 {
     enum { NODES = 200000 };
-    struct gd_graph *graph = make(0);
+    struct gd_graph *graph = make_graph(0);
     struct gd_graph_counts counts;
     char name[128];
     int count = 0;
@@ -692,13 +694,13 @@ static void test_stress(void **state)
 
         snprintf(name, sizeof(name), "Default/network/block%d/layer%d/Op%d-op%d", i / 2000, i / 20,
                  i % 13, i);
-        add(graph, name, i % 2 ? "MatMul" : "ReLU");
+        add_node(graph, name, i % 2 ? "MatMul" : "ReLU");
         assert_int_equal(gd_graph_connect(graph, (gd_node_id)i, in, 2, NULL), GD_OK);
         if (i % 1000 == 0) {
-            commit(graph);
+            commit_graph(graph);
         }
     }
-    commit(graph);
+    commit_graph(graph);
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, NODES);
     assert_int_equal(counts.edges, 2 * NODES);
@@ -711,10 +713,10 @@ static void test_stress(void **state)
                  i % 13, i);
         assert_int_equal(gd_graph_lookup(graph, name, strlen(name)), i);
     }
-    assert_int_equal(gd_graph_search_name(graph, "BLOCK7/", tick, &count), 0);
+    assert_int_equal(gd_graph_search_name(graph, "BLOCK7/", count_node, &count), 0);
     assert_int_equal(count, 2000);
     assert_int_equal(gd_graph_subgraph(graph, "main", true, NULL, NULL), GD_OK);
-    commit(graph);
+    commit_graph(graph);
     gd_graph_counts(graph, &counts);
     assert_int_equal(counts.nodes, 0);
     assert_int_equal(counts.edges, 0);

@@ -334,7 +334,7 @@ struct bench {
     char warning[600];
 };
 
-static void observe(void *ctx, const struct gd_event *event)
+static void observe_event(void *ctx, const struct gd_event *event)
 {
     struct bench *bench = ctx;
 
@@ -367,14 +367,14 @@ static void make_bench(struct bench *bench)
 {
     memset(bench, 0, sizeof(*bench));
     assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
-    assert_int_equal(gd_debugger_observe(bench->debugger, observe, bench), GD_OK);
+    assert_int_equal(gd_debugger_observe(bench->debugger, observe_event, bench), GD_OK);
     bench->debugger->settings.history_bytes = 64 * KIB;
     snprintf(bench->debugger->settings.history_file, sizeof(bench->debugger->settings.history_file),
              "%s", hist_path);
     connect_session(bench);
 }
 
-static void report(struct gd_session *session, int64_t step, double x)
+static void report_value(struct gd_session *session, int64_t step, double x)
 {
     struct gd_stats stats = hist_record(step, x).stats;
     struct gd_shape shape = {.rank = 1, .dim = {1000}};
@@ -395,9 +395,9 @@ static void test_session(void **state)
     make_bench(&bench);
     gd_session_on_scalar(bench.session, "loss", 9, 0); /* before there is a history: kept */
     assert_null(bench.session->history);
-    report(bench.session, 1, 10);
+    report_value(bench.session, 1, 10);
     gd_session_on_scalar(bench.session, "loss", 2.5, 1);
-    report(bench.session, 2, 20);
+    report_value(bench.session, 2, 20);
     gd_session_on_scalar(bench.session, "loss", NAN, 2);
     gd_session_on_scalar(bench.session, "lr", 1, 1); /* late: does not begin anew */
     assert_non_null(bench.session->history);
@@ -434,19 +434,19 @@ static void test_session_off_and_failing(void **state)
     unlink(hist_path);
     make_bench(&bench);
     bench.debugger->settings.history_bytes = 0;
-    report(bench.session, 1, 10);
+    report_value(bench.session, 1, 10);
     assert_null(bench.session->history);
     assert_int_equal(bench.warnings, 0);
     bench.debugger->settings.history_bytes = 64 * KIB;
     hist_write_bytes((const unsigned char *)"precious", 8);
-    report(bench.session, 2, 20);
-    report(bench.session, 3, 30);
+    report_value(bench.session, 2, 20);
+    report_value(bench.session, 3, 30);
     assert_null(bench.session->history);
     assert_int_equal(bench.warnings, 1); /* once */
     assert_non_null(strstr(bench.warning, "no history is kept: "));
     unlink(hist_path);
     connect_session(&bench); /* the second session has a file of its own */
-    report(bench.session, 1, 10);
+    report_value(bench.session, 1, 10);
     assert_non_null(bench.session->history);
     assert_string_equal(gd_history_path(bench.session->history) + strlen(hist_path), ".2");
     gd_debugger_destroy(bench.debugger);

@@ -20,7 +20,7 @@
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-static void fill(int64_t steps)
+static void fill_file(int64_t steps)
 {
     struct gd_history *history = hist_create(64 * KIB);
 
@@ -40,7 +40,7 @@ static void test_torn_record(void **state)
     size_t size, place;
 
     (void)state;
-    fill(4);
+    fill_file(4);
     whole = hist_read_bytes(&size);
     place = hist_ring_offset(whole) + 7 * RECORD; /* record 7: "a" of step 4 */
     memcpy(other, whole + hist_ring_offset(whole) + 5 * RECORD, RECORD);
@@ -71,7 +71,7 @@ static void test_flipped_bits(void **state)
     size_t size, ring;
 
     (void)state;
-    fill(4);
+    fill_file(4);
     whole = hist_read_bytes(&size);
     ring = hist_ring_offset(whole);
     for (size_t at = 0; at < ring + 10 * RECORD; at += at < 128 ? 1 : at < HEADER ? 37 : 5) {
@@ -114,7 +114,7 @@ static void test_truncated(void **state)
     size_t size;
 
     (void)state;
-    fill(4);
+    fill_file(4);
     whole = hist_read_bytes(&size);
     for (size_t len = 0; len < size; len += len < 300 ? 7 : 1009) {
         struct gd_history *history = NULL;

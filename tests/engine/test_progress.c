@@ -16,7 +16,7 @@ static double read_clock(void *ctx)
     return *(double *)ctx;
 }
 
-static struct gd_debugger *create(double *clock)
+static struct gd_debugger *make_debugger(double *clock)
 {
     struct gd_debugger *debugger = NULL;
 
@@ -29,7 +29,7 @@ static struct gd_debugger *create(double *clock)
 static void test_oldest_is_current(void **state)
 {
     double clock = 100;
-    struct gd_debugger *debugger = create(&clock);
+    struct gd_debugger *debugger = make_debugger(&clock);
     struct gd_progress_info info;
 
     (void)state;
@@ -61,7 +61,7 @@ static void test_oldest_is_current(void **state)
 static void test_stop_reaches_those_that_run(void **state)
 {
     double clock = 1;
-    struct gd_debugger *debugger = create(&clock);
+    struct gd_debugger *debugger = make_debugger(&clock);
 
     (void)state;
     gd_progress_stop_all(debugger);

@@ -51,7 +51,7 @@ static struct rank *rank_of(const struct gd_target *target)
     return NULL;
 }
 
-static int resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
+static int rank_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
 {
     struct rank *rank = rank_of(target);
 
@@ -71,8 +71,8 @@ static int interrupt_at(struct gd_target *target, int64_t step, struct gd_err *e
     return GD_OK;
 }
 
-static int command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
-                   gd_command_fn fn, void *ctx, struct gd_err *err)
+static int rank_command(struct gd_target *target, const char *name, const char *args,
+                        gd_node_id node, gd_command_fn fn, void *ctx, struct gd_err *err)
 {
     (void)node;
     (void)err;
@@ -82,7 +82,7 @@ static int command(struct gd_target *target, const char *name, const char *args,
     return GD_OK;
 }
 
-static void observe(void *ctx, const struct gd_event *event)
+static void observe_event(void *ctx, const struct gd_event *event)
 {
     struct bench *bench = ctx;
 
@@ -98,7 +98,7 @@ static double read_clock(void *ctx)
     return *(double *)ctx;
 }
 
-static void stop(struct rank *rank, enum gd_stop_reason reason, bool at_end)
+static void stop_rank(struct rank *rank, enum gd_stop_reason reason, bool at_end)
 {
     struct gd_stop at = {.reason = reason,
                          .step = at_end ? rank->step : rank->step + 1,
@@ -111,16 +111,16 @@ static void stop(struct rank *rank, enum gd_stop_reason reason, bool at_end)
     gd_session_on_stopped(rank->session, &at);
 }
 
-static void join(struct bench *bench, int number)
+static void join_rank(struct bench *bench, int number)
 {
     struct rank *rank = &bench->rank[number];
     struct gd_peer peer = {.rank = number, .world_size = bench->count, .job = "job"};
 
     rank->fake = fake_create(true, NULL);
     ops = *rank->fake->target.ops;
-    ops.resume = resume;
+    ops.resume = rank_resume;
     ops.interrupt_at = interrupt_at;
-    ops.command = command;
+    ops.command = rank_command;
     rank->fake->target.ops = &ops;
     rank->digests = "0000000000000001 w\n0000000000000002 b\n";
     rank->gone = false;
@@ -130,7 +130,7 @@ static void join(struct bench *bench, int number)
     gd_session_on_graph(rank->session);
 }
 
-static struct bench *make(int count)
+static struct bench *make_bench(int count)
 {
     struct bench *bench = calloc(1, sizeof(*bench));
 
@@ -140,26 +140,26 @@ static struct bench *make(int count)
     assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
     bench->debugger->now = read_clock;
     bench->debugger->now_ctx = &bench->clock;
-    assert_int_equal(gd_debugger_observe(bench->debugger, observe, bench), GD_OK);
+    assert_int_equal(gd_debugger_observe(bench->debugger, observe_event, bench), GD_OK);
     return bench;
 }
 
 /* All stand before the first step. */
-static struct bench *start(int count)
+static struct bench *start_bench(int count)
 {
-    struct bench *bench = make(count);
+    struct bench *bench = make_bench(count);
 
     for (int i = count; i-- > 0;) { /* not in their order */
-        join(bench, i);
+        join_rank(bench, i);
         assert_int_equal(bench->settled, 0);
-        stop(&bench->rank[i], GD_STOP_CONNECTED, true);
+        stop_rank(&bench->rank[i], GD_STOP_CONNECTED, true);
     }
     assert_int_equal(bench->settled, 1);
     bench->told = bench->together = bench->settled = bench->resumes = 0;
     return bench;
 }
 
-static void finish(struct bench *bench)
+static void destroy_bench(struct bench *bench)
 {
     gd_debugger_destroy(bench->debugger);
     free(bench);
@@ -182,15 +182,15 @@ static void end_step(struct rank *rank)
 {
     rank->step++;
     if (rank->left > 0 && --rank->left == 0) {
-        stop(rank, GD_STOP_STEP, true);
+        stop_rank(rank, GD_STOP_STEP, true);
     } else if (rank->interrupt_at && rank->step >= rank->interrupt_at) {
         rank->interrupt_at = 0;
-        stop(rank, GD_STOP_INTERRUPT, true);
+        stop_rank(rank, GD_STOP_INTERRUPT, true);
     }
 }
 
 /* A rank that can, by chance, ends its step. False: none can. */
-static bool turn(struct bench *bench)
+static bool turn_ranks(struct bench *bench)
 {
     bench->random = bench->random * 1103515245u + 12345u;
     for (int i = 0; i < bench->count; i++) {
@@ -209,18 +209,18 @@ static void run_to(struct bench *bench, int64_t step)
 {
     for (int i = 0; i < bench->count; i++) {
         while (bench->rank[i].step < step) {
-            assert_true(turn(bench));
+            assert_true(turn_ranks(bench));
         }
     }
 }
 
 /* Until it is settled; time passes when nothing else does. */
-static void settle(struct bench *bench)
+static void settle_ranks(struct bench *bench)
 {
     int before = bench->settled;
 
     for (int i = 0; i < 100000 && bench->settled == before; i++) {
-        if (!turn(bench)) {
+        if (!turn_ranks(bench)) {
             bench->clock += 0.1;
             gd_ranks_tick(bench->debugger);
         }
@@ -228,7 +228,7 @@ static void settle(struct bench *bench)
     assert_int_equal(bench->settled, before + 1);
 }
 
-static void go(struct bench *bench, enum gd_run_kind kind, int64_t count)
+static void resume_all(struct bench *bench, enum gd_run_kind kind, int64_t count)
 {
     struct gd_run run = {.kind = kind, .count = count, .node = GD_NO_NODE};
     struct gd_err err = {0};
@@ -256,24 +256,24 @@ static void watch_something(struct bench *bench)
 
 static void test_connect(void **state)
 {
-    struct bench *bench = start(3);
+    struct bench *bench = start_bench(3);
 
     (void)state;
     assert_ptr_equal(bench->debugger->current, bench->rank[0].session);
     assert_false(bench->rank[0].session->stop.together);
     assert_true(bench->rank[2].session->stop.together);
     expect_text(bench, "All 3 ranks are stopped before the first step.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 static void test_one_does_not_connect(void **state)
 {
-    struct bench *bench = make(4);
+    struct bench *bench = make_bench(4);
 
     (void)state;
     for (int i = 0; i < 3; i += 2) {
-        join(bench, i);
-        stop(&bench->rank[i], GD_STOP_CONNECTED, true);
+        join_rank(bench, i);
+        stop_rank(&bench->rank[i], GD_STOP_CONNECTED, true);
     }
     bench->clock += bench->debugger->settings.start_timeout - 1;
     gd_ranks_tick(bench->debugger);
@@ -283,110 +283,110 @@ static void test_one_does_not_connect(void **state)
     assert_int_equal(bench->settled, 1);
     expect_text(bench, "Ranks 0, 2 are stopped before the first step.\n"
                        "Not connected, of 4: rank 1, 3.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 /* They were attached to in mid-run: one waits in step 8 for one that stands before it. */
 static void test_connect_in_mid_run(void **state)
 {
-    struct bench *bench = make(2);
+    struct bench *bench = make_bench(2);
 
     (void)state;
-    join(bench, 0);
-    join(bench, 1);
+    join_rank(bench, 0);
+    join_rank(bench, 1);
     bench->rank[0].step = 7;
     bench->rank[1].step = 7;
-    stop(&bench->rank[0], GD_STOP_CONNECTED, true);
+    stop_rank(&bench->rank[0], GD_STOP_CONNECTED, true);
     bench->rank[1].runs = true;
     bench->rank[1].left = 1;
-    settle(bench);
+    settle_ranks(bench);
     expect_text(bench, "All 2 ranks are stopped at the end of step 8.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 static void test_step(void **state)
 {
-    struct bench *bench = start(3);
+    struct bench *bench = start_bench(3);
 
     (void)state;
-    go(bench, GD_RUN_STEP, 5);
-    settle(bench);
+    resume_all(bench, GD_RUN_STEP, 5);
+    settle_ranks(bench);
     expect_text(bench, "All 3 ranks are stopped at the end of step 5.\n");
     assert_int_equal(bench->resumes, 3); /* nothing can stop one of them: no need to go by steps */
     assert_int_equal(bench->told, 3);
     assert_int_equal(bench->together, 2);
     assert_int_equal(bench->rank[1].session->timing.steps_run, 5);
     watch_something(bench);
-    go(bench, GD_RUN_STEP, 5);
-    settle(bench);
+    resume_all(bench, GD_RUN_STEP, 5);
+    settle_ranks(bench);
     expect_text(bench, "All 3 ranks are stopped at the end of step 10.\n");
     assert_int_equal(bench->resumes, 3 + 15);
     assert_int_equal(bench->told, 6); /* nobody heard of the boundaries between */
     assert_int_equal(bench->rank[1].session->timing.last_run_steps, 5);
-    finish(bench);
+    destroy_bench(bench);
 }
 
 /* Rank 1 stands at the end of step 3 by itself already when it is asked to, because of rank 0. */
 static void test_asked_what_it_did(void **state)
 {
-    struct bench *bench = start(2);
+    struct bench *bench = start_bench(2);
 
     (void)state;
-    go(bench, GD_RUN_STEP, 5);
+    resume_all(bench, GD_RUN_STEP, 5);
     run_to(bench, 3);
     bench->rank[1].runs = false; /* word of it is under way */
-    stop(&bench->rank[0], GD_STOP_PROGRAM, true);
+    stop_rank(&bench->rank[0], GD_STOP_PROGRAM, true);
     assert_int_equal(bench->rank[1].interrupt_at, 3);
-    stop(&bench->rank[1], GD_STOP_PROGRAM, true);
+    stop_rank(&bench->rank[1], GD_STOP_PROGRAM, true);
     expect_text(bench, "All 2 ranks are stopped at the end of step 3.\n");
-    go(bench, GD_RUN_STEP, 2);
-    settle(bench);
+    resume_all(bench, GD_RUN_STEP, 2);
+    settle_ranks(bench);
     expect_text(bench, "All 2 ranks are stopped at the end of step 5.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 /* Rank 1 stops inside step 4; the other one waits there, and all come to its end afterwards. */
 static void test_inside_a_step(void **state)
 {
-    struct bench *bench = start(2);
+    struct bench *bench = start_bench(2);
 
     (void)state;
     watch_something(bench);
-    go(bench, GD_RUN_CONTINUE, 0);
+    resume_all(bench, GD_RUN_CONTINUE, 0);
     run_to(bench, 3);
-    stop(&bench->rank[1], GD_STOP_HIT, false);
-    settle(bench);
+    stop_rank(&bench->rank[1], GD_STOP_HIT, false);
+    settle_ranks(bench);
     assert_ptr_equal(bench->debugger->current, bench->rank[1].session);
     assert_int_equal(bench->told, 1);
     assert_int_equal(bench->rank[0].session->state, GD_RUNNING);
     expect_text(bench,
                 "Rank 0 is running: it may be waiting in a collective for those that are stopped.\n"
                 "Rank 1 is stopped in step 4.\n");
-    go(bench, GD_RUN_STEP, 1);
-    settle(bench);
+    resume_all(bench, GD_RUN_STEP, 1);
+    settle_ranks(bench);
     expect_text(bench, "All 2 ranks are stopped at the end of step 4.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 /* At the end of a step: the other one has not begun the next. */
 static void test_between_steps(void **state)
 {
-    struct bench *bench = start(2);
+    struct bench *bench = start_bench(2);
 
     (void)state;
     watch_something(bench);
-    go(bench, GD_RUN_CONTINUE, 0);
+    resume_all(bench, GD_RUN_CONTINUE, 0);
     run_to(bench, 3);
     bench->rank[1].step = 4;
     bench->rank[0].step = 3;
-    stop(&bench->rank[1], GD_STOP_HIT, true);
+    stop_rank(&bench->rank[1], GD_STOP_HIT, true);
     bench->rank[0].step = 4;
-    stop(&bench->rank[0], GD_STOP_STEP, true);
+    stop_rank(&bench->rank[0], GD_STOP_STEP, true);
     assert_int_equal(bench->settled, 1);
     assert_ptr_equal(bench->debugger->current, bench->rank[1].session);
     assert_int_equal(bench->rank[1].session->stop.reason, GD_STOP_HIT);
     expect_text(bench, "All 2 ranks are stopped at the end of step 4.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 /* They run free; wherever they are when they are to stand, they come to the same boundary. */
@@ -394,17 +394,17 @@ static void test_pause(void **state)
 {
     (void)state;
     for (uint32_t seed = 1; seed <= 50; seed++) {
-        struct bench *bench = start(4);
+        struct bench *bench = start_bench(4);
 
         bench->random = seed * 7919u;
-        go(bench, GD_RUN_CONTINUE, 0);
+        resume_all(bench, GD_RUN_CONTINUE, 0);
         for (uint32_t i = 0; i < 10 + seed; i++) {
-            assert_true(turn(bench));
+            assert_true(turn_ranks(bench));
         }
         assert_int_equal(bench->resumes, 4);
         assert_true(gd_ranks_is_running(bench->debugger->current));
         assert_int_equal(gd_ranks_interrupt(bench->debugger->current, NULL), GD_OK);
-        settle(bench);
+        settle_ranks(bench);
         for (int i = 0; i < 4; i++) {
             const struct gd_stop *at = &bench->rank[i].session->stop;
             assert_int_equal(bench->rank[i].session->state, GD_STOPPED);
@@ -413,75 +413,75 @@ static void test_pause(void **state)
         }
         assert_int_equal(bench->debugger->current->stop.reason, GD_STOP_INTERRUPT);
         assert_false(gd_ranks_is_running(bench->debugger->current));
-        go(bench, GD_RUN_STEP, 2); /* and from there on */
-        settle(bench);
+        resume_all(bench, GD_RUN_STEP, 2); /* and from there on */
+        settle_ranks(bench);
         assert_int_equal(bench->rank[3].step, bench->rank[0].step);
-        finish(bench);
+        destroy_bench(bench);
     }
 }
 
 static void test_alone(void **state)
 {
-    struct bench *bench = start(2);
+    struct bench *bench = start_bench(2);
 
     (void)state;
-    go(bench, GD_RUN_NEXT, 1);
+    resume_all(bench, GD_RUN_NEXT, 1);
     assert_false(bench->rank[1].runs);
-    stop(&bench->rank[0], GD_STOP_NODE, false);
+    stop_rank(&bench->rank[0], GD_STOP_NODE, false);
     assert_int_equal(bench->told, 1);
     assert_int_equal(bench->settled, 0);
-    go(bench, GD_RUN_STEP, 1);
-    settle(bench);
+    resume_all(bench, GD_RUN_STEP, 1);
+    settle_ranks(bench);
     expect_text(bench, "All 2 ranks are stopped at the end of step 1.\n");
     bench->debugger->settings.rank_locking = GD_LOCKING_ON;
-    go(bench, GD_RUN_STEP, 1);
+    resume_all(bench, GD_RUN_STEP, 1);
     assert_true(bench->rank[0].runs);
     assert_false(bench->rank[1].runs);
     bench->debugger->settings.rank_locking = GD_LOCKING_OFF;
     assert_int_equal(gd_debugger_select(bench->debugger, bench->rank[1].session->number, NULL),
                      GD_OK);
-    go(bench, GD_RUN_STEP, 1); /* the one that went alone waited for this one */
-    settle(bench);
+    resume_all(bench, GD_RUN_STEP, 1); /* the one that went alone waited for this one */
+    settle_ranks(bench);
     expect_text(bench, "All 2 ranks are stopped at the end of step 2.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 /* One that is ahead waits for the others to come after. */
 static void test_ahead(void **state)
 {
-    struct bench *bench = start(2);
+    struct bench *bench = start_bench(2);
 
     (void)state;
     bench->debugger->settings.rank_locking = GD_LOCKING_ON;
-    go(bench, GD_RUN_STEP, 2);
+    resume_all(bench, GD_RUN_STEP, 2);
     bench->rank[0].step = 2; /* no collective in these */
-    stop(&bench->rank[0], GD_STOP_STEP, true);
+    stop_rank(&bench->rank[0], GD_STOP_STEP, true);
     bench->debugger->settings.rank_locking = GD_LOCKING_STEP;
     watch_something(bench);
     bench->rank[1].step = 0;
-    go(bench, GD_RUN_STEP, 1);
+    resume_all(bench, GD_RUN_STEP, 1);
     assert_false(bench->rank[0].runs);
     for (int64_t step = 1; step <= 2; step++) {
         bench->rank[1].step = step;
-        stop(&bench->rank[1], GD_STOP_STEP, true);
+        stop_rank(&bench->rank[1], GD_STOP_STEP, true);
     }
-    settle(bench);
+    settle_ranks(bench);
     expect_text(bench, "All 2 ranks are stopped at the end of step 3.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 static void test_lost(void **state)
 {
-    struct bench *bench = start(3);
+    struct bench *bench = start_bench(3);
 
     (void)state;
-    go(bench, GD_RUN_CONTINUE, 0);
+    resume_all(bench, GD_RUN_CONTINUE, 0);
     for (int i = 0; i < 20; i++) {
-        assert_true(turn(bench));
+        assert_true(turn_ranks(bench));
     }
     bench->rank[2].gone = true;
     gd_session_on_lost(bench->rank[2].session, "it was killed");
-    settle(bench); /* although the others never come out of their collective */
+    settle_ranks(bench); /* although the others never come out of their collective */
     assert_int_equal(gd_ranks_live(gd_ranks_of(bench->rank[0].session)), 2);
     assert_ptr_equal(gd_ranks_member(gd_ranks_of(bench->rank[0].session), 2),
                      bench->rank[2].session);
@@ -492,14 +492,14 @@ static void test_lost(void **state)
     bench->settled = 0;
     for (int i = 0; i < 3; i++) { /* the launcher starts them anew */
         bench->rank[i].runs = false;
-        join(bench, i);
-        stop(&bench->rank[i], GD_STOP_CONNECTED, true);
+        join_rank(bench, i);
+        stop_rank(&bench->rank[i], GD_STOP_CONNECTED, true);
     }
     assert_int_equal(bench->settled, 1);
     assert_ptr_equal(gd_ranks_member(gd_ranks_of(bench->rank[0].session), 2),
                      bench->rank[2].session);
     expect_text(bench, "All 3 ranks are stopped before the first step.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 struct seen {
@@ -530,7 +530,7 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
 
 static void test_digests(void **state)
 {
-    struct bench *bench = start(3);
+    struct bench *bench = start_bench(3);
     struct gd_ranks *ranks = gd_ranks_of(bench->rank[0].session);
     struct gd_err err = {0};
     struct seen seen = {0};
@@ -552,34 +552,34 @@ static void test_digests(void **state)
     assert_int_equal(seen.differing, 1);
     assert_int_equal(seen.rank, 2);
     assert_string_equal(seen.name, "b");
-    go(bench, GD_RUN_STEP, 1);
+    resume_all(bench, GD_RUN_STEP, 1);
     assert_int_equal(gd_ranks_digest(ranks, "", on_digests, &seen, &err), GD_ESTATE);
     assert_non_null(strstr(err.text, "rank 0 is not stopped"));
-    finish(bench);
+    destroy_bench(bench);
 }
 
 static void test_divergence(void **state)
 {
-    struct bench *bench = start(2);
+    struct bench *bench = start_bench(2);
     struct gd_watch_spec spec = {
         .expression = "divergent > 0", .action = GD_WATCH_STOP, .event = GD_DIVERGENCE};
 
     (void)state;
     assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, NULL), GD_OK);
-    go(bench, GD_RUN_STEP, 3);
-    settle(bench);
+    resume_all(bench, GD_RUN_STEP, 3);
+    settle_ranks(bench);
     assert_int_equal(bench->rank[0].session->stop.reason, GD_STOP_STEP);
-    go(bench, GD_RUN_CONTINUE, 0);
+    resume_all(bench, GD_RUN_CONTINUE, 0);
     run_to(bench, 6);
     bench->rank[1].digests = "0000000000000001 w\n0000000000000003 b\n";
-    settle(bench);
+    settle_ranks(bench);
     assert_ptr_equal(bench->debugger->current, bench->rank[1].session);
     assert_int_equal(bench->rank[1].session->stop.reason, GD_STOP_HIT);
     assert_int_equal(bench->rank[1].session->hit_count, 1);
     assert_string_equal(bench->rank[1].session->hits[0].node_name, "b");
     assert_int_equal(bench->debugger->watchpoints->hits, 1);
     expect_text(bench, "All 2 ranks are stopped at the end of step 7.\n");
-    finish(bench);
+    destroy_bench(bench);
 }
 
 int main(void)

@@ -26,7 +26,7 @@ static const struct {
 };
 #define NODES (sizeof(nodes) / sizeof(nodes[0]))
 
-static struct gd_graph *make(void)
+static struct gd_graph *make_graph(void)
 {
     struct gd_graph *graph;
 
@@ -119,7 +119,7 @@ static const struct {
     {"at:", GD_EINVAL, "needs FILE"},
 };
 
-static void letters(const gd_node_id *ids, size_t count, char *out)
+static void spell_ids(const gd_node_id *ids, size_t count, char *out)
 {
     for (size_t i = 0; i < count; i++) {
         out[i] = (char)('a' + (int)ids[i]);
@@ -145,7 +145,7 @@ static bool check_each(const struct gd_selector *selector, struct gd_graph *grap
 
 static void test_cases(void **state)
 {
-    struct gd_graph *graph = make();
+    struct gd_graph *graph = make_graph();
     int by_node = 0, by_name = 0;
     (void)state;
 
@@ -168,7 +168,7 @@ static void test_cases(void **state)
                 fail_msg("%s: %s", cases[i].text, err.text);
             }
         } else {
-            letters(ids, count, have);
+            spell_ids(ids, count, have);
             if (strcmp(have, cases[i].result) != 0) {
                 fail_msg("%s: %s, not %s", cases[i].text, have, cases[i].result);
             }
@@ -187,7 +187,7 @@ static void test_cases(void **state)
 
 static void test_ambiguous(void **state)
 {
-    struct gd_graph *graph = make();
+    struct gd_graph *graph = make_graph();
     struct gd_node_desc desc = {.name = "Other/ReLU-op2", .type = "X", .order = GD_NO_ORDER};
     struct gd_selector *selector;
     gd_node_id *ids;
@@ -202,7 +202,7 @@ static void test_ambiguous(void **state)
     gd_graph_destroy(graph);
 }
 
-static size_t resolve(struct gd_graph *graph, const char *text, gd_node_id *first)
+static size_t resolve_text(struct gd_graph *graph, const char *text, gd_node_id *first)
 {
     struct gd_selector *selector = NULL;
     gd_node_id *ids = NULL;
@@ -216,7 +216,7 @@ static size_t resolve(struct gd_graph *graph, const char *text, gd_node_id *firs
     return count;
 }
 
-static void enter(struct gd_graph *graph, const char *name, bool replace)
+static void enter_subgraph(struct gd_graph *graph, const char *name, bool replace)
 {
     assert_int_equal(gd_graph_subgraph(graph, name, replace, NULL, NULL), GD_OK);
 }
@@ -293,18 +293,18 @@ static void check_selected(struct gd_graph *graph, const gd_node_id weight[2], g
 {
     gd_node_id first;
 
-    assert_int_equal(resolve(graph, "*.weight", &first), 2);
-    assert_int_equal(resolve(graph, "g1/*.weight", &first), 1);
+    assert_int_equal(resolve_text(graph, "*.weight", &first), 2);
+    assert_int_equal(resolve_text(graph, "g1/*.weight", &first), 1);
     assert_int_equal(first, weight[1]);
-    assert_int_equal(resolve(graph, "/^g0.*weight$/", &first), 1);
+    assert_int_equal(resolve_text(graph, "/^g0.*weight$/", &first), 1);
     assert_int_equal(first, weight[0]);
-    assert_int_equal(resolve(graph, "/^net.*weight$/", &first), 2);
-    assert_int_equal(resolve(graph, "net", &first), 3); /* in all graphs that have the scope */
-    assert_int_equal(resolve(graph, "g1/net/", &first), 2);
-    assert_int_equal(resolve(graph, "g1", &first), 2);
-    assert_int_equal(resolve(graph, "g1/fc.weight", &first), 1);
+    assert_int_equal(resolve_text(graph, "/^net.*weight$/", &first), 2);
+    assert_int_equal(resolve_text(graph, "net", &first), 3); /* in all graphs that have the scope */
+    assert_int_equal(resolve_text(graph, "g1/net/", &first), 2);
+    assert_int_equal(resolve_text(graph, "g1", &first), 2);
+    assert_int_equal(resolve_text(graph, "g1/fc.weight", &first), 1);
     assert_int_equal(first, weight[1]);
-    assert_int_equal(resolve(graph, "net/Alone", &first), 1);
+    assert_int_equal(resolve_text(graph, "net/Alone", &first), 1);
     assert_int_equal(first, alone);
 }
 
@@ -317,7 +317,7 @@ static void test_names_of_two_graphs(void **state)
     (void)state;
 
     assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
-    enter(graph, "g0", false);
+    enter_subgraph(graph, "g0", false);
     weight[0] = add_wired(graph, "net/fc.weight", "fc.weight");
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
     assert_false(gd_graph_is_qualified(graph));
@@ -327,17 +327,17 @@ static void test_names_of_two_graphs(void **state)
     assert_string_equal(scope.name, "net"); /* one graph is no row */
     assert_int_equal(scope.parent, 0);
     changes = gd_graph_changes(graph);
-    enter(graph, "g1", false);
+    enter_subgraph(graph, "g1", false);
     weight[1] = add_wired(graph, "net/fc.weight", "fc.weight");
     assert_true(gd_graph_changes(graph) > changes);
     alone = add_wired(graph, "net/Alone", NULL);
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
     check_qualified(graph, weight, alone);
     check_selected(graph, weight, alone);
-    enter(graph, "g0", true);
+    enter_subgraph(graph, "g0", true);
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
     assert_string_equal(gd_graph_name(graph, weight[1]), "net/fc.weight"); /* alone again */
-    enter(graph, "g0", false);
+    enter_subgraph(graph, "g0", false);
     weight[0] = add_wired(graph, "net/fc.weight", "fc.weight");
     assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
     check_qualified(graph, weight, alone);
@@ -364,7 +364,7 @@ static void test_odd_names(void **state)
         gd_node_id first;
 
         snprintf(quoted, sizeof(quoted), "\"%s\"", names[i]);
-        if (resolve(graph, quoted, &first) != 1 || first != i) {
+        if (resolve_text(graph, quoted, &first) != 1 || first != i) {
             fail_msg("%s", quoted);
         }
     }
@@ -463,7 +463,7 @@ static void test_parts(void **state)
         {"/ab{/", "a;"},
         {"late*r, weights, type:X except early", "late!;;"},
     };
-    struct gd_graph *graph = make();
+    struct gd_graph *graph = make_graph();
     (void)state;
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

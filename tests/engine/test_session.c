@@ -360,8 +360,8 @@ static void test_scalars(void **state)
     finish(bench);
 }
 
-static int refuse(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
-                  struct gd_err *err)
+static int refuse_stop(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
+                       struct gd_err *err)
 {
     (void)parts;
     (void)count;
@@ -376,7 +376,7 @@ static void test_nobody_is_told_what_is_waited_for(void **state)
     struct gd_target_ops ops = *bench->fake->target.ops;
 
     (void)state;
-    ops.expect = refuse;
+    ops.expect = refuse_stop;
     bench->fake->target.ops = &ops;
     bench->fake->watch_rc = GD_ELIMIT;
     gd_session_on_graph(bench->session);

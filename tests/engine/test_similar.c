@@ -26,7 +26,7 @@ static void test_slips(void **state)
     assert_false(gd_similar_slip("loss", "norm"));
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -38,16 +38,16 @@ static size_t by_recursion(const char *a, size_t n, const char *b, size_t m)
         return n + m;
     }
     size_t best = by_recursion(a, n - 1, b, m - 1) + (a[n - 1] != b[m - 1]);
-    best = least(best, by_recursion(a, n - 1, b, m) + 1);
-    best = least(best, by_recursion(a, n, b, m - 1) + 1);
+    best = min_size(best, by_recursion(a, n - 1, b, m) + 1);
+    best = min_size(best, by_recursion(a, n, b, m - 1) + 1);
     if (n > 1 && m > 1 && a[n - 1] == b[m - 2] && a[n - 2] == b[m - 1]) {
-        best = least(best, by_recursion(a, n - 2, b, m - 2) + 1);
+        best = min_size(best, by_recursion(a, n - 2, b, m - 2) + 1);
     }
     return best;
 }
 
 /* All words of up to four letters out of three, by number. */
-static size_t word(unsigned number, char *ret)
+static size_t make_word(unsigned number, char *ret)
 {
     size_t len = 0;
     for (; number; number = (number - 1) / 3) {
@@ -63,7 +63,7 @@ static void test_all_short_words(void **state)
     (void)state;
     for (unsigned i = 0; i <= 120; i++) {
         for (unsigned j = 0; j <= 120; j++) {
-            size_t n = word(i, a), m = word(j, b), want = by_recursion(a, n, b, m);
+            size_t n = make_word(i, a), m = make_word(j, b), want = by_recursion(a, n, b, m);
             assert_int_equal(gd_similar_distance(a, b), want);
             for (size_t limit = 0; limit < 5; limit++) {
                 assert_int_equal(gd_similar_within(a, n, b, m, limit),

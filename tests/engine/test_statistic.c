@@ -51,7 +51,7 @@ static const struct gd_series past = {.seen = 10,
                                       .recent = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.75, 1},
                                       .height = 2};
 
-static struct gd_observation observe(const struct gd_stats *stats)
+static struct gd_observation make_observation(const struct gd_stats *stats)
 {
     return (struct gd_observation){.stats = stats,
                                    .dtype = GD_FLOAT32,
@@ -117,7 +117,7 @@ static const struct {
 static void test_values(void **state)
 {
     (void)state;
-    struct gd_observation seen = observe(&record);
+    struct gd_observation seen = make_observation(&record);
     assert_int_equal(FIGURES, GD_STAT_TOTAL - 1);
     for (size_t i = 0; i < FIGURES; i++) {
         double value = -77;
@@ -130,7 +130,8 @@ static void test_values(void **state)
     }
 }
 
-static void lacks(enum gd_statistic statistic, const struct gd_observation *seen, unsigned want)
+static void expect_error(enum gd_statistic statistic, const struct gd_observation *seen,
+                         unsigned want)
 {
     unsigned error = 77;
     double value = -77;
@@ -148,18 +149,18 @@ static void test_what_blocks(void **state)
 {
     (void)state;
     struct gd_stats stats = record;
-    struct gd_observation seen = observe(&stats);
+    struct gd_observation seen = make_observation(&stats);
     for (size_t i = 0; i < FIGURES; i++) {
         stats = record;
         stats.nan = 1;
-        lacks(figures[i].statistic, &seen, figures[i].nan);
+        expect_error(figures[i].statistic, &seen, figures[i].nan);
         stats.neg_inf = 1;
-        lacks(figures[i].statistic, &seen, figures[i].nan | figures[i].inf);
+        expect_error(figures[i].statistic, &seen, figures[i].nan | figures[i].inf);
         stats.nan = 0;
-        lacks(figures[i].statistic, &seen, figures[i].inf);
+        expect_error(figures[i].statistic, &seen, figures[i].inf);
         stats.neg_inf = 0;
         stats.count = 0;
-        lacks(figures[i].statistic, &seen, figures[i].empty);
+        expect_error(figures[i].statistic, &seen, figures[i].empty);
     }
 }
 
@@ -168,21 +169,21 @@ static void test_previous_not_finite(void **state)
 {
     (void)state;
     struct gd_stats stats = record;
-    struct gd_observation seen = observe(&stats);
+    struct gd_observation seen = make_observation(&stats);
     for (size_t i = 0; i < FIGURES; i++) {
         unsigned needs = gd_statistic_needs(figures[i].statistic);
         bool change = (needs & GD_NEED_PREVIOUS) && (needs & GD_NEED_FINITE);
         unsigned want = change ? GD_HIT_PREVIOUS_NOT_FINITE : 0;
         stats = record;
         stats.unpaired = 1;
-        lacks(figures[i].statistic, &seen, want);
+        expect_error(figures[i].statistic, &seen, want);
         stats.nan = 1; /* the same element, or so it may be */
-        lacks(figures[i].statistic, &seen, figures[i].nan);
+        expect_error(figures[i].statistic, &seen, figures[i].nan);
         stats.unpaired = 2;
-        lacks(figures[i].statistic, &seen, figures[i].nan | want);
+        expect_error(figures[i].statistic, &seen, figures[i].nan | want);
         stats.has_prev = false;
-        lacks(figures[i].statistic, &seen,
-              figures[i].nan | (needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS : 0));
+        expect_error(figures[i].statistic, &seen,
+                     figures[i].nan | (needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS : 0));
     }
 }
 
@@ -191,68 +192,70 @@ static void test_what_is_missing(void **state)
     (void)state;
     for (size_t i = 0; i < FIGURES; i++) {
         struct gd_stats stats = record;
-        struct gd_observation seen = observe(&stats);
+        struct gd_observation seen = make_observation(&stats);
         unsigned needs = gd_statistic_needs(figures[i].statistic);
         bool finite = figures[i].nan || figures[i].inf || figures[i].empty;
         assert_int_equal(!!(needs & GD_NEED_FINITE), finite);
         stats.has_prev = false;
-        lacks(figures[i].statistic, &seen, needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS : 0);
+        expect_error(figures[i].statistic, &seen,
+                     needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS : 0);
         seen.error = GD_HIT_NO_MEMORY; /* why there is none */
-        lacks(figures[i].statistic, &seen,
-              needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS | GD_HIT_NO_MEMORY : 0);
-        seen = observe(&stats);
+        expect_error(figures[i].statistic, &seen,
+                     needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS | GD_HIT_NO_MEMORY : 0);
+        seen = make_observation(&stats);
         stats.has_prev = true;
         for (seen.range = -1; seen.range < 20; seen.range++) {
-            lacks(figures[i].statistic, &seen,
-                  (needs & GD_NEED_RANGE) && (seen.range < 0 || seen.range > 1) ? GD_HIT_NO_FIGURE
-                                                                                : 0);
+            expect_error(figures[i].statistic, &seen,
+                         (needs & GD_NEED_RANGE) && (seen.range < 0 || seen.range > 1)
+                             ? GD_HIT_NO_FIGURE
+                             : 0);
         }
         seen.range = 1;
         seen.series = NULL;
-        lacks(figures[i].statistic, &seen, needs & GD_NEED_SERIES ? GD_HIT_NO_HISTORY : 0);
+        expect_error(figures[i].statistic, &seen, needs & GD_NEED_SERIES ? GD_HIT_NO_HISTORY : 0);
         struct gd_series young = past;
         young.seen = figures[i].statistic == GD_STAT_RISE ? 1 : GD_SERIES_WARMUP - 1;
         seen.series = &young;
-        lacks(figures[i].statistic, &seen, needs & GD_NEED_SERIES ? GD_HIT_NO_HISTORY : 0);
+        expect_error(figures[i].statistic, &seen, needs & GD_NEED_SERIES ? GD_HIT_NO_HISTORY : 0);
         seen.series = &past;
         stats.units = 0;
-        lacks(figures[i].statistic, &seen, needs & GD_NEED_UNITS ? GD_HIT_NO_HISTORY : 0);
+        expect_error(figures[i].statistic, &seen, needs & GD_NEED_UNITS ? GD_HIT_NO_HISTORY : 0);
     }
 }
 
 static void test_no_value(void **state)
 {
     (void)state;
-    struct gd_observation seen = observe(NULL);
+    struct gd_observation seen = make_observation(NULL);
     assert_int_equal(gd_statistic_errors(&seen), GD_HIT_NO_VALUE);
     for (size_t i = 0; i < FIGURES; i++) {
         bool age = figures[i].statistic == GD_STAT_AGE;
-        seen = observe(NULL);
-        lacks(figures[i].statistic, &seen, age ? 0 : GD_HIT_NO_VALUE);
+        seen = make_observation(NULL);
+        expect_error(figures[i].statistic, &seen, age ? 0 : GD_HIT_NO_VALUE);
         seen.error = GD_HIT_NOT_CAPTURED;
-        lacks(figures[i].statistic, &seen, age ? 0 : GD_HIT_NOT_CAPTURED);
+        expect_error(figures[i].statistic, &seen, age ? 0 : GD_HIT_NOT_CAPTURED);
         seen.value_step = -1;
-        lacks(figures[i].statistic, &seen, GD_HIT_NOT_CAPTURED);
+        expect_error(figures[i].statistic, &seen, GD_HIT_NOT_CAPTURED);
         seen.error = 0;
-        lacks(figures[i].statistic, &seen, GD_HIT_NO_VALUE);
+        expect_error(figures[i].statistic, &seen, GD_HIT_NO_VALUE);
         seen.dtype = GD_STRING;
         if (!age) {
-            lacks(figures[i].statistic, &seen, GD_HIT_NOT_NUMBERS);
+            expect_error(figures[i].statistic, &seen, GD_HIT_NOT_NUMBERS);
         }
     }
-    lacks(GD_STAT_NONE, &seen, GD_HIT_NO_FIGURE);
-    lacks(GD_STAT_TOTAL, &seen, GD_HIT_NO_FIGURE);
+    expect_error(GD_STAT_NONE, &seen, GD_HIT_NO_FIGURE);
+    expect_error(GD_STAT_TOTAL, &seen, GD_HIT_NO_FIGURE);
 }
 
 static void test_corners(void **state)
 {
     (void)state;
     struct gd_stats stats = record;
-    struct gd_observation seen = observe(&stats);
+    struct gd_observation seen = make_observation(&stats);
     double value;
     unsigned error;
     stats.sum_sq_prev = 0;
-    lacks(GD_STAT_COSINE, &seen, GD_HIT_NO_FIGURE);
+    expect_error(GD_STAT_COSINE, &seen, GD_HIT_NO_FIGURE);
     stats.sum_sq_prev = 2500;
     stats.dot = 2000.0000001; /* rounding must not lead beyond 1 */
     assert_true(gd_statistic_value(GD_STAT_COSINE, &seen, &value, &error) && value == 1);
@@ -260,7 +263,7 @@ static void test_corners(void **state)
     assert_true(gd_statistic_value(GD_STAT_UPDATE_RATIO, &seen, &value, &error));
     assert_true(value == 0.25 / 1e-9);
     stats.mean_abs_delta = stats.mean_abs_prev = INFINITY;
-    lacks(GD_STAT_UPDATE_RATIO, &seen, GD_HIT_NO_FIGURE);
+    expect_error(GD_STAT_UPDATE_RATIO, &seen, GD_HIT_NO_FIGURE);
     seen.value_step = -1;
     assert_true(gd_statistic_value(GD_STAT_AGE, &seen, &value, &error) && value == 0);
     seen.value_step = 105;
@@ -298,7 +301,7 @@ static void test_names(void **state)
     assert_int_equal(gd_statistic_needs(GD_STAT_TOTAL), 0);
 }
 
-static void add(struct gd_series *series, double mean, int64_t step)
+static void add_mean(struct gd_series *series, double mean, int64_t step)
 {
     const struct gd_stats stats = {
         .count = 1, .mean = mean, .abs_mean = fabs(mean), .sum_sq = mean * mean};
@@ -311,21 +314,21 @@ static void test_series(void **state)
     (void)state;
     struct gd_series series = {0};
     for (int i = 1; i <= 10; i++) {
-        add(&series, i, i);
+        add_mean(&series, i, i);
     }
     assert_int_equal(series.seen, 10);
     assert_true(fabs(series.abs_mean - 5.5) < 1e-12 && fabs(series.norm - 5.5) < 1e-12);
     assert_true(fabs(series.abs_mean_var - 8.25) < 1e-12);
     assert_true(fabs(series.mean_var - 8.25) < 1e-12);
     assert_true(series.best_mean == 1 && series.best_step == 1 && series.last_step == 10);
-    add(&series, 16, 11);
+    add_mean(&series, 16, 11);
     assert_true(fabs(series.abs_mean - (5.5 + 10.5 * 2 / 21)) < 1e-12);
     assert_true(fabs(series.mean - 6.5) < 1e-12);
-    add(&series, 99, 11); /* the same step again */
+    add_mean(&series, 99, 11); /* the same step again */
     assert_true(series.seen == 11 && fabs(series.mean - 6.5) < 1e-12);
-    add(&series, 0.99995, 12); /* not lower by a ten-thousandth */
+    add_mean(&series, 0.99995, 12); /* not lower by a ten-thousandth */
     assert_int_equal(series.best_step, 1);
-    add(&series, 0.9998, 13);
+    add_mean(&series, 0.9998, 13);
     assert_int_equal(series.best_step, 13);
 }
 
@@ -344,23 +347,23 @@ static void test_rise(void **state)
     struct gd_series series = {0}, sunk = {0};
     (void)state;
     assert_true(rise_after(&series, 8) == -1);
-    add(&series, 4, 1);
-    add(&series, 40, 2);
+    add_mean(&series, 4, 1);
+    add_mean(&series, 40, 2);
     assert_true(rise_after(&series, 2) == 0.5);
     assert_true(rise_after(&series, 100) == 1); /* one value alone is no rise */
-    add(&series, 30, 3);
+    add_mean(&series, 30, 3);
     assert_true(rise_after(&series, 50) == 7.5);
     for (int i = 4; i < 13; i++) {
-        add(&series, 50 + i, i);
+        add_mean(&series, 50 + i, i);
     }
     assert_true(rise_after(&series, 90) == 61.0 / 40);
-    add(&sunk, -1, 1);
-    add(&sunk, 40, 2);
-    add(&sunk, 40, 3);
+    add_mean(&sunk, -1, 1);
+    add_mean(&sunk, 40, 2);
+    add_mean(&sunk, 40, 3);
     assert_true(rise_after(&sunk, 40) == 0);
 }
 
-static double after(enum gd_statistic statistic, const struct gd_series *series, double mean)
+static double value_after(enum gd_statistic statistic, const struct gd_series *series, double mean)
 {
     struct gd_stats stats = {.count = 1, .mean = mean};
     struct gd_observation seen = {.stats = &stats, .dtype = GD_FLOAT64, .series = series};
@@ -376,19 +379,19 @@ static void test_a_loss_that_has_come_down(void **state)
     struct gd_series smooth = {0}, jumps = {0};
     (void)state;
     for (int i = 1; i <= 100; i++) {
-        add(&smooth, exp(-i / 5.0), i);
-        add(&jumps, i % 15 ? exp(-i / 5.0) : 0.02, i);
+        add_mean(&smooth, exp(-i / 5.0), i);
+        add_mean(&jumps, i % 15 ? exp(-i / 5.0) : 0.02, i);
     }
-    assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.05) < 3);
-    assert_true(after(GD_STAT_MEAN_Z_SCORE, &smooth, 0.05) < 6);
-    assert_true(after(GD_STAT_MEAN_RATIO, &jumps, 0.02) < 3);
-    assert_true(after(GD_STAT_MEAN_Z_SCORE, &jumps, 0.02) < 6);
-    assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.5) > 3);
-    assert_true(after(GD_STAT_MEAN_Z_SCORE, &smooth, 0.5) > 6);
+    assert_true(value_after(GD_STAT_MEAN_RATIO, &smooth, 0.05) < 3);
+    assert_true(value_after(GD_STAT_MEAN_Z_SCORE, &smooth, 0.05) < 6);
+    assert_true(value_after(GD_STAT_MEAN_RATIO, &jumps, 0.02) < 3);
+    assert_true(value_after(GD_STAT_MEAN_Z_SCORE, &jumps, 0.02) < 6);
+    assert_true(value_after(GD_STAT_MEAN_RATIO, &smooth, 0.5) > 3);
+    assert_true(value_after(GD_STAT_MEAN_Z_SCORE, &smooth, 0.5) > 6);
     for (int i = 101; i <= 1500; i++) {
-        add(&smooth, 1e-3 + 1e-5 * (i % 7), i);
+        add_mean(&smooth, 1e-3 + 1e-5 * (i % 7), i);
     }
-    assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.05) > 3); /* where it was is long ago */
+    assert_true(value_after(GD_STAT_MEAN_RATIO, &smooth, 0.05) > 3); /* where it was is long ago */
 }
 
 static void test_series_leaves_out(void **state)
@@ -409,7 +412,7 @@ static void test_series_leaves_out(void **state)
     assert_memory_equal(&series, &empty, sizeof(series));
     for (int i = 0; i < 200; i++) { /* whatever comes, what is kept stays finite */
         double sizes[] = {1e-300, 1e150, 0, 1e-320, 1e153};
-        add(&series, sizes[i % 5], i);
+        add_mean(&series, sizes[i % 5], i);
         assert_true(isfinite(series.abs_mean) && isfinite(series.abs_mean_var) &&
                     isfinite(series.norm) && isfinite(series.mean) && isfinite(series.mean_var));
         assert_true(series.abs_mean_var >= 0 && series.mean_var >= 0);

@@ -9,7 +9,7 @@
 
 #include "engine/utf8.h"
 
-static size_t encode(uint32_t code, char out[5])
+static size_t encode_utf8(uint32_t code, char out[5])
 {
     size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -28,7 +28,7 @@ static void every_code_point_is_read(void **state)
     (void)state;
     for (uint32_t code = 0; code <= 0x10ffff; code++) {
         uint32_t got = 0xffffffff;
-        size_t len = encode(code, text);
+        size_t len = encode_utf8(code, text);
         bool surrogate = code >= 0xd800 && code < 0xe000;
         if (gd_utf8_decode(text, &got) != (surrogate ? 0 : len) ||
             got != (surrogate ? 0xffffffff : code)) {

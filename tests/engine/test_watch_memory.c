@@ -24,7 +24,7 @@ void *__wrap_realloc(void *old, size_t size);
 static long countdown = -1; /* < 0: nothing fails */
 static bool failed;
 
-static bool fails(void)
+static bool must_fail(void)
 {
     if (countdown < 0) {
         return false;
@@ -38,17 +38,17 @@ static bool fails(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails() ? NULL : __real_malloc(size);
+    return must_fail() ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fails() ? NULL : __real_calloc(count, size);
+    return must_fail() ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    return fails() ? NULL : __real_realloc(old, size);
+    return must_fail() ? NULL : __real_realloc(old, size);
 }
 
 static const struct gd_condition_value above = {"max_gt", GD_PARAM_FLOAT, 5};
@@ -64,7 +64,7 @@ static struct gd_watch_spec spec_of(const char *condition, const char *where)
     return spec;
 }
 
-static void use(struct watch_bench *bench)
+static void use_watchpoint(struct watch_bench *bench)
 {
     struct gd_watch_spec spec = spec_of("TO", "all");
     gd_watchpoint_add(bench->debugger, &spec, NULL, NULL);
@@ -110,7 +110,7 @@ static void report_all(struct watch_bench *bench)
     }
 }
 
-static void done(void *ctx, size_t hits, const struct gd_err *err)
+static void take_recheck(void *ctx, size_t hits, const struct gd_err *err)
 {
     (void)hits;
     (void)err;
@@ -123,8 +123,8 @@ static void take_total(void *ctx, const struct gd_watch_total *total)
     (*(int *)ctx)++;
 }
 
-static void answer(struct fake_target *fake, const struct gd_tensor_ref *ref, gd_stats_fn fn,
-                   void *ctx)
+static void answer_stats(struct fake_target *fake, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                         void *ctx)
 {
     struct gd_stats stats = bench_stats(4, 1);
     struct gd_shape shape = {.rank = 1, .dim = {4}};
@@ -158,12 +158,12 @@ static void test_each_allocation(void **state)
         struct watch_bench *bench = bench_make(BENCH_PLANS);
         int answers = 0, wanted = 0;
         bench->fake->value = fake_tensor(4, 1);
-        bench->fake->on_stats = answer;
+        bench->fake->on_stats = answer_stats;
         bench_stop(bench, GD_STOP_STEP, 1);
         failed = false;
         countdown = runs;
-        use(bench);
-        wanted += gd_watch_recheck(bench->session, done, &answers, NULL) == GD_OK;
+        use_watchpoint(bench);
+        wanted += gd_watch_recheck(bench->session, take_recheck, &answers, NULL) == GD_OK;
         report_all(bench);
         wanted += gd_watch_costs(bench->debugger, take_total, &answers, NULL) == GD_OK;
         if (bench->fake->costs_fn) {

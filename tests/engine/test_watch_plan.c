@@ -230,7 +230,7 @@ static void test_differences(void **state)
 }
 
 /* Adds operators to the graph of a training that runs, as one part of it. */
-static gd_node_id grow(struct watch_bench *bench, uint32_t first, uint32_t count)
+static gd_node_id grow_graph(struct watch_bench *bench, uint32_t first, uint32_t count)
 {
     gd_node_id node = GD_NO_NODE;
     for (uint32_t i = first; i < first + count; i++) {
@@ -251,14 +251,14 @@ static void test_growth_while_it_runs(void **state)
     (void)state;
     bench_must_watch(bench, "TO on all");
     bench_run(bench);
-    gd_node_id old = grow(bench, 100, 100);
+    gd_node_id old = grow_graph(bench, 100, 100);
     const struct fake_plan *plan = bench_plan(bench, old, 0, true, NULL);
     uint32_t id = plan->id;
     size_t count = plan->count;
     assert_true(count >= 100);
     int calls = bench->fake->plan_calls;
     for (uint32_t part = 1; part <= 3; part++) {
-        gd_node_id node = grow(bench, 200 * part, 10);
+        gd_node_id node = grow_graph(bench, 200 * part, 10);
         plan = bench_plan(bench, node, 0, true, NULL);
         assert_int_not_equal(plan->id, id);
         assert_int_equal(plan->count, 10 * part); /* it is small: it grows */
@@ -268,7 +268,7 @@ static void test_growth_while_it_runs(void **state)
         assert_int_equal(plan->count, count);
     }
     bench_stop(bench, GD_STOP_STEP, 1);
-    gd_node_id last = grow(bench, 900, 1);
+    gd_node_id last = grow_graph(bench, 900, 1);
     assert_int_equal(bench_plan(bench, last, 0, true, NULL)->id, id);
     assert_int_equal(bench_plan(bench, old, 0, true, NULL)->count, count + 31);
     bench_free(bench);
@@ -282,7 +282,7 @@ static void test_growth_in_many_parts(void **state)
     bench_must_watch(bench, "TO on all");
     bench_run(bench);
     for (uint32_t part = 0; part < 200; part++) {
-        gd_node_id node = grow(bench, 100 * (part + 1), 70);
+        gd_node_id node = grow_graph(bench, 100 * (part + 1), 70);
         assert_non_null(bench_plan(bench, node, 0, true, NULL));
         assert_true(bench->fake->plan_count <= WATCH_SEALED_PLANS + 2);
     }
@@ -347,10 +347,10 @@ static void test_growth_adds(void **state)
     bench_must_watch(bench, "LN");
     assert_int_equal(gd_exclude_add(bench->debugger, "*op5", &err), GD_OK);
     bench_run(bench);
-    grow(bench, 100, 100);
+    grow_graph(bench, 100, 100);
     for (uint32_t part = 1; part <= 60; part++) {
         struct watch_set **sets = bench->session->watching->sets;
-        gd_node_id last = grow(bench, 200 + 10 * part, part % 7 + 1);
+        gd_node_id last = grow_graph(bench, 200 + 10 * part, part % 7 + 1);
         assert_ptr_equal(bench->session->watching->sets, sets); /* nothing was made anew */
         assert_non_null(bench_scalar_plan(bench, "loss", NULL));
         check_items(bench->session->watching);
@@ -364,7 +364,7 @@ static void test_growth_adds(void **state)
     }
     struct watch_set **sets = bench->session->watching->sets;
     gd_graph_set_output(bench->session->graph, N_TEXT, 0, &(struct gd_output){GD_FLOAT32, {0}});
-    grow(bench, 5000, 1);
+    grow_graph(bench, 5000, 1);
     assert_ptr_not_equal(bench->session->watching->sets, sets);
     assert_non_null(bench_plan(bench, N_TEXT, 0, false, NULL));
     bench_free(bench);

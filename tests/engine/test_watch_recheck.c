@@ -19,7 +19,7 @@ struct outcome {
     int code;
 };
 
-static void done(void *ctx, size_t hits, const struct gd_err *err)
+static void take_recheck(void *ctx, size_t hits, const struct gd_err *err)
 {
     struct outcome *outcome = ctx;
     outcome->calls++;
@@ -76,7 +76,7 @@ static void test_statistics(void **state)
     bench_must_watch(bench, "TZ on all");
     bench_run(bench);
     bench_stop(bench, GD_STOP_STEP, 5);
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.code, GD_OK);
     assert_int_equal(outcome.hits, 3); /* TZ on the weight, TO on both slots of Log */
@@ -89,7 +89,7 @@ static void test_statistics(void **state)
     assert_int_equal(bench->fake->stats_asked, 8);
     assert_int_equal(bench->fake->fetches, 0);
     /* Again: said again. */
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     assert_int_equal(outcome.hits, 3);
     assert_int_equal(bench->hit_count, 10);
     bench_free(bench);
@@ -107,7 +107,7 @@ static void test_values(void **state)
     bench_must_watch(bench, "WNC rtol=0.0001 on w1.weight");
     bench_must_watch(bench, "TR range_start_inclusive=11 range_end_inclusive=12 "
                             "range_percentage_gt=49 on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.hits, 2);
     assert_int_equal(bench->hits[0].watchpoint, 1);
@@ -122,15 +122,15 @@ static void test_states(void **state)
     struct outcome outcome = {0};
     struct gd_err err;
     (void)state;
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, &err), GD_ESTATE);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
     bench_stop(bench, GD_STOP_CONNECTED, 0);
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, &err), GD_ESTATE);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
     bench_must_watch(bench, "TO on ReLU-op2");
     bench_run(bench);
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, &err), GD_ESTATE);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
     bench_stop(bench, GD_STOP_STEP, 1);
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, &err), GD_OK);
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, &err), GD_ESTATE);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, &err), GD_ESTATE);
     assert_int_equal(outcome.calls, 0);
     gd_session_on_lost(bench->session, "it broke");
     assert_int_equal(outcome.calls, 1);
@@ -145,7 +145,7 @@ static void test_deleted_while_asking(void **state)
     (void)state;
     bench_stop(bench, GD_STOP_STEP, 1);
     int number = bench_must_watch(bench, "TO on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     assert_int_equal(gd_watchpoint_delete(bench->debugger, number, NULL), GD_OK);
     fake_answer_error(bench->fake, GD_ENODATA);
     assert_int_equal(outcome.calls, 1);
@@ -160,7 +160,7 @@ static void test_sum(void **state)
     (void)state;
     bench_must_watch(bench, "GS");
     bench_stop(bench, GD_STOP_STEP, 1);
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.hits, 0);
     assert_int_equal(bench->hits[0].error, GD_HIT_NO_HISTORY);
@@ -176,7 +176,7 @@ static void test_process(void **state)
     bench_stop(bench, GD_STOP_STEP, 3);
     int number = bench_must_watch(bench, "TO on ReLU-op2");
     bench_must_watch(bench, "trace TZ on w1.weight");
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     assert_int_equal(outcome.calls, 0);
     assert_int_equal(bench->fake->run.kind, GD_RUN_RECHECK);
     struct gd_hit hit = {.watchpoint = number, .condition = 13, .step = 3, .node = N_RELU};
@@ -193,11 +193,11 @@ static void test_process_lost(void **state)
     struct outcome outcome = {0};
     (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     gd_session_on_lost(bench->session, "it broke");
     assert_int_equal(outcome.calls, 1);
     assert_int_equal(outcome.code, GD_ELOST);
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_ESTATE);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_ESTATE);
     bench_free(bench);
 }
 
@@ -207,7 +207,7 @@ static void test_debugger_ends(void **state)
     struct outcome outcome = {0};
     (void)state;
     bench_must_watch(bench, "TO on ReLU-op2");
-    assert_int_equal(gd_watch_recheck(bench->session, done, &outcome, NULL), GD_OK);
+    assert_int_equal(gd_watch_recheck(bench->session, take_recheck, &outcome, NULL), GD_OK);
     bench_free(bench);
     assert_int_equal(outcome.calls, 1);
 }

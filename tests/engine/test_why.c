@@ -581,7 +581,7 @@ static void training_goes_on_on_the_way(void **state)
     assert_int_equal(b->target->asked, 1);
 }
 
-static void refused(void **state)
+static void test_refused(void **state)
 {
     struct bench *b = *state;
     struct chain c = make_chain(b);
@@ -663,7 +663,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(trainer_lost_on_the_way, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(debugger_ends_on_the_way, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(training_goes_on_on_the_way, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(refused, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_refused, bench_setup, bench_teardown),
         cmocka_unit_test(what_a_hit_looks_for),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

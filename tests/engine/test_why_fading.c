@@ -38,25 +38,25 @@ static struct net make_net(struct bench *b, const char *type)
     return n;
 }
 
-static void put(struct bench *b, gd_node_id node, double size)
+static void put_range(struct bench *b, gd_node_id node, double size)
 {
     bench_value(b, node, bench_finite(-size, size), 3);
 }
 
 /* What a product and what an activation leaves of a gradient. */
-static void fill(struct bench *b, const struct net *n, double product, double active)
+static void fill_net(struct bench *b, const struct net *n, double product, double active)
 {
     double size = 0.5;
 
     bench_stop(b, 3, NONE);
-    put(b, n->loss, size);
+    put_range(b, n->loss, size);
     for (int i = 0; i < LAYERS; i++) {
-        put(b, n->product[i], size *= product);
-        put(b, n->active[i], size *= active);
+        put_range(b, n->product[i], size *= product);
+        put_range(b, n->active[i], size *= active);
     }
 }
 
-static void ask(struct bench *b, const struct net *n)
+static void ask_small(struct bench *b, const struct net *n)
 {
     bench_ask(b, n->active[LAYERS - 1], GD_BAD_SMALL);
 }
@@ -66,8 +66,8 @@ static void each_takes_a_part(void **state)
     struct bench *b = *state;
     struct net n = make_net(b, "SigmoidGrad");
 
-    fill(b, &n, 1, 0.2);
-    ask(b, &n);
+    fill_net(b, &n, 1, 0.2);
+    ask_small(b, &n);
     assert_string_equal(b->why.rule, "vanishing");
     assert_non_null(strstr(
         b->why.text, "On its way back from Gradients/loss, through 13 operators, the gradient "
@@ -87,12 +87,12 @@ static void one_stands_out(void **state)
     struct bench *b = *state;
     struct net n = make_net(b, "TanhGrad");
 
-    fill(b, &n, 1, 0.9);
+    fill_net(b, &n, 1, 0.9);
     for (int i = 2; i < LAYERS; i++) {
-        put(b, n.active[i], 1e-9);
-        put(b, n.product[i], i == 2 ? 0.4 : 1e-9);
+        put_range(b, n.active[i], 1e-9);
+        put_range(b, n.product[i], i == 2 ? 0.4 : 1e-9);
     }
-    ask(b, &n);
+    ask_small(b, &n);
     bench_expect(
         b, n.active[2], "vanishing",
         "At Gradients/active2 (TanhGrad), it falls from 0.4 to 1e-09. The slope of tanh is 1 "
@@ -106,13 +106,13 @@ static void a_relu_that_is_dead(void **state)
     struct bench *b = *state;
     struct net n = make_net(b, "ReluGrad");
 
-    fill(b, &n, 1, 1);
+    fill_net(b, &n, 1, 1);
     for (int i = 4; i < LAYERS; i++) {
         bench_value(b, n.active[i], bench_with(0, 0, 10, 0, 0, 0), 3);
         bench_value(b, n.product[i], bench_with(0, 0, i == 4 ? 0 : 10, 0, 0, 0), 3)
             ->stats.abs_mean = i == 4 ? 0.5 : 0;
     }
-    ask(b, &n);
+    ask_small(b, &n);
     bench_expect(b, n.active[4], "vanishing", "it falls from 0.5 to 0. There, all 10 elements get");
     assert_non_null(strstr(b->why.text, "It is dead"));
 }
@@ -123,11 +123,11 @@ static void weights_that_are_small(void **state)
     struct net n = make_net(b, "TanhGrad");
     struct bench_value *w;
 
-    fill(b, &n, 0.01, 1);
+    fill_net(b, &n, 0.01, 1);
     w = bench_value(b, n.w, bench_finite(-0.01, 0.01), 3);
     w->shape = (struct gd_shape){.rank = 2, .dim = {2, 5}};
     w->stats.count = 11; /* not that of its own gradient */
-    ask(b, &n);
+    ask_small(b, &n);
     assert_non_null(strstr(b->why.text, "6 of them are MatMul: each leaves 0.01 of it"));
     assert_non_null(
         strstr(b->why.text, "The root mean square of its weight net/fc.weight is 0.00953."));
@@ -139,12 +139,12 @@ static void what_lies_between_is_not_known(void **state)
     struct net n = make_net(b, "TanhGrad");
 
     bench_stop(b, 3, NONE);
-    put(b, n.active[LAYERS - 1], 1e-10);
-    ask(b, &n);
+    put_range(b, n.active[LAYERS - 1], 1e-10);
+    ask_small(b, &n);
     bench_expect(b, NONE, "", "The gradients on the way to it are unknown in this step");
-    put(b, n.loss, 0.5);
+    put_range(b, n.loss, 0.5);
     bench_again(b);
-    ask(b, &n);
+    ask_small(b, &n);
     bench_expect(
         b, n.active[LAYERS - 1], "vanishing",
         "It falls from 0.5 to 1e-10 before Gradients/active5:0, at an operator that is unknown");
@@ -155,8 +155,8 @@ static void it_does_not_fall(void **state)
     struct bench *b = *state;
     struct net n = make_net(b, "TanhGrad");
 
-    fill(b, &n, 1, 0.9);
-    ask(b, &n);
+    fill_net(b, &n, 1, 0.9);
+    ask_small(b, &n);
     bench_expect(
         b, NONE, "",
         "The gradient does not fall on its way to Gradients/active5: 12 operators back, at "
@@ -174,10 +174,10 @@ static void the_larger_of_two_is_followed(void **state)
     gd_node_id sum = bench_node(b, "Gradients/sum", "Add", left, right, NONE);
 
     bench_stop(b, 3, NONE);
-    put(b, loss, 1);
-    put(b, left, 1e-20);
-    put(b, right, 1e-12);
-    put(b, sum, 1e-12);
+    put_range(b, loss, 1);
+    put_range(b, left, 1e-20);
+    put_range(b, right, 1e-12);
+    put_range(b, sum, 1e-12);
     bench_ask(b, sum, GD_BAD_SMALL);
     bench_expect(b, right, "vanishing", "At Gradients/right (MulGrad), it falls from 1 to 1e-12.");
 }
@@ -205,9 +205,9 @@ static void as_many_types_as_operators(void **state)
                                      .optimizers = 1,
                                      .has_rate = true};
     bench_stop(b, 3, NONE);
-    put(b, gd_graph_lookup(b->session->graph, "Gradients/loss", 14), size);
+    put_range(b, gd_graph_lookup(b->session->graph, "Gradients/loss", 14), size);
     for (int i = 0; i < 8; i++) {
-        put(b, all[i], size *= i == 3 ? 0.05 : 0.1);
+        put_range(b, all[i], size *= i == 3 ? 0.05 : 0.1);
     }
     bench_ask(b, node, GD_BAD_SMALL);
     bench_expect(b, all[3], "vanishing", "At Gradients/n3 (Op3), it falls from 0.001 to 5e-05.");

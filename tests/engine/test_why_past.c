@@ -86,14 +86,14 @@ static void ask_of_bias(void **state, const char *training)
     struct bench *b = *state;
     struct gd_shape matrix = {.rank = 2, .dim = {6, 4}}, square = {.rank = 2, .dim = {4, 4}};
     gd_node_id first = bench_leaf(b, "first", "Const");
-    gd_node_id w = op(
+    gd_node_id w = add_op(
         b,
         &(struct about){.name = "w", .type = "Parameter", .kind = GD_NODE_WEIGHT, .shape = square});
-    gd_node_id bias = op(b, &(struct about){.name = "bias",
-                                            .type = "Parameter",
-                                            .kind = GD_NODE_WEIGHT,
-                                            .shape = {.rank = 1, .dim = {4}}});
-    gd_node_id x = op(
+    gd_node_id bias = add_op(b, &(struct about){.name = "bias",
+                                                .type = "Parameter",
+                                                .kind = GD_NODE_WEIGHT,
+                                                .shape = {.rank = 1, .dim = {4}}});
+    gd_node_id x = add_op(
         b,
         &(struct about){.name = "x", .type = "Input", .kind = GD_NODE_ACTIVATION, .shape = matrix});
     struct about linear = {.name = "linear",
@@ -109,14 +109,14 @@ static void ask_of_bias(void **state, const char *training)
                          .key = "training",
                          .value = training,
                          .shape = matrix,
-                         .input = {op(b, &linear)}};
-    gd_node_id made = forward(b, "loss", "mean", op(b, &norm), 0);
+                         .input = {add_op(b, &linear)}};
+    gd_node_id made = add_forward(b, "loss", "mean", add_op(b, &norm), 0);
     gd_node_id gradient;
 
     (void)first;
-    backward(b, "backward/norm", "norm", backward(b, "backward/loss", "loss", 0));
-    gradient = backward(b, "backward/linear", "linear",
-                        gd_graph_lookup(b->session->graph, "backward/norm", 13));
+    add_backward(b, "backward/norm", "norm", add_backward(b, "backward/loss", "loss", 0));
+    gradient = add_backward(b, "backward/linear", "linear",
+                            gd_graph_lookup(b->session->graph, "backward/norm", 13));
     b->facts = (struct gd_why_facts){.of_parameter = true,
                                      .has_gradient = true,
                                      .parameter = "bias",

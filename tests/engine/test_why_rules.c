@@ -519,7 +519,7 @@ static void fill_training(struct bench *b, const struct training *t)
     bench_value(b, t->opt, bench_finite(-1, 1), 9);
 }
 
-static void rates(struct bench *b, double first, double before, double now)
+static void report_rates(struct bench *b, double first, double before, double now)
 {
     gd_session_on_scalar(b->session, "lr", first, 1);
     gd_session_on_scalar(b->session, "lr", before, 8);
@@ -531,7 +531,7 @@ static void rate_by_a_measured_update(void **state)
     struct bench *b = *state;
     struct training t = make_training(b, "SGD");
 
-    rates(b, 0.01, 0.4, 0.5);
+    report_rates(b, 0.01, 0.4, 0.5);
     bench_stop(b, 9, NONE);
     fill_training(b, &t);
     set_weight(b, &t, 1, 0.11);
@@ -556,7 +556,7 @@ static void vector_that_is_small(void **state)
     struct bench_value *value;
 
     gd_graph_set_output(b->session->graph, t.w, 0, &vector);
-    rates(b, 1e-5, 1e-5, 2e-5);
+    report_rates(b, 1e-5, 1e-5, 2e-5);
     bench_stop(b, 9, NONE);
     fill_training(b, &t);
     value = set_weight(b, &t, 3e-5, 1.9);
@@ -576,7 +576,7 @@ static void rate_by_an_estimate(void **state)
     struct bench *b = *state;
     struct training t = make_training(b, "AdamWeightDecay");
 
-    rates(b, 0.01, 0.5, 0.5);
+    report_rates(b, 0.01, 0.5, 0.5);
     bench_stop(b, 9, NONE);
     fill_training(b, &t);
     set_weight(b, &t, 1.9, -1); /* 0.5 is more than a quarter of 1.9 */
@@ -598,7 +598,7 @@ static void no_estimate_without_an_adaptive_optimizer(void **state)
     struct bench *b = *state;
     struct training t = make_training(b, "Momentum");
 
-    rates(b, 0.01, 0.5, 0.5);
+    report_rates(b, 0.01, 0.5, 0.5);
     bench_stop(b, 9, NONE);
     fill_training(b, &t);
     set_weight(b, &t, 1, -1);
@@ -611,7 +611,7 @@ static void rate_behind_values_out_of_range(void **state)
     struct bench *b = *state;
     struct training t = make_training(b, "Adam");
 
-    rates(b, 0.01, 900, 1000);
+    report_rates(b, 0.01, 900, 1000);
     bench_stop(b, 9, NONE);
     fill_training(b, &t);
     set_weight(b, &t, 1e30, -1);
@@ -674,7 +674,7 @@ static void jump_by_what_was_recorded(void **state)
 }
 
 /* A way to the zero: weights that start there. */
-static void zeros(void **state)
+static void test_zeros(void **state)
 {
     struct bench *b = *state;
     struct training t = make_training(b, "SGD");
@@ -726,7 +726,7 @@ int main(void)
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(jump_of_an_activation, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(jump_by_what_was_recorded, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(zeros, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_zeros, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(weight_that_no_optimizer_takes, bench_setup,
                                         bench_teardown),
     };

@@ -56,8 +56,8 @@ static void gradients_switched_off(void **state)
                           .key = "grad",
                           .value = "off",
                           .kind = GD_NODE_ACTIVATION,
-                          .input = {weight(b, "u")}};
-    gd_node_id table = op(b, &about), silu = forward(b, "silu", "silu", table, 0);
+                          .input = {add_weight(b, "u")}};
+    gd_node_id table = add_op(b, &about), silu = add_forward(b, "silu", "silu", table, 0);
 
     assert_int_equal(gd_graph_connect(b->session->graph, n.out,
                                       (struct gd_edge[]){{.node = n.cut}, {.node = silu}}, 2, NULL),
@@ -77,15 +77,16 @@ static void weights_that_nothing_reaches(void **state)
     struct bench *b = *state;
     struct net n = make_net(b, "detach");
     gd_node_id v = gd_graph_lookup(b->session->graph, "v", 1);
-    gd_node_id a = weight(b, "net/a"), c = weight(b, "net/c"), other = weight(b, "other/a");
-    gd_node_id written = weight(b, "net/b");
+    gd_node_id a = add_weight(b, "net/a"), c = add_weight(b, "net/c"),
+               other = add_weight(b, "other/a");
+    gd_node_id written = add_weight(b, "net/b");
 
-    op(b, &(struct about){.name = "optimizer/SGD/net/b",
-                          .type = "SGD",
-                          .phase = "optimizer",
-                          .kind = GD_NODE_OTHER,
-                          .input = {written, v}});
-    forward(b, "h", "mul", forward(b, "g", "mul", a, c), other);
+    add_op(b, &(struct about){.name = "optimizer/SGD/net/b",
+                              .type = "SGD",
+                              .phase = "optimizer",
+                              .kind = GD_NODE_OTHER,
+                              .input = {written, v}});
+    add_forward(b, "h", "mul", add_forward(b, "g", "mul", a, c), other);
     assert_int_equal(gd_graph_connect(b->session->graph, n.linear,
                                       (struct gd_edge[]){{.node = a}, {.node = c}, {.node = other}},
                                       3, NULL),
@@ -115,27 +116,27 @@ static void many_weights_that_nothing_reaches(void **state)
 {
     struct bench *b = *state;
     struct net n = make_net(b, "detach");
-    gd_node_id v = gd_graph_lookup(b->session->graph, "v", 1), written = weight(b, "net/z");
+    gd_node_id v = gd_graph_lookup(b->session->graph, "v", 1), written = add_weight(b, "net/z");
     char name[32];
     enum { MANY = 150 };
 
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof(name), "net/w%d", i);
-        gd_node_id one = weight(b, name);
+        gd_node_id one = add_weight(b, name);
         snprintf(name, sizeof(name), "h%d", i);
-        op(b, &(struct about){.name = name,
-                              .type = "linear",
-                              .phase = "forward",
-                              .key = "grad",
-                              .value = "off",
-                              .kind = GD_NODE_ACTIVATION,
-                              .input = {one}});
+        add_op(b, &(struct about){.name = name,
+                                  .type = "linear",
+                                  .phase = "forward",
+                                  .key = "grad",
+                                  .value = "off",
+                                  .kind = GD_NODE_ACTIVATION,
+                                  .input = {one}});
     }
-    op(b, &(struct about){.name = "optimizer/SGD/net/z",
-                          .type = "SGD",
-                          .phase = "optimizer",
-                          .kind = GD_NODE_OTHER,
-                          .input = {written, v}});
+    add_op(b, &(struct about){.name = "optimizer/SGD/net/z",
+                              .type = "SGD",
+                              .phase = "optimizer",
+                              .kind = GD_NODE_OTHER,
+                              .input = {written, v}});
     b->facts = (struct gd_why_facts){0};
     bench_stop(b, 3, NONE);
     bench_value(b, n.loss, bench_finite(4, 4), 3);
@@ -165,11 +166,12 @@ static void ask_loss(void **state, const char *loss, const char *type, const cha
     gd_node_id view;
 
     bench_leaf(b, "first", "Const");
-    made.input[0] = weight(b, "x");
-    view = forward(b, "view", "view", op(b, &made), 0);
-    end.input[0] = strcmp(loss, "nll_loss") == 0 && axis ? forward(b, "log", "log", view, 0) : view;
-    end.input[1] = op(b, &(struct about){.name = "labels", .type = "Input", .shape = labels});
-    backward(b, "backward/loss", "loss", op(b, &end));
+    made.input[0] = add_weight(b, "x");
+    view = add_forward(b, "view", "view", add_op(b, &made), 0);
+    end.input[0] =
+        strcmp(loss, "nll_loss") == 0 && axis ? add_forward(b, "log", "log", view, 0) : view;
+    end.input[1] = add_op(b, &(struct about){.name = "labels", .type = "Input", .shape = labels});
+    add_backward(b, "backward/loss", "loss", add_op(b, &end));
     bench_stop(b, 3, NONE);
     bench_ask(b, gd_why_loss(b->session->graph, NULL), GD_BAD_LARGE);
 }
@@ -211,11 +213,11 @@ static void ask_long_loss(void **state, const char *axis, const char *in_between
                          .shape = {.rank = 2, .dim = {16, 4}}};
 
     bench_leaf(b, "first", "Const");
-    made.input[0] = weight(b, "x");
-    flat.input[0] = op(b, &made);
-    end.input[0] = op(b, &flat);
+    made.input[0] = add_weight(b, "x");
+    flat.input[0] = add_op(b, &made);
+    end.input[0] = add_op(b, &flat);
     end.input[1] = bench_leaf(b, "labels", "Input");
-    backward(b, "backward/loss", "loss", op(b, &end));
+    add_backward(b, "backward/loss", "loss", add_op(b, &end));
     bench_stop(b, 3, NONE);
     bench_ask(b, gd_why_loss(b->session->graph, NULL), GD_BAD_LARGE);
 }
@@ -256,16 +258,16 @@ static void ask_attention(void **state, const char *axis, int64_t length, bool l
     gd_node_id x, dropped;
 
     bench_leaf(b, "first", "Const");
-    x = made.input[0] = weight(b, "x");
-    dropped = forward(b, "dropout", "dropout", op(b, &made), 0);
+    x = made.input[0] = add_weight(b, "x");
+    dropped = add_forward(b, "dropout", "dropout", add_op(b, &made), 0);
     struct about end = {
         .name = "loss",
         .type = "sum",
         .phase = "forward",
         .kind = GD_NODE_ACTIVATION,
-        .input = {forward(b, "product", "matmul", left ? dropped : x, left ? x : dropped)},
+        .input = {add_forward(b, "product", "matmul", left ? dropped : x, left ? x : dropped)},
         .shape = {.rank = 1, .dim = {1}}};
-    backward(b, "backward/loss", "loss", op(b, &end));
+    add_backward(b, "backward/loss", "loss", add_op(b, &end));
     bench_stop(b, 3, NONE);
     bench_ask(b, gd_why_loss(b->session->graph, NULL), GD_BAD_LARGE);
 }
@@ -332,8 +334,8 @@ static void what_leads_nowhere(void **state)
 {
     struct bench *b = *state;
     struct net n = make_net(b, "mul");
-    gd_node_id unused = weight(b, "unused"), side = weight(b, "side");
-    gd_node_id last = forward(b, "norm", "norm", forward(b, "square", "pow", side, 0), 0);
+    gd_node_id unused = add_weight(b, "unused"), side = add_weight(b, "side");
+    gd_node_id last = add_forward(b, "norm", "norm", add_forward(b, "square", "pow", side, 0), 0);
 
     b->facts.has_gradient = false;
     bench_stop(b, 3, NONE);
@@ -378,11 +380,11 @@ static void gradients_that_nobody_sets_back(void **state)
 {
     struct bench *b = *state;
     struct net n = make_net(b, "mul");
-    gd_node_id step = op(b, &(struct about){.name = "optimizer/SGD/w",
-                                            .type = "SGD",
-                                            .phase = "optimizer",
-                                            .kind = GD_NODE_OTHER,
-                                            .input = {n.w, n.gradient}});
+    gd_node_id step = add_op(b, &(struct about){.name = "optimizer/SGD/w",
+                                                .type = "SGD",
+                                                .phase = "optimizer",
+                                                .kind = GD_NODE_OTHER,
+                                                .input = {n.w, n.gradient}});
 
     b->facts.piled_up_since = 2;
     snprintf(b->facts.piled_up_in, sizeof(b->facts.piled_up_in), "w");
@@ -429,28 +431,28 @@ static void each_against_each(void **state)
 
     bench_leaf(b, "first", "Const");
     about.shape = row;
-    a = op(b, &about);
+    a = add_op(b, &about);
     about.name = "t";
     about.shape = column;
-    t = op(b, &about);
-    sub = op(b, &(struct about){.name = "sub",
-                                .type = "sub",
-                                .phase = "forward",
-                                .kind = GD_NODE_ACTIVATION,
-                                .shape = square,
-                                .input = {a, t}});
+    t = add_op(b, &about);
+    sub = add_op(b, &(struct about){.name = "sub",
+                                    .type = "sub",
+                                    .phase = "forward",
+                                    .kind = GD_NODE_ACTIVATION,
+                                    .shape = square,
+                                    .input = {a, t}});
     bench_stop(b, 1, NONE);
     bench_value(b, sub, bench_finite(-1, 1), 1);
     bench_ask(b, sub, GD_BAD_LARGE); /* of a mask, perhaps: no gradient went through it */
     assert_string_equal(b->why.rule, "");
-    backward(b, "backward/sub", "sub", 0);
+    add_backward(b, "backward/sub", "sub", 0);
     bench_stop(b, 1, NONE);
     bench_ask(b, sub, GD_BAD_LARGE);
     bench_expect(b, sub, "broadcast", "its inputs are (7,) and (7, 1), which broadcast to 7 x 7");
 }
 
 /* The norm of a value of step 1, as a watchpoint recorded it. */
-static void record(struct bench *b, gd_node_id node, double norm)
+static void record_norm(struct bench *b, gd_node_id node, double norm)
 {
     struct gd_shape shape = {.rank = 1, .dim = {10}};
     struct gd_stats stats = bench_finite(-1, 1);
@@ -478,24 +480,24 @@ static gd_node_id make_chain(struct bench *b, double factor)
     unlink(path);
     bench_leaf(b, "first", "Const");
     h = bench_leaf(b, "h", "Input");
-    w = op(b, &(struct about){.name = "cell/w",
-                              .type = "Parameter",
-                              .kind = GD_NODE_WEIGHT,
-                              .shape = {.rank = 2, .dim = {10, 10}}});
+    w = add_op(b, &(struct about){.name = "cell/w",
+                                  .type = "Parameter",
+                                  .kind = GD_NODE_WEIGHT,
+                                  .shape = {.rank = 2, .dim = {10, 10}}});
     for (int i = 0; i < TIMES; i++) {
         snprintf(name, sizeof(name), i ? "cell/linear_%d" : "cell/linear", i);
-        h = made[i] = forward(b, name, "linear", h, w);
+        h = made[i] = add_forward(b, name, "linear", h, w);
     }
     for (int i = TIMES; i-- > 0;) {
         snprintf(of, sizeof(of), i ? "cell/linear_%d" : "cell/linear", i);
         snprintf(name, sizeof(name), "backward/%s", of);
-        gradient = backward(b, name, of, gradient);
+        gradient = add_backward(b, name, of, gradient);
     }
     bench_stop(b, 1, NONE);
     for (int i = 0; i < TIMES; i++) {
         snprintf(name, sizeof(name), i ? "backward/cell/linear_%d" : "backward/cell/linear", i);
         gradient = gd_graph_lookup(b->session->graph, name, strlen(name));
-        record(b, gradient, pow(factor, TIMES - i));
+        record_norm(b, gradient, pow(factor, TIMES - i));
         bench_value(b, gradient, bench_finite(-1, 1), 1);
     }
     assert_int_not_equal(made[0], NONE);
@@ -537,9 +539,9 @@ static void runs_before_what_cannot_be_taken(void **state)
     for (int i = 0; i < TIMES; i++) {
         snprintf(name, sizeof(name), i ? "cell/linear_%d" : "cell/linear", i);
         run = gd_graph_lookup(b->session->graph, name, strlen(name));
-        record(b, run, pow(3, i));
+        record_norm(b, run, pow(3, i));
     }
-    root = forward(b, "log", "log", run, 0);
+    root = add_forward(b, "log", "log", run, 0);
     bench_stop(b, 2, root);
     negative.negative = 4;
     bench_value(b, run, negative, 2);
@@ -580,8 +582,8 @@ static void label_out_of_range(void **state)
     struct bench *b = *state;
     struct net n = make_net(b, "mul");
     gd_node_id label = bench_leaf(b, "input/label", "Input");
-    gd_node_id rows = forward(b, "getitem", "getitem", label, 0);
-    gd_node_id loss = forward(b, "criterion", "cross_entropy", n.out, rows);
+    gd_node_id rows = add_forward(b, "getitem", "getitem", label, 0);
+    gd_node_id loss = add_forward(b, "criterion", "cross_entropy", n.out, rows);
 
     snprintf(b->facts.raised, sizeof(b->facts.raised), "IndexError: Target 9 is out of bounds.");
     snprintf(b->facts.numbers, sizeof(b->facts.numbers), "getitem");
@@ -601,8 +603,8 @@ static void numbers_that_count_from_the_end(void **state)
     struct bench *b = *state;
     gd_node_id table = bench_leaf(b, "net/table", "Buffer");
     gd_node_id ids = bench_leaf(b, "input/ids", "Input");
-    gd_node_id picked = forward(b, "getitem", "getitem", table, ids);
-    gd_node_id taken = forward(b, "take", "take", table, ids);
+    gd_node_id picked = add_forward(b, "getitem", "getitem", table, ids);
+    gd_node_id taken = add_forward(b, "take", "take", table, ids);
 
     snprintf(b->facts.raised, sizeof(b->facts.raised), "IndexError: out of bounds");
     snprintf(b->facts.numbers, sizeof(b->facts.numbers), "input/ids");

@@ -15,7 +15,7 @@
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-static void observe(void *ctx, const struct gd_event *event)
+static void observe_event(void *ctx, const struct gd_event *event)
 {
     struct watch_bench *bench = ctx;
     if (event->type == GD_EV_HIT && bench->hit_count < BENCH_HITS) {
@@ -73,7 +73,7 @@ struct watch_bench *bench_make(unsigned capabilities)
     assert_non_null(bench);
     assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
     bench->debugger->settings.history_bytes = 0;
-    assert_int_equal(gd_debugger_observe(bench->debugger, observe, bench), GD_OK);
+    assert_int_equal(gd_debugger_observe(bench->debugger, observe_event, bench), GD_OK);
     bench->session = bench_connect(bench, capabilities, &bench->fake);
     bench_graph(bench->session);
     return bench;

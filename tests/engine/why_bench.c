@@ -14,8 +14,8 @@
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-static const struct bench_value *find(const struct bench_target *target,
-                                      const struct gd_tensor_ref *ref)
+static const struct bench_value *find_value(const struct bench_target *target,
+                                            const struct gd_tensor_ref *ref)
 {
     for (size_t i = target->count; i-- > 0;) {
         const struct bench_value *value = &target->values[i];
@@ -27,9 +27,9 @@ static const struct bench_value *find(const struct bench_target *target,
     return NULL;
 }
 
-static void reply(struct bench_target *target, const struct bench_request *request)
+static void send_reply(struct bench_target *target, const struct bench_request *request)
 {
-    const struct bench_value *value = find(target, &request->ref);
+    const struct bench_value *value = find_value(target, &request->ref);
     struct gd_err err;
 
     if (!value || value->error) {
@@ -40,8 +40,8 @@ static void reply(struct bench_target *target, const struct bench_request *reque
     request->fn(request->ctx, value->dtype, &value->shape, &value->stats, value->step, NULL);
 }
 
-static int stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn, void *ctx,
-                 struct gd_err *err)
+static int bench_fetch_stats(struct gd_target *base, const struct gd_tensor_ref *ref,
+                             gd_stats_fn fn, void *ctx, struct gd_err *err)
 {
     struct bench_target *target = (struct bench_target *)base;
     struct bench_request request = {*ref, fn, ctx};
@@ -57,12 +57,12 @@ static int stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_sta
         target->queued = target->asked;
     } else {
         target->queued = target->answered = target->asked;
-        reply(target, &request);
+        send_reply(target, &request);
     }
     return GD_OK;
 }
 
-static int resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
+static int bench_resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
 {
     (void)base;
     (void)run;
@@ -70,13 +70,13 @@ static int resume(struct gd_target *base, const struct gd_run *run, struct gd_er
     return GD_OK;
 }
 
-static void destroy(struct gd_target *base)
+static void bench_destroy(struct gd_target *base)
 {
     free(base);
 }
 
 static const struct gd_target_ops ops = {
-    .kind = "bench", .resume = resume, .stats = stats, .destroy = destroy};
+    .kind = "bench", .resume = bench_resume, .stats = bench_fetch_stats, .destroy = bench_destroy};
 
 /* ---- the bench ------------------------------------------------------------------------------- */
 
@@ -114,8 +114,8 @@ int bench_teardown(void **state)
     return 0;
 }
 
-static gd_node_id add(struct bench *bench, const char *name, const char *type, uint32_t order,
-                      const struct gd_edge *inputs, uint32_t count)
+static gd_node_id add_node(struct bench *bench, const char *name, const char *type, uint32_t order,
+                           const struct gd_edge *inputs, uint32_t count)
 {
     struct gd_output output = {.dtype = GD_FLOAT32, .shape = {.rank = 1, .dim = {10}}};
     struct gd_node_desc desc = {
@@ -129,7 +129,7 @@ static gd_node_id add(struct bench *bench, const char *name, const char *type, u
 
 gd_node_id bench_leaf(struct bench *bench, const char *name, const char *type)
 {
-    return add(bench, name, type, GD_NO_ORDER, NULL, 0);
+    return add_node(bench, name, type, GD_NO_ORDER, NULL, 0);
 }
 
 gd_node_id bench_node(struct bench *bench, const char *name, const char *type, gd_node_id a,
@@ -138,7 +138,7 @@ gd_node_id bench_node(struct bench *bench, const char *name, const char *type, g
     struct gd_edge inputs[] = {{.node = a}, {.node = b}, {.node = c}};
     uint32_t count = a == GD_NO_NODE ? 0 : b == GD_NO_NODE ? 1 : c == GD_NO_NODE ? 2 : 3;
 
-    return add(bench, name, type, bench->order++, inputs, count);
+    return add_node(bench, name, type, bench->order++, inputs, count);
 }
 
 void bench_connect(struct bench *bench, gd_node_id node, gd_node_id a, gd_node_id b)
@@ -195,8 +195,8 @@ struct gd_stats bench_finite(double min, double max)
     return bench_with(min, max, 0, 0, 0, 0);
 }
 
-static struct bench_value *put(struct bench *bench, gd_node_id node, enum gd_iter iter,
-                               struct gd_stats stats, int64_t step)
+static struct bench_value *put_value(struct bench *bench, gd_node_id node, enum gd_iter iter,
+                                     struct gd_stats stats, int64_t step)
 {
     struct bench_value *value = &bench->target->values[bench->target->count++];
 
@@ -213,18 +213,18 @@ static struct bench_value *put(struct bench *bench, gd_node_id node, enum gd_ite
 struct bench_value *bench_value(struct bench *bench, gd_node_id node, struct gd_stats stats,
                                 int64_t step)
 {
-    return put(bench, node, GD_CURRENT, stats, step);
+    return put_value(bench, node, GD_CURRENT, stats, step);
 }
 
 struct bench_value *bench_previous(struct bench *bench, gd_node_id node, struct gd_stats stats,
                                    int64_t step)
 {
-    return put(bench, node, GD_PREVIOUS, stats, step);
+    return put_value(bench, node, GD_PREVIOUS, stats, step);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static void came(void *ctx, const struct gd_why *why, const struct gd_err *err)
+static void take_answer(void *ctx, const struct gd_why *why, const struct gd_err *err)
 {
     struct bench *bench = ctx;
     size_t max = sizeof(bench->nodes) / sizeof(bench->nodes[0]);
@@ -245,7 +245,8 @@ void bench_ask(struct bench *bench, gd_node_id node, enum gd_bad bad)
 
     bench->answers = 0;
     memset(&bench->why, 0, sizeof(bench->why));
-    if (gd_why_ask(bench->session, node, 0, bad, &bench->facts, came, bench, &err) != GD_OK) {
+    if (gd_why_ask(bench->session, node, 0, bad, &bench->facts, take_answer, bench, &err) !=
+        GD_OK) {
         fail_msg("%s", err.text);
     }
     if (!bench->target->late) {
@@ -267,7 +268,7 @@ void bench_answer(struct bench *bench, bool backwards)
             *last = moved;
         }
         target->answered++;
-        reply(target, next);
+        send_reply(target, next);
     }
 }
 

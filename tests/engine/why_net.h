@@ -24,7 +24,7 @@ struct about {
     gd_node_id input[3];   /* 0: no more. Node 0 is never one: see `op` */
 };
 
-static inline gd_node_id op(struct bench *b, const struct about *about)
+static inline gd_node_id add_op(struct bench *b, const struct about *about)
 {
     struct gd_output output = {.dtype = GD_FLOAT32, .shape = about->shape};
     struct gd_attr attrs[3];
@@ -60,30 +60,30 @@ static inline gd_node_id op(struct bench *b, const struct about *about)
     return node;
 }
 
-static inline gd_node_id forward(struct bench *b, const char *name, const char *type,
-                                 gd_node_id first, gd_node_id second)
+static inline gd_node_id add_forward(struct bench *b, const char *name, const char *type,
+                                     gd_node_id first, gd_node_id second)
 {
-    return op(b, &(struct about){.name = name,
-                                 .type = type,
-                                 .phase = "forward",
-                                 .kind = GD_NODE_ACTIVATION,
-                                 .input = {first, second}});
+    return add_op(b, &(struct about){.name = name,
+                                     .type = type,
+                                     .phase = "forward",
+                                     .kind = GD_NODE_ACTIVATION,
+                                     .input = {first, second}});
 }
 
-static inline gd_node_id backward(struct bench *b, const char *name, const char *of,
-                                  gd_node_id input)
+static inline gd_node_id add_backward(struct bench *b, const char *name, const char *of,
+                                      gd_node_id input)
 {
-    return op(b, &(struct about){.name = name,
-                                 .type = "Backward0",
-                                 .phase = "backward",
-                                 .forward = of,
-                                 .kind = GD_NODE_GRADIENT,
-                                 .input = {input}});
+    return add_op(b, &(struct about){.name = name,
+                                     .type = "Backward0",
+                                     .phase = "backward",
+                                     .forward = of,
+                                     .kind = GD_NODE_GRADIENT,
+                                     .input = {input}});
 }
 
-static inline gd_node_id weight(struct bench *b, const char *name)
+static inline gd_node_id add_weight(struct bench *b, const char *name)
 {
-    return op(b, &(struct about){.name = name, .type = "Parameter", .kind = GD_NODE_WEIGHT});
+    return add_op(b, &(struct about){.name = name, .type = "Parameter", .kind = GD_NODE_WEIGHT});
 }
 
 /* x, w -> linear -> relu -> TYPE -> out -> loss, whose backward pass ends at out. */
@@ -97,23 +97,23 @@ static inline struct net make_net(struct bench *b, const char *type)
 
     bench_leaf(b, "first", "Const"); /* so that no node in use is number 0 */
     n.x = bench_leaf(b, "x", "Input");
-    n.w = weight(b, "w");
-    n.linear = forward(b, "linear", "linear", n.x, n.w);
-    n.relu = forward(b, "relu", "relu", n.linear, 0);
-    n.cut = forward(b, "cut", type, n.relu, 0);
-    n.out = forward(b, "out", "linear", n.cut, weight(b, "v"));
-    n.loss = op(b, &(struct about){.name = "loss",
-                                   .type = "cross_entropy",
-                                   .phase = "forward",
-                                   .kind = GD_NODE_OTHER,
-                                   .key = "reduction",
-                                   .value = "sum",
-                                   .input = {n.out}});
-    backward(b, "backward/out", "out", backward(b, "backward/loss", "loss", 0));
-    n.gradient = op(b, &(struct about){.name = "w.grad",
-                                       .type = "Gradient",
-                                       .phase = "backward",
-                                       .kind = GD_NODE_GRADIENT});
+    n.w = add_weight(b, "w");
+    n.linear = add_forward(b, "linear", "linear", n.x, n.w);
+    n.relu = add_forward(b, "relu", "relu", n.linear, 0);
+    n.cut = add_forward(b, "cut", type, n.relu, 0);
+    n.out = add_forward(b, "out", "linear", n.cut, add_weight(b, "v"));
+    n.loss = add_op(b, &(struct about){.name = "loss",
+                                       .type = "cross_entropy",
+                                       .phase = "forward",
+                                       .kind = GD_NODE_OTHER,
+                                       .key = "reduction",
+                                       .value = "sum",
+                                       .input = {n.out}});
+    add_backward(b, "backward/out", "out", add_backward(b, "backward/loss", "loss", 0));
+    n.gradient = add_op(b, &(struct about){.name = "w.grad",
+                                           .type = "Gradient",
+                                           .phase = "backward",
+                                           .kind = GD_NODE_GRADIENT});
     b->facts = (struct gd_why_facts){.of_parameter = true,
                                      .parameter = "w",
                                      .optimizer = "SGD",

@@ -67,7 +67,7 @@ static void deliver_tensor(struct fake *fake, struct fake_answer *answer, struct
     }
 }
 
-static void deliver(struct fake *fake, struct fake_answer *answer)
+static void deliver_answer(struct fake *fake, struct fake_answer *answer)
 {
     struct fake_value *value = find_value(fake, &answer->ref);
     struct gd_err err = {0};
@@ -91,10 +91,10 @@ static void deliver(struct fake *fake, struct fake_answer *answer)
                      fake->session->stop.step, rc == GD_OK ? NULL : &err);
 }
 
-static int ask(struct fake *fake, struct fake_answer *answer)
+static int ask_answer(struct fake *fake, struct fake_answer *answer)
 {
     if (fake->answer_at_once) {
-        deliver(fake, answer);
+        deliver_answer(fake, answer);
         return GD_OK;
     }
     struct fake_answer *kept = malloc(sizeof(*kept));
@@ -116,7 +116,7 @@ static int fake_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
     }
     fake->fetches++;
     fake->slice = answer.slice;
-    return ask(fake, &answer);
+    return ask_answer(fake, &answer);
 }
 
 static int fake_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
@@ -128,7 +128,7 @@ static int fake_stats(struct gd_target *target, const struct gd_tensor_ref *ref,
         return gd_fail(err, GD_EUNSUPPORTED, "no statistics here");
     }
     fake->stats++;
-    return ask(fake, &answer);
+    return ask_answer(fake, &answer);
 }
 
 /* ---- running ------------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ static struct gd_stop watched_run(struct fake *fake)
     return stop;
 }
 
-static void pump(void *ctx, double max_seconds)
+static void pump_answers(void *ctx, double max_seconds)
 {
     struct fake *fake = ctx;
     struct fake_answer *answers = fake->answers;
@@ -205,7 +205,7 @@ static void pump(void *ctx, double max_seconds)
         fake->answers = NULL;
         while (answers) {
             struct fake_answer *next = answers->next;
-            deliver(fake, answers);
+            deliver_answer(fake, answers);
             free(answers);
             answers = next;
         }
@@ -231,7 +231,7 @@ static void pump(void *ctx, double max_seconds)
     ev_run(fake->loop, EVRUN_NOWAIT);
 }
 
-static double now(void *ctx)
+static double clock_seconds(void *ctx)
 {
     struct fake *fake = ctx;
 
@@ -351,9 +351,9 @@ void fake_create(struct fake *fake, const struct repl_options *options)
     fake->loop = ev_default_loop(EVFLAG_AUTO);
     assert_non_null(fake->loop);
     assert_int_equal(gd_debugger_create(&fake->debugger, &err), GD_OK);
-    fake->debugger->pump = pump;
+    fake->debugger->pump = pump_answers;
     fake->debugger->pump_ctx = fake;
-    fake->debugger->now = now;
+    fake->debugger->now = clock_seconds;
     fake->debugger->now_ctx = fake;
     assert_int_equal(repl_create(fake->loop, fake->debugger, options, &fake->repl, &err), GD_OK);
     repl_set_writer(fake->repl, write_out, fake);

@@ -84,8 +84,8 @@ void fake_watch_plan(struct fake *fake, const struct gd_watch_plan *plan)
     fake->plans = kept;
 }
 
-static void look(struct fake *fake, struct fake_item *item, struct gd_stats *stats,
-                 struct gd_watch_value *ret)
+static void look_at_item(struct fake *fake, struct fake_item *item, struct gd_stats *stats,
+                         struct gd_watch_value *ret)
 {
     struct gd_tensor *now = fake_value_of(fake, item->node, item->slot, GD_CURRENT);
     struct gd_tensor *before =
@@ -117,7 +117,7 @@ static bool report_plan(struct fake *fake, struct fake_plan *plan, int64_t step)
     for (size_t i = 0; i < plan->count; i++) {
         values[i].plan = plan->id;
         values[i].value_step = step;
-        look(fake, &plan->items[i], &stats[i], &values[i]);
+        look_at_item(fake, &plan->items[i], &stats[i], &values[i]);
     }
     plan->reports++;
     bool stop = gd_watch_on_values(fake->session, &moment, values, plan->count, why, sizeof(why));

@@ -11,7 +11,7 @@
 
 #include "repl/core/command.h"
 
-static const struct command *find(const char *word)
+static const struct command *find_command(const char *word)
 {
     const struct command *command = NULL;
     struct gd_err err;
@@ -50,7 +50,7 @@ static void every_name_finds_its_command(void **state)
 
     (void)state;
     for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
-        assert_ptr_equal(find(c->name), c);
+        assert_ptr_equal(find_command(c->name), c);
         count++;
     }
     assert_true(count >= 40);
@@ -67,7 +67,7 @@ static void aliases_belong_to_one_command(void **state)
                         len < sizeof(word)); /* one blank between them, none at the end */
             memcpy(word, p, len);
             word[len] = '\0';
-            assert_ptr_equal(find(word), c);
+            assert_ptr_equal(find_command(word), c);
             p += len + (p[len] == ' ' ? 1 : 0);
         }
     }
@@ -135,7 +135,7 @@ static void a_wrong_name_gets_a_hint(void **state)
 
 static void sub_tables_are_searched_alone(void **state)
 {
-    const struct command *info = find("info");
+    const struct command *info = find_command("info");
     const struct command *sub = NULL;
     struct gd_err err = {.code = GD_OK};
 

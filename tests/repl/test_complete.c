@@ -15,14 +15,14 @@
 static const struct repl_options mode = {.batch = true};
 static struct net net;
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     net_create(&net, &mode);
     *state = &net;
     return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     net_destroy(*state);
     return 0;
@@ -47,7 +47,7 @@ static void completes_to(const char *line, size_t expected_start, const char *ex
     gd_buf_deinit(&text);
 }
 
-static void commands(void **state)
+static void test_commands(void **state)
 {
     (void)state;
     completes_to("conti", 0, "continue");
@@ -59,7 +59,7 @@ static void commands(void **state)
     completes_to("rank all tbr", 9, "tbreak");
 }
 
-static void subcommands(void **state)
+static void test_subcommands(void **state)
 {
     (void)state;
     completes_to("info breakp", 5, "breakpoints");
@@ -95,7 +95,7 @@ static void nodes_come_scope_by_scope(void **state)
     completes_to("print net/fc1.weight[0, ", 0, "");
 }
 
-static void selectors(void **state)
+static void test_selectors(void **state)
 {
     (void)state;
     completes_to("break wei", 6, "weights");
@@ -103,7 +103,7 @@ static void selectors(void **state)
     completes_to("break weights,grad", 14, "gradients");
 }
 
-static void settings(void **state)
+static void test_settings(void **state)
 {
     (void)state;
     completes_to("set print pr", 10, "precision");
@@ -155,7 +155,7 @@ static void breakpoint_numbers(void **state)
     completes_to("disable 1 ", 10, "1 2");
 }
 
-static void watchpoints(void **state)
+static void test_watchpoints(void **state)
 {
     (void)state;
     completes_to("watch tensor_ov", 6, "tensor_overflow");
@@ -187,7 +187,7 @@ static void watchpoints(void **state)
     completes_to("exclude type:Mat", 13, "MatMul");
 }
 
-static void files(void **state)
+static void test_files(void **state)
 {
     char dir[SCRATCH_PATH];
     char path[128], line[128], expected[128];
@@ -230,19 +230,19 @@ static void odd_places_offer_nothing(void **state)
 
 int main(void)
 {
-#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(commands),
-        CASE(subcommands),
+        CASE(test_commands),
+        CASE(test_subcommands),
         CASE(names_that_harm_a_terminal),
         CASE(nodes_come_scope_by_scope),
-        CASE(selectors),
-        CASE(settings),
+        CASE(test_selectors),
+        CASE(test_settings),
         CASE(words_of_the_usage),
         CASE(panes_and_keys),
         CASE(breakpoint_numbers),
-        CASE(watchpoints),
-        CASE(files),
+        CASE(test_watchpoints),
+        CASE(test_files),
         CASE(own_commands_and_aliases),
         CASE(odd_places_offer_nothing),
     };

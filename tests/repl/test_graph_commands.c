@@ -36,7 +36,7 @@ static int setup_json(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     net_destroy(*state);
     return 0;
@@ -533,32 +533,32 @@ static void narrow_terminals_get_short_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(search_by_name_type_and_line, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(search_json, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(inputs_are_a_tree, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(a_cycle_ends, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(search_by_name_type_and_line, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(search_json, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(inputs_are_a_tree, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(a_cycle_ends, setup_text, tear_down),
         cmocka_unit_test_setup_teardown(control_edges_are_shown_when_asked_for, setup_text,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(trees_in_json, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(scopes_are_a_tree, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(node_selects, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(info_node_tells_everything, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(info_graph_counts, setup_text, teardown),
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(trees_in_json, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(scopes_are_a_tree, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(node_selects, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(info_node_tells_everything, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(info_graph_counts, setup_text, tear_down),
         cmocka_unit_test(info_needs_a_session_or_says_so),
-        cmocka_unit_test_setup_teardown(info_of_the_session, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(info_of_the_session, setup_text, tear_down),
         cmocka_unit_test_setup_teardown(a_slow_first_step_is_in_the_mean_alone, setup_text,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(info_json, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(every_command_gives_one_record, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(list_warns_of_changed_files, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(stack_of_a_value, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(a_trainer_tells_what_is_shown, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, teardown),
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(info_json, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(every_command_gives_one_record, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(list_warns_of_changed_files, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(stack_of_a_value, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(a_trainer_tells_what_is_shown, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, tear_down),
         cmocka_unit_test(narrow_terminals_get_short_names),
-        cmocka_unit_test_setup_teardown(long_lists_are_limited, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(long_lists_are_limited, setup_text, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static int drop_folder(void **state)
     return rmdir(folder);
 }
 
-static int setup(void **state, const struct repl_options *options)
+static int set_up(void **state, const struct repl_options *options)
 {
     static struct net net;
 
@@ -54,15 +54,15 @@ static int setup(void **state, const struct repl_options *options)
 
 static int setup_text(void **state)
 {
-    return setup(state, &text_mode);
+    return set_up(state, &text_mode);
 }
 
 static int setup_json(void **state)
 {
-    return setup(state, &json_mode);
+    return set_up(state, &json_mode);
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     net_destroy(*state);
     return 0;
@@ -83,8 +83,8 @@ static int teardown(void **state)
         SPARK_BAD, 0                                                                               \
     }
 
-static void draws(const struct spark_point *points, size_t count, size_t width, bool ascii,
-                  const char *want)
+static void expect_drawing(const struct spark_point *points, size_t count, size_t width, bool ascii,
+                           const char *want)
 {
     struct gd_buf buf = GD_BUF_INIT(4096);
 
@@ -103,16 +103,16 @@ static void bars_go_from_lowest_to_highest(void **state)
     const struct spark_point none[] = {BAD, MISSING, BAD};
 
     (void)state;
-    draws(rising, 8, 8, false, "▁▂▃▄▅▆▇█");
-    draws(rising, 8, 100, true, "_.:-=+*#");
-    draws(odd, 4, 10, false, "▁× █");
-    draws(odd, 4, 10, true, "_! #");
-    draws(same, 2, 10, false, "▄▄");
-    draws(extreme, 3, 10, false, "▁▅█");
-    draws(tiny, 2, 10, true, "--"); /* too near to tell apart */
-    draws(none, 3, 10, true, "! !");
-    draws(rising, 0, 10, false, "");
-    draws(rising, 8, 0, false, "");
+    expect_drawing(rising, 8, 8, false, "▁▂▃▄▅▆▇█");
+    expect_drawing(rising, 8, 100, true, "_.:-=+*#");
+    expect_drawing(odd, 4, 10, false, "▁× █");
+    expect_drawing(odd, 4, 10, true, "_! #");
+    expect_drawing(same, 2, 10, false, "▄▄");
+    expect_drawing(extreme, 3, 10, false, "▁▅█");
+    expect_drawing(tiny, 2, 10, true, "--"); /* too near to tell apart */
+    expect_drawing(none, 3, 10, true, "! !");
+    expect_drawing(rising, 0, 10, false, "");
+    expect_drawing(rising, 8, 0, false, "");
 }
 
 /* What is far from the rest is seen however narrow the line is. */
@@ -124,17 +124,17 @@ static void bars_share_columns(void **state)
     for (size_t i = 0; i < 1000; i++) {
         points[i] = (struct spark_point)V(i == 777 ? 100 : 1);
     }
-    draws(points, 1000, 10, true, "_______#__");
+    expect_drawing(points, 1000, 10, true, "_______#__");
     points[3].mark = SPARK_BAD;
-    draws(points, 1000, 10, true, "!______#__");
-    draws(points, 1000, 1, true, "!");
-    draws(points + 4, 996, 7, true, "_____#_");
+    expect_drawing(points, 1000, 10, true, "!______#__");
+    expect_drawing(points, 1000, 1, true, "!");
+    expect_drawing(points + 4, 996, 7, true, "_____#_");
 }
 
 /* ---- info history ---------------------------------------------------------------------------- */
 
 /* The value of a node at a step: min -x, max x, and so many NaN. */
-static void record(struct net *net, const char *name, int64_t step, double x, uint64_t nan)
+static void record_value(struct net *net, const char *name, int64_t step, double x, uint64_t nan)
 {
     const struct gd_shape shape = {.rank = 1, .dim = {4}};
     struct gd_stats stats = {.count = 4,
@@ -169,7 +169,7 @@ static void a_tensor_by_step(void **state)
     struct net *net = *state;
 
     for (int64_t step = 1; step <= 9; step++) {
-        record(net, "net/fc1.weight", step, (double)step, 0);
+        record_value(net, "net/fc1.weight", step, (double)step, 0);
     }
     net_expect(net, "info history fc1.weight max norm -n 2",
                "net/fc1.weight:0: 9 steps recorded, the last 2\n"
@@ -190,9 +190,9 @@ static void the_first_step_with_nan(void **state)
 {
     struct net *net = *state;
 
-    record(net, "net/fc1.weight", 1, 1, 0);
-    record(net, "net/fc1.weight", 2, 2, 0);
-    record(net, "net/fc1.weight", 3, 3, 1);
+    record_value(net, "net/fc1.weight", 1, 1, 0);
+    record_value(net, "net/fc1.weight", 2, 2, 0);
+    record_value(net, "net/fc1.weight", 3, 3, 1);
     net_expect(net, "info history fc1.weight max nan",
                "net/fc1.weight:0: 3 steps recorded\n"
                "Step  max  nan\n"
@@ -202,7 +202,7 @@ static void the_first_step_with_nan(void **state)
                "max  ▁█×  1 to 2\n"
                "nan  ▁▁█  0 to 1\n"
                "Not finite since step 3 (1 step of 3).\n");
-    record(net, "net/fc1.weight", 4, 1, 0);
+    record_value(net, "net/fc1.weight", 4, 1, 0);
     net_expect_part(net, "info history fc1.weight max",
                     "Not finite first at step 3 (1 step of 4).");
 }
@@ -211,7 +211,7 @@ static void numbers_of_the_training(void **state)
 {
     struct net *net = *state;
 
-    record(net, "net/fc1.weight", 1, 1, 0);
+    record_value(net, "net/fc1.weight", 1, 1, 0);
     gd_session_on_scalar(net->fake.session, "loss/train", 2.5, 1);
     gd_session_on_scalar(net->fake.session, "loss/train", INFINITY, 2);
     net_expect(net, "info history loss/train",
@@ -227,7 +227,7 @@ static void wrong_questions_are_told(void **state)
 {
     struct net *net = *state;
 
-    record(net, "net/fc1.weight", 1, 1, 0);
+    record_value(net, "net/fc1.weight", 1, 1, 0);
     net_expect_part(net, "info history nothing", "error: ");
     net_expect_part(net, "info history net/big", "error: net/big:0 is not in the history");
     net_expect_part(net, "info history fc1.weight[0]", "slices and $N");
@@ -245,8 +245,8 @@ static void history_as_json(void **state)
 {
     struct net *net = *state;
 
-    record(net, "net/fc1.weight", 1, 1.1, 0);
-    record(net, "net/fc1.weight", 2, 3, 2);
+    record_value(net, "net/fc1.weight", 1, 1.1, 0);
+    record_value(net, "net/fc1.weight", 2, 3, 2);
     net_expect_part(net, "info history fc1.weight max",
                     "\"kept\":2,\"seen\":2,\"first_nonfinite_step\":2,\"history\":[{\"step\":1,"
                     "\"max\":1.1");
@@ -282,7 +282,7 @@ static double number_at(const cJSON *object, const char *key)
     return item->valuedouble;
 }
 
-static cJSON *compare(struct net *net, const char *line)
+static cJSON *compare_records(struct net *net, const char *line)
 {
     int rc;
     const char *text = fake_run(&net->fake, line, &rc);
@@ -297,7 +297,7 @@ static cJSON *compare(struct net *net, const char *line)
 static void expect_differ(struct net *net, const char *line, double differ, double zero,
                           const char *elements)
 {
-    cJSON *found = compare(net, line);
+    cJSON *found = compare_records(net, line);
     const cJSON *difference = cJSON_GetObjectItem(found, "difference");
     char *text = cJSON_PrintUnformatted(cJSON_GetObjectItem(found, "elements"));
 
@@ -441,8 +441,8 @@ static void wrong_comparisons_are_told(void **state)
     }
 }
 
-#define TEXT(name) cmocka_unit_test_setup_teardown(name, setup_text, teardown)
-#define JSON(name) cmocka_unit_test_setup_teardown(name, setup_json, teardown)
+#define TEXT(name) cmocka_unit_test_setup_teardown(name, setup_text, tear_down)
+#define JSON(name) cmocka_unit_test_setup_teardown(name, setup_json, tear_down)
 
 int main(void)
 {

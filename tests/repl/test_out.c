@@ -45,7 +45,7 @@ static int setup_json(void **state)
     return setup_with(&(struct repl_options){.batch = true, .json = true});
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     gd_arena_deinit(&arena);
@@ -242,20 +242,20 @@ static void much_text_comes_in_whole_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(tables_are_aligned_on_display_width, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(empty_tables_print_nothing, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(tables_become_objects, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(templates_name_fields, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(templates_have_forms, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(templates_leave_out_sections, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(rows_of_fields_are_aligned, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(rows_of_fields_become_objects, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(records_are_wrapped, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(a_failed_command_has_no_record, setup_json, teardown),
-        cmocka_unit_test_setup_teardown(control_characters_are_escaped, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(color_only_when_wanted, setup_color, teardown),
-        cmocka_unit_test_setup_teardown(no_color_by_itself, setup_text, teardown),
-        cmocka_unit_test_setup_teardown(much_text_comes_in_whole_lines, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(tables_are_aligned_on_display_width, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(empty_tables_print_nothing, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(tables_become_objects, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(templates_name_fields, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(templates_have_forms, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(templates_leave_out_sections, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(rows_of_fields_are_aligned, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(rows_of_fields_become_objects, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(records_are_wrapped, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(a_failed_command_has_no_record, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(control_characters_are_escaped, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(color_only_when_wanted, setup_color, tear_down),
+        cmocka_unit_test_setup_teardown(no_color_by_itself, setup_text, tear_down),
+        cmocka_unit_test_setup_teardown(much_text_comes_in_whole_lines, setup_text, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

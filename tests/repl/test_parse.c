@@ -13,7 +13,7 @@
 static struct gd_arena arena;
 static struct gd_err err;
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     (void)state;
     gd_arena_init(&arena, 0);
@@ -21,7 +21,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     gd_arena_deinit(&arena);
@@ -215,16 +215,16 @@ static void program_words_know_only_quotes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lines_come_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(bad_lines_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(words_are_split, setup, teardown),
-        cmocka_unit_test_setup_teardown(redirection_is_taken_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(background_is_taken_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_follows_the_first_word, setup, teardown),
-        cmocka_unit_test_setup_teardown(unclosed_quotes_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(brackets_alone_cost_little, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_many_words_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(program_words_know_only_quotes, setup, teardown),
+        cmocka_unit_test_setup_teardown(lines_come_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_lines_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(words_are_split, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(redirection_is_taken_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(background_is_taken_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_follows_the_first_word, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unclosed_quotes_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(brackets_alone_cost_little, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(too_many_words_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(program_words_know_only_quotes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

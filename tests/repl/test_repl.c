@@ -45,7 +45,7 @@ static int setup_json(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
     net_destroy(*state);
     return 0;
@@ -525,7 +525,7 @@ static void shell_and_pipe(void **state)
     net_expect(*state, "shell exit 3", "");
 }
 
-static void statuses(void **state)
+static void test_statuses(void **state)
 {
     struct net *n = *state;
 
@@ -638,9 +638,9 @@ static void a_hit_is_the_same_wherever_it_is_told(void **state)
 
 int main(void)
 {
-#define TYPED(fn) cmocka_unit_test_setup_teardown(fn, setup_typed, teardown)
-#define BATCH(fn) cmocka_unit_test_setup_teardown(fn, setup_batch, teardown)
-#define JSON(fn)  cmocka_unit_test_setup_teardown(fn, setup_json, teardown)
+#define TYPED(fn) cmocka_unit_test_setup_teardown(fn, setup_typed, tear_down)
+#define BATCH(fn) cmocka_unit_test_setup_teardown(fn, setup_batch, tear_down)
+#define JSON(fn)  cmocka_unit_test_setup_teardown(fn, setup_json, tear_down)
     const struct CMUnitTest tests[] = {
         TYPED(comments_and_empty_lines_do_nothing),
         TYPED(an_empty_line_repeats_a_step),
@@ -667,7 +667,7 @@ int main(void)
         BATCH(set_and_show),
         BATCH(help_and_apropos),
         BATCH(shell_and_pipe),
-        BATCH(statuses),
+        BATCH(test_statuses),
         JSON(every_line_is_an_object),
         JSON(the_result_comes_last_and_names_its_command),
         JSON(errors_have_codes),

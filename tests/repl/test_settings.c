@@ -12,7 +12,7 @@
 static struct gd_settings settings;
 static struct gd_err err;
 
-static int setup(void **state)
+static int set_up(void **state)
 {
     (void)state;
     gd_settings_init(&settings);
@@ -21,7 +21,7 @@ static int setup(void **state)
 }
 
 /* As the command set: name and value in one text. */
-static int set(const char *text)
+static int set_text(const char *text)
 {
     const struct setting *setting = NULL;
     const char *value = NULL;
@@ -69,27 +69,28 @@ static void names_are_in_order_and_differ(void **state)
 static void names_may_be_typed_in_several_ways(void **state)
 {
     (void)state;
-    assert_int_equal(set("print precision 3"), GD_OK);
+    assert_int_equal(set_text("print precision 3"), GD_OK);
     assert_int_equal(settings.print_precision, 3);
-    assert_int_equal(set("print-precision 4"), GD_OK);
+    assert_int_equal(set_text("print-precision 4"), GD_OK);
     assert_int_equal(settings.print_precision, 4);
-    assert_int_equal(set("pr prec 5"), GD_OK);
+    assert_int_equal(set_text("pr prec 5"), GD_OK);
     assert_int_equal(settings.print_precision, 5);
-    assert_int_equal(set("print elements 7"), GD_OK);
+    assert_int_equal(set_text("print elements 7"), GD_OK);
     assert_int_equal((int)settings.print_threshold, 7);
-    assert_int_equal(set("max-ten 1 GiB"), GD_OK);
+    assert_int_equal(set_text("max-ten 1 GiB"), GD_OK);
     assert_int_equal((int)(settings.max_tensor >> 30), 1);
-    assert_int_equal(set("max-graph 1 MiB"), GD_OK); /* a whole name wins over max-graph-memory */
+    assert_int_equal(set_text("max-graph 1 MiB"),
+                     GD_OK); /* a whole name wins over max-graph-memory */
     assert_int_equal((int)settings.max_graph, 1 << 20);
 }
 
 static void unknown_and_ambiguous_names_are_refused(void **state)
 {
     (void)state;
-    assert_int_equal(set("nonsense 1"), GD_ENOTFOUND);
-    assert_int_equal(set("max 1"), GD_EAMBIGUOUS);
+    assert_int_equal(set_text("nonsense 1"), GD_ENOTFOUND);
+    assert_int_equal(set_text("max 1"), GD_EAMBIGUOUS);
     assert_non_null(strstr(err.text, "max-hits"));
-    assert_int_equal(set(""), GD_ENOTFOUND);
+    assert_int_equal(set_text(""), GD_ENOTFOUND);
 }
 
 static void sizes_take_units(void **state)
@@ -104,7 +105,7 @@ static void sizes_take_units(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(set(cases[i].text), GD_OK);
+        assert_int_equal(set_text(cases[i].text), GD_OK);
         assert_true(settings.max_message == cases[i].bytes);
     }
     printed_is("max-message", "1 GiB");
@@ -125,27 +126,27 @@ static void values_out_of_range_say_what_would_be_right(void **state)
     (void)state;
     struct gd_settings before = settings;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(set(bad[i]), GD_EINVAL);
+        assert_int_equal(set_text(bad[i]), GD_EINVAL);
         assert_memory_equal(&before, &settings, sizeof(before));
     }
-    assert_int_equal(set("print precision 99"), GD_EINVAL);
+    assert_int_equal(set_text("print precision 99"), GD_EINVAL);
     assert_string_equal(err.text, "print precision takes 0 to 17 digits, not \"99\"");
-    assert_int_equal(set("color blue"), GD_EINVAL);
+    assert_int_equal(set_text("color blue"), GD_EINVAL);
     assert_string_equal(err.text, "color takes auto | always | never, not \"blue\"");
 }
 
 static void switches_and_choices(void **state)
 {
     (void)state;
-    assert_int_equal(set("confirm off"), GD_OK);
+    assert_int_equal(set_text("confirm off"), GD_OK);
     assert_false(settings.confirm);
-    assert_int_equal(set("confirm"), GD_OK); /* as gdb: on */
+    assert_int_equal(set_text("confirm"), GD_OK); /* as gdb: on */
     assert_true(settings.confirm);
-    assert_int_equal(set("color nev"), GD_OK);
+    assert_int_equal(set_text("color nev"), GD_OK);
     assert_int_equal(settings.color, 2);
-    assert_int_equal(set("ms-version-check strict"), GD_OK);
+    assert_int_equal(set_text("ms-version-check strict"), GD_OK);
     assert_true(settings.ms_version_check_strict);
-    assert_int_equal(set("on-loss hold"), GD_OK);
+    assert_int_equal(set_text("on-loss hold"), GD_OK);
     assert_int_equal(settings.on_loss, GD_ON_LOSS_HOLD);
     printed_is("on-loss", "hold");
 }
@@ -155,28 +156,28 @@ static void texts_have_a_longest_length(void **state)
     char text[400];
 
     (void)state;
-    assert_int_equal(set("token abc"), GD_OK);
+    assert_int_equal(set_text("token abc"), GD_OK);
     assert_string_equal(settings.token, "abc");
     memset(text, 'x', sizeof(text));
     memcpy(text, "token ", 6);
     text[6 + 128] = '\0';
-    assert_int_equal(set(text), GD_ELIMIT);
+    assert_int_equal(set_text(text), GD_ELIMIT);
     text[6 + 127] = '\0';
-    assert_int_equal(set(text), GD_OK);
+    assert_int_equal(set_text(text), GD_OK);
     assert_int_equal(strlen(settings.token), 127);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(every_setting_reads_back_what_it_prints, setup),
-        cmocka_unit_test_setup(names_are_in_order_and_differ, setup),
-        cmocka_unit_test_setup(names_may_be_typed_in_several_ways, setup),
-        cmocka_unit_test_setup(unknown_and_ambiguous_names_are_refused, setup),
-        cmocka_unit_test_setup(sizes_take_units, setup),
-        cmocka_unit_test_setup(values_out_of_range_say_what_would_be_right, setup),
-        cmocka_unit_test_setup(switches_and_choices, setup),
-        cmocka_unit_test_setup(texts_have_a_longest_length, setup),
+        cmocka_unit_test_setup(every_setting_reads_back_what_it_prints, set_up),
+        cmocka_unit_test_setup(names_are_in_order_and_differ, set_up),
+        cmocka_unit_test_setup(names_may_be_typed_in_several_ways, set_up),
+        cmocka_unit_test_setup(unknown_and_ambiguous_names_are_refused, set_up),
+        cmocka_unit_test_setup(sizes_take_units, set_up),
+        cmocka_unit_test_setup(values_out_of_range_say_what_would_be_right, set_up),
+        cmocka_unit_test_setup(switches_and_choices, set_up),
+        cmocka_unit_test_setup(texts_have_a_longest_length, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

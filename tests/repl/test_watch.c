@@ -98,7 +98,7 @@ static void steps_in_a_row(void **state)
         "error: tensor_overflow can be checked only at the end of a step, not with -exact\n");
 }
 
-static void guards(void **state)
+static void test_guards(void **state)
 {
     struct net *n = *state;
     net_expect(n, "watch TO on net/fc1", "Watchpoint 1: TO on net/fc1: 1 node\n");
@@ -134,7 +134,7 @@ static void breakpoints_with_a_condition(void **state)
                     "3    watchpoint  keep  y    'count >= 0' on net/fc1 if");
 }
 
-static void edits(void **state)
+static void test_edits(void **state)
 {
     struct net *n = *state;
     net_expect(n, "watch TR range_start_inclusive=-1 range_end_inclusive=1 range_percentage_lt=50",
@@ -556,9 +556,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TYPED(watch_trace_twatch),
         TYPED(steps_in_a_row),
-        TYPED(guards),
+        TYPED(test_guards),
         TYPED(breakpoints_with_a_condition),
-        TYPED(edits),
+        TYPED(test_edits),
         TYPED(excluded_places),
         TYPED(a_hit_is_told_and_can_be_gone_to),
         TYPED(what_could_not_be_checked_is_one_line),

@@ -37,7 +37,7 @@ static void assert_text(const char *actual, const char *expected)
     }
 }
 
-static struct watch_args good(const char *text)
+static struct watch_args parse_good(const char *text)
 {
     struct watch_args args;
     struct gd_err err = {.code = GD_OK};
@@ -96,7 +96,7 @@ static void parts_are_told_apart(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct watch_args args = good(rows[i].text);
+        struct watch_args args = parse_good(rows[i].text);
         assert_text(args.condition ? args.condition->abbr : NULL, rows[i].condition);
         assert_text(args.expression, rows[i].expression);
         assert_int_equal(args.value_count, rows[i].values);
@@ -110,7 +110,7 @@ static void parts_are_told_apart(void **state)
 static void values_keep_their_type(void **state)
 {
     (void)state;
-    struct watch_args args = good(
+    struct watch_args args = parse_good(
         "TR range_start_inclusive=-1e-3 range_end_inclusive=0x10 range_percentage_lt=50% a=true "
         "b=false");
     static const struct gd_condition_value expected[] = {
