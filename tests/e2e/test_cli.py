@@ -112,7 +112,7 @@ class Batch(unittest.TestCase):
             path.write_text("echo fine\\n\n\nstep\n", encoding="utf-8")
             done = gradb("--batch", "-x", path)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"bad\.gdb:3: no trainer is connected")
+        self.assertRegex(done.stderr, r"bad\.gdb:3: no training process is connected")
 
     def test_a_program_that_is_not_there_is_3(self):
         done = gradb("--batch", "run", "--", "/nonexistent/trainer")
@@ -337,7 +337,7 @@ class Leaving(unittest.TestCase):
 
     def test_others_do_not(self):
         done = gradb(*trainer("--steps", "5"), input="step\ndetach\nquit\n")
-        self.assertTrue(done.stdout.endswith("Detached: training process 1 runs on.\n"), done.stdout)
+        self.assertTrue(done.stdout.endswith("Detached: training process 1 continues.\n"), done.stdout)
 
 
 class Files(unittest.TestCase):
@@ -651,7 +651,7 @@ class Terminal(unittest.TestCase):
             self.type("kill\r")
             self.expect(r"\(y or n\) ")
             self.type("y\r")
-            self.expect(r"was ended\.\r\n(?s:.*)\(gradb\) ")
+            self.expect(r"has ended\.\r\n(?s:.*)\(gradb\) ")
 
     def test_recommend_on_sets_them_without_a_question(self):
         self.start("-q", *trainer("--steps", "50"), recommend="on")
@@ -659,7 +659,7 @@ class Terminal(unittest.TestCase):
         self.assertNotIn("(y or n)", match.group())
         self.assertRegex(match.group(), r"Watchpoint \d: TO on all: \d+ nodes")
         self.type("recommend yes\r")
-        self.expect(r"All that is recommended is set already\.")
+        self.expect(r"All recommended watchpoints are already set\.")
 
     def test_recommend_off_says_nothing(self):
         self.start("-q", *trainer("--steps", "50"), recommend="off")
@@ -766,7 +766,7 @@ class Terminal(unittest.TestCase):
         self.type("help all\r")
         self.expect("-- Enter shows more")
         self.type("c\r")
-        self.expect(r"complete +List what")
+        self.expect(r"complete +List ")
         self.expect(r"\(gradb\) ")
 
     def test_history_is_kept_and_private(self):
@@ -849,7 +849,7 @@ class Terminal(unittest.TestCase):
         self.start("-q", *trainer("--steps", "100"))
         self.expect(r"first step(?s:.*)\(gradb\) ")
         self.type("detach\r")
-        self.expect(r"runs on\.\r\n(?s:.*)\(gradb\) ")
+        self.expect(r"continues\.\r\n(?s:.*)\(gradb\) ")
         self.type("quit\r")
         self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
 

@@ -241,10 +241,10 @@ class Attach(Case):
         first = self.gradb(options=("--tui",))
         first.expect_screen(r"^\(gradb\)")
         first.keys("\x18a")
-        first.expect("The panes are put away")
+        first.expect("The panes are hidden")
         self.lose(first)
         second = self.tty("attach")
-        second.expect("The panes are put away")
+        second.expect("The panes are hidden")
         second.send("echo still plain\\n")
         second.expect("still plain\r\n")
 
