@@ -163,7 +163,7 @@ int gd_align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint
     moves = malloc(count_a * count_b);
     row = malloc((count_b + 1) * sizeof(*row));
     if (!moves || !row) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory to align two dumps");
+        rc = gd_fail_nomem(err);
     } else if (!fill_costs(m, a, count_a, b, count_b, row, moves)) {
         rc = gd_fail(err, GD_EINTR, "interrupted");
     } else {
@@ -229,8 +229,7 @@ int gd_match_by_order(struct gd_matcher *m, struct gd_err *err)
 {
     struct gap gap = {.a = malloc((m->a->unit_count + 1) * sizeof(uint32_t)),
                       .b = malloc((m->b->unit_count + 1) * sizeof(uint32_t))};
-    int rc = gap.a && gap.b ? look_at(m->a, m->of_a, err)
-                            : gd_fail(err, GD_ENOMEM, "out of memory to align two dumps");
+    int rc = gap.a && gap.b ? look_at(m->a, m->of_a, err) : gd_fail_nomem(err);
 
     if (rc == GD_OK) {
         rc = look_at(m->b, m->of_b, err);

@@ -375,7 +375,7 @@ static int in_order(struct search *s, struct gd_err *err)
     s->known = calloc(s->b->item_count + 1, sizeof(*s->known));
     s->match_of = malloc((s->b->unit_count + 1) * sizeof(*s->match_of));
     if (!s->order || !s->known || !s->match_of) {
-        return gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
+        return gd_fail_nomem(err);
     }
     memset(s->match_of, 0xff, (s->b->unit_count + 1) * sizeof(*s->match_of));
     for (int phase = GD_PHASE_FORWARD; phase <= GD_PHASE_OPTIMIZER; phase++) {
@@ -395,7 +395,7 @@ static int in_order(struct search *s, struct gd_err *err)
         s->limit = limit;
         s->unit_of = malloc((limit + 1) * sizeof(*s->unit_of));
         if (!s->unit_of) {
-            return gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
+            return gd_fail_nomem(err);
         }
         memset(s->unit_of, 0xff, (limit + 1) * sizeof(*s->unit_of));
         for (uint32_t i = 0; i < s->b->unit_count; i++) {
@@ -617,8 +617,7 @@ int gd_divergence_find(struct gd_table *a, struct gd_table *b, const struct gd_m
                                   .bad_input = UINT32_MAX,
                                   .only_a = UINT32_MAX};
     ret->between = calloc(MAX_BETWEEN, sizeof(*ret->between));
-    rc = ret->between ? in_order(&s, err)
-                      : gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
+    rc = ret->between ? in_order(&s, err) : gd_fail_nomem(err);
     if (rc == GD_OK) {
         rc = options->bisect ? bisect_outputs(&s, &at, &bad, ret, err)
                              : scan_outputs(&s, 0, &at, &bad, ret, err);

@@ -93,7 +93,7 @@ static int take_sample(struct gd_item *item, const struct gd_match_options *opti
                        .raw = malloc(room * gd_dtype_size(item->dtype)),
                        .value = malloc(room * sizeof(double))};
     int rc = s.raw && s.value ? sample_all(item->source, count, &s, options, ret, err)
-                              : gd_fail(err, GD_ENOMEM, "out of memory for a fingerprint");
+                              : gd_fail_nomem(err);
 
     free(s.raw);
     free(s.value);

@@ -97,7 +97,7 @@ static int add_unit(struct layers *layers, uint32_t unit, const char *path, uint
                                            .first = unit,
                                            .last = unit};
     if (!layers->layer[number].path) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
+        return gd_fail_nomem(err);
     }
     rc = gd_hash_index_add(&layers->lookup, gd_hash_index_hash(&layers->lookup, path, strlen(path)),
                            number, err);
@@ -120,7 +120,7 @@ static int find_layers(const struct gd_table *table, struct layers *ret, struct 
                            .next = calloc(table->unit_count + 1, sizeof(*ret->next))};
     gd_arena_init(&ret->arena, 0);
     if (!ret->layer || !ret->next) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = 0; rc == GD_OK && i < table->unit_count; i++) {
         uint32_t depth = is_operator(table, i) ? path_of(gd_unit_own(&table->unit[i]), path) : 0;
@@ -215,8 +215,7 @@ static void pair_layers(struct layers *a, struct layers *b, uint32_t of_a, uint3
 static int pair_endings(struct layers *a, struct layers *b, uint32_t depth, struct gd_err *err)
 {
     struct endings endings = {.list = calloc(a->count + b->count + 1, sizeof(*endings.list))};
-    int rc = endings.list ? note_endings(&endings, a, false, depth, err)
-                          : gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
+    int rc = endings.list ? note_endings(&endings, a, false, depth, err) : gd_fail_nomem(err);
 
     rc = rc == GD_OK ? note_endings(&endings, b, true, depth, err) : rc;
     for (size_t i = 0; rc == GD_OK && i < endings.count; i++) {
@@ -306,7 +305,7 @@ static int align_pairs(struct gd_matcher *m, const struct layers *a, const struc
 {
     uint32_t *of_a = calloc(m->a->unit_count + 1, sizeof(*of_a));
     uint32_t *of_b = calloc(m->b->unit_count + 1, sizeof(*of_b));
-    int rc = of_a && of_b ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory to align two layers");
+    int rc = of_a && of_b ? GD_OK : gd_fail_nomem(err);
 
     for (uint32_t i = 0; rc == GD_OK && i < a->count; i++) {
         size_t count_a, count_b;

@@ -105,7 +105,7 @@ static int add_loss(struct gd_loss_log *log, const struct gd_loss *loss, struct 
         struct gd_loss *more = reallocarray(log->loss, room, sizeof(*more));
 
         if (!more) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for a log");
+            return gd_fail_nomem(err);
         }
         log->loss = more;
         log->room = room;
@@ -123,7 +123,7 @@ static int read_lines(FILE *file, const char *tag, struct gd_loss_log *ret, stru
 {
     char *line = malloc(MAX_LINE);
     struct gd_loss loss;
-    int rc = line ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a log");
+    int rc = line ? GD_OK : gd_fail_nomem(err);
 
     while (rc == GD_OK && fgets(line, MAX_LINE, file)) {
         line[strcspn(line, "\r\n")] = '\0';

@@ -70,7 +70,7 @@ static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct
     }
     to->key = gd_arena_strdup(&keys->arena, key);
     if (!to->key) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for names");
+        return gd_fail_nomem(err);
     }
     return gd_hash_index_add(&keys->lookup, hash, unit, err);
 }
@@ -79,7 +79,7 @@ static int keys_init(struct gd_keys *keys, size_t count, struct gd_err *err)
 {
     *keys = (struct gd_keys){.unit = calloc(count + 1, sizeof(*keys->unit))};
     gd_arena_init(&keys->arena, 0);
-    return keys->unit ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for names");
+    return keys->unit ? GD_OK : gd_fail_nomem(err);
 }
 
 /* The first unit of the chain, starting at `unit`, without a partner. */
@@ -273,7 +273,7 @@ static int number_trainable(struct gd_table *table, struct gd_err *err)
         table->trainable = malloc((table->unit_count + 1) * sizeof(*table->trainable));
         table->trainable_count = 0;
         if (!table->trainable) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for a list of parameters");
+            return gd_fail_nomem(err);
         }
         for (uint32_t i = 0; i < table->unit_count; i++) {
             if (is_trainable(table, i)) {
@@ -434,7 +434,7 @@ static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
     int rc = keys_init(&keys, to->unit_count, err);
 
     if (rc == GD_OK && !claim) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for names");
+        rc = gd_fail_nomem(err);
     }
     for (uint32_t i = 0; rc == GD_OK && i < to->unit_count; i++) {
         claim[i] = UINT32_MAX;
@@ -509,7 +509,7 @@ static int prints_of(struct gd_matcher *m, struct gd_table *table, const uint32_
     *count = 0;
     *ret = calloc(left + 1, sizeof(**ret));
     if (!*ret) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for fingerprints");
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = 0; rc == GD_OK && left <= MAX_VALUES && i < table->unit_count; i++) {
         if (taken[i] == UINT32_MAX) {
@@ -626,7 +626,7 @@ int gd_match_tables(struct gd_table *a, struct gd_table *b, const struct gd_matc
     m.how = calloc(b->unit_count + 1, sizeof(*m.how));
     ret->match = calloc(a->unit_count + b->unit_count + 1, sizeof(*ret->match));
     if (!m.of_a || !m.of_b || !m.how || !ret->match) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
+        rc = gd_fail_nomem(err);
     } else {
         memset(m.of_a, 0xff, (a->unit_count + 1) * sizeof(*m.of_a));
         memset(m.of_b, 0xff, (b->unit_count + 1) * sizeof(*m.of_b));

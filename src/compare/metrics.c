@@ -71,7 +71,7 @@ static int do_all(const struct gd_pair_job *job, const struct gd_compare_options
     gd_pair_part_init(total);
     wave.segments = calloc(most ? most : 1, sizeof(*wave.segments));
     if (!wave.segments) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a comparison");
+        return gd_fail_nomem(err);
     }
     for (int64_t at = 0; rc == GD_OK && at < segments; at += (int64_t)most) {
         int64_t left = segments - at;

@@ -164,7 +164,7 @@ int gd_pair_room_init(const struct gd_pair_job *job, struct gd_pair_room *room, 
     unsigned char *all = calloc(n, each);
 
     if (!all) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a comparison");
+        return gd_fail_nomem(err);
     }
     room->all = all;
     room->wide_a = all; /* strictest alignment first */

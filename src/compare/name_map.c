@@ -109,7 +109,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
         struct pair *more = reallocarray(map->pair, room, sizeof(*more));
 
         if (!more) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+            return gd_fail_nomem(err);
         }
         map->pair = more;
         map->room = room;
@@ -117,7 +117,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     pair.a = gd_arena_strndup(&map->arena, a, len_a);
     pair.b = gd_arena_strndup(&map->arena, b, len_b);
     if (!pair.a || !pair.b) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+        return gd_fail_nomem(err);
     }
     map->pair[map->count] = pair;
     rc = gd_hash_index_add(&map->by_a, gd_hash_index_hash(&map->by_a, a, len_a),
@@ -398,7 +398,7 @@ int gd_map_parse(const char *text, size_t size, struct gd_map **ret, struct gd_e
     int rc;
 
     if (!map) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+        return gd_fail_nomem(err);
     }
     gd_arena_init(&map->arena, 0);
     while (start < size && isspace((unsigned char)text[start])) {
@@ -437,8 +437,7 @@ int gd_map_read(const char *path, struct gd_map **ret, struct gd_err *err)
     }
     size = (size_t)gd_disk_size(disk);
     text = malloc(size + 1);
-    rc = text ? gd_disk_read(disk, 0, text, size, err)
-              : gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+    rc = text ? gd_disk_read(disk, 0, text, size, err) : gd_fail_nomem(err);
     gd_disk_unref(disk);
     if (rc == GD_OK) {
         text[size] = '\0';

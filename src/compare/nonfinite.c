@@ -241,7 +241,7 @@ static int put_in_order(struct finding *f, struct gd_err *err)
 
     f->order = calloc(table->unit_count + 1, sizeof(*f->order));
     if (!f->order) {
-        return gd_fail(err, GD_ENOMEM, "out of memory to look for NaN and infinities");
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < table->unit_count; i++) {
         f->order[i] = &table->unit[i];
@@ -455,7 +455,7 @@ static int index_nodes(struct finding *f, struct gd_err *err)
     f->limit = limit;
     f->unit_of = malloc((limit + 1) * sizeof(*f->unit_of));
     if (!f->unit_of) {
-        return gd_fail(err, GD_ENOMEM, "out of memory to look for NaN and infinities");
+        return gd_fail_nomem(err);
     }
     memset(f->unit_of, 0xff, (limit + 1) * sizeof(*f->unit_of));
     for (uint32_t i = 0; i < f->table->unit_count; i++) {

@@ -124,7 +124,7 @@ int gd_compare_run(size_t count, const struct gd_run_ops *ops, void *ctx,
 {
     struct run run = {.options = options, .tasks = calloc(WAVE_PAIRS, sizeof(struct task))};
     size_t first = 0;
-    int rc = run.tasks ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a comparison");
+    int rc = run.tasks ? GD_OK : gd_fail_nomem(err);
 
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
         struct task next = {.rc = GD_OK};

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/grow.h"
+
 #define MAX_ENTRIES 1000000
 
 void gd_table_init(struct gd_table *table)
@@ -27,25 +29,6 @@ void gd_table_deinit(struct gd_table *table)
     gd_table_init(table);
 }
 
-/* Makes room for one more. */
-static int grow_array(void *array, size_t size, size_t count, size_t *room, struct gd_err *err)
-{
-    size_t wanted = *room ? *room * 2 : 64;
-    void *old, *more;
-
-    if (count < *room) {
-        return GD_OK;
-    }
-    memcpy(&old, array, sizeof(old));
-    more = reallocarray(old, wanted, size);
-    if (!more) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
-    }
-    memcpy(array, &more, sizeof(more));
-    *room = wanted;
-    return GD_OK;
-}
-
 static bool has_part(const char *text, const char *part)
 {
     return strcasestr(text, part) != NULL;
@@ -64,17 +47,18 @@ static enum gd_phase phase_of(const char *name)
 
 int gd_table_unit(struct gd_table *table, const char *name, const char *op, struct gd_err *err)
 {
-    int rc =
-        grow_array(&table->unit, sizeof(*table->unit), table->unit_count, &table->unit_room, err);
+    struct gd_unit *units =
+        gd_grow(table->unit, table->unit_count, &table->unit_room, sizeof(*units));
     struct gd_unit unit = {.node = GD_NO_NODE, .first = (uint32_t)table->item_count};
 
-    if (rc != GD_OK) {
-        return rc;
+    if (!units) {
+        return gd_fail_nomem(err);
     }
+    table->unit = units;
     unit.name = gd_arena_strdup(&table->arena, name);
     unit.op = op && op[0] ? gd_arena_strdup(&table->arena, op) : "";
     if (!unit.name || !unit.op) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
+        return gd_fail_nomem(err);
     }
     unit.phase = phase_of(name);
     table->unit[table->unit_count++] = unit;
@@ -106,23 +90,24 @@ int gd_table_node(struct gd_table *table, gd_node_id node, const struct gd_node_
     unit->wire = strcmp(info->wire_name, info->own_name) != 0 ? info->wire_name : NULL;
     return copy_text(&table->arena, &unit->own) && copy_text(&table->arena, &unit->wire)
                ? GD_OK
-               : gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
+               : gd_fail_nomem(err);
 }
 
 int gd_table_add(struct gd_table *table, const struct gd_item *item, struct gd_err *err)
 {
-    int rc =
-        grow_array(&table->item, sizeof(*table->item), table->item_count, &table->item_room, err);
+    struct gd_item *items =
+        gd_grow(table->item, table->item_count, &table->item_room, sizeof(*items));
     struct gd_item *to;
 
-    if (rc != GD_OK) {
-        return rc;
+    if (!items) {
+        return gd_fail_nomem(err);
     }
+    table->item = items;
     to = &table->item[table->item_count];
     *to = *item;
     if (!copy_text(&table->arena, &to->name) || !copy_text(&table->arena, &to->digest) ||
         !copy_text(&table->arena, &to->problem)) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
+        return gd_fail_nomem(err);
     }
     if (to->source) {
         gd_source_ref(to->source);
@@ -147,7 +132,7 @@ int gd_table_look(struct gd_table *table, struct gd_item *item, struct gd_err *e
     }
     if (rc != GD_OK) {
         item->problem = gd_arena_strdup(&table->arena, why.text);
-        return item->problem ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+        return item->problem ? GD_OK : gd_fail_nomem(err);
     }
     item->dtype = info.dtype;
     item->stored = info.stored;
@@ -282,7 +267,7 @@ static int order_by_number(struct gd_table *table, struct gd_err *err)
     }
     free(sorted);
     if (!list) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a list of files");
+        return gd_fail_nomem(err);
     }
     free(list);
     return GD_OK;
@@ -379,9 +364,7 @@ static int replace_value(struct gd_table *table, struct gd_item *item,
     if (value->shape) {
         item->shape = *value->shape;
     }
-    return copy_text(&table->arena, &item->digest)
-               ? GD_OK
-               : gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
+    return copy_text(&table->arena, &item->digest) ? GD_OK : gd_fail_nomem(err);
 }
 
 /* Not an operator, and dumped after all of them: a weight as updated by the optimizer. */

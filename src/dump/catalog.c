@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/catalog_impl.h"
 #include "dump/format.h"
 #include "engine/debugger.h"
@@ -32,34 +33,20 @@ struct gd_dump {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static int no_memory(struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOMEM, "out of memory for what was found of a dump");
-}
-
 /* Makes room for one more item of `size` bytes and returns the list; on failure returns the list
  * unchanged and sets *rc. */
 static void *grow_list(void *list, size_t count, size_t *cap, size_t size, size_t max, int *rc,
                        struct gd_err *err)
 {
-    size_t wanted = *cap ? *cap * 2 : 64;
-    void *grown;
+    void *grown = NULL;
 
-    *rc = GD_OK;
-    if (count < *cap) {
-        return list;
-    }
     if (count >= max) {
         *rc = gd_fail(err, GD_ELIMIT, "the dump has more than %zu entries of one kind", max);
-        return list;
+    } else {
+        grown = gd_grow(list, count, cap, size);
+        *rc = grown ? GD_OK : gd_fail_nomem(err);
     }
-    grown = realloc(list, wanted * size);
-    if (!grown) {
-        *rc = no_memory(err);
-        return list;
-    }
-    *cap = wanted;
-    return grown;
+    return grown ? grown : list;
 }
 
 /* Copies the text into the arena; NULL stays NULL. False: out of memory. */
@@ -152,7 +139,7 @@ int gd_dump_create(uint64_t max_bytes, struct gd_dump **ret, struct gd_err *err)
     struct gd_dump *dump = calloc(1, sizeof(*dump));
 
     if (!dump) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     dump->max_bytes = max_bytes;
     gd_arena_init(&dump->arena, MAX_TEXT);
@@ -216,7 +203,7 @@ static int catalog_create(const struct gd_dump *dump, int rank, const char *wher
         catalog->owns_graph = true;
     }
     if (!catalog || !catalog->where) {
-        rc = no_memory(err);
+        rc = gd_fail_nomem(err);
     }
     if (rc == GD_OK) {
         rc = gd_graph_create(max > SIZE_MAX ? SIZE_MAX : (size_t)max, &catalog->graph, err);
@@ -247,7 +234,7 @@ int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd
     }
     if (rc == GD_OK && !tsearch(catalog, &dump->by_place, order_places)) {
         catalog_free(catalog);
-        rc = no_memory(err);
+        rc = gd_fail_nomem(err);
     }
     if (rc == GD_OK) {
         dump->catalogs[dump->count++] = catalog;
@@ -289,7 +276,7 @@ int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *va
     if (!keep_bytes(&catalog->arena, &stats, sizeof(*value->stats)) ||
         !keep_shape(catalog, &kept.shape) || !keep_text(&catalog->arena, &kept.digest) ||
         !keep_text(&catalog->arena, &kept.note)) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     kept.stats = stats;
     if (kept.source) {
@@ -332,7 +319,7 @@ int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const cha
     if (last && strcmp(last->why, why) == 0) {
         why = last->why; /* many nodes in a row share one reason */
     } else if (!keep_text(&catalog->arena, &why)) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     catalog->reasons[catalog->reason_count++] = (struct kept_reason){.node = node, .why = why};
     return GD_OK;
@@ -349,7 +336,7 @@ int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *
         return rc;
     }
     if (!keep_text(&catalog->arena, &name)) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     catalog->scalars[catalog->scalar_count++] =
         (struct gd_catalog_scalar){.step = step, .name = name, .value = value};
@@ -367,7 +354,7 @@ int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id no
         return rc;
     }
     if (!keep_text(&catalog->arena, &kind) || !keep_text(&catalog->arena, &text)) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     catalog->events[catalog->event_count++] = (struct gd_catalog_event){
         .step = step, .node = node, .kind = kind ? kind : "", .text = text ? text : ""};
@@ -388,7 +375,7 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
         return rc;
     }
     if (!keep_text(&catalog->arena, &name) || !keep_text(&catalog->arena, &value)) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     catalog->facts[catalog->fact_count++] = (struct gd_catalog_fact){.name = name, .value = value};
     return GD_OK;
@@ -427,7 +414,7 @@ int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, st
         return rc;
     }
     if (!keep_text(&dump->arena, &path) || !keep_text(&dump->arena, &why)) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     dump->left[dump->left_count++] = (struct gd_catalog_fact){.name = path, .value = why};
     return GD_OK;

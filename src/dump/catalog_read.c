@@ -139,7 +139,7 @@ static int collect_graph_steps(struct gd_catalog *catalog, struct gd_err *err)
     }
     list = malloc((catalog->value_count + 1) * sizeof(*list));
     if (!list) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the steps of a dump");
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < catalog->value_count; i++) {
         const struct gd_catalog_value *value = &catalog->values[i].of;

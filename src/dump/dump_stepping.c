@@ -351,7 +351,7 @@ static int copy_plan(const struct gd_watch_plan *plan, struct dump_plan *ret, st
             ret->item = NULL;
         }
     }
-    return ret->item ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for what is watched");
+    return ret->item ? GD_OK : gd_fail_nomem(err);
 }
 
 int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, struct gd_err *err)
@@ -379,7 +379,7 @@ int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, st
         grown = realloc(target->plans, (at + 1) * sizeof(*grown));
         if (!grown) {
             dump_free_plan(&made);
-            return gd_fail(err, GD_ENOMEM, "out of memory for what is watched");
+            return gd_fail_nomem(err);
         }
         target->plans = grown;
         target->plan_count++;
@@ -404,7 +404,7 @@ int dump_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t
     gd_node_id *copy = malloc((count + 1) * sizeof(*copy));
 
     if (!copy) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for breakpoints");
+        return gd_fail_nomem(err);
     }
     if (count > 0) {
         memcpy(copy, nodes, count * sizeof(*copy));

@@ -422,7 +422,7 @@ static int fill_worlds(const struct dump_group *group, struct gd_err *err)
     struct gd_peer **peers = calloc(group->count + 1, sizeof(*peers));
 
     if (!peers) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a dump");
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < group->count; i++) {
         peers[i] = gd_catalog_peer(gd_dump_at(group->dump, i));
@@ -477,7 +477,7 @@ static int make_session(struct gd_debugger *debugger, struct dump_group *group, 
     size_t steps;
 
     if (!target) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a session");
+        return gd_fail_nomem(err);
     }
     gd_catalog_steps(catalog, &steps);
     target->base.ops = &dump_ops;
@@ -516,7 +516,7 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
         group->users = 1; /* reference of this function */
     }
     if (!group || !group->path || !group->member) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for a dump");
+        rc = gd_fail_nomem(err);
     }
     rc = rc != GD_OK ? rc : fill_peers(group, err);
     for (size_t i = 0; rc == GD_OK && i < group->count; i++) {

@@ -53,7 +53,7 @@ static int add_node(struct gd_graph *graph, const struct group *group, struct gd
     int rc;
 
     if (!output) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the nodes of the record");
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = 0; i < group->count; i++) {
         const struct gd_history_tensor *tensor = &group->first[i].tensor;
@@ -103,8 +103,7 @@ static int make_graph(const struct gd_history *history, uint64_t max_bytes, stru
     gd_history_head(history, &head);
     parts = calloc((size_t)head.tensors + 1, sizeof(*parts));
     groups = calloc((size_t)head.tensors + 1, sizeof(*groups));
-    rc = parts && groups ? gd_graph_create((size_t)max_bytes, &graph, err)
-                         : gd_fail(err, GD_ENOMEM, "out of memory for the nodes of the record");
+    rc = parts && groups ? gd_graph_create((size_t)max_bytes, &graph, err) : gd_fail_nomem(err);
     for (uint32_t i = 0; rc == GD_OK && gd_history_tensor(history, i, &parts[count].tensor); i++) {
         parts[count].at = i;
         count += parts[count].tensor.is_scalar ? 0 : 1;
@@ -270,7 +269,7 @@ static int make_session(struct gd_debugger *debugger, struct gd_history *history
     int rc;
 
     if (!target) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a session");
+        return gd_fail_nomem(err);
     }
     target->ops = &recorder_ops;
     target->capabilities = GD_CAN_STATS | GD_CAN_PREVIOUS;

@@ -207,7 +207,7 @@ static int add_node(struct gd_ms_graph_load *load, struct gd_node_desc *desc, gd
         char *other = NULL;
         load->info.renamed++;
         if (asprintf(&other, "%s(%u)", name, load->info.renamed + 1) < 0) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for a node's name");
+            return gd_fail_nomem(err);
         }
         desc->name = other;
         if (!desc->wire_name) {
@@ -317,7 +317,7 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
     size_t source = keep_string(load, &parts.source);
     uint32_t attr_count = keep_attributes(load, item);
     if (load->text.failed) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the strings of a node");
+        return gd_fail_nomem(err);
     }
     const char *text = gd_buf_text(&load->text);
     for (uint32_t i = 0; i < attr_count; i++) {
@@ -379,7 +379,7 @@ static int add_placed(struct gd_ms_graph_load *load, uint32_t number, size_t sto
     struct ms_item *item = &load->items[number];
     size_t placed = keep_placed_name(load, number, stored);
     if (load->text.failed) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the strings of a node");
+        return gd_fail_nomem(err);
     }
     const char *text = gd_buf_text(&load->text);
     struct gd_attr attr = {"value", text + value};
@@ -650,7 +650,7 @@ int gd_ms_graph_begin(struct gd_graph *graph, const uint8_t *data, size_t len,
     struct gd_ms_graph_load *load = calloc(1, sizeof(*load));
     bool bad = false;
     if (!load) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a graph");
+        return gd_fail_nomem(err);
     }
     *load = (struct gd_ms_graph_load){.graph = graph, .data = data, .len = len, .dense = true};
     load->budget = BUDGET_BASE + BUDGET_FACTOR * len;

@@ -150,7 +150,7 @@ static int add_events(struct cann_load *load)
 {
     const struct cann_file **sorted = calloc(load->file_count + 1, sizeof(*sorted));
     size_t count = 0;
-    int rc = sorted ? GD_OK : cann_no_memory(load);
+    int rc = sorted ? GD_OK : gd_fail_nomem(load->err);
 
     for (size_t i = 0; rc == GD_OK && i < load->file_count; i++) {
         if (load->file[i].name_kind == GD_CANN_OPERATOR) {

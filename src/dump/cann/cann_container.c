@@ -210,8 +210,7 @@ static int read_described(struct gd_cann_file *file, struct gd_disk *disk, uint6
                           struct gd_err *err)
 {
     unsigned char *header = malloc((size_t)header_len);
-    int rc = header ? gd_disk_read(disk, 8, header, (size_t)header_len, err)
-                    : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc = header ? gd_disk_read(disk, 8, header, (size_t)header_len, err) : gd_fail_nomem(err);
 
     gd_arena_init(&file->arena, memory_for(header_len));
     if (rc == GD_OK && little_endian(header, 4) == CANN_NANO_MAGIC) {
@@ -283,7 +282,7 @@ int gd_cann_read(struct gd_disk *disk, struct gd_cann_file **ret, struct gd_err 
     int rc = GD_OK;
 
     if (!file) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     gd_arena_init(&file->arena, 0);
     start_over(file);

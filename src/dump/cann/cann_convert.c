@@ -156,7 +156,7 @@ static int write_elements(struct convert *convert, struct gd_source *source,
     bool widen = info->dtype == GD_BFLOAT16;
     size_t item = widen ? sizeof(float) : gd_dtype_size(info->dtype);
     void *block = malloc((size_t)BLOCK * item);
-    int rc = block ? GD_OK : gd_fail(convert->err, GD_ENOMEM, "out of memory");
+    int rc = block ? GD_OK : gd_fail_nomem(convert->err);
 
     for (int64_t at = 0; at < count && rc == GD_OK; at += BLOCK) {
         int64_t now = count - at < BLOCK ? count - at : BLOCK;

@@ -171,7 +171,7 @@ static int add_dir(struct cann_dirs *tree, const struct cann_dir *dir, struct gd
     struct cann_dir *grown = gd_grow(tree->dir, tree->count, &tree->cap, sizeof(*grown));
 
     if (!grown) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
+        return gd_fail_nomem(err);
     }
     tree->dir = grown;
     tree->dir[tree->count++] = *dir;

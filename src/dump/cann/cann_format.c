@@ -65,7 +65,7 @@ static int find_roots(const struct gd_dump_format *format, const struct cann_dir
         }
         grown = gd_grow(roots, count, &cap, sizeof(*grown));
         if (!grown) {
-            rc = gd_fail(err, GD_ENOMEM, "out of memory for what was found");
+            rc = gd_fail_nomem(err);
             break;
         }
         roots = grown;
@@ -129,7 +129,7 @@ static int find_starts(const struct reading *reading, int rank, const char ***re
     size_t all = 0, kept = 0;
 
     if (!starts) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < reading->tree.count; i++) {
         const struct cann_dir *dir = &reading->tree.dir[i];

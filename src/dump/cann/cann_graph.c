@@ -87,7 +87,7 @@ static int find_candidates(struct cann_load *load, struct candidate **ret, size_
         struct candidate *grown = gd_grow(*ret, *count, &cap, sizeof(*grown));
 
         if (!grown) {
-            return cann_no_memory(load);
+            return gd_fail_nomem(load->err);
         }
         *ret = grown;
         *count += read_candidate(load, i, &grown[*count]);
@@ -125,7 +125,7 @@ static int index_ops(struct cann_load *load, struct cann_model *model)
     model->by_escaped = calloc(count + 1, sizeof(*model->by_escaped));
     model->by_name = calloc(count + 1, sizeof(*model->by_name));
     if (!model->known || !model->by_escaped || !model->by_name) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     for (uint32_t g = 0; g < model->ge->graph_count; g++) {
         for (uint32_t i = 0; i < model->ge->graph[g].op_count; i++, at++) {
@@ -134,7 +134,7 @@ static int index_ops(struct cann_load *load, struct cann_model *model)
             char *escaped = gd_arena_alloc(&load->arena, size);
 
             if (!escaped) {
-                return cann_no_memory(load);
+                return gd_fail_nomem(load->err);
             }
             gd_cann_name_escape(op->name, escaped, size);
             model->known[at] = (struct cann_known){.op = op,
@@ -318,7 +318,7 @@ int cann_graph_find(struct cann_load *load)
         if (load->model) {
             load->model->rank_dir = GD_NO_ENTRY;
         }
-        rc = load->model ? graph_alone(load, all, count) : cann_no_memory(load);
+        rc = load->model ? graph_alone(load, all, count) : gd_fail_nomem(load->err);
         if (load->model && load->model->ge) {
             load->model->name = load->model->ge->graph[0].name;
         } else if (load->model) {

@@ -7,11 +7,6 @@
 
 #define MAX_FILES (UINT32_C(1) << 26)
 
-int cann_no_memory(struct cann_load *load)
-{
-    return gd_fail(load->err, GD_ENOMEM, "out of memory for what was found of a dump");
-}
-
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* The directory rank_R above an iteration's. */
@@ -45,14 +40,14 @@ static int find_model(struct cann_load *load, const struct cann_dir *dir, uint32
     }
     grown = realloc(load->model, (load->model_count + 1) * sizeof(*grown));
     if (!grown) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     load->model = grown;
     grown[load->model_count] = (struct cann_model){.name = gd_arena_strdup(&load->arena, name),
                                                    .rank_dir = rank_dir(load->listing, dir),
                                                    .graph_id = place->graph};
     if (!grown[load->model_count].name) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     *ret = load->model_count++;
     return GD_OK;
@@ -69,7 +64,7 @@ static int add_file(struct cann_load *load, const struct cann_file *file,
     }
     grown = gd_grow(load->file, load->file_count, &load->file_cap, sizeof(*grown));
     if (!grown) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     load->file = grown;
     at = &grown[load->file_count++];
@@ -83,7 +78,7 @@ static int add_file(struct cann_load *load, const struct cann_file *file,
     at->thread = name->thread;
     at->time = name->time;
     at->op = CANN_NO_OP;
-    return at->type && at->name ? GD_OK : cann_no_memory(load);
+    return at->type && at->name ? GD_OK : gd_fail_nomem(load->err);
 }
 
 int cann_load_dir(struct cann_load *load, uint32_t dir, int64_t step)
@@ -198,7 +193,7 @@ static int add_op(struct cann_load *load, const struct cann_file *file, uint32_t
     struct cann_op *grown = gd_grow(load->op, load->op_count, cap, sizeof(*grown));
 
     if (!grown) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     load->op = grown;
     *ret = load->op_count++;
@@ -252,7 +247,7 @@ int cann_load_ops(struct cann_load *load)
     }
     number = calloc(count + 1, sizeof(*number));
     if (!number) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     number_files(load, count, number);
     for (size_t from = 0, to; from < count && rc == GD_OK; from = to) {

@@ -105,7 +105,6 @@ int cann_load_dir(struct cann_load *load, uint32_t dir, int64_t step);
 /* Sorts files by operator and time, and groups them into operators. */
 int cann_load_ops(struct cann_load *load);
 void cann_load_free(struct cann_load *load);
-int cann_no_memory(struct cann_load *load);
 
 /* ---- cann_open.c ----------------------------------------------------------------------------- */
 

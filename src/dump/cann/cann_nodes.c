@@ -40,7 +40,7 @@ static int room_for(struct nodes *nodes, uint32_t count)
     }
     grown = realloc(nodes->output, count * sizeof(*grown));
     if (!grown) {
-        return cann_no_memory(nodes->load);
+        return gd_fail_nomem(nodes->load->err);
     }
     nodes->output = grown;
     nodes->output_cap = count;
@@ -154,7 +154,7 @@ static int connect_node(struct nodes *nodes, const struct cann_model *model,
         struct gd_edge *grown = realloc(nodes->edge, op->input_count * sizeof(*grown));
 
         if (!grown) {
-            return cann_no_memory(nodes->load);
+            return gd_fail_nomem(nodes->load->err);
         }
         nodes->edge = grown;
         nodes->edge_cap = op->input_count;
@@ -292,7 +292,7 @@ static int add_graph(struct nodes *nodes, struct cann_model *model, uint32_t gra
 static int add_model(struct nodes *nodes, struct cann_model *model)
 {
     const struct cann_known **sorted = calloc(model->known_count + 1, sizeof(*sorted));
-    int rc = sorted ? GD_OK : cann_no_memory(nodes->load);
+    int rc = sorted ? GD_OK : gd_fail_nomem(nodes->load->err);
 
     for (uint32_t g = 0; rc == GD_OK && g < model->ge->graph_count; g++) {
         rc = add_graph(nodes, model, g, sorted);
@@ -376,7 +376,7 @@ static int add_others(struct nodes *nodes)
     struct cann_load *load = nodes->load;
     struct cann_op **sorted = calloc(load->op_count + 1, sizeof(*sorted));
     uint32_t count = 0, model = UINT32_MAX;
-    int rc = sorted ? GD_OK : cann_no_memory(load);
+    int rc = sorted ? GD_OK : gd_fail_nomem(load->err);
 
     for (uint32_t i = 0; rc == GD_OK && i < load->op_count; i++) {
         if (load->op[i].node == GD_NO_NODE) {

@@ -56,12 +56,12 @@ static int take_tensor(struct cann_load *load, struct cann_file *file, struct gd
     value->dtype = gd_stored_dtype(gd_cann_stored(tensor->data_type));
     value->shape = keep_shape(load, &plan.shape);
     if (!value->shape) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     gd_cann_note(in, tensor, &plan, note, sizeof(note));
     value->note = note[0] ? gd_arena_strdup(&load->arena, note) : NULL;
     if (note[0] && !value->note) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     rc = gd_cann_source_lazy(disk, tensor->io, tensor->index, hint, &value->source, load->err);
     file->value_count += rc == GD_OK;
@@ -78,7 +78,7 @@ static int keep_real_name(struct cann_load *load, struct cann_file *file, const 
         return GD_OK;
     }
     file->real = gd_arena_strdup(&load->arena, real);
-    return file->real ? GD_OK : cann_no_memory(load);
+    return file->real ? GD_OK : gd_fail_nomem(load->err);
 }
 
 static int take_tensors(struct cann_load *load, struct cann_file *file, struct gd_disk *disk,
@@ -94,7 +94,7 @@ static int take_tensors(struct cann_load *load, struct cann_file *file, struct g
     }
     file->value = gd_arena_zalloc(&load->arena, (inputs + outputs + 1) * sizeof(*file->value));
     if (!file->value) {
-        return cann_no_memory(load);
+        return gd_fail_nomem(load->err);
     }
     file->inputs = inputs;
     file->outputs = outputs;
@@ -125,7 +125,7 @@ static int keep_record(struct cann_load *load, struct cann_file *file,
         file->context = hit->context;
         file->thread = hit->thread;
     }
-    return file->text ? GD_OK : cann_no_memory(load);
+    return file->text ? GD_OK : gd_fail_nomem(load->err);
 }
 
 static int take_record(struct cann_load *load, struct cann_file *file, struct gd_disk *disk,
@@ -162,7 +162,7 @@ static int take_exception(struct cann_load *load, struct cann_file *file,
              in->op_name[0] ? in->op_name : file->name, in->dfx[0] ? ": " : "",
              (int)strcspn(in->dfx, "\r\n") < 240 ? (int)strcspn(in->dfx, "\r\n") : 240, in->dfx);
     file->text = gd_arena_strdup(&load->arena, text);
-    return file->text ? GD_OK : cann_no_memory(load);
+    return file->text ? GD_OK : gd_fail_nomem(load->err);
 }
 
 /* The vendor converter's JSON of a record; only what blames an operator is read back. */
@@ -229,7 +229,7 @@ static int take_row(void *ctx, const struct gd_cann_stats_row *row)
     uint32_t *slots = row->is_output ? &file->outputs : &file->inputs;
 
     if (!grown || !stats) {
-        return cann_no_memory(rows->load);
+        return gd_fail_nomem(rows->load->err);
     }
     file->value = grown;
     value = &grown[file->value_count];
@@ -241,7 +241,7 @@ static int take_row(void *ctx, const struct gd_cann_stats_row *row)
     if (row->has_shape) {
         value->shape = keep_shape(rows->load, &row->shape);
         if (!value->shape) {
-            return cann_no_memory(rows->load);
+            return gd_fail_nomem(rows->load->err);
         }
     }
     file->value_count++;
@@ -283,7 +283,7 @@ static int open_container(struct cann_load *load, struct cann_file *file, struct
         rc = take_exception(load, file, in);
         file->name = in->op_name[0] ? gd_arena_strdup(&load->arena, in->op_name) : file->name;
         file->name_kind = GD_CANN_OPERATOR; /* its values belong to an operator */
-        rc = file->name ? rc : cann_no_memory(load);
+        rc = file->name ? rc : gd_fail_nomem(load->err);
     }
     gd_cann_free(in);
     return rc;

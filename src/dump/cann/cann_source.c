@@ -168,7 +168,7 @@ static int make_converted(struct gd_bytes *bytes, const struct gd_cann_tensor *t
     struct made *made = calloc(1, sizeof(*made));
 
     if (!made) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     made->bytes = gd_bytes_ref(bytes);
     made->stored = gd_cann_stored(tensor->data_type);
@@ -261,7 +261,7 @@ int gd_cann_source_lazy(struct gd_disk *disk, enum gd_cann_io io, uint32_t index
     struct later *later = calloc(1, sizeof(*later));
 
     if (!later) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *later = (struct later){gd_disk_ref(disk), io, index, hint};
     return gd_source_create_lazy(&ops, later, ret, err);

@@ -239,8 +239,7 @@ static int read_lines(struct table *table, char *text,
         }
         if (!table->header) {
             table->header = strdup(line);
-            rc = table->header ? read_header(table, line, err)
-                               : gd_fail(err, GD_ENOMEM, "out of memory");
+            rc = table->header ? read_header(table, line, err) : gd_fail_nomem(err);
         } else if (strcmp(line, table->header) != 0) {
             rc = read_row(table, line, &row, err);
             rc = rc != GD_OK ? rc : fn(ctx, &row);

@@ -382,7 +382,7 @@ int gd_ge_read(struct gd_disk *disk, struct gd_ge_model **ret, struct gd_err *er
     struct gd_ge_model *model = calloc(1, sizeof(*model));
     uint64_t size = gd_disk_size(disk), room = MAX_MEMORY;
     struct load load = {.value = GD_BUF_INIT((size_t)64 << 10), .err = err};
-    int rc = model ? gd_text_open(disk, &load.text, err) : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc = model ? gd_text_open(disk, &load.text, err) : gd_fail_nomem(err);
 
     if (rc == GD_OK) {
         if (size < (MAX_MEMORY - MIN_MEMORY) / GROWTH) {

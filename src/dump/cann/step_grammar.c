@@ -84,7 +84,7 @@ static int add_range(struct parse *parse, struct gd_steps *steps)
     if ((steps->count & (steps->count + 1)) == 0) { /* lengths 0, 1, 3, 7, ...: the list is full */
         grown = realloc(steps->range, (2 * (size_t)steps->count + 1) * sizeof(*grown));
         if (!grown) {
-            return gd_fail(parse->err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(parse->err);
         }
         steps->range = grown;
     }

@@ -196,7 +196,7 @@ static int give_value(struct gd_text *text, enum gd_text_kind kind, struct gd_te
     bool has_value = kind == GD_TEXT_STRING || kind == GD_TEXT_WORD;
 
     if (text->value.failed) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *ret = (struct gd_text_field){.kind = kind,
                                   .name = kind == GD_TEXT_END ? "" : text->name,
@@ -366,7 +366,7 @@ int gd_text_open(struct gd_disk *disk, struct gd_text **ret, struct gd_err *err)
     struct gd_text *text = calloc(1, sizeof(*text));
 
     if (!text) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     text->disk = gd_disk_ref(disk);
     text->line = 1;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/grow.h"
 #include "dump/format.h"
 #include "dump/hash_index.h"
 
@@ -173,7 +174,7 @@ int gd_archive_open_disk(struct gd_disk *disk, const struct gd_archive_options *
     }
     archive = calloc(1, sizeof(*archive));
     if (!archive) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     gd_arena_init(&archive->texts, texts_max(disk));
     archive->format = format;
@@ -278,21 +279,17 @@ static bool copy_text(struct gd_archive *archive, const char **text)
 static int make_room(struct gd_archive *archive, struct gd_err *err)
 {
     struct gd_archive_entry *grown;
-    size_t room = archive->room ? archive->room * 2 : 16;
 
     if (archive->count >= entries_max(archive->disk)) {
         return gd_fail(err, GD_ELIMIT,
                        "%.300s has more than %zu tensors and values: too many for its size",
                        gd_disk_path(archive->disk), archive->count);
     }
-    if (archive->count == archive->room) {
-        grown = realloc(archive->entry, room * sizeof(*grown));
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
-        }
-        archive->entry = grown;
-        archive->room = room;
+    grown = gd_grow(archive->entry, archive->count, &archive->room, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(err);
     }
+    archive->entry = grown;
     return GD_OK;
 }
 

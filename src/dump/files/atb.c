@@ -76,8 +76,7 @@ static int read_head(struct gd_disk *disk, char **ret, uint64_t *data, struct gd
     uint64_t size = gd_disk_size(disk);
     size_t len = size < MAX_HEAD ? (size_t)size : MAX_HEAD;
     char *head = malloc(len + 1), *end, *line;
-    int rc = head ? gd_disk_read(disk, 0, head, len, err)
-                  : gd_fail(err, GD_ENOMEM, "out of memory for a tensor's head");
+    int rc = head ? gd_disk_read(disk, 0, head, len, err) : gd_fail_nomem(err);
 
     if (rc != GD_OK) {
         free(head);

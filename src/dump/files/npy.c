@@ -343,7 +343,7 @@ int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy 
     }
     text = malloc(length + 1);
     if (!text) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = gd_bytes_read(bytes, at, text, length, err);
     text[length] = '\0';

@@ -65,8 +65,8 @@ static int header_of(const struct member *member, size_t most, struct gd_npy *re
 {
     unsigned char *head = malloc(most);
     size_t got;
-    int rc = head ? gd_zip_head(member->zip, member->entry, head, most, &got, err)
-                  : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc =
+        head ? gd_zip_head(member->zip, member->entry, head, most, &got, err) : gd_fail_nomem(err);
 
     if (rc == GD_OK) {
         rc = parse_head(member, head, got, ret, err);
@@ -120,7 +120,7 @@ static int make_source(struct gd_zip *zip, const struct gd_zip_entry *entry,
     }
     if (!member || (options->dtype && !member->dtype)) {
         free(member);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     member->zip = gd_zip_ref(zip);
     member->entry = entry;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/format.h"
 #include "dump/io/json.h"
 
@@ -199,17 +200,12 @@ static int check_length(struct reading *in, const struct tensor *tensor, size_t 
 
 static int add_range(struct reading *in, struct range range)
 {
-    struct range *grown;
-    size_t room = in->room ? in->room * 2 : 64;
+    struct range *grown = gd_grow(in->ranges, in->count, &in->room, sizeof(*grown));
 
-    if (in->count == in->room) {
-        grown = realloc(in->ranges, room * sizeof(*grown));
-        if (!grown) {
-            return gd_fail(in->err, GD_ENOMEM, "out of memory");
-        }
-        in->ranges = grown;
-        in->room = room;
+    if (!grown) {
+        return gd_fail_nomem(in->err);
     }
+    in->ranges = grown;
     in->ranges[in->count++] = range;
     return GD_OK;
 }
@@ -315,7 +311,7 @@ static int read_metadata(struct reading *in)
     while (rc == GD_OK && (rc = next_token(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
         free(key);
         key = strdup(token.text);
-        rc = key ? next_token(in, &token) : gd_fail(in->err, GD_ENOMEM, "out of memory");
+        rc = key ? next_token(in, &token) : gd_fail_nomem(in->err);
         if (rc == GD_OK && token.kind != GD_JSON_STRING) {
             rc = fail_header(in, token.at, "__metadata__ may only contain strings");
         } else if (rc == GD_OK && used < sizeof(line)) {
@@ -366,7 +362,7 @@ static int read_header(struct reading *in)
         free(name);
         name = strdup(token.text);
         if (!name) {
-            rc = gd_fail(in->err, GD_ENOMEM, "out of memory");
+            rc = gd_fail_nomem(in->err);
         } else if (strcmp(name, "__metadata__") != 0) {
             rc = read_tensor(in, name, token.at);
         } else if (metadata) {
@@ -428,7 +424,7 @@ static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
     }
     text = malloc((size_t)length + 1);
     if (!text) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     in.data = 8 + length;
     in.json = (struct gd_json){

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "dump/format.h"
 #include "dump/hash_index.h"
 #include "dump/io/json.h"
@@ -136,6 +137,7 @@ static struct shard *find_shard(struct shards *shards, const char *name, uint64_
 static int add_shard(struct shards *shards, const char *name, struct shard **ret,
                      struct gd_err *err)
 {
+    struct shard *grown;
     uint64_t hash = gd_hash_index_hash(&shards->by_name, name, strlen(name));
     struct shard *shard = find_shard(shards, name, hash);
     struct gd_err why;
@@ -149,16 +151,11 @@ static int add_shard(struct shards *shards, const char *name, struct shard **ret
         return gd_fail(err, GD_ELIMIT, "%.300s names more than %d files",
                        gd_archive_path(shards->archive), MAX_SHARDS);
     }
-    if (shards->count == shards->room) {
-        size_t room = shards->room ? shards->room * 2 : 16;
-        struct shard *grown = realloc(shards->shard, room * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
-        }
-        shards->shard = grown;
-        shards->room = room;
+    grown = gd_grow(shards->shard, shards->count, &shards->room, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(err);
     }
+    shards->shard = grown;
     rc = gd_hash_index_add(&shards->by_name, hash, (uint32_t)shards->count, err);
     if (rc != GD_OK) {
         return rc;
@@ -212,7 +209,7 @@ static int open_directory(const char *path, struct gd_err *err)
     int fd;
 
     if (!dir) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/files/tensor_names.h"
 #include "dump/format.h"
 #include "engine/debugger.h"
@@ -142,7 +143,7 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
     int rc = GD_OK;
 
     if (!counts) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     count_all(listing, findings, counts);
     for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
@@ -170,6 +171,7 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
 
 static int add_file(struct reading *in, uint32_t index, const char *extension)
 {
+    struct file *grown;
     const struct gd_listing_entry *entry = in->listing->entry;
     struct gd_buf prefix = GD_BUF_INIT(MAX_NAME);
     uint32_t way[GD_LISTING_DEPTH + 2];
@@ -178,16 +180,11 @@ static int add_file(struct reading *in, uint32_t index, const char *extension)
     int depth = 0;
 
     base = base && entry[index].parent == GD_NO_ENTRY ? base + 1 : entry[index].name;
-    if (in->count == in->room) {
-        size_t room = in->room ? in->room * 2 : 64;
-        struct file *grown = realloc(in->file, room * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail(in->err, GD_ENOMEM, "out of memory");
-        }
-        in->file = grown;
-        in->room = room;
+    grown = gd_grow(in->file, in->count, &in->room, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(in->err);
     }
+    in->file = grown;
     for (uint32_t at = entry[index].parent; at != GD_NO_ENTRY && entry[at].parent != GD_NO_ENTRY;
          at = entry[at].parent) {
         way[depth++] = at;
@@ -199,7 +196,7 @@ static int add_file(struct reading *in, uint32_t index, const char *extension)
     file.prefix = strdup(gd_buf_text(&prefix));
     gd_buf_deinit(&prefix);
     if (!file.prefix) {
-        return gd_fail(in->err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(in->err);
     }
     in->file[in->count++] = file;
     return GD_OK;

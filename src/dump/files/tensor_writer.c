@@ -149,7 +149,7 @@ static int finish_zip(struct gd_tensor_writer *w, struct gd_err *err)
 {
     struct gd_buf end = GD_BUF_INIT(256);
     uint64_t start = w->at, size = w->directory.len;
-    int rc = w->directory.failed ? gd_fail(err, GD_ENOMEM, "out of memory")
+    int rc = w->directory.failed ? gd_fail_nomem(err)
                                  : put_bytes(w, gd_buf_text(&w->directory), (size_t)size, err);
 
     if (w->count >= 0xffff || start >= ALL32 || size >= ALL32) {
@@ -249,7 +249,7 @@ static int leave_room(struct gd_tensor_writer *w, const struct gd_tensor_plan *p
     }
     w->header = (w->header + 7) / 8 * 8;
     gd_buf_fill(&blanks, ' ', (size_t)w->header + 8);
-    rc = blanks.failed || name.failed ? gd_fail(err, GD_ENOMEM, "out of memory")
+    rc = blanks.failed || name.failed ? gd_fail_nomem(err)
                                       : put_bytes(w, gd_buf_text(&blanks), blanks.len, err);
     gd_buf_deinit(&blanks);
     gd_buf_deinit(&name);
@@ -263,7 +263,7 @@ static int finish_safetensors(struct gd_tensor_writer *w, struct gd_err *err)
 
     gd_buf_putc(&w->directory, '}');
     if (w->directory.failed) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     if (w->directory.len > w->header) {
         return gd_fail(err, GD_ELIMIT, "a tensor has more dimensions than announced");
@@ -302,7 +302,7 @@ int gd_tensor_writer_create(enum gd_tensor_file kind, FILE *file, const struct g
     int rc = GD_OK;
 
     if (!w) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     w->kind = kind;
     w->file = file;
@@ -328,8 +328,7 @@ static int begin_member(struct gd_tensor_writer *w, const struct gd_buf *header,
     w->size = header->len + bytes;
     w->crc = 0;
     add_local(w, &local);
-    rc = local.failed ? gd_fail(err, GD_ENOMEM, "out of memory")
-                      : put_bytes(w, gd_buf_text(&local), local.len, err);
+    rc = local.failed ? gd_fail_nomem(err) : put_bytes(w, gd_buf_text(&local), local.len, err);
     w->crc = (uint32_t)crc32(0, (const unsigned char *)gd_buf_text(header), (uInt)header->len);
     gd_buf_deinit(&local);
     return rc;
@@ -374,7 +373,7 @@ int gd_tensor_writer_begin(struct gd_tensor_writer *w, const char *name, enum gd
     free(w->name);
     w->name = strdup(name);
     if (!w->name) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     w->count++;
     w->left = bytes;

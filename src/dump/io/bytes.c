@@ -139,7 +139,7 @@ int gd_bytes_of_disk(struct gd_disk *disk, uint64_t at, uint64_t size, struct gd
     }
     bytes = bytes_new(size);
     if (!bytes) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     bytes->disk = gd_disk_ref(disk);
     bytes->at = at;
@@ -154,7 +154,7 @@ int gd_bytes_of_place(struct gd_disk *disk, gd_bytes_locate_fn locate, void (*fr
 
     if (!bytes) {
         free_ctx(ctx);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     bytes->disk = gd_disk_ref(disk);
     bytes->locate = locate;
@@ -176,7 +176,7 @@ int gd_bytes_of_load(gd_bytes_load_fn load, void (*free_ctx)(void *ctx), void *c
 
     if (!bytes) {
         free_ctx(ctx);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     bytes->load = load;
     bytes->free_ctx = free_ctx;
@@ -207,7 +207,7 @@ int gd_bytes_of_memory(const void *data, size_t size, void (*free_ctx)(void *ctx
         if (free_ctx) {
             free_ctx(ctx);
         }
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     bytes->memory = data;
     bytes->free_ctx = free_ctx;
@@ -228,7 +228,7 @@ int gd_bytes_of_part(struct gd_bytes *whole, uint64_t at, uint64_t size, struct 
     }
     bytes = bytes_new(size);
     if (!bytes) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     bytes->whole = gd_bytes_ref(whole);
     bytes->at = at;
@@ -246,7 +246,7 @@ int gd_bytes_of_row(struct gd_bytes *const *part, size_t count, struct gd_bytes 
     }
     if (!bytes || !bytes->row) {
         gd_bytes_unref(bytes);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t at = bytes->size;

@@ -18,7 +18,7 @@ static int fill_buffer(struct gd_csv *csv, struct gd_err *err)
         gd_buf_init(&csv->text, GD_CSV_MAX_ROW);
         csv->next_line = 1;
         if (!csv->buffer) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for a table");
+            return gd_fail_nomem(err);
         }
     }
     csv->from = csv->have = 0;

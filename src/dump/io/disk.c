@@ -187,7 +187,7 @@ static int disk_create(int fd, const struct stat *st, int dir_fd, const char *pa
             free(disk->full);
         }
         free(disk);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     disk->refs = 1;
     disk->flags = flags;
@@ -244,7 +244,7 @@ int gd_disk_part(struct gd_disk *whole, uint64_t at, uint64_t size, struct gd_di
     disk = calloc(1, sizeof(*disk));
     if (!disk || !(disk->path = strdup(whole->path))) {
         free(disk);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     disk->refs = 1;
     disk->fd = -1;

@@ -46,7 +46,7 @@ static int make_directory(int fd, const char *path, struct gd_folder **ret, stru
     if (!folder || !folder->path) {
         close(fd);
         free(folder);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *ret = folder;
     return GD_OK;
@@ -147,7 +147,7 @@ int gd_folder_begin(struct gd_folder *folder, const char *name, struct gd_folder
     file = calloc(1, sizeof(*file));
     if (!file || !(file->name = strdup(name))) {
         free(file);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     file->folder = folder;
     fd = open_part(file);

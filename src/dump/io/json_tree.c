@@ -62,11 +62,6 @@ static bool grow_keys(struct building *b, struct keys *keys)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static int no_memory(struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOMEM, "out of memory for a JSON text");
-}
-
 /* Removes the older value of a duplicate key: the last one counts. */
 static void replace_member(cJSON *object, cJSON *old)
 {
@@ -82,7 +77,7 @@ static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
     b->key = NULL;
     if ((keys->count + 1) * 2 > keys->slots && !grow_keys(b, keys)) {
         cJSON_Delete(node);
-        return no_memory(b->err);
+        return gd_fail_nomem(b->err);
     }
     slot = slot_of(b, keys, node->string);
     if (*slot && b->options->unique) {
@@ -106,7 +101,7 @@ static int add_node(struct building *b, cJSON *node, size_t at)
     cJSON *parent = b->depth ? b->open[b->depth - 1] : NULL;
 
     if (!node) {
-        return no_memory(b->err);
+        return gd_fail_nomem(b->err);
     }
     if (++b->nodes > (b->options->max_nodes ? b->options->max_nodes : MAX_NODES)) {
         cJSON_Delete(node);
@@ -154,7 +149,7 @@ static int take_key(struct building *b, const struct gd_json_token *token)
 {
     b->key = cJSON_malloc(token->size + 1);
     if (!b->key) {
-        return no_memory(b->err);
+        return gd_fail_nomem(b->err);
     }
     memcpy(b->key, token->text, token->size + 1);
     return GD_OK;
@@ -222,7 +217,7 @@ int gd_json_read(struct gd_disk *disk, const struct gd_json_options *options, cJ
     }
     text = malloc((size_t)size + 1);
     if (!text) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     told.what = told.what ? told.what : gd_disk_path(disk);
     rc = gd_disk_read(disk, 0, text, (size_t)size, err);

@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/grow.h"
 
 #define ASK_EVERY 256 /* entries between two calls of go_on */
 
 struct gd_listing_impl {
     struct gd_arena names;
     struct gd_listing_entry *entry;
-    uint32_t room;
+    size_t room;
 };
 
 struct reading {
@@ -105,17 +106,12 @@ static int add_entry(struct reading *in, const struct gd_listing_entry *entry)
                        "%.300s contains more than %u files and directories: open a subdirectory",
                        impl->entry[0].name, in->max);
     }
-    if (in->listing->count == impl->room) {
-        uint32_t room = impl->room ? impl->room * 2 : 64;
-
-        grown = realloc(impl->entry, room * sizeof(*grown));
-        if (!grown) {
-            return gd_fail(in->err, GD_ENOMEM, "out of memory for %u files", room);
-        }
-        impl->entry = grown;
-        impl->room = room;
-        in->listing->entry = grown;
+    grown = gd_grow(impl->entry, in->listing->count, &impl->room, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(in->err);
     }
+    impl->entry = grown;
+    in->listing->entry = grown;
     impl->entry[in->listing->count++] = *entry;
     if (in->go_on && in->listing->count % ASK_EVERY == 0 &&
         !in->go_on(in->ctx, in->listing->count)) {
@@ -149,7 +145,7 @@ static int add_child(struct reading *in, uint32_t parent, int dir_fd, const char
     }
     child.name = gd_arena_strdup(&listing->impl->names, name);
     if (!child.name) {
-        return gd_fail(in->err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(in->err);
     }
     child.is_directory = S_ISDIR(st.st_mode);
     child.size = child.is_directory ? 0 : (uint64_t)st.st_size;
@@ -228,7 +224,7 @@ static int read_root(struct reading *in, const char *path)
     }
     root.name = gd_arena_strdup(&in->listing->impl->names, path);
     if (!root.name) {
-        return gd_fail(in->err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(in->err);
     }
     root.is_directory = S_ISDIR(st.st_mode);
     root.size = root.is_directory ? 0 : (uint64_t)st.st_size;
@@ -250,7 +246,7 @@ int gd_listing_read(const char *path, uint32_t max_entries,
     }
     if (!listing || !listing->impl) {
         free(listing);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     gd_arena_init(&listing->impl->names, 0);
     in.listing = listing;

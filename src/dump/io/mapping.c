@@ -52,7 +52,7 @@ static int take_lines(struct gd_mapping *mapping, struct gd_err *err)
     }
     mapping->pair = calloc(lines, sizeof(*mapping->pair));
     if (!mapping->pair) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the names of mapping.csv");
+        return gd_fail_nomem(err);
     }
     for (char *line = mapping->text, *end; line; line = end) {
         end = strchr(line, '\n');
@@ -85,8 +85,7 @@ int gd_mapping_read_file(const char *path, struct gd_mapping **ret, struct gd_er
 {
     struct gd_mapping *mapping = calloc(1, sizeof(*mapping));
     struct gd_disk *disk = NULL;
-    int rc = mapping ? gd_disk_open(AT_FDCWD, path, false, &disk, err)
-                     : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc = mapping ? gd_disk_open(AT_FDCWD, path, false, &disk, err) : gd_fail_nomem(err);
 
     if (rc == GD_OK) {
         rc = read_text(disk, mapping, err);

@@ -106,7 +106,7 @@ int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, 
     if (!source || !(source->layout = malloc(sizeof(layout))) ||
         (desc->note && !(source->note = strdup(desc->note)))) {
         gd_source_unref(source);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *source->layout = layout;
     source->is_contiguous = gd_layout_is_contiguous(&layout);
@@ -133,7 +133,7 @@ int gd_source_create_lazy(const struct gd_source_ops *ops, void *ctx, struct gd_
         if (ops->free_ctx) {
             ops->free_ctx(ctx);
         }
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     source->ops = *ops;
     source->ctx = ctx;
@@ -188,7 +188,7 @@ static int join_bytes(struct gd_source *const *part, size_t count, struct gd_sou
     struct gd_bytes **bytes = calloc(count, sizeof(struct gd_bytes *));
     struct gd_source *first = NULL, *one;
     size_t done = 0;
-    int rc = bytes ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc = bytes ? GD_OK : gd_fail_nomem(err);
 
     for (int64_t rows = 0; rc == GD_OK && done < count; desc->shape.dim[0] = rows) {
         one = NULL;
@@ -326,7 +326,7 @@ static int note_info(struct gd_source *source, struct gd_source *inner, struct g
     }
     source->note = info.note[0] ? strdup(info.note) : NULL;
     if (info.note[0] && !source->note) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     source->info = info;
     source->info.note = source->note ? source->note : "";

@@ -135,7 +135,7 @@ static int look_at(struct gather *g, uint64_t at, uint64_t size, const unsigned 
     if (!w->data) {
         w->data = malloc(WINDOW);
         if (!w->data) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
     }
     w->size = 0;

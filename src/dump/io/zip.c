@@ -131,7 +131,7 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
     int rc;
 
     if (!end) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = gd_disk_read(zip->disk, size - tail, end, tail, err);
     for (size_t at = tail; rc == GD_OK && at-- > 0;) {
@@ -399,7 +399,7 @@ int gd_zip_open(struct gd_disk *disk, struct gd_zip **ret, struct gd_err *err)
     int rc;
 
     if (!zip) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     zip->refs = 1;
     zip->disk = gd_disk_ref(disk);
@@ -544,7 +544,7 @@ static int locate_stored(void *ctx, uint64_t *ret, struct gd_err *err)
     }
     data = malloc((size_t)size + 1);
     if (!data) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = gd_disk_read(member->zip->disk, *ret, data, (size_t)size, err);
     if (rc == GD_OK && crc32(0, data, (uInt)size) != member->entry->crc) {
@@ -668,7 +668,7 @@ static int load_deflated(void *ctx, void *ret, size_t size, struct gd_err *err)
     memset(&stream, 0, sizeof(stream));
     if (!in || inflateInit2(&stream, -15) != Z_OK) {
         free(in);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = inflate_all(member, &stream, in, ret, size, err);
     inflateEnd(&stream);
@@ -692,7 +692,7 @@ static int inflate_head(const struct member *member, unsigned char *in, unsigned
     }
     memset(&stream, 0, sizeof(stream));
     if (inflateInit2(&stream, -15) != Z_OK) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     stream.next_out = ret;
     stream.avail_out = (uInt)size;
@@ -725,7 +725,7 @@ int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret,
     }
     in = malloc(HEAD_STEP);
     if (!in) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = inflate_head(&member, in, ret, size, err);
     free(in);
@@ -756,7 +756,7 @@ int gd_zip_bytes(struct gd_zip *zip, const struct gd_zip_entry *entry, bool chec
 
     if (!member || (large && !(member->large = zip_check_new(entry->size, entry->crc)))) {
         free(member);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     member->zip = gd_zip_ref(zip);
     member->entry = entry;

@@ -169,7 +169,7 @@ static int begin_stream(struct zip_stream *s, struct gd_err *err)
     s->left = s->entry->packed;
     s->z.avail_in = 0;
     if (inflateReset(&s->z) != Z_OK && inflateInit2(&s->z, -15) != Z_OK) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     return gd_zip_locate(s->zip, s->entry, &s->at, err);
 }
@@ -211,7 +211,7 @@ static int go_to_mark(struct zip_stream *s, struct mark *mark, struct gd_err *er
 {
     inflateEnd(&s->z);
     if (inflateCopy(&s->z, &mark->z) != Z_OK) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     s->begun = true;
     s->z.avail_in = 0;
@@ -352,7 +352,7 @@ static int read_window(struct zip_stream *s, uint64_t at, unsigned char *out, si
 int zip_stream_read(struct zip_stream *s, uint64_t at, void *ret, size_t size, struct gd_err *err)
 {
     if (!take_window(s)) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     int rc = read_window(s, at, ret, size, err);
     done_with_window(s);

@@ -208,7 +208,7 @@ static void keep_text(struct reading *r, char **ret, const char *text)
     free(*ret);
     *ret = strdup(text);
     if (!*ret) {
-        gd_fail(r->err, GD_ENOMEM, "out of memory");
+        gd_fail_nomem(r->err);
     }
 }
 
@@ -324,7 +324,7 @@ static void add_kernel(struct reading *r, const struct gd_json_token *token)
     }
     grown = realloc(config->kernel, (config->kernels + 1) * sizeof(*grown));
     if (!grown) {
-        gd_fail(r->err, GD_ENOMEM, "out of memory");
+        gd_fail_nomem(r->err);
         return;
     }
     config->kernel = grown;

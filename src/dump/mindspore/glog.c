@@ -224,7 +224,7 @@ static int take_text(struct reading *in, struct gd_disk *disk, struct gd_err *er
 {
     uint64_t size = gd_disk_size(disk);
     char *chunk = malloc(CHUNK);
-    int rc = chunk ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc = chunk ? GD_OK : gd_fail_nomem(err);
 
     for (uint64_t at = 0; rc == GD_OK && at < size;) {
         size_t len = size - at < CHUNK ? (size_t)(size - at) : CHUNK;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/grow.h"
 #include "dump/hash_index.h"
 #include "dump/mindspore/ir_type.h"
 
@@ -55,11 +56,6 @@ struct reading {
     struct gd_err *err;
 };
 
-static int no_memory(struct reading *in)
-{
-    return gd_fail(in->err, GD_ENOMEM, "out of memory for a graph");
-}
-
 static const char *keep_text(struct reading *in, const char *text, size_t len)
 {
     return gd_arena_strndup(&in->arena, text, len);
@@ -92,20 +88,16 @@ static gd_node_id find_variable(struct reading *in, const char *name, size_t len
 
 static int add_variable(struct reading *in, const char *name, size_t len, gd_node_id node)
 {
+    struct variable *grown;
     struct variable variable = {.name = keep_text(in, name, len), .scope = in->scope, .node = node};
 
-    if (in->variables == in->variable_cap) {
-        size_t cap = in->variable_cap ? in->variable_cap * 2 : 256;
-        struct variable *grown = realloc(in->variable, cap * sizeof(*grown));
-
-        if (!grown) {
-            return no_memory(in);
-        }
-        in->variable = grown;
-        in->variable_cap = cap;
+    grown = gd_grow(in->variable, in->variables, &in->variable_cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(in->err);
     }
+    in->variable = grown;
     if (!variable.name || in->variables >= UINT32_MAX - 1) {
-        return no_memory(in);
+        return gd_fail_nomem(in->err);
     }
     in->variable[in->variables] = variable;
     return gd_hash_index_add(&in->lookup, gd_hash_index_hash(&in->lookup, name, len),
@@ -114,16 +106,13 @@ static int add_variable(struct reading *in, const char *name, size_t len, gd_nod
 
 static int add_link(struct reading *in, gd_node_id node, const char *operands)
 {
-    if (in->links == in->link_cap) {
-        size_t cap = in->link_cap ? in->link_cap * 2 : 256;
-        struct link *grown = realloc(in->link, cap * sizeof(*grown));
+    struct link *grown;
 
-        if (!grown) {
-            return no_memory(in);
-        }
-        in->link = grown;
-        in->link_cap = cap;
+    grown = gd_grow(in->link, in->links, &in->link_cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(in->err);
     }
+    in->link = grown;
     in->link[in->links++] = (struct link){.node = node, .scope = in->scope, .operands = operands};
     return GD_OK;
 }
@@ -178,7 +167,7 @@ static int add_parameter(struct reading *in, const char *name, size_t len, const
     skip += skip < len && name[skip] == '_';
     desc.name = keep_text(in, skip < len ? name + skip : name, skip < len ? len - skip : len);
     if (!desc.name) {
-        return no_memory(in);
+        return gd_fail_nomem(in->err);
     }
     output[0] = (struct gd_output){.dtype = GD_DT_NONE};
     if (type && gd_ir_types(type, strlen(type), output) == 0) {
@@ -249,7 +238,7 @@ static int name_pending(struct reading *in, struct gd_buf *name)
         }
         gd_buf_puts(name, at->debug && at->debug[0] ? at->debug : at->op);
     }
-    return name->failed ? no_memory(in) : GD_OK;
+    return name->failed ? gd_fail_nomem(in->err) : GD_OK;
 }
 
 static int close_node(struct reading *in)
@@ -381,7 +370,7 @@ static int take_frame(struct reading *in, const char *text)
         .function = "",
         .code = keep_text(in, code, strlen(code) - (*code && code[strlen(code) - 1] == '/'))};
     if (!at->frame[at->frames].file || !at->frame[at->frames].code) {
-        return no_memory(in);
+        return gd_fail_nomem(in->err);
     }
     at->frames++;
     return GD_OK;
@@ -396,7 +385,7 @@ static int take_title(struct reading *in, const char *text)
     }
     at->frame[at->frames] = (struct gd_frame){
         .file = "", .function = "", .code = keep_text(in, text, strlen(text)), .is_title = true};
-    return at->frame[at->frames].code ? (at->frames++, GD_OK) : no_memory(in);
+    return at->frame[at->frames].code ? (at->frames++, GD_OK) : gd_fail_nomem(in->err);
 }
 
 /* Parses "# Fullname with scope: (X)" and similar. */
@@ -465,7 +454,7 @@ static int open_graph(struct reading *in, const char *text)
     in->inside = true;
     in->facts->graphs++;
     if (!in->scope_name) {
-        return no_memory(in);
+        return gd_fail_nomem(in->err);
     }
     while (rc == GD_OK && at && (at = strstr(at, "%para"))) {
         size_t size = strcspn(at, " :,){");
@@ -534,7 +523,7 @@ static int connect_link(struct reading *in, const struct link *link, struct gd_e
 static int connect_all(struct reading *in)
 {
     struct gd_edge *edges = malloc(MAX_OPERANDS * sizeof(*edges));
-    int rc = edges ? GD_OK : no_memory(in);
+    int rc = edges ? GD_OK : gd_fail_nomem(in->err);
 
     for (size_t i = 0; rc == GD_OK && i < in->links; i++) {
         rc = connect_link(in, &in->link[i], edges);

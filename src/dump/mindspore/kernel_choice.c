@@ -342,7 +342,7 @@ int gd_kernel_choice_parse(const char *text, struct gd_kernel_choice **ret, stru
     *ret = NULL;
     if (!choice || !(choice->text = strdup(text))) {
         free(choice);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     expression = expression_of(text);
     if (expression) {

@@ -90,7 +90,7 @@ static int bin_source(const char *path, const struct gd_ms_bin_name *name, struc
     }
     if (!file || !file->path) {
         bin_free(file);
-        return gd_fail(err, GD_ENOMEM, "out of memory for the files of a dump");
+        return gd_fail_nomem(err);
     }
     return gd_source_create_lazy(&ops, file, ret, err);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/grow.h"
 #include "dump/format.h"
 #include "dump/hash_index.h"
 #include "dump/io/suffix.h"
@@ -48,7 +49,8 @@ struct ckpt {
     struct chunks chunks[MS_MAP_TENSORS]; /* a tensor uses only the first */
 
     struct parameter *parameter;
-    uint32_t count, cap;
+    uint32_t count;
+    size_t cap;
     struct gd_hash_index by_name;
 };
 
@@ -135,11 +137,6 @@ static bool ckpt_is(const unsigned char *start, size_t size, struct gd_disk *dis
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static int no_memory(struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOMEM, "out of memory");
-}
-
 static bool find_parameter(const struct ckpt *ckpt, const char *name, uint64_t hash, uint32_t *ret)
 {
     for (size_t at = 0; gd_hash_index_next(&ckpt->by_name, hash, &at, ret);) {
@@ -152,20 +149,17 @@ static bool find_parameter(const struct ckpt *ckpt, const char *name, uint64_t h
 
 static int make_room(struct ckpt *ckpt, struct gd_err *err)
 {
+    struct parameter *grown;
+
     if (ckpt->count == MAX_ENTRIES) {
         return gd_fail(err, GD_ELIMIT, "%.300s has more than %d parameters",
                        gd_disk_path(ckpt->disk), MAX_ENTRIES);
     }
-    if (ckpt->count == ckpt->cap) {
-        uint32_t cap = ckpt->cap ? ckpt->cap * 2 : 64;
-        struct parameter *grown = realloc(ckpt->parameter, cap * sizeof(*grown));
-
-        if (!grown) {
-            return no_memory(err);
-        }
-        ckpt->parameter = grown;
-        ckpt->cap = cap;
+    grown = gd_grow(ckpt->parameter, ckpt->count, &ckpt->cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(err);
     }
+    ckpt->parameter = grown;
     return GD_OK;
 }
 
@@ -187,7 +181,7 @@ static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *
 
     made->at = ckpt->begin;
     made->name = strdup(name);
-    rc = made->name ? make_room(ckpt, err) : no_memory(err);
+    rc = made->name ? make_room(ckpt, err) : gd_fail_nomem(err);
     if (rc != GD_OK) {
         free_parameter(made);
         return rc;
@@ -247,7 +241,7 @@ static int make_text(const struct chunks *chunks, struct gd_bytes *bytes, struct
     }
     gd_buf_puts(&out, chunks->size > size ? "'..." : "'");
     made->text = gd_buf_take(&out);
-    return rc != GD_OK ? rc : made->text ? GD_OK : no_memory(err);
+    return rc != GD_OK ? rc : made->text ? GD_OK : gd_fail_nomem(err);
 }
 
 /* Derives type and shape, as far as the size of the content determines them. */
@@ -302,7 +296,7 @@ static int make_tensor(const struct ckpt *ckpt, const struct chunks *chunks, str
             made->problem = strdup(why.text);
         }
     }
-    return made->source || made->problem ? GD_OK : no_memory(err);
+    return made->source || made->problem ? GD_OK : gd_fail_nomem(err);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
@@ -367,11 +361,11 @@ static int add_chunk(struct ckpt *ckpt, struct chunks *chunks, const struct ms_t
     int rc;
 
     if (chunks->count == chunks->cap) {
-        size_t cap = chunks->cap ? chunks->cap * 2 : 1;
-        struct gd_bytes **grown = realloc(chunks->part, cap * sizeof(struct gd_bytes *));
+        size_t cap = chunks->cap ? chunks->cap * 2 : 1; /* nearly all tensors have one */
+        struct gd_bytes **grown = reallocarray(chunks->part, cap, sizeof(*grown));
 
         if (!grown) {
-            return no_memory(err);
+            return gd_fail_nomem(err);
         }
         chunks->part = grown;
         chunks->cap = cap;
@@ -415,7 +409,7 @@ static int take_record(struct ckpt *ckpt, struct gd_err *err)
         rc = end_parameter(ckpt, err);
         ckpt->name = rc != GD_OK ? NULL : strdup(record->tag);
         if (rc == GD_OK && !ckpt->name) {
-            rc = no_memory(err);
+            rc = gd_fail_nomem(err);
         }
         ckpt->begin = record->begin;
         ckpt->is_map = record->has_map;
@@ -464,10 +458,10 @@ static int take_print(struct ckpt *ckpt, struct gd_err *err)
     ckpt->name = NULL;
     if (strncmp(record->tag, mark, strlen(mark)) == 0) {
         ckpt->name = strdup(record->tag + strlen(mark));
-        return ckpt->name ? GD_OK : no_memory(err);
+        return ckpt->name ? GD_OK : gd_fail_nomem(err);
     }
     made.text = strdup(record->tag);
-    return made.text ? add_parameter(ckpt, &made, name, err) : no_memory(err);
+    return made.text ? add_parameter(ckpt, &made, name, err) : gd_fail_nomem(err);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -490,7 +484,7 @@ static int check_sum(struct ckpt *ckpt, const unsigned char *sum, struct gd_err 
     }
     piece = malloc((size_t)size + 1);
     if (!piece) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     rc = gd_disk_read(ckpt->disk, 0, piece, (size_t)size, err);
     if (rc == GD_OK && crc32(actual, piece, (uInt)size) != expected) {
@@ -665,7 +659,7 @@ static int ckpt_read(struct gd_archive *archive, struct gd_disk *disk,
     }
     ckpt = calloc(1, sizeof(*ckpt));
     if (!ckpt) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     ckpt->archive = archive;
     ckpt->disk = disk;

@@ -35,7 +35,7 @@ static int parts_above(const struct gd_listing *listing, struct ms_dirs *tree, s
         const char *name = gd_arena_strdup(&tree->arena, at + 1);
 
         if (!name) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
+            return gd_fail_nomem(err);
         }
         ret->entry[ret->count] = ret->count == 0 ? 0 : GD_NO_ENTRY;
         ret->name[ret->count++] = name;
@@ -230,7 +230,7 @@ static int add_dir(struct ms_dirs *tree, const struct ms_dir *dir, struct gd_err
     struct ms_dir *grown = gd_grow(tree->dir, tree->count, &tree->cap, sizeof(*grown));
 
     if (!grown) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
+        return gd_fail_nomem(err);
     }
     tree->dir = grown;
     tree->dir[tree->count++] = *dir;

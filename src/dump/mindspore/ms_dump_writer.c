@@ -69,7 +69,7 @@ int gd_ms_writer_open(const struct gd_ms_writer_options *options, struct gd_ms_w
     char name[32];
 
     if (!w) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     snprintf(name, sizeof(name), "rank_%d", options->rank);
     int rc = gd_folder_open(options->root, &root, err);
@@ -124,7 +124,7 @@ static int dir_of(struct gd_ms_writer *w, uint32_t subgraph, struct graph_dir **
     if (subgraph >= w->dirs) {
         struct graph_dir *grown = realloc(w->dir, ((size_t)subgraph + 1) * sizeof(*grown));
         if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         w->dir = grown;
         for (; w->dirs <= subgraph; w->dirs++) {
@@ -178,7 +178,7 @@ static int put_order(struct gd_ms_writer *w, const struct gd_graph *graph, uint3
         }
     }
     snprintf(name, sizeof(name), "ms_execution_order_graph_%" PRIu32 ".csv", subgraph);
-    int rc = text.failed ? gd_fail(err, GD_ENOMEM, "out of memory for the execution order")
+    int rc = text.failed ? gd_fail_nomem(err)
                          : put_file(w, w->order, name, gd_buf_text(&text), text.len, err);
     gd_buf_deinit(&text);
     return rc;
@@ -192,7 +192,7 @@ static int put_graph(struct gd_ms_writer *w, struct gd_graph *graph, uint32_t su
 
     gd_ms_graph_write(graph, subgraph, &model);
     snprintf(name, sizeof(name), "ms_output_trace_code_graph_%" PRIu32 ".pb", subgraph);
-    int rc = model.failed ? gd_fail(err, GD_ENOMEM, "out of memory for the graph")
+    int rc = model.failed ? gd_fail_nomem(err)
                           : put_file(w, w->graphs, name, gd_buf_text(&model), model.len, err);
     gd_buf_deinit(&model);
     return rc;
@@ -521,7 +521,7 @@ int gd_ms_writer_row(struct gd_ms_writer *w, const struct gd_ms_item *item, enum
         put_figure(&dir->rows, w->column[i], stats, tensor);
     }
     gd_buf_putc(&dir->rows, '\n');
-    return dir->rows.failed ? gd_fail(err, GD_ENOMEM, "out of memory for statistic.csv") : GD_OK;
+    return dir->rows.failed ? gd_fail_nomem(err) : GD_OK;
 }
 
 int gd_ms_writer_stood(struct gd_ms_writer *w, const char *node, struct gd_err *err)
@@ -531,7 +531,7 @@ int gd_ms_writer_stood(struct gd_ms_writer *w, const char *node, struct gd_err *
     gd_buf_printf(&line, "%" PRId64 ",", w->step);
     put_line(&line, node);
     int rc = line.failed
-                 ? gd_fail(err, GD_ENOMEM, "out of memory")
+                 ? gd_fail_nomem(err)
                  : gd_folder_append(w->metadata, "stood_at.csv", gd_buf_text(&line), line.len, err);
     w->bytes += rc == GD_OK ? line.len : 0;
     gd_buf_deinit(&line);

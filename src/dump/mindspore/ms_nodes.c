@@ -226,7 +226,7 @@ static int add_wanted(struct ms_nodes *nodes, const char *type, const char *name
     grown = gd_grow(nodes->wanted, nodes->wanted_count, &nodes->wanted_cap, sizeof(*grown));
     nodes->wanted = grown ? grown : nodes->wanted;
     if (!grown || !wanted.type || !wanted.name) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
+        return gd_fail_nomem(err);
     }
     *ret = MS_WANTED | nodes->wanted_count;
     nodes->wanted[nodes->wanted_count++] = wanted;
@@ -240,7 +240,7 @@ static int take_node(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err
         uint8_t *grown = realloc(nodes->taken, count);
 
         if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
+            return gd_fail_nomem(err);
         }
         memset(grown + nodes->taken_count, 0, count - nodes->taken_count);
         nodes->taken = grown;
@@ -332,7 +332,7 @@ static int join_wanted(struct ms_nodes *nodes, struct gd_err *err)
     uint32_t *first = malloc((size_t)gd_graph_node_limit(nodes->graph) * sizeof(*first) + 1);
 
     if (!first) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
+        return gd_fail_nomem(err);
     }
     memset(first, 0xff, (size_t)gd_graph_node_limit(nodes->graph) * sizeof(*first));
     for (uint32_t i = 0; i < nodes->wanted_count; i++) {

@@ -47,7 +47,7 @@ int ms_values_add(struct ms_values *values, const struct ms_value *value, struct
     kept.raw = keep_text(values, value->raw, &ok);
     if (!ok) {
         gd_source_unref(value->source);
-        return gd_fail(err, GD_ENOMEM, "out of memory for the values of a dump");
+        return gd_fail_nomem(err);
     }
     values->item[values->count++] = kept;
     return GD_OK;
@@ -63,7 +63,7 @@ static int note_joined(struct ms_values *values, struct ms_value *value,
     snprintf(note, sizeof(note), "%.160s%sdumped as %.300s: the only %.40s in that scope",
              value->note ? value->note : "", value->note ? "; " : "", wanted->name, wanted->type);
     value->note = keep_text(values, note, &ok);
-    return ok ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for the values of a dump");
+    return ok ? GD_OK : gd_fail_nomem(err);
 }
 
 int ms_values_settle(struct ms_values *values, size_t first, const struct ms_nodes *nodes,
@@ -361,7 +361,7 @@ int ms_npy_source(const char *path, const char *dtype, struct gd_source **ret, s
     }
     if (!file || !file->path || (dtype && !file->dtype)) {
         npy_free(file);
-        return gd_fail(err, GD_ENOMEM, "out of memory for the files of a dump");
+        return gd_fail_nomem(err);
     }
     return gd_source_create_lazy(&ops, file, ret, err);
 }
@@ -417,7 +417,7 @@ int ms_raw_source(const char *path, enum gd_stored stored, const struct gd_shape
 
     if (!file || !(file->path = strdup(path))) {
         free(file);
-        return gd_fail(err, GD_ENOMEM, "out of memory for the files of a dump");
+        return gd_fail_nomem(err);
     }
     file->stored = stored;
     file->has_shape = shape != NULL;

@@ -62,7 +62,7 @@ int api_source(const char *folder, const char *name, struct gd_source **ret, str
     }
     copy = strdup(path);
     if (!copy) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     return gd_source_create_lazy(&ops, copy, ret, err);
 }

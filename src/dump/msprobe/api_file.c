@@ -68,7 +68,7 @@ static int each_member(struct gd_json *json, api_member_fn fn, void *ctx, struct
         }
         name = strdup(token.text);
         if (!name) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         rc = gd_json_next(json, &token, err);
         rc = rc != GD_OK ? rc : value_tree(json, &token, &tree, err);

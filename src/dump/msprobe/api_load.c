@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/grow.h"
 
 #define MAX_CALLS (UINT32_C(1) << 24)
 #define MAX_PLAIN 1024 /* slots whose numbers are taken literally */
@@ -24,11 +25,6 @@ struct api_item {
     uint32_t plain;
     struct api_item *next;
 };
-
-static int no_memory(struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOMEM, "out of memory for the calls of a dump");
-}
 
 const char *api_keep(struct api_load *load, const char *text)
 {
@@ -89,6 +85,7 @@ static void number_calls(struct api_load *load)
 
 int api_call_get(struct api_load *load, const char *name, struct api_call **ret, struct gd_err *err)
 {
+    struct api_call *grown;
     struct api_call *call = api_call_find(load, name);
     int rc;
 
@@ -101,20 +98,15 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
         return gd_fail(err, GD_ELIMIT, "the call's name has %zu bytes, not 1 to %d", strlen(name),
                        API_MAX_NAME);
     }
-    if (load->count == load->cap) {
-        size_t cap = load->cap ? load->cap * 2 : 256;
-        struct api_call *grown = realloc(load->call, cap * sizeof(*grown));
-
-        if (!grown) {
-            return no_memory(err);
-        }
-        load->call = grown;
-        load->cap = cap;
+    grown = gd_grow(load->call, load->count, &load->cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(err);
     }
+    load->call = grown;
     call = &load->call[load->count];
     *call = (struct api_call){.name = api_keep(load, name), .kind = kind_of(name)};
     if (!call->name) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     rc = gd_hash_index_add(&load->lookup, gd_hash_index_hash(&load->lookup, name, strlen(name)),
                            (uint32_t)load->count, err);
@@ -142,7 +134,7 @@ int api_attr_add(struct api_load *load, struct api_call *call, const char *name,
         *attr = (struct api_attr){.name = api_keep(load, name), .value = api_keep(load, value)};
     }
     if (!attr || !attr->name || !attr->value) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     *at = attr;
     return GD_OK;
@@ -164,7 +156,7 @@ int api_event_add(struct api_load *load, struct api_call *call, int64_t step, co
             .kind = kind, .text = api_keep(load, text), .step = step, .next = call->events};
     }
     if (!event || !event->text) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     call->events = event;
     return GD_OK;
@@ -245,7 +237,7 @@ static int give_slot(struct api_load *load, struct api_call *call, struct api_it
                        API_MAX_SLOTS);
     }
     item->named = label_of(load, call, io, item->of.label);
-    return item->named ? GD_OK : no_memory(err);
+    return item->named ? GD_OK : gd_fail_nomem(err);
 }
 
 static int keep_value(struct api_load *load, struct api_call *call, const struct api_value *value,
@@ -256,7 +248,7 @@ static int keep_value(struct api_load *load, struct api_call *call, const struct
     int rc;
 
     if (!ok) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     *item = (struct api_item){.of = *value, .next = call->values};
     item->of.label = keep_copy(load, value->label, strlen(value->label) + 1, &ok);
@@ -265,7 +257,7 @@ static int keep_value(struct api_load *load, struct api_call *call, const struct
     item->of.digest = value->digest ? api_keep(load, value->digest) : NULL;
     item->of.note = value->note ? api_keep(load, value->note) : NULL;
     if (!ok) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     same = same_place(call, value);
     if (same) {
@@ -372,7 +364,7 @@ int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame 
     }
     frames = gd_arena_alloc(&load->arena, (size + 1) * sizeof(*frames));
     if (!frames) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     cJSON_ArrayForEach(item, array)
     {
@@ -387,7 +379,7 @@ int api_frames(struct api_load *load, const cJSON *array, const struct gd_frame 
             ok = frame_of_array(load, item, &frames[used++]);
         }
         if (!ok) {
-            return no_memory(err);
+            return gd_fail_nomem(err);
         }
     }
     *ret = frames;
@@ -554,7 +546,7 @@ static int add_node(struct api_load *load, const struct api_call *call, uint32_t
         gd_buf_puts(name, call->name);
     }
     desc.name = gd_buf_text(name);
-    rc = name->failed ? no_memory(err) : gd_graph_add(graph, &desc, ret, err);
+    rc = name->failed ? gd_fail_nomem(err) : gd_graph_add(graph, &desc, ret, err);
     return rc != GD_OK ? rc : gd_graph_set_slots(graph, *ret, outputs, inputs, err);
 }
 

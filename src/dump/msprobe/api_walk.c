@@ -169,14 +169,14 @@ static int collect_files(const struct api_walk_ops *ops, const struct gd_listing
             struct file *grown = realloc(*ret, (cap ? cap * 2 : 16) * sizeof(*grown));
 
             if (!grown) {
-                return gd_fail(err, GD_ENOMEM, "out of memory");
+                return gd_fail_nomem(err);
             }
             *ret = grown;
             cap = cap ? cap * 2 : 16;
         }
         file.path = strdup(path);
         if (!file.path) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         (*ret)[(*count)++] = file;
     }

@@ -73,7 +73,7 @@ static int call_of(struct reading *in, uint32_t *ret, struct gd_err *err)
     if (!call->type && type[0]) {
         call->type = api_keep(in->load, type);
         call->kind = GD_NODE_ACTIVATION;
-        rc = call->type ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+        rc = call->type ? GD_OK : gd_fail_nomem(err);
     }
     if (rc == GD_OK && cell_text(in, "Op Id")[0]) {
         rc = api_attr_add(in->load, &in->load->call[*ret], "id", cell_text(in, "Op Id"), err);

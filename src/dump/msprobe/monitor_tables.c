@@ -79,7 +79,7 @@ static int node_of(struct reading *in, const char *name, const char *suffix, uin
         call->parent = api_keep(in->load, wire);
         call->type = call->parent ? api_keep(in->load, suffix[0] ? suffix : "figures") : NULL;
         call->kind = kind_of(suffix);
-        rc = call->type ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+        rc = call->type ? GD_OK : gd_fail_nomem(err);
     }
     return rc;
 }

@@ -226,7 +226,7 @@ static int take_parent(void *ctx, const char *name, const cJSON *value, struct g
         strlen(parent->valuestring) <= API_MAX_NAME) {
         call->parent = api_keep(in->load, parent->valuestring);
         if (!call->parent) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
     }
     return GD_OK;

@@ -26,7 +26,7 @@ int table_open(const char *path, struct table *ret, struct gd_err *err)
         name += i == 0 && strncmp(name, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
         ret->column[i] = gd_arena_strdup(&ret->arena, name);
         if (!ret->column[i]) {
-            rc = gd_fail(err, GD_ENOMEM, "out of memory for the names of columns");
+            rc = gd_fail_nomem(err);
         }
     }
     ret->columns = ret->fields;

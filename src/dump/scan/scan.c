@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/workers.h"
 #include "dump/scan/scan_impl.h"
 #include "engine/watch/watch_report.h"
@@ -21,11 +22,6 @@
 static struct scan_found *found_of(const struct todo *todo)
 {
     return &todo->unit->found[todo->index];
-}
-
-static int no_memory(struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOMEM, "out of memory for a scan");
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -131,7 +127,7 @@ static int find_there(const struct scan *scan, struct opened *open, struct gd_er
 {
     open->there = calloc(scan->part_count + 1, sizeof(*open->there));
     if (!open->there) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; i < scan->part_count; i++) {
         open->there[i] = unit_in(scan->part[i], &open->about, false);
@@ -278,7 +274,7 @@ static int judge_unit(struct scan *scan, const struct opened *open, struct gd_er
     struct gd_watch_moment moment = {
         .step = judged_step(open->unit), .node = GD_NO_NODE, .complete = true};
     size_t count = 0;
-    int rc = values ? collect_values(scan, open, values, &count, err) : no_memory(err);
+    int rc = values ? collect_values(scan, open, values, &count, err) : gd_fail_nomem(err);
 
     if (rc == GD_OK) {
         tell_numbers(open->unit);
@@ -315,7 +311,7 @@ static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_er
     rc = save_results(scan, from, to, err);
     for (size_t i = from; rc == GD_OK && i < to; i++) {
         rc = !found_of(&scan->todo[i])->done && found_of(&scan->todo[i])->rc == GD_ENOMEM
-                 ? no_memory(err)
+                 ? gd_fail_nomem(err)
                  : GD_OK;
     }
     return rc;
@@ -339,7 +335,8 @@ static int look_at_all(struct scan *scan, struct gd_err *err)
 
             if (found->big) { /* two threads, so that it is not left again */
                 look_at(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
-                rc = found->rc == GD_ENOMEM ? no_memory(err) : save_results(scan, i, i + 1, err);
+                rc =
+                    found->rc == GD_ENOMEM ? gd_fail_nomem(err) : save_results(scan, i, i + 1, err);
                 rc = rc != GD_OK || !found->done ? rc : judge_until(scan, i + 1, err);
             }
         }
@@ -373,6 +370,7 @@ static void close_units(struct scan *scan)
 
 static int add_todo(struct scan *scan, struct opened *open, uint32_t index, struct gd_err *err)
 {
+    struct todo *todo;
     const struct gd_scan_stats *figures;
 
     if (!is_mine(scan, open, index)) {
@@ -382,16 +380,11 @@ static int add_todo(struct scan *scan, struct opened *open, uint32_t index, stru
         scan->summary->remembered++;
         return GD_OK;
     }
-    if (scan->todo_count == scan->todo_cap) {
-        size_t cap = scan->todo_cap ? scan->todo_cap * 2 : 256;
-        struct todo *todo = realloc(scan->todo, cap * sizeof(*todo));
-
-        if (!todo) {
-            return no_memory(err);
-        }
-        scan->todo = todo;
-        scan->todo_cap = cap;
+    todo = gd_grow(scan->todo, scan->todo_count, &scan->todo_cap, sizeof(*todo));
+    if (!todo) {
+        return gd_fail_nomem(err);
     }
+    scan->todo = todo;
     scan->todo[scan->todo_count++] = (struct todo){.unit = open, .index = index};
     return GD_OK;
 }
@@ -404,7 +397,7 @@ static int open_unit(struct scan *scan, const struct scan_unit *unit, struct gd_
     *open = (struct opened){.unit = unit};
     rc = scan_unit_works(&scan->list, unit, &open->work, &open->about, err);
     open->found = calloc((size_t)unit->items + 1, sizeof(*open->found));
-    rc = rc != GD_OK || open->found ? rc : no_memory(err);
+    rc = rc != GD_OK || open->found ? rc : gd_fail_nomem(err);
     rc = rc != GD_OK ? rc : find_there(scan, open, err);
     for (uint32_t i = 0; rc == GD_OK && !scan->part && i < unit->items; i++) {
         rc = add_todo(scan, open, i, err);
@@ -462,7 +455,7 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
     int rc;
 
     scan->open = calloc(count + 1, sizeof(*scan->open));
-    rc = scan->open ? GD_OK : no_memory(err);
+    rc = scan->open ? GD_OK : gd_fail_nomem(err);
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
         rc = open_unit(scan, &scan->list.unit[*at + i], err);
     }
@@ -487,7 +480,7 @@ static int keep_numbers(struct scan *scan, struct gd_err *err)
 
         plan->numbers = malloc(size);
         if (!plan->numbers) {
-            return no_memory(err);
+            return gd_fail_nomem(err);
         }
         memcpy(plan->numbers, plan->target->base.session->scalar, size);
         plan->number_count = plan->target->base.session->scalar_count;
@@ -553,7 +546,7 @@ int scan_run(struct scan *scan, struct gd_err *err)
     scan_buffers_init(&scan->buffers);
     scan->kept = scan_cache_new();
     forget_all(scan);
-    rc = scan->kept ? keep_numbers(scan, err) : no_memory(err);
+    rc = scan->kept ? keep_numbers(scan, err) : gd_fail_nomem(err);
     for (size_t at = 0; rc == GD_OK && at < scan->list.count;) {
         rc = do_window(scan, &at, err);
     }

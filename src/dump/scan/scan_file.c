@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/grow.h"
 #include "dump/io/disk.h"
 
 #include <fcntl.h>
@@ -239,25 +240,6 @@ static uint64_t take_number(struct input *in, size_t bytes)
     return value;
 }
 
-/* Room for one more item of `size` bytes; NULL: out of memory. */
-static void *grow_list(void *list, size_t count, size_t *cap, size_t size)
-{
-    size_t more = *cap ? *cap * 2 : 16;
-    void *bigger;
-
-    if (count < *cap) {
-        return list;
-    }
-    bigger = realloc(list, more * size);
-    *cap = bigger ? more : *cap;
-    return bigger;
-}
-
-static int no_memory(struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOMEM, "out of memory for the results of a scan");
-}
-
 static struct gd_scan_range take_range(struct input *in)
 {
     struct gd_scan_range range = {.from = (int64_t)take_number(in, 8)};
@@ -307,7 +289,7 @@ static int take_unit(struct gd_scan_file *file, struct input *in)
     if (in->bad || in->left > 0 || file->unit_count == UINT32_MAX - 1) {
         return GD_EPROTO;
     }
-    list = grow_list(file->unit, file->unit_count, &cap, sizeof(*list));
+    list = gd_grow(file->unit, file->unit_count, &cap, sizeof(*list));
     if (!list) {
         return GD_ENOMEM;
     }
@@ -393,7 +375,7 @@ static int take_figures(struct gd_scan_file *file, struct input *in, enum status
     if (in->bad) {
         return GD_EPROTO;
     }
-    list = grow_list(file->figures, file->figures_count, &file->figures_cap, sizeof(*list));
+    list = gd_grow(file->figures, file->figures_count, &file->figures_cap, sizeof(*list));
     if (!list) {
         return GD_ENOMEM;
     }
@@ -419,7 +401,7 @@ static int take_result(struct gd_scan_file *file, struct unit *unit, struct inpu
     if (rc != GD_OK) {
         return rc;
     }
-    list = grow_list(unit->entry, unit->count, &unit->cap, sizeof(*list));
+    list = gd_grow(unit->entry, unit->count, &unit->cap, sizeof(*list));
     if (!list) {
         return GD_ENOMEM;
     }
@@ -534,7 +516,7 @@ int gd_scan_file_read(const void *bytes, size_t size, struct gd_scan_file **ret,
     }
     file = calloc(1, sizeof(*file));
     if (!file) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     file->good = MAGIC_BYTES;
     rc = take_records(file, bytes, size);
@@ -542,7 +524,7 @@ int gd_scan_file_read(const void *bytes, size_t size, struct gd_scan_file **ret,
         rc = gd_fail(err, GD_EPROTO, "the header of the scan file is broken");
     } else {
         rc = rc != GD_OK ? rc : put_in_order(file);
-        rc = rc != GD_OK ? no_memory(err) : GD_OK;
+        rc = rc != GD_OK ? gd_fail_nomem(err) : GD_OK;
     }
     if (rc != GD_OK) {
         gd_scan_file_free(file);
@@ -564,7 +546,7 @@ int gd_scan_file_open(const char *path, struct gd_scan_file **ret, struct gd_err
     }
     uint64_t size = gd_disk_size(disk);
     bytes = size <= MAX_FILE ? malloc((size_t)size + 1) : NULL;
-    rc = bytes ? gd_disk_read(disk, 0, bytes, (size_t)size, err) : no_memory(err);
+    rc = bytes ? gd_disk_read(disk, 0, bytes, (size_t)size, err) : gd_fail_nomem(err);
     if (rc == GD_OK) {
         rc = gd_scan_file_read(bytes, (size_t)size, ret, &why);
         rc = rc != GD_OK ? gd_fail(err, rc, "%.300s: %.150s", path, why.text) : GD_OK;

@@ -16,7 +16,7 @@ static int add_part(struct scan *scan, const char *path, struct gd_err *err)
     int rc;
 
     if (!grown) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a scan");
+        return gd_fail_nomem(err);
     }
     scan->part = grown;
     if (scan->part_count >= MAX_PATHS) {
@@ -71,7 +71,7 @@ static int check_parts(const struct scan *scan, struct gd_err *err)
 {
     const struct gd_scan_head *first = gd_scan_file_head(scan->part[0]);
     bool *seen = calloc((size_t)first->shards + 1, sizeof(*seen));
-    int rc = seen ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a scan");
+    int rc = seen ? GD_OK : gd_fail_nomem(err);
 
     for (size_t i = 0; rc == GD_OK && i < scan->part_count; i++) {
         const struct gd_scan_head *head = gd_scan_file_head(scan->part[i]);

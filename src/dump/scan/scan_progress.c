@@ -171,7 +171,7 @@ static int begin_anew(struct scan_progress *state, const struct gd_scan_head *he
     state->units = 0;
     gd_scan_put_start(&start, head);
     if (start.failed) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for the results of a scan");
+        rc = gd_fail_nomem(err);
     } else if (ftruncate(state->fd, 0) != 0 || lseek(state->fd, 0, SEEK_SET) < 0 ||
                write_all(state->fd, start.data, start.len) != 0) {
         rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", state->path);
@@ -284,7 +284,7 @@ int scan_progress_add(struct scan_progress *state, struct gd_buf *bytes, struct 
         return GD_OK;
     }
     if (bytes->failed) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for the results of a scan");
+        rc = gd_fail_nomem(err);
     } else if (write_all(state->fd, bytes->data, bytes->len) != 0) {
         rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", state->path);
     }

@@ -10,11 +10,6 @@
 
 /* ---- watchpoints ----------------------------------------------------------------------------- */
 
-static int no_memory(struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOMEM, "out of memory for a scan");
-}
-
 /* Copies the plan: the user may change watchpoints while the scan runs the event loop, but the scan
  * keeps the original ones. */
 static int copy_plan(const struct dump_plan *from, struct dump_plan *to, struct gd_err *err)
@@ -33,13 +28,13 @@ static int copy_plan(const struct dump_plan *from, struct dump_plan *to, struct 
         made->trigger = malloc(bytes + 1);
         to->count++;
         if (!made->trigger) {
-            return no_memory(err);
+            return gd_fail_nomem(err);
         }
         if (bytes > 0) {
             memcpy(made->trigger, item->trigger, bytes);
         }
     }
-    return to->item ? GD_OK : no_memory(err);
+    return to->item ? GD_OK : gd_fail_nomem(err);
 }
 
 static int copy_plans(struct scan_plan *plan, const struct dump_target *target, struct gd_err *err)
@@ -50,7 +45,7 @@ static int copy_plans(struct scan_plan *plan, const struct dump_target *target, 
     gd_session_hold(target->base.session);
     plan->plans = calloc(target->plan_count + 1, sizeof(*plan->plans));
     if (!plan->plans) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; rc == GD_OK && i < target->plan_count; i++) {
         rc = copy_plan(&target->plans[i], &plan->plans[plan->count++], err);
@@ -77,7 +72,7 @@ int scan_watched(struct gd_debugger *debugger, char **ret, struct gd_err *err)
     }
     *ret = gd_buf_take(&out);
     gd_buf_deinit(&out);
-    return *ret ? GD_OK : no_memory(err);
+    return *ret ? GD_OK : gd_fail_nomem(err);
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -224,7 +219,7 @@ int scan_list_make(const struct dump_group *group, const struct gd_scan_head *as
     ret->unit = calloc(units_at_most(group), sizeof(*ret->unit));
     ret->plan = calloc(group->count + 1, sizeof(*ret->plan));
     if (!ret->unit || !ret->plan) {
-        rc = no_memory(err);
+        rc = gd_fail_nomem(err);
     }
     for (size_t i = 0; rc == GD_OK && i < group->count; i++) {
         struct dump_target *target = group->member[i];
@@ -356,7 +351,7 @@ int scan_unit_works(const struct scan_list *list, const struct scan_unit *unit,
     size_t count = 0;
 
     if (!work) {
-        return no_memory(err);
+        return gd_fail_nomem(err);
     }
     for (size_t i = 0; plan && i < plan->count; i++) {
         for (size_t k = 0; k < plan->plans[i].count && count < unit->items; k++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/torch/pickle_impl.h"
 
 #define MEMORY_PER_BYTE 64
@@ -94,18 +95,13 @@ static int add_global(struct pickle_machine *machine, const struct gd_pickle_glo
                       uint64_t hash)
 {
     struct gd_pickle *pickle = machine->pickle;
+    struct gd_pickle_global **grown =
+        gd_grow(pickle->global, pickle->global_count, &pickle->global_cap, sizeof(*grown));
 
-    if (pickle->global_count == pickle->global_cap) {
-        uint32_t cap = pickle->global_cap ? pickle->global_cap * 2 : 32;
-        struct gd_pickle_global **grown =
-            realloc(pickle->global, (size_t)cap * sizeof(struct gd_pickle_global *));
-
-        if (!grown) {
-            return pickle_fail(&machine->input, machine->err, GD_ENOMEM, "out of memory");
-        }
-        pickle->global = grown;
-        pickle->global_cap = cap;
+    if (!grown) {
+        return gd_fail_nomem(machine->err);
     }
+    pickle->global = grown;
     pickle->global[pickle->global_count] = pickle_alloc(machine, sizeof(*global));
     if (!pickle->global[pickle->global_count]) {
         return GD_ELIMIT;
@@ -179,19 +175,14 @@ struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
 {
     struct gd_pickle *pickle = machine->pickle;
     struct gd_pickle_value *value;
+    struct gd_pickle_value **grown = gd_grow(pickle->persistent, pickle->persistent_count,
+                                             &pickle->persistent_cap, sizeof(*grown));
 
-    if (pickle->persistent_count == pickle->persistent_cap) {
-        uint32_t cap = pickle->persistent_cap ? pickle->persistent_cap * 2 : 64;
-        struct gd_pickle_value **grown =
-            realloc(pickle->persistent, (size_t)cap * sizeof(struct gd_pickle_value *));
-
-        if (!grown) {
-            pickle_fail(&machine->input, machine->err, GD_ENOMEM, "out of memory");
-            return NULL;
-        }
-        pickle->persistent = grown;
-        pickle->persistent_cap = cap;
+    if (!grown) {
+        gd_fail_nomem(machine->err);
+        return NULL;
     }
+    pickle->persistent = grown;
     value = pickle_new(machine, GD_PICKLE_PERSISTENT);
     if (value) {
         value->id = id;
@@ -204,6 +195,8 @@ struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
 
 int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value)
 {
+    struct gd_pickle_value **grown;
+
     if (!value) { /* a value could not be created */
         return machine->err->code;
     }
@@ -211,17 +204,11 @@ int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value)
         return pickle_fail(&machine->input, machine->err, GD_ELIMIT,
                            "more than %d values on the stack", GD_PICKLE_MAX_STACK);
     }
-    if (machine->depth == machine->stack_cap) {
-        uint32_t cap = machine->stack_cap * 2;
-        struct gd_pickle_value **grown;
-
-        grown = realloc(machine->stack, (size_t)cap * sizeof(struct gd_pickle_value *));
-        if (!grown) {
-            return pickle_fail(&machine->input, machine->err, GD_ENOMEM, "out of memory");
-        }
-        machine->stack = grown;
-        machine->stack_cap = cap;
+    grown = gd_grow(machine->stack, machine->depth, &machine->stack_cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(machine->err);
     }
+    machine->stack = grown;
     machine->stack[machine->depth++] = value;
     return GD_OK;
 }

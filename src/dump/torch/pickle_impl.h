@@ -37,11 +37,13 @@ struct gd_pickle {
     uint32_t values; /* created so far */
 
     struct gd_pickle_global **global;
-    uint32_t global_count, global_cap;
+    uint32_t global_count;
+    size_t global_cap;
     struct gd_hash_index globals;
 
     struct gd_pickle_value **persistent;
-    uint32_t persistent_count, persistent_cap;
+    uint32_t persistent_count;
+    size_t persistent_cap;
 };
 
 struct pickle_machine {
@@ -50,9 +52,11 @@ struct pickle_machine {
     struct gd_err *err; /* never NULL */
 
     struct gd_pickle_value **stack;
-    uint32_t depth, stack_cap;
+    uint32_t depth;
+    size_t stack_cap;
     uint32_t *mark; /* stack depth at each MARK */
-    uint32_t marks, mark_cap;
+    uint32_t marks;
+    size_t mark_cap;
 
     uint64_t *memo_key; /* indexed by number in the table */
     struct gd_pickle_value **memo;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/torch/pickle_impl.h"
 
 #define MAX_OPCODES UINT64_C(100000000)
@@ -116,22 +117,18 @@ static int op_stop(struct pickle_machine *m, unsigned how)
 
 static int op_mark(struct pickle_machine *m, unsigned how)
 {
+    uint32_t *grown;
+
     (void)how;
     if (m->marks >= GD_PICKLE_MAX_STACK) {
         return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d open MARKs",
                            GD_PICKLE_MAX_STACK);
     }
-    if (m->marks == m->mark_cap) {
-        uint32_t cap = m->mark_cap ? m->mark_cap * 2 : 64;
-        uint32_t *grown;
-
-        grown = realloc(m->mark, cap * sizeof(*grown));
-        if (!grown) {
-            return pickle_fail(&m->input, m->err, GD_ENOMEM, "out of memory");
-        }
-        m->mark = grown;
-        m->mark_cap = cap;
+    grown = gd_grow(m->mark, m->marks, &m->mark_cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(m->err);
     }
+    m->mark = grown;
     m->mark[m->marks++] = m->depth;
     return GD_OK;
 }
@@ -441,7 +438,7 @@ static int grow_memo(struct pickle_machine *m)
     values = realloc(m->memo, cap * sizeof(struct gd_pickle_value *));
     m->memo = values ? values : m->memo;
     if (!keys || !values) {
-        return pickle_fail(&m->input, m->err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(m->err);
     }
     m->memo_cap = cap;
     return GD_OK;

@@ -122,7 +122,7 @@ static int open_pieces(void *ctx, struct gd_source **ret, struct gd_err *err)
     const struct pieces *pieces = ctx;
     struct gd_source **part = calloc(pieces->count, sizeof(struct gd_source *));
     size_t done = 0;
-    int rc = part ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc = part ? GD_OK : gd_fail_nomem(err);
 
     while (rc == GD_OK && done < pieces->count) {
         rc = open_piece(pieces, done, &part[done], err);
@@ -179,7 +179,7 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
     }
     grown = gd_grow(dcp->file, dcp->count, &dcp->room, sizeof(*grown));
     if (!grown) {
-        gd_fail(err, GD_ENOMEM, "out of memory");
+        gd_fail_nomem(err);
         return NULL;
     }
     dcp->file = grown;
@@ -187,7 +187,7 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
         return NULL;
     }
     if (open_file(dcp, name, &dcp->file[dcp->count++]) != GD_OK) {
-        gd_fail(err, GD_ENOMEM, "out of memory");
+        gd_fail_nomem(err);
         return NULL;
     }
     return &dcp->file[dcp->count - 1];
@@ -403,7 +403,7 @@ static int describe_tensor(struct dcp *dcp, const struct gd_pickle_value *name,
     dcp->pieces += chunks->count;
     pieces->piece = calloc(chunks->count, sizeof(*pieces->piece));
     if (!pieces->piece) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = 0; rc == GD_OK && i < chunks->count; i++) {
         rc = add_piece(dcp, name, chunks->item[i], pieces, &rows, err);
@@ -429,7 +429,7 @@ static int add_tensor(struct dcp *dcp, const struct gd_pickle_value *name,
 
     if (!pieces || !(pieces->name = strdup(entry->name))) {
         free(pieces);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = describe_tensor(dcp, name, tensor, pieces, &why);
     if (rc != GD_OK) {

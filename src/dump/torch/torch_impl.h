@@ -37,7 +37,8 @@ struct torch_file {
                       struct gd_source_desc *ret);
 
     struct torch_storage **storage;
-    uint32_t storage_count, storage_cap;
+    uint32_t storage_count;
+    size_t storage_cap;
     struct gd_hash_index storages; /* by key */
 };
 

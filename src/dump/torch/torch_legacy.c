@@ -228,7 +228,7 @@ static int read_places(struct legacy *legacy, struct gd_err *err)
     legacy->key_count = keys->count;
     legacy->place = calloc(legacy->key_count + 1, sizeof(*legacy->place));
     if (!legacy->place) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = 0; rc == GD_OK && i < keys->count; i++) {
         rc = read_place(legacy, keys->item[i], &legacy->place[i], err);

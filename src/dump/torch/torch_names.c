@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/torch/torch_impl.h"
 
 #define MAX_DEPTH  256
@@ -45,7 +46,8 @@ struct walk {
     bool too_deep, too_long; /* reported already */
 
     struct seen *seen;
-    uint32_t seen_count, seen_cap;
+    uint32_t seen_count;
+    size_t seen_cap;
     struct gd_hash_index views;
     struct gd_arena arena; /* for the views seen */
 };
@@ -131,22 +133,18 @@ static const char *find_same(const struct walk *walk, const int64_t *view, uint6
 
 static int remember_view(struct walk *walk, const int64_t *view, uint64_t hash)
 {
+    struct seen *grown;
     size_t bytes = (size_t)view[0] * sizeof(*view);
     int64_t *copy;
 
-    if (walk->seen_count == walk->seen_cap) {
-        uint32_t cap = walk->seen_cap ? walk->seen_cap * 2 : 64;
-        struct seen *grown = realloc(walk->seen, cap * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail(walk->err, GD_ENOMEM, "out of memory");
-        }
-        walk->seen = grown;
-        walk->seen_cap = cap;
+    grown = gd_grow(walk->seen, walk->seen_count, &walk->seen_cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(walk->err);
     }
+    walk->seen = grown;
     copy = gd_arena_alloc(&walk->arena, bytes);
     if (!copy) {
-        return gd_fail(walk->err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(walk->err);
     }
     memcpy(copy, view, bytes);
     walk->seen[walk->seen_count] =
@@ -580,7 +578,7 @@ int torch_list(struct torch_file *file, const struct gd_pickle *pickle,
     }
     walk = calloc(1, sizeof(*walk));
     if (!walk) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     walk->file = file;
     walk->err = err ? err : &own;

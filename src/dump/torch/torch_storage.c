@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/torch/torch_impl.h"
 
 #define MAX_KEY 64 /* characters */
@@ -164,18 +165,13 @@ static struct torch_storage *add_storage(struct torch_file *file, const struct g
                                          uint64_t hash)
 {
     struct torch_storage *storage = calloc(1, sizeof(*storage));
+    struct torch_storage **grown =
+        gd_grow(file->storage, file->storage_count, &file->storage_cap, sizeof(*grown));
 
-    if (storage && file->storage_count == file->storage_cap) {
-        uint32_t cap = file->storage_cap ? file->storage_cap * 2 : 64;
-        struct torch_storage **grown =
-            realloc(file->storage, (size_t)cap * sizeof(struct torch_storage *));
-
-        if (grown) {
-            file->storage = grown;
-            file->storage_cap = cap;
-        }
+    if (grown) {
+        file->storage = grown;
     }
-    if (!storage || file->storage_count == file->storage_cap ||
+    if (!storage || !grown ||
         gd_hash_index_add(&file->storages, hash, file->storage_count, NULL) != GD_OK) {
         free(storage);
         return NULL;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "dump/torch/torch_impl.h"
 
 #define BLOCK       512
@@ -28,7 +29,8 @@ struct named { /* a storage or tensor, by the number used to refer to it */
 
 struct table {
     struct named *named;
-    uint32_t count, cap;
+    uint32_t count;
+    size_t cap;
     struct gd_hash_index by_key;
 };
 
@@ -207,21 +209,17 @@ static const struct named *find_named(struct table *table, int64_t key)
 static int add_named(struct old *old, struct table *table, uint64_t at, const struct named *named,
                      struct gd_err *err)
 {
+    struct named *grown;
     uint64_t hash = gd_hash_index_hash(&table->by_key, &named->key, sizeof(named->key));
 
     if (find_named(table, named->key)) {
         return fail_broken(old, at, "the number of a storage or tensor is not unique", err);
     }
-    if (table->count == table->cap) {
-        uint32_t cap = table->cap ? table->cap * 2 : 64;
-        struct named *grown = realloc(table->named, cap * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
-        }
-        table->named = grown;
-        table->cap = cap;
+    grown = gd_grow(table->named, table->count, &table->cap, sizeof(*grown));
+    if (!grown) {
+        return gd_fail_nomem(err);
     }
+    table->named = grown;
     table->named[table->count] = *named;
     gd_bytes_ref(named->view.bytes);
     return gd_hash_index_add(&table->by_key, hash, table->count++, err);
@@ -426,7 +424,7 @@ static int tar_read(struct gd_archive *archive, struct gd_disk *disk,
     int rc;
 
     if (!old) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     old->file = (struct torch_file){.archive = archive,
                                     .disk = disk,

@@ -117,8 +117,7 @@ static int read_record(struct torch_file *file, const char *name, uint64_t most,
         return rc;
     }
     data = malloc((size_t)entry->size + 1);
-    rc = data ? gd_bytes_read(bytes, 0, data, (size_t)entry->size, err)
-              : gd_fail(err, GD_ENOMEM, "out of memory");
+    rc = data ? gd_bytes_read(bytes, 0, data, (size_t)entry->size, err) : gd_fail_nomem(err);
     gd_bytes_unref(bytes);
     if (rc != GD_OK) {
         free(data);
@@ -223,8 +222,7 @@ static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
                               .path = gd_disk_path(disk),
                               .find = find_storage,
                               .find_ctx = zipped};
-    int rc =
-        zipped ? gd_zip_open(disk, &zipped->zip, err) : gd_fail(err, GD_ENOMEM, "out of memory");
+    int rc = zipped ? gd_zip_open(disk, &zipped->zip, err) : gd_fail_nomem(err);
 
     if (rc == GD_EPROTO && is_piece_of_many(file.path)) {
         rc = gd_fail(err, GD_EUNSUPPORTED,
