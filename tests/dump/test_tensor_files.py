@@ -83,7 +83,7 @@ class Npy(Files):
                 self.assertEqual(got.tobytes(), flat[first:first + count].tobytes(), (order, dtype, first, count))
         with self.assertRaisesRegex(dumptool.Refused, "90"):
             self.tool.read(path, slice="[90]")
-        with self.assertRaisesRegex(dumptool.Refused, "over the limit"):
+        with self.assertRaisesRegex(dumptool.Refused, "exceeds the limit"):
             self.tool.read(path, max=1000)
 
     def test_statistics_stream(self):

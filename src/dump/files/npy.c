@@ -27,7 +27,7 @@ struct reader {
 
 static int fail_header(struct reader *reader, const char *what)
 {
-    return gd_fail(reader->err, GD_EPROTO, "a broken .npy header: %s at character %zu", what,
+    return gd_fail(reader->err, GD_EPROTO, "broken .npy header: %s at character %zu", what,
                    reader->in.at);
 }
 
@@ -68,12 +68,12 @@ static int read_dimension(struct reader *reader, int64_t *ret)
     bool overflow = false;
 
     if (!gd_cursor_take_integer(&reader->in, ret, &overflow)) {
-        return fail_header(reader, "a dimension is a number of elements");
+        return fail_header(reader, "expected a dimension");
     }
     if (overflow) {
-        return fail_header(reader, "a dimension that 64 bits cannot hold");
+        return fail_header(reader, "dimension exceeds 64 bits");
     }
-    gd_cursor_take(&reader->in, "L"); /* as Python 2 wrote it */
+    gd_cursor_take(&reader->in, "L"); /* Python 2's suffix */
     return GD_OK;
 }
 
