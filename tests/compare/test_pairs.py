@@ -202,7 +202,7 @@ class Pairs(unittest.TestCase):
         self.assertEqual(pair["max_abs"], float(np.abs(self.x).max()))
         for command in ("first-divergence @1 @1:prev", "first-divergence @1:prev @1", "first-nonfinite @1:prev"):
             records, _ = gradb("open dump_a", "step", command, cwd=self.folder)
-            self.assertIn("@1:prev: `compare` takes the step before", records[-1]["message"])
+            self.assertIn("@1:prev: only `compare` takes the previous step", records[-1]["message"])
 
     def test_first_divergence_finds_the_wrong_layer(self):
         self.write("pt", forward(self.x, self.weights))
@@ -327,7 +327,7 @@ class Pairs(unittest.TestCase):
         self.assertEqual((record["by_step"], record["pairs"], record["first_epoch"], record["first_step"], status),
                          (True, 5, 2, 2, 6))
         text, _ = gradb("compare loss a.log b.log", cwd=self.folder, text=True)
-        self.assertIn("first at epoch 2, step 2: 1.75 and 1.5", text)
+        self.assertIn("at epoch 2, step 2: 1.75 and 1.5", text)
         first.write_text("epoch: 1 step: 1, loss is 2.25\nValueError: epoch: 1 step: 2. Invalid loss, terminating training.\n")
         row = self.run_one("compare loss a.log")[0]["loss"][0]
         self.assertEqual((row["losses"], row["nonfinite"]), (2, 1))

@@ -94,7 +94,7 @@ class Training(torches.Folder):
             found = {NAME.fullmatch(p.name)[2]: np.load(p).tolist() for p in (graph / step).glob("*.npy")}
             self.assertEqual(found, {name.replace(".", "_"): value for name, value in told[step].items()
                                      if name.endswith(".linear")})
-        self.assertIn("is copied when the step is known before: dump DIR --steps 5\n", done.stdout)
+        self.assertIn("announce the step: dump DIR --steps 5\n", done.stdout)
         # a step that is none of those is not copied, and nothing of the one before is left
         self.assertIn("the script no longer has it", done.stdout + done.stderr)
 
