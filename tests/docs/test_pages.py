@@ -62,6 +62,17 @@ class Links(unittest.TestCase):
                 self.assertIn(page.name, listed)
 
 
+class Tables(unittest.TestCase):
+    def test_rows_have_as_many_cells_as_their_header(self):
+        for page in PAGES:
+            cells = 0
+            for line in prose(page).splitlines():
+                count = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+                with self.subTest(page=page.name, line=line):
+                    self.assertIn(count, (0, cells or count))
+                cells = count
+
+
 class Commands(unittest.TestCase):
     """A command of a page is one of gradb's; its other words are not looked at."""
 
