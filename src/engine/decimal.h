@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Binary floating point numbers to decimal digits, exactly: the shortest digits that no neighbour
- * of the same type shares, cut off or continued where the caller wants. Steele and White's method
- * in big integers; where digits are cut off, the exact value is rounded, ties to even.
+ * Binary floating point numbers to decimal digits, exactly: the shortest digits that no neighbor of
+ * the same type shares, cut off or continued as the caller wants. Not printf: it has no shortest
+ * form, and knows neither float16 nor bfloat16. Steele and White's method with big integers; where
+ * digits are cut off, the exact value is rounded, ties to even.
  */
 #ifndef GD_ENGINE_DECIMAL_H
 #define GD_ENGINE_DECIMAL_H
@@ -36,9 +37,8 @@ struct gd_decimal {
     unsigned char digit[GD_DECIMAL_DIGITS]; /* 0 to 9 */
 };
 
-/* Shortest digits of |value|, but never beyond the position 10^last, and at least to the position
- * 10^at_least: INT_MIN and INT_MAX for no such limits. Below 10^last a number rounds to 0 or 1
- * there. */
+/* Shortest digits of |value|, but not beyond the position 10^last, and at least to the position
+ * 10^at_least: INT_MIN and INT_MAX for no limits. Below 10^last a number rounds to 0 or 1 there. */
 void gd_decimal_at(const struct gd_float_parts *value, int last, int at_least,
                    struct gd_decimal *ret);
 

@@ -8,7 +8,7 @@
 #include "engine/ranks_impl.h"
 #include "engine/watch/watchpoint.h"
 
-#define NUDGE   0.5 /* before those that stand make room for one that does not come; doubles */
+#define NUDGE   0.5 /* seconds before stopped ranks make room for one that does not come; doubles */
 #define NO_STEP INT64_C(1) /* "the end of the step that runs", for interrupt_at */
 
 /* ---- who belongs to it --------------------------------------------------------------------- */
@@ -175,8 +175,8 @@ static void start_clock(struct gd_ranks *ranks, double patience)
     ranks->patience = patience;
 }
 
-/* One of them, which stands, goes on. One that cannot stands on (false), and has stopped by itself:
- * the others must not wait for it, and whoever advances looks once more. */
+/* Resumes one stopped rank. If it cannot resume (false), it counts as stopped by itself: the others
+ * must not wait for it, and ranks_advance runs once more. */
 static bool let_go(struct gd_session *session, const struct gd_run *run, bool quiet)
 {
     struct session_rank *rank = &session->impl->rank;
@@ -196,7 +196,7 @@ static bool let_go(struct gd_session *session, const struct gd_run *run, bool qu
     return goes;
 }
 
-/* All that stand before a boundary run to its end. */
+/* All that are stopped before a boundary run to its end. */
 static void run_to_boundary(struct gd_ranks *ranks, int64_t boundary, bool quiet)
 {
     size_t count;
@@ -212,7 +212,7 @@ static void run_to_boundary(struct gd_ranks *ranks, int64_t boundary, bool quiet
     free(list);
 }
 
-/* Those that run stop at the end of that step, or of the one they are in when it is over. */
+/* Those that run stop at the end of that step, or of their current one if it is over. */
 static void hold_at(struct gd_ranks *ranks, int64_t step)
 {
     const struct gd_debugger *debugger = ranks->debugger;
@@ -221,7 +221,7 @@ static void hold_at(struct gd_ranks *ranks, int64_t step)
         struct gd_session *session = debugger->sessions[i];
         if (ranks_is_live(ranks, session) && session->state != GD_STOPPED &&
             gd_target_interrupt_at(session->target, step < 1 ? NO_STEP : step, NULL) != GD_OK) {
-            gd_target_interrupt(session->target, NULL); /* it knows no boundaries */
+            gd_target_interrupt(session->target, NULL); /* it has no boundaries */
         }
     }
 }
@@ -241,7 +241,7 @@ static bool may_stop(const struct gd_debugger *debugger)
     return false;
 }
 
-/* The same run for another rank; what it has no node for, it does to the end of the step. */
+/* The same run for another rank; if the node is missing there, to the end of the step. */
 static struct gd_run run_for(const struct gd_session *from, const struct gd_session *session,
                              const struct gd_run *run)
 {
@@ -257,7 +257,7 @@ static struct gd_run run_for(const struct gd_session *from, const struct gd_sess
     return same;
 }
 
-/* Every rank that stands does the same as the one that was asked, which goes already. */
+/* Every stopped rank does the same as the one that was asked, which is already moving. */
 static void move_others(struct gd_session *first, const struct gd_run *run)
 {
     size_t count;
@@ -301,7 +301,7 @@ static void begin_run(struct gd_ranks *ranks, const struct gd_run *run)
     }
 }
 
-/* The run of one rank alone: the others have no part in the stop that it comes to. */
+/* Moves one rank alone: its next stop does not concern the others. */
 static int resume_alone(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
 {
     struct session_rank *rank = &session->impl->rank;
@@ -313,7 +313,8 @@ static int resume_alone(struct gd_session *session, const struct gd_run *run, st
     return rc;
 }
 
-/* The asked one first: what hinders it is the command's error, and nobody has moved. */
+/* Starts with the session that was asked: its error is the command's, and then nothing has
+ * moved. */
 static int start_run(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
 {
     struct gd_ranks *ranks = gd_ranks_of(session);
@@ -328,11 +329,11 @@ static int start_run(struct gd_session *session, const struct gd_run *run, struc
     }
     session->impl->rank.owes = true;
     session->stop.together = false;
-    if (!ranks->together || from == tally.low) { /* else it is ahead: the others come after first */
+    if (!ranks->together || from == tally.low) { /* else it is ahead: the others catch up first */
         rc = gd_target_resume(session->target, &first, err);
     }
     if (rc != GD_OK) {
-        session->impl->rank.owes = false; /* it was told of where it stands */
+        session->impl->rank.owes = false; /* its stop was already announced */
         return rc;
     }
     if (ranks->together) {
@@ -365,7 +366,7 @@ int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct
     ranks->last = run->kind == GD_RUN_STEP && run->count < INT64_MAX - session->stop.step
                       ? ranks_boundary(session) + run->count
                       : INT64_MAX;
-    ranks->advancing = true; /* nobody is through before all have begun */
+    ranks->advancing = true; /* do not settle before all have started */
     rc = start_run(session, run, err);
     ranks->advancing = false;
     if (rc != GD_OK) {
@@ -392,11 +393,11 @@ int gd_ranks_interrupt(struct gd_session *session, struct gd_err *err)
         start_clock(ranks, NUDGE);
         return GD_OK;
     }
-    if (ranks->phase == RANKS_CHECK) { /* digests do not come: what comes later is not heard */
+    if (ranks->phase == RANKS_CHECK) { /* the digests do not come: ignore them later */
         ranks_settle(ranks);
         return GD_OK;
     }
-    for (size_t i = 0; i < ranks->debugger->session_count; i++) { /* wherever they are, then */
+    for (size_t i = 0; i < ranks->debugger->session_count; i++) { /* now wherever they are */
         struct gd_session *other = ranks->debugger->sessions[i];
         if (ranks_is_live(ranks, other) && other->state != GD_STOPPED) {
             gd_target_interrupt(other->target, NULL);
@@ -407,15 +408,15 @@ int gd_ranks_interrupt(struct gd_session *session, struct gd_err *err)
 
 /* ---- settling ------------------------------------------------------------------------------ */
 
-/* Who is looked at: the selected rank, unless it did not stop by itself and another one did, or it
- * does not stand at all. */
+/* Which rank to select: the current one, unless it did not stop by itself and another one did, or
+ * it is not stopped. */
 static void choose_rank(struct gd_ranks *ranks, struct gd_session *const *list, size_t count)
 {
     struct gd_session *current = ranks->debugger->current;
     struct gd_session *standing = NULL;
 
     if (!current || (gd_ranks_of(current) != ranks && gd_session_is_live(current))) {
-        return; /* another job is looked at */
+        return; /* another job is selected */
     }
     if (gd_ranks_of(current) == ranks && gd_session_is_live(current) &&
         current->state == GD_STOPPED && current->impl->rank.cause) {
@@ -434,7 +435,7 @@ static void choose_rank(struct gd_ranks *ranks, struct gd_session *const *list, 
     }
 }
 
-/* Both came to the same node for the same reason, as ranks do: one of them is told of. */
+/* Both reached the same node for the same reason, as ranks do: only one is announced. */
 static bool same_place(const struct gd_session *a, const struct gd_session *b)
 {
     const struct gd_stop *x = &a->stop, *y = &b->stop;
@@ -459,7 +460,7 @@ static void announce_rank(struct gd_ranks *ranks, struct gd_session *session)
     session_announce(session, BREAKPOINT_NONE);
 }
 
-/* Not before all are told of: they stand at the same one. */
+/* Only after all are announced: they are at the same one. */
 static void delete_temporary(struct gd_session *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -504,7 +505,7 @@ void ranks_settle(struct gd_ranks *ranks)
 
 /* ---- what is to be done now ---------------------------------------------------------------- */
 
-/* The step whose end the others may come to at most when one stands by itself. */
+/* The last step whose end the others may reach when one has stopped by itself. */
 static int64_t step_of_cause(const struct gd_ranks *ranks)
 {
     const struct gd_debugger *debugger = ranks->debugger;
@@ -529,7 +530,7 @@ static void on_cause(struct gd_ranks *ranks)
     }
 }
 
-/* They stand, and none of them by itself. */
+/* All are stopped, none of them by itself. */
 static void all_stand(struct gd_ranks *ranks, const struct ranks_tally *tally)
 {
     bool by_steps = ranks->run.kind == GD_RUN_STEP || ranks->run.kind == GD_RUN_CONTINUE;
@@ -622,7 +623,7 @@ bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict
     bool first = stop->reason == GD_STOP_CONNECTED;
     if (ranks->phase == RANKS_IDLE) {
         if (!first) {
-            return false; /* one that was waited for no longer */
+            return false; /* a late one that was given up */
         }
         ranks->phase = RANKS_CONNECT;
         ranks->run = (struct gd_run){.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
@@ -636,7 +637,7 @@ bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict
     rank->cause = !boundary && ranks->phase != RANKS_CONNECT;
     if (boundary && !ranks->pause && !ranks->caused && ranks->phase == RANKS_RUN &&
         ranks->run.kind == GD_RUN_CONTINUE && !ranks->together) {
-        if (let_go(session, &ranks->run, true)) { /* an order of before: it has been taken back */
+        if (let_go(session, &ranks->run, true)) { /* a cancelled request */
             return true;
         }
     }
@@ -700,7 +701,7 @@ static void tick_ranks(struct gd_ranks *ranks)
     } else if (tally.standing == 0) {
         return;
     } else if (ranks->phase == RANKS_CONNECT || (ranks->pause && !ranks->together)) {
-        /* Those that run may wait for one that stands, a step further on. */
+        /* Those that run may be waiting for one that is stopped, one step ahead. */
         start_clock(ranks, ranks->patience * 2);
         ranks->again = false;
         run_to_boundary(ranks, tally.high + 1, true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What ranks.c, ranks_text.c and ranks_digest.c share and nobody else sees.
+ * Shared by ranks*.c only.
  */
 #ifndef GD_ENGINE_RANKS_IMPL_H
 #define GD_ENGINE_RANKS_IMPL_H
@@ -10,9 +10,9 @@
 
 enum ranks_phase {
     RANKS_IDLE,
-    RANKS_CONNECT, /* ranks stand before they first run, and others have not come yet */
+    RANKS_CONNECT, /* ranks are stopped before they first run, and others have not connected yet */
     RANKS_RUN,
-    RANKS_CHECK, /* all stand at a boundary, and digests of their parameters are awaited */
+    RANKS_CHECK, /* all are stopped at a boundary; waiting for digests of their parameters */
 };
 
 struct gd_ranks {
@@ -21,15 +21,15 @@ struct gd_ranks {
     char job[64];
     int world_size;
     enum ranks_phase phase;
-    struct gd_run run; /* what was asked for; its names are those of the sessions' graphs */
-    bool together;     /* from one boundary to the next */
-    int64_t last;      /* the boundary where the run is over; INT64_MAX none */
-    bool pause;        /* stand where all can */
+    struct gd_run run; /* the requested run; its names are those of the sessions' graphs */
+    bool together;     /* they move from one boundary to the next */
+    int64_t last;      /* the boundary where the run ends; INT64_MAX none */
+    bool pause;        /* stop where all can */
     bool caused;       /* one stopped by itself, or is lost */
-    bool gave_up;      /* on those that have not connected */
-    double since;      /* of what the clock counts */
+    bool gave_up;      /* no longer waits for ranks that have not connected */
+    double since;      /* when the clock was started */
     double patience;
-    int64_t checked; /* the boundary where the digests were compared last; -1 none */
+    int64_t checked; /* the boundary where digests were last compared; -1 none */
     uint64_t settled;
     bool advancing, again;
 };
@@ -37,19 +37,19 @@ struct gd_ranks {
 struct ranks_tally { /* of the live ranks */
     int live, running, standing;
     bool caused;
-    int64_t low, high; /* boundaries of those that stand; 0 when none does */
+    int64_t low, high; /* boundaries of the stopped ones; 0 if there are none */
 };
 void ranks_count(const struct gd_ranks *ranks, struct ranks_tally *ret);
-/* The boundary behind which a session stands: inside step 5 it is 4. */
+/* The boundary after which a session is: inside step 5 it is 4. */
 int64_t ranks_boundary(const struct gd_session *session);
 /* The live sessions by rank; owned by the caller. NULL: none, or no memory. */
 struct gd_session **ranks_list(const struct gd_ranks *ranks, size_t *count);
 bool ranks_is_live(const struct gd_ranks *ranks, const struct gd_session *session);
-/* Something has changed: looks what is to be done now. */
+/* Something has changed: decides what to do next. */
 void ranks_advance(struct gd_ranks *ranks);
-/* What there is to tell of the run is told, and it is over. */
+/* Announces the stops of the run, and ends it. */
 void ranks_settle(struct gd_ranks *ranks);
-/* All stand at a boundary. Whether digests are waited for before anybody goes on. */
+/* All are at a boundary. Whether to wait for digests before anyone continues. */
 bool ranks_check(struct gd_ranks *ranks, const struct ranks_tally *tally);
 
 #endif

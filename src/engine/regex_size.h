@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * How large a POSIX extended regular expression becomes inside regcomp(), which unrolls x+ and x{n}
- * by copying, nested ones into each other, without a limit of its own.
+ * by copying, nested ones into each other, without a limit: a short selector could take all memory.
  */
 #ifndef GD_ENGINE_REGEX_SIZE_H
 #define GD_ENGINE_REGEX_SIZE_H

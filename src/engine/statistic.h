@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The figures that conditions and expressions speak of, by name: what gd_stats holds, what follows
- * from it, and what is known of the value's past. One table; a figure that cannot be had says why.
+ * The statistics that conditions and expressions use, by name: those in gd_stats, those derived
+ * from them, and those of the value's past. One table; a statistic that is unavailable says why.
  */
 #ifndef GD_ENGINE_STATISTIC_H
 #define GD_ENGINE_STATISTIC_H
@@ -10,7 +10,7 @@
 
 enum gd_statistic {
     GD_STAT_NONE = 0,
-    /* counts of elements */
+    /* element counts */
     GD_STAT_COUNT,
     GD_STAT_NAN,
     GD_STAT_INF, /* both signs */
@@ -22,7 +22,7 @@ enum gd_statistic {
     GD_STAT_POSITIVE,
     GD_STAT_NEGATIVE,
     GD_STAT_DENORMAL,
-    /* of the values: not known of a tensor that holds NaN or Inf, or nothing */
+    /* of the values: unknown for a tensor that has NaN or Inf, or no elements */
     GD_STAT_MIN,
     GD_STAT_MAX,
     GD_STAT_SPREAD,  /* max - min */
@@ -32,16 +32,17 @@ enum gd_statistic {
     GD_STAT_STD,
     GD_STAT_SUM_SQ,
     GD_STAT_NORM, /* sqrt(sum_sq) */
-    /* percentages, 0 ... 100; of an empty tensor 0. Not known of a tensor that holds NaN or Inf;
-     * those that say otherwise below */
+    /* percentages, 0 to 100; 0 for an empty tensor. Unknown for a tensor with NaN or Inf, except as
+     * noted */
     GD_STAT_ZERO_PERCENTAGE,
     GD_STAT_DENORMAL_PERCENTAGE,
     GD_STAT_RANGE_PERCENTAGE, /* inside the watchpoint's range */
-    GD_STAT_CLIP_PERCENTAGE,  /* outside the watchpoint's range; Inf is outside, NaN neither */
-    GD_STAT_DEAD_PERCENTAGE,  /* dead units, see gd_units; NaN is not 0 */
-    /* Against the value of the step before, over the positions where both are finite. All but
-     * mismatch and unpaired are not known of a tensor that holds NaN or Inf, now or in the step
-     * before, or nothing. */
+    /* outside the watchpoint's range; Inf counts as outside, NaN does not */
+    GD_STAT_CLIP_PERCENTAGE,
+    GD_STAT_DEAD_PERCENTAGE, /* dead units, see gd_units; NaN is not 0 */
+    /* Compared with the previous step's value, over the positions where both are finite. All but
+     * mismatch and unpaired are unknown for a tensor that has NaN or Inf, now or in the previous
+     * step, or no elements. */
     GD_STAT_DELTA_ABS_MEAN, /* mean |cur - prev| */
     GD_STAT_DELTA_MAX_ABS,
     GD_STAT_DELTA_MEAN,
@@ -49,99 +50,100 @@ enum gd_statistic {
     GD_STAT_PREV_ABS_MEAN,
     GD_STAT_PREV_NORM,
     GD_STAT_UPDATE_RATIO, /* mean |cur - prev| / (mean |prev| + 1e-9) */
-    GD_STAT_COSINE,       /* of the angle between cur and prev; not known when either is 0 */
+    GD_STAT_COSINE,       /* of the angle between cur and prev; unknown if either is 0 */
     GD_STAT_MISMATCH,     /* elements that are not close at the watchpoint's rtol and atol */
-    GD_STAT_UNPAIRED,     /* elements that are not finite now or were not in the step before */
-    /* Against the values of many steps before: gd_series. Not known before GD_SERIES_WARMUP of
-     * them, nor of a tensor that holds NaN or Inf, or nothing. Bounded by GD_FIGURE_MAX. */
+    GD_STAT_UNPAIRED,     /* elements that are not finite now or were not in the previous step */
+    /* Compared with the values of many previous steps: gd_series. Unknown before GD_SERIES_WARMUP
+     * of them, and for a tensor that has NaN or Inf, or no elements. Bounded by GD_FIGURE_MAX. */
     GD_STAT_Z_SCORE,    /* (abs_mean - its running mean) / its running deviation */
     GD_STAT_NORM_RATIO, /* norm / its running mean; 1 when both are 0 */
-    /* mean / its running mean (a loss), or its running deviation where that is larger; not known
-     * when the running mean is not above 0 */
+    /* mean / its running mean (a loss), or / its running deviation if that is larger; unknown
+     * unless the running mean is above 0 */
     GD_STAT_MEAN_RATIO,
     GD_STAT_MEAN_Z_SCORE, /* (mean - its running mean) / its running deviation (a loss) */
-    GD_STAT_STALL,        /* steps since the lowest mean so far (a loss); 0: this one is it */
+    GD_STAT_STALL,        /* steps since the lowest mean so far (a loss); 0: this is the lowest */
     /* The lowest of the last 3 means over the highest of those before the last GD_SERIES_RECENT and
-     * of the first one: known from the third on, of means that were all above 0. */
+     * of the first one: known from the third value on, if all means were above 0. */
     GD_STAT_RISE,
-    /* Steps since the value was computed; 0: in this step. Known also of a value that is not there,
-     * when it is known which step computed the last one. */
+    /* Steps since the value was computed; 0: in this step. Also known for a missing value if the
+     * step that computed the last one is known. */
     GD_STAT_AGE,
     GD_STAT_TOTAL,
 };
 
-/* Bits of what must be there to compute a figure. */
+/* What is needed to compute a statistic, as bits. */
 enum gd_stat_need {
     GD_NEED_FINITE = 1 << 0,   /* some of: no NaN, no Inf, not empty */
-    GD_NEED_PREVIOUS = 1 << 1, /* the value of the step before */
+    GD_NEED_PREVIOUS = 1 << 1, /* the previous step's value */
     GD_NEED_RANGE = 1 << 2,
     GD_NEED_SERIES = 1 << 3,
     GD_NEED_UNITS = 1 << 4,
     GD_NEED_TOLERANCE = 1 << 5,
 };
 unsigned gd_statistic_needs(enum gd_statistic statistic);
-/* "abs_mean"; for those against the step before the way expressions write them:
+/* "abs_mean"; those compared with the previous step as expressions write them:
  * "abs_mean(cur-prev)". */
 const char *gd_statistic_name(enum gd_statistic statistic);
-const char *gd_statistic_text(enum gd_statistic statistic); /* what it is, a phrase */
-/* By what an expression writes: the name alone (`of` NULL, "" or "cur") or of "prev" or "cur-prev".
- * MindInsight's names are known, too: max_min, abs_mean_update_ratio. GD_STAT_NONE: there is none.
- */
+const char *gd_statistic_text(enum gd_statistic statistic); /* a short description */
+/* By what an expression writes: the name alone (`of` NULL, "" or "cur") or with "prev" or
+ * "cur-prev". Knows MindInsight's names, too: max_min, abs_mean_update_ratio. GD_STAT_NONE: not
+ * found. */
 enum gd_statistic gd_statistic_find(const char *name, const char *of);
 
-/* The past of one watched value: running means of abs_mean, of the norm and of the mean over about
- * the last GD_SERIES_WINDOW steps (exponentially weighted; a plain mean as long as there are
- * fewer), the variances of abs_mean and mean, the lowest mean. Zero is a new one. */
+/* The past of one watched value: running means of abs_mean, norm and mean over about the last
+ * GD_SERIES_WINDOW steps (exponentially weighted; a plain mean while there are fewer), the
+ * variances of abs_mean and mean, the lowest mean. A new one is all zero. */
 #define GD_SERIES_RECENT 10
 struct gd_series {
-    uint32_t seen; /* values taken in */
+    uint32_t seen; /* number of values */
     int64_t last_step;
     double abs_mean, abs_mean_var;
     double mean, mean_var;
     double norm;
-    double best_mean; /* the last that was lower than all before by GD_SERIES_BETTER of itself */
+    /* the last that was lower than all previous ones by GD_SERIES_BETTER of itself */
+    double best_mean;
     int64_t best_step;
-    double recent[GD_SERIES_RECENT]; /* the last means; that of value i at i % GD_SERIES_RECENT */
+    double recent[GD_SERIES_RECENT]; /* the last means; value i at i % GD_SERIES_RECENT */
     double height; /* the highest mean before those, or the first; infinite: one was 0 or less */
-    double crest;  /* the highest mean, which sinks to the running one in GD_SERIES_SINKS steps */
+    double crest;  /* the highest mean, which decays to the running one in GD_SERIES_SINKS steps */
 };
 #define GD_SERIES_WINDOW 20   /* steps */
-#define GD_SERIES_WARMUP 10   /* values before anything is compared with them */
+#define GD_SERIES_WARMUP 10   /* values before comparisons start */
 #define GD_SERIES_FLOOR  1e-3 /* least deviation, as a share of the running mean */
 #define GD_SERIES_SUNK   0.05 /* the same of mean, as a share of how far it is below the crest */
 #define GD_SERIES_SINKS  200
 #define GD_SERIES_REACH  10
 #define GD_SERIES_BETTER 1e-4
 #define GD_FIGURE_MAX    1e9
-/* Takes a value in, after it was judged, also one that fired: a new level becomes the normal one in
- * about a window. Warmed up, what is further than GD_SERIES_REACH deviations away (of the norm:
- * GD_SERIES_REACH times its running mean) is taken in as if it were just so far, so that one spike
- * does not hide the next. A second one of the same step is left out, as is one that is empty or not
- * finite. */
+/* Adds a value after it was judged, even one that fired: a new level becomes normal in about one
+ * window. After the warm-up, a value more than GD_SERIES_REACH deviations away (norm:
+ * GD_SERIES_REACH times its running mean) is added as if it were just that far, so that one spike
+ * does not hide the next. A second value of the same step, and an empty or non-finite one, are
+ * ignored. */
 void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step);
 
-/* What is known of one value at one moment. */
+/* What is known about one value at one time. */
 struct gd_observation {
-    const struct gd_stats *stats; /* NULL: there is none, `error` says why */
-    unsigned error;      /* bits of enum gd_hit_error; beside stats: why there is no value before */
-    enum gd_dtype dtype; /* GD_DT_NONE: not known */
+    const struct gd_stats *stats; /* NULL: missing, `error` says why */
+    unsigned error; /* bits of enum gd_hit_error; with stats: why the previous value is missing */
+    enum gd_dtype dtype; /* GD_DT_NONE: unknown */
     int range;           /* which of stats->in_range is the watchpoint's; -1 none */
-    int64_t step;        /* in which it is judged */
-    int64_t value_step;  /* that computed it; -1 unknown (then it counts as of this step) */
+    int64_t step;        /* the step in which it is judged */
+    int64_t value_step;  /* the step that computed it; -1 unknown (then it counts as this step's) */
     const struct gd_series *series; /* before this value; NULL: none is kept */
-    /* named numbers of the session for expressions ("loss", "lr", "step"): true when known */
+    /* the session's metrics for expressions ("loss", "lr", "step"): true if known */
     bool (*scalar)(void *ctx, const char *name, double *ret);
     void *scalar_ctx;
 };
 
-/* Why nothing, or no figure of the values, can be had: NaN, Inf, empty; without stats the reason
- * for that. 0: there is no such reason. */
+/* Why no statistic of the values is available: NaN, Inf, empty; without stats the reason for that.
+ * 0: no such reason. */
 unsigned gd_statistic_errors(const struct gd_observation *seen);
-/* Of statistics that somebody else wrote down: elements that are NaN or infinite, so many at least,
- * where the exact count is not known. false: nothing proves that there are any. */
+/* For recorded statistics: a lower bound of the NaN or infinite elements where the exact count is
+ * unknown. false: nothing proves that there are any. */
 bool gd_statistic_at_least(enum gd_statistic statistic, const struct gd_observation *seen,
                            double *ret);
-/* The figure; on failure *error gets bits of enum gd_hit_error and false is returned. */
+/* The statistic; on failure false, and *error gets bits of enum gd_hit_error. */
 bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation *seen, double *ret,
                         unsigned *error);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where the time of steps went, by the trainer's clock: of the last step, and of those before it.
+ * Where the time of steps went, by the training process's clock: the last step, and earlier ones.
  */
 #ifndef GD_ENGINE_STEP_TIMES_H
 #define GD_ENGINE_STEP_TIMES_H
@@ -33,9 +33,9 @@ struct gd_step_times {
     int op_count;
 };
 
-/* Of all steps. A part that is not known in one of them is not known in their mean, and likewise
- * the median, which is of the last GD_RECENT_STEPS: what is slow once, the first step above all,
- * is in the mean for good. */
+/* Over all steps. If a part is unknown in one of them, its mean is unknown, and so is its median,
+ * which covers the last GD_RECENT_STEPS: a single slow step, above all the first, stays in the mean
+ * forever. */
 #define GD_RECENT_STEPS 256
 struct gd_past_times {
     int64_t count;

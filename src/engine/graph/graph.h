@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The graph of a training process: nodes with slots, edges, scopes, execution order and stacks.
- *
- * One struct gd_graph holds all the subgraphs that a process sent; node and scope numbers run over
- * all of them and never change while the graph lives. Nodes are added, connected and committed;
- * a graph may grow after a commit (commit again). Strings that the graph hands out belong to it and
- * live as long as it does. Built for millions of nodes: no per-node allocation.
- *
- * Bad input is survived: an edge from a node that does not exist is counted and dropped, a cycle
- * is kept (walks are depth-bounded and mark what they have visited).
+ * The graph of a training process: nodes with slots, edges, scopes, execution order and stacks. One
+ * struct gd_graph holds all the subgraphs that a process sent; node and scope numbers are shared by
+ * all of them and never change while the graph lives. Nodes are added, connected and committed; a
+ * graph may grow after a commit (commit again). Strings that the graph returns belong to it and
+ * live as long as it does. Built for millions of nodes: no allocation per node. Survives bad input:
+ * an edge from a missing node is counted and dropped, a cycle is kept (walks are bounded and mark
+ * what they visited).
  */
 #ifndef GD_ENGINE_GRAPH_H
 #define GD_ENGINE_GRAPH_H
@@ -34,7 +32,7 @@ enum gd_node_kind {
     GD_NODE_WEIGHT,
     GD_NODE_GRADIENT,
     GD_NODE_ACTIVATION,
-    GD_NODE_PARAMETER, /* a graph input or optimizer state: a parameter that is no weight */
+    GD_NODE_PARAMETER, /* a graph input or optimizer state: a parameter that is not a weight */
     GD_NODE_CONSTANT,
     GD_NODE_KIND_COUNT
 };
@@ -54,8 +52,8 @@ struct gd_frame {         /* one line of a stack, innermost first */
     uint32_t line;        /* 0 when unknown */
     const char *function; /* "" when unknown */
     const char *code;     /* the source line as sent; "" when unknown */
-    bool library;         /* of a framework: shown on request only */
-    bool told;     /* library is what the trainer says; else what `file` looks like counts, too */
+    bool library;         /* framework code: shown on request only */
+    bool told;            /* library: as the process says, or by the look of `file` */
     bool is_title; /* a section title ("Corresponding forward node candidate:"): text in code */
 };
 
@@ -65,27 +63,27 @@ struct gd_edge {
     bool control;    /* orders, carries no tensor */
 };
 
-struct gd_node_desc {      /* what a target knows of a new node; copied */
+struct gd_node_desc {      /* what a target knows about a new node; copied */
     const char *name;      /* full name as the framework spells it, scopes separated by '/' */
-    const char *wire_name; /* the name the target asks tensors by, when it differs; else NULL */
+    const char *wire_name; /* the name that the target uses for tensors, if different; else NULL */
     const char *type;      /* operator type; "Parameter", "Const" for those */
     enum gd_node_kind kind;
     const struct gd_output *outputs;
     uint32_t output_count;
-    uint32_t input_slots; /* the last so many of the outputs are no outputs, but what the node was
-                             given, as a dump has it: NODE:in0, ... */
+    /* this many of the last outputs are really inputs, as dumps have them: NODE:in0, ... */
+    uint32_t input_slots;
     const struct gd_attr *attrs;
     uint32_t attr_count;
     const struct gd_frame *frames; /* a stack that is already parsed, or */
     uint32_t frame_count;
-    const char *source; /* the text of MindSpore's source_address, parsed when first asked for */
+    const char *source; /* the text of MindSpore's source_address, parsed on first use */
     uint32_t order;     /* execution order within the process, or GD_NO_ORDER */
 };
 
 struct gd_node_info {      /* a node as readers see it; pointers live as long as the graph */
     const char *name;      /* as people see it: see gd_graph_name */
     const char *own_name;  /* within its subgraph: as the framework spells it */
-    const char *wire_name; /* equals own_name when none was given */
+    const char *wire_name; /* equals own_name if none was given */
     const char *type;
     enum gd_node_kind kind;
     uint32_t subgraph;
@@ -94,7 +92,7 @@ struct gd_node_info {      /* a node as readers see it; pointers live as long as
     const struct gd_edge *inputs; /* in operand order */
     uint32_t input_count;
     uint32_t output_count; /* slots: see gd_graph_output */
-    uint32_t input_slots;  /* the last so many of them are inputs */
+    uint32_t input_slots;  /* this many of the last slots are inputs */
     const struct gd_attr *attrs;
     uint32_t attr_count;
 };
@@ -113,38 +111,39 @@ struct gd_graph_counts {
 int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err);
 void gd_graph_destroy(struct gd_graph *graph);
 
-/* The subgraph that following nodes go to, made when it is new. An existing one is emptied first
- * when `replace`: its nodes are gone, other numbers stay, and edges of other subgraphs may still
- * name them (gd_graph_node says false then). GD_ELIMIT: more than 4096 subgraphs. */
+/* Selects the subgraph for the nodes that follow, and creates it if it is new. With `replace`, an
+ * existing one is emptied first: its nodes are gone, other numbers stay, and edges of other
+ * subgraphs may still refer to them (gd_graph_node then returns false). GD_ELIMIT: more than 4096
+ * subgraphs. */
 int gd_graph_subgraph(struct gd_graph *graph, const char *name, bool replace, uint32_t *ret,
                       struct gd_err *err);
 const char *gd_graph_subgraph_name(const struct gd_graph *graph, uint32_t subgraph);
-/* Whether there is one of that name that has nodes. */
+/* Whether a subgraph of that name has nodes. */
 bool gd_graph_has_subgraph(const struct gd_graph *graph, const char *name);
 
-/* GD_EINVAL: empty name; GD_ELIMIT: memory or node count. A name that its subgraph has already is
- * GD_EINVAL, too: the caller decides whether to rename or to go on. */
+/* GD_EINVAL: the name is empty, or already in use in its subgraph (the caller renames or skips the
+ * node). GD_ELIMIT: memory or node count. */
 int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_node_id *ret,
                  struct gd_err *err);
 /* Sets all inputs of a node at once. An edge with node GD_NO_NODE counts as missing. */
 int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_edge *inputs,
                      uint32_t count, struct gd_err *err);
-/* Says that a node has one more execution-order fact (learnt while running). */
+/* Adds a fact about a node's execution order, learned while running. */
 void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order);
-/* Gives a node more slots than it has: so many outputs at least, and inputs behind them. Of new
- * ones nothing is known. GD_EINVAL: it has input slots already. */
+/* Gives a node more slots: at least that many outputs, followed by inputs. New ones are unknown.
+ * GD_EINVAL: it already has input slots. */
 int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,
                        uint32_t input_slots, struct gd_err *err);
-/* Behind the attributes that it has. Nothing for a node that is not there. */
+/* Appends an attribute. Ignored for a node that does not exist. */
 int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attrs,
                        uint32_t count, struct gd_err *err);
-/* Changes what is known of a slot (a shape learnt from a tensor that arrived). Ignored when the
- * slot does not exist. */
+/* Updates what is known about a slot (the shape of a tensor that arrived). Ignored if the slot does
+ * not exist. */
 void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
                          const struct gd_output *output);
-/* Brings consumers, execution order and types up to date; names, scopes, searches and counts see a
- * node as soon as it is added. Costs what was added since the last commit, or now and then a pass
- * over all edges. After GD_ELIMIT or GD_ENOMEM consumers may be missing until a commit succeeds. */
+/* Updates consumers, execution order and types; names, scopes, searches and counts see a node as
+ * soon as it is added. Costs what was added since the last commit, or occasionally a pass over all
+ * edges. After GD_ELIMIT or GD_ENOMEM, consumers may be missing until a commit succeeds. */
 int gd_graph_commit(struct gd_graph *graph, struct gd_err *err);
 
 /* MindSpore's classes (lower-cased full name and type): see enum gd_node_kind. */
@@ -155,23 +154,23 @@ const char *gd_node_kind_name(enum gd_node_kind kind); /* "weight", ... */
 
 void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret);
 uint32_t gd_graph_node_limit(const struct gd_graph *graph); /* ids are < this; some may be gone */
-/* Grows when a node that was there is another one now: it is gone, or has other slots, other types
- * of them, or a place in the execution order that it had not. New nodes leave it as it is. */
+/* Grows when an existing node changes: it is gone, or has other slots, other types, or a new place
+ * in the execution order. New nodes do not count. */
 uint64_t gd_graph_changes(const struct gd_graph *graph);
 bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret);
-/* As people see and type it: as the framework spells it, with the name of its subgraph in front
- * (GRAPH/NAME) where several have a node of that name. "" when gone. */
+/* As users see and type it: the framework's spelling, with the subgraph's name in front
+ * (GRAPH/NAME) if several have a node of that name. "" when gone. */
 const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node);
 /* Several subgraphs have nodes: each is a scope of the root. */
 bool gd_graph_is_qualified(const struct gd_graph *graph);
-/* Calls fn with every whole name that a node goes by until it says true: as the framework spells
- * it, and with the name of its subgraph in front. */
+/* Calls fn with every full name of a node until it returns true: the framework's spelling, then
+ * with the subgraph's name in front. */
 bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
                        bool (*fn)(const void *ctx, const char *name), const void *ctx);
 const char *gd_node_attr(const struct gd_node_info *info, const char *name); /* NULL: has none */
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret);
-/* A slot as people write it: "0", "in0"; false: the node has no slot of that name. */
+/* A slot as users write it: "0", "in0"; false: the node has no such slot. */
 void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16]);
 bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const char *name,
                         uint32_t *ret);
@@ -183,19 +182,19 @@ uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
  * valid until the next commit or set_order. */
 const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *count);
 
-/* A node's place in that order; where no order was told, among the nodes that run as they were
- * sent, each after those that it depends on. GD_NO_ORDER: it does not run. */
+/* A node's place in that order; where no order is known, among the nodes that run in the order they
+ * were sent, each after its dependencies. GD_NO_ORDER: it does not run. */
 uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node);
 
-/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME"; the same of
- * one subgraph when NAME begins with its name and a slash. GD_ENOTFOUND (with a near name in the
- * text where there is one), GD_EAMBIGUOUS (with two of them). */
+/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME"; the same
+ * within one subgraph if NAME begins with its name and a slash. GD_ENOTFOUND (with a similar name
+ * if there is one), GD_EAMBIGUOUS (with two candidates). */
 int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
                   struct gd_err *err);
-/* Exact full name only, or GRAPH/NAME. GD_NO_NODE also where several subgraphs have it. */
+/* Exact full name only, or GRAPH/NAME. GD_NO_NODE also if several subgraphs have it. */
 gd_node_id gd_graph_lookup(const struct gd_graph *graph, const char *name, size_t len);
-/* The name that the target uses: exact wire name, else exact full name. GD_NO_NODE also where it
- * could be of several subgraphs. Both of these see a node as soon as it is added. */
+/* The name that the target uses: exact wire name, else exact full name. GD_NO_NODE also if several
+ * subgraphs have it. Both of these see a node as soon as it is added. */
 gd_node_id gd_graph_lookup_wire(const struct gd_graph *graph, const char *name, size_t len);
 /* Exact full name, else exact wire name, in one subgraph. */
 gd_node_id gd_graph_lookup_in(const struct gd_graph *graph, uint32_t subgraph, const char *name,
@@ -218,16 +217,16 @@ gd_scope_id gd_graph_scope_limit(const struct gd_graph *graph); /* ids are < thi
 gd_node_id gd_graph_next_in_scope(const struct gd_graph *graph, gd_node_id node);
 /* By its path, or its path within a subgraph where no other has it. */
 gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, size_t len);
-/* All that have the path within their subgraph, one after the other: *subgraph is 0 at first.
+/* All scopes with that path within their subgraph, one after another: start with *subgraph 0.
  * GD_NO_SCOPE: no more. */
 gd_scope_id gd_graph_next_scope(const struct gd_graph *graph, const char *path, size_t len,
                                 uint32_t *subgraph);
 
 /* Frames of a node's stack, innermost first; parsed on first use. *count may be 0. */
 const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, uint32_t *count);
-/* Of a framework or an installed package, as the trainer says; else as the file's name does. */
+/* Framework or installed package: as the process says, else by the file's name. */
 bool gd_frame_is_library(const struct gd_frame *frame);
-/* The innermost frame of the user's own code, else of any; NULL: no frame has a file. */
+/* The innermost frame of the user's own code, else the innermost; NULL: no frame has a file. */
 const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node);
 
 /* ---- searching ----------------------------------------------------------------------------- */
@@ -236,7 +235,7 @@ const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node);
 typedef int (*gd_node_fn)(void *ctx, gd_node_id node);
 
 /* Substring of the full name, ASCII case ignored; of GRAPH/NAME where several subgraphs have nodes,
- * when it reaches beyond the graph's name. */
+ * if it reaches beyond the graph's name. */
 int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx);
 /* Nodes of a type (case ignored) / of a kind / with a stack line FILE:LINE (file by path suffix;
  * line 0 means any). The source index is built on first use. */

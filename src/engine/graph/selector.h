@@ -28,17 +28,17 @@ struct gd_selector;
 /* GD_EINVAL with err->offset at the fault. */
 int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err *err);
 void gd_selector_destroy(struct gd_selector *selector);
-/* Whether it takes nodes away anywhere, and whether a term joined by ',' would. */
+/* Whether it excludes nodes anywhere, and whether a term appended with ',' would. */
 bool gd_selector_has_except(const struct gd_selector *selector);
 bool gd_selector_ends_in_except(const struct gd_selector *selector);
 
-/* Whether a term that selects is a name as it stands: of a node, or of a scope. */
+/* Whether it selects by a plain name: of a node, or of a scope. */
 bool gd_selector_has_name(const struct gd_selector *selector);
 
-/* What the name of a node that it may come to select must contain, one piece for each term that
- * selects: "" where a term goes by anything but the name, or by a pattern without any letters.
- * is_name is false of regular expressions, too. The name of a node that is there stands for that
- * one alone; `weights`, which do not run, for nothing. */
+/* What the name of a node that it may select later must contain, one piece per selecting term: ""
+ * if a term goes by anything but the name, or by a pattern without letters. is_name is false for
+ * regular expressions, too. The name of an existing node stands only for that node; `weights`,
+ * which do not run, for nothing. */
 typedef void (*gd_selector_part_fn)(void *ctx, const char *part, bool is_name);
 void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
                        gd_selector_part_fn fn, void *ctx);
@@ -48,12 +48,12 @@ void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *grap
 int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
                         gd_node_id **ret, size_t *count, struct gd_err *err);
 
-/* As gd_selector_resolve does, of a node that is taken alone. */
+/* What gd_selector_resolve would say about one node. */
 bool gd_selector_matches(const struct gd_selector *selector, struct gd_graph *graph,
                          gd_node_id node);
-/* Whether the node, which is new, is selected, or not, for what it is itself, and changes nothing
- * for those before it: no name or scope in the selector may mean it. `resolved`: something is known
- * to have been selected before, so that all that is named is there. */
+/* Whether a new node is selected or not by its own properties, without affecting earlier nodes: no
+ * name or scope in the selector may mean it. `resolved`: the selector has selected something
+ * before, so all names in it exist. */
 bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph *graph,
                              gd_node_id node, bool resolved);
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The flight recorder: statistics of the watched tensors over the last steps, in a ring of fixed
- * size in a memory-mapped file. Every record is written whole before it is made visible, so that
- * the file can be read while it is written and after a crash of the trainer, of gradb or of both.
- *
- * The file describes itself: what process it is of, and for each tensor its node's name, type,
- * kind, execution order, dtype, shape and source line. docs/history.md gives the format.
+ * size in a memory-mapped file. Every record is complete before it becomes visible, so the file can
+ * be read while it is written, and after a crash of the training process, of gradb or of both. The
+ * file describes itself: its process and, for each tensor, the node's name, type, kind, execution
+ * order, dtype, shape and source line. docs/history.md describes the format.
  */
 #ifndef GD_ENGINE_HISTORY_H
 #define GD_ENGINE_HISTORY_H
@@ -32,44 +31,44 @@ struct gd_history_tensor {
     struct gd_shape shape;
     const char *file; /* "" unknown */
     uint32_t line;
-    uint64_t seen; /* records written in all */
+    uint64_t seen; /* records written in total */
 };
 struct gd_history_head {
     struct gd_peer peer;
     double started;                /* seconds since the epoch */
     int64_t first_step, last_step; /* still in the ring */
     uint32_t tensors, capacity;    /* known, and how many fit */
-    uint32_t steps;                /* that fit, when every tensor comes once a step */
+    uint32_t steps;                /* steps that fit if every tensor comes once per step */
     uint64_t bytes, left_out;      /* of the file; tensors that did not fit */
-    uint32_t generation;           /* how often the steps began again; what was before is gone */
-    uint32_t records;              /* of all tensors together: what the ring holds */
-    uint64_t damaged;              /* records of a file that could not be read */
+    uint32_t generation; /* how often the steps started again; earlier records are dropped */
+    uint32_t records;    /* of all tensors together: what the ring holds */
+    uint64_t damaged;    /* records of a file that could not be read */
 };
 
-/* path NULL: a new file in the user's state directory, readable by the user alone, of which the
- * newest few are kept; "": in memory; else a history that lies there and is not being written
- * (GD_ESTATE) goes. bytes: size of the file, 64 KiB to 4 GiB. GD_EIO, GD_ENOMEM, GD_EINVAL: the
- * size, or something else lies there. */
+/* path NULL: a new file in the user's state directory, readable only by the user, of which the
+ * newest few are kept; "": in memory; otherwise an existing history there is replaced unless it is
+ * being written (GD_ESTATE). bytes: the file size, 64 KiB to 4 GiB. GD_EIO, GD_ENOMEM, GD_EINVAL:
+ * the size is wrong, or the file is something else. */
 int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
                       struct gd_history **ret, struct gd_err *err);
-/* Reads what is in a file; nothing of it is trusted. GD_EIO, GD_EPROTO (not such a file, damaged:
- * says where). The answer does not follow what is written later. */
+/* Reads a file without trusting it. GD_EIO, GD_EPROTO (not such a file, or damaged: says where).
+ * Later writes do not show. */
 int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *err);
 void gd_history_close(struct gd_history *history); /* the file stays */
 const char *gd_history_path(const struct gd_history *history);
 
-/* One value of a step; a second one of the same step replaces the first. Called by the judge of
- * watchpoints for every value that comes. Makes the session's history when there is none and the
- * settings want one; a failure is warned about once. */
+/* One value of a step; a second one of the same step replaces the first. The judge of watchpoints
+ * calls it for every value. Creates the session's history on first use if the settings want one; a
+ * failure is warned about once. */
 void gd_session_history_add(struct gd_session *session, const struct gd_watch_value *value,
                             int64_t step);
 /* The same without a session. */
 int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
                    const struct gd_history_record *record, struct gd_err *err);
 
-/* Of a record that can tell the past of any tensor (gd_target_ops.recall): takes in what it has of
- * this one, unless that is there already; of any other session nothing happens. go_on may be NULL;
- * false ends it: GD_EINTR. GD_ENODATA: nothing is known of it. */
+/* For a record that knows the past of any tensor (gd_target_ops.recall): adds what it has of this
+ * one, unless it is already there; nothing happens for any other session. go_on may be NULL; false
+ * ends it: GD_EINTR. GD_ENODATA: nothing is known about it. */
 int gd_session_recall(struct gd_session *session, const struct gd_tensor_ref *ref,
                       bool (*go_on)(void *ctx, uint64_t steps), void *ctx, struct gd_err *err);
 bool gd_session_can_recall(const struct gd_session *session);

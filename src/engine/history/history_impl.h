@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The inside of a history: its file as bytes (history_file.c makes it, history_open.c reads it) and
- * the books that are kept of it in memory (history.c). docs/history.md describes the bytes.
- *
- * Records lie in one ring for all tensors, in the order in which they came, so that every tensor
- * has as many steps as the others. Record number `sequence` (from 1) lies at sequence % ring.
+ * The inside of a history: its file as bytes (history_file.c creates it, history_open.c reads it)
+ * and its bookkeeping in memory (history.c). docs/history.md describes the bytes. Records are in
+ * one ring for all tensors, in order of arrival, so every tensor has as many steps as the others.
+ * Record number `sequence` (from 1) is at sequence % ring.
  */
 #ifndef GD_ENGINE_HISTORY_IMPL_H
 #define GD_ENGINE_HISTORY_IMPL_H
@@ -60,7 +59,7 @@ struct gd_history {
     uint64_t state_serial;
     /* a file that was read */
     unsigned char *copy; /* its good records, oldest first */
-    uint64_t damaged;    /* records and entries that were not good */
+    uint64_t damaged;    /* bad records and entries */
     /* both */
     struct gd_arena arena;
     struct history_tensor *tensors;
@@ -88,10 +87,10 @@ struct history_record {        /* as it lies in the file */
 
 uint64_t history_checksum(const unsigned char *p, size_t len); /* len: a multiple of 8 */
 void history_put_record(unsigned char *p, const struct history_record *record);
-/* False: torn, damaged, or none. */
+/* False: torn, damaged, or empty. */
 bool history_get_record(const unsigned char *p, struct history_record *ret);
 void history_put_head(unsigned char *p, const struct gd_history *history);
-/* GD_EPROTO: says what is wrong with it. Sets layout, peer and started. */
+/* GD_EPROTO: says what is wrong. Sets layout, peer and started. */
 int history_get_head(const unsigned char *p, struct gd_history *history, uint64_t file_bytes,
                      struct gd_err *err);
 void history_put_state(unsigned char *head, uint64_t serial, uint64_t left_out);
@@ -105,8 +104,8 @@ bool history_get_entry(const unsigned char *entry, const unsigned char *text, ui
 /* ---- files ----------------------------------------------------------------------------------- */
 
 int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err);
-/* Makes and maps the file of history->layout. path NULL: in the state directory. Sets path, fd and
- * map. */
+/* Creates and maps the file of history->layout. path NULL: in the state directory. Sets path, fd
+ * and map. */
 int history_make_file(struct gd_history *history, const char *path, struct gd_err *err);
 
 /* ---- books ----------------------------------------------------------------------------------- */
@@ -115,16 +114,16 @@ struct gd_history *history_new(void);
 int history_reserve(struct gd_history *history, uint32_t places, struct gd_err *err);
 uint32_t history_find(const struct gd_history *history, const char *name, uint32_t slot,
                       bool scalar);
-/* Takes over a tensor that is not there yet; strings must live in the arena. */
+/* Adds a new tensor; its strings must live in the arena. */
 int history_add_tensor(struct gd_history *history, const struct gd_history_tensor *about,
                        uint32_t *ret, struct gd_err *err);
-/* The tensor's number, also when it is new: then it is written to the table. GD_ELIMIT: no room. */
+/* The tensor's number; a new one is written to the table. GD_ELIMIT: no room. */
 int history_enter(struct gd_history *history, const struct gd_history_tensor *tensor, uint32_t *ret,
                   struct gd_err *err);
-/* step >= 0. late: a record of an earlier step is no new beginning. */
+/* step >= 0. late: a record of an earlier step does not restart the history. */
 int history_record(struct gd_history *history, uint32_t index,
                    const struct gd_history_record *record, bool late, struct gd_err *err);
-/* A record lies at a place now: links it to the tensor's record before. */
+/* A record is at its place now: links it to the tensor's previous record. */
 void history_link(struct gd_history *history, uint32_t place, uint64_t sequence, uint32_t tensor);
 const unsigned char *history_at(const struct gd_history *history, uint32_t place);
 

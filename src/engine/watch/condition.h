@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The watchpoint conditions: MindInsight's seventeen and gradb's own, in one table: names,
- * parameters and their ranges, what may be given together, what figure each test compares, advice;
- * how the seventeen are sent to a process that evaluates them itself; and how all are judged here
- * from statistics. Help, completion and checks come from the table. A new condition is one entry.
+ * parameters and their ranges, which can be combined, the statistic that each test compares,
+ * advice; how the seventeen are sent to a process that evaluates them itself; and how all are
+ * judged here from statistics. Help, completion and checks come from the table. A new condition is
+ * one entry.
  */
 #ifndef GD_ENGINE_CONDITION_H
 #define GD_ENGINE_CONDITION_H
@@ -19,9 +20,9 @@ enum gd_param_range {
     GD_RANGE_NOT_NEGATIVE,
     GD_RANGE_POSITIVE,
     GD_RANGE_PERCENT,
-    GD_RANGE_STEPS, /* a whole number from 1 to a million */
+    GD_RANGE_STEPS, /* a whole number, 1 to a million */
 };
-/* In words: "any number", "0 or more", "above 0", "0 to 100", "a whole number from 1 on". */
+/* In words: "any number", "0 or more", "above 0", "0 to 100", "a whole number, 1 or more". */
 const char *gd_param_range_text(enum gd_param_range range);
 
 struct gd_condition_param {
@@ -30,10 +31,10 @@ struct gd_condition_param {
     enum gd_param_range range;
     bool has_default;
     double value;                /* the default */
-    bool hidden;                 /* always sent with its default; cannot be given */
-    bool support;                /* no test by itself: goes with the one that needs it */
-    bool two_sided;              /* a test: the size of the figure is compared, whatever its sign */
-    bool needs_range;            /* wants range_start_inclusive and range_end_inclusive with it */
+    bool hidden;                 /* always sent with its default; cannot be set */
+    bool support;                /* not a test: it belongs to one that needs it */
+    bool two_sided;              /* a test: the magnitude is compared */
+    bool needs_range;            /* needs range_start_inclusive and range_end_inclusive */
     enum gd_statistic statistic; /* of a test: what it compares; else GD_STAT_NONE */
     enum gd_comparison op;
 };
@@ -43,12 +44,12 @@ enum gd_condition_class {
     GD_COND_GRADIENT,
     GD_COND_TENSOR,
     GD_COND_ACTIVATION,
-    GD_COND_SCALAR, /* a named number of the training, or a tensor of one element: a loss */
+    GD_COND_SCALAR, /* a metric, or a tensor of one element: a loss */
 };
 
-/* MindSpore's numbers, of those that are used */
+/* those of MindSpore's numbers that are used */
 enum gd_condition_wire {
-    GD_WIRE_OWN = -1, /* gradb's own condition: no process evaluates it */
+    GD_WIRE_OWN = -1, /* gradb's own condition: only gradb evaluates it */
     GD_WIRE_OVERFLOW_FLAG = 2,
     GD_WIRE_NOT_FINITE = 13,
     GD_WIRE_INITIALIZATION = 14,
@@ -67,66 +68,64 @@ struct gd_condition {
     enum gd_condition_class target;
     int wire;
     bool ascend_only;
-    bool initial_only;        /* makes sense before the first step alone */
-    bool aggregate;           /* judged on all its tensors of a step taken together */
-    bool any_tests;           /* several tests may be given: one that holds is enough */
-    bool at_step_end;         /* never judged in the middle of a step */
-    bool fires_without_value; /* also when there was none at all */
-    uint64_t least_count;     /* of elements: a tensor with fewer is no hit */
-    struct gd_comparison_of
-        always;         /* a test beside those of parameters; GD_STAT_NONE: there is none
-                         */
-    const char *fires;  /* "a statistic of the weight is above the threshold" */
-    const char *look;   /* where to look when it fired: a phrase */
-    const char *advice; /* what it usually means and what to try: sentences */
+    bool initial_only;              /* only before the first step */
+    bool aggregate;                 /* judged on all its tensors of a step together */
+    bool any_tests;                 /* several tests can be given: one that holds is enough */
+    bool at_step_end;               /* only judged at the end of a step */
+    bool fires_without_value;       /* also where there was none at all */
+    uint64_t least_count;           /* tensors with fewer elements never hit */
+    struct gd_comparison_of always; /* a test in addition to the parameters; GD_STAT_NONE: none */
+    const char *fires;              /* "a statistic of the weight is above the threshold" */
+    const char *look;               /* where to look when it fired: a phrase */
+    const char *advice;             /* what it usually means and what to try: sentences */
     const struct gd_condition_param *param; /* in wire order */
     int param_count;
 };
 
-const struct gd_condition *gd_condition_at(size_t index); /* NULL behind the last */
-/* By id, abbreviation, or the beginning of an id that no other begins with; case ignored.
- * GD_EAMBIGUOUS names those that begin so; GD_ENOTFOUND the most similar one, and what there is. */
+const struct gd_condition *gd_condition_at(size_t index); /* NULL after the last */
+/* By id, abbreviation, or an unambiguous prefix of an id; case ignored. GD_EAMBIGUOUS names the
+ * candidates; GD_ENOTFOUND the most similar one and the list. */
 int gd_condition_find(const char *name, const struct gd_condition **ret, struct gd_err *err);
 const struct gd_condition_param *gd_condition_param(const struct gd_condition *condition,
                                                     const char *name);
-/* "weights", "gradients", "activations", "all": the selector used when none is given; of a
- * condition on numbers of the training the name of one: "loss". */
+/* "weights", "gradients", "activations", "all": the default selector; for a condition on metrics
+ * the name of one: "loss". */
 const char *gd_condition_selector(const struct gd_condition *condition);
 
 struct gd_condition_value { /* a parameter that was given */
     const char *name;
-    enum gd_param_type type; /* what was written: a number or true/false */
+    enum gd_param_type type; /* as written: a number or true/false */
     double value;
 };
 
-/* GD_EINVAL: unknown or hidden parameter, wrong type, out of range, two tests at once (where not
- * any number may be given), support parameters without a test that wants them or missing for one
- * that does. None at all is accepted. */
+/* GD_EINVAL: unknown or hidden parameter, wrong type, out of range, two tests at once (where only
+ * one is allowed), supporting parameters without a test that needs them, or missing for one that
+ * does. No parameters at all are accepted. */
 int gd_condition_check(const struct gd_condition *condition,
                        const struct gd_condition_value *values, size_t count, struct gd_err *err);
-/* Fills ret with the values and, when no test is among them, those that are meant then: the first
- * test that has a default (of any_tests: all that have one). Returns how many; names point into the
- * condition. GD_EINVAL (negative, err says which could be given): there is no default to take. */
+/* Fills ret with the values and, if no test is among them, with the default: the first test that
+ * has one (any_tests: all that have one). Returns the count; names point into the condition.
+ * GD_EINVAL (negative, err lists the candidates): there is no default. */
 int gd_condition_complete(const struct gd_condition *condition,
                           const struct gd_condition_value *values, size_t count,
                           struct gd_condition_value ret[GD_MAX_CONDITION_PARAMS],
                           struct gd_err *err);
-/* Whether a process of that device at that step can evaluate it. GD_EUNSUPPORTED, GD_ESTATE. */
+/* Whether a process with that device can evaluate it at that step. GD_EUNSUPPORTED, GD_ESTATE. */
 int gd_condition_available(const struct gd_condition *condition, bool ascend,
                            bool before_first_step, struct gd_err *err);
 
-/* All parameters in wire order, those not given disabled. Returns how many. Values must be checked.
- */
+/* All parameters in wire order, those not given as disabled. Returns the count. Check the values
+ * first. */
 size_t gd_condition_encode(const struct gd_condition *condition,
                            const struct gd_condition_value *values, size_t count,
                            struct gd_remote_param ret[GD_MAX_CONDITION_PARAMS]);
 
 /* ---- judging ------------------------------------------------------------------------------- */
 
-/* What statistics must be computed with so that the condition can be judged from them: bits of enum
- * gd_stat_need, range, tolerances, steps of dead units. */
-#define GD_DEAD_STEPS 5    /* where nothing else is said */
-#define GD_RTOL       1e-5 /* likewise */
+/* What must be computed to judge the condition: bits of enum gd_stat_need, range, tolerances, steps
+ * of dead units. */
+#define GD_DEAD_STEPS 5    /* unless set otherwise */
+#define GD_RTOL       1e-5 /* the same */
 #define GD_ATOL       1e-8
 struct gd_condition_want {
     unsigned needs;
@@ -139,12 +138,13 @@ void gd_condition_want(const struct gd_condition *condition,
                        const struct gd_condition_value *values, size_t count,
                        struct gd_condition_want *ret);
 
-/* The same for an expression: its tolerances and dead units are the usual ones. */
+/* The same for an expression, with default tolerances and dead units. */
 void gd_condition_want_expr(const struct gd_expr *expr, struct gd_condition_want *ret);
 
-/* When a value is worth a look: any of the comparisons holds. Those that find what cannot be
- * checked (not finite, empty) are among them. Returns how many; 0: every value has to be looked at,
- * since the figure takes more than statistics or the verdict is not "any of these". max >= 8. */
+/* When a value is worth examining: if any of the comparisons holds. They include those that find
+ * what cannot be checked (not finite, empty). Returns the count; 0: examine every value, because
+ * the statistic needs more than one value's statistics or the verdict is not "any of these". max >=
+ * 8. */
 size_t gd_condition_triggers(const struct gd_condition *condition,
                              const struct gd_condition_value *values, size_t count,
                              struct gd_comparison_of *ret, size_t max);
@@ -179,12 +179,12 @@ struct gd_verdict {
 void gd_condition_judge(const struct gd_condition *condition,
                         const struct gd_condition_value *values, size_t count,
                         const struct gd_observation *seen, struct gd_verdict *ret);
-/* The same for a watchpoint that is an expression. Of a hit, and of what could not be checked, its
- * figures and the named numbers in it are the parameters, those that are known; set_value is what a
- * simple expression compares the figure with, else NaN. */
+/* The same for an expression. For a hit, and where it could not be checked, the parameters are its
+ * known statistics and metrics; set_value is what a simple expression compares the statistic with,
+ * else NaN. */
 void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observation *seen,
                              struct gd_verdict *ret);
-/* "NaN, no value of the step before": the reasons in words. `ret` is always terminated. */
+/* "NaN, no value of the previous step": the reasons in words. `ret` is always terminated. */
 void gd_hit_error_text(unsigned error, char *ret, size_t size);
 
 #endif

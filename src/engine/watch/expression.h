@@ -32,32 +32,32 @@
 struct gd_expr;
 
 /* Parsing is bounded: at most 4096 characters, 256 nested levels. GD_EINVAL with err->offset at the
- * fault and what would be right. */
+ * fault; the message says how to write it. */
 int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err);
 void gd_expr_destroy(struct gd_expr *expr);
-const char *gd_expr_text(const struct gd_expr *expr); /* as it was given, trimmed */
-unsigned gd_expr_needs(const struct gd_expr *expr); /* bits of enum gd_stat_need, of all figures */
-/* Whether a figure of the tensor occurs (not only numbers of the training). */
+const char *gd_expr_text(const struct gd_expr *expr); /* as typed, trimmed */
+/* bits of enum gd_stat_need, of all its statistics */
+unsigned gd_expr_needs(const struct gd_expr *expr);
+/* Whether it uses a statistic of the tensor (not only metrics). */
 bool gd_expr_has_statistic(const struct gd_expr *expr);
 
 enum gd_truth { GD_FALSE = 0, GD_TRUE = 1, GD_UNKNOWN = 2 };
-/* *error: bits of enum gd_hit_error of what made it unknown; 0 otherwise. */
+/* *error: bits of enum gd_hit_error that say what made it unknown; 0 otherwise. */
 enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
                                unsigned *error);
 
-/* Each figure that occurs, once, in order of occurrence, for showing actual values. */
+/* Each statistic in it, once, in order of occurrence, to show actual values. */
 size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_t max);
 
-/* Each named number of the training that occurs, once; "prev(NAME)" is one of its own. They live as
- * long as expr. */
+/* Each metric in it, once; "prev(NAME)" is a separate one. They live as long as expr. */
 size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max);
-/* Whether such a name is "prev(NAME)"; then NAME is copied to `number`, unless that is NULL. */
+/* Whether such a name is "prev(NAME)"; if so NAME is copied to `number`, unless that is NULL. */
 #define GD_EXPR_NUMBER 64
 bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER]);
 
-/* An expression is "simple" when it is one comparison of a figure with a number, or several joined
- * by || (a figure alone is compared with 0): then a process that knows no expressions can tell when
- * it may be true. Fills up to max comparisons and returns how many; 0: it is not simple. */
+/* An expression is "simple" if it is one comparison of a statistic with a number, or several joined
+ * by || (a statistic alone is compared with 0): then a process that knows no expressions can report
+ * when it may be true. Fills in up to max comparisons and returns the count; 0: not simple. */
 enum gd_comparison { GD_CMP_GT = 0, GD_CMP_GE, GD_CMP_LT, GD_CMP_LE, GD_CMP_EQ, GD_CMP_NE };
 struct gd_comparison_of {
     enum gd_statistic statistic;
@@ -65,9 +65,7 @@ struct gd_comparison_of {
     double value;
 };
 bool gd_compare(double a, enum gd_comparison compare, double b);
-/* The same of a number of which it is known that it is `least` or more. false: that decides
- * nothing.
- */
+/* The same when the statistic is only known to be at least `least`. false: that decides nothing. */
 bool gd_compare_at_least(double least, enum gd_comparison compare, double b, bool *ret);
 size_t gd_expr_simple(const struct gd_expr *expr, struct gd_comparison_of *ret, size_t max);
 

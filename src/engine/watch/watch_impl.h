@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The insides of watching, shared by watchpoint.c and watch_*.c and nobody else.
- *
- * A session's watching is built anew from the debugger's list whenever that or the graph changes:
- * covers (one for each enabled watchpoint: what it selects here and who evaluates it), sites (node
- * -> covers), tensors (node and slot, what is known of it from judging), and plans for the target.
- * What was learned of a tensor is carried over; a plan is sent only when it differs from what the
- * target has.
+ * The inside of watching, shared by watchpoint.c and watch_*.c only. A session's watching is
+ * rebuilt from the debugger's list whenever that or the graph changes: covers (one per enabled
+ * watchpoint: what it selects here and who evaluates it), sites (node -> covers), tensors (node and
+ * slot, and what judging learned about it), and plans for the target. What was learned about a
+ * tensor is carried over; a plan is sent only if it differs from what the target has.
  */
 #ifndef GD_ENGINE_WATCH_IMPL_H
 #define GD_ENGINE_WATCH_IMPL_H
@@ -16,43 +14,43 @@
 
 #define WATCH_PLAN_ITEMS   20000
 #define WATCH_MAX_TRIGGERS 12 /* of one watchpoint */
-/* While the graph grows, a plan of so many items gets no more, so that what the target has need not
- * be sent again with each part; when a class has come to so many plans, they are joined. */
+/* While the graph grows, a plan with this many items gets no more, so that the target's plans need
+ * not be sent again with each part; when a class has this many plans, they are joined. */
 #define WATCH_SEALED_ITEMS 64
 #define WATCH_SEALED_PLANS 64
 
 enum watch_mode {
-    WATCH_MODE_NONE,    /* cannot be evaluated in this session: cover.problem */
-    WATCH_MODE_PLAN,    /* by us, from what a plan reports */
-    WATCH_MODE_SCALAR,  /* by us, when the target tells the number */
-    WATCH_MODE_INITIAL, /* by us, once, at the stop before the first step */
+    WATCH_MODE_NONE,    /* cannot be evaluated in this session: see cover.problem */
+    WATCH_MODE_PLAN,    /* by gradb, from what a plan reports */
+    WATCH_MODE_SCALAR,  /* by gradb, when the target reports the metric */
+    WATCH_MODE_INITIAL, /* by gradb, once, at the stop before the first step */
     WATCH_MODE_REMOTE,  /* by the process itself */
 };
 
-struct watch_wants { /* what a watchpoint asks of the statistics, its guard's needs included */
+struct watch_wants { /* what a watchpoint needs of the statistics, its guard included */
     struct gd_condition_want want;
-    bool exact;         /* wants to be judged as soon as the node has run */
-    bool step_end_only; /* means nothing in the middle of a step, or the user wants it so */
-    bool nonfinite;     /* looks for NaN and Inf and for nothing else */
-    bool always;        /* no trigger can tell when a value is worth a look */
-    bool age;           /* asks when a value was computed: means something between steps alone */
+    bool exact;         /* is to be judged as soon as the node has run */
+    bool step_end_only; /* only at the end of a step: by its nature, or because the user says so */
+    bool nonfinite;     /* only looks for NaN and Inf */
+    bool always;        /* no trigger can say when a value is worth examining */
+    bool age;           /* asks when a value was computed: only meaningful between steps */
     struct gd_comparison_of trigger[WATCH_MAX_TRIGGERS];
     size_t trigger_count;
 };
 
-struct watch_memory { /* what was judged of one tensor by one watchpoint */
-    unsigned told;    /* the error that was reported last, 0 none */
-    uint32_t held;    /* in so many steps in a row up to held_step */
+struct watch_memory { /* what one watchpoint judged about one tensor */
+    unsigned told;    /* the last reported error, 0 none */
+    uint32_t held;    /* it held in this many consecutive steps up to held_step */
     int64_t held_step;
     int64_t hit_step; /* INT64_MIN: never */
 };
 
-struct watch_sum { /* of a condition that is judged on all its tensors of a step together */
+struct watch_sum { /* for a condition that is judged on all its tensors of a step together */
     struct gd_stats stats;
     int64_t step;
     size_t seen, expected; /* tensors */
     size_t with_stats;
-    unsigned error; /* of those without */
+    unsigned error; /* of those without statistics */
     struct gd_series series;
 };
 
@@ -63,12 +61,12 @@ struct watch_cover { /* one watchpoint in one session */
     enum watch_mode mode;
     gd_node_id *nodes; /* in node order */
     size_t node_count, node_cap;
-    const char *scalar; /* the number that it watches instead; NULL none */
+    const char *scalar; /* the metric that it watches instead; NULL none */
     struct watch_wants wants;
     struct watch_memory memory; /* of a sum */
     struct watch_sum sum;
     int problem; /* enum gd_status: why it is not set here */
-    bool warned; /* of the problem */
+    bool warned; /* about the problem */
     char problem_text[GD_ERR_TEXT_MAX];
     bool unable; /* the process cannot evaluate it */
     enum { INITIAL_TO_DO, INITIAL_UNDER_WAY, INITIAL_DONE } initial; /* WATCH_MODE_INITIAL */
@@ -78,7 +76,7 @@ struct watch_cover { /* one watchpoint in one session */
     size_t sent_count;
 };
 
-struct watch_recipe { /* what is computed of a tensor; those with the same content are one */
+struct watch_recipe { /* what is computed for a tensor; equal recipes are shared */
     uint64_t hash;
     struct watch_recipe *next; /* of the bucket */
     struct gd_stats_options options;
@@ -94,7 +92,7 @@ struct watch_serve {
 };
 struct watch_part { /* one item of a tensor */
     bool exact, hold;
-    uint32_t layer; /* an item that could not be joined with the one before it */
+    uint32_t layer; /* an item that could not be merged with the previous one */
     const struct watch_recipe *recipe;
     struct watch_serve *serve;
     uint32_t serve_count;
@@ -105,7 +103,7 @@ struct watch_set { /* the covers of a node; shared by all nodes with the same on
     bool executes, excluded;
     uint32_t *cover; /* index of w->covers */
     uint32_t cover_count;
-    bool series; /* one of them wants the past of the values */
+    bool series; /* one of them needs the past of the values */
     struct watch_part *part;
     uint32_t part_count;
 };
@@ -115,9 +113,9 @@ struct watch_tensor {
     uint32_t slot;
     const char *scalar;
     const struct watch_set *set;
-    uint32_t memory;       /* its first of w->memory, one for each cover of the set */
-    uint32_t series;       /* of w->series; UINT32_MAX none */
-    int64_t intended_step; /* the last in which it held infinities that were asked for; 0 never */
+    uint32_t memory;              /* its first of w->memory, one for each cover of the set */
+    uint32_t series;              /* of w->series; UINT32_MAX none */
+    int64_t intended_step;        /* the last step in which it held intended infinities; 0 never */
     unsigned char intended_signs; /* which: 1 +inf, 2 -inf */
 };
 
@@ -133,7 +131,7 @@ struct watch_plan {
     uint32_t id;
     bool exact, hold, record;
     uint32_t layer, chunk;
-    bool known;               /* the target has one of that number */
+    bool known;               /* the target has a plan of that number */
     bool sent;                /* and it is this one */
     struct watch_item *items; /* by node and slot, scalars last */
     size_t count, cap, room;
@@ -149,9 +147,9 @@ struct gd_watching {
     uint64_t changes;    /* of its nodes, by then: gd_graph_changes */
     uint64_t version;    /* grows with each build */
     bool building;
-    int judging;  /* > 0: nothing may be built now */
-    bool stale;   /* to be built when the judging is over */
-    bool growing; /* the graph grew while the training runs: little is to be told anew */
+    int judging;  /* > 0: do not rebuild now */
+    bool stale;   /* rebuild when the judging is over */
+    bool growing; /* the graph grew while the training runs: most of it is unchanged */
     bool warned_memory, warned_push;
     struct watch_cover *covers; /* by number */
     size_t cover_count;
@@ -171,50 +169,51 @@ struct gd_watching {
     struct watch_plan *plans;
     size_t plan_count;
     uint32_t next_plan;
-    char **names; /* of scalars: kept as long as the watching */
+    char **names; /* of metrics: kept as long as the watching */
     size_t name_count;
     /* states of scopes, of `version` and of the graph's `state_generation` */
     uint64_t state_version, state_generation;
     unsigned char *scope_state; /* enum gd_watch_state */
     uint32_t scope_count;
-    struct watch_recheck *recheck; /* under way: that the user asked for */
-    size_t recheck_missing;        /* tensors that the last recheck found no value of */
+    struct watch_recheck *recheck; /* a recheck by the user, under way */
+    size_t recheck_missing;        /* tensors without a value in the last recheck */
     struct watch_recheck *initial; /* of WATCH_MODE_INITIAL */
 };
 
 /* ---- watchpoint.c -------------------------------------------------------------------------- */
 
-/* The session's, made when there is none; NULL: out of memory. */
+/* The session's watching, created on first use; NULL: out of memory. */
 struct gd_watching *watching_of(struct gd_session *session);
-/* Brings a session up to date with the list and its graph. Tells problems by warnings once, those
- * of nodes that may still come only with `all`; never of watchpoint `quiet`. */
+/* Brings a session up to date with the list and its graph. Warns about each problem once, about
+ * nodes that may still come only with `all`, and never about watchpoint `quiet`. */
 void watching_refresh(struct gd_session *session, int quiet, bool all);
-void watching_end_judging(struct gd_watching *w); /* takes one back, builds what had to wait */
+/* ends one level of judging; rebuilds what had to wait */
+void watching_end_judging(struct gd_watching *w);
 
 /* ---- watch_resolve.c ----------------------------------------------------------------------- */
 
 /* Covers, sites and exclusions. GD_ENOMEM. */
 int watching_resolve(struct gd_watching *w, struct gd_err *err);
 void watching_clear_covers(struct gd_watching *w);
-/* Who would evaluate it there; not 0 with the reason when nobody can. */
+/* Who would evaluate it there; not 0, with the reason, if no one can. */
 int watching_mode(const struct gd_watching *w, const struct watch_cover *cover,
                   enum watch_mode *ret, struct gd_err *err);
 void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings *settings,
                     struct watch_wants *ret);
-/* Whether it has a place in this session: not of one that is disabled, spent, or of all ranks. */
+/* Whether it is judged in this session: not if it is disabled, spent, or for all ranks. */
 bool watching_is_judged(const struct gd_watchpoint *watch);
-/* Whether nodes are judged for it. */
+/* Whether it judges nodes. */
 bool watching_has_sites(const struct watch_cover *cover);
 /* Covers of a node: returns how many; *ret is borrowed. */
 uint32_t watching_covers_of(const struct gd_watching *w, gd_node_id node, const uint32_t **ret);
 bool watching_is_excluded(const struct gd_watching *w, gd_node_id node);
-/* Whether a slot has numbers, or may have. An eager program, which tells of its tensors as they
- * come and answers commands, names the type of every slot that has one. */
+/* Whether a slot has numbers, or may have. An eager program, which reports tensors as they come and
+ * answers commands, names the type of every slot that has one. */
 bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_t slot);
 
 /* ---- watch_merge.c ------------------------------------------------------------------------- */
 
-/* The set of those covers, made when it is new; NULL: out of memory. */
+/* The set of those covers, created if new; NULL: out of memory. */
 const struct watch_set *watching_set(struct gd_watching *w, const uint32_t *covers, uint32_t count,
                                      bool executes, bool excluded);
 void watching_clear_sets(struct watch_set **sets);
@@ -228,7 +227,7 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
                    struct gd_err *err);
 int watching_push(struct gd_watching *w, struct gd_err *err); /* what the target lacks */
 void watching_clear_plans(struct gd_watching *w);
-/* Nothing is watched; the numbers of plans that the target has are kept, to take them back. */
+/* Stops watching; the numbers of the target's plans are kept, to remove them later. */
 void watching_drop_plans(struct gd_watching *w);
 struct watch_plan *watching_plan(const struct gd_watching *w, uint32_t id);
 /* Index of the plan's item, SIZE_MAX none. */
@@ -238,14 +237,14 @@ size_t watching_item(const struct watch_plan *plan, gd_node_id node, uint32_t sl
 size_t watching_tensor(const struct gd_watching *w, gd_node_id node, uint32_t slot,
                        const char *scalar);
 
-/* Takes in the nodes from `first` on, whose sites are there, behind the others. false: nothing of
- * what was learned is lost, but all must be built anew. */
+/* Appends the nodes from `first` on, whose sites exist. false: nothing learned is lost, but
+ * everything must be rebuilt. */
 bool watching_extend(struct gd_watching *w, gd_node_id first);
 
 /* ---- watch_grow.c -------------------------------------------------------------------------- */
 
-/* When nothing but new nodes came while the training runs: takes them in, at a cost that goes by
- * how many these are. false: it is not so, or cannot be done: all must be built anew. */
+/* If only new nodes came while the training runs: adds them, at a cost that depends only on their
+ * number. false: otherwise, or on failure: everything must be rebuilt. */
 bool watching_grow(struct gd_watching *w);
 
 /* ---- watch_remote.c ------------------------------------------------------------------------ */
@@ -258,14 +257,14 @@ void watching_unwatch(struct gd_watching *w, struct watch_cover *cover);
 struct watch_judging {
     struct gd_watching *w;
     int64_t step;
-    bool recheck;           /* reports again what was reported, stops nothing */
-    uint64_t stop_sequence; /* of the stop that the values are of; 0: of the one that comes */
-    bool stop;              /* a hit wants the training to stop */
+    bool recheck;           /* reports again what was already reported, stops nothing */
+    uint64_t stop_sequence; /* of the stop that the values belong to; 0: the next one */
+    bool stop;              /* a hit asks the training to stop */
     size_t hits;
     char *why; /* filled by the first such hit */
     size_t size;
 };
-/* Judges one value for the covers of a tensor that `part` serves. */
+/* Judges one value for those covers of a tensor that `part` serves. */
 void watching_judge(struct watch_judging *judging, size_t tensor, const struct watch_part *part,
                     struct gd_observation *seen);
 struct watch_place {
@@ -273,11 +272,11 @@ struct watch_place {
     uint32_t slot;
     const char *scalar;
 };
-/* One value for one cover; place NULL: of all its tensors together. */
+/* One value for one cover; place NULL: all its tensors together. */
 void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cover,
                           const struct watch_place *place, struct watch_memory *memory,
                           const struct gd_observation *seen);
-/* The sums of recheck: forgets them, judges what came together. */
+/* The sums during a recheck: reset, then judge what came together. */
 void watching_sums_begin(struct gd_watching *w);
 void watching_sums_end(struct watch_judging *judging);
 void watching_on_scalar(struct gd_watching *w, const struct gd_scalar *scalar);
@@ -286,21 +285,21 @@ void watching_number_stats(double value, struct gd_stats *ret);
 
 /* ---- watch_recheck.c ----------------------------------------------------------------------- */
 
-/* At the stop before the first step: judges what is made for it and was not judged yet. */
+/* At the stop before the first step: judges what is meant for it and was not judged yet. */
 void watching_initial(struct gd_watching *w);
 void watching_recheck_event(struct gd_watching *w, const struct gd_event *event);
 void watching_recheck_free(struct gd_watching *w);
 
 /* ---- watch_intended.c ---------------------------------------------------------------------- */
 
-/* Whether all that is not finite in this value is infinities that the program asked for: its
- * operator was told one, or was given them by one that was. Remembers and counts it. */
+/* Whether all non-finite elements of this value are infinities that the program asked for: its
+ * operator got one as an argument, or read them from one that did. Remembers and counts it. */
 bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
                           const struct watch_part *part, const struct gd_observation *seen);
 
 /* ---- watch_exclude.c ----------------------------------------------------------------------- */
 
-/* A bit for each node of the graph that is excluded; *ret NULL when none is. */
+/* One bit per node of the graph, set if excluded; *ret NULL if none is. */
 int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigned char **ret,
                    struct gd_err *err);
 void excluded_free(struct gd_debugger *debugger);
