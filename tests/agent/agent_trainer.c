@@ -73,6 +73,24 @@ static void run_eager(gradb *g, gradb_node node, int64_t step)
     }
 }
 
+static bool has_debugger(gradb *g)
+{
+    if (gradb_wait(g, 30)) {
+        return true;
+    }
+    fprintf(stderr, "agent_trainer: %s\n", gradb_error(g));
+    gradb_close(g, "no debugger");
+    return false;
+}
+
+static void report_metrics(gradb *g, int64_t step)
+{
+    gradb_scalar(g, "loss", 1.0 / (double)step);
+    if (step % 2 == 0) {
+        gradb_scalar(g, "even", (double)step);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static float w[COUNT], a[COUNT], b[COUNT], r[COUNT], rare[COUNT];
@@ -88,9 +106,7 @@ int main(int argc, char **argv)
     gradb_node nrare = add_node(g, "net/rare", GRADB_BACKWARD, nr, rare);
     gradb_node *extra = extra_nodes(g, extra_count, a);
     gradb_publish(g);
-    if (!gradb_wait(g, 30)) {
-        fprintf(stderr, "agent_trainer: %s\n", gradb_error(g));
-        gradb_close(g, "no debugger");
+    if (!has_debugger(g)) {
         free(extra);
         return 4;
     }
@@ -117,10 +133,7 @@ int main(int argc, char **argv)
             gradb_did(g, extra[i]);
         }
         fill_data(w, COUNT, step);
-        gradb_scalar(g, "loss", 1.0 / (double)step);
-        if (step % 2 == 0) {
-            gradb_scalar(g, "even", (double)step);
-        }
+        report_metrics(g, step);
         gradb_step_end(g);
     }
     bool told = gradb_wants_stop(g);

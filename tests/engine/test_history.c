@@ -19,12 +19,31 @@
 
 /* ---- writing and reading --------------------------------------------------------------------- */
 
+static void expect_head(const struct gd_history *history)
+{
+    struct gd_history_head head;
+
+    gd_history_head(history, &head);
+    assert_string_equal(head.peer.program, "/opt/train me.py");
+    assert_string_equal(head.peer.host, "node7");
+    assert_string_equal(head.peer.version, "1.2");
+    assert_int_equal(head.peer.pid, 77);
+    assert_int_equal(head.peer.rank, 3);
+    assert_int_equal(head.peer.world_size, 8);
+    assert_int_equal(head.first_step, 1);
+    assert_int_equal(head.last_step, 2);
+    assert_int_equal(head.tensors, 2);
+    assert_int_equal(head.bytes, 64 * KIB);
+    assert_int_equal(head.damaged, 0);
+    assert_int_equal(head.left_out, 0);
+    assert_true(head.started > 1e9);
+}
+
 static void test_round_trip(void **state)
 {
     struct gd_history *history = hist_create(64 * KIB);
     struct gd_history_tensor scalar = {.name = "loss", .is_scalar = true, .dtype = GD_FLOAT64};
     struct gd_history_record unknown = {.step = 2, .error = GD_HIT_NOT_CAPTURED | GD_HIT_EMPTY};
-    struct gd_history_head head;
     struct gd_history_tensor about;
     uint32_t index;
 
@@ -33,20 +52,7 @@ static void test_round_trip(void **state)
     assert_int_equal(gd_history_add(history, &scalar, &unknown, NULL), GD_OK);
     hist_add(history, "net/a", 2, 20);
     for (int again = 0; again < 2; again++) { /* the one that is written, and the file */
-        gd_history_head(history, &head);
-        assert_string_equal(head.peer.program, "/opt/train me.py");
-        assert_string_equal(head.peer.host, "node7");
-        assert_string_equal(head.peer.version, "1.2");
-        assert_int_equal(head.peer.pid, 77);
-        assert_int_equal(head.peer.rank, 3);
-        assert_int_equal(head.peer.world_size, 8);
-        assert_int_equal(head.first_step, 1);
-        assert_int_equal(head.last_step, 2);
-        assert_int_equal(head.tensors, 2);
-        assert_int_equal(head.bytes, 64 * KIB);
-        assert_int_equal(head.damaged, 0);
-        assert_int_equal(head.left_out, 0);
-        assert_true(head.started > 1e9);
+        expect_head(history);
         assert_string_equal(gd_history_path(history), hist_path);
         hist_expect_steps(history, "net/a", 1, 2);
         assert_true(gd_history_find(history, "net/a", 0, &index));

@@ -173,6 +173,20 @@ static void test_open_while_written(void **state)
 
 /* A process writes as fast as it can and is killed in the middle; meanwhile the file is read again
  * and again. Nothing that is read was not written. */
+/* In a process of its own. Writes a byte to `ready` after the first step. */
+static void write_until_killed(int ready)
+{
+    struct gd_history *history = hist_create(64 * KIB);
+
+    for (int64_t step = 1;; step++) {
+        hist_add(history, "a", step, 10 * (double)step);
+        hist_add(history, "b", step, 10 * (double)step);
+        if (step == 1 && write(ready, "x", 1) != 1) {
+            _exit(1);
+        }
+    }
+}
+
 static void test_killed_writer(void **state)
 {
     struct gd_history *reader;
@@ -187,15 +201,7 @@ static void test_killed_writer(void **state)
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct gd_history *history = hist_create(64 * KIB);
-
-        for (int64_t step = 1;; step++) {
-            hist_add(history, "a", step, 10 * (double)step);
-            hist_add(history, "b", step, 10 * (double)step);
-            if (step == 1 && write(ready[1], "x", 1) != 1) {
-                _exit(1);
-            }
-        }
+        write_until_killed(ready[1]);
     }
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);

@@ -14,6 +14,25 @@
 
 /* ---- states -------------------------------------------------------------------------------- */
 
+/* What the target says after the end changes nothing. */
+static void expect_end_is_final(struct bench *bench)
+{
+    struct gd_session *session = bench->session;
+
+    gd_session_on_finished(session, "the training ended normally");
+    gd_session_on_lost(session, "again");
+    gd_session_on_running(session);
+    stop_at(bench, GD_STOP_STEP, 9, GD_NO_NODE);
+    gd_session_on_graph(session);
+    expect_log(bench, "F");
+    assert_int_equal(session->state, GD_FINISHED);
+    assert_string_equal(session->end_text, "the training ended normally");
+    assert_false(gd_session_is_live(session));
+    assert_false(bench->destroyed);
+    gd_debugger_reap(bench->debugger);
+    assert_true(bench->destroyed);
+}
+
 static void test_states(void **state)
 {
     struct bench *bench = make(true);
@@ -55,18 +74,7 @@ static void test_states(void **state)
     bench->fake->resume_rc = GD_EIO;
     assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_EIO);
     assert_int_equal(session->state, GD_STOPPED);
-    gd_session_on_finished(session, "the training ended normally");
-    gd_session_on_lost(session, "again");
-    gd_session_on_running(session);
-    stop_at(bench, GD_STOP_STEP, 9, GD_NO_NODE);
-    gd_session_on_graph(session);
-    expect_log(bench, "F");
-    assert_int_equal(session->state, GD_FINISHED);
-    assert_string_equal(session->end_text, "the training ended normally");
-    assert_false(gd_session_is_live(session));
-    assert_false(bench->destroyed);
-    gd_debugger_reap(bench->debugger);
-    assert_true(bench->destroyed);
+    expect_end_is_final(bench);
     finish(bench);
 }
 
@@ -118,6 +126,39 @@ static void test_unsupported(void **state)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
+/* Of a session that has ended, with node 0 in the cache and no value of node 1. */
+static void expect_cache_alone(struct bench *bench)
+{
+    struct gd_tensor_ref ref = {.node = 0};
+    struct answer answer = {0};
+    struct gd_err err;
+
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), 0);
+    assert_int_equal(answer.calls, 2);
+    ref.node = 1;
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err),
+                     GD_ENODATA);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), GD_ENODATA);
+    assert_int_equal(answer.calls, 2);
+}
+
+/* With node 0 in the cache: the target is not asked. */
+static void expect_slice_of_cache(struct bench *bench, struct gd_slice *slice)
+{
+    struct gd_tensor_ref ref = {.node = 0};
+    struct answer answer = {0};
+    struct gd_err err;
+
+    assert_int_equal(gd_session_fetch(bench->session, &ref, slice, got_tensor, &answer, &err), 0);
+    assert_int_equal(answer.calls, 1);
+    assert_int_equal(answer.count, 1);
+    assert_true(answer.first == 12);
+    slice->item[0].start = 4;
+    assert_int_equal(gd_session_fetch(bench->session, &ref, slice, got_tensor, &answer, &err),
+                     GD_EINVAL);
+}
+
 static void test_fetch_and_cache(void **state)
 {
     struct bench *bench = make(true);
@@ -138,16 +179,10 @@ static void test_fetch_and_cache(void **state)
     fake_answer_tensor(bench->fake, tensor, -1); /* at the step's end: that step's value */
     assert_int_equal(answer.calls, 2);
     assert_int_equal(answer.step, 1);
-    assert_int_equal(gd_session_fetch(bench->session, &ref, &slice, got_tensor, &answer, &err), 0);
-    assert_int_equal(answer.calls, 3);
-    assert_int_equal(answer.count, 1);
-    assert_true(answer.first == 12);
-    slice.item[0].start = 4;
-    assert_int_equal(gd_session_fetch(bench->session, &ref, &slice, got_tensor, &answer, &err),
-                     GD_EINVAL);
+    expect_slice_of_cache(bench, &slice);
     assert_int_equal(bench->fake->fetches, 2);
     assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), 0);
-    assert_int_equal(answer.calls, 4);
+    assert_int_equal(answer.calls, 3);
     assert_true(answer.stats.max == 13 && !answer.stats.has_prev);
     assert_int_equal(bench->fake->stats_asked, 0);
     /* A step on: it is the previous value, and statistics of the new one are against it. */
@@ -157,7 +192,7 @@ static void test_fetch_and_cache(void **state)
     stop_at(bench, GD_STOP_STEP, 2, GD_NO_NODE);
     ref.iter = GD_PREVIOUS;
     assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
-    assert_int_equal(answer.calls, 5);
+    assert_int_equal(answer.calls, 4);
     assert_int_equal(answer.step, 1);
     gd_tensor_unref(tensor);
     tensor = fake_tensor(4, 11);
@@ -166,17 +201,8 @@ static void test_fetch_and_cache(void **state)
     fake_answer_tensor(bench->fake, tensor, 2);
     assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), 0);
     assert_true(answer.stats.has_prev && answer.stats.mean_abs_delta == 1);
-    /* The end: from the cache alone. */
     gd_session_on_lost(bench->session, "killed");
-    answer.calls = 0;
-    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
-    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), 0);
-    assert_int_equal(answer.calls, 2);
-    ref.node = 1;
-    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err),
-                     GD_ENODATA);
-    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), GD_ENODATA);
-    assert_int_equal(answer.calls, 2);
+    expect_cache_alone(bench);
     gd_tensor_unref(tensor);
     finish(bench);
 }

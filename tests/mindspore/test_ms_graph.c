@@ -105,6 +105,23 @@ static struct gd_buf small_graph(const char *name)
     return out;
 }
 
+/* A parameter is placed where the forward pass uses it, even if the optimizer comes first. */
+static void expect_parameters(void)
+{
+    struct gd_node_info node;
+    gd_node_id weight = node_of(SCOPE "/conv1.weight", &node), found;
+
+    assert_int_equal(node.kind, GD_NODE_WEIGHT);
+    assert_string_equal(node.wire_name, "conv1.weight");
+    assert_string_equal(node.type, "Parameter");
+    node_of("Default/optimizer-Momentum/moments.conv1.weight", &node);
+    assert_int_equal(node.kind, GD_NODE_PARAMETER);
+    node_of("unused.weight", &node);
+    assert_int_equal(node.kind, GD_NODE_PARAMETER);
+    assert_int_equal(gd_graph_find(graph, "conv1.weight", &found, NULL), GD_OK);
+    assert_int_equal(found, weight);
+}
+
 static void test_small_graph(void **state)
 {
     (void)state;
@@ -133,19 +150,7 @@ static void test_small_graph(void **state)
     assert_string_equal(stack[0].file, "lenet.py");
     assert_int_equal(stack[0].line, 42);
 
-    /* A parameter stands where the forward pass uses it, though the optimizer came first. */
-    gd_node_id weight = node_of(SCOPE "/conv1.weight", &node);
-    assert_int_equal(node.kind, GD_NODE_WEIGHT);
-    assert_string_equal(node.wire_name, "conv1.weight");
-    assert_string_equal(node.type, "Parameter");
-    node_of("Default/optimizer-Momentum/moments.conv1.weight", &node);
-    assert_int_equal(node.kind, GD_NODE_PARAMETER);
-    node_of("unused.weight", &node);
-    assert_int_equal(node.kind, GD_NODE_PARAMETER);
-    gd_node_id found;
-    assert_int_equal(gd_graph_find(graph, "conv1.weight", &found, NULL), GD_OK);
-    assert_int_equal(found, weight);
-
+    expect_parameters();
     node_of(SCOPE "/Default--data-5", &node);
     assert_int_equal(node.kind, GD_NODE_CONSTANT);
     assert_string_equal(node.wire_name, "Default--data-5");
@@ -155,8 +160,9 @@ static void test_small_graph(void **state)
     node_of(SCOPE "/TupleGetItem-op91", &node);
     assert_int_equal(node.inputs[0].slot, 1);
     node_of("Default/optimizer-Momentum/Momentum-op1", &node);
-    assert_int_equal(node.inputs[0].node, weight);
     assert_int_equal(node.inputs[2].node, conv);
+    gd_node_id weight = node.inputs[0].node;
+    assert_int_equal(node_of(SCOPE "/conv1.weight", &node), weight);
 }
 
 static void test_same_name_replaces_other_names_stay(void **state)
