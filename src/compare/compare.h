@@ -35,7 +35,6 @@ struct gd_tolerance {
     double rtol, atol; /* |a - b| <= atol + rtol |b| is close */
 };
 enum gd_profile { GD_PROFILE_CROSS, GD_PROFILE_STRICT, GD_PROFILE_NUMPY, GD_PROFILE_COUNT };
-const char *gd_profile_name(enum gd_profile profile);
 /* GD_PROFILE_COUNT: unknown. */
 enum gd_profile gd_profile_from_name(const char *name);
 /* For the less precise of two types. cross: two frameworks or devices; strict: torch.testing's

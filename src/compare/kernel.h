@@ -41,8 +41,6 @@ struct gd_pair_level {
 extern const struct gd_pair_level gd_pair_avx512, gd_pair_avx2, gd_pair_portable;
 /* The best one this CPU supports. */
 const struct gd_pair_level *gd_pair_level(void);
-/* For tests: use this one; NULL: the best again. */
-void gd_pair_use_level(const struct gd_pair_level *level);
 /* Best first; ends with NULL. */
 extern const struct gd_pair_level *const gd_pair_levels[];
 

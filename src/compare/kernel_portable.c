@@ -42,8 +42,3 @@ const struct gd_pair_level *gd_pair_level(void)
     atomic_store(&in_use, level);
     return level;
 }
-
-void gd_pair_use_level(const struct gd_pair_level *level)
-{
-    atomic_store(&in_use, level);
-}

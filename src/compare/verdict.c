@@ -33,11 +33,6 @@ bool gd_verdict_is_bad(enum gd_agreement verdict)
 
 static const char *const profile_names[GD_PROFILE_COUNT] = {"cross", "strict", "numpy"};
 
-const char *gd_profile_name(enum gd_profile profile)
-{
-    return profile_names[profile];
-}
-
 enum gd_profile gd_profile_from_name(const char *name)
 {
     int i = 0;

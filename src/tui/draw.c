@@ -335,11 +335,6 @@ void draw_size(const struct draw *draw, int *rows, int *cols)
     getmaxyx(stdscr, *rows, *cols);
 }
 
-bool draw_utf8(const struct draw *draw)
-{
-    return draw->utf8;
-}
-
 const char *draw_restore_text(const struct draw *draw)
 {
     return draw->restore;

@@ -60,7 +60,6 @@ void draw_leave(struct draw *draw);  /* back to the plain screen for a while */
 void draw_enter(struct draw *draw);  /* the way back */
 void draw_resize(struct draw *draw); /* after the terminal's size changed */
 void draw_size(const struct draw *draw, int *rows, int *cols);
-bool draw_utf8(const struct draw *draw);
 /* The bytes that restore the terminal when draw_close can no longer be called; valid until
  * draw_close. */
 const char *draw_restore_text(const struct draw *draw);

@@ -58,11 +58,6 @@ void tui_form_close(struct tui *tui)
     }
 }
 
-bool tui_form_is_open(const struct tui *tui)
-{
-    return tui->form != NULL;
-}
-
 void tui_form_clear(struct tui_form *form)
 {
     form->count = 0;

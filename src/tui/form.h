@@ -40,7 +40,6 @@ struct form_ops {
 /* Opens the form over the panes and takes ownership of ctx. One form at a time. GD_ENOMEM. */
 int tui_form_open(struct tui *tui, const struct form_ops *ops, void *ctx, struct gd_err *err);
 void tui_form_close(struct tui *tui);
-bool tui_form_is_open(const struct tui *tui);
 void tui_form_draw(struct tui *tui);
 bool tui_form_key(struct tui *tui, int key); /* gets every key while the form is open */
 /* A click moves to a field; a click on the current field selects its next choice; a click on Enter

@@ -153,11 +153,6 @@ struct bound {
 static struct bound bound[MAX_BOUND];
 static int bound_count;
 
-const struct tui_key *tui_key_bound(int index)
-{
-    return index < bound_count ? &bound[index].key : NULL;
-}
-
 bool tui_key_is_bound(const struct tui_key *key)
 {
     for (int i = 0; i < bound_count; i++) {
@@ -348,11 +343,6 @@ static const char *const pane_names[TUI_PANE_COUNT] = {
     [TUI_SOURCE] = "source", [TUI_TENSOR] = "tensor", [TUI_HISTORY] = "history",
     [TUI_LOG] = "log",
 };
-
-const char *tui_pane_name(enum tui_pane_id pane)
-{
-    return pane_names[pane];
-}
 
 int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err)
 {

@@ -102,7 +102,6 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
 /* True for a command that cannot resume, end or change the training: a plain character may run it
  * whenever a pane has the keyboard. Other commands bound to a character need single-key mode. */
 bool tui_key_only_shows(const char *line);
-const struct tui_key *tui_key_bound(int index);   /* user bindings; NULL after the last */
 bool tui_key_is_bound(const struct tui_key *key); /* bound by the user */
 
 /* Visits every key in display order, grouped, user bindings last. help: what the key does, also
@@ -113,7 +112,6 @@ void tui_keys_each(tui_key_fn fn, void *ctx);
 /* "all", "lists", "lists but tensor", "graph watch" */
 void tui_key_panes(const struct tui_key *key, char *out, size_t size);
 
-const char *tui_pane_name(enum tui_pane_id pane);
 /* By "graph", "watch", ... GD_ENOTFOUND lists the names. */
 int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err);
 

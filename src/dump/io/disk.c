@@ -288,11 +288,6 @@ uint64_t gd_disk_size(const struct gd_disk *disk)
     return disk->size;
 }
 
-double gd_disk_modified(const struct gd_disk *disk)
-{
-    return (double)disk->modified.tv_sec + (double)disk->modified.tv_nsec / 1e9;
-}
-
 static int read_all(struct gd_disk *disk, int fd, uint64_t at, unsigned char *to, size_t size,
                     struct gd_err *err)
 {

@@ -28,7 +28,6 @@ void gd_disk_unref(struct gd_disk *disk); /* NULL is fine */
 
 const char *gd_disk_path(const struct gd_disk *disk); /* as it was opened */
 uint64_t gd_disk_size(const struct gd_disk *disk);    /* when opened */
-double gd_disk_modified(const struct gd_disk *disk);  /* seconds since the epoch */
 
 /* Reads all `size` bytes at `at`. GD_EPROTO: the file ends before that; GD_EIO. */
 int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, struct gd_err *err);

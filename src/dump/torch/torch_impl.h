@@ -113,8 +113,6 @@ unsigned char *torch_take_bytes(const struct gd_pickle_value *value, size_t *siz
 int torch_list(struct torch_file *file, const struct gd_pickle *pickle,
                const struct gd_archive_options *options, struct gd_err *err);
 void torch_note_globals(struct torch_file *file, const struct gd_pickle *pickle);
-/* Whether the class or function is known here. */
-bool torch_is_known(const struct gd_pickle_global *global);
 
 void torch_file_deinit(struct torch_file *file);
 

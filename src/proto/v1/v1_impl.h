@@ -205,7 +205,6 @@ void v1_ingest_init(struct v1_target *target);
 int v1_ingest_begin(struct v1_target *target, struct gd_err *err);
 void v1_ingest_finish(struct v1_target *target);                   /* now, however long it takes */
 int v1_ingest_again(struct v1_target *target, struct gd_err *err); /* gd_target_take_graphs */
-void v1_ingest_stop(struct v1_target *target);                     /* drops what is not in */
 
 /* ---- v1_value.c ---------------------------------------------------------------------- */
 

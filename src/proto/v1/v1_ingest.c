@@ -217,9 +217,3 @@ int v1_ingest_again(struct v1_target *t, struct gd_err *err)
     begin(t);
     return GD_OK;
 }
-
-void v1_ingest_stop(struct v1_target *t)
-{
-    ev_timer_stop(t->service->loop, &t->ingest_turn);
-    end_progress(t);
-}
