@@ -407,7 +407,7 @@ class Interrupts(Control):
         for command in ("print net/fc1/bias", "stats net/fc1/bias", "x net/fc1/bias", "tensor net/fc1/bias",
                         "save net/fc1/bias b.npy", "first-nonfinite", "recheck", "next", "why", "overflow",
                         "tensors -s"):
-            gradb.run(command, '^error: the training is running: "interrupt" stops it, then [a-z -]+$')
+            gradb.run(command, '^error: (cannot .* while )?the training is running: .*"interrupt".*$')
         gradb.run("interrupt", r"Interrupted, (step \d+, |at the end of step \d+)")
         gradb.run("print net/fc1/bias", r"^\$1 = net/fc1/bias:0(, of step \d+ \(now at step \d+\))?$")
         gradb.run("first-nonfinite", r"^No NaN or infinity: \d+ tensors checked")

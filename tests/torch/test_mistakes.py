@@ -359,7 +359,7 @@ class Loss(torches.Folder):
 
     def test_before_there_is_any(self):
         done = self.gradb([self.python, self.write("slope.py", SLOPE)], "why loss")
-        self.assertIn("error: the loss is not known before the first step is over", done.stderr)
+        self.assertIn("error: the loss is unknown before the end of the first step", done.stderr)
 
     def test_a_slope_that_is_infinite(self):
         """The forward pass is finite: where() hides nothing from the gradient."""
@@ -740,7 +740,7 @@ class Truth(torches.Folder):
     def test_a_graph_of_an_earlier_step_says_so(self):
         """Where nobody watched the step's operators, the graph lacks what only that step ran."""
         out = " ".join(self.ask(BRANCH, "catch nan", "continue", "why").split())
-        self.assertRegex(out, r"The graph is that of step 1: the operators of step \d+ were not followed\.")
+        self.assertRegex(out, r"The graph is that of step 1: the operators of step \d+ were not recorded\.")
         self.assertNotIn("The graph is that of step", self.ask(BRANCH, "catch overflow", "continue", "why"))
 
     def test_another_input_that_is_there_already(self):
@@ -763,7 +763,7 @@ class Truth(torches.Folder):
 
     def test_a_loop_that_writes_elements(self):
         done = self.gradb([self.python, self.write("loop.py", LOOP)], "step 2", "why loss", "why loss -a", "kill")
-        self.assertRegex(done.stdout, r"\.\.\. [\d,]+ more values like these are left out \.\.\.")
+        self.assertRegex(done.stdout, r"\.\.\. [\d,]+ more values like these hidden \.\.\.")
         self.assertLess(len(done.stdout.splitlines()), 120)
         self.assertLess(max(len(line) for line in done.stdout.splitlines() if line.startswith("?")), 110)
 
@@ -821,7 +821,7 @@ class Raised(torches.Folder):
             self.assertIn(f"An exception, step {step}, matmul (matmul) matmul raised RuntimeError: ", out)
         self.assertEqual(out.count("matmul raised"), 2, out)
         self.assertIn("the script ends with KeyError: 'nobody' (retries.py:15 in <module>)", out)
-        self.assertRegex(out, r"net/bias:0.*Exceptions stop the training no more\..*KeyError: 'nobody'")
+        self.assertRegex(out, r"net/bias:0.*Exceptions no longer stop the training\..*KeyError: 'nobody'")
 
     def test_which_of_many_layers(self):
         """Nobody watched operators when it was raised: the module distinguishes two layers on the same line."""

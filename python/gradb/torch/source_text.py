@@ -19,7 +19,7 @@ def _source(agent, args, _node):
     if not name:
         raise commands.CommandError("name a file, as `backtrace` shows it")
     if not _named(agent, name):
-        raise commands.CommandError("no node was made in %s" % name)
+        raise commands.CommandError("no node was created in %s" % name)
     lines = linecache.getlines(name)
     if not lines:
         raise commands.CommandError("the training process has no text of %s either" % name)

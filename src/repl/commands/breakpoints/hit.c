@@ -48,7 +48,7 @@ void hit_print_params(struct command_call *call, const struct gd_hit *hit, int i
         return;
     }
     if (hit->frozen) {
-        out_printf(call->out, "%*sfrozen when first checked\n", indent, "");
+        out_printf(call->out, "%*sfrozen when first seen\n", indent, "");
     }
     for (int i = 0; i < hit->param_count; i++) {
         print_param(call, hit, &hit->param[i], indent);
