@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Values that will not be there any more when somebody looks at them later: they are copied when
- * their node has run. In which steps that is due is known beforehand, so that all others run as if
- * nobody had asked.
+ * Copies values that will be gone when somebody looks at them, right after their node has run. The
+ * steps in which copies are due are known in advance, so all other steps run as if nobody had
+ * asked.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/agent_capture.h"
+#include "agent/agent_core.h"
+#include "agent/agent_mark.h"
 #include "agent/agent_source.h"
+#include "agent/agent_tensor.h"
 
 #define TEXT 160
 
-/* Half of the memory that is there: copies must not end the training. */
+/* Half of the available memory: copies must not end the training. */
 static uint64_t spare_memory(void)
 {
     char line[128];
@@ -35,7 +39,7 @@ static bool is_due(const struct agent_capturing *c, int64_t step)
 static void set_limit(struct agent_capturing *c)
 {
     c->limit = UINT64_MAX;
-    if (c->last > 0) { /* one step after the other, and nothing of those before */
+    if (c->last > 0) { /* steps are copied one after another, and earlier copies are freed */
         uint64_t spare = spare_memory();
         c->limit = c->most && c->most < spare ? c->most : spare;
     }
@@ -58,7 +62,7 @@ void agent_capture_clear(struct agent *a)
     a->capturing = (struct agent_capturing){.held = a->capturing.held, .bytes = a->capturing.bytes};
 }
 
-/* The trainer runs, so nobody reads them. */
+/* The training is running, so nobody reads them. */
 static void drop_copies(struct agent *a)
 {
     for (uint32_t id = 1; id < a->node_count; id++) {
@@ -90,13 +94,7 @@ void agent_capture_step(struct agent *a, int64_t step)
     agent_arm(a);
 }
 
-bool agent_captures(const struct agent *a, const struct agent_node *node)
-{
-    return a->capturing.active && !(node->flags & NODE_LASTS) &&
-           (a->capturing.all || node->flags & NODE_CAPTURE);
-}
-
-/* Whether a copy of so many bytes is one too many; what a watch plan needs never is. */
+/* Whether a copy of this size exceeds the limit; copies for watch plans never do. */
 static bool is_too_much(struct agent *a, const struct agent_node *node,
                         const struct agent_copy *copy, uint64_t bytes)
 {
@@ -145,22 +143,9 @@ void agent_capture_node(struct agent *a, gradb_node id)
 {
     const struct agent_node *node = agent_node_at(a, id);
     unsigned wanted = NODE_CAPTURE_WATCH;
-    /* Those of the step before are kept by the source, if it does that. */
+    /* Previous values are kept by the source, if it can. */
     wanted |= a->source.keep ? 0 : NODE_KEEP | NODE_KEEP_WATCH;
     if (node && (node->flags & wanted || agent_captures(a, node)) && !capture_slots(a, id)) {
         agent_set_error(a, "out of memory for a copy of %.100s", a->nodes[id].name);
     }
-}
-
-bool agent_capture_left_out(const struct agent *a, gradb_node id, char text[TEXT])
-{
-    const struct agent_node *node = agent_node_at(a, id);
-    if (!node || !(node->flags & NODE_LEFT_OUT)) {
-        return false;
-    }
-    snprintf(text, TEXT,
-             "it was not copied: copies of a step may take %" PRIu64
-             " bytes, what the debugger allows or half of the free memory",
-             a->capturing.limit);
-    return true;
 }

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages that change what the hooks look at. While watch plans are walked along and the program
- * is asked in between, those that change plans and nodes wait until that is over, in their order.
+ * Messages that change what the hooks look at. While watch plans are walked, with calls into the
+ * program in between, messages that change plans and nodes wait in order until the walk is over.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_capture.h"
+#include "agent/agent_control.h"
+#include "agent/agent_core.h"
+#include "agent/agent_mark.h"
+#include "agent/agent_tensor.h"
+#include "agent/agent_watch.h"
 
 struct agent_later {
     struct agent_later *next;
     agent_to *message;
 };
 
-/* Replaces the set of nodes that carry a flag; returns how many do. With the lock. */
+/* Replaces the set of nodes that carry a flag; returns its size. With the lock. */
 static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const uint32_t *nodes)
 {
     uint32_t set = 0;
@@ -34,74 +39,64 @@ static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const u
 
 static void on_verdict(struct agent *a, const Gradb__V1__WatchVerdict *m)
 {
-    if (!a->verdict_first || m->report < a->verdict_first || m->report > a->report_id) {
-        return; /* of a moment that is over */
+    if (!a->verdict.first || m->report < a->verdict.first || m->report > a->report_id) {
+        return; /* belongs to a moment that is over */
     }
-    a->verdict_seen = m->report;
-    if (m->stop && !a->verdict_stop) {
-        a->verdict_stop = m->report;
-        snprintf(a->verdict_text, sizeof(a->verdict_text), "%s", m->text);
+    a->verdict.seen = m->report;
+    if (m->stop && !a->verdict.stop) {
+        a->verdict.stop = m->report;
+        snprintf(a->verdict.text, sizeof(a->verdict.text), "%s", m->text);
     }
-    if (m->report == a->verdict_for) {
-        a->verdict_for = 0;
+    if (m->report == a->verdict.awaited) {
+        a->verdict.awaited = 0;
         pthread_cond_broadcast(&a->go);
     }
 }
 
-/* A stop to come outlives the stops before it: the debugger may let go of those at once. */
+/* A requested stop survives earlier stops, which the debugger may resume immediately. */
 static void on_interrupt(struct agent *a, const Gradb__V1__Interrupt *m)
 {
     if (m->step != 0) {
-        a->interrupt_at = m->step > 0 ? m->step : 0;
+        a->interrupt.at = m->step > 0 ? m->step : 0;
     } else if (!a->stopped) {
-        a->interrupt = true;
-        a->interrupt_heard = agent_now_ns();
+        a->interrupt.wanted = true;
+        a->interrupt.heard = agent_now_ns();
     }
 }
 
 static void drop_expected(struct agent *a)
 {
-    while (a->expected_count > 0) {
-        free(a->expected[--a->expected_count]);
+    while (a->expected.count > 0) {
+        free(a->expected.names[--a->expected.count]);
     }
-    free(a->expected);
-    a->expected = NULL;
-    a->expected_not_finite = false;
+    free(a->expected.names);
+    a->expected.names = NULL;
+    a->expected.not_finite = false;
 }
 
 static void on_expected(struct agent *a, const Gradb__V1__Expected *m)
 {
     drop_expected(a);
-    a->expected = m->n_parts ? calloc(m->n_parts, sizeof(*a->expected)) : NULL;
-    for (size_t i = 0; a->expected && i < m->n_parts; i++) {
-        a->expected[a->expected_count] = strdup(m->parts[i]);
-        a->expected_count += a->expected[a->expected_count] != NULL;
+    a->expected.names = m->n_parts ? calloc(m->n_parts, sizeof(*a->expected.names)) : NULL;
+    for (size_t i = 0; a->expected.names && i < m->n_parts; i++) {
+        a->expected.names[a->expected.count] = strdup(m->parts[i]);
+        a->expected.count += a->expected.names[a->expected.count] != NULL;
     }
-    a->expected_not_finite = m->not_finite;
-    if (a->expected_count < m->n_parts) {
-        agent_set_error(a, "out of memory for what the debugger waits for");
+    a->expected.not_finite = m->not_finite;
+    if (a->expected.count < m->n_parts) {
+        agent_set_error(a, "out of memory for the nodes that the debugger waits for");
     }
-}
-
-bool agent_is_expected(const struct agent *a, const char *name)
-{
-    for (size_t i = 0; i < a->expected_count; i++) {
-        if (strstr(name, a->expected[i])) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void on_seen(struct agent *a, uint64_t sequence)
 {
-    if (sequence > a->sync_seen && sequence <= a->sync_wanted) {
-        a->sync_seen = sequence;
+    if (sequence > a->sync.seen && sequence <= a->sync.wanted) {
+        a->sync.seen = sequence;
         pthread_cond_broadcast(&a->go);
     }
 }
 
-static bool apply(struct agent *a, agent_to *m)
+static bool apply_message(struct agent *a, agent_to *m)
 {
     bool kept = false;
     switch (m->msg_case) {
@@ -130,13 +125,13 @@ static bool apply(struct agent *a, agent_to *m)
     default: break;
     }
     agent_arm(a);
-    if (a->keep_new) {
-        pthread_cond_broadcast(&a->go); /* who stands tells the source */
+    if (a->kept.asked_new) {
+        pthread_cond_broadcast(&a->go); /* the stopped thread informs the source */
     }
     return kept;
 }
 
-/* Plans and sets of nodes. */
+/* The messages about plans and sets of nodes. */
 static bool is_of_nodes(const agent_to *m)
 {
     switch (m->msg_case) {
@@ -151,11 +146,11 @@ static bool is_of_nodes(const agent_to *m)
 bool agent_control(struct agent *a, agent_to *m)
 {
     if (!a->passing || !is_of_nodes(m)) {
-        return apply(a, m);
+        return apply_message(a, m);
     }
     struct agent_later *later = malloc(sizeof(*later));
     if (!later) {
-        agent_set_error(a, "out of memory for what the debugger wants");
+        agent_set_error(a, "out of memory for a request of the debugger");
         return false;
     }
     *later = (struct agent_later){.message = m};
@@ -186,7 +181,7 @@ void agent_pass_end(struct agent *a)
 {
     a->passing = false;
     if (!agent_usable(a)) {
-        return; /* forked inside the pass */
+        return; /* forked during the pass */
     }
     if (a->clear_later) {
         a->clear_later = false;
@@ -200,7 +195,7 @@ void agent_pass_end(struct agent *a)
     while (a->later) {
         struct agent_later *first = a->later;
         a->later = first->next;
-        if (!apply(a, first->message)) {
+        if (!apply_message(a, first->message)) {
             gradb__v1__to_trainer__free_unpacked(first->message, NULL);
         }
         free(first);
@@ -217,7 +212,7 @@ void agent_control_clear(struct agent *a)
         return;
     }
     agent_watch_clear(a);
-    if (a->break_count || a->capturing.count || a->keep_count || a->asked_keep_count) {
+    if (a->break_count || a->capturing.count || a->kept.count || a->kept.asked_count) {
         for (uint32_t id = 1; id < a->node_count; id++) {
             a->nodes[id].flags &= NODE_OUTPUT_NEW | NODE_INPUTS_NEW | NODE_LASTS | NODE_LEFT_OUT;
         }
@@ -226,4 +221,15 @@ void agent_control_clear(struct agent *a)
     agent_capture_clear(a);
     agent_mark_nodes(a, 1);
     agent_keep_collect(a);
+}
+
+void agent_disarm(struct agent *a)
+{
+    a->run = (struct agent_run){0};
+    a->interrupt.wanted = false;
+    a->interrupt.at = 0;
+    a->stop_pending = false;
+    agent_control_clear(a);
+    a->verdict.first = a->verdict.awaited = a->verdict.stop = 0;
+    agent_arm(a);
 }

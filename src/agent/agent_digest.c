@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "agent/agent_digest.h"
+#include "agent/agent_core.h"
+#include "agent/agent_io.h"
+#include "agent/agent_tensor.h"
 
 #include <endian.h>
 #include <fnmatch.h>
@@ -8,20 +11,18 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/agent_io.h"
-
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
 #define MAX_REPLY  ((size_t)1 << 20)
-#define AT_ONCE    64 /* pieces of AGENT_CHUNK bytes, before others have their turn */
+#define AT_ONCE    64 /* pieces of AGENT_CHUNK bytes before other work gets its turn */
 #define GOLDEN     UINT64_C(0x9e3779b97f4a7c15)
 #define MIX_FIRST  UINT64_C(0xbf58476d1ce4e5b9)
 #define MIX_SECOND UINT64_C(0x94d049bb133111eb)
 
 enum { PARAMETERS = 1, OPTIMIZER = 2, GRADIENTS = 4 };
 
-/* The end of splitmix64. */
-static uint64_t mix(uint64_t x)
+/* The finalizer of splitmix64. */
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ (x >> 30)) * MIX_FIRST;
     x = (x ^ (x >> 27)) * MIX_SECOND;
@@ -30,8 +31,8 @@ static uint64_t mix(uint64_t x)
 
 /* ---- which tensors --------------------------------------------------------------------------- */
 
-/* By what the trainer said of the node; where it left the kind to the debugger, by its name. Inputs
- * are leaves as well, and differ by right: they are no "Parameter". */
+/* By the program's own classification, or else by name. Inputs are leaves as well, but may differ
+ * between ranks: they are not "Parameter". */
 static unsigned kind_of(const struct agent_node *node)
 {
     if (node->kind == GRADB_GRADIENT ||
@@ -46,7 +47,7 @@ static unsigned kind_of(const struct agent_node *node)
     return strcasestr(node->name, "optimizer") ? OPTIMIZER : PARAMETERS;
 }
 
-/* The words of the command, as PyTorch's agent reads them. */
+/* The words of the command, in the syntax of the PyTorch agent. */
 static void take_words(struct agent_digest *d, const char *words)
 {
     static const struct {
@@ -71,7 +72,7 @@ static void take_words(struct agent_digest *d, const char *words)
 static bool is_wanted(const struct agent_digest *d, uint32_t id, const struct agent_node *node)
 {
     if (strchr(node->name, '\n')) {
-        return false; /* the answer has a line for each */
+        return false; /* the answer has one line per tensor */
     }
     if (d->only) {
         return id == d->only;
@@ -82,7 +83,7 @@ static bool is_wanted(const struct agent_digest *d, uint32_t id, const struct ag
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Finds the next tensor and makes it the one that is read. False: that was the last. */
+/* Finds the next tensor and starts reading it. False: there is none. */
 static bool open_next(const struct agent *a, struct agent_digest *d)
 {
     char text[TEXT];
@@ -105,7 +106,7 @@ static bool open_next(const struct agent *a, struct agent_digest *d)
     return false;
 }
 
-/* One piece of the tensor; only its last one may end amid a word. */
+/* Reads one piece of the tensor; only the last one may end inside a word. */
 static void read_piece(struct agent_digest *d)
 {
     size_t item = gd_dtype_size(d->value.tensor.dtype);
@@ -118,7 +119,7 @@ static void read_piece(struct agent_digest *d)
     for (size_t at = 0; at < whole; at += 8) {
         uint64_t word;
         memcpy(&word, d->room + at, 8);
-        d->total += mix(le64toh(word) + ++d->word * GOLDEN);
+        d->total += mix_bits(le64toh(word) + ++d->word * GOLDEN);
     }
     d->done += count;
 }
@@ -128,7 +129,7 @@ static void close_tensor(const struct agent *a, struct agent_digest *d)
     const struct agent_node *node = agent_node_at(a, d->node);
     uint64_t bytes = (uint64_t)d->count * gd_dtype_size(d->value.tensor.dtype);
     gd_buf_printf(&d->text, "%s%016llx %s", d->text.len > 0 ? "\n" : "",
-                  (unsigned long long)mix(d->total + bytes), node->name);
+                  (unsigned long long)mix_bits(d->total + bytes), node->name);
     if (d->slot > 0) {
         gd_buf_printf(&d->text, ":%u", d->slot);
     }
@@ -136,13 +137,13 @@ static void close_tensor(const struct agent *a, struct agent_digest *d)
     d->open = false;
 }
 
-static int answer(struct agent_io *io)
+static int send_answer(struct agent_io *io)
 {
     struct agent_digest *d = &io->digest;
     int rc;
     if (d->text.failed) {
         char text[TEXT];
-        snprintf(text, sizeof(text), "the answer has more than %zu bytes: ask for less", MAX_REPLY);
+        snprintf(text, sizeof(text), "the answer exceeds %zu bytes: ask for less", MAX_REPLY);
         rc = agent_values_refuse(io, d->request, CODE(TOO_LARGE), text);
     } else {
         Gradb__V1__CommandReply m = GRADB__V1__COMMAND_REPLY__INIT;
@@ -161,7 +162,7 @@ int agent_digest_begin(struct agent_io *io, const Gradb__V1__Command *command, c
 {
     struct agent_digest *d = &io->digest;
     if (strcmp(command->name, "digest") != 0) {
-        snprintf(text, TEXT, "this training program knows no command '%.60s'", command->name);
+        snprintf(text, TEXT, "this training program has no command '%.60s'", command->name);
         return CODE(UNSUPPORTED);
     }
     if (command->node != 0 && !agent_node_at(io->agent, command->node)) {
@@ -174,7 +175,7 @@ int agent_digest_begin(struct agent_io *io, const Gradb__V1__Command *command, c
     }
     unsigned char *room = malloc(AGENT_CHUNK + 8);
     if (!room) {
-        snprintf(text, TEXT, "out of memory in the trainer");
+        snprintf(text, TEXT, "out of memory in the training process");
         return CODE(NO_MEMORY);
     }
     *d = (struct agent_digest){.active = true,
@@ -192,14 +193,14 @@ int agent_digest_go_on(struct agent_io *io)
     struct agent_digest *d = &io->digest;
     for (int i = 0; i < AT_ONCE && !d->text.failed; i++) {
         if (!d->open && !open_next(io->agent, d)) {
-            return answer(io);
+            return send_answer(io);
         }
         read_piece(d);
         if (d->done == d->count) {
             close_tensor(io->agent, d);
         }
     }
-    return d->text.failed ? answer(io) : GD_OK;
+    return d->text.failed ? send_answer(io) : GD_OK;
 }
 
 void agent_digest_end(struct agent_io *io)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * A fork copies the training process, but not libgradb's thread. The child must not touch the lock
- * (it may be held by that thread), must not be asked anything, and must not hold the connection
- * open after its parent is gone. pthread_atfork passes no argument, so the agents of the process
- * are listed in a table here: the one global of libgradb.
+ * fork copies the training process without libgradb's thread. The child must not touch the lock
+ * (that thread may hold it), must not be sent requests, and must not keep the connection open after
+ * its parent is gone. pthread_atfork passes no argument, so the agents of the process are listed in
+ * a table here: the only global of libgradb.
  *
- * A child that the C library does not know of (clone as a bare system call) runs no handler. Each
- * agent has a page that the kernel gives to no child but as zeros (Linux 4.14); where there is
- * none, the process is asked for its number at every hook, which is a system call.
+ * A child unknown to the C library (clone as a raw system call) runs no handler. So each agent has
+ * a page that the kernel zeroes in every child (Linux 4.14); where that is unavailable, every hook
+ * asks for the process id, which is a system call.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_fork.h"
 
-#define MAX_AGENTS 8 /* one per process is normal; more are guarded by the pid alone */
+#define MAX_AGENTS 8 /* one per process is normal; further ones rely on the process id */
 
 static _Atomic(struct agent *) agents[MAX_AGENTS];
 
@@ -27,12 +27,12 @@ static void in_child(void)
             continue;
         }
         atomic_store(&a->pid, 0);
-        /* This thread may be inside a call into the source and come back into libgradb: the lock
-         * may be held by a thread that is not here, and nobody would let it go on. */
+        /* This thread may be inside a call into the source and return into libgradb. The lock may
+         * be held by a thread that does not exist here, and nobody would resume this one. */
         pthread_mutex_init(&a->lock, NULL);
         pthread_cond_init(&a->go, NULL);
         a->link = LINK_DOWN;
-        a->stopped = a->located = a->keep_new = false;
+        a->stopped = a->located = a->kept.asked_new = false;
         atomic_store(&a->attention, 0);
         atomic_store(&a->connected, 0);
         atomic_store(&a->wants_stop, 0);
@@ -47,7 +47,7 @@ static void in_child(void)
     }
 }
 
-static void install(void)
+static void install_handlers(void)
 {
     pthread_atfork(NULL, NULL, in_child);
 }
@@ -83,7 +83,7 @@ void agent_fork_register(struct agent *a)
 {
     a->alive = make_alive();
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, install);
+    pthread_once(&once, install_handlers);
     for (size_t i = 0; i < MAX_AGENTS; i++) {
         struct agent *none = NULL;
         if (atomic_compare_exchange_strong(&agents[i], &none, a)) {

@@ -2,14 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_core.h"
+#include "agent/agent_graph.h"
+#include "agent/agent_mark.h"
+#include "agent/agent_tensor.h"
+#include "agent/agent_turn.h"
 
 #define MAX_NODES (UINT32_C(1) << 30)
-
-struct agent_node *agent_node_at(const struct agent *a, uint32_t id)
-{
-    return id != 0 && id < a->node_count ? &a->nodes[id] : NULL;
-}
 
 static bool same_geometry(const struct agent_slot *slot, const gradb_tensor *tensor)
 {
@@ -24,8 +23,7 @@ static bool same_geometry(const struct agent_slot *slot, const gradb_tensor *ten
     return true;
 }
 
-/* Of a type and shape that were checked before: a value told of anew lies elsewhere, mostly that is
- * all. */
+/* The fast path for a type and shape validated before: usually only the address has changed. */
 static bool slot_move(struct agent_slot *slot, const gradb_tensor *tensor)
 {
     if (!slot->checked || !tensor->data || !tensor->strides) {
@@ -49,7 +47,7 @@ static bool tensor_is_sane(const gradb_tensor *tensor)
     for (int i = 0; i < tensor->rank; i++) {
         shape.dim[i] = tensor->shape[i];
     }
-    if (!tensor->data) { /* only described: a dimension may be unknown */
+    if (!tensor->data) { /* only described: dimensions may be unknown */
         return true;
     }
     size_t bytes = 0;
@@ -112,7 +110,8 @@ static bool nodes_grow(struct agent *a)
         return false;
     }
     for (uint32_t id = 0; id < a->node_count; id++) {
-        struct agent_pass *from = &a->passes[id]; /* a hook may be writing it: that run is lost */
+        /* a hook may be writing it at this moment: that run is lost */
+        struct agent_pass *from = &a->passes[id];
         passes[id].phase = from->phase;
         atomic_init(&passes[id].marked, atomic_load(&from->marked));
         atomic_init(&passes[id].ran_step, atomic_load(&from->ran_step));
@@ -122,7 +121,7 @@ static bool nodes_grow(struct agent *a)
     }
     a->passes = passes;
     a->node_capacity = capacity;
-    if (a->node_count == 0) { /* number 0 is no node */
+    if (a->node_count == 0) { /* id 0 is never a node */
         memset(&a->nodes[0], 0, sizeof(a->nodes[0]));
         a->node_count = 1;
     }
@@ -245,10 +244,10 @@ static gradb_node add_node(struct agent *a, const gradb_node_info *info)
     struct agent_pass *pass = &a->passes[a->node_count];
     memset(pass, 0, sizeof(*pass));
     pass->phase = node->phase;
-    bool expected = a->expected_count && agent_is_expected(a, node->name);
-    if (expected || a->expected_not_finite) { /* until the debugger has seen it */
+    bool expected = a->expected.count && agent_is_expected(a, node->name);
+    if (expected || a->expected.not_finite) { /* until the debugger has seen it */
         pass->marked = expected ? MARK_RUN : MARK_NOT_FINITE;
-        a->expected_new = true;
+        a->expected.added = true;
     }
     return a->node_count++;
 }
@@ -346,7 +345,7 @@ void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_ten
     } else if (!tensor) {
         n->slots[slot].bound = false;
         n->slots[slot].data = NULL;
-    } else if (tensor->dtype == 0) { /* none this time; what it is when there is one stays known */
+    } else if (tensor->dtype == 0) { /* no value this time; type and shape stay known */
         n->slots[slot].bound = false;
         n->slots[slot].data = NULL;
         n->slots[slot].empty_step = atomic_load_explicit(&a->step, memory_order_relaxed);
@@ -373,7 +372,7 @@ void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *te
     agent_table_lock(a);
     agent_bind(a, node, slot, tensor);
     const struct agent_node *n = agent_node_at(a, node);
-    a->keep_stale = a->keep_stale || (n && n->flags & (NODE_KEEP | NODE_KEEP_WATCH));
+    a->kept.stale = a->kept.stale || (n && n->flags & (NODE_KEEP | NODE_KEEP_WATCH));
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -420,7 +419,7 @@ void agent_graph_free(struct agent *a)
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-/* Arrays of one chunk's messages, in an arena of its own. */
+/* The arrays of one chunk's messages, in its own arena. */
 struct chunk {
     struct gd_arena arena;
     size_t bytes; /* estimate of the packed size */
@@ -436,8 +435,8 @@ static void *chunk_alloc(struct chunk *chunk, size_t count, size_t size)
     return p;
 }
 
-/* The wire's structs want char *, and only read it. */
-static char *text(const char *s)
+/* protobuf-c declares char *, but only reads it. */
+static char *wire_text(const char *s)
 {
     union {
         const char *in;
@@ -481,14 +480,14 @@ static void encode_notes(struct chunk *chunk, const struct agent_node *node, Gra
     }
     for (uint32_t i = 0; i < node->attr_count; i++) {
         gradb__v1__attr__init(&attrs[i]);
-        attrs[i].name = text(node->attrs[i].name);
-        attrs[i].value = text(node->attrs[i].value);
+        attrs[i].name = wire_text(node->attrs[i].name);
+        attrs[i].value = wire_text(node->attrs[i].value);
         m->attrs[m->n_attrs++] = &attrs[i];
     }
     for (uint32_t i = 0; i < node->frame_count; i++) {
         gradb__v1__frame__init(&frames[i]);
-        frames[i].file = text(node->frames[i].file);
-        frames[i].function = text(node->frames[i].function);
+        frames[i].file = wire_text(node->frames[i].file);
+        frames[i].function = wire_text(node->frames[i].function);
         frames[i].line = node->frames[i].line > 0 ? (uint32_t)node->frames[i].line : 0;
         frames[i].library = node->frames[i].library;
         m->frames[m->n_frames++] = &frames[i];
@@ -504,18 +503,19 @@ static Gradb__V1__Node *encode_node(struct chunk *chunk, const struct agent *a, 
     }
     gradb__v1__node__init(m);
     m->id = id;
-    m->name = text(node->name);
-    m->type = text(node->type);
+    m->name = wire_text(node->name);
+    m->type = wire_text(node->type);
     m->kind = (Gradb__V1__NodeKind)node->kind;
     m->phase = (Gradb__V1__Phase)node->phase;
-    m->order = node->phase ? id : 0; /* parameters do not run */
+    m->order = node->phase ? id : 0; /* parameters do not execute */
     m->inputs = chunk_alloc(chunk, node->input_count, sizeof(Gradb__V1__Input *));
     m->outputs = chunk_alloc(chunk, node->slot_count, sizeof(Gradb__V1__Output *));
     if (chunk->failed) {
         return NULL;
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        if (node->inputs[i].node < a->published) { /* others at the stop at which they are sent */
+        /* later inputs follow at the stop at which their nodes are sent */
+        if (node->inputs[i].node < a->published) {
             m->inputs[m->n_inputs++] = encode_input(chunk, &node->inputs[i]);
         }
     }
@@ -592,7 +592,7 @@ static void chunk_input(struct chunk *chunk, uint32_t id, const struct agent_nod
     m->more_inputs[m->n_more_inputs++] = more;
 }
 
-/* Nodes that read others now. Only at a stop, as chunk_outputs. */
+/* Nodes whose inputs were replaced. Sent only at a stop, as in chunk_outputs. */
 static void chunk_inputs(struct chunk *chunk, struct agent *a, uint32_t sent,
                          Gradb__V1__GraphChunk *m)
 {
@@ -614,8 +614,8 @@ static void chunk_inputs(struct chunk *chunk, struct agent *a, uint32_t sent,
     a->inputs_new = chunk->failed;
 }
 
-/* Slots whose type or shape changed since they were sent. Only at a stop: an eager framework may
- * change shapes in every step, and tensors tell their own. */
+/* Slots whose type or shape has changed since it was sent. Sent only at a stop: an eager framework
+ * may change shapes in every step, and values carry their own. */
 static void chunk_outputs(struct chunk *chunk, struct agent *a, uint32_t sent,
                           Gradb__V1__GraphChunk *m)
 {
@@ -633,7 +633,8 @@ static void chunk_outputs(struct chunk *chunk, struct agent *a, uint32_t sent,
                 return;
             }
             node->flags &=
-                (uint16_t)~NODE_OUTPUT_NEW; /* absurdly wide: tensors tell by themselves */
+                /* too many outputs to send; values carry their own types */
+                (uint16_t)~NODE_OUTPUT_NEW;
             continue;
         }
         for (uint32_t slot = 0; slot < node->slot_count; slot++) {
@@ -656,7 +657,7 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
                       size_t *len)
 {
     *ret = NULL;
-    bool sync = a->sync_wanted > cursor->sync;
+    bool sync = a->sync.wanted > cursor->sync;
     if (cursor->next_node >= a->published && cursor->next_late >= a->late_published &&
         !cursor->uncommitted && !sync && !((a->outputs_new || a->inputs_new) && a->stopped)) {
         return GD_OK;
@@ -677,7 +678,7 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     bool done = nodes_done && next.next_late >= a->late_published;
     graph.commit = done && (any || next.uncommitted || sync);
     if (graph.commit && sync) {
-        graph.sequence = next.sync = a->sync_wanted;
+        graph.sequence = next.sync = a->sync.wanted;
     }
     int rc = GD_OK;
     if (chunk.failed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The thread that keeps the connection: connects, waits, reads, writes, and connects again.
+ * The thread that maintains the connection: it connects, waits, reads, writes, and reconnects.
  */
 #include <errno.h>
 #include <poll.h>
@@ -10,24 +10,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/agent_control.h"
+#include "agent/agent_core.h"
 #include "agent/agent_io.h"
+#include "agent/agent_mark.h"
+#include "agent/agent_shm.h"
 
 #define PATH            "/gradb.v1.Trainer/Attach"
 #define MAX_MESSAGE     ((size_t)16 << 20)
 #define BACKOFF_FIRST   0.1
 #define BACKOFF_MAX     5.0
-#define BACKOFF_HOLDING 1.0  /* a trainer that waits for a debugger looks more often */
-#define CONNECT_SECONDS 10.0 /* for TCP, and again for the Welcome */
-#define GOODBYE_SECONDS 1.5  /* for the debugger to take the last words */
+#define BACKOFF_HOLDING 1.0  /* a run that waits for a debugger tries more often */
+#define CONNECT_SECONDS 10.0 /* for TCP, and again for Welcome */
+#define GOODBYE_SECONDS 1.5  /* for the debugger to read the last messages */
 #define LOST_BEATS      3.0
 #define STEADY_SECONDS  5.0
-
-double agent_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 int agent_io_create(struct agent *a)
 {
@@ -65,9 +62,9 @@ void agent_io_destroy(struct agent *a)
 
 /* ---- losing and finding a debugger --------------------------------------------------- */
 
-/* A connection that lasted is found again quickly; one that ends as soon as it is made is not
- * tried again and again. */
-static void schedule(struct agent_io *io, bool holding)
+/* Reconnects soon after a connection that lasted; backs off from one that ends as soon as it is
+ * made. */
+static void schedule_retry(struct agent_io *io, bool holding)
 {
     double most = holding ? BACKOFF_HOLDING : BACKOFF_MAX;
     io->backoff = io->backoff > 0 ? io->backoff * 2 : BACKOFF_FIRST;
@@ -76,7 +73,7 @@ static void schedule(struct agent_io *io, bool holding)
     io->address_index = 0;
 }
 
-/* With the lock: words for the debugger that is gone. */
+/* With the lock: drops messages for a debugger that is gone. */
 static void drop_words(struct agent *a)
 {
     while (a->reports) {
@@ -93,7 +90,7 @@ static void drop_words(struct agent *a)
     a->log_dropped = 0;
 }
 
-static void lost(struct agent_io *io, const char *why)
+static void lose_connection(struct agent_io *io, const char *why)
 {
     struct agent *a = io->agent;
     drop_connection(io);
@@ -117,7 +114,7 @@ static void lost(struct agent_io *io, const char *why)
     bool holding = a->stopped || a->hold_pending;
     pthread_cond_broadcast(&a->go);
     pthread_mutex_unlock(&a->lock);
-    schedule(io, holding);
+    schedule_retry(io, holding);
 }
 
 static void set_link(struct agent *a, enum agent_link link)
@@ -127,8 +124,7 @@ static void set_link(struct agent *a, enum agent_link link)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* An address that is none, or a socket that another user could have made: waiting changes nothing.
- */
+/* An invalid address, or a socket that another user could have created: waiting does not help. */
 static void tell_bad_place(struct agent *a, int code, const struct gd_err *err)
 {
     const char *path = gd_unix_path(a->address);
@@ -138,7 +134,7 @@ static void tell_bad_place(struct agent *a, int code, const struct gd_err *err)
     }
 }
 
-/* One address of the name after the other; the backoff starts when all have failed. */
+/* Tries the name's addresses in turn; backs off when all have failed. */
 static void try_connect(struct agent_io *io)
 {
     struct agent *a = io->agent;
@@ -147,7 +143,7 @@ static void try_connect(struct agent_io *io)
     int rc = gd_grpc_connect(a->address, io->address_index, &fd, &err);
     if (rc != GD_OK) {
         tell_bad_place(a, rc, &err);
-        lost(io, io->address_index && io->close_text[0] ? io->close_text : err.text);
+        lose_connection(io, io->address_index && io->close_text[0] ? io->close_text : err.text);
         return;
     }
     io->address_index++;
@@ -171,7 +167,7 @@ static void refuse_user(struct agent *a, long uid, char *why, size_t size)
     agent_refused(a, why);
 }
 
-/* Another user's debugger closes the connection before it says a word. */
+/* Another user's debugger closes the connection without a message. */
 static void tell_stranger(struct agent_io *io)
 {
     char why[200];
@@ -180,9 +176,9 @@ static void tell_stranger(struct agent_io *io)
     }
 }
 
-/* Who listens there may be anybody: nothing is said to a process of another user. Over TCP its
- * first bytes are waited for: before it has accepted, nobody owns its end. */
-static void meet(struct agent_io *io)
+/* The listener may be anybody: a process of another user receives nothing. Over TCP we wait for its
+ * first bytes: until it has accepted the connection, nobody owns the other end. */
+static void check_owner(struct agent_io *io)
 {
     struct agent *a = io->agent;
     char why[200];
@@ -191,19 +187,19 @@ static void meet(struct agent_io *io)
     io->owner = gd_owner_of_peer(atomic_load(&a->socket));
     if (io->owner.kind == GD_OWNER_OTHER && a->token[0] == '\0') {
         refuse_user(a, io->owner.uid, why, sizeof(why));
-        lost(io, why);
+        lose_connection(io, why);
     } else if (io->owner.kind == GD_OWNER_REMOTE && a->token[0] == '\0') {
         snprintf(why, sizeof(why),
-                 "a debugger on another host must prove a token: set "
-                 "GRADB_TOKEN to what `show token` says there");
+                 "a debugger on another host must prove a token: set GRADB_TOKEN to the output of "
+                 "`show token` there");
         agent_refused(a, why);
-        lost(io, why);
+        lose_connection(io, why);
     } else if (agent_wire_greet(io) != GD_OK) {
-        lost(io, "out of memory or of random bytes");
+        lose_connection(io, "out of memory or random bytes");
     }
 }
 
-static void connected(struct agent_io *io)
+static void socket_connected(struct agent_io *io)
 {
     struct agent *a = io->agent;
     struct gd_err err = {0};
@@ -222,18 +218,18 @@ static void connected(struct agent_io *io)
             GD_OK ||
         gd_grpc_client_start(io->client, PATH, NULL, 0, &agent_wire_ops, io, &io->call, &err) !=
             GD_OK) {
-        lost(io, err.text);
+        lose_connection(io, err.text);
         return;
     }
     set_link(a, LINK_HELLO);
     if (local) {
-        meet(io);
+        check_owner(io);
     }
 }
 
 /* ---- the loop ------------------------------------------------------------------------ */
 
-/* Something that a clock decides. */
+/* Handles timeouts. */
 static void check_time(struct agent_io *io, enum agent_link link)
 {
     double now = agent_now();
@@ -243,22 +239,22 @@ static void check_time(struct agent_io *io, enum agent_link link)
     if (io->connecting && now - io->since > CONNECT_SECONDS) {
         next_address(io, "the connection attempt timed out");
     } else if (link == LINK_HELLO && now - io->since > CONNECT_SECONDS) {
-        lost(io, "who listens there does not answer as a debugger");
+        lose_connection(io, "the process that listens there does not answer as a debugger");
     } else if (link == LINK_UP && io->keepalive > 0 &&
                now - io->last_heard > LOST_BEATS * io->keepalive) {
-        lost(io, "the debugger went silent");
+        lose_connection(io, "the debugger stopped responding");
     } else if (io->goodbye_at > 0 && io->client && now - io->goodbye_at > GOODBYE_SECONDS) {
-        lost(io, "detached");
+        lose_connection(io, "detached");
     }
 }
 
-static double least(double a, double b)
+static double least_of(double a, double b)
 {
     return a < b ? a : b;
 }
 
-/* Seconds until the clock decides something, at least a millisecond. */
-static double patience(const struct agent_io *io, enum agent_link link, bool quiet)
+/* Seconds until the next timeout, at least a millisecond. */
+static double seconds_to_wait(const struct agent_io *io, enum agent_link link, bool quiet)
 {
     double now = agent_now();
     double until = now + 60;
@@ -269,10 +265,10 @@ static double patience(const struct agent_io *io, enum agent_link link, bool qui
     } else if (link != LINK_UP) {
         until = io->since + CONNECT_SECONDS;
     } else {
-        until = quiet ? until : now + 0.1; /* scalars are fetched, not announced */
+        until = quiet ? until : now + 0.1; /* scalars are polled, not announced */
         if (io->keepalive > 0) {
-            until = least(until, io->last_beat + io->keepalive);
-            until = least(until, io->last_heard + LOST_BEATS * io->keepalive);
+            until = least_of(until, io->last_beat + io->keepalive);
+            until = least_of(until, io->last_heard + LOST_BEATS * io->keepalive);
         }
     }
     return until - now > 0.001 ? until - now : 0.001;
@@ -301,41 +297,42 @@ static void wait_for_something(struct agent_io *io, double seconds)
         return;
     }
     if (io->connecting) {
-        connected(io);
+        socket_connected(io);
         return;
     }
     struct gd_err err = {0};
     if (gd_grpc_client_read(io->client, fds[1].fd, &err) != GD_OK) {
         tell_stranger(io);
-        lost(io, io->closed && io->close_text[0] ? io->close_text : err.text);
+        lose_connection(io, io->closed && io->close_text[0] ? io->close_text : err.text);
     } else if (!io->met) {
-        meet(io);
+        check_owner(io);
     }
 }
 
-/* Says what there is to say. Returns whether more can be said at once. */
-static bool say(struct agent_io *io)
+/* Sends queued messages. Returns whether more can be sent immediately. */
+static bool send_queued(struct agent_io *io)
 {
     struct gd_err err = {0};
     bool more = false;
     if (io->closed) {
         char why[sizeof(io->close_text)];
         memcpy(why, io->close_text, sizeof(why));
-        lost(io, why);
+        lose_connection(io, why);
         return false;
     }
     if (agent_wire_pump(io, &more) != GD_OK) {
-        lost(io, io->close_text[0] && io->closed ? io->close_text : "the connection failed");
+        lose_connection(io,
+                        io->close_text[0] && io->closed ? io->close_text : "the connection failed");
         return false;
     }
     if (gd_grpc_client_write(io->client, atomic_load(&io->agent->socket), &err) != GD_OK) {
-        lost(io, err.text);
+        lose_connection(io, err.text);
         return false;
     }
     return io->closed || (more && io->call && gd_grpc_client_queued(io->call) < AGENT_QUEUE);
 }
 
-/* The trainer closes: at once without a debugger, after the last words with one. */
+/* When the program closes: immediately without a debugger, otherwise after the last messages. */
 static bool is_over(struct agent_io *io, enum agent_link link)
 {
     if (link == LINK_UP) {
@@ -344,27 +341,26 @@ static bool is_over(struct agent_io *io, enum agent_link link)
     return link != LINK_UP && !(io->goodbye_at > 0 && io->client);
 }
 
-static void turn(struct agent_io *io, enum agent_link link, bool quiet)
+static void run_turn(struct agent_io *io, enum agent_link link, bool quiet)
 {
     if (!io->client && !io->connecting && agent_now() >= io->next_try) {
         try_connect(io);
     }
-    bool more = io->client && say(io);
+    bool more = io->client && send_queued(io);
     check_time(io, link);
-    wait_for_something(io, more ? 0 : patience(io, link, quiet));
+    wait_for_something(io, more ? 0 : seconds_to_wait(io, link, quiet));
 }
 
-void *agent_io_main(void *agent)
+bool agent_io_main(struct agent *a)
 {
-    struct agent *a = agent;
     pthread_setname_np(pthread_self(), "gradb");
     pthread_mutex_lock(&a->lock);
     while (!(a->closing && is_over(a->io, a->link))) {
         enum agent_link link = a->link;
-        /* A command may log while the process is stopped. */
+        /* A command may log while the training is stopped. */
         bool quiet = a->stopped && !a->scalar_count && !a->times_count && !a->log_count;
         pthread_mutex_unlock(&a->lock);
-        turn(a->io, link, quiet);
+        run_turn(a->io, link, quiet);
         pthread_mutex_lock(&a->lock);
     }
     pthread_mutex_unlock(&a->lock);
@@ -374,8 +370,5 @@ void *agent_io_main(void *agent)
     bool orphan = a->orphan;
     pthread_cond_broadcast(&a->go);
     pthread_mutex_unlock(&a->lock);
-    if (orphan) {
-        agent_free(a);
-    }
-    return NULL;
+    return orphan;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * How an agent begins and ends: what the program and its surroundings say of it, its thread, and
- * the debugger that may be waited for.
+ * Opening and closing: options and environment, the thread, and waiting for a debugger.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -13,11 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/agent_control.h"
+#include "agent/agent_core.h"
+#include "agent/agent_fork.h"
+#include "agent/agent_graph.h"
+#include "agent/agent_io.h"
 #include "agent/agent_source.h"
+#include "agent/agent_stop.h"
+#include "agent/agent_turn.h"
 #include "base/owner.h"
 
 #define MAX_GRAPH_MEMORY ((size_t)16 << 30)
-#define MAX_THREADS      4 /* unless GRADB_THREADS says otherwise */
+#define MAX_THREADS      4 /* default maximum; GRADB_THREADS overrides it */
 #define CLOSE_SECONDS    3
 
 static char *copy_or(const char *text, const char *fallback)
@@ -61,8 +67,8 @@ static int stats_threads(void)
     return wanted > 0 && wanted <= 256 ? (int)wanted : (int)online;
 }
 
-/* What all ranks of one job have in common. torchrun calls a job that nobody named "none"; `gradb
- * run` names what it starts, for ranks that nothing else is known of. */
+/* A name that all ranks of a job share. torchrun calls an unnamed job "none"; `gradb run` names the
+ * jobs that it starts, for ranks of which nothing else is known. */
 static char *job_name(bool several)
 {
     const char *run = getenv("TORCHELASTIC_RUN_ID"), *slurm = getenv("SLURM_JOB_ID");
@@ -93,7 +99,7 @@ static bool copy_source(struct agent *a, const gradb_source *source)
     return a->ask != NULL;
 }
 
-/* A launcher's environment counts where the program does not know. */
+/* The launcher's environment counts if the program does not say. */
 static void take_rank(struct agent *a, const gradb_options *o)
 {
     int size = rank_of("WORLD_SIZE"), rank = rank_of("RANK");
@@ -106,7 +112,7 @@ static void take_rank(struct agent *a, const gradb_options *o)
     }
 }
 
-/* Where gradb listens when nobody names a place. */
+/* The default address of `gradb listen`. */
 static char *usual_address(void)
 {
     char directory[GD_SOCKET_PATH], address[GD_SOCKET_PATH + 32] = GD_UNIX_PREFIX;
@@ -155,44 +161,7 @@ static bool start_locks(struct agent *a)
     return ok;
 }
 
-/* The trainer's signals are the trainer's: our thread must never be the one that runs a handler. */
-static bool start_thread(struct agent *a)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool ok = pthread_create(&a->thread, NULL, agent_io_main, a) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return ok;
-}
-
-void agent_say(const char *format, ...)
-{
-    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-    char line[512];
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    len = len < (int)sizeof(line) ? len : (int)sizeof(line) - 1;
-    if (len > 0 && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT)) {
-        ssize_t ignored = write(STDERR_FILENO, line, (size_t)len);
-        (void)ignored;
-    }
-}
-
-void agent_refused(struct agent *a, const char *why)
-{
-    pthread_mutex_lock(&a->lock);
-    bool tell = a->address_given && !a->refused_told;
-    a->refused_told = a->refused_told || tell;
-    pthread_mutex_unlock(&a->lock);
-    if (tell) {
-        agent_say("gradb: not connected to %.200s: %s\n", a->address, why);
-    }
-}
-
-void agent_free(struct agent *a)
+static void free_agent(struct agent *a)
 {
     agent_fork_unregister(a);
     if (a->io) {
@@ -218,8 +187,8 @@ void agent_free(struct agent *a)
     free(a->log);
     free(a->scalars);
     free(a->times);
-    free(a->keep);
-    free(a->asked_keep);
+    free(a->kept.nodes);
+    free(a->kept.asked);
     free(a->ask);
     free(a->group);
     if (a->wake[0] >= 0) {
@@ -231,6 +200,25 @@ void agent_free(struct agent *a)
         pthread_cond_destroy(&a->go);
     }
     free(a);
+}
+
+static void *run_io_thread(void *agent)
+{
+    if (agent_io_main(agent)) {
+        free_agent(agent);
+    }
+    return NULL;
+}
+
+/* The program's signals are its own: our thread must never run one of its handlers. */
+static bool start_thread(struct agent *a)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = pthread_create(&a->thread, NULL, run_io_thread, a) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
 }
 
 gradb *gradb_open(const gradb_options *options)
@@ -256,7 +244,7 @@ gradb *gradb_open(const gradb_options *options)
     if (!start_locks(a) || !a->log || !a->scalars || !a->times ||
         !copy_options(a, options ? options : &none) || agent_io_create(a) != GD_OK ||
         !start_thread(a)) {
-        agent_free(a);
+        free_agent(a);
         return NULL;
     }
     agent_fork_register(a);
@@ -267,10 +255,10 @@ void gradb_close(gradb *g, const char *why)
 {
     struct agent *a = agent_of(g);
     if (!agent_usable(a)) {
-        return; /* a forked child leaks it: the parent's thread may have been changing it */
+        return; /* a forked child leaks it: the parent's thread may have been modifying it */
     }
     if (!agent_turn_take(a)) {
-        return; /* from inside the source: what called it needs the handle still */
+        return; /* called from inside the source, whose caller still needs the handle */
     }
     a->published = a->node_count;
     a->late_published = a->late_count;
@@ -282,15 +270,15 @@ void gradb_close(gradb *g, const char *why)
     until.tv_sec += CLOSE_SECONDS;
     while (!a->thread_done && pthread_cond_timedwait(&a->go, &a->lock, &until) == 0) {
     }
-    /* A name server that does not answer can hold the thread: it frees the agent when it is back.
-     */
+    /* A name server that does not answer can block the thread, which then frees the agent
+     * itself. */
     bool done = a->thread_done;
     a->orphan = !done;
     pthread_t thread = a->thread;
     pthread_mutex_unlock(&a->lock);
     if (done) {
         pthread_join(thread, NULL);
-        agent_free(a);
+        free_agent(a);
     } else {
         pthread_detach(thread);
     }
@@ -342,7 +330,7 @@ bool gradb_wait(gradb *g, double seconds)
            pthread_cond_timedwait(&a->go, &a->lock, &until) == 0) {
     }
     if (a->link == LINK_UP && a->stop_pending) {
-        agent_stand(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
+        agent_stop_thread(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
     }
     bool up = a->link == LINK_UP;
     agent_turn_end(a);

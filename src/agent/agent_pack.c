@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A value that was looked at, as the bytes of gradb.v1's TensorStats. A record has one of every
- * watched value of a step: going over the fields by their descriptions, once for the size and once
- * for the bytes, would cost several times what looking at a small tensor does.
+ * Encodes an examined value as gradb.v1's TensorStats. A record has one for every watched value of
+ * a step: going through protobuf-c's field descriptors, once for the size and once for the bytes,
+ * would cost several times as much as examining a small tensor.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static unsigned char *put_tag(unsigned char *at, unsigned field, unsigned as)
     return agent_put_varint(at, field << 3 | as);
 }
 
-/* As everywhere in proto3: what is 0 is left out. */
+/* proto3 omits zeros. */
 static unsigned char *put_number(unsigned char *at, unsigned field, uint64_t value)
 {
     return value ? agent_put_varint(put_tag(at, field, AS_VARINT), value) : at;
@@ -35,7 +35,7 @@ static unsigned char *put_double(unsigned char *at, unsigned field, double value
         return at;
     }
     at = put_tag(at, field, AS_DOUBLE);
-    for (int i = 0; i < 8; i++) { /* a store, where the byte order is that of the format */
+    for (int i = 0; i < 8; i++) { /* compiles to a single store on little-endian machines */
         *at++ = (unsigned char)(bits >> 8 * i);
     }
     return at;
@@ -49,7 +49,7 @@ static unsigned char *put_bytes(unsigned char *at, unsigned field, const unsigne
     return at + len;
 }
 
-/* Of repeated numbers: nothing where there are none. */
+/* A packed repeated field; nothing if it is empty. */
 static unsigned char *put_numbers(unsigned char *at, unsigned field, const uint64_t *values,
                                   size_t count)
 {
@@ -112,6 +112,6 @@ bool agent_pack_value(struct gd_buf *to, const struct agent_watch_item *item,
     size_t head_len = (size_t)(agent_put_varint(put_tag(head, 4, AS_BYTES), len) - head);
     memcpy(value - head_len, head, head_len);
     bool ok = gd_buf_add(to, value - head_len, head_len + len) == GD_OK;
-    to->failed = false; /* the next one may be smaller */
+    to->failed = false; /* a smaller one may still fit */
     return ok;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The set of watch plans, and which items of them each node has. */
+/* The set of watch plans, and the items that each node has of them. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_core.h"
+#include "agent/agent_mark.h"
+#include "agent/agent_tensor.h"
 #include "agent/agent_watch.h"
 
-#define MAX_TWINS 32 /* items of a node that are compared with one */
+#define MAX_TWINS 32 /* items of a node compared with each new one */
 #define STEP(a)   atomic_load_explicit(&(a)->step, memory_order_relaxed)
 
 /* ---- what an item asks for ------------------------------------------------------------------- */
@@ -50,7 +53,7 @@ static void plan_free(struct agent_watch_plan *plan)
     free(plan);
 }
 
-/* Joins the items of the node that are looked at in the same moment for the same statistics. */
+/* Joins the node's items that want the same statistics at the same moment. */
 static void find_leader(struct agent_watch_item *item)
 {
     struct agent_watch_item *i = item->next_of_node;
@@ -67,7 +70,7 @@ static void find_leader(struct agent_watch_item *item)
 enum { COUNT_EXACT = 1, COUNT_SEEN = 2, COUNT_END = 4 };
 enum { FLAGS = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN };
 
-/* The counts that the item is in from now on. */
+/* Updates the counts that include the item. */
 static void count_item(struct agent *a, struct agent_watch_item *item, unsigned counts)
 {
     a->exact_items -= (item->counted & COUNT_EXACT) != 0;
@@ -79,7 +82,7 @@ static void count_item(struct agent *a, struct agent_watch_item *item, unsigned 
     item->counted = (unsigned char)counts;
 }
 
-/* In front of the node's items. Returns in which counts that puts it. */
+/* Links it at the head of the node's items. Returns the counts that now include it. */
 static unsigned link_node_item(struct agent *a, struct agent_watch_item *item)
 {
     struct agent_node *node = agent_node_at(a, item->node);
@@ -94,7 +97,7 @@ static unsigned link_node_item(struct agent *a, struct agent_watch_item *item)
         node->flags |= NODE_WATCH_EXACT;
         counts = COUNT_EXACT;
     } else if (node->phase != 0) {
-        /* Values that do not outlive their node are copied for the step's end. */
+        /* Values that do not outlive their node are copied until the end of the step. */
         bool fleeting = !(node->flags & NODE_LASTS) && item->slot < node->slot_count &&
                         !node->slots[item->slot].bound;
         bool aged = agent_item_wants_age(item);
@@ -122,8 +125,8 @@ static void link_item(struct agent *a, struct agent_watch_item *item)
     count_item(a, item, counts);
 }
 
-/* The items of every node, so that one plan's stand together and in its order. */
-static void rebuild(struct agent *a)
+/* Rebuilds every node's list, so that the items of each plan are adjacent and in its order. */
+static void rebuild_lists(struct agent *a)
 {
     bool kept = false;
     for (uint32_t id = 1; id < a->node_count; id++) {
@@ -150,7 +153,7 @@ static void rebuild(struct agent *a)
 
 /* ---- one plan in the place of another -------------------------------------------------------- */
 
-/* The items of a node anew, in the order in which they stand. */
+/* Rebuilds the counts and leaders of one node's items, keeping their order. */
 static void relink_node(struct agent *a, uint32_t id)
 {
     struct agent_node *node = agent_node_at(a, id);
@@ -197,7 +200,7 @@ static void take_out(struct agent *a, struct agent_watch_plan *plan)
     }
 }
 
-/* Later plans stand in front of earlier ones, the items of each in its order. */
+/* Later plans come first; the items of each keep its order. */
 static void put_in(struct agent *a, struct agent_watch_plan *plan)
 {
     for (size_t i = plan ? plan->item_count : 0; i-- > 0;) {
@@ -227,9 +230,10 @@ static bool wants_more(const struct agent_watch_plan *plan,
     return false;
 }
 
-/* A graph that grows sends plans as fast as nodes come: what that costs goes by the plan, not by
- * the graph. Either may be NULL. */
-static void replace(struct agent *a, struct agent_watch_plan *old, struct agent_watch_plan *plan)
+/* A growing graph sends plans as fast as nodes appear, so the cost depends on the plan, not on the
+ * size of the graph. Either may be NULL. */
+static void replace_plan(struct agent *a, struct agent_watch_plan *old,
+                         struct agent_watch_plan *plan)
 {
     bool kept =
         wants_more(old, agent_item_wants_previous) || wants_more(plan, agent_item_wants_previous);
@@ -255,8 +259,7 @@ static bool counts_not_finite(Gradb__V1__StatField field)
     }
 }
 
-/* Whether all that the item asks of a value is how many elements are not finite, and none of them
- * is not worth telling. */
+/* Whether the item only counts non-finite elements, and a count of zero is not worth reporting. */
 static bool is_only_not_finite(const struct agent_watch_item *item)
 {
     static const struct agent_look finite = {.code = -1};
@@ -317,10 +320,10 @@ static struct agent_watch_item *old_item(const struct agent *a, const struct age
     return i;
 }
 
-/* What the items of the plan before have learnt and the new ones want to know. The lists of the
- * nodes are still those of the old plans. */
-static void inherit(struct agent *a, struct agent_watch_plan *plan,
-                    const struct agent_watch_plan *old)
+/* Passes on what the items of the replaced plan have learned. The nodes' lists are still those of
+ * the old plans. */
+static void inherit_state(struct agent *a, struct agent_watch_plan *plan,
+                          const struct agent_watch_plan *old)
 {
     for (size_t i = 0; i < plan->item_count; i++) {
         struct agent_watch_item *item = &plan->items[i];
@@ -357,7 +360,7 @@ void agent_watch_set(struct agent *a, agent_to *message)
         }
     }
     if (plan && old) {
-        inherit(a, plan, old);
+        inherit_state(a, plan, old);
     }
     struct agent_watch_plan *next = old ? old->next : NULL;
     a->plan_changes++;
@@ -371,13 +374,13 @@ void agent_watch_set(struct agent *a, agent_to *message)
     }
     bool scalars = wants_more(old, agent_item_is_scalar) || wants_more(plan, agent_item_is_scalar);
     if (!scalars) {
-        replace(a, old, plan);
+        replace_plan(a, old, plan);
     }
     if (old) {
         plan_free(old);
     }
     if (scalars) {
-        rebuild(a);
+        rebuild_lists(a);
     }
 }
 
@@ -392,5 +395,5 @@ void agent_watch_clear(struct agent *a)
         plan_free(a->plans);
         a->plans = next;
     }
-    rebuild(a);
+    rebuild_lists(a);
 }

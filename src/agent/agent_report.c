@@ -4,27 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_core.h"
 #include "agent/agent_varint.h"
 #include "agent/agent_watch.h"
+#include "agent/agent_words.h"
 
-#define REPORT_VALUES 256                  /* values of one message; more go into further ones */
-#define REPORT_BYTES  ((size_t)256 * 1024) /* and bytes, but for the last value */
+#define REPORT_VALUES 256 /* values per message; the rest follow in further messages */
+#define REPORT_BYTES  ((size_t)256 * 1024) /* bytes per message, not counting its last value */
 #define FIELD(name)   GRADB__V1__STAT_FIELD__STAT_##name
 
 /* ---- triggers ------------------------------------------------------------------------------- */
 
-static double share(uint64_t part, uint64_t count)
+static double share_of(uint64_t part, uint64_t count)
 {
     return count ? (double)part / (double)count : 0;
 }
 
-static double cosine(const struct gd_stats *s)
+static double cosine_of(const struct gd_stats *s)
 {
     double norms = sqrt(s->sum_sq) * sqrt(s->sum_sq_prev);
     return norms > 0 ? s->dot / norms : NAN;
 }
 
-/* Figures of the difference to the step before. */
+/* Statistics of the difference from the previous step. */
 static double difference_value(const struct gd_stats *s, Gradb__V1__StatField field)
 {
     if (!s->has_prev) {
@@ -34,36 +36,36 @@ static double difference_value(const struct gd_stats *s, Gradb__V1__StatField fi
     case FIELD(MEAN_ABS_DELTA): return s->mean_abs_delta;
     case FIELD(MAX_ABS_DELTA): return s->max_abs_delta;
     case FIELD(MISMATCH): return (double)s->mismatch;
-    case FIELD(MISMATCH_SHARE): return share(s->mismatch, s->count);
+    case FIELD(MISMATCH_SHARE): return share_of(s->mismatch, s->count);
     case FIELD(MEAN_ABS_PREVIOUS): return s->mean_abs_prev;
     case FIELD(UPDATE_RATIO): return s->mean_abs_delta / (s->mean_abs_prev + 1e-9);
     case FIELD(MEAN_DELTA): return s->mean_delta;
     case FIELD(DELTA_NORM): return sqrt(s->sum_sq_delta);
     case FIELD(PREVIOUS_NORM): return sqrt(s->sum_sq_prev);
-    case FIELD(COSINE): return cosine(s);
+    case FIELD(COSINE): return cosine_of(s);
     case FIELD(UNPAIRED): return (double)s->unpaired;
     default: return NAN;
     }
 }
 
-/* Figures of a range, and of dead units. */
+/* Statistics of a range, and of dead units. */
 static double share_value(const struct gd_stats *s, const Gradb__V1__Trigger *trigger)
 {
     if (trigger->field == FIELD(DEAD_SHARE)) {
-        return s->units ? share(s->dead_units, s->units) : NAN;
+        return s->units ? share_of(s->dead_units, s->units) : NAN;
     }
     if (trigger->range >= (uint32_t)s->range_count) {
         return NAN;
     }
     uint64_t inside = s->in_range[trigger->range];
     switch (trigger->field) {
-    case FIELD(IN_RANGE_SHARE): return share(inside, s->count);
-    case FIELD(OUT_RANGE_SHARE): return share(s->count - inside, s->count);
+    case FIELD(IN_RANGE_SHARE): return share_of(inside, s->count);
+    case FIELD(OUT_RANGE_SHARE): return share_of(s->count - inside, s->count);
     default: return NAN;
     }
 }
 
-/* Figures of the elements; NaN: it has none. */
+/* Statistics of the elements; NaN: there are none. */
 static double own_value(const struct gd_stats *s, Gradb__V1__StatField field)
 {
     switch (field) {
@@ -87,7 +89,7 @@ static double own_value(const struct gd_stats *s, Gradb__V1__StatField field)
     case FIELD(STD): return s->std;
     case FIELD(SUM_SQ): return s->sum_sq;
     case FIELD(NORM): return sqrt(s->sum_sq);
-    case FIELD(ZERO_SHARE): return share(s->zero, s->count);
+    case FIELD(ZERO_SHARE): return share_of(s->zero, s->count);
     default: return NAN;
     }
 }
@@ -182,8 +184,8 @@ static bool put_value(struct gd_buf *to, const struct agent_watch_item *item,
     return ok;
 }
 
-/* A report whose values are packed already, as a FromTrainer. Reports that nobody waits for leave
- * room for those that hold. */
+/* Wraps packed values into a FromTrainer message. Reports that do not hold the training leave room
+ * in the queue for those that do. */
 static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchReport *head,
                                       const char *values, size_t len)
 {
@@ -204,7 +206,7 @@ static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchRep
         packet = malloc(sizeof(*packet) + total);
     }
     if (!packet) {
-        agent_set_error(a, "a watch report was dropped: the debugger does not keep up");
+        agent_set_error(a, "a watch report was dropped because the debugger is too slow");
         return NULL;
     }
     packet->next = NULL;
@@ -216,7 +218,7 @@ static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchRep
     return packet;
 }
 
-static void append(struct agent *a, struct agent_packet *packet)
+static void append_packet(struct agent *a, struct agent_packet *packet)
 {
     *a->reports_end = packet;
     a->reports_end = &packet->next;
@@ -237,12 +239,12 @@ bool agent_queue(struct agent *a, const agent_from *from)
     packet->step = atomic_load_explicit(&a->step, memory_order_relaxed);
     packet->len = len;
     gradb__v1__from_trainer__pack(from, packet->data);
-    append(a, packet);
+    append_packet(a, packet);
     return true;
 }
 
-static bool enqueue(struct agent *a, struct agent_watch_plan *plan, Gradb__V1__WatchReport *head,
-                    const char *values, size_t len)
+static bool enqueue_packet(struct agent *a, struct agent_watch_plan *plan,
+                           Gradb__V1__WatchReport *head, const char *values, size_t len)
 {
     head->plan = plan->plan->id;
     head->step = atomic_load_explicit(&a->step, memory_order_relaxed);
@@ -251,7 +253,7 @@ static bool enqueue(struct agent *a, struct agent_watch_plan *plan, Gradb__V1__W
     if (!packet) {
         return false;
     }
-    append(a, packet);
+    append_packet(a, packet);
     plan->reports++;
     plan->report_bytes += packet->len;
     return true;
@@ -259,7 +261,7 @@ static bool enqueue(struct agent *a, struct agent_watch_plan *plan, Gradb__V1__W
 
 /* ---- reports of a moment -------------------------------------------------------------------- */
 
-static void flush(struct agent_moment *m, bool more)
+static void flush_values(struct agent_moment *m, bool more)
 {
     Gradb__V1__WatchReport head = GRADB__V1__WATCH_REPORT__INIT;
     if (m->count == 0) {
@@ -270,9 +272,10 @@ static void flush(struct agent_moment *m, bool more)
     head.holding = m->plan->plan->hold;
     head.more = more;
     if (head.holding && m->wait == 0) {
-        m->a->verdict_first = head.id;
+        m->a->verdict.first = head.id;
     }
-    if (enqueue(m->a, m->plan, &head, m->values.data, m->values.len) && head.holding && !more) {
+    if (enqueue_packet(m->a, m->plan, &head, m->values.data, m->values.len) && head.holding &&
+        !more) {
         m->wait = head.id;
         m->wait_serial = m->plan->serial;
     }
@@ -282,7 +285,7 @@ static void flush(struct agent_moment *m, bool more)
 
 void agent_report_end(struct agent_moment *m)
 {
-    flush(m, false);
+    flush_values(m, false);
     m->report = 0;
 }
 
@@ -290,7 +293,7 @@ void agent_report_value(struct agent_moment *m, const struct agent_watch_item *i
                         struct agent_look *look)
 {
     if (m->count >= REPORT_VALUES || m->values.len >= REPORT_BYTES) {
-        flush(m, true);
+        flush_values(m, true);
     }
     if (put_value(&m->values, item, look)) {
         m->count++;
@@ -305,11 +308,11 @@ void agent_record_value(struct agent *a, struct agent_watch_item *item, struct a
 {
     item->recorded_step = atomic_load_explicit(&a->step, memory_order_relaxed);
     if (!put_value(&item->plan->record, item, look)) {
-        agent_set_error(a, "out of memory for a record of watched values");
+        agent_set_error(a, "out of memory for the record of watched values");
     }
 }
 
-/* Bytes of the packed values at `from` that make one report. */
+/* The number of packed bytes at `from` that fit into one report. */
 static size_t report_size(const unsigned char *from, size_t len)
 {
     size_t at = 0;
@@ -340,7 +343,7 @@ void agent_record_send(struct agent *a, struct agent_watch_plan *plan)
         head.id = id;
         head.more = at < record->len;
         head.record = true;
-        enqueue(a, plan, &head, from, len);
+        enqueue_packet(a, plan, &head, from, len);
     }
     gd_buf_clear(record);
 }

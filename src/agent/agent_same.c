@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * Values that have the elements of others: a view, a transpose, a gradient that was handed on.
- * Programs say so when they tell of them, and none of the figures of an exact plan depends on the
- * shape, so those of the other value are taken. What was seen of a value is remembered for as long
- * as its node is not told of again, within the step; from when somebody is first said to be the
- * same on, so that values that nobody shares cost nothing.
+ * Values that share their elements with others: a view, a transpose, a gradient passed through.
+ * Programs declare this when they report them. No statistic of an exact plan depends on the shape,
+ * so the statistics of the other value are reused. They are remembered until the node is reported
+ * again within the step, and only from the first declaration on, so that values that nobody shares
+ * cost nothing.
  *
- * What is compared with the step before, or counted from step to step (dead units), belongs to the
- * one value alone and is never taken.
+ * What is compared with the previous step, or counted from step to step (dead units), belongs to
+ * one value alone and is never reused.
  */
 #include <stdlib.h>
 
+#include "agent/agent_core.h"
 #include "agent/agent_source.h"
+#include "agent/agent_tensor.h"
+#include "agent/agent_watch.h"
 
 struct agent_seen {
     uint64_t begun;  /* agent.begun */
-    uint64_t moment; /* at which its node was told of */
+    uint64_t moment; /* at which its node was reported */
     enum gd_dtype dtype;
     int64_t count;
-    bool asked; /* of a value that the source is asked for: it may mean something else by it */
+    bool asked; /* the value came from the source, which may define it differently */
     struct gd_stats stats;
 };
 
@@ -27,14 +30,14 @@ static bool is_asked(const struct agent *a, const struct agent_watch_item *item)
     return agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT);
 }
 
-/* Its statistics are those of the elements and nothing else. */
+/* Its statistics depend on nothing but the elements. */
 static bool is_of_elements(const struct agent_watch_item *item)
 {
     const Gradb__V1__StatsOptions *options = item->message->options;
     return !options || (!options->against_previous && options->dead_steps == 0);
 }
 
-/* The item that remembers for all that want the same of that slot; NULL: there is none. */
+/* The item that remembers for all that want the same statistics of the slot; NULL: none. */
 static struct agent_watch_item *find_twin(const struct agent *a, struct agent_watch_item *item,
                                           const gradb_same *same)
 {
@@ -54,8 +57,8 @@ static struct agent_watch_item *find_twin(const struct agent *a, struct agent_wa
     return item->twin;
 }
 
-/* What was seen of the value that the item's is said to be the same as, when that was told of last;
- * NULL: nothing, or not enough. */
+/* What was seen of the value declared to be the same, when it was last reported; NULL: nothing, or
+ * not enough. */
 static const struct agent_seen *find_seen(const struct agent_moment *m,
                                           struct agent_watch_item *item)
 {
@@ -68,7 +71,7 @@ static const struct agent_seen *find_seen(const struct agent_moment *m,
         return NULL;
     }
     if (!twin->seen) {
-        twin->seen = calloc(1, sizeof(*twin->seen)); /* it remembers from now on */
+        twin->seen = calloc(1, sizeof(*twin->seen)); /* remembers from now on */
     }
     const struct agent_seen *seen = twin->seen;
     bool there = seen && seen->moment == m->a->nodes[same->node].told &&
@@ -83,7 +86,7 @@ bool agent_same_take(const struct agent_moment *m, struct agent_watch_item *item
     const struct agent_seen *seen = find_seen(m, item);
     const Gradb__V1__StatsOptions *options = item->message->options;
     if (!seen || seen->asked != is_asked(m->a, item) ||
-        (seen->asked && options && options->histogram)) { /* which is made from the elements */
+        (seen->asked && options && options->histogram)) { /* a histogram needs the elements */
         return false;
     }
     ret->located = agent_as_told(m->a, item->node, item->slot, &ret->value);

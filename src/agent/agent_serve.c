@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests that only the program can answer. The I/O thread posts one at a time and goes on with
- * its heartbeats, the thread that stands carries it out: a framework's state is per thread, and a
- * command may take its time.
+ * Requests that only the program can answer. The I/O thread posts one at a time and continues its
+ * heartbeats; the stopped thread carries it out, because a framework's state is per thread and a
+ * command may take long.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_core.h"
 #include "agent/agent_source.h"
+#include "agent/agent_watch.h"
 
-uint64_t agent_request_id(const agent_to *m)
-{
-    switch (m->msg_case) {
-    case GRADB__V1__TO_TRAINER__MSG_FETCH: return m->fetch->request;
-    case GRADB__V1__TO_TRAINER__MSG_STATS: return m->stats->request;
-    default: return m->command->request;
-    }
-}
-
-/* ---- the thread that stands ------------------------------------------------------------------ */
+/* ---- the stopped thread ---------------------------------------------------------------------- */
 
 static void serve_stats(struct agent *a, struct agent_ask *ask)
 {
@@ -35,7 +28,7 @@ static void serve_stats(struct agent *a, struct agent_ask *ask)
     ask->look = look;
 }
 
-/* The message stays as it is during the call: only this thread frees it while the ask runs. */
+/* The message does not change during the call: only this thread frees it while the request runs. */
 static void serve_ask(struct agent *a, struct agent_ask *ask)
 {
     ask->state = ASK_RUNNING;
@@ -61,7 +54,7 @@ static void serve_ask(struct agent *a, struct agent_ask *ask)
 
 bool agent_serve(struct agent *a)
 {
-    if (a->keep_new) {
+    if (a->kept.asked_new) {
         agent_source_keep(a);
     } else if (a->located && a->ask->state != ASK_DONE) {
         agent_source_release(a);
@@ -91,7 +84,7 @@ enum agent_ask_state agent_ask_state(struct agent *a)
     pthread_mutex_lock(&a->lock);
     enum agent_ask_state state = a->ask->state;
     if (a->ask->dropped && state != ASK_NONE) {
-        state = ASK_RUNNING; /* of the request before: still in the program's hands */
+        state = ASK_RUNNING; /* of the previous request, which is still running in the program */
     }
     pthread_mutex_unlock(&a->lock);
     return state;
@@ -114,7 +107,7 @@ void agent_ask_end(struct agent *a)
     pthread_mutex_lock(&a->lock);
     if (a->ask->state == ASK_DONE) {
         agent_ask_free(a);
-        pthread_cond_broadcast(&a->go); /* to release */
+        pthread_cond_broadcast(&a->go); /* so that the source is told to release */
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -124,7 +117,7 @@ static bool is_wanted(const struct agent_ask *ask)
     return ask->state != ASK_NONE && !ask->dropped;
 }
 
-static void drop(struct agent *a)
+static void drop_ask(struct agent *a)
 {
     if (a->ask->state == ASK_RUNNING) {
         a->ask->dropped = true;
@@ -143,7 +136,7 @@ bool agent_ask_drop(struct agent *a, uint64_t *request)
     bool wanted = is_wanted(a->ask);
     if (wanted) {
         *request = agent_request_id(a->ask->message);
-        drop(a);
+        drop_ask(a);
     }
     pthread_mutex_unlock(&a->lock);
     return wanted;
@@ -156,7 +149,7 @@ void agent_ask_cancel(struct agent *a, uint64_t request)
     }
     pthread_mutex_lock(&a->lock);
     if (is_wanted(a->ask) && agent_request_id(a->ask->message) == request) {
-        drop(a);
+        drop_ask(a);
     }
     pthread_mutex_unlock(&a->lock);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A pool of shared memory segments. The training process copies a value into one, the debugger maps
- * it once and says when it is free again, so in the steady state a value costs one memcpy.
+ * A pool of shared memory segments. The training process copies a value into one; the debugger maps
+ * it once and says when it is free again. So in the steady state a value costs one memcpy.
  *
- * Names: as soon as the debugger has mapped a segment its name is unlinked, so that a crash of
- * either side leaves nothing behind but what was being handed over at that moment.
+ * Names: a segment's name is unlinked as soon as the debugger has mapped it, so that a crash of
+ * either side leaves behind only what was being handed over at that moment.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,17 +20,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_shm.h"
 
 #define MAX_SEGMENTS  256
 #define SWEEP_SECONDS 60
 #define NAME_SIZE     64
 #define PROBE_BYTES   32
-#define ROUND         ((size_t)2 << 20) /* segments come in multiples of a huge page */
+#define ROUND         ((size_t)2 << 20) /* segment sizes are multiples of a huge page */
 
 struct segment {
     uint32_t id;
-    char name[NAME_SIZE]; /* "" once unlinked */
+    char name[NAME_SIZE]; /* "": unlinked */
     void *map;
     size_t size;
     bool busy;     /* the debugger may read it */
@@ -43,7 +43,7 @@ struct agent_shm {
     struct segment probe;
     struct segment segments[MAX_SEGMENTS];
     size_t count;
-    size_t total, limit; /* bytes; the limit is half of what was free at the start */
+    size_t total, limit; /* bytes; the limit is half of the initially free space */
     uint32_t next_id;
     uint64_t clock;
     uint32_t forgotten[MAX_SEGMENTS];
@@ -67,7 +67,7 @@ static void segment_close(struct segment *segment)
     memset(segment, 0, sizeof(*segment));
 }
 
-/* The space is reserved here: a full file system must be an error, not a bus error in memcpy. */
+/* Reserves the space here: a full file system must give an error, not a bus error in memcpy. */
 static bool segment_open(struct agent_shm *shm, struct segment *segment, size_t size)
 {
     memset(segment, 0, sizeof(*segment));
@@ -100,9 +100,9 @@ static bool segment_open(struct agent_shm *shm, struct segment *segment, size_t 
     return true;
 }
 
-/* What a trainer of ours that was killed in the middle of handing something over has left: its
- * process is gone, and for a minute nobody has touched the object. */
-static void sweep(void)
+/* Removes what a killed training process left behind while handing over a value: its process is
+ * gone, and the object has been untouched for a minute. */
+static void sweep_leftovers(void)
 {
     DIR *dir = opendir("/dev/shm");
     for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
@@ -134,7 +134,7 @@ struct agent_shm *agent_shm_create(void)
         free(shm);
         return NULL;
     }
-    sweep();
+    sweep_leftovers();
     shm->next_id = 1;
     snprintf(shm->prefix, sizeof(shm->prefix), "/gradb-%ld-%016llx", (long)getpid(),
              (unsigned long long)id);
@@ -173,7 +173,7 @@ void agent_shm_probe_done(struct agent_shm *shm)
 
 /* ---- the pool ------------------------------------------------------------------------------- */
 
-static struct segment *find(struct agent_shm *shm, uint32_t id)
+static struct segment *find_segment(struct agent_shm *shm, uint32_t id)
 {
     for (size_t i = 0; i < shm->count; i++) {
         if (shm->segments[i].id == id) {
@@ -193,7 +193,7 @@ static void give_up(struct agent_shm *shm, struct segment *segment)
     *segment = shm->segments[--shm->count];
 }
 
-/* Gives up free segments, the one longest unused first, until there is room. */
+/* Frees unused segments, least recently used first, until there is room. */
 static bool make_room(struct agent_shm *shm, size_t size)
 {
     while (shm->count == MAX_SEGMENTS || (shm->limit && shm->total + size > shm->limit)) {
@@ -212,7 +212,7 @@ static bool make_room(struct agent_shm *shm, size_t size)
     return true;
 }
 
-/* The smallest free segment that fits without wasting three quarters of it. */
+/* The smallest free segment that fits, unless it would waste three quarters of its size. */
 static struct segment *best_fit(struct agent_shm *shm, size_t bytes)
 {
     struct segment *best = NULL;
@@ -251,7 +251,7 @@ void *agent_shm_take(struct agent_shm *shm, size_t bytes, Gradb__V1__ShmPlace *p
 
 void agent_shm_mapped(struct agent_shm *shm, uint32_t id)
 {
-    struct segment *segment = find(shm, id);
+    struct segment *segment = find_segment(shm, id);
     if (segment) {
         segment_unlink(segment);
     }
@@ -259,7 +259,7 @@ void agent_shm_mapped(struct agent_shm *shm, uint32_t id)
 
 void agent_shm_release(struct agent_shm *shm, uint32_t id)
 {
-    struct segment *segment = find(shm, id);
+    struct segment *segment = find_segment(shm, id);
     if (segment) {
         segment->busy = false;
     }

@@ -3,20 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_core.h"
+#include "agent/agent_mark.h"
 #include "agent/agent_source.h"
+#include "agent/agent_tensor.h"
+#include "agent/agent_watch.h"
 #include "base/slice.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
 #define MAX_RANGES 16
-#define MAX_REPLY  ((size_t)1 << 20) /* bytes of the answer to a command */
+#define MAX_REPLY  ((size_t)1 << 20) /* bytes in the answer to a command */
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
 static void call_begin(struct agent *a)
 {
     a->calling = true;
-    agent_arm(a); /* hooks inside the call must not take the quick way */
+    agent_arm(a); /* hooks inside the call must not take the fast path */
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -27,7 +31,7 @@ static void call_end(struct agent *a)
     agent_arm(a);
 }
 
-/* What the program answered, as a code: -1 for GRADB_OK. */
+/* Converts the program's answer into a code; -1 for GRADB_OK. */
 static int code_of(gradb_answer answer, char why[GRADB_WHY], const char *fallback, char text[TEXT])
 {
     why[GRADB_WHY - 1] = '\0';
@@ -66,7 +70,7 @@ bool agent_asks(const struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__It
            !node->slots[slot].bound && !has_copy(a, &node->slots[slot], iteration);
 }
 
-/* Strides must not lead further than an address can. */
+/* Strides must not exceed the address range. */
 static bool strides_are_sane(const gradb_tensor *tensor)
 {
     int64_t lowest = 0, highest = 0;
@@ -81,7 +85,7 @@ static bool strides_are_sane(const gradb_tensor *tensor)
     return highest <= PTRDIFF_MAX / 2 && lowest >= PTRDIFF_MIN / 2;
 }
 
-/* Checks what the source told. A code, or -1 with the tensor in *ret. */
+/* Validates the source's tensor. Returns a code, or -1 with the tensor in *ret. */
 static int take_tensor(const gradb_tensor *tensor, struct gd_tensor *ret, bool with_data,
                        char text[TEXT])
 {
@@ -90,28 +94,28 @@ static int take_tensor(const gradb_tensor *tensor, struct gd_tensor *ret, bool w
     size_t bytes = 0;
     *ret = (struct gd_tensor){.refs = 1};
     if (dtype <= 0 || dtype >= GD_DT_COUNT || gd_dtype_size((enum gd_dtype)dtype) == 0) {
-        wrong = "a type that does not exist";
+        wrong = "an unknown type";
     } else if (tensor->rank < 0 || tensor->rank > GRADB_MAX_RANK ||
                (tensor->rank > 0 && !tensor->shape)) {
-        wrong = "a shape that cannot be";
+        wrong = "an impossible shape";
     }
     for (int i = 0; !wrong && i < tensor->rank; i++) {
-        wrong = tensor->shape[i] < 0 ? "a shape that cannot be" : NULL;
+        wrong = tensor->shape[i] < 0 ? "an impossible shape" : NULL;
         ret->shape.dim[i] = tensor->shape[i];
     }
     if (!wrong) {
         ret->dtype = (enum gd_dtype)dtype;
         ret->shape.rank = tensor->rank;
         if (gd_shape_bytes(&ret->shape, ret->dtype, &bytes, NULL) != GD_OK) {
-            wrong = "a shape that cannot be";
+            wrong = "an impossible shape";
         } else if (with_data && bytes > 0 && !tensor->data) {
             wrong = "no address";
         } else if (with_data && !strides_are_sane(tensor)) {
-            wrong = "strides that lead nowhere";
+            wrong = "strides outside the address range";
         }
     }
     if (wrong) {
-        snprintf(text, TEXT, "the training program told a value with %s", wrong);
+        snprintf(text, TEXT, "the training program returned a value with %s", wrong);
         return CODE(FAILED);
     }
     gd_shape_strides(&ret->shape, gd_dtype_size(ret->dtype), ret->stride);
@@ -129,14 +133,15 @@ static int ask_locate(struct agent *a, uint32_t id, uint32_t slot, bool previous
     char why[GRADB_WHY] = "";
     int64_t step = -1;
     if (!a->source.locate) {
-        snprintf(text, TEXT, "the training program tells statistics of its values alone");
+        snprintf(text, TEXT, "the training program provides only statistics of its values");
         return CODE(UNSUPPORTED);
     }
     a->located = true;
     call_begin(a);
     gradb_answer answer = a->source.locate(a->source.ctx, id, slot, previous, &tensor, &step, why);
     int code = code_of(answer, why, "the training program has no such value", text);
-    if (code == -1) { /* shape and strides are the program's: read before others can run */
+    /* shape and strides belong to the program: read them before other code runs */
+    if (code == -1) {
         code = take_tensor(&tensor, &ret->tensor, true, text);
     }
     call_end(a);
@@ -146,8 +151,8 @@ static int ask_locate(struct agent *a, uint32_t id, uint32_t slot, bool previous
     return code;
 }
 
-static int find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
-                struct agent_value *ret, char text[TEXT])
+static int find_value(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
+                      struct agent_value *ret, char text[TEXT])
 {
     bool previous = iteration != GRADB__V1__ITERATION__CURRENT;
     if (!agent_asks(a, id, slot, iteration)) {
@@ -157,7 +162,7 @@ static int find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteratio
     char ignored[TEXT];
     if (code == CODE(NO_VALUE) && !previous &&
         agent_locate(a, id, slot, iteration, ret, ignored) == -1) {
-        return -1; /* the copy of an earlier step is better than nothing */
+        return -1; /* falls back to the copy of an earlier step */
     }
     return code;
 }
@@ -165,7 +170,7 @@ static int find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteratio
 int agent_find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
                struct agent_value *ret, char text[TEXT])
 {
-    int code = find(a, id, slot, iteration, ret, text);
+    int code = find_value(a, id, slot, iteration, ret, text);
     return code == CODE(NO_VALUE) && iteration == GRADB__V1__ITERATION__CURRENT &&
                    agent_capture_left_out(a, id, text)
                ? CODE(TOO_LARGE)
@@ -298,7 +303,7 @@ static void take_stats(const gradb_stats *from, int ranges, struct gd_stats *to)
     }
 }
 
-/* What the source cannot know of: bins without a place for them, units, too many ranges. */
+/* What the source cannot compute: bins without room for them, units, too many ranges. */
 static bool is_for_source(const struct agent *a, const Gradb__V1__StatsOptions *options,
                           const struct agent_look *look)
 {
@@ -346,16 +351,16 @@ bool agent_source_stats(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__
 
 void agent_source_keep(struct agent *a)
 {
-    while (a->keep_new) {
-        a->keep_new = false;
-        size_t count = a->asked_keep_count;
+    while (a->kept.asked_new) {
+        a->kept.asked_new = false;
+        size_t count = a->kept.asked_count;
         gradb_node *nodes = malloc((count + 1) * sizeof(*nodes));
         if (!nodes) {
-            agent_set_error(a, "out of memory for %zu nodes whose values are to be kept", count);
+            agent_set_error(a, "out of memory for %zu nodes whose values must be kept", count);
             return;
         }
         if (count) {
-            memcpy(nodes, a->asked_keep, count * sizeof(*nodes));
+            memcpy(nodes, a->kept.asked, count * sizeof(*nodes));
         }
         call_begin(a);
         a->source.keep(a->source.ctx, nodes, count);
@@ -371,7 +376,7 @@ int agent_source_command(struct agent *a, const Gradb__V1__Command *command, cha
     char why[GRADB_WHY] = "";
     *reply = NULL;
     if (!a->source.command) {
-        snprintf(text, TEXT, "this training program knows no command '%.60s'", command->name);
+        snprintf(text, TEXT, "this training program has no command '%.60s'", command->name);
         return CODE(UNSUPPORTED);
     }
     if (command->node != 0 && !agent_node_at(a, command->node)) {
@@ -385,7 +390,7 @@ int agent_source_command(struct agent *a, const Gradb__V1__Command *command, cha
     if (code == -1) {
         words = words ? words : "";
         if (strnlen(words, MAX_REPLY + 1) > MAX_REPLY) {
-            snprintf(text, TEXT, "the answer has more than %zu bytes: ask for less", MAX_REPLY);
+            snprintf(text, TEXT, "the answer exceeds %zu bytes: ask for less", MAX_REPLY);
             code = CODE(TOO_LARGE);
         } else {
             *reply = strdup(words);
@@ -393,7 +398,7 @@ int agent_source_command(struct agent *a, const Gradb__V1__Command *command, cha
     }
     call_end(a);
     if (code == -1 && !*reply) {
-        snprintf(text, TEXT, "out of memory in the trainer");
+        snprintf(text, TEXT, "out of memory in the training process");
         code = CODE(NO_MEMORY);
     }
     return code;

@@ -5,17 +5,12 @@
 #include <time.h>
 
 #include "agent/agent_source.h"
+#include "agent/agent_tensor.h"
+#include "agent/agent_watch.h"
 
 #define CODE(name)   ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define MAX_BINS     4096
-#define THREADS_FROM ((size_t)4 << 20) /* bytes of a tensor that is worth more than one thread */
-
-uint64_t agent_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
+#define THREADS_FROM ((size_t)4 << 20) /* bytes of a tensor worth more than one thread */
 
 static bool same_number(double a, double b)
 {
@@ -99,7 +94,7 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
 bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value)
 {
     size_t bytes = (size_t)gd_shape_count(&value->shape) * gd_dtype_size(value->dtype);
-    bool shared = a->threads > 1 && bytes >= THREADS_FROM; /* then statistics are quicker */
+    bool shared = a->threads > 1 && bytes >= THREADS_FROM; /* then computing statistics is faster */
     return !shared && gd_stats_all_finite(value);
 }
 
@@ -177,8 +172,8 @@ static void copy_difference(const struct gd_stats *from, Gradb__V1__Difference *
     to->sum_sq_delta = from->sum_sq_delta;
 }
 
-static int histogram(const struct agent_look *look, const Gradb__V1__Bins *bins,
-                     struct agent_stats_message *ret, struct gd_err *err)
+static int compute_histogram(const struct agent_look *look, const Gradb__V1__Bins *bins,
+                             struct agent_stats_message *ret, struct gd_err *err)
 {
     if (!agent_bins_ok(bins)) {
         return gd_fail(err, GD_EINVAL, "a histogram has 1 to %d bins over a range", MAX_BINS);
@@ -219,7 +214,7 @@ void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions 
             ret->stats.difference = &ret->difference;
         }
         if (options && options->histogram) {
-            int rc = histogram(look, options->histogram, ret, &err);
+            int rc = compute_histogram(look, options->histogram, ret, &err);
             look->code = rc != GD_OK ? code_of(rc) : -1;
             snprintf(look->text, sizeof(look->text), "%.*s", (int)sizeof(look->text) - 1,
                      rc != GD_OK ? err.text : "");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_source.h"
+#include "agent/agent_core.h"
+#include "agent/agent_tensor.h"
 #include "base/slice.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
@@ -11,19 +13,18 @@
 
 /* ---- which step a value belongs to ---------------------------------------------------------- */
 
-/* Runs of nodes are only seen while armed; then what was not seen to run has not run, unless the
- * trainer tells of no node at all. */
+/* Runs of nodes are recorded only while armed. Then a node that was not seen has not run, unless
+ * the program reports no nodes at all. */
 static bool is_seen(const struct agent *a, uint32_t id, int64_t step)
 {
-    /* A program with a source may leave out what nobody wants: see gradb_wants. */
+    /* A program with a source may leave out nodes that nobody wants: see gradb_wants. */
     bool told =
         !a->source.locate || atomic_load_explicit(&a->passes[id].marked, memory_order_relaxed);
     return told && a->sees_nodes && step >= a->seen_from && PEEK(a->last_node) != 0;
 }
 
-/* At a stop inside a step, the place of the last node that ran tells the rest: what comes before it
- * has run in this step, what comes after it has not. Returns 0 for "never computed", -1 for "cannot
- * tell". */
+/* At a stop inside a step, execution order decides: nodes up to the last one that ran have run in
+ * this step, later ones have not. Returns 0: never computed; -1: unknown. */
 static int64_t value_step(const struct agent *a, uint32_t id, const struct agent_node *node)
 {
     int64_t step = PEEK(a->step);
@@ -44,8 +45,7 @@ static int64_t value_step(const struct agent *a, uint32_t id, const struct agent
     return guess > ran_step ? guess : ran_step;
 }
 
-/* Parameters and constants have a value before anything ran; a parameter is written by the
- * optimizer. */
+/* Parameters and constants have a value before anything runs; the optimizer writes parameters. */
 static int64_t parameter_step(const struct agent *a)
 {
     int64_t step = PEEK(a->step);
@@ -77,7 +77,7 @@ static int from_copy(const struct agent_copy *copy, struct agent_value *ret)
 
 static void from_slot(const struct agent_slot *slot, struct agent_value *ret)
 {
-    /* Not as a whole: most of it is room for dimensions that are not there. */
+    /* Not copied as a whole: most of it is room for unused dimensions. */
     ret->tensor.dtype = (enum gd_dtype)slot->dtype;
     ret->tensor.refs = 1;
     ret->tensor.memory = NULL;
@@ -152,7 +152,8 @@ int agent_locate(const struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__I
         return from_copy(previous, ret);
     }
     if (node->flags & (NODE_KEEP | NODE_KEEP_WATCH)) {
-        snprintf(text, TEXT, "no previous value yet: %.60s:%u is kept from the next end of a step",
+        snprintf(text, TEXT,
+                 "no previous value yet: %.60s:%u is kept from the end of the next step on",
                  node->name, slot);
     } else {
         snprintf(text, TEXT, "the previous value of %.80s:%u was not kept", node->name, slot);
@@ -277,7 +278,7 @@ bool agent_copy_take(struct agent_copy **slot, const struct agent_value *value)
     }
     copy->valid = false;
     if (copy->capacity < bytes) {
-        free(copy->data); /* the old bytes are not wanted: no realloc */
+        free(copy->data); /* no realloc, because the old bytes are not needed */
         copy->data = malloc(bytes);
         copy->capacity = copy->data ? bytes : 0;
         if (!copy->data) {
@@ -311,7 +312,7 @@ static bool is_kept(const struct agent_node *node)
     return (node->flags & (NODE_KEEP | NODE_KEEP_WATCH)) != 0;
 }
 
-/* Whether any of the node's slots is bound to memory, or is not. */
+/* Whether any slot of the node is bound (or unbound). */
 static bool any_slot(const struct agent_node *node, bool bound)
 {
     for (uint32_t i = 0; i < node->slot_count; i++) {
@@ -340,10 +341,10 @@ static void drop_previous(const struct agent_node *node)
     }
 }
 
-/* The nodes for which `wanted` says so. NULL with a count of 0: none, or out of memory. */
-static gradb_node *collect(const struct agent *a,
-                           bool (*wanted)(const struct agent *a, const struct agent_node *node),
-                           size_t *ret)
+/* The nodes selected by `wanted`. NULL with a count of 0: none, or out of memory. */
+static gradb_node *
+collect_nodes(const struct agent *a,
+              bool (*wanted)(const struct agent *a, const struct agent_node *node), size_t *ret)
 {
     size_t count = 0;
     for (uint32_t id = 1; id < a->node_count; id++) {
@@ -361,9 +362,9 @@ static gradb_node *collect(const struct agent *a,
 
 void agent_keep_collect(struct agent *a)
 {
-    a->keep_stale = false;
-    free(a->keep);
-    a->keep = collect(a, we_keep, &a->keep_count);
+    a->kept.stale = false;
+    free(a->kept.nodes);
+    a->kept.nodes = collect_nodes(a, we_keep, &a->kept.count);
     for (uint32_t id = 1; id < a->node_count; id++) {
         if (!we_keep(a, &a->nodes[id])) {
             drop_previous(&a->nodes[id]);
@@ -373,10 +374,23 @@ void agent_keep_collect(struct agent *a)
         return;
     }
     size_t count = 0;
-    gradb_node *asked = collect(a, source_keeps, &count);
-    a->keep_new = a->keep_new || count != a->asked_keep_count ||
-                  (count && memcmp(asked, a->asked_keep, count * sizeof(*asked)) != 0);
-    free(a->asked_keep);
-    a->asked_keep = asked;
-    a->asked_keep_count = count;
+    gradb_node *asked = collect_nodes(a, source_keeps, &count);
+    a->kept.asked_new = a->kept.asked_new || count != a->kept.asked_count ||
+                        (count && memcmp(asked, a->kept.asked, count * sizeof(*asked)) != 0);
+    free(a->kept.asked);
+    a->kept.asked = asked;
+    a->kept.asked_count = count;
+}
+
+bool agent_capture_left_out(const struct agent *a, gradb_node id, char text[160])
+{
+    const struct agent_node *node = agent_node_at(a, id);
+    if (!node || !(node->flags & NODE_LEFT_OUT)) {
+        return false;
+    }
+    snprintf(text, 160,
+             "not copied: the copies of one step may take %" PRIu64
+             " bytes (the debugger's limit, or half of the free memory)",
+             a->capturing.limit);
+    return true;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whose turn it is. The functions that a training calls as it goes are for one thread at a time,
- * which need not always be the same: an autograd engine runs hooks on threads of its own while the
- * thread that started it waits. A second thread that comes meanwhile waits here for its turn, also
- * while the first one stands: then the whole training stands.
+ * The functions that a training run calls as it proceeds admit one thread at a time, not always the
+ * same one: an autograd engine runs hooks on its own threads while the thread that started it
+ * waits. A second thread waits here for its turn, also while the first one is stopped; then the
+ * whole training is stopped.
  *
- * The turn is kept while the lock is given up: during waits, and during calls into the source. A
- * function that is called from inside such a call, by the same thread, finds the turn taken by
- * itself: it does nothing, since the training neither runs nor stops there.
+ * The turn is kept while the lock is released: during waits, and during calls into the source. A
+ * function called from inside the source by the same thread finds that it already has the turn, and
+ * does nothing, because the training neither runs nor stops there.
  */
-#include "agent/agent_impl.h"
+#include "agent/agent_turn.h"
 
 bool agent_turn_take(struct agent *a)
 {

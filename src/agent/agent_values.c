@@ -3,32 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_core.h"
+#include "agent/agent_digest.h"
 #include "agent/agent_io.h"
+#include "agent/agent_shm.h"
 #include "agent/agent_source.h"
+#include "agent/agent_tensor.h"
 #include "agent/agent_varint.h"
+#include "agent/agent_watch.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
-#define SHM_FROM   ((size_t)64 * 1024) /* smaller values go quicker through the socket */
+#define SHM_FROM   ((size_t)64 * 1024) /* smaller values are faster through the socket */
 #define HEAD_SIZE  64
-
-int agent_values_refuse(struct agent_io *io, uint64_t request, int error, const char *text)
-{
-    char copy[200];
-    snprintf(copy, sizeof(copy), "%s", text);
-    Gradb__V1__RequestError m = GRADB__V1__REQUEST_ERROR__INIT;
-    m.request = request;
-    m.code = (Gradb__V1__RequestError__Code)error;
-    m.text = copy;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_ERROR;
-    from.error = &m;
-    return agent_wire_send(io, &from);
-}
 
 /* ---- values through the socket ------------------------------------------------------- */
 
-/* FromTrainer{tensor_data{request, offset, data}} up to the bytes themselves, so that those need
- * not be packed, that is copied, once more. */
+/* Encodes FromTrainer{tensor_data{request, offset, data}} up to the data bytes, which are then sent
+ * without being copied once more. */
 static size_t data_head(unsigned char *head, uint64_t request, uint64_t offset, size_t len)
 {
     unsigned char inner[HEAD_SIZE / 2], *end = inner, *at = head;
@@ -61,7 +52,8 @@ static int send_piece(struct agent_io *io)
     unsigned char *data = malloc(len);
     if (!data) {
         t->active = false;
-        return agent_values_refuse(io, t->request, CODE(NO_MEMORY), "out of memory in the trainer");
+        return agent_values_refuse(io, t->request, CODE(NO_MEMORY),
+                                   "out of memory in the training process");
     }
     agent_gather(&t->value.tensor, t->done, count, data);
     unsigned char head[HEAD_SIZE];
@@ -116,8 +108,7 @@ static int send_value(struct agent_io *io, const Gradb__V1__Fetch *fetch, struct
     return rc;
 }
 
-/* `error` and `text` say why there is no value, -1 that there is; `cut`: it is the slice already.
- */
+/* `error` and `text` say why there is no value, -1: there is one; `cut`: it is already sliced. */
 static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch, int error,
                         struct agent_value *value, bool cut, char text[160])
 {
@@ -128,12 +119,12 @@ static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch, int 
     if (error == -1 &&
         gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) != GD_OK) {
         error = CODE(INVALID);
-        snprintf(text, 160, "its shape is not valid");
+        snprintf(text, 160, "the slice's shape is invalid");
     }
     if (error == -1 && io->max_tensor && bytes > io->max_tensor) {
         error = CODE(TOO_LARGE);
         snprintf(text, 160,
-                 "the value has %zu bytes, the debugger takes %llu: ask for a slice, or set "
+                 "the value has %zu bytes, the debugger accepts %llu: ask for a slice, or set "
                  "max-tensor",
                  bytes, (unsigned long long)io->max_tensor);
     }
@@ -182,8 +173,8 @@ static int answer_command(struct agent_io *io, uint64_t request, struct agent_as
 
 /* ---- answering ------------------------------------------------------------------------------- */
 
-/* By this thread itself, since all places are known: the training thread stands. */
-static int answer(struct agent_io *io, const agent_to *m)
+/* Answers on this thread, because all addresses are known and the training thread is stopped. */
+static int answer_request(struct agent_io *io, const agent_to *m)
 {
     struct agent *a = io->agent;
     char text[160];
@@ -205,7 +196,7 @@ static int answer(struct agent_io *io, const agent_to *m)
     return error == -1 ? GD_OK : agent_values_refuse(io, agent_request_id(m), error, text);
 }
 
-/* What the thread that stands has found. Nobody else touches the ask while it is done. */
+/* Sends what the stopped thread has found. Nobody else touches the request in this state. */
 static int answer_asked(struct agent_io *io, struct agent_ask *ask)
 {
     const agent_to *m = ask->message;
@@ -223,7 +214,7 @@ static int answer_asked(struct agent_io *io, struct agent_ask *ask)
     return rc;
 }
 
-/* NULL: there is none. The caller frees it. */
+/* NULL: none. The caller frees it. */
 static agent_to *next_request(struct agent_io *io)
 {
     struct agent_request *request = io->requests;
@@ -240,7 +231,7 @@ static agent_to *next_request(struct agent_io *io)
     return message;
 }
 
-/* With a source: one request after the other goes to the thread that stands. */
+/* With a source: posts one request at a time to the stopped thread. */
 static bool pump_asked(struct agent_io *io, int *code)
 {
     enum agent_ask_state state = agent_ask_state(io->agent);
@@ -252,7 +243,7 @@ static bool pump_asked(struct agent_io *io, int *code)
     if (message) {
         agent_ask_post(io->agent, message);
     }
-    return false; /* it wakes us when it is done */
+    return false; /* the stopped thread wakes us when it is done */
 }
 
 bool agent_values_pump(struct agent_io *io, int *code)
@@ -275,7 +266,7 @@ bool agent_values_pump(struct agent_io *io, int *code)
     if (!message) {
         return false;
     }
-    *code = answer(io, message);
+    *code = answer_request(io, message);
     gradb__v1__to_trainer__free_unpacked(message, NULL);
     return true;
 }

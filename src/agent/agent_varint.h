@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Numbers as protobuf writes them, for messages that are packed by hand. */
+/* Protobuf varints, for messages that are packed by hand. */
 #ifndef AGENT_VARINT_H
 #define AGENT_VARINT_H
 
 #include <stdint.h>
 
-#define AGENT_VARINT_MOST 10 /* bytes of a number */
+#define AGENT_VARINT_MOST 10 /* maximum bytes of a number */
 
-/* Writes a number; returns what follows it. */
+/* Writes a number; returns the end. */
 static inline unsigned char *agent_put_varint(unsigned char *at, uint64_t value)
 {
     while (value >= 0x80) {

@@ -4,11 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_control.h"
+#include "agent/agent_core.h"
 #include "agent/agent_source.h"
+#include "agent/agent_stop.h"
+#include "agent/agent_tensor.h"
+#include "agent/agent_watch.h"
 #include "base/workers.h"
 
 #define CODE(name)    ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
-#define GROUP         32                /* items that threads share */
+#define GROUP         32                /* items processed together by several threads */
 #define WORTH_SHARING UINT64_C(500000)  /* nanoseconds of a plan's step */
 #define WORTH_WAKING  ((size_t)1 << 20) /* bytes of reports */
 #define STEP(a)       atomic_load_explicit(&(a)->step, memory_order_relaxed)
@@ -50,7 +55,7 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
     look->located = item->scalar_step > 0 && item->scalar_step == STEP(a);
     if (!look->located) {
         look->code = CODE(NO_VALUE);
-        snprintf(look->text, sizeof(look->text), "%.80s was not told in step %lld",
+        snprintf(look->text, sizeof(look->text), "%.80s was not reported in step %lld",
                  item->message->scalar, (long long)STEP(a));
         return;
     }
@@ -60,10 +65,10 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
                         look);
 }
 
-/* Of a value that was found, for one item alone: where nothing but finite elements is all that
- * there is to know, statistics of others are not computed. */
-static void compute(const struct agent *a, const struct agent_watch_item *item,
-                    const struct gd_tensor *previous, struct agent_look *ret)
+/* Computes one item of a located value. If only non-finite elements matter and there are none, no
+ * further statistics are computed. */
+static void compute_item(const struct agent *a, const struct agent_watch_item *item,
+                         const struct gd_tensor *previous, struct agent_look *ret)
 {
     const unsigned all_but_finite =
         GD_UNKNOWN_ALL & ~(unsigned)(GD_UNKNOWN_COUNT | GD_UNKNOWN_NAN | GD_UNKNOWN_INF);
@@ -83,13 +88,13 @@ static void look_at_node(struct agent *a, const struct agent_watch_item *item,
     bool against;
     if (agent_stats_find(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
                          item->message->options, &previous, &against, ret)) {
-        compute(a, item, against ? &previous.tensor : NULL, ret);
+        compute_item(a, item, against ? &previous.tensor : NULL, ret);
     }
 }
 
-/* What follows the statistics of an item, which have begun at `start`. */
-static void looked(const struct agent_moment *m, struct agent_watch_item *item, uint64_t start,
-                   struct agent_look *ret)
+/* Finishes an item after its statistics, whose computation began at `start`. */
+static void finish_look(const struct agent_moment *m, struct agent_watch_item *item, uint64_t start,
+                        struct agent_look *ret)
 {
     struct agent_watch_item *leader = item->leader;
     if (ret->code == -1 && agent_item_dead_steps(item) > 0) {
@@ -108,33 +113,34 @@ static void looked(const struct agent_moment *m, struct agent_watch_item *item, 
     }
 }
 
-/* NULL: there is none, the item is of a scalar. */
+/* NULL: the item is about a scalar. */
 static const struct agent_slot *slot_of(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_node *node = agent_node_at(a, item->node);
     return node && item->slot < node->slot_count ? &node->slots[item->slot] : NULL;
 }
 
-/* Its node ran in this step and made no such tensor: nothing to check, and nothing is missing. */
+/* Its node ran in this step without producing this tensor: nothing to check, and nothing is
+ * missing. */
 static bool is_empty(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_slot *slot = slot_of(a, item);
     return slot && slot->empty_step == STEP(a) && !slot->bound;
 }
 
-/* NULL: it is a named number, or its node is not there. */
+/* NULL: a scalar, or its node does not exist. */
 static const struct agent_node *node_of(const struct agent *a, const struct agent_watch_item *item)
 {
     return agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
 }
 
-/* The step in which its node ran last; 0: it has not. */
+/* The step in which its node last ran; 0: never. */
 static int64_t ran_in(const struct agent *a, const struct agent_watch_item *item)
 {
     return atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
 }
 
-/* Its operator is told of each time that it runs, and did not run in this step. */
+/* Every run of its operator is reported, and there was none in this step. */
 static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_node *node = node_of(a, item);
@@ -143,9 +149,9 @@ static bool has_not_run(const struct agent *a, const struct agent_watch_item *it
            STEP(a) >= item->plan->since && STEP(a) >= a->seen_from && ran_in(a, item) != STEP(a);
 }
 
-/* Items that have no leader may be looked at side by side. */
-static void look(const struct agent_moment *m, struct agent_watch_item *item,
-                 struct agent_look *ret)
+/* Items without a leader may be processed concurrently. */
+static void look_at(const struct agent_moment *m, struct agent_watch_item *item,
+                    struct agent_look *ret)
 {
     struct agent_watch_item *leader = item->leader;
     ret->remote = ret->taken = false;
@@ -158,12 +164,13 @@ static void look(const struct agent_moment *m, struct agent_watch_item *item,
     uint64_t start = agent_now_ns();
     if (agent_item_is_scalar(item)) {
         look_at_scalar(m->a, item, ret);
-    } else if (!m->exact && has_not_run(m->a, item)) { /* asking for each would cost too much */
+        /* asking the source for each would cost too much */
+    } else if (!m->exact && has_not_run(m->a, item)) {
         *ret = (struct agent_look){.code = CODE(NO_VALUE), .text = "it has not run in this step"};
     } else if (!agent_same_take(m, item, ret)) {
         look_at_node(m->a, item, ret);
     }
-    looked(m, item, start, ret);
+    finish_look(m, item, start, ret);
 }
 
 static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
@@ -177,8 +184,8 @@ static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
     }
 }
 
-/* What an operator made in an earlier step, or has not made at all, is nothing that this step did
- * wrong: there is no value to judge, and none is missing. */
+/* A value that the operator made in an earlier step, or has never made, does not belong to this
+ * step: there is nothing to judge, and nothing is missing. */
 static void leave_out_of_before(const struct agent *a, const struct agent_watch_item *item,
                                 struct agent_look *look)
 {
@@ -194,13 +201,13 @@ static void leave_out_of_before(const struct agent *a, const struct agent_watch_
     }
     if (none) {
         look->value = (struct agent_value){.tensor = {.refs = 1}, .step = ran > 0 ? ran : -1};
-        look->located = ran > 0; /* so that its age is told */
+        look->located = ran > 0; /* so that its age is reported */
     }
     look->code = CODE(NOT_RUN);
     snprintf(look->text, sizeof(look->text), "its operator has not run in this step");
 }
 
-/* Of a value that lasts and is not there, a gradient, when it was made last. */
+/* For a missing value that normally lasts (a gradient): when it was last computed. */
 static void say_how_old(const struct agent *a, const struct agent_watch_item *item,
                         struct agent_look *look)
 {
@@ -220,7 +227,8 @@ static bool is_worth_telling(const struct agent_moment *m, const struct agent_wa
     return !known && agent_worth_reporting(item, seen, STEP(m->a));
 }
 
-static void tell(struct agent_moment *m, struct agent_watch_item *item, struct agent_look *seen)
+static void report_look(struct agent_moment *m, struct agent_watch_item *item,
+                        struct agent_look *seen)
 {
     item->plan->step_ns += seen->cost_ns;
     leave_out_of_before(m->a, item, seen);
@@ -246,8 +254,8 @@ static void watch_item(struct agent_moment *m, struct agent_watch_item *item)
 {
     struct agent_look seen;
     begin_plan(m, item->plan);
-    look(m, item, &seen);
-    tell(m, item, &seen);
+    look_at(m, item, &seen);
+    report_look(m, item, &seen);
 }
 
 /* ---- many at once --------------------------------------------------------------------------- */
@@ -255,14 +263,13 @@ static void watch_item(struct agent_moment *m, struct agent_watch_item *item)
 struct member {
     struct agent_watch_item *item;
     struct agent_look seen;
-    /* of one whose value the source had to be asked for, which is for the thread that has the turn:
-     */
+    /* for a value that comes from the source, on the thread that has the turn: */
     bool asked, found, against;
-    struct agent_value previous; /* when it is compared */
-    uint64_t ns;                 /* that asking took */
+    struct agent_value previous; /* for a comparison */
+    uint64_t ns;                 /* time spent asking */
 };
 
-struct agent_group { /* items that stand one behind the other in their plan */
+struct agent_group { /* consecutive items of a plan */
     const struct agent_moment *moment;
     struct member member[GROUP];
     size_t count;
@@ -273,15 +280,15 @@ static void look_in_group(void *ctx, size_t i)
     struct agent_group *group = ctx;
     struct member *member = &group->member[i];
     if (!member->asked) {
-        look(group->moment, member->item, &member->seen);
+        look_at(group->moment, member->item, &member->seen);
         return;
     }
     uint64_t start = agent_now_ns() - member->ns;
     if (member->found) {
-        compute(group->moment->a, member->item, member->against ? &member->previous.tensor : NULL,
-                &member->seen);
+        compute_item(group->moment->a, member->item,
+                     member->against ? &member->previous.tensor : NULL, &member->seen);
     }
-    looked(group->moment, member->item, start, &member->seen);
+    finish_look(group->moment, member->item, start, &member->seen);
 }
 
 static void ask_for_member(struct agent *a, struct member *member)
@@ -301,18 +308,18 @@ static void end_group(struct agent_moment *m, struct agent_group *group)
     group->moment = m;
     gd_workers_run(m->a->threads, group->count, look_in_group, group);
     for (size_t i = 0; i < group->count; i++) {
-        tell(m, group->member[i].item, &group->member[i].seen);
+        report_look(m, group->member[i].item, &group->member[i].seen);
     }
     group->count = 0;
 }
 
-/* The debugger was lost while the source was asked. */
+/* The debugger was lost during a call into the source. */
 static bool is_over(const struct agent_moment *m)
 {
     return m->a->link != LINK_UP;
 }
 
-/* The source is for the thread that has the turn. */
+/* Only the thread with the turn may call the source. */
 static bool is_for_source(const struct agent *a, const struct agent_watch_item *item)
 {
     return item->node && (agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT) ||
@@ -330,7 +337,7 @@ static void add_member(struct agent *a, struct agent_watch_item *item)
     }
 }
 
-/* A plan at the end of the step. The work is shared when it took long in the step before. */
+/* Processes a plan at the end of the step. Uses several threads if the previous step took long. */
 static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
 {
     struct agent *a = m->a;
@@ -340,7 +347,7 @@ static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
     }
     bool share = a->group && plan->last_ns >= WORTH_SHARING;
     if (share) {
-        a->group->count = 0; /* the debugger was lost in the middle of one */
+        a->group->count = 0; /* the debugger may have been lost in the middle of a group */
     }
     for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
@@ -374,38 +381,39 @@ static void add_wait(struct agent *a, uint64_t serial, uint64_t ns)
     }
 }
 
-/* During the wait the plans may become others: nothing of the moment is touched any more. True when
- * the verdict was to stand. */
+/* Plans may change during the wait: nothing of the moment is used after it. True: the verdict was
+ * to stop, and the thread was stopped. */
 static bool await_verdict(struct agent *a, const struct agent_moment *m, gradb_node node,
                           bool at_step_end)
 {
     uint64_t start = agent_now_ns();
-    if (a->verdict_first == 0) {
-        return false; /* the debugger was lost since */
+    if (a->verdict.first == 0) {
+        return false; /* the debugger was lost in the meantime */
     }
-    a->verdict_for = a->verdict_seen < m->wait ? m->wait : 0;
-    while (a->verdict_for == m->wait && a->link == LINK_UP) {
+    a->verdict.awaited = a->verdict.seen < m->wait ? m->wait : 0;
+    while (a->verdict.awaited == m->wait && a->link == LINK_UP) {
         pthread_cond_wait(&a->go, &a->lock);
     }
-    a->verdict_first = 0;
-    a->verdict_for = 0;
+    a->verdict.first = 0;
+    a->verdict.awaited = 0;
     add_wait(a, m->wait_serial, agent_now_ns() - start);
-    if (!a->verdict_stop || a->link != LINK_UP) {
+    if (!a->verdict.stop || a->link != LINK_UP) {
         return false;
     }
-    char text[sizeof(a->verdict_text)];
-    memcpy(text, a->verdict_text, sizeof(text));
-    agent_stand(a, GRADB__V1__STOP_REASON__STOP_WATCH, node, at_step_end, text, a->verdict_stop);
+    char text[sizeof(a->verdict.text)];
+    memcpy(text, a->verdict.text, sizeof(text));
+    agent_stop_thread(a, GRADB__V1__STOP_REASON__STOP_WATCH, node, at_step_end, text,
+                      a->verdict.stop);
     return true;
 }
 
 static struct agent_moment begin_moment(struct agent *a)
 {
     agent_pass_begin(a);
-    a->verdict_first = 0;
-    a->verdict_seen = 0;
-    a->verdict_stop = 0;
-    a->verdict_text[0] = '\0';
+    a->verdict.first = 0;
+    a->verdict.seen = 0;
+    a->verdict.stop = 0;
+    a->verdict.text[0] = '\0';
     return (struct agent_moment){
         .a = a, .number = ++a->moments, .values = GD_BUF_INIT(AGENT_MAX_REPORTS)};
 }
@@ -415,38 +423,39 @@ static bool end_moment(struct agent_moment *m, gradb_node node, bool at_step_end
     gd_buf_deinit(&m->values);
     agent_source_release(m->a);
     agent_pass_end(m->a);
-    if (m->wait || m->a->reports_bytes > WORTH_WAKING) { /* else the I/O thread comes by */
+    /* otherwise the I/O thread finds them by itself */
+    if (m->wait || m->a->reports_bytes > WORTH_WAKING) {
         agent_wake(m->a);
     }
     return m->wait && await_verdict(m->a, m, node, at_step_end);
 }
 
-static void fetch(const void *from, size_t bytes)
+static void fetch_member(const void *from, size_t bytes)
 {
     for (size_t at = 0; from && at < bytes; at += 64) {
         __builtin_prefetch((const char *)from + at);
     }
 }
 
-/* Nodes mostly run in the order of the plan's items. What the next ones need lies all over the
- * memory, one pointer behind the other: it is fetched while this one is looked at, of each as far
- * as is known where it lies. */
+/* Prefetches. Nodes usually run in the order of the plan's items; the data of the next items is
+ * spread over memory, one pointer after another. Each item is prefetched as far as its addresses
+ * are known. */
 static void fetch_ahead(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_watch_plan *plan = item->plan;
     if (plan->items + plan->item_count - item <= 4) {
         return;
     }
-    fetch(&item[4], sizeof(*item));
-    fetch(agent_node_at(a, item[3].node), sizeof(struct agent_node));
-    fetch(item[3].message, sizeof(*item->message));
-    fetch(slot_of(a, &item[2]), sizeof(struct agent_slot));
-    fetch(item[2].message->options, 1);
-    fetch(item[2].message->report_if, 1);
+    fetch_member(&item[4], sizeof(*item));
+    fetch_member(agent_node_at(a, item[3].node), sizeof(struct agent_node));
+    fetch_member(item[3].message, sizeof(*item->message));
+    fetch_member(slot_of(a, &item[2]), sizeof(struct agent_slot));
+    fetch_member(item[2].message->options, 1);
+    fetch_member(item[2].message->report_if, 1);
     const struct agent_slot *slot = slot_of(a, &item[1]);
-    fetch(slot ? slot->geometry : NULL, 1);
-    fetch(slot ? slot->data : NULL, 1);
-    fetch(item[1].message->n_report_if ? item[1].message->report_if[0] : NULL, 1);
+    fetch_member(slot ? slot->geometry : NULL, 1);
+    fetch_member(slot ? slot->data : NULL, 1);
+    fetch_member(item[1].message->n_report_if ? item[1].message->report_if[0] : NULL, 1);
 }
 
 bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
@@ -466,7 +475,7 @@ bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
     return end_moment(&m, id, false);
 }
 
-/* What was not recorded when its node ran. */
+/* Records what was not recorded when its node ran. */
 static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
 {
     begin_step(m->a, plan);
@@ -475,7 +484,7 @@ static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
         if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node) &&
             !is_empty(m->a, item)) {
             struct agent_look seen;
-            look(m, item, &seen);
+            look_at(m, item, &seen);
             leave_out_of_before(m->a, item, &seen);
             plan->step_ns += seen.cost_ns;
             agent_record_value(m->a, item, &seen);

@@ -1,56 +1,61 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watch plans in the training process: agent_plans.c keeps them, agent_watch.c looks at the values
- * when their moment has come, agent_same.c remembers what was seen of values that others have the
- * elements of, agent_report.c decides what is worth telling and tells it. All of it happens with
- * the lock, and all but setting plans on the training thread.
+ * Watch plans in the training process: agent_plans.c stores them, agent_watch.c examines values
+ * when their moment has come, agent_same.c remembers values that share elements with others,
+ * agent_report.c decides what is worth reporting and reports it. All of it happens with the lock,
+ * and all except setting plans on the training thread.
  *
- * A value that nobody needs to hear of costs its statistics and nothing else: no memory is
- * allocated for it, no message is made.
+ * A value that nobody needs to hear about costs its statistics and nothing else: no memory is
+ * allocated and no message is made for it.
  */
 #ifndef GRADB_AGENT_WATCH_H
 #define GRADB_AGENT_WATCH_H
 
-#include "agent/agent_impl.h"
+#include "agent/agent_tensor.h"
 #include "base/stats.h"
 #include "base/units.h"
 
-/* What was seen of one value at one moment. */
+struct agent_told { /* what gradb_did_with_same declares about the outputs */
+    const gradb_same *same;
+    size_t count;
+};
+
+/* The result of examining one value at one moment. */
 struct agent_look {
-    int code;       /* -1: there are statistics; else Gradb__V1__RequestError__Code */
-    char text[160]; /* why not */
+    int code;       /* -1: statistics are present; otherwise a Gradb__V1__RequestError__Code */
+    char text[160]; /* why they are missing */
     bool located;   /* `value` is filled */
     struct agent_value value;
     struct gd_stats stats;
-    bool remote;         /* the source computed them: the value has no data here */
-    bool taken;          /* nobody computed them: they are those of a value that is the same */
-    uint64_t *histogram; /* room for the bins that the source may fill; NULL none */
+    bool remote;         /* computed by the source: the value has no data here */
+    bool taken;          /* reused from a value with the same elements */
+    uint64_t *histogram; /* room for bins that the source may fill; NULL: none */
     uint64_t cost_ns;
 };
 
-/* A set of statistics of one value that a watch plan wants. */
+/* A set of statistics of one value, requested by a watch plan. */
 struct agent_watch_item {
     struct agent_watch_plan *plan;
     struct agent_watch_item *next_of_node; /* of the node, or of all scalars */
     const Gradb__V1__WatchItem *message;   /* options and triggers; owned by the plan */
     gradb_node node;                       /* 0: a scalar */
     uint32_t slot;
-    /* Other items want the same at the same moment: one of them computes, and what it saw lies with
-     * this one, which may be itself. NULL: there is none. */
+    /* If several items want the same at the same moment, the leader (possibly this item) holds the
+     * result for all. NULL: no other item does. */
     struct agent_watch_item *leader;
-    struct agent_look *shared; /* of a leader */
+    struct agent_look *shared; /* in a leader */
     uint64_t shared_at;        /* the moment of `shared` */
-    struct gd_units *units;    /* NULL: not asked for, or with the leader */
-    /* Of values that others are the same as: what was seen of them. With the leader; NULL until the
-     * program says so for the first time. */
+    struct gd_units *units;    /* NULL: not requested, or held by the leader */
+    /* For values that others share elements with: what was seen of them. Held by the leader; NULL
+     * until the program declares it for the first time. */
     struct agent_seen *seen;
-    struct agent_watch_item *twin; /* that has what this one last took; NULL not known */
-    uint64_t twin_of;              /* agent.plan_changes by then: another, and it may be gone */
-    unsigned char counted;         /* in which counts of the agent it is: agent_plans.c */
-    bool only_not_finite;          /* a value of finite elements alone is not worth telling */
-    int64_t recorded_step;         /* the last step in which it was recorded */
+    struct agent_watch_item *twin; /* the item whose result was last reused; NULL: unknown */
+    uint64_t twin_of; /* agent.plan_changes at that time: if it differs now, `twin` may be gone */
+    unsigned char counted; /* bits of agent_plans.c: which counts of the agent include it */
+    bool only_not_finite;  /* a value with finite elements only is not worth reporting */
+    int64_t recorded_step; /* step in which it was last recorded */
     uint64_t ns, runs;
-    /* of a scalar: the last value told, and the one of the step before */
+    /* of a scalar: its last value, and that of the previous step */
     double scalar, previous;
     int64_t scalar_step, previous_step; /* 0: none */
 };
@@ -60,29 +65,30 @@ struct agent_watch_plan {
     Gradb__V1__ToTrainer *message; /* the unpacked WatchPlan; owns everything */
     const Gradb__V1__WatchPlan *plan;
     bool exact;
-    uint64_t serial; /* no other plan has or had it */
-    uint64_t place;  /* in the list of plans: grows along it */
-    int64_t since;   /* the first step that begins under it */
+    uint64_t serial; /* unique among all plans ever */
+    uint64_t place;  /* position in the list of plans; increases along it */
+    int64_t since;   /* the first step that begins while it is set */
     struct agent_watch_item *items;
     size_t item_count;
     struct gd_buf record; /* values of this step, packed as WatchReport.values */
     size_t record_count;
-    int64_t step;              /* that step_ns is of */
-    uint64_t step_ns, last_ns; /* spent in that step, and in the one before */
+    int64_t step;              /* the step of step_ns */
+    uint64_t step_ns, last_ns; /* time spent in that step, and in the previous one */
     uint64_t wait_ns, reports, report_bytes;
 };
 
-/* One moment at which plans are looked at: all is computed and queued first, then one wait. */
+/* One moment at which plans are processed: everything is computed and queued first, then there is
+ * one wait. */
 struct agent_moment {
     struct agent *a;
     uint64_t number;
-    struct agent_told told;        /* of the node that was told of; else nothing */
-    bool exact;                    /* a node was told of, its value is as it came out */
-    struct agent_watch_plan *plan; /* of the values gathered so far */
+    struct agent_told told;        /* of the reported node */
+    bool exact;                    /* a node has just run, and its value is unchanged since */
+    struct agent_watch_plan *plan; /* plan of the values collected so far */
     struct gd_buf values;          /* packed as WatchReport.values */
     size_t count;
-    uint64_t report;      /* number of the report that has begun; 0: none */
-    uint64_t wait;        /* the last report that holds; 0: none */
+    uint64_t report;      /* id of the report being built; 0: none */
+    uint64_t wait;        /* id of the last holding report; 0: none */
     uint64_t wait_serial; /* the plan of `wait` */
 };
 
@@ -91,73 +97,91 @@ struct agent_moment {
 bool agent_item_is_scalar(const struct agent_watch_item *item);
 bool agent_item_wants_previous(const struct agent_watch_item *item);
 uint32_t agent_item_dead_steps(const struct agent_watch_item *item);
-/* The item's report depends on how old the value is. */
+/* Whether the report depends on the age of the value. */
 bool agent_item_wants_age(const struct agent_watch_item *item);
 
 /* ---- agent_stats.c ------------------------------------------------------------------- */
 
-/* Whether they ask for the same; either may be NULL. */
+/* Whether both request the same; either may be NULL. */
 bool agent_options_equal(const Gradb__V1__StatsOptions *a, const Gradb__V1__StatsOptions *b);
-/* Statistics of `cur` against `prev`, which may be NULL or of another type or shape. Fills
- * ret->code, text, value and stats. */
+/* Statistics of `cur` compared with `prev`, which may be NULL or have another type or shape. Fills
+ * ret's code, text, value and stats. */
 void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
                          const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
                          struct agent_look *ret);
-/* Whether all elements are finite, where finding out is worth it; false: perhaps not. */
+/* Whether all elements are finite, where the test is cheap; false: possibly not. */
 bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value);
 bool agent_bins_ok(const Gradb__V1__Bins *bins);
-/* Finds a slot's value and, where it is compared, the one before (*against), asking the source
- * where that must be. ret->histogram is the caller's. True: agent_stats_compute is what remains;
- * false: there is no value, or the source has computed. */
+/* Locates a slot's value and, for a comparison, the previous one (*against), asking the source if
+ * necessary. ret->histogram belongs to the caller. True: call agent_stats_compute next; false:
+ * there is no value, or the source has computed the statistics. */
 bool agent_stats_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
                       const Gradb__V1__StatsOptions *options, struct agent_value *previous,
                       bool *against, struct agent_look *ret);
-/* Both of it. */
+/* agent_stats_find and agent_stats_compute in one call. */
 void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
                       const Gradb__V1__StatsOptions *options, struct agent_look *ret);
 
-/* A look as a message; its parts point into the look. */
+/* A result as a message; its parts point into the result. */
 struct agent_stats_message {
     Gradb__V1__TensorStats value;
     Gradb__V1__Stats stats;
     Gradb__V1__Difference difference;
     uint64_t *histogram;
 };
-/* `ret` must be freed, the look must outlive it. */
+/* Free `ret` afterwards; the result must outlive it. */
 void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions *options,
                          struct agent_stats_message *ret);
 void agent_stats_message_free(struct agent_stats_message *message);
 
 /* ---- agent_same.c -------------------------------------------------------------------- */
 
-/* True: the program says that the item's value has elements that were looked at already, and *ret
- * is filled with what was seen. */
+/* True: the program declared that the value shares elements with one already examined, and *ret has
+ * been filled from that. */
 bool agent_same_take(const struct agent_moment *m, struct agent_watch_item *item,
                      struct agent_look *ret);
-/* Remembers a look, if others may ask for it. */
+/* Remembers a result if others may reuse it. */
 void agent_same_keep(const struct agent_moment *m, const struct agent_watch_item *item,
                      const struct agent_look *look);
 
 /* ---- agent_pack.c -------------------------------------------------------------------- */
 
-/* Whether agent_pack_value can tell all of it: no error, no difference, no histogram, no scalar. */
+/* Whether agent_pack_value can encode it: no error, difference, histogram or scalar. */
 bool agent_pack_is_for(const struct agent_watch_item *item, const struct agent_look *look);
-/* Appends "values { ... }" of a WatchReport. False: no memory or no room, nothing is changed. */
+/* Appends "values { ... }" of a WatchReport. False: out of memory or room, nothing was appended. */
 bool agent_pack_value(struct gd_buf *to, const struct agent_watch_item *item,
                       const struct agent_look *look);
 
 /* ---- agent_report.c ------------------------------------------------------------------ */
 
-/* A trigger of the item holds, or the value could not be checked. */
+/* Whether a trigger holds or the value could not be checked. */
 bool agent_worth_reporting(const struct agent_watch_item *item, const struct agent_look *look,
                            int64_t step);
-/* Adds a value to what the moment reports of the item's plan. */
+/* Adds a value to the report of the item's plan at this moment. */
 void agent_report_value(struct agent_moment *m, const struct agent_watch_item *item,
                         struct agent_look *look);
-/* Queues what was gathered of the current plan as the last part of its report. */
+/* Queues the values collected for the current plan as the last part of its report. */
 void agent_report_end(struct agent_moment *m);
-/* Keeps a value for the plan's record of this step. */
+/* Adds a value to the plan's record of this step. */
 void agent_record_value(struct agent *a, struct agent_watch_item *item, struct agent_look *look);
 void agent_record_send(struct agent *a, struct agent_watch_plan *plan);
+
+/* ---- for the hooks and the I/O thread: agent_plans.c, agent_watch.c ---- */
+
+/* With the lock, on the I/O thread: takes ownership of the message. */
+void agent_watch_set(struct agent *a, agent_to *message);
+void agent_watch_clear(struct agent *a);
+/* With the lock, on the training thread. May wait for a verdict. True: the thread was stopped here,
+ * and a run that began here has not moved yet. */
+bool agent_watch_node(struct agent *a, gradb_node node, struct agent_told told);
+bool agent_watch_step_end(struct agent *a);
+/* With the lock, on the training thread: a scalar was reported. */
+void agent_watch_scalar(struct agent *a, const char *name, double value);
+/* Adds the time spent on keeping the node's previous value. Callable concurrently for different
+ * nodes. */
+void agent_watch_kept(struct agent *a, gradb_node node, uint64_t ns);
+/* With the lock: the cost of the plans so far. False: out of memory. */
+bool agent_watch_costs(const struct agent *a, Gradb__V1__WatchCosts *ret);
+void agent_watch_costs_free(Gradb__V1__WatchCosts *costs);
 
 #endif

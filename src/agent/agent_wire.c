@@ -1,42 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * What libgradb says and hears, message by message.
+ * What libgradb sends and receives, message by message.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/agent_control.h"
+#include "agent/agent_core.h"
+#include "agent/agent_digest.h"
+#include "agent/agent_graph.h"
 #include "agent/agent_io.h"
+#include "agent/agent_mark.h"
+#include "agent/agent_shm.h"
 #include "agent/agent_source.h"
+#include "agent/agent_watch.h"
+#include "agent/agent_words.h"
 
-#define STEP_SECONDS  1.0               /* between two heartbeats that only tell the step */
-#define SMALL_SECONDS 0.1               /* scalars and log lines are gathered for this long */
+#define STEP_SECONDS  1.0               /* between two heartbeats that only carry the step */
+#define SMALL_SECONDS 0.1               /* scalars and log lines are collected for this long */
 #define MAX_COSTS     ((size_t)8 << 20) /* bytes of a WatchCosts */
-#define MAX_FIRST     ((size_t)4096)    /* bytes of what is said before the link is up */
+#define MAX_FIRST     ((size_t)4096)    /* bytes accepted before the link is up */
 
-int agent_wire_send(struct agent_io *io, const agent_from *from)
-{
-    if (!io->call) {
-        return GD_ELOST;
-    }
-    size_t len = gradb__v1__from_trainer__get_packed_size(from);
-    unsigned char *data = malloc(len ? len : 1);
-    if (!data) {
-        return GD_ENOMEM;
-    }
-    gradb__v1__from_trainer__pack(from, data);
-    int rc = gd_grpc_client_send(io->call, data, len);
-    free(data);
-    return rc;
-}
-
-/* ---- what we say --------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------- */
 
 static char version[] = "libgradb " GRADB_VERSION;
 
-/* Who we are: what does not change as long as the process lives. */
-static void introduce(const struct agent *a, Gradb__V1__Hello *m)
+/* Our identity, which does not change during the life of the process. */
+static void fill_hello(const struct agent *a, Gradb__V1__Hello *m)
 {
     m->version_min = m->version_max = AGENT_PROTOCOL;
     m->framework = a->framework;
@@ -72,12 +64,12 @@ static int say_hello(struct agent_io *io)
         GRADB__V1__CAPABILITY__CAPABILITY_STEP_END,
         GRADB__V1__CAPABILITY__CAPABILITY_CAPTURE_STEPS,
         a->ask ? GRADB__V1__CAPABILITY__CAPABILITY_GROWS : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
-        GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* the last: not everybody has one */
+        GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* last, because not every program has one */
     };
     char host[128] = "";
     gethostname(host, sizeof(host) - 1);
     Gradb__V1__Hello m = GRADB__V1__HELLO__INIT;
-    introduce(a, &m);
+    fill_hello(a, &m);
     m.host = host;
     m.capabilities = can;
     m.n_capabilities = sizeof(can) / sizeof(can[0]) - !a->source.command;
@@ -100,7 +92,7 @@ static int say_hello(struct agent_io *io)
     return agent_wire_send(io, &from);
 }
 
-/* With a token, neither side says more before the other has proven it. */
+/* With a token, neither side sends more before the other has proven it. */
 int agent_wire_greet(struct agent_io *io)
 {
     Gradb__V1__Authenticate m = GRADB__V1__AUTHENTICATE__INIT;
@@ -193,7 +185,7 @@ static int send_forgotten(struct agent_io *io)
     return agent_wire_send(io, &from);
 }
 
-/* How many of the first ones are of steps up to that one. */
+/* The number of queued scalars that belong to steps up to this one. */
 static size_t scalars_up_to(const struct agent *a, int64_t step)
 {
     size_t count = 0;
@@ -203,7 +195,7 @@ static size_t scalars_up_to(const struct agent *a, int64_t step)
     return count;
 }
 
-/* The first `count` ones. With the lock. */
+/* Sends the first `count` of them. With the lock. */
 static int send_scalars(struct agent_io *io, size_t count)
 {
     struct agent *a = io->agent;
@@ -270,8 +262,8 @@ static int send_log(struct agent_io *io)
     return rc;
 }
 
-/* With the lock. Scalars of many short steps go together, but never later than a stop or a report
- * of watched values. */
+/* With the lock. The scalars of many short steps are sent together, but never after a stop or a
+ * report of watched values. */
 static int pump_small(struct agent_io *io)
 {
     struct agent *a = io->agent;
@@ -293,7 +285,7 @@ static int pump_small(struct agent_io *io)
     return rc;
 }
 
-/* With the lock: graph, reports, small things, and then the stop that they belong to. */
+/* With the lock: graph, reports, scalars and logs, then the stop that they belong to. */
 static int pump_shared(struct agent_io *io, bool *more)
 {
     struct agent *a = io->agent;
@@ -305,7 +297,7 @@ static int pump_shared(struct agent_io *io, bool *more)
             rc = gd_grpc_client_send(io->call, data, len);
             free(data);
         } else if (rc == GD_OK && a->reports && scalars_up_to(a, a->reports->step) > 0) {
-            /* what judges the report may want them, and no later ones */
+            /* the evaluation of the report may use them, but no later ones */
             rc = send_scalars(io, scalars_up_to(a, a->reports->step));
         } else if (rc == GD_OK && a->reports) {
             struct agent_packet *packet = a->reports;
@@ -332,7 +324,7 @@ static int pump_shared(struct agent_io *io, bool *more)
     return GD_OK;
 }
 
-/* The debugger shows how far a run has come that says nothing else. */
+/* The debugger shows the progress of a run that sends nothing else. */
 static bool is_beat_due(const struct agent_io *io)
 {
     double since = agent_now() - io->last_beat;
@@ -353,7 +345,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
         agent_tell_late(a);
     }
     int rc = up ? pump_shared(io, more) : GD_OK;
-    bool stands = up && a->stopped && a->stop_sent;
+    bool stopped = up && a->stopped && a->stop_sent;
     bool bye = up && a->closing && !*more;
     char why[sizeof(a->close_text)];
     memcpy(why, a->close_text, sizeof(why));
@@ -369,7 +361,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
     if (is_beat_due(io)) {
         rc = send_heartbeat(io);
     }
-    while (stands && rc == GD_OK) {
+    while (stopped && rc == GD_OK) {
         if (gd_grpc_client_queued(io->call) >= AGENT_QUEUE) {
             *more = true;
             break;
@@ -377,7 +369,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
         if (!agent_values_pump(io, &rc)) {
             break;
         }
-        if (io->digest.active) { /* what is heard and the heartbeats have their turn */
+        if (io->digest.active) { /* incoming messages and heartbeats get their turn */
             *more = true;
             break;
         }
@@ -385,7 +377,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
     return rc != GD_OK ? rc : send_forgotten(io);
 }
 
-/* ---- what we hear -------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------- */
 
 static void request_free(struct agent_request *request)
 {
@@ -408,10 +400,10 @@ void agent_wire_drop_requests(struct agent_io *io)
     agent_ask_drop(io->agent, &ignored);
 }
 
-/* The training goes on: what was not answered cannot be any more. */
+/* The training has resumed: unanswered requests can no longer be answered. */
 static void refuse_all(struct agent_io *io)
 {
-    static const char text[] = "the training went on before this was answered";
+    static const char text[] = "the training resumed before this was answered";
     int running = (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING;
     uint64_t asked;
     if (agent_ask_drop(io->agent, &asked)) {
@@ -435,7 +427,7 @@ static void let_go(struct agent *a)
     pthread_cond_broadcast(&a->go);
 }
 
-/* This debugger is not one to obey. The call ends, and with it the connection. */
+/* Refuses this debugger: ends the call and thereby the connection. */
 static void turn_away(struct agent_io *io, const char *why)
 {
     snprintf(io->refusal, sizeof(io->refusal), "%s", why);
@@ -459,11 +451,11 @@ static void on_challenge(struct agent_io *io, const Gradb__V1__Challenge *m)
         from.proof = &proof;
         io->proof = PROOF_GIVEN;
         agent_wire_send(io, &from);
-    } else if (io->owner.kind == GD_OWNER_OURS) { /* its uid is proof enough */
+    } else if (io->owner.kind == GD_OWNER_OURS) { /* its uid is sufficient proof */
         io->proof = PROOF_NONE;
         say_hello(io);
     } else {
-        turn_away(io, "the debugger there has no token: type `set token` in gradb");
+        turn_away(io, "the debugger there has no token: enter `set token` in gradb");
     }
 }
 
@@ -471,15 +463,15 @@ static void on_proof(struct agent_io *io, const Gradb__V1__Proof *m)
 {
     if (io->proof != PROOF_GIVEN || !gd_proof_check(&io->nonces, GD_PROOF_DEBUGGER,
                                                     io->agent->token, m->mac.data, m->mac.len)) {
-        turn_away(io, "the debugger there does not prove that it knows the token");
+        turn_away(io, "the debugger there did not prove that it knows the token");
         return;
     }
     io->proof = PROOF_NONE;
     say_hello(io);
 }
 
-/* With the lock. At the first stop the program says who did it, once for each debugger: it is not
- * the one that started the program, and may not be the one that its user thinks of. */
+/* With the lock. At the first stop the program reports who stopped it, once per debugger: it is not
+ * the debugger that started the program, and may not be the one its user expects. */
 static void prepare_notice(struct agent_io *io, const Gradb__V1__Welcome *m)
 {
     struct agent *a = io->agent;
@@ -503,7 +495,7 @@ static void on_welcome(struct agent_io *io, const Gradb__V1__Welcome *m)
     pthread_mutex_lock(&a->lock);
     if (a->link != LINK_HELLO || io->proof != PROOF_NONE || m->version != AGENT_PROTOCOL) {
         if (a->link == LINK_HELLO && io->proof == PROOF_NONE) {
-            agent_set_error(a, "the debugger chose gradb.v1 version %u, this is version %u",
+            agent_set_error(a, "the debugger selected gradb.v1 version %u, but this is version %u",
                             m->version, AGENT_PROTOCOL);
             gd_grpc_client_cancel(io->call);
         }
@@ -511,9 +503,9 @@ static void on_welcome(struct agent_io *io, const Gradb__V1__Welcome *m)
         return;
     }
     a->link = LINK_UP;
-    a->can_sync = m->graph_seen;
-    a->synced_nodes = 0;
-    a->synced_late = 0;
+    a->sync.supported = m->graph_seen;
+    a->sync.nodes = 0;
+    a->sync.late = 0;
     a->hold = m->on_loss == GRADB__V1__ON_LOSS__ON_LOSS_HOLD;
     a->hold_pending = false;
     a->stop_pending = m->stop && !a->stopped;
@@ -572,10 +564,10 @@ static void on_request(struct agent_io *io, agent_to *m)
 {
     struct agent *a = io->agent;
     pthread_mutex_lock(&a->lock);
-    bool stands = a->stopped && a->stop_sent;
+    bool stopped = a->stopped && a->stop_sent;
     pthread_mutex_unlock(&a->lock);
     struct agent_request *request = NULL;
-    if (!stands) {
+    if (!stopped) {
         agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING,
                             "the training is running: interrupt it first");
     } else if (io->request_count >= AGENT_MAX_REQUESTS) {
@@ -583,7 +575,7 @@ static void on_request(struct agent_io *io, agent_to *m)
                             "too many requests are waiting");
     } else if (!(request = calloc(1, sizeof(*request)))) {
         agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
-                            "out of memory in the trainer");
+                            "out of memory in the training process");
     } else {
         request->message = m;
         *io->requests_end = request;
@@ -630,12 +622,12 @@ static int on_cost_request(struct agent_io *io, uint64_t request)
     pthread_mutex_unlock(&a->lock);
     if (!ok) {
         return agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
-                                   "out of memory in the trainer");
+                                   "out of memory in the training process");
     }
     int rc;
     if (gradb__v1__from_trainer__get_packed_size(&from) > MAX_COSTS) {
         rc = agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
-                                 "the costs of so many items do not go into one message");
+                                 "the costs of this many items do not fit into one message");
     } else {
         rc = agent_wire_send(io, &from);
     }
@@ -665,7 +657,7 @@ static void on_detach(struct agent_io *io)
     struct agent *a = io->agent;
     memcpy(io->detached_from, io->debugger_id, io->debugger_id_len);
     io->detached_from_len = io->debugger_id_len;
-    io->backoff = 60; /* there is no hurry to find the next one */
+    io->backoff = 60; /* no hurry to find the next debugger */
     agent_wire_drop_requests(io);
     pthread_mutex_lock(&a->lock);
     POKE(a->connected, 0);
@@ -688,8 +680,8 @@ static void on_shared_memory(struct agent_io *io, const agent_to *m)
     }
 }
 
-/* True: the message was kept. */
-static bool dispatch(struct agent_io *io, agent_to *m)
+/* True: took ownership of the message. */
+static bool dispatch_message(struct agent_io *io, agent_to *m)
 {
     struct agent *a = io->agent;
     switch (m->msg_case) {
@@ -724,14 +716,15 @@ static void on_message(struct gd_grpc_client_call *call, void *ctx, const uint8_
     pthread_mutex_lock(&io->agent->lock);
     bool up = io->agent->link == LINK_UP;
     pthread_mutex_unlock(&io->agent->lock);
-    /* An empty element takes a hundred bytes: whoever is not known yet gets no memory of ours. */
+    /* An empty list element takes a hundred bytes of memory: an unauthenticated peer gets little of
+     * ours. */
     agent_to *m = up || len <= MAX_FIRST ? gradb__v1__to_trainer__unpack(NULL, len, data) : NULL;
     if (!m && !up) {
-        turn_away(io, "what it says is not gradb.v1");
+        turn_away(io, "it does not speak gradb.v1");
         return;
     }
     if (!m) {
-        gd_grpc_client_cancel(call); /* not the protocol, or no memory: start again */
+        gd_grpc_client_cancel(call); /* invalid message or out of memory: start over */
         return;
     }
     bool kept = false;
@@ -742,7 +735,7 @@ static void on_message(struct gd_grpc_client_call *call, void *ctx, const uint8_
     } else if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_PROOF) {
         on_proof(io, m->proof);
     } else if (up) {
-        kept = dispatch(io, m);
+        kept = dispatch_message(io, m);
     }
     if (!kept) {
         gradb__v1__to_trainer__free_unpacked(m, NULL);
@@ -757,8 +750,8 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
     io->call = NULL;
     io->closed = true;
     if (code == GD_GRPC_INVALID_ARGUMENT || code == GD_GRPC_RESOURCE_EXHAUSTED) {
-        /* What we are is what it does not take, and the next attempt would end the same: this one
-         * is not for us. */
+        /* It does not accept our identity, so the next attempt would end in the same way: this
+         * debugger is not for us. */
         memcpy(io->detached_from, io->debugger_id, io->debugger_id_len);
         io->detached_from_len = io->debugger_id_len;
     }
@@ -767,8 +760,8 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
         return;
     }
     if (code == GD_GRPC_UNAUTHENTICATED) {
-        agent_refused(io->agent, "the debugger there wants its token: set GRADB_TOKEN to what "
-                                 "`show token` says there");
+        agent_refused(io->agent, "the debugger there requires its token: set GRADB_TOKEN to the "
+                                 "output of `show token` there");
     } else if (io->proof == PROOF_ASKED && code == GD_GRPC_INVALID_ARGUMENT) {
         text = "the debugger cannot prove a token: update gradb";
     }

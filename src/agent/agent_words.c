@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a training says as it goes, and what it is asked. Any thread may say something at any time.
+ * What a training run reports as it proceeds, and what it is asked. Any thread may report at any
+ * time.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_core.h"
+#include "agent/agent_watch.h"
+#include "agent/agent_words.h"
 
 #define LATE         UINT64_C(1000000000) /* nanoseconds behind an interrupt */
-#define MAX_OP_TIMES 1024                 /* of one step; the debugger shows fewer */
+#define MAX_OP_TIMES 1024                 /* per step; the debugger shows fewer */
 
-/* Of what waits for the I/O thread; where nobody took it for long the older half goes. */
+/* Makes room in a queue for the I/O thread; if it is full, drops the older half. */
 static void make_room(void *items, size_t *count, size_t most, size_t size)
 {
     if (*count == most) {
@@ -75,17 +78,17 @@ bool gradb_wants_checkpoint(gradb *g)
 
 /* ---- events and times ------------------------------------------------------------------------ */
 
-/* A debugger listens. */
+/* A debugger is connected. */
 static bool is_heard(const struct agent *a)
 {
     return a && PEEK(a->connected) && agent_usable(a);
 }
 
-static void queue(struct agent *a, const agent_from *from)
+static void queue_words(struct agent *a, const agent_from *from)
 {
     pthread_mutex_lock(&a->lock);
     if (a->link == LINK_UP && !agent_queue(a, from)) {
-        agent_set_error(a, "words for the debugger were dropped: it does not keep up");
+        agent_set_error(a, "messages were dropped because the debugger is too slow");
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -107,7 +110,7 @@ void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_EVENT;
     from.event = &m;
-    queue(a, &from);
+    queue_words(a, &from);
     agent_wake(a);
 }
 
@@ -115,18 +118,18 @@ void agent_tell_late(struct agent *a)
 {
     static const char *const phases[] = {"", "the forward phase of ", "the backward phase of ",
                                          "the optimizer phase of "};
-    if (!a->interrupt || a->stopped || !a->interrupt_heard ||
-        agent_now_ns() - a->interrupt_heard < LATE) {
+    if (!a->interrupt.wanted || a->stopped || !a->interrupt.heard ||
+        agent_now_ns() - a->interrupt.heard < LATE) {
         return;
     }
-    a->interrupt_heard = 0;
+    a->interrupt.heard = 0;
     unsigned phase = PEEK(a->phase);
     const struct agent_node *last = agent_node_at(a, PEEK(a->last_node));
     char text[512];
     snprintf(text, sizeof(text),
-             "still %s %sstep %lld%s%.200s: it stops at the next operator that is seen",
-             PEEK(a->in_step) ? "in" : "behind", phases[phase < 4 ? phase : 0],
-             (long long)PEEK(a->step), last ? ", behind " : "", last ? last->name : "");
+             "still %s %sstep %lld%s%.200s: it stops at the next operator that gradb sees",
+             PEEK(a->in_step) ? "in" : "after", phases[phase < 4 ? phase : 0],
+             (long long)PEEK(a->step), last ? ", after " : "", last ? last->name : "");
     Gradb__V1__Event m = GRADB__V1__EVENT__INIT;
     m.kind = (char *)"busy";
     m.text = text;
@@ -166,13 +169,13 @@ static void queue_with_ops(struct agent *a, const gradb_times *times)
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
     from.timing = &m;
-    queue(a, &from);
+    queue_words(a, &from);
     free(list);
     free(ops);
 }
 
-/* The I/O thread comes by and makes a message of it: to wake it in each step, or to pack it here,
- * would cost more. */
+/* The I/O thread polls and packs them: waking it in every step, or packing here, would cost
+ * more. */
 static void keep_times(struct agent *a, const gradb_times *times)
 {
     pthread_mutex_lock(&a->lock);

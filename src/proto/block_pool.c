@@ -14,16 +14,16 @@
 struct spare {
     void *data;
     size_t bytes; /* whole pages */
-    unsigned age; /* ticks since it came back */
+    unsigned age; /* ticks since it was returned */
 };
 
 struct gd_block_pool {
     pthread_mutex_t lock;
-    size_t refs; /* the owner, and each block that is out */
+    size_t refs; /* the owner, and each block in use */
     struct spare spare[MAX_SPARES];
     size_t count;
     size_t kept;
-    bool released; /* the owner is gone: nothing more is kept */
+    bool released; /* the owner is gone: keep nothing */
 };
 
 int gd_block_pool_create(struct gd_block_pool **ret, struct gd_err *err)
@@ -46,7 +46,7 @@ static void drop_spare(struct gd_block_pool *pool, size_t i)
     pool->spare[i] = pool->spare[--pool->count];
 }
 
-/* Unlocks; the last one out frees the pool. */
+/* Unlocks; the last reference frees the pool. */
 static void unref_and_unlock(struct gd_block_pool *pool)
 {
     bool last = --pool->refs == 0;
@@ -76,7 +76,7 @@ static size_t whole_pages(size_t bytes)
     return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* The smallest spare block that is large enough, and not so large that most of it would be lost. */
+/* The smallest spare block that fits, unless most of it would be wasted. */
 static void *take_spare(struct gd_block_pool *pool, size_t bytes)
 {
     size_t best = pool->count;
@@ -100,8 +100,8 @@ static void *take_spare(struct gd_block_pool *pool, size_t bytes)
     return found.data;
 }
 
-/* Huge pages are not asked for: under a hypervisor that backs memory in small pages they made the
- * first touch slower (measured), and the second touch is what counts here. */
+/* No huge pages: under a hypervisor that backs memory with small pages they made the first touch
+ * slower (measured), and the second touch is what counts here. */
 static void *map_fresh(size_t bytes)
 {
     void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -123,7 +123,7 @@ void *gd_block_pool_take(struct gd_block_pool *pool, size_t bytes, bool *fresh)
     if (!data) {
         data = map_fresh(bytes);
     }
-    if (!data && pool->count > 0) { /* what is kept may be what is missing */
+    if (!data && pool->count > 0) { /* the spare blocks may be the missing memory */
         while (pool->count > 0) {
             drop_spare(pool, 0);
         }
@@ -141,7 +141,7 @@ void gd_block_pool_give(struct gd_block_pool *pool, void *data, size_t bytes)
     bytes = whole_pages(bytes);
     pthread_mutex_lock(&pool->lock);
     bool keep = bytes >= GD_BLOCK_MIN && bytes <= GD_BLOCK_KEEP_MAX && !pool->released;
-    /* The oldest make room for the newest. */
+    /* The oldest blocks make room for the newest. */
     while (keep && pool->count > 0 &&
            (pool->count == MAX_SPARES || pool->kept > GD_BLOCK_KEEP_MAX - bytes)) {
         size_t oldest = 0;

@@ -7,7 +7,7 @@
 
 uint64_t gd_clock_ns(void);
 
-/* The same in seconds, for what does a slice of its work at each turn of the loop. */
+/* The same in seconds, for work that is done in slices of the event loop. */
 double gd_clock_seconds(void);
 
 #endif

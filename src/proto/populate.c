@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* of Linux 5.14; headers may be older than the system */
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14; headers may be older than the kernel */
 #endif
 
 #define PAGE  ((size_t)4096)
-#define PIECE ((size_t)1 << 20) /* at a time: a millisecond, which a stop may have to wait */
+#define PIECE ((size_t)1 << 20) /* a millisecond of work, for which a stop may have to wait */
 
 struct gd_populate {
     pthread_t thread;
@@ -24,9 +24,9 @@ struct gd_populate {
     bool stop;
 };
 
-/* The next piece, once it is close enough to what has arrived; false at the end. What has arrived
- * has its pages. When the bytes catch up, their reader gets one piece's pages by itself, as fast as
- * this thread gets those of the next: two at work, and seldom on the same page. */
+/* The next piece, once it is close enough to what has arrived; false at the end. If the received
+ * bytes catch up, the reader faults in one piece by itself while this thread prepares the next: two
+ * at work, seldom on the same page. */
 static bool next_piece(struct gd_populate *populate, size_t *at, size_t *len)
 {
     pthread_mutex_lock(&populate->lock);
@@ -48,7 +48,7 @@ static bool next_piece(struct gd_populate *populate, size_t *at, size_t *len)
     return false;
 }
 
-static void *run(void *ctx)
+static void *run_thread(void *ctx)
 {
     struct gd_populate *populate = ctx;
     size_t at = 0, len;
@@ -60,14 +60,14 @@ static void *run(void *ctx)
     return NULL;
 }
 
-/* The thread takes no signals: they are for the program's own. */
+/* The thread blocks all signals: they belong to the program's own threads. */
 static bool start_thread(struct gd_populate *populate)
 {
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&populate->thread, NULL, run, populate) == 0;
+    bool started = pthread_create(&populate->thread, NULL, run_thread, populate) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -94,7 +94,7 @@ struct gd_populate *gd_populate_start(void *data, size_t bytes)
     return NULL;
 }
 
-static void tell(struct gd_populate *populate, size_t arrived, bool stop)
+static void tell_thread(struct gd_populate *populate, size_t arrived, bool stop)
 {
     pthread_mutex_lock(&populate->lock);
     populate->arrived = arrived;
@@ -106,7 +106,7 @@ static void tell(struct gd_populate *populate, size_t arrived, bool stop)
 void gd_populate_arrived(struct gd_populate *populate, size_t arrived)
 {
     if (populate) {
-        tell(populate, arrived, false);
+        tell_thread(populate, arrived, false);
     }
 }
 
@@ -115,7 +115,7 @@ void gd_populate_stop(struct gd_populate *populate)
     if (!populate) {
         return;
     }
-    tell(populate, populate->arrived, true);
+    tell_thread(populate, populate->arrived, true);
     pthread_join(populate->thread, NULL);
     pthread_cond_destroy(&populate->changed);
     pthread_mutex_destroy(&populate->lock);

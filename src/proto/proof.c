@@ -15,7 +15,7 @@ bool gd_proof_nonce(uint8_t ret[GD_PROOF_BYTES])
 void gd_proof_make(const struct gd_proof *nonces, enum gd_proof_role role, const char *token,
                    uint8_t ret[GD_PROOF_BYTES])
 {
-    /* The role is part of it: what one end said proves nothing when it is sent back. */
+    /* The role is part of the proof, so that a proof cannot be sent back as one's own. */
     const char *label = role == GD_PROOF_TRAINER ? "gradb.v1 trainer" : "gradb.v1 debugger";
     crypto_auth_hmacsha256_state state;
 

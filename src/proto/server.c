@@ -47,7 +47,7 @@ static bool serves_detached(void *ctx)
 static const struct gd_server_ops ops = {listen_on, stop_listening, address_of, socket_of,
                                          serves_detached};
 
-/* What went wrong with a connection before anybody knew whose it is. */
+/* Connection errors from before the peer is known. */
 static void on_log(void *ctx, const char *line)
 {
     struct gd_server *server = ctx;

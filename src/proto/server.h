@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The wire as main wires it up: one port that serves debugger.EventListener (MindSpore 1.x) and
- * gradb.v1, each new training process becoming a session of the debugger.
+ * The network server, as main.c wires it up: one port that serves debugger.EventListener (MindSpore
+ * 1.x) and gradb.v1. Each training process becomes a session of the debugger.
  */
 #ifndef GD_PROTO_SERVER_H
 #define GD_PROTO_SERVER_H

@@ -183,15 +183,15 @@ static void reasons_reach_the_user(void **state)
 static void nonsense_is_refused(void **state)
 {
     struct both *b = *state;
-#define TOLD "the training program told a value with "
+#define TOLD "the training program returned a value with "
     begin_training(b);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     expect_error(b, EAGER_NO_ADDRESS, GD_EIO, TOLD "no address");
-    expect_error(b, EAGER_WRONG_TYPE, GD_EIO, TOLD "a type that does not exist");
-    expect_error(b, EAGER_RANK_33, GD_EIO, TOLD "a shape that cannot be");
-    expect_error(b, EAGER_NEGATIVE_SIZE, GD_EIO, TOLD "a shape that cannot be");
-    expect_error(b, EAGER_HUGE_SHAPE, GD_EIO, TOLD "a shape that cannot be");
-    expect_error(b, EAGER_FAR_STRIDES, GD_EIO, TOLD "strides that lead nowhere");
+    expect_error(b, EAGER_WRONG_TYPE, GD_EIO, TOLD "an unknown type");
+    expect_error(b, EAGER_RANK_33, GD_EIO, TOLD "an impossible shape");
+    expect_error(b, EAGER_NEGATIVE_SIZE, GD_EIO, TOLD "an impossible shape");
+    expect_error(b, EAGER_HUGE_SHAPE, GD_EIO, TOLD "an impossible shape");
+    expect_error(b, EAGER_FAR_STRIDES, GD_EIO, TOLD "strides outside the address range");
     expect_values(b, "net/op0", GD_CURRENT, 1, eager_value(1, 0, 0));
 }
 

@@ -248,7 +248,7 @@ class Neighbour(Base):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"gradb: not connected to 127.0.0.1:{port}: the process that listens there belongs to another user "
                       f"(uid {os.geteuid()})\n", done.stderr)
-        gradb.expect(rf"refused 127\.0\.0\.1:\d+: it is a process of user \w+ \(uid {NOBODY}\); only those of ")
+        gradb.expect(rf"refused 127\.0\.0\.1:\d+: it belongs to user \w+ \(uid {NOBODY}\), and only processes of ")
         knock = ("import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])));"
                  "print(len(s.recv(100)))")
         done = subprocess.run(as_nobody([sys.executable, "-c", knock, port]), capture_output=True, text=True,

@@ -356,7 +356,7 @@ class Rules(Case):
 
     def test_node_numbers(self):
         node = pb.Node(id=7, name="n", type="T")
-        self.turned_away(grpc.StatusCode.INVALID_ARGUMENT, "node number 7 came after 0",
+        self.turned_away(grpc.StatusCode.INVALID_ARGUMENT, "node number 7 follows 0",
                          dict(graph=pb.GraphChunk(nodes=[node])))
 
     def test_empty_name(self):
@@ -415,8 +415,8 @@ class Rules(Case):
         for token in ("", "other"):
             out = self.charlm(f"127.0.0.1:{self.port}", GRADB_TOKEN=token)
             self.assertEqual(re.findall("(?m)^gradb: .*", out), [
-                f"gradb: not connected to 127.0.0.1:{self.port}: the debugger there wants its token: set GRADB_TOKEN "
-                "to what `show token` says there"])
+                f"gradb: not connected to 127.0.0.1:{self.port}: the debugger there requires its token: set GRADB_TOKEN "
+                "to the output of `show token` there"])
 
     def refused_token(self, trainer, word):
         code, text = trainer.status()
@@ -520,7 +520,7 @@ class Rules(Case):
         port = self.serve(attach)
         out = self.charlm(f"127.0.0.1:{port}", GRADB_TOKEN="sesame")
         self.assertEqual(re.findall("(?m)^gradb: .*", out), [f"gradb: not connected to 127.0.0.1:{port}: the debugger there "
-                                                             "does not prove that it knows the token"])
+                                                             "did not prove that it knows the token"])
         self.assertEqual([message.WhichOneof("msg") for message in heard[:2]], ["authenticate", "proof"])
         self.assertTrue(all(message.WhichOneof("msg") in ("authenticate", "proof") for message in heard), heard)
         self.assertNotIn(b"sesame", b"".join(message.SerializeToString() for message in heard))
@@ -596,7 +596,7 @@ class Rules(Case):
                                                 bytes=48))
         trainer.say(tensor_data=pb.TensorData(request=fetch.request, data=b"x" * 20))
         trainer.close()
-        self.gradb.expect("trainer is gone|connection to the trainer broke")
+        self.gradb.expect("training process is gone|connection to the training process broke")
         self.gradb.send("info node net/weight")  # what was learned stays
         self.gradb.expect("train.py|Parameter")
 

@@ -260,7 +260,7 @@ static void test_garbage_after_preface(void **state)
 
     gd_buf_puts(&bytes, PREFACE);
     add_frame(&bytes, DATA, 0, 1, "not settings", 12);
-    expect_hang_up(w, bytes.data, bytes.len, "rules of HTTP/2");
+    expect_hang_up(w, bytes.data, bytes.len, "violated HTTP/2");
 
     gd_buf_clear(&bytes);
     add_start(&bytes);
@@ -511,7 +511,7 @@ static void test_floods(void **state)
         add_frame(&bytes, RST_STREAM, 0, id, "\0\0\0\x08", 4);
     }
     int before = w->opened;
-    expect_hang_up(w, bytes.data, bytes.len, "rules of HTTP/2");
+    expect_hang_up(w, bytes.data, bytes.len, "violated HTTP/2");
     assert_true(w->opened - before < 2000);
     gd_buf_deinit(&bytes);
 }

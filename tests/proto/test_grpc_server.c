@@ -24,7 +24,7 @@ static void test_unary(void **state)
     expect_end(w, &answer, GD_GRPC_UNIMPLEMENTED, "/t/Nothing");
     struct gd_grpc_client_call *call = start(&peer, "/t/Echo", &answer);
     gd_grpc_client_half_close(call);
-    expect_end(w, &answer, GD_GRPC_INVALID_ARGUMENT, "none came");
+    expect_end(w, &answer, GD_GRPC_INVALID_ARGUMENT, "none arrived");
     call = start(&peer, "/t/Chat", &answer);
     gd_grpc_client_half_close(call);
     expect_end(w, &answer, GD_GRPC_OK, "");

@@ -148,7 +148,7 @@ static void test_a_large_one_takes_turns(void **state)
     add_graph("large", MANY, false);
     add_graph("small", 3, false);
     info = until_half();
-    assert_string_equal(info.what, "taking in graph large");
+    assert_string_equal(info.what, "loading graph large");
     assert_string_equal(info.unit, "nodes");
     assert_int_equal(info.total, MANY);
     assert_int_equal(world.graphs, 0);
@@ -170,8 +170,8 @@ static void test_ctrl_c_keeps_it_out(void **state)
     gd_progress_stop_all(world.debugger);
     until_idle();
     assert_int_equal(world.idle, 1);
-    assert_non_null(strstr(world.warning, "graph large was not taken in: interrupted after "));
-    assert_non_null(strstr(world.warning, " of 200000 nodes; `refresh graph` takes it in"));
+    assert_non_null(strstr(world.warning, "graph large was not loaded: interrupted after "));
+    assert_non_null(strstr(world.warning, " of 200000 nodes; `refresh graph` loads it"));
     assert_int_equal(count_graph().nodes, 0);
     assert_int_equal(count_graph().edges, 0);
     add_graph("small", 3, false);
@@ -188,7 +188,7 @@ static void test_a_later_one_of_its_name_replaces_it(void **state)
     add_graph("main", 5, true);
     until_idle();
     assert_non_null(
-        strstr(world.warning, "graph main was not taken in: interrupted while it came"));
+        strstr(world.warning, "graph main was not loaded: interrupted while it arrived"));
     assert_int_equal(count_graph().nodes, 0);
     add_graph("main", 3, false);
     until_idle();

@@ -336,7 +336,7 @@ static void test_a_step_without_a_stop_at_its_end(void **state)
     resume_run(GD_RUN_NEXT);
     wait_at(1, "Default/a/Op-op0");
     assert_int_equal(world.session->stop.step, 2);
-    assert_non_null(strstr(world.warning, "step 1 went by"));
+    assert_non_null(strstr(world.warning, "step 1 passed"));
     resume_run(GD_RUN_STEP);
     wait_at(1, "Default/a/Op-op9");
     view_command(GD_MS_BASE, 1); /* the second is looked at */

@@ -468,7 +468,7 @@ static void test_silence(void **state)
     gd_ms_target_tick(world.target);
     assert_string_equal(world.warning, ""); /* once */
     wait_at(0, "");
-    assert_non_null(strstr(world.warning, "heard of again"));
+    assert_non_null(strstr(world.warning, "responding again"));
     assert_string_equal(world.reply, "step");
 }
 

@@ -207,11 +207,11 @@ static void test_what_does_not_fit(void **state)
     (void)state;
     int64_t four[] = {4}, negative[] = {-4}, huge[] = {INT64_MAX, INT64_MAX}, large[] = {1 << 25};
     char content[64] = {0};
-    expect_bad(make_message(content, 12, four, 1, 11, true), "12 bytes where float32 (4,) has 16");
-    expect_bad(make_message(content, 20, four, 1, 11, true), "has 16");
+    expect_bad(make_message(content, 12, four, 1, 11, true), "12 bytes, but float32 (4,) takes 16");
+    expect_bad(make_message(content, 20, four, 1, 11, true), "takes 16");
     expect_bad(make_message(content, 0, four, 1, 11, true), "0 bytes");
-    expect_bad(make_message(content, 16, four, 1, 13, true), "no numbers");
-    expect_bad(make_message(content, 16, four, 1, 77, true), "no numbers");
+    expect_bad(make_message(content, 16, four, 1, 13, true), "not a numeric type");
+    expect_bad(make_message(content, 16, four, 1, 77, true), "not a numeric type");
     expect_bad(make_message(content, 16, negative, 1, 11, true), "");
     expect_bad(make_message(content, 16, huge, 2, 11, true), "");
     expect_bad(make_message(content, 16, large, 1, 11, true), "max-tensor");

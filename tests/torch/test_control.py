@@ -416,7 +416,7 @@ class Interrupts(Control):
         self.assertIn("warning: with --batch nothing runs in the background", done.stderr)
 
     def test_an_operator_that_takes_long(self):
-        gradb = self.interrupted(BUSY, r"the backward phase of step 1(, behind \S+)?")
+        gradb = self.interrupted(BUSY, r"the backward phase of step 1(, after \S+)?")
         gradb.expect(r"^Interrupted, step 1, backward/\S+")
 
     def test_an_evaluation_without_steps(self):

@@ -129,13 +129,13 @@ class LongGraph(unittest.TestCase):
                 t.send("\x03")
                 t.expect_not("receiving")
                 trainer.let(4)
-                t.expect(r"graph kernel_graph_0 was not taken in: interrupted while it came")
+                t.expect(r"graph kernel_graph_0 was not loaded: interrupted while it arrived")
                 trainer.wait_note("wait")  # it goes on as if the graph were in
                 t.send("refresh graph\r")
                 t.send("info graph\r")
                 t.expect(r"11 nodes")
                 t.send("refresh graph\r")
-                t.expect(r"every graph that the trainer sent is taken in")
+                t.expect(r"all graphs sent by the training process are loaded")
                 t.send("step\r")
                 trainer.wait_note("run")
                 t.expect(r"step 1\b")
@@ -167,9 +167,9 @@ class ManyEdges(unittest.TestCase):
             trainer.say(log=pb.Log(lines=["after the graph"]))
             trainer.stand()
             t.expect(r"^ gradb .*step 1 .*stopped")
-            t.expect_not("receiving|taking in")
+            t.expect_not("receiving|loading")
             t.command("info graph", r"30[ ,]?000 nodes, 29[ ,]?999 edges")
-            t.command("refresh graph", r"every graph that the trainer sent is taken in")
+            t.command("refresh graph", r"all graphs sent by the training process are loaded")
 
     def test_ctrl_c_leaves_the_edges_out_until_they_are_wanted(self):
         with self.session() as (t, trainer):
@@ -178,7 +178,7 @@ class ManyEdges(unittest.TestCase):
             t.expect_not("receiving")
             trainer.say(graph=pb.GraphChunk(graph="net", commit=True))
             trainer.stand()
-            t.expect(r"the graph's edges were not all taken in: interrupted after 0 of 29999 edges")
+            t.expect(r"not all edges of the graph were loaded: interrupted after 0 of 29999 edges")
             t.expect(r"^ gradb .*step 1 .*stopped")
             t.command("info graph", r"30[ ,]?000 nodes, 0 edges")
             t.send("refresh graph\rinfo graph\r")

@@ -5,7 +5,7 @@
 
 #include "proto/grpc/grpc_impl.h"
 
-#define HEADER_OVERHEAD 32 /* what HTTP/2 counts for each header beyond its bytes */
+#define HEADER_OVERHEAD 32 /* overhead per header in HTTP/2's size limit */
 #define MAX_STATUS_TEXT 4096
 
 #define NV(NAME, VALUE, VALUE_LEN)                                                                 \
@@ -36,7 +36,7 @@ int grpc_call_on_header(struct gd_grpc_call *call, const uint8_t *name, size_t n
 {
     call->header_bytes += name_len + value_len + HEADER_OVERHEAD;
     if (call->header_bytes > GRPC_MAX_HEADERS || memchr(value, '\0', value_len)) {
-        return GD_OK; /* not kept: the call is refused when they are all in */
+        return GD_OK; /* dropped: the call is refused once all headers have arrived */
     }
     gd_buf_add(&call->headers, name, name_len);
     gd_buf_putc(&call->headers, '\0');
@@ -101,7 +101,7 @@ static ssize_t read_out(nghttp2_session *session, int32_t stream, uint8_t *to, s
     return (ssize_t)done;
 }
 
-/* The response starts, or goes on after a pause. */
+/* Starts the response, or continues it after a pause. */
 static void push_out(struct gd_grpc_call *call)
 {
     nghttp2_session *session = call->conn->session;
@@ -124,7 +124,7 @@ static void push_out(struct gd_grpc_call *call)
     grpc_conn_kick(call->conn);
 }
 
-/* Nothing was said yet: status and headers in one frame. */
+/* Nothing was sent yet: status and headers in one frame. */
 static void respond_with_status_only(struct gd_grpc_call *call)
 {
     char code[12];
@@ -143,7 +143,7 @@ static void respond_with_status_only(struct gd_grpc_call *call)
     grpc_conn_kick(call->conn);
 }
 
-/* Not a gRPC request at all: the answer is HTTP's. */
+/* Not a gRPC request: answers in plain HTTP. */
 static void respond_http(struct gd_grpc_call *call, const char *status)
 {
     nghttp2_nv headers[] = {NV(":status", status, strlen(status))};
@@ -162,7 +162,7 @@ int gd_grpc_send(struct gd_grpc_call *call, const void *data, size_t len)
     if (call->finished || conn->dead) {
         return GD_ELOST;
     }
-    /* The limit is for peers that do not read; a first message goes out whatever its size. */
+    /* The limit is meant for peers that do not read; a first message is sent whatever its size. */
     bool crowded = conn->queued > 0 && (len > limit || conn->queued > limit - len);
     if (len > UINT32_MAX || crowded) {
         return GD_ELIMIT;
@@ -184,7 +184,7 @@ int gd_grpc_send(struct gd_grpc_call *call, const void *data, size_t len)
     return GD_OK;
 }
 
-/* What is half received is of no use any more. */
+/* Drops a partially received message. */
 static void drop_input(struct gd_grpc_call *call)
 {
     call->conn->held -= call->held;
@@ -229,7 +229,7 @@ int gd_grpc_reply(struct gd_grpc_call *call, const void *data, size_t len)
 
 /* --- messages in --- */
 
-/* A method that takes one message must not get a second one. */
+/* A method that takes one message must not receive a second one. */
 static bool takes_more(struct gd_grpc_call *call, bool first_bytes)
 {
     if (call->finished) {
@@ -237,7 +237,7 @@ static bool takes_more(struct gd_grpc_call *call, bool first_bytes)
     }
     if (first_bytes && call->messages++ > 0 && !call->method->client_streams) {
         gd_grpc_finish(call, GD_GRPC_INVALID_ARGUMENT,
-                       "this method takes one message, and a second one came");
+                       "this method takes one message, but a second one arrived");
         return false;
     }
     return true;
@@ -277,7 +277,7 @@ static void refuse_input(struct gd_grpc_call *call, int rc, const struct gd_err 
     gd_grpc_finish(call, limit ? GD_GRPC_RESOURCE_EXHAUSTED : GD_GRPC_INTERNAL, err->text);
 }
 
-/* Half received messages of all calls of a connection together are bounded, too. */
+/* The partially received messages of all calls of a connection are bounded together. */
 static void account_held(struct gd_grpc_call *call)
 {
     struct gd_grpc_conn *conn = call->conn;
@@ -289,7 +289,8 @@ static void account_held(struct gd_grpc_call *call)
     if (conn->held > limit) {
         struct gd_err err;
         gd_fail(&err, GD_ELIMIT,
-                "half received messages of this connection pass %llu bytes: send fewer at once",
+                "partially received messages on this connection exceed %llu bytes: send fewer at a "
+                "time",
                 (unsigned long long)limit);
         refuse_input(call, GD_ELIMIT, &err);
     }
@@ -348,7 +349,7 @@ void grpc_call_on_half_close(struct gd_grpc_call *call)
         refuse_input(call, GD_EPROTO, &err);
     } else if (!call->method->client_streams && call->messages == 0) {
         gd_grpc_finish(call, GD_GRPC_INVALID_ARGUMENT,
-                       "this method takes one message, and none came");
+                       "this method takes one message, but none arrived");
     } else if (call->method->half_close) {
         call->method->half_close(call);
     }
@@ -365,7 +366,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
     (void)revents;
     gd_grpc_finish(call, GD_GRPC_DEADLINE_EXCEEDED, "the call's deadline passed");
     if (stuck) {
-        /* Flow control may hold the trailers back for ever. */
+        /* Flow control could delay the trailers forever. */
         nghttp2_submit_rst_stream(call->conn->session, NGHTTP2_FLAG_NONE, call->stream,
                                   NGHTTP2_CANCEL);
     }
@@ -444,11 +445,11 @@ static void refuse_method(struct gd_grpc_call *call, const char *path)
 {
     struct gd_err err;
 
-    gd_fail(&err, GD_EUNSUPPORTED, "there is no method %.200s here", path ? path : "(none)");
+    gd_fail(&err, GD_EUNSUPPORTED, "unknown method %.200s", path ? path : "(none)");
     gd_grpc_finish(call, GD_GRPC_UNIMPLEMENTED, err.text);
 }
 
-/* The headers that say how the call wants to be treated. False when it was refused. */
+/* The headers that control the call. False: it was refused. */
 static bool read_options(struct gd_grpc_call *call, enum gd_grpc_encoding *encoding)
 {
     const char *name = find_header(call, "grpc-encoding");
@@ -458,7 +459,7 @@ static bool read_options(struct gd_grpc_call *call, enum gd_grpc_encoding *encod
 
     *encoding = GD_GRPC_IDENTITY;
     if (name && gd_grpc_encoding_parse(name, encoding) != GD_OK) {
-        gd_fail(&err, GD_EUNSUPPORTED, "grpc-encoding %.60s is not known, one of %s is", name,
+        gd_fail(&err, GD_EUNSUPPORTED, "unknown grpc-encoding %.60s: use one of %s", name,
                 GD_GRPC_ACCEPT_ENCODING);
         gd_grpc_finish(call, GD_GRPC_UNIMPLEMENTED, err.text);
         return false;
@@ -467,8 +468,8 @@ static bool read_options(struct gd_grpc_call *call, enum gd_grpc_encoding *encod
         return true;
     }
     if (gd_grpc_timeout_parse(timeout, &seconds) != GD_OK) {
-        gd_fail(&err, GD_EINVAL, "grpc-timeout %.60s is no time: as 20S or 1500m is right",
-                timeout);
+        gd_fail(&err, GD_EINVAL,
+                "grpc-timeout %.60s is not a duration; write, for example, 20S or 1500m", timeout);
         gd_grpc_finish(call, GD_GRPC_INVALID_ARGUMENT, err.text);
         return false;
     }

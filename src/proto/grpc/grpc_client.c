@@ -12,25 +12,25 @@
 #define STREAM_WINDOW  (4 * 1024 * 1024)
 #define CONN_WINDOW    (16 * 1024 * 1024)
 #define MAX_FRAME_IN   (1 << 20)
-#define MAX_FRAME_OUT  (4 << 20) /* payload of one DATA frame, when the peer allows it */
-#define MAX_BATCH      (4 << 20) /* payload handed out before the transport must have taken it */
+#define MAX_FRAME_OUT  (4 << 20) /* payload of one DATA frame, if the peer allows it */
+#define MAX_BATCH      (4 << 20) /* payload handed out before the transport must accept it */
 #define MAX_SEGMENTS   128
 #define FRAME_SEGMENTS 48   /* of one DATA frame at most */
-#define SMALL_SIZE     8192 /* room for frame headers and other small bytes of a batch */
+#define SMALL_SIZE     8192 /* room for frame headers and other short runs in a batch */
 #define SMALL_PIECE    512  /* pieces up to this size are copied there */
 #define MAX_HEADERS    16
 #define MAX_TEXT       4096
 
-/* One message on its way out. Kept until its bytes are all handed out and taken. */
+/* An outgoing message. Kept until all its bytes are handed out and accepted. */
 struct message {
     struct message *next;
-    unsigned refs; /* segments that point into it, and 1 while its call has it queued */
-    bool whole;    /* every byte was handed out */
+    unsigned refs; /* segments that point into it, plus 1 while its call has it queued */
+    bool whole;    /* every byte is handed out */
     gd_grpc_release_fn release;
     void *release_ctx;
     size_t piece_count;
     struct gd_grpc_piece pieces[GD_GRPC_MAX_PIECES + 1]; /* the first one is `head` */
-    size_t piece;                                        /* where handing out goes on */
+    size_t piece;                                        /* where handing out continues */
     size_t piece_done;
     size_t left;    /* bytes not handed out yet */
     uint8_t head[]; /* prefix and the copied part */
@@ -40,7 +40,7 @@ struct message {
 struct segment {
     const uint8_t *data;
     size_t len;
-    struct message *message; /* holds a reference; NULL for bytes of `small` and `owned` */
+    struct message *message; /* holds a reference; NULL for bytes in `small` and `owned` */
     uint8_t *owned;          /* freed when sent; may be NULL */
 };
 
@@ -55,13 +55,13 @@ struct gd_grpc_client_call {
     struct gd_grpc_deframer deframer;
     enum gd_grpc_encoding encoding;
     int http_status;
-    int grpc_status; /* -1 until it came */
+    int grpc_status; /* -1 until it arrives */
     struct gd_buf text;
     bool half_closed;  /* by us */
     bool ended;        /* by the peer */
     bool deferred;     /* nghttp2 waits for more to send */
-    bool given_up;     /* no more events but `closed` */
-    bool local_status; /* grpc_status is ours, the peer's does not count */
+    bool given_up;     /* no further events except `closed` */
+    bool local_status; /* grpc_status is ours; the peer's is ignored */
     bool headers_done; /* the deframer is set up */
 };
 
@@ -72,14 +72,14 @@ struct gd_grpc_client {
     char *authority;
     struct segment segments[MAX_SEGMENTS];
     size_t segment_count;
-    size_t segment_first; /* the first one that is not sent */
-    size_t segment_done;  /* bytes of it that are sent */
+    size_t segment_first; /* the first one not sent */
+    size_t segment_done;  /* bytes of it already sent */
     size_t batch;         /* payload bytes in the segments */
     uint8_t small[SMALL_SIZE];
     size_t small_len;
     uint64_t pongs;
-    unsigned busy; /* inside nghttp2, which must not be entered again */
-    bool closing;  /* the peer said GOAWAY */
+    unsigned busy; /* inside nghttp2, which is not reentrant */
+    bool closing;  /* the peer sent GOAWAY */
     bool broken;
 };
 
@@ -107,7 +107,7 @@ static void drop_queue(struct gd_grpc_client_call *call)
     call->queued = 0;
 }
 
-/* Small bytes are gathered, so that a frame's header and a short message are one run. */
+/* Collects short runs, so that a frame header and a short message become one. */
 static void add_small(struct gd_grpc_client *client, const uint8_t *data, size_t len)
 {
     uint8_t *to = client->small + client->small_len;
@@ -123,7 +123,7 @@ static void add_small(struct gd_grpc_client *client, const uint8_t *data, size_t
     client->segments[client->segment_count++] = (struct segment){.data = to, .len = len};
 }
 
-/* Hands `len` bytes of a message out; it has that many left. */
+/* Hands out `len` bytes of a message, which has at least that many left. */
 static void hand_out(struct gd_grpc_client *client, struct message *message, size_t len)
 {
     while (len > 0) {
@@ -149,7 +149,7 @@ static void hand_out(struct gd_grpc_client *client, struct message *message, siz
     message->whole = message->left == 0;
 }
 
-/* How many queued bytes fit one DATA frame of at most `size` bytes and FRAME_SEGMENTS runs. */
+/* How many queued bytes fit into one DATA frame of at most `size` bytes and FRAME_SEGMENTS runs. */
 static size_t frame_size(const struct gd_grpc_client_call *call, size_t size)
 {
     size_t total = 0, runs = 0;
@@ -234,8 +234,8 @@ static ssize_t frame_limit(nghttp2_session *session, uint8_t type, int32_t strea
     return limit < stream_window ? limit : stream_window;
 }
 
-/* Takes frames from nghttp2. DATA frames come in by send_frame, the others as bytes. */
-static void fill(struct gd_grpc_client *client)
+/* Takes frames from nghttp2. DATA frames arrive through send_frame, others as bytes. */
+static void fill_headers(struct gd_grpc_client *client)
 {
     client->busy++;
     while (!batch_is_full(client)) {
@@ -283,7 +283,7 @@ size_t gd_grpc_client_out(struct gd_grpc_client *client, struct iovec *ret, size
     }
     if (client->segment_first == client->segment_count) {
         drop_segments(client, true);
-        fill(client);
+        fill_headers(client);
     }
     size_t n = 0;
     for (size_t i = client->segment_first; i < client->segment_count && n < max; i++, n++) {
@@ -296,7 +296,7 @@ size_t gd_grpc_client_out(struct gd_grpc_client *client, struct iovec *ret, size
 
 void gd_grpc_client_sent(struct gd_grpc_client *client, size_t len)
 {
-    client->busy++; /* release functions may ask for more to send: not from here */
+    client->busy++; /* release functions may ask to send more, which must not happen from here */
     while (len > 0 && client->segment_first < client->segment_count) {
         struct segment *segment = &client->segments[client->segment_first];
         size_t left = segment->len - client->segment_done;
@@ -404,7 +404,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         gd_grpc_percent_decode((const char *)value, value_len, &call->text);
     } else if (is_named(name, name_len, "grpc-encoding") &&
                gd_grpc_encoding_parse(text, &call->encoding) != GD_OK) {
-        end_with(call, GD_GRPC_INTERNAL, "the answer's grpc-encoding is not known here");
+        end_with(call, GD_GRPC_INTERNAL, "unknown grpc-encoding in the answer");
         nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_CANCEL);
     }
     return 0;
@@ -422,7 +422,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
                (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
         struct gd_grpc_client_call *call = call_of(session, frame->hd.stream_id);
         if (call && (!call->half_closed || call->first)) {
-            /* The answer is complete: what we still had to send is not wanted. */
+            /* The answer is complete: what we still had to send is not needed. */
             call->ended = true;
             nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                       NGHTTP2_NO_ERROR);
@@ -623,8 +623,8 @@ static nghttp2_nv header_of(const char *name, const char *value)
                         strlen(value), NGHTTP2_NV_FLAG_NONE};
 }
 
-static int32_t submit(struct gd_grpc_client_call *call, const char *path,
-                      const struct gd_grpc_header *headers, size_t header_count)
+static int32_t submit_call(struct gd_grpc_client_call *call, const char *path,
+                           const struct gd_grpc_header *headers, size_t header_count)
 {
     nghttp2_nv all[8 + MAX_HEADERS] = {
         header_of(":method", "POST"),
@@ -651,11 +651,11 @@ int gd_grpc_client_start(struct gd_grpc_client *client, const char *path,
 {
     if (gd_grpc_client_is_closing(client) ||
         !nghttp2_session_check_request_allowed(client->session)) {
-        return gd_fail(err, GD_ELOST, "the connection takes no new calls");
+        return gd_fail(err, GD_ELOST, "the connection accepts no new calls");
     }
     if (header_count > MAX_HEADERS) {
-        return gd_fail(err, GD_EINVAL, "%zu extra headers, at most %d are possible", header_count,
-                       MAX_HEADERS);
+        return gd_fail(err, GD_EINVAL, "%zu extra headers, but at most %d are allowed",
+                       header_count, MAX_HEADERS);
     }
     struct gd_grpc_client_call *call = calloc(1, sizeof(*call));
     if (!call) {
@@ -667,7 +667,7 @@ int gd_grpc_client_start(struct gd_grpc_client *client, const char *path,
     call->tail = &call->first;
     call->grpc_status = -1;
     gd_buf_init(&call->text, MAX_TEXT);
-    call->stream = submit(call, path, headers, header_count);
+    call->stream = submit_call(call, path, headers, header_count);
     if (call->stream < 0) {
         gd_fail(err, GD_ENOMEM, "cannot start a call: %s", nghttp2_strerror(call->stream));
         free(call);
@@ -682,7 +682,7 @@ int gd_grpc_client_start(struct gd_grpc_client *client, const char *path,
     return GD_OK;
 }
 
-static void resume(struct gd_grpc_client_call *call)
+static void resume_data(struct gd_grpc_client_call *call)
 {
     if (call->deferred && !call->client->broken) {
         call->deferred = false;
@@ -731,7 +731,7 @@ int gd_grpc_client_send_pieces(struct gd_grpc_client_call *call, const void *hea
     *call->tail = message;
     call->tail = &message->next;
     call->queued += message->left;
-    resume(call);
+    resume_data(call);
     return GD_OK;
 }
 
@@ -751,7 +751,7 @@ int gd_grpc_client_half_close(struct gd_grpc_client_call *call)
         return GD_ELOST;
     }
     call->half_closed = true;
-    resume(call);
+    resume_data(call);
     return GD_OK;
 }
 

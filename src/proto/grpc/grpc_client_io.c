@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The sockets that feed a gRPC client: dialling, reading, writing; never waiting. */
+/* Sockets for a gRPC client: connecting, reading, writing. Never blocks. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -16,11 +16,11 @@
 #include "proto/grpc/grpc_frame.h"
 
 #define READ_SIZE 65536
-#define READS     16 /* a call of gd_grpc_client_read */
+#define READS     16 /* per call of gd_grpc_client_read */
 #define MAX_IOV   64
 
-static int dial(const struct sockaddr *address, socklen_t len, const char *text, int *ret,
-                struct gd_err *err)
+static int dial_address(const struct sockaddr *address, socklen_t len, const char *text, int *ret,
+                        struct gd_err *err)
 {
     int on = 1;
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -44,7 +44,7 @@ static int dial(const struct sockaddr *address, socklen_t len, const char *text,
     return GD_OK;
 }
 
-/* localhost without a resolver: its two addresses are known. */
+/* localhost needs no resolver: its two addresses are known. */
 static int dial_loopback(unsigned attempt, uint16_t port, const char *text, int *ret,
                          struct gd_err *err)
 {
@@ -54,10 +54,10 @@ static int dial_loopback(unsigned attempt, uint16_t port, const char *text, int 
         .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 
     if (attempt == 0) {
-        return dial((const struct sockaddr *)&v4, sizeof(v4), text, ret, err);
+        return dial_address((const struct sockaddr *)&v4, sizeof(v4), text, ret, err);
     }
     if (attempt == 1) {
-        return dial((const struct sockaddr *)&v6, sizeof(v6), text, ret, err);
+        return dial_address((const struct sockaddr *)&v6, sizeof(v6), text, ret, err);
     }
     return gd_fail(err, GD_ENOTFOUND, "%s has no more addresses", text);
 }
@@ -85,7 +85,7 @@ static int dial_host(const char *address, unsigned attempt, int *ret, struct gd_
     for (unsigned i = 0; one && i < attempt; i++) {
         one = one->ai_next;
     }
-    rc = one ? dial(one->ai_addr, one->ai_addrlen, address, ret, err)
+    rc = one ? dial_address(one->ai_addr, one->ai_addrlen, address, ret, err)
              : gd_fail(err, GD_ENOTFOUND, "%s has no more addresses", address);
     freeaddrinfo(found);
     return rc;
@@ -99,8 +99,8 @@ static int dial_unix(const char *path, const char *text, int *ret, struct gd_err
     if (rc != GD_OK) {
         return rc;
     }
-    memcpy(address.sun_path, path, strlen(path)); /* the check knows its room */
-    return dial((const struct sockaddr *)&address, sizeof(address), text, ret, err);
+    memcpy(address.sun_path, path, strlen(path)); /* the length was checked */
+    return dial_address((const struct sockaddr *)&address, sizeof(address), text, ret, err);
 }
 
 int gd_grpc_connect(const char *address, unsigned attempt, int *ret, struct gd_err *err)
@@ -129,7 +129,7 @@ int gd_grpc_connect_finish(int fd, struct gd_err *err)
     return GD_OK;
 }
 
-static int lost(struct gd_grpc_client *client, int code, struct gd_err *err)
+static int lose_connection(struct gd_grpc_client *client, int code, struct gd_err *err)
 {
     struct gd_err local;
 
@@ -156,11 +156,11 @@ int gd_grpc_client_read(struct gd_grpc_client *client, int fd, struct gd_err *er
                 break;
             }
         } else if (n == 0) {
-            return lost(client, GD_ELOST, err);
+            return lose_connection(client, GD_ELOST, err);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             break;
         } else if (errno != EINTR) {
-            return lost(client, GD_EIO, err);
+            return lose_connection(client, GD_EIO, err);
         }
     }
     return rc;
@@ -181,7 +181,7 @@ int gd_grpc_client_write(struct gd_grpc_client *client, int fd, struct gd_err *e
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return GD_OK;
         } else if (errno != EINTR) {
-            return lost(client, GD_EIO, err);
+            return lose_connection(client, GD_EIO, err);
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The status codes of gRPC that both sides of the wire use.
+ * The gRPC status codes used by both sides.
  */
 #ifndef GD_PROTO_GRPC_CODE_H
 #define GD_PROTO_GRPC_CODE_H

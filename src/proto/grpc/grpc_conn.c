@@ -18,7 +18,7 @@ void grpc_conn_fail(struct gd_grpc_conn *conn, const char *format, ...)
     va_list args;
 
     if (conn->dead) {
-        return; /* the first reason is the one that counts */
+        return; /* only the first reason counts */
     }
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
@@ -33,15 +33,15 @@ static void set_patience(struct gd_grpc_conn *conn, ev_tstamp seconds)
     ev_timer_again(conn->server->loop, &conn->patience);
 }
 
-/* The peer is well: look again when the next PING is due. */
-static void rest(struct gd_grpc_conn *conn)
+/* The peer has answered: checks again when the next PING is due. */
+static void rest_of(struct gd_grpc_conn *conn)
 {
     double interval = conn->server->settings->keepalive;
 
     set_patience(conn, interval > 0 ? interval : conn->server->peer_patience);
 }
 
-/* --- what nghttp2 says --- */
+/* --- callbacks of nghttp2 --- */
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
@@ -96,11 +96,11 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 
     if (!conn->heard) {
         conn->heard = true;
-        rest(conn);
+        rest_of(conn);
     }
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK)) {
         conn->ping_out = false;
-        rest(conn);
+        rest_of(conn);
     } else if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
         struct gd_grpc_call *call = call_of(session, frame->hd.stream_id);
         if (call) {
@@ -110,7 +110,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
     return conn->dead ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* Keeps track of where in a DATA frame the reading stands, for read_placed(). */
+/* Tracks the position inside a DATA frame, for read_placed(). */
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
 {
     struct gd_grpc_conn *conn = user;
@@ -153,13 +153,13 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
     struct gd_grpc_conn *conn = user;
 
     if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
-        grpc_log(conn->server, "%s broke the rules of HTTP/2 (%s): the connection ends", conn->peer,
+        grpc_log(conn->server, "%s violated HTTP/2 (%s): closing the connection", conn->peer,
                  nghttp2_http2_strerror(frame->goaway.error_code));
     }
     if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
         struct gd_grpc_call *call = call_of(session, frame->hd.stream_id);
         if (call && !call->half_closed) {
-            /* The answer is complete although the peer still sends: tell it to stop. */
+            /* The answer is complete although the peer is still sending: tells it to stop. */
             nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                       NGHTTP2_NO_ERROR);
         }
@@ -202,7 +202,7 @@ static void fill_out(struct gd_grpc_conn *conn)
     }
 }
 
-/* False when the socket takes no more for now, or never again. */
+/* False: the socket accepts no more now, or never again. */
 static bool write_out(struct gd_grpc_conn *conn)
 {
     while (conn->out_done < conn->out.len) {
@@ -213,7 +213,7 @@ static bool write_out(struct gd_grpc_conn *conn)
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return false;
         } else if (errno != EINTR) {
-            /* The peer is gone, but what it sent before may still wait to be read. */
+            /* The peer is gone, but what it sent earlier may still be unread. */
             conn->deaf = true;
             return false;
         }
@@ -221,7 +221,7 @@ static bool write_out(struct gd_grpc_conn *conn)
     return true;
 }
 
-static void flush(struct gd_grpc_conn *conn)
+static void flush_output(struct gd_grpc_conn *conn)
 {
     while (!conn->dead && !conn->deaf) {
         if (!write_out(conn)) {
@@ -253,7 +253,7 @@ static void flush(struct gd_grpc_conn *conn)
 
 /* --- bytes in --- */
 
-static void feed(struct gd_grpc_conn *conn, const uint8_t *data, size_t len)
+static void feed_session(struct gd_grpc_conn *conn, const uint8_t *data, size_t len)
 {
     ssize_t n = 0;
 
@@ -264,15 +264,15 @@ static void feed(struct gd_grpc_conn *conn, const uint8_t *data, size_t len)
         return;
     }
     if (n == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
-        grpc_conn_fail(conn, "it does not speak HTTP/2 (gRPC without TLS is expected)");
+        grpc_conn_fail(conn, "it does not speak HTTP/2 (expected gRPC without TLS)");
     } else {
         grpc_conn_fail(conn, "%s", nghttp2_strerror((int)n));
     }
 }
 
-/* Reads at most `size` bytes into the buffer. When the reading stands inside the payload of a DATA
- * frame whose call knows the place of the coming bytes, these go there and only what follows goes
- * to the buffer; *at_place says where and returns how many in *placed. */
+/* Reads at most `size` bytes into the buffer. Inside the payload of a DATA frame whose call has a
+ * place for the next bytes, those are read there, and only what follows goes into the buffer;
+ * *at_place is that place and *placed their number. */
 static ssize_t read_placed(struct gd_grpc_conn *conn, uint8_t *buffer, size_t size,
                            uint8_t **at_place, size_t *placed)
 {
@@ -298,7 +298,7 @@ static ssize_t read_placed(struct gd_grpc_conn *conn, uint8_t *buffer, size_t si
     return n;
 }
 
-/* Reads what is there, but not for ever. */
+/* Reads what has arrived, but only a bounded amount. */
 static void read_some(struct gd_grpc_conn *conn, uint8_t *buffer, size_t size)
 {
     for (int turn = 0; turn < GRPC_READS_A_TURN && !conn->dead && !conn->paused; turn++) {
@@ -307,24 +307,24 @@ static void read_some(struct gd_grpc_conn *conn, uint8_t *buffer, size_t size)
         ssize_t n = read_placed(conn, buffer, size, &place, &placed);
         if (n > 0) {
             conn->last_heard = ev_now(conn->server->loop);
-            feed(conn, place, placed);
-            feed(conn, buffer, (size_t)n - placed);
+            feed_session(conn, place, placed);
+            feed_session(conn, buffer, (size_t)n - placed);
             if ((size_t)n < placed + size) {
                 return;
             }
         } else if (n == 0) {
-            flush(conn); /* the peer may have closed its sending half only */
+            flush_output(conn); /* the peer may only have closed its sending side */
             conn->dead = true;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
         } else if (errno != EINTR) {
-            conn->dead = true; /* a broken connection is the calls' news, not the log's */
+            conn->dead = true; /* a broken connection is reported by its calls, not in the log */
         }
     }
 }
 
-/* The end of each event of a connection: the only place where it goes away. */
-static void settle(struct gd_grpc_conn *conn)
+/* Ends each event of a connection: the only place where the connection is freed. */
+static void settle_calls(struct gd_grpc_conn *conn)
 {
     if (conn->busy > 0) {
         return;
@@ -333,7 +333,7 @@ static void settle(struct gd_grpc_conn *conn)
         grpc_conn_free(conn);
         return;
     }
-    /* A peer that makes us answer and does not read is not read from either. */
+    /* A peer that requests answers without reading them is not read from either. */
     bool pause = conn->paused ||
                  (ev_is_active(&conn->writer) &&
                   nghttp2_session_get_outbound_queue_size(conn->session) > GRPC_MAX_QUEUED_FRAMES);
@@ -351,7 +351,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 
     (void)revents;
     if (conn->busy > 0) {
-        ev_io_stop(loop, w); /* a handler runs the loop: settle() starts the watcher again */
+        ev_io_stop(loop, w); /* a handler may run the loop; settle_calls() restarts the watcher */
         return;
     }
     conn->busy++;
@@ -368,20 +368,20 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
         read_some(conn, server->read_buffer, GRPC_READ_SIZE);
         server->reading = false;
     }
-    flush(conn);
+    flush_output(conn);
     conn->busy--;
-    settle(conn);
+    settle_calls(conn);
 }
 
 static void flush_and_settle(struct gd_grpc_conn *conn)
 {
     if (conn->busy > 0) {
-        return; /* whoever is busy flushes at its end */
+        return; /* the busy function flushes at its end */
     }
     conn->busy++;
-    flush(conn);
+    flush_output(conn);
     conn->busy--;
-    settle(conn);
+    settle_calls(conn);
 }
 
 static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
@@ -405,7 +405,7 @@ static void on_flush(struct ev_loop *loop, ev_prepare *w, int revents)
 
 void grpc_conn_kick(struct gd_grpc_conn *conn)
 {
-    /* Fed events run before the loop sleeps, whoever feeds them, and only once however often. */
+    /* Fed events run before the loop sleeps, and only once however often they are fed. */
     if (!conn->dead && conn->busy == 0) {
         ev_feed_event(conn->server->loop, &conn->flusher, EV_CUSTOM);
     }
@@ -413,8 +413,8 @@ void grpc_conn_kick(struct gd_grpc_conn *conn)
 
 /* --- a peer that is silent --- */
 
-/* When this process itself slept (stopped, or busy), the peer's answer may lie unread, and timers
- * come before sockets: then the peer is not to blame. */
+/* If this process itself was suspended or busy, the peer's answer may be unread, because timers run
+ * before sockets: then the peer is not at fault. */
 static bool has_unread(const struct gd_grpc_conn *conn)
 {
     char byte;
@@ -439,24 +439,24 @@ static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
     } else if (conn->ping_out) {
         set_patience(conn, patience - silence);
     } else if (interval <= 0) {
-        set_patience(conn, patience); /* off; the setting may change */
+        set_patience(conn, patience); /* disabled; the setting may change */
     } else if (silence < interval) {
         set_patience(conn, interval - silence);
     } else if (nghttp2_submit_ping(conn->session, NGHTTP2_FLAG_NONE, NULL) == 0) {
         conn->ping_out = true;
-        conn->last_heard = ev_now(loop); /* its patience begins now */
+        conn->last_heard = ev_now(loop); /* the timeout begins now */
         set_patience(conn, patience);
     }
     flush_and_settle(conn);
 }
 
-/* --- a peer that only holds its place --- */
+/* --- an idle peer --- */
 
 static bool is_idle(const struct gd_grpc_conn *conn)
 {
     for (size_t i = 0; i < GRPC_MAX_OWNERS; i++) {
         if (conn->data[i].data) {
-            return false; /* a service keeps something of it, and knows when it ends */
+            return false; /* a service has data for it and decides when it ends */
         }
     }
     for (const struct gd_grpc_call *call = conn->calls; call; call = call->next) {
@@ -477,8 +477,8 @@ static void on_idle(struct ev_loop *loop, ev_timer *w, int revents)
     } else if (conn->paused || has_unread(conn)) {
         conn->idle_since = ev_now(loop);
     } else if (conn->heard && ev_now(loop) - conn->idle_since >= conn->server->idle_patience) {
-        conn->dead = true; /* no news: a client that still wants something connects again */
-        settle(conn);
+        conn->dead = true; /* not worth a message: a client that needs the connection reconnects */
+        settle_calls(conn);
     }
 }
 
@@ -491,7 +491,7 @@ void grpc_conn_watch_idle(struct gd_grpc_conn *conn)
     }
 }
 
-/* --- birth and death --- */
+/* --- creation and destruction --- */
 
 static int submit_greeting(struct gd_grpc_conn *conn)
 {
@@ -568,7 +568,7 @@ static void stop_watchers(struct gd_grpc_conn *conn)
     ev_clear_pending(loop, &conn->flusher);
 }
 
-/* GOAWAY and whatever else the socket takes at once. */
+/* Sends GOAWAY and whatever the socket accepts immediately. */
 static void say_goodbye(struct gd_grpc_conn *conn)
 {
     if (conn->deaf || !conn->heard) {
@@ -621,7 +621,7 @@ void gd_grpc_conn_close(struct gd_grpc_conn *conn, bool now)
 {
     if (now) {
         conn->dead = true;
-        settle(conn);
+        settle_calls(conn);
         return;
     }
     if (!conn->closing && !conn->dead) {
@@ -638,7 +638,7 @@ void gd_grpc_conn_pause(struct gd_grpc_conn *conn, bool pause)
     conn->paused = pause;
     conn->last_heard = ev_now(conn->server->loop);
     if (conn->busy > 0 || conn->dead) {
-        return; /* settle() sees to it */
+        return; /* settle_calls() handles it */
     }
     if (pause) {
         ev_io_stop(conn->server->loop, &conn->reader);

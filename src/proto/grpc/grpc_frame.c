@@ -32,8 +32,8 @@ void gd_grpc_prefix(uint8_t out[GD_GRPC_PREFIX_SIZE], size_t len)
     out[4] = (uint8_t)len;
 }
 
-/* Runs the stream to its end, a block at a time, so that a small message cannot claim much memory
- * before it proves to hold it. */
+/* Decompresses the whole stream a block at a time, so that a small message cannot claim much memory
+ * before it proves to contain it. */
 static int inflate_all(z_stream *z, struct gd_buf *out, struct gd_err *err)
 {
     uint8_t block[16384];
@@ -55,7 +55,7 @@ static int inflate_all(z_stream *z, struct gd_buf *out, struct gd_err *err)
         int added = gd_buf_add(out, block, got);
         if (added == GD_ELIMIT) {
             return gd_fail(err, GD_ELIMIT,
-                           "a compressed message unpacks to more than the limit of %zu bytes",
+                           "a compressed message exceeds the limit of %zu bytes when unpacked",
                            out->max);
         }
         if (added != GD_OK) {
@@ -63,7 +63,7 @@ static int inflate_all(z_stream *z, struct gd_buf *out, struct gd_err *err)
         }
     } while (rc != Z_STREAM_END);
     if (z->avail_in > 0) {
-        return gd_fail(err, GD_EPROTO, "a compressed message has %u bytes too many", z->avail_in);
+        return gd_fail(err, GD_EPROTO, "a compressed message has %u extra bytes", z->avail_in);
     }
     return GD_OK;
 }
@@ -126,7 +126,7 @@ static int begin_message(struct gd_grpc_deframer *d, struct gd_err *err)
     }
     if (d->total > d->max) {
         return gd_fail(err, GD_ELIMIT,
-                       "a message of %zu bytes is over the limit of %" PRIu64
+                       "a message of %zu bytes exceeds the limit of %" PRIu64
                        " bytes (set max-message)",
                        d->total, d->max);
     }
@@ -137,7 +137,7 @@ static int begin_message(struct gd_grpc_deframer *d, struct gd_err *err)
 }
 
 /* The message is complete: `data` is all of it. */
-static int deliver(struct gd_grpc_deframer *d, const uint8_t *data, struct gd_err *err)
+static int deliver_message(struct gd_grpc_deframer *d, const uint8_t *data, struct gd_err *err)
 {
     size_t len = d->total;
     bool compressed = d->compressed;
@@ -170,9 +170,8 @@ static int take_chunk(struct gd_grpc_deframer *d, const uint8_t *data, size_t le
     return d->ops->chunk(d->ctx, data, len, offset, d->total);
 }
 
-/* Keeps the part of a message that came. A message that lies whole in the input never gets here, so
- * it is not copied. Memory grows with what has really arrived, not with what the prefix promised.
- */
+/* Keeps a part of a message. A message that is complete in the input never gets here, so it is not
+ * copied. Memory grows with what has arrived, not with what the prefix announces. */
 static int take_part(struct gd_grpc_deframer *d, const uint8_t *data, size_t len,
                      struct gd_err *err)
 {
@@ -184,7 +183,7 @@ static int take_part(struct gd_grpc_deframer *d, const uint8_t *data, size_t len
     if (d->offset < d->total) {
         return GD_OK;
     }
-    rc = deliver(d, (const uint8_t *)gd_buf_text(&d->body), err);
+    rc = deliver_message(d, (const uint8_t *)gd_buf_text(&d->body), err);
     gd_buf_deinit(&d->body);
     return rc;
 }
@@ -199,7 +198,7 @@ static int feed_body(struct gd_grpc_deframer *d, const uint8_t *data, size_t len
         return *used > 0 || want == 0 ? take_chunk(d, data, *used) : GD_OK;
     }
     if (d->offset == 0 && *used == want) {
-        return deliver(d, data, err);
+        return deliver_message(d, data, err);
     }
     return *used > 0 ? take_part(d, data, *used, err) : GD_OK;
 }
@@ -296,11 +295,10 @@ int gd_grpc_timeout_parse(const char *text, double *ret)
 
 static int bad_address(const char *text, struct gd_err *err)
 {
-    return gd_fail(
-        err, GD_EINVAL,
-        "\"%.200s\" is no address: HOST:PORT, [IPV6]:PORT, :PORT or PORT is wanted, with "
-        "a port from 0 to 65535",
-        text);
+    return gd_fail(err, GD_EINVAL,
+                   "\"%.200s\" is not an address; write HOST:PORT, [IPV6]:PORT, :PORT or PORT, "
+                   "with a port from 0 to 65535",
+                   text);
 }
 
 static int parse_port(const char *port, struct gd_grpc_address *ret)
@@ -329,7 +327,7 @@ int gd_grpc_address_parse(const char *text, struct gd_grpc_address *ret, struct 
         host++;
         host_len -= 2;
     } else if (host_len > 0 && memchr(host, ':', host_len)) {
-        return bad_address(text, err); /* a bare IPv6 address: where would its port start? */
+        return bad_address(text, err); /* a bare IPv6 address: the port is ambiguous */
     }
     if (host_len >= sizeof(address.host) ||
         parse_port(colon ? colon + 1 : text, &address) != GD_OK) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The inside of the gRPC server, shared by its files: grpc_server.c (the object, services),
- * grpc_listen.c (listening sockets; Unix sockets: grpc_unix.c), grpc_conn.c (one connection),
- * grpc_call.c (one stream).
+ * Private to the gRPC server: grpc_server.c (the object, services), grpc_listen.c (listening
+ * sockets; Unix sockets: grpc_unix.c), grpc_conn.c (one connection), grpc_call.c (one stream).
  *
- * Two rules keep freed things from being used. A call is freed only when nghttp2 says that its
- * stream closed, or with its connection; nghttp2 says so only while bytes are fed or taken, which
- * no function of the public header does. A connection is freed only at the end of its own event,
- * when nothing of it is on the stack (`busy` is 0); until then it is just marked `dead`.
+ * Two rules prevent use after free. A call is freed only when nghttp2 reports its stream as closed,
+ * or with its connection; nghttp2 reports this only while bytes are fed or taken, which no function
+ * of the public header does. A connection is freed only at the end of its own event, when none of
+ * its functions is on the stack (`busy` is 0); until then it is only marked `dead`.
  */
 #ifndef GD_PROTO_GRPC_IMPL_H
 #define GD_PROTO_GRPC_IMPL_H
@@ -20,24 +19,23 @@
 #include "proto/grpc/grpc_frame.h"
 #include "proto/grpc/grpc_server.h"
 
-#define GRPC_MAX_LISTENERS 3             /* IPv4, IPv6 and a Unix socket */
-#define GRPC_MAX_OWNERS    8             /* services that keep data with a connection */
-#define GRPC_READ_SIZE     (1024 * 1024) /* one read of a socket */
-#define GRPC_PLACE_MIN     (16 * 1024)   /* what is worth reading to its final place */
-#define GRPC_READS_A_TURN  4             /* reads of one connection before others get a turn */
-#define GRPC_OUT_SIZE      (256 * 1024)  /* bytes taken from nghttp2 before a write */
-#define GRPC_STREAM_WINDOW (16 * 1024 * 1024)
-#define GRPC_CONN_WINDOW   (64 * 1024 * 1024)
-#define GRPC_MAX_FRAME     ((1 << 24) - 1)
-#define GRPC_MAX_STREAMS   256   /* concurrent calls of a connection */
-#define GRPC_MAX_HEADERS   16384 /* bytes of a call's headers, counted as HTTP/2 counts them */
-#define GRPC_PEER_PATIENCE 20.0  /* seconds for the first bytes, and for the answer to a PING */
-#define GRPC_IDLE_PATIENCE 10.0  /* seconds for a connection without a call that has begun */
-#define GRPC_IDLE_LOOKS    4     /* at it, in that time */
-#define GRPC_STRANGER_MESSAGE                                                                      \
-    65536                           /* bytes of a message of a peer that has not proven who it is  \
-                                     */
-#define GRPC_MAX_QUEUED_FRAMES 8192 /* control frames waiting for a peer that does not read */
+#define GRPC_MAX_LISTENERS     3             /* IPv4, IPv6 and a Unix socket */
+#define GRPC_MAX_OWNERS        8             /* services that keep data per connection */
+#define GRPC_READ_SIZE         (1024 * 1024) /* one read of a socket */
+/* reading directly to the final place pays off from here on */
+#define GRPC_PLACE_MIN         (16 * 1024)
+#define GRPC_READS_A_TURN      4 /* reads from one connection before others get their turn */
+#define GRPC_OUT_SIZE          (256 * 1024) /* bytes taken from nghttp2 before a write */
+#define GRPC_STREAM_WINDOW     (16 * 1024 * 1024)
+#define GRPC_CONN_WINDOW       (64 * 1024 * 1024)
+#define GRPC_MAX_FRAME         ((1 << 24) - 1)
+#define GRPC_MAX_STREAMS       256   /* concurrent calls of a connection */
+#define GRPC_MAX_HEADERS       16384 /* bytes of a call's headers, as HTTP/2 counts them */
+#define GRPC_PEER_PATIENCE     20.0  /* seconds for the first bytes, and for the answer to a PING */
+#define GRPC_IDLE_PATIENCE     10.0  /* seconds for a connection without a started call */
+#define GRPC_IDLE_LOOKS        4     /* checks in that time */
+#define GRPC_STRANGER_MESSAGE  65536 /* bytes of a message from an unauthenticated peer \ */
+#define GRPC_MAX_QUEUED_FRAMES 8192  /* control frames queued for a peer that does not read */
 
 struct gd_grpc_listener {
     struct gd_grpc_server *server;
@@ -53,24 +51,24 @@ struct gd_grpc_server {
     struct gd_grpc_listener listeners[GRPC_MAX_LISTENERS];
     size_t listener_count;
     ev_timer accept_pause; /* runs while the process is out of descriptors */
-    char address[300];     /* of TCP; "" when not listening there */
+    char address[300];     /* of TCP; "": not listening */
     bool loopback;
     char socket[GD_SOCKET_PATH + sizeof(GD_UNIX_PREFIX)]; /* "unix:PATH", "" */
-    struct { /* which file it is: another gradb may have taken its place */
+    struct { /* identifies the file: another gradb may have replaced it */
         dev_t device;
         ino_t inode;
     } socket_file;
-    ev_timer socket_touch; /* what cleans /tmp goes by the time of the last use */
-    long refused_uid;      /* the last stranger that was refused; -1 nobody */
+    ev_timer socket_touch; /* keeps programs that clean /tmp by age from removing it */
+    long refused_uid;      /* the stranger refused last; -1: none */
     struct gd_grpc_conn *conns;
     size_t conn_count;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *options;
     uint8_t *read_buffer; /* GRPC_READ_SIZE, shared: only one connection reads at a time */
     bool reading;         /* read_buffer is in use further up the stack */
-    double peer_patience; /* GRPC_PEER_PATIENCE; tests are less patient */
+    double peer_patience; /* GRPC_PEER_PATIENCE; shorter in tests */
     double idle_patience; /* GRPC_IDLE_PATIENCE */
-    bool refusing;        /* connections are being refused: said so once */
+    bool refusing;        /* connections are being refused, which has been reported */
     gd_grpc_log_fn log;
     void *log_ctx;
 };
@@ -85,25 +83,25 @@ struct gd_grpc_conn {
     ev_io reader;
     ev_io writer;
     ev_timer patience; /* keepalive, and the wait for the first bytes */
-    ev_timer idle;     /* runs until a call has begun, and when the last one has ended */
+    ev_timer idle;     /* runs until a call has started, and after the last one has ended */
     ev_tstamp idle_since;
-    ev_prepare flusher; /* never started: fed to the loop when there is something to send */
+    ev_prepare flusher; /* never started; fed to the loop when there is something to send */
     ev_tstamp last_heard;
-    struct gd_buf out;   /* taken from nghttp2 and not yet by the socket */
-    size_t out_done;     /* bytes of `out` that are sent */
-    int32_t data_stream; /* stream of the DATA frame that is being read, 0: none */
-    size_t data_left;    /* bytes of it that are still to come */
-    uint64_t queued;     /* bytes of messages that calls wait to send */
-    uint64_t held;       /* bytes of half received messages */
+    struct gd_buf out;   /* taken from nghttp2, not accepted by the socket yet */
+    size_t out_done;     /* bytes of `out` already sent */
+    int32_t data_stream; /* stream of the DATA frame being read; 0: none */
+    size_t data_left;    /* bytes of it still to come */
+    uint64_t queued;     /* bytes of queued outgoing messages */
+    uint64_t held;       /* bytes of partially received messages */
     unsigned busy;       /* depth of this connection's functions on the stack */
-    bool dead;           /* to be freed when busy ends */
+    bool dead;           /* to be freed when busy is 0 */
     bool paused;         /* by a service: not read from */
-    bool closing;        /* GOAWAY sent: free when the last call ends */
+    bool closing;        /* GOAWAY was sent: free it when the last call ends */
     bool heard;          /* the peer has spoken HTTP/2 */
-    bool deaf;           /* it takes no more bytes; what it sent is still read */
-    bool ping_out;       /* a PING waits for its answer */
-    bool trusted;        /* may send messages of any size: local, or it has proven a token */
-    bool loopback;       /* of this host and, where the system tells, of this user */
+    bool deaf;           /* accepts no more bytes; what it sent is still read */
+    bool ping_out;       /* a PING is unanswered */
+    bool trusted;        /* may send large messages: local, or has proven a token */
+    bool loopback;       /* on this host and, where the system says so, of this user */
     char peer[80];
     struct {
         const void *owner;
@@ -111,7 +109,7 @@ struct gd_grpc_conn {
     } data[GRPC_MAX_OWNERS];
 };
 
-/* One message on its way out. */
+/* An outgoing message. */
 struct grpc_out {
     struct grpc_out *next;
     size_t len;
@@ -122,7 +120,7 @@ struct gd_grpc_call {
     struct gd_grpc_conn *conn;
     struct gd_grpc_call *next, *prev;
     int32_t stream;
-    const struct gd_grpc_method *method; /* NULL until the headers are in and name one */
+    const struct gd_grpc_method *method; /* NULL until the headers have arrived and name one */
     const struct gd_grpc_service *service;
     void *data;
     struct gd_buf headers; /* name NUL value NUL ... */
@@ -130,17 +128,17 @@ struct gd_grpc_call {
     struct gd_grpc_deframer deframer;
     ev_timer deadline;
     struct grpc_out *out, **out_tail;
-    size_t out_done;   /* bytes of the first one that are sent */
+    size_t out_done;   /* bytes of the first one already sent */
     char *status_text; /* percent-encoded; may be NULL */
     enum gd_grpc_code code;
-    uint64_t messages; /* that have begun to come */
-    uint64_t held;     /* this call's part of the connection's */
+    uint64_t messages; /* messages that have begun to arrive */
+    uint64_t held;     /* this call's share of the connection's */
     bool feeding;      /* the deframer is on the stack */
-    bool opened;       /* `open` was called, so `closed` is due */
-    bool half_closed;  /* the peer sent all */
+    bool opened;       /* `open` was called, so `closed` must follow */
+    bool half_closed;  /* the peer has sent everything */
     bool responded;    /* the response headers are submitted */
-    bool finished;     /* `code` holds: nothing more in or out but the trailers */
-    bool deferred;     /* nghttp2 was told that there is nothing to send for now */
+    bool finished;     /* `code` is set: nothing more in or out except the trailers */
+    bool deferred;     /* nghttp2 knows that there is nothing to send now */
 };
 
 /* grpc_server.c */
@@ -159,17 +157,17 @@ int grpc_unix_listen(struct gd_grpc_server *server, const char *path, struct gd_
 void grpc_unix_close(struct gd_grpc_server *server); /* the listener is the caller's */
 
 /* grpc_conn.c */
-/* Owns fd. */
+/* Takes ownership of fd. */
 int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner,
                      struct gd_err *err);
-/* Ends the connection: calls' `closed`, then conn_closed, then its memory. Not while busy. */
+/* Runs the calls' `closed`, then conn_closed, then frees it. Not while busy. */
 void grpc_conn_free(struct gd_grpc_conn *conn);
-/* A call has come or gone: looks from now on whether anything happens on the connection. */
+/* A call was added or removed: checks from now on whether the connection is idle. */
 void grpc_conn_watch_idle(struct gd_grpc_conn *conn);
 uint64_t grpc_conn_max_message(const struct gd_grpc_conn *conn);
-/* Something was submitted to the session: send it before the loop sleeps. */
+/* Something was submitted to the session: sends it before the loop sleeps. */
 void grpc_conn_kick(struct gd_grpc_conn *conn);
-/* Says why, and marks it dead. */
+/* Logs the reason and marks it dead. */
 void grpc_conn_fail(struct gd_grpc_conn *conn, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void grpc_conn_set_callbacks(nghttp2_session_callbacks *callbacks);
@@ -180,11 +178,11 @@ int grpc_call_on_header(struct gd_grpc_call *call, const uint8_t *name, size_t n
                         const uint8_t *value, size_t value_len);
 void grpc_call_on_headers_end(struct gd_grpc_call *call);
 void grpc_call_on_data(struct gd_grpc_call *call, const uint8_t *data, size_t len);
-/* Where the next bytes of the call's data belong, or NULL. */
+/* The place for the next bytes of the call's data; NULL: none. */
 uint8_t *grpc_call_place(struct gd_grpc_call *call, size_t *room);
-/* The peer has begun to say something in it. */
+/* Whether the peer has begun to send a message in it. */
 bool grpc_call_has_begun(const struct gd_grpc_call *call);
 void grpc_call_on_half_close(struct gd_grpc_call *call);
-void grpc_call_free(struct gd_grpc_call *call); /* `closed` first */
+void grpc_call_free(struct gd_grpc_call *call); /* runs `closed` first */
 
 #endif

@@ -14,9 +14,9 @@
 #include "proto/grpc/grpc_impl.h"
 
 #define BACKLOG      512
-#define ACCEPTS      64  /* new connections before others get a turn */
-#define ACCEPT_PAUSE 0.2 /* seconds without accepting when descriptors run out */
-#define FREE_PORTS   16  /* tries for a port that is free on both loopback addresses */
+#define ACCEPTS      64  /* new connections before other events get their turn */
+#define ACCEPT_PAUSE 0.2 /* seconds without accepting after running out of descriptors */
+#define FREE_PORTS   16  /* attempts to find a port that is free on both loopback addresses */
 
 static bool is_loopback(const struct sockaddr_storage *address)
 {
@@ -32,7 +32,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
     return false;
 }
 
-/* "127.0.0.1:50051", "[::1]:50051"; an IPv4 peer of an IPv6 socket reads as IPv4. */
+/* "127.0.0.1:50051", "[::1]:50051"; an IPv4 peer of an IPv6 socket is printed as IPv4. */
 static void print_address(const struct sockaddr_storage *address, char *out, size_t size)
 {
     char host[INET6_ADDRSTRLEN] = "?";
@@ -90,8 +90,8 @@ static void on_accept_pause(struct ev_loop *loop, ev_timer *w, int revents)
     }
 }
 
-/* The peer sees its connection closed, which a gRPC client takes as UNAVAILABLE. */
-static void refuse(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner)
+/* The peer's connection is closed, which a gRPC client reports as UNAVAILABLE. */
+static void refuse_peer(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner)
 {
     char peer[80];
 
@@ -116,7 +116,7 @@ static void name_user(long uid, char *out, size_t size)
     }
 }
 
-/* Another user's process. A neighbour can try again and again: told once for each in a row. */
+/* Refuses another user's process. It may retry often, so repeated refusals are logged once. */
 static void refuse_stranger(struct gd_grpc_server *server, int fd,
                             const struct gd_peer_owner *owner)
 {
@@ -128,12 +128,12 @@ static void refuse_stranger(struct gd_grpc_server *server, int fd,
         server->refused_uid = owner->uid;
         name_user(owner->uid, theirs, sizeof(theirs));
         name_user((long)geteuid(), ours, sizeof(ours));
-        grpc_log(server, "refused %s: it is a process of %s; only those of %s may connect", peer,
+        grpc_log(server, "refused %s: it belongs to %s, and only processes of %s may connect", peer,
                  theirs, ours);
     }
 }
 
-/* A token, or the wish to trust the network, lets other users in as it lets in other hosts. */
+/* A token, or the setting to trust the network, admits other users as well as other hosts. */
 static bool is_welcome(const struct gd_grpc_server *server, const struct gd_peer_owner *owner)
 {
     const struct gd_settings *settings = server->settings;
@@ -142,7 +142,7 @@ static bool is_welcome(const struct gd_grpc_server *server, const struct gd_peer
            (owner->pid == 0 && (settings->token[0] != '\0' || settings->ms_shared_allow_remote));
 }
 
-static void take(struct gd_grpc_server *server, int fd)
+static void take_connection(struct gd_grpc_server *server, int fd)
 {
     int on = 1;
     struct gd_err err;
@@ -153,7 +153,7 @@ static void take(struct gd_grpc_server *server, int fd)
         return;
     }
     if (server->conn_count >= server->settings->max_connections) {
-        refuse(server, fd, &owner);
+        refuse_peer(server, fd, &owner);
         return;
     }
     server->refusing = false;
@@ -175,14 +175,14 @@ static void on_connect(struct ev_loop *loop, ev_io *w, int revents)
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take(server, fd);
+            take_connection(server, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             grpc_log(server, "cannot accept connections for now: %s", strerror(errno));
             pause_accepting(server);
             return;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
-        } /* else that one connection failed: on to the next */
+        } /* otherwise only this connection failed */
     }
 }
 
@@ -222,16 +222,16 @@ void grpc_add_listener(struct gd_grpc_server *server, int fd)
     ev_io_start(server->loop, &listener->io);
 }
 
-static int refused(const struct sockaddr_storage *address, struct gd_err *err)
+static int is_refused(const struct sockaddr_storage *address, struct gd_err *err)
 {
     char text[80];
 
     print_address(address, text, sizeof(text));
     if (errno == EADDRINUSE) {
-        return gd_fail_errno(err, GD_EIO,
-                             "cannot listen on %s: another program uses this port, stop it or "
-                             "choose another port",
-                             text);
+        return gd_fail_errno(
+            err, GD_EIO,
+            "cannot listen on %s: another program uses this port; stop it or choose another port",
+            text);
     }
     return gd_fail_errno(err, GD_EIO, "cannot listen on %s", text);
 }
@@ -248,8 +248,8 @@ static uint16_t port_of(int fd)
                                         : ((struct sockaddr_in6 *)(void *)&address)->sin6_port;
 }
 
-/* 127.0.0.1 and ::1 with one port: clients that dial localhost try ::1 first. `port` in network
- * order. Returns the IPv4 descriptor, the other one (or -1 without IPv6) in *ret6. */
+/* Opens 127.0.0.1 and ::1 on the same port: clients that connect to localhost try ::1 first. `port`
+ * is in network order. Returns the IPv4 descriptor; *ret6 is the other one (-1: no IPv6). */
 static int open_loopback(uint16_t port, int *ret6, struct gd_err *err)
 {
     struct sockaddr_storage v4 = {0}, v6 = {0};
@@ -265,7 +265,7 @@ static int open_loopback(uint16_t port, int *ret6, struct gd_err *err)
     for (int i = 0; i < tries; i++) {
         int fd = open_socket(&v4, false);
         if (fd < 0) {
-            return refused(&v4, err);
+            return is_refused(&v4, err);
         }
         in6->sin6_port = port_of(fd);
         *ret6 = open_socket(&v6, false);
@@ -276,7 +276,7 @@ static int open_loopback(uint16_t port, int *ret6, struct gd_err *err)
         close(fd);
         errno = saved;
     }
-    return refused(&v6, err);
+    return is_refused(&v6, err);
 }
 
 static int listen_loopback(struct gd_grpc_server *server, uint16_t port, struct gd_err *err)
@@ -295,8 +295,8 @@ static int listen_loopback(struct gd_grpc_server *server, uint16_t port, struct 
     return GD_OK;
 }
 
-static int resolve(const struct gd_grpc_address *where, struct sockaddr_storage *ret,
-                   struct gd_err *err)
+static int resolve_name(const struct gd_grpc_address *where, struct sockaddr_storage *ret,
+                        struct gd_err *err)
 {
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -316,14 +316,14 @@ static int listen_elsewhere(struct gd_grpc_server *server, const struct gd_grpc_
                             struct gd_err *err)
 {
     struct sockaddr_storage address;
-    int rc = resolve(where, &address, err);
+    int rc = resolve_name(where, &address, err);
 
     if (rc != GD_OK) {
         return rc;
     }
     int fd = open_socket(&address, true);
     if (fd < 0) {
-        return refused(&address, err);
+        return is_refused(&address, err);
     }
     grpc_add_listener(server, fd);
     server->loopback = is_loopback(&address);

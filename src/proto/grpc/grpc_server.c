@@ -43,7 +43,7 @@ static int set_up(struct gd_grpc_server *server)
         return GD_ENOMEM;
     }
     grpc_conn_set_callbacks(server->callbacks);
-    /* Closed streams would be kept for a priority tree that gRPC does not use. */
+    /* Closed streams would be kept for a priority tree, which gRPC does not use. */
     nghttp2_option_set_no_closed_streams(server->options, 1);
     return GD_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The Unix socket that training processes of the same user come to. */
+/* The Unix socket for training processes of the same user. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "proto/grpc/grpc_impl.h"
 
 #define BACKLOG       512
-#define LOCK_NAME     "lock" /* held while sockets of the directory are made and removed */
+#define LOCK_NAME     "lock" /* held while sockets in the directory are created and removed */
 #define TOUCH_SECONDS (6 * 3600.0)
 
 static void fill_address(struct sockaddr_un *address, const char *path)
@@ -33,7 +33,7 @@ static int clear_path(const char *path, struct gd_err *err)
         return GD_OK;
     }
     if (!S_ISSOCK(st.st_mode)) {
-        return gd_fail(err, GD_EIO, "cannot listen on unix:%s: it is not a socket, remove it",
+        return gd_fail(err, GD_EIO, "cannot listen on unix:%s: it is not a socket; remove it",
                        path);
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -52,13 +52,13 @@ static int clear_path(const char *path, struct gd_err *err)
                    : gd_fail_errno(err, GD_EIO, "cannot remove unix:%s", path);
     }
     return gd_fail(err, GD_ESTATE,
-                   "another gradb (pid %ld) is listening on unix:%s: use that one, or listen "
-                   "elsewhere (listen unix:PATH, listen PORT)",
+                   "another gradb (pid %ld) is listening on unix:%s: use it, or listen elsewhere "
+                   "(listen unix:PATH, listen PORT)",
                    pid, path);
 }
 
-/* What gradbs left that were killed. */
-static void sweep(const char *directory, size_t len)
+/* Removes the sockets of killed gradbs. */
+static void sweep_sockets(const char *directory, size_t len)
 {
     char path[GD_SOCKET_PATH];
     DIR *dir;
@@ -78,7 +78,7 @@ static void sweep(const char *directory, size_t len)
     closedir(dir);
 }
 
-/* The lock is gone with the descriptor, and a forked child does not have it. */
+/* The lock ends with the descriptor, which forked children do not inherit. */
 static int lock_directory(const char *path, size_t len, struct gd_err *err)
 {
     char name[GD_SOCKET_PATH + sizeof(LOCK_NAME)];
@@ -136,7 +136,7 @@ int grpc_unix_listen(struct gd_grpc_server *server, const char *path, struct gd_
     if (lock < 0) {
         return GD_EIO;
     }
-    sweep(path, (size_t)(slash - path));
+    sweep_sockets(path, (size_t)(slash - path));
     rc = clear_path(path, err);
     if (rc == GD_OK) {
         fd = open_listener(path, err);

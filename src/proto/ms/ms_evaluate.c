@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The end of a step: every tensor of the plans is fetched, looked at and let go of, a few at a
- * time, in the order in which the operators run. What a plan asks for is reported as it comes; when
- * all is done the target arrives, with the verdict.
+ * The end of a step: every tensor in the plans is fetched, examined and released, a few at a time,
+ * in execution order. Reports are sent as soon as a plan requires them; when all is done, the
+ * target stops or continues according to the verdict.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,16 +15,16 @@
 #include "proto/clock.h"
 #include "proto/ms/ms_plan.h"
 
-/* Small ones are asked for together. */
+/* Small values are requested together. */
 #define IN_FLIGHT    256
-/* The process's own statistics save work from this size on; below it the value costs no more, and
- * tells more. */
+/* From this size on, the process's own statistics save work; below it the value costs no more and
+ * yields more. */
 #define SUMMARY_FROM 65536
 
 struct request {
     struct ms_plans *plans;
     size_t job;
-    struct gd_tensor *current; /* while the value of the step before is on its way */
+    struct gd_tensor *current; /* while the previous value is being fetched */
 };
 
 /* ---- jobs ---------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static struct entry *collect_entries(const struct ms_plans *plans, size_t *count
     return entries;
 }
 
-/* An "if" may look at any figure. */
+/* An `if` may use any statistic. */
 static bool is_guarded(const struct gd_ms_target *target, gd_node_id node)
 {
     int numbers[16];
@@ -91,7 +91,7 @@ static bool is_guarded(const struct gd_ms_target *target, gd_node_id node)
     return count > 16;
 }
 
-/* The process tells the extremes as floats. */
+/* The process sends extremes as floats. */
 static bool is_exact_as_float(enum gd_dtype dtype)
 {
     return dtype == GD_FLOAT32 || dtype == GD_FLOAT16 || dtype == GD_BFLOAT16 || dtype == GD_INT8 ||
@@ -154,7 +154,7 @@ static void free_jobs(struct ms_plans *plans)
     plans->job_count = plans->work_count = 0;
 }
 
-/* What was kept for a tensor goes on, as far as it is still asked for. */
+/* Transfers what was kept for a tensor, as far as it is still needed. */
 static void carry_over(struct ms_plans *plans, struct ms_job *jobs, size_t count)
 {
     if (plans->job_count) {
@@ -223,7 +223,7 @@ void ms_evaluate_forget(struct ms_plans *plans)
 
 /* ---- reporting ----------------------------------------------------------------------------- */
 
-static void flush(struct ms_plans *plans, struct ms_batch *batch, bool record)
+static void flush_batch(struct ms_plans *plans, struct ms_batch *batch, bool record)
 {
     struct gd_watch_moment moment = {
         .step = plans->last_step, .node = GD_NO_NODE, .record = record};
@@ -240,7 +240,7 @@ static void flush(struct ms_plans *plans, struct ms_batch *batch, bool record)
     plans->stop = plans->stop || stop;
 }
 
-/* True when the session is to look at the value: a comparison holds, or cannot be made. */
+/* Whether the session must see the value: a comparison holds, or cannot be made. */
 static bool is_triggered(const struct ms_recipe *recipe, const struct gd_stats *stats,
                          enum gd_dtype dtype, int64_t step)
 {
@@ -258,7 +258,7 @@ static bool is_triggered(const struct ms_recipe *recipe, const struct gd_stats *
     return recipe->trigger_count == 0;
 }
 
-struct finding { /* what is known of a tensor for one item */
+struct finding { /* what is known about a tensor for one item */
     enum gd_dtype dtype;
     const struct gd_shape *shape;
     const struct gd_stats *stats; /* NULL: error */
@@ -266,8 +266,8 @@ struct finding { /* what is known of a tensor for one item */
     uint64_t ns;
 };
 
-static void report(struct ms_plans *plans, const struct ms_job *job, const struct ms_work *work,
-                   const struct finding *found)
+static void report_hit(struct ms_plans *plans, const struct ms_job *job, const struct ms_work *work,
+                       const struct finding *found)
 {
     const struct ms_recipe *recipe = &work->plan->recipes[work->plan->items[work->item].recipe];
     bool judge =
@@ -293,7 +293,7 @@ static void report(struct ms_plans *plans, const struct ms_job *job, const struc
         value->stats = &batch->stats[batch->count];
     }
     if (++batch->count == MS_BATCH) {
-        flush(plans, batch, !judge);
+        flush_batch(plans, batch, !judge);
     }
 }
 
@@ -301,7 +301,7 @@ static void report_error(struct ms_plans *plans, const struct ms_job *job, unsig
 {
     const struct finding found = {.error = error};
     for (uint32_t i = 0; i < job->work_count; i++) {
-        report(plans, job, &plans->works[job->first_work + i], &found);
+        report_hit(plans, job, &plans->works[job->first_work + i], &found);
     }
 }
 
@@ -325,8 +325,8 @@ static unsigned error_of(int code)
     }
 }
 
-static void compute(struct ms_plans *plans, struct ms_job *job, const struct ms_work *work,
-                    const struct gd_tensor *now, const struct gd_tensor *before)
+static void compute_value(struct ms_plans *plans, struct ms_job *job, const struct ms_work *work,
+                          const struct gd_tensor *now, const struct gd_tensor *before)
 {
     struct ms_item *item = &work->plan->items[work->item];
     const struct ms_recipe *recipe = &work->plan->recipes[item->recipe];
@@ -347,18 +347,17 @@ static void compute(struct ms_plans *plans, struct ms_job *job, const struct ms_
     } else {
         found.stats = &stats;
     }
-    report(plans, job, work, &found);
+    report_hit(plans, job, work, &found);
 }
 
-static void keep(struct ms_plans *plans, struct ms_job *job, struct gd_tensor *tensor)
+static void keep_value(struct ms_plans *plans, struct ms_job *job, struct gd_tensor *tensor)
 {
     struct gd_ms_target *target = plans->target;
     drop_kept(plans, job);
     if (plans->kept_bytes + gd_tensor_bytes(tensor) > target->debugger->settings.max_cache) {
         if (!plans->warned) {
-            ms_warn(target,
-                    "max-cache is too small to keep the values of the step before of all tensors "
-                    "that watchpoints on changes cover");
+            ms_warn(target, "max-cache is too small to keep the previous values of all tensors "
+                            "whose changes are watched");
         }
         plans->warned = true;
         return;
@@ -373,7 +372,7 @@ static bool is_alike(const struct gd_tensor *a, const struct gd_tensor *b)
     return a->dtype == b->dtype && gd_shape_equal(&a->shape, &b->shape);
 }
 
-/* All of a tensor has come. */
+/* A complete tensor has arrived. */
 static void use_tensor(struct ms_plans *plans, struct ms_job *job, struct gd_tensor *now,
                        const struct gd_tensor *before)
 {
@@ -384,10 +383,10 @@ static void use_tensor(struct ms_plans *plans, struct ms_job *job, struct gd_ten
         look_at_units(job, now);
     }
     for (uint32_t i = 0; i < job->work_count; i++) {
-        compute(plans, job, &plans->works[job->first_work + i], now, before);
+        compute_value(plans, job, &plans->works[job->first_work + i], now, before);
     }
     if (job->against_previous) {
-        keep(plans, job, now);
+        keep_value(plans, job, now);
     }
 }
 
@@ -398,7 +397,7 @@ static void use_summary(struct ms_plans *plans, struct ms_job *job, enum gd_dtyp
     for (uint32_t i = 0; i < job->work_count; i++) {
         const struct ms_work *work = &plans->works[job->first_work + i];
         work->plan->items[work->item].runs++;
-        report(plans, job, work, &found);
+        report_hit(plans, job, work, &found);
     }
 }
 
@@ -413,7 +412,7 @@ static void use_failure(struct ms_plans *plans, struct ms_job *job, const struct
         if (target->is_gpu) {
             error = GD_HIT_NOT_CAPTURED;
         }
-        /* A process on Ascend may be set up to hold only what is watched. */
+        /* A process on Ascend may be configured to keep only watched values. */
         if (!target->is_gpu && !plans->kernels_missing) {
             plans->kernels_missing = plans->capture_changed = true;
         }
@@ -423,14 +422,14 @@ static void use_failure(struct ms_plans *plans, struct ms_job *job, const struct
 
 /* ---- the whole step ------------------------------------------------------------------------ */
 
-static void finish(struct ms_plans *plans)
+static void finish_run(struct ms_plans *plans)
 {
     struct gd_ms_target *target = plans->target;
     uint64_t took = gd_clock_ns() - plans->began;
-    flush(plans, &plans->judged, false);
-    flush(plans, &plans->recorded, true);
+    flush_batch(plans, &plans->judged, false);
+    flush_batch(plans, &plans->recorded, true);
     plans->active = false;
-    /* All of them made the process wait together: each bears its share by the number of tensors. */
+    /* All plans made the process wait together: each is charged by its number of tensors. */
     for (struct ms_plan *plan = plans->plans; plan; plan = plan->next) {
         plan->reports++;
         if (took > plans->busy && plans->work_count) {
@@ -444,7 +443,7 @@ static void finish(struct ms_plans *plans)
     }
 }
 
-static void advance(struct ms_plans *plans);
+static void advance_run(struct ms_plans *plans);
 
 static void job_done(struct request *request)
 {
@@ -455,7 +454,7 @@ static void job_done(struct request *request)
     if (plans->asking || !plans->active || plans->target->ending) {
         return;
     }
-    advance(plans);
+    advance_run(plans);
     if (plans->active) {
         return;
     }
@@ -474,7 +473,7 @@ static void on_previous(void *ctx, struct gd_tensor *tensor, int64_t step, const
     job_done(request);
 }
 
-/* The process keeps values of the step before of parameters; not on GPU in later releases. */
+/* The process keeps previous values of parameters; not on GPU in later releases. */
 static bool process_has_previous(const struct gd_ms_target *target, gd_node_id node)
 {
     struct gd_node_info info;
@@ -505,7 +504,7 @@ static void on_value(void *ctx, struct gd_tensor *tensor, int64_t step, const st
         return;
     }
     if (err || !tensor) {
-        /* Too large to be sent: what the process tells of it is better than nothing. */
+        /* Too large to be sent: falls back to the process's own statistics. */
         if (err && err->code == GD_ELIMIT && target->version.has_levels &&
             ms_view_summary(target, &ref, on_summary, request, NULL) == GD_OK) {
             return;
@@ -539,7 +538,7 @@ static void on_summary(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
         job_done(request);
         return;
     }
-    /* 2.3 mixes NaN and Inf into the extremes: the value itself tells what is finite. */
+    /* MindSpore 2.3 includes NaN and Inf in the extremes: the value itself is needed. */
     bool mixed = stats && stats->count > stats->nan + stats->pos_inf + stats->neg_inf &&
                  !(isfinite(stats->min) && isfinite(stats->max));
     if (mixed && job->summary_enough) {
@@ -581,8 +580,8 @@ static void ask_for(struct ms_plans *plans, size_t index)
     free(request);
 }
 
-/* Asks for what comes next; ends the step when nothing does. */
-static void advance(struct ms_plans *plans)
+/* Requests what comes next; ends the step if there is nothing. */
+static void advance_run(struct ms_plans *plans)
 {
     plans->asking = true;
     while (plans->waiting < IN_FLIGHT && plans->next < plans->job_count) {
@@ -590,11 +589,11 @@ static void advance(struct ms_plans *plans)
     }
     plans->asking = false;
     if (!plans->waiting && plans->next == plans->job_count) {
-        finish(plans);
+        finish_run(plans);
     }
 }
 
-/* A process that is stepped by nodes does not stop at the end of the step as well. */
+/* A process that is stepped by nodes does not also stop at the end of the step. */
 static void tell_missed(struct ms_plans *plans)
 {
     struct gd_ms_target *target = plans->target;
@@ -603,8 +602,9 @@ static void tell_missed(struct ms_plans *plans)
     }
     if (!plans->warned_missed) {
         ms_warn(target,
-                "step %" PRId64 " went by without a stop at its end, so the watchpoints that gradb "
-                "evaluates were not looked at there: it was stepped by nodes",
+                "step %" PRId64
+                " passed without a stop at its end because it was stepped by nodes, so the "
+                "watchpoints that gradb evaluates were not checked there",
                 target->at.step - 1);
     }
     plans->warned_missed = true;
@@ -625,7 +625,7 @@ bool ms_plan_begin(struct gd_ms_target *target)
         ms_warn(target, "out of memory: watchpoints were not evaluated in this step");
         return false;
     }
-    target->phase = MS_SUSPENDED; /* its polls between the views are no arrivals */
+    target->phase = MS_SUSPENDED; /* its polls between the requests are not stops */
     plans->last_step = target->at.step;
     plans->active = true;
     plans->stop = false;
@@ -633,6 +633,6 @@ bool ms_plan_begin(struct gd_ms_target *target)
     plans->next = plans->waiting = 0;
     plans->busy = 0;
     plans->began = gd_clock_ns();
-    advance(plans);
+    advance_run(plans);
     return plans->active;
 }

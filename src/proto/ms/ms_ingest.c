@@ -10,14 +10,14 @@
 #include "mindspore/ms_graph.h"
 #include "proto/clock.h"
 
-#define SLICE 0.02 /* seconds of work in one turn of the loop */
-#define NODES 256u /* between two looks at the clock */
+#define SLICE 0.02 /* seconds of work per turn of the loop */
+#define NODES 256u /* between two clock readings */
 
-struct graph { /* as it was received */
+struct graph { /* as received */
     struct graph *next;
     struct gd_buf bytes;
-    bool unwanted;  /* was stopped before it was begun */
-    char name[256]; /* once it was begun */
+    bool unwanted;  /* interrupted before it was started */
+    char name[256]; /* once started */
 };
 
 struct ms_ingest {
@@ -26,13 +26,13 @@ struct ms_ingest {
     struct gd_ms_target *target;
     void (*idle)(void *ctx);
     void *ctx;
-    ev_timer timer;      /* runs out at once: the next turn */
-    struct graph *queue; /* the first one is at work */
-    struct graph *kept;  /* Ctrl-C ended their taking in */
+    ev_timer timer;      /* expires immediately: the next turn */
+    struct graph *queue; /* the first one is being loaded */
+    struct graph *kept;  /* interrupted by Ctrl-C */
     struct gd_ms_graph_load *load;
     struct gd_progress *progress;
     unsigned used; /* functions of this file on the stack */
-    bool gone;     /* destroyed meanwhile */
+    bool gone;     /* destroyed in the meantime */
 };
 
 static void free_graph(struct graph *graph)
@@ -50,7 +50,7 @@ static void free_graphs(struct graph **list)
     }
 }
 
-static void append(struct graph **list, struct graph *graph)
+static void append_chunk(struct graph **list, struct graph *graph)
 {
     while (*list) {
         list = &(*list)->next;
@@ -59,7 +59,7 @@ static void append(struct graph **list, struct graph *graph)
     *list = graph;
 }
 
-/* A graph replaces an older one of its name, also one that was kept out. */
+/* A graph replaces an older one of the same name, also an interrupted one. */
 static void forget_kept(struct ms_ingest *ingest, const char *name)
 {
     struct graph **link = &ingest->kept;
@@ -74,7 +74,7 @@ static void forget_kept(struct ms_ingest *ingest, const char *name)
     }
 }
 
-static int begin(struct ms_ingest *ingest, struct gd_err *err)
+static int begin_ingest(struct ms_ingest *ingest, struct gd_err *err)
 {
     struct graph *graph = ingest->queue;
     char what[160];
@@ -85,13 +85,13 @@ static int begin(struct ms_ingest *ingest, struct gd_err *err)
     }
     snprintf(graph->name, sizeof(graph->name), "%s", gd_ms_graph_info(ingest->load)->name);
     forget_kept(ingest, graph->name);
-    snprintf(what, sizeof(what), "taking in graph %.100s", graph->name);
+    snprintf(what, sizeof(what), "loading graph %.100s", graph->name);
     ingest->progress = gd_progress_begin(ingest->debugger, what, "nodes", 0);
     return GD_OK;
 }
 
-/* What is told to the session comes last: who hears of it may do anything. */
-static void over(struct ms_ingest *ingest, bool stopped, const struct gd_err *err)
+/* Notifies the session last, because its observers may do anything. */
+static void is_over(struct ms_ingest *ingest, bool stopped, const struct gd_err *err)
 {
     struct gd_ms_graph_load *load = ingest->load;
     struct graph *graph = ingest->queue;
@@ -100,7 +100,7 @@ static void over(struct ms_ingest *ingest, bool stopped, const struct gd_err *er
     ingest->load = NULL;
     ingest->queue = graph->next;
     if (stopped) {
-        append(&ingest->kept, graph);
+        append_chunk(&ingest->kept, graph);
         gd_ms_target_graph_stopped(ingest->target, load);
         return;
     }
@@ -109,22 +109,22 @@ static void over(struct ms_ingest *ingest, bool stopped, const struct gd_err *er
     free_graph(graph);
 }
 
-/* A little of the first graph. */
-static void step(struct ms_ingest *ingest)
+/* Loads a part of the first graph. */
+static void step_ingest(struct ms_ingest *ingest)
 {
     struct gd_err err;
     uint64_t at, total;
     bool done = false;
-    int rc = ingest->load ? GD_OK : begin(ingest, &err);
+    int rc = ingest->load ? GD_OK : begin_ingest(ingest, &err);
     if (rc == GD_OK && (ingest->queue->unwanted || gd_progress_is_stopped(ingest->progress))) {
-        over(ingest, true, NULL);
+        is_over(ingest, true, NULL);
         return;
     }
     if (rc == GD_OK) {
         rc = gd_ms_graph_step(ingest->load, NODES, &done, &err);
     }
     if (rc != GD_OK || done) {
-        over(ingest, false, rc != GD_OK ? &err : NULL);
+        is_over(ingest, false, rc != GD_OK ? &err : NULL);
         return;
     }
     gd_ms_graph_at(ingest->load, &at, &total);
@@ -132,18 +132,18 @@ static void step(struct ms_ingest *ingest)
     gd_progress_of(ingest->progress, total);
 }
 
-static void leave(struct ms_ingest *ingest)
+static void leave_scope(struct ms_ingest *ingest)
 {
     if (--ingest->used == 0 && ingest->gone) {
         free(ingest);
     }
 }
 
-static void work(struct ms_ingest *ingest, double seconds)
+static void do_work(struct ms_ingest *ingest, double seconds)
 {
     double end = gd_clock_seconds() + seconds;
     do {
-        step(ingest);
+        step_ingest(ingest);
     } while (!ingest->gone && ingest->queue && (seconds < 0 || gd_clock_seconds() < end));
 }
 
@@ -158,17 +158,17 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
     struct ms_ingest *ingest = timer->data;
     (void)loop;
     (void)events;
-    if (ingest->used) { /* somebody who hears of a graph runs the loop */
+    if (ingest->used) { /* an observer of the graph is running the loop */
         return;
     }
     ingest->used++;
-    work(ingest, SLICE);
+    do_work(ingest, SLICE);
     if (!ingest->gone && ingest->queue) {
         next_turn(ingest);
     } else if (!ingest->gone) {
         ingest->idle(ingest->ctx);
     }
-    leave(ingest);
+    leave_scope(ingest);
 }
 
 struct ms_ingest *ms_ingest_create(struct ev_loop *loop, struct gd_debugger *debugger,
@@ -216,7 +216,7 @@ int ms_ingest_add(struct ms_ingest *ingest, struct gd_buf *bytes, bool unwanted,
     graph->bytes = *bytes;
     graph->unwanted = unwanted;
     gd_buf_init(bytes, bytes->max);
-    append(&ingest->queue, graph);
+    append_chunk(&ingest->queue, graph);
     if (!alone) {
         if (!ev_is_active(&ingest->timer) && !ingest->used) {
             next_turn(ingest);
@@ -224,11 +224,11 @@ int ms_ingest_add(struct ms_ingest *ingest, struct gd_buf *bytes, bool unwanted,
         return GD_OK;
     }
     ingest->used++;
-    work(ingest, SLICE);
+    do_work(ingest, SLICE);
     if (!ingest->gone && ingest->queue) {
         next_turn(ingest);
     }
-    leave(ingest);
+    leave_scope(ingest);
     return GD_OK;
 }
 
@@ -244,23 +244,23 @@ void ms_ingest_finish(struct ms_ingest *ingest)
     }
     ev_timer_stop(ingest->loop, &ingest->timer);
     ingest->used++;
-    work(ingest, -1);
+    do_work(ingest, -1);
     if (!ingest->gone) {
         ingest->idle(ingest->ctx);
     }
-    leave(ingest);
+    leave_scope(ingest);
 }
 
 int ms_ingest_again(struct ms_ingest *ingest, struct gd_err *err)
 {
     if (!ingest || !ingest->kept) {
-        return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
+        return gd_fail(err, GD_ENODATA, "all graphs sent by the training process are loaded");
     }
     while (ingest->kept) {
         struct graph *graph = ingest->kept;
         ingest->kept = graph->next;
         graph->unwanted = false;
-        append(&ingest->queue, graph);
+        append_chunk(&ingest->queue, graph);
     }
     if (!ingest->used && !ev_is_active(&ingest->timer)) {
         next_turn(ingest);

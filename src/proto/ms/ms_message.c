@@ -22,7 +22,7 @@ static void copy_text(char *out, size_t size, const struct gd_pb_field *field)
     out[len] = '\0';
 }
 
-static bool is(const struct gd_pb_field *field, uint32_t number, enum gd_pb_wire wire)
+static bool is_field(const struct gd_pb_field *field, uint32_t number, enum gd_pb_wire wire)
 {
     return field->number == number && field->wire == wire;
 }
@@ -33,19 +33,19 @@ bool gd_ms_read_metadata(const uint8_t *data, size_t len, struct gd_ms_metadata 
     struct gd_pb_field field;
     memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES)) {
+        if (is_field(&field, 1, GD_PB_BYTES)) {
             copy_text(ret->device_name, sizeof(ret->device_name), &field);
-        } else if (is(&field, 2, GD_PB_VARINT)) {
+        } else if (is_field(&field, 2, GD_PB_VARINT)) {
             ret->cur_step = (int32_t)field.value;
-        } else if (is(&field, 3, GD_PB_BYTES)) {
+        } else if (is_field(&field, 3, GD_PB_BYTES)) {
             copy_text(ret->backend, sizeof(ret->backend), &field);
-        } else if (is(&field, 4, GD_PB_BYTES)) {
+        } else if (is_field(&field, 4, GD_PB_BYTES)) {
             copy_text(ret->cur_node, sizeof(ret->cur_node), &field);
-        } else if (is(&field, 5, GD_PB_VARINT)) {
+        } else if (is_field(&field, 5, GD_PB_VARINT)) {
             ret->training_done = field.value != 0;
-        } else if (is(&field, 6, GD_PB_VARINT)) {
+        } else if (is_field(&field, 6, GD_PB_VARINT)) {
             ret->graph_num = (int32_t)field.value;
-        } else if (is(&field, 7, GD_PB_BYTES)) {
+        } else if (is_field(&field, 7, GD_PB_BYTES)) {
             copy_text(ret->ms_version, sizeof(ret->ms_version), &field);
         }
     }
@@ -58,9 +58,9 @@ bool gd_ms_read_heartbeat(const uint8_t *data, size_t len, struct gd_ms_heartbea
     struct gd_pb_field field;
     memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES)) {
+        if (is_field(&field, 1, GD_PB_BYTES)) {
             copy_text(ret->message, sizeof(ret->message), &field);
-        } else if (is(&field, 2, GD_PB_VARINT)) {
+        } else if (is_field(&field, 2, GD_PB_VARINT)) {
             ret->period = (int32_t)field.value;
         }
     }
@@ -75,7 +75,7 @@ bool gd_ms_read_base(const uint8_t *data, size_t len, struct gd_ms_base *ret)
     int rank = 0;
     while (gd_pb_next(&reader, &field)) {
         int64_t dim;
-        if (is(&field, 1, GD_PB_VARINT)) {
+        if (is_field(&field, 1, GD_PB_VARINT)) {
             ret->wire_dtype = (int32_t)field.value;
             ret->dtype = gd_ms_dtype(ret->wire_dtype);
         } else if (field.number == 2) {
@@ -87,7 +87,7 @@ bool gd_ms_read_base(const uint8_t *data, size_t len, struct gd_ms_base *ret)
                     rank++;
                 }
             }
-        } else if (is(&field, 3, GD_PB_VARINT)) {
+        } else if (is_field(&field, 3, GD_PB_VARINT)) {
             ret->bytes = (int64_t)field.value;
         }
     }
@@ -124,10 +124,11 @@ bool gd_ms_read_summary(const uint8_t *data, size_t len, struct gd_ms_summary *r
     struct gd_pb_field field;
     memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES) && !gd_ms_read_base(field.data, field.len, &ret->base)) {
+        if (is_field(&field, 1, GD_PB_BYTES) &&
+            !gd_ms_read_base(field.data, field.len, &ret->base)) {
             return false;
         }
-        if (is(&field, 2, GD_PB_BYTES) && !read_statistics(field.data, field.len, ret)) {
+        if (is_field(&field, 2, GD_PB_BYTES) && !read_statistics(field.data, field.len, ret)) {
             return false;
         }
     }
@@ -140,15 +141,15 @@ static bool read_param(const uint8_t *data, size_t len, struct gd_hit_param *ret
     struct gd_pb_field field;
     memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES)) {
+        if (is_field(&field, 1, GD_PB_BYTES)) {
             copy_text(ret->name, sizeof(ret->name), &field);
-        } else if (is(&field, 2, GD_PB_VARINT)) {
+        } else if (is_field(&field, 2, GD_PB_VARINT)) {
             ret->disabled = field.value != 0;
-        } else if (is(&field, 3, GD_PB_FIXED64)) {
+        } else if (is_field(&field, 3, GD_PB_FIXED64)) {
             ret->set_value = gd_pb_double(&field);
-        } else if (is(&field, 4, GD_PB_VARINT)) {
+        } else if (is_field(&field, 4, GD_PB_VARINT)) {
             ret->hit = field.value != 0;
-        } else if (is(&field, 5, GD_PB_FIXED64)) {
+        } else if (is_field(&field, 5, GD_PB_FIXED64)) {
             ret->actual_value = gd_pb_double(&field);
         }
     }
@@ -160,9 +161,9 @@ static bool read_condition(const uint8_t *data, size_t len, struct gd_ms_hit *re
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_VARINT)) {
+        if (is_field(&field, 1, GD_PB_VARINT)) {
             ret->condition = (int)(int32_t)field.value;
-        } else if (is(&field, 4, GD_PB_BYTES) && ret->param_count < GD_MAX_HIT_PARAMS) {
+        } else if (is_field(&field, 4, GD_PB_BYTES) && ret->param_count < GD_MAX_HIT_PARAMS) {
             if (!read_param(field.data, field.len, &ret->param[ret->param_count++])) {
                 return false;
             }
@@ -176,9 +177,9 @@ static bool read_hit_tensor(const uint8_t *data, size_t len, struct gd_ms_hit *r
     struct gd_pb reader = gd_pb_init(data, len);
     struct gd_pb_field field;
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES)) {
+        if (is_field(&field, 1, GD_PB_BYTES)) {
             copy_text(ret->node_name, sizeof(ret->node_name), &field);
-        } else if (is(&field, 2, GD_PB_BYTES)) {
+        } else if (is_field(&field, 2, GD_PB_BYTES)) {
             copy_text(ret->slot, sizeof(ret->slot), &field);
         }
     }
@@ -192,13 +193,13 @@ bool gd_ms_read_hit(const uint8_t *data, size_t len, struct gd_ms_hit *ret)
     memset(ret, 0, sizeof(*ret));
     while (gd_pb_next(&reader, &field)) {
         bool good = true;
-        if (is(&field, 1, GD_PB_BYTES)) {
+        if (is_field(&field, 1, GD_PB_BYTES)) {
             good = read_hit_tensor(field.data, field.len, ret);
-        } else if (is(&field, 2, GD_PB_BYTES)) {
+        } else if (is_field(&field, 2, GD_PB_BYTES)) {
             good = read_condition(field.data, field.len, ret);
-        } else if (is(&field, 3, GD_PB_VARINT)) {
+        } else if (is_field(&field, 3, GD_PB_VARINT)) {
             ret->id = (int32_t)field.value;
-        } else if (is(&field, 4, GD_PB_VARINT)) {
+        } else if (is_field(&field, 4, GD_PB_VARINT)) {
             ret->error_code = (int32_t)field.value;
         }
         if (!good) {
@@ -217,10 +218,10 @@ bool gd_ms_read_chunk(const uint8_t *data, size_t len, const uint8_t **piece, si
     *piece_len = 0;
     *finished = false;
     while (gd_pb_next(&reader, &field)) {
-        if (is(&field, 1, GD_PB_BYTES)) {
+        if (is_field(&field, 1, GD_PB_BYTES)) {
             *piece = field.data;
             *piece_len = field.len;
-        } else if (is(&field, 2, GD_PB_VARINT)) {
+        } else if (is_field(&field, 2, GD_PB_VARINT)) {
             *finished = field.value != 0;
         }
     }
@@ -229,7 +230,7 @@ bool gd_ms_read_chunk(const uint8_t *data, size_t len, const uint8_t **piece, si
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static int pack(struct gd_buf *out, const Debugger__EventReply *reply)
+static int pack_message(struct gd_buf *out, const Debugger__EventReply *reply)
 {
     size_t len = debugger__event_reply__get_packed_size(reply);
     int rc = gd_buf_reserve(out, len);
@@ -247,7 +248,7 @@ int gd_ms_write_version_matched(struct gd_buf *out, bool matched)
     Debugger__EventReply reply = DEBUGGER__EVENT_REPLY__INIT;
     reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_VERSION_MATCHED;
     reply.version_matched = matched;
-    return pack(out, &reply);
+    return pack_message(out, &reply);
 }
 
 int gd_ms_write_exit(struct gd_buf *out)
@@ -255,7 +256,7 @@ int gd_ms_write_exit(struct gd_buf *out)
     Debugger__EventReply reply = DEBUGGER__EVENT_REPLY__INIT;
     reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_EXIT;
     reply.exit = 1;
-    return pack(out, &reply);
+    return pack_message(out, &reply);
 }
 
 static int write_run(struct gd_buf *out, char *level, char *node_name, int32_t steps)
@@ -272,7 +273,7 @@ static int write_run(struct gd_buf *out, char *level, char *node_name, int32_t s
     }
     reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_RUN_CMD;
     reply.run_cmd = &run;
-    return pack(out, &reply);
+    return pack_message(out, &reply);
 }
 
 int gd_ms_write_step(struct gd_buf *out)
@@ -299,7 +300,7 @@ int gd_ms_write_node(struct gd_buf *out, const char *name)
     return rc;
 }
 
-struct view_tensor { /* one item as the encoder wants it: texts that it may write to */
+struct view_tensor { /* one item in the encoder's form, with writable texts */
     Debugger__TensorProto message;
     char slot[16], iter[8], name[GD_MS_MAX_VIEW_NAME];
 };
@@ -335,7 +336,7 @@ int gd_ms_write_views(struct gd_buf *out, const struct gd_ms_view_item *items, s
         view.level = (Debugger__ViewCMD__Level)level;
         reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_VIEW_CMD;
         reply.view_cmd = &view;
-        rc = pack(out, &reply);
+        rc = pack_message(out, &reply);
     }
     free(tensors);
     free(pointers);
@@ -357,10 +358,10 @@ int gd_ms_write_delete(struct gd_buf *out, int32_t id)
     set.id = id;
     reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_SET_CMD;
     reply.set_cmd = &set;
-    return pack(out, &reply);
+    return pack_message(out, &reply);
 }
 
-struct set_message { /* everything that a SetCMD points to, in two blocks */
+struct set_message { /* everything that a SetCMD points to, in two allocations */
     Debugger__WatchCondition__Parameter *params;
     Debugger__WatchCondition__Parameter **param_list;
     Debugger__WatchNode *nodes;
@@ -375,8 +376,8 @@ static void free_set(struct set_message *message)
     free(message->node_list);
 }
 
-/* protobuf-c has no const in its structs; pack does not write through these pointers. */
-static char *unconst(const char *text)
+/* protobuf-c declares char *, but packing does not write through it. */
+static char *drop_const(const char *text)
 {
     union {
         const char *in;
@@ -398,15 +399,15 @@ static bool fill_set(struct set_message *message, const struct gd_remote_param *
     for (size_t i = 0; i < param_count; i++) {
         Debugger__WatchCondition__Parameter *param = &message->params[i];
         debugger__watch_condition__parameter__init(param);
-        param->name = unconst(params[i].name);
+        param->name = drop_const(params[i].name);
         param->disabled = params[i].disabled;
         param->value = params[i].disabled ? 0 : params[i].value;
         message->param_list[i] = param;
     }
     for (size_t i = 0; i < node_count; i++) {
         debugger__watch_node__init(&message->nodes[i]);
-        message->nodes[i].node_name = unconst(nodes[i].name);
-        message->nodes[i].node_type = unconst(nodes[i].type);
+        message->nodes[i].node_name = drop_const(nodes[i].name);
+        message->nodes[i].node_type = drop_const(nodes[i].type);
         message->node_list[i] = &message->nodes[i];
     }
     return true;
@@ -436,7 +437,7 @@ int gd_ms_write_set(struct gd_buf *out, int32_t id, int condition,
         set.watch_nodes = message.node_list;
         reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_SET_CMD;
         reply.set_cmd = &set;
-        rc = pack(out, &reply);
+        rc = pack_message(out, &reply);
     }
     free_set(&message);
     return rc;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The small messages of debugger.EventListener as plain structs, and the replies as bytes. Decoders
- * accept fields in any order, skip what they do not know, cut texts that are too long, and return
- * false for bytes that are no message.
+ * accept fields in any order, skip unknown fields, truncate long texts, and return false for bytes
+ * that are not a message.
  */
 #ifndef GD_PROTO_MS_MESSAGE_H
 #define GD_PROTO_MS_MESSAGE_H
@@ -14,7 +14,7 @@
 #include "base/stats.h"
 #include "engine/session.h"
 
-#define GD_MS_MAX_VIEW_NAME 600                     /* of a tensor that is asked for */
+#define GD_MS_MAX_VIEW_NAME 600                     /* of a requested tensor */
 #define GD_MS_MAX_REPLY     (4u * 1024 * 1024 - 64) /* clients refuse replies of 4 MiB and more */
 
 struct gd_ms_metadata {
@@ -72,10 +72,10 @@ int gd_ms_write_exit(struct gd_buf *out);
 /* level "step" or "recheck"; "node" goes with gd_ms_write_node. */
 int gd_ms_write_step(struct gd_buf *out);
 int gd_ms_write_recheck(struct gd_buf *out);
-int gd_ms_write_node(struct gd_buf *out, const char *name); /* "" is the next node */
+int gd_ms_write_node(struct gd_buf *out, const char *name); /* "": the next node */
 
 enum gd_ms_level { GD_MS_VALUE = 0, GD_MS_STATISTICS = 1, GD_MS_BASE = 2 };
-struct gd_ms_view_item { /* a tensor that is asked for */
+struct gd_ms_view_item { /* a requested tensor */
     const char *name;
     uint32_t slot;
     bool previous, truncate;
@@ -89,7 +89,7 @@ struct gd_ms_watch_node {
     const char *name;
     const char *type;
 };
-/* The parameters are sent as given: all of the condition's, in wire order. */
+/* Sends all parameters of the condition as given, in wire order. */
 int gd_ms_write_set(struct gd_buf *out, int32_t id, int condition,
                     const struct gd_remote_param *params, size_t param_count,
                     const struct gd_ms_watch_node *nodes, size_t node_count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The plans, and what the process must hold for them. On GPU it keeps a tensor only when a
- * watchpoint of its own names the operator, or reads the parameter. It gets one that covers what
- * the plans need and is never evaluated: a check of initial weights, which is silent from the first
+ * The plans, and what the process must keep for them. On GPU it keeps a tensor only if one of its
+ * own watchpoints names the operator or reads the parameter. So it gets one that covers what the
+ * plans need and is never evaluated: a check of initial weights, which is silent from the first
  * step on.
  */
 #include "proto/ms/ms_plan.h"
@@ -15,7 +15,7 @@
 
 #define RECENT_RECIPES 16
 
-/* ---- what the process can tell by itself --------------------------------------------------- */
+/* ---- what the process can compute itself --------------------------------------------------- */
 
 static bool summary_tells(enum gd_statistic statistic)
 {
@@ -38,7 +38,7 @@ static bool summary_tells(enum gd_statistic statistic)
     }
 }
 
-/* Without triggers it is not known what the watchpoints look at. */
+/* Without triggers, the statistics that the watchpoints use are unknown. */
 static bool is_summary_enough(const struct gd_watch_item *item)
 {
     bool enough = item->trigger_count > 0 && !item->against_previous && !item->dead_steps &&
@@ -93,7 +93,7 @@ static int add_recipe(struct ms_plan *plan, const struct gd_watch_item *item)
     return GD_OK;
 }
 
-/* Whoever makes plans shares options and triggers among the items of one kind. */
+/* Items of one kind share options and triggers. */
 static bool is_same(const struct gd_watch_item *a, const struct gd_watch_item *b)
 {
     return a->options == b->options && a->triggers == b->triggers &&
@@ -101,7 +101,7 @@ static bool is_same(const struct gd_watch_item *a, const struct gd_watch_item *b
            a->dead_steps == b->dead_steps;
 }
 
-/* The recipe of an item: one of those that were used last, or a new one. */
+/* Finds the recipe of an item among those used last, or adds one. */
 static int find_recipe(struct ms_plan *plan, const struct gd_watch_item *item,
                        const struct gd_watch_item **recent, uint32_t *recent_id, uint32_t *ret)
 {
@@ -170,7 +170,7 @@ static struct ms_plans *plans_of(struct gd_ms_target *target)
     return target->plans;
 }
 
-/* Values of a plan may be under way: then it stays until they have come. */
+/* Values of the plan may be on their way: then it stays until they have arrived. */
 static void remove_plan(struct ms_plans *plans, uint32_t id)
 {
     struct ms_plan **link = &plans->plans;
@@ -200,15 +200,14 @@ static int check_plan(const struct gd_watch_plan *plan, struct gd_err *err)
 {
     if (plan->exact) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "a MindSpore process is looked into at the end of a step only");
+                       "a MindSpore process can be inspected only at the end of a step");
     }
     if (plan->item_count >= UINT32_MAX) {
         return gd_fail(err, GD_ELIMIT, "a plan of %zu tensors", plan->item_count);
     }
     for (size_t i = 0; i < plan->item_count; i++) {
         if (plan->items[i].scalar) {
-            return gd_fail(err, GD_EUNSUPPORTED,
-                           "a MindSpore process tells no numbers of the training (\"%s\")",
+            return gd_fail(err, GD_EUNSUPPORTED, "a MindSpore process reports no scalars (\"%s\")",
                            plan->items[i].scalar);
         }
     }
@@ -234,7 +233,8 @@ int ms_plan_set(struct gd_target *base, const struct gd_watch_plan *from, struct
         return gd_fail(err, GD_ENOMEM, "out of memory for a plan");
     }
     if (!plans->plans) {
-        plans->last_step = ms_steps_done(target); /* there was nothing to look at in those */
+        /* there was nothing to check in the steps before */
+        plans->last_step = ms_steps_done(target);
     }
     remove_plan(plans, from->id);
     if (plan) {
@@ -264,7 +264,7 @@ void ms_plan_free(struct gd_ms_target *target)
     target->plans = NULL;
 }
 
-/* ---- what the process must hold ------------------------------------------------------------ */
+/* ---- what the process must keep ------------------------------------------------------------ */
 
 static int compare_nodes(const void *a, const void *b)
 {
@@ -312,7 +312,7 @@ void ms_plan_capture(struct gd_ms_target *target)
     int rc = nodes ? ms_watch_capture(target, &plans->capture, nodes, count, &err)
                    : gd_fail(&err, GD_ENOMEM, "out of memory");
     if (rc != GD_OK) {
-        ms_warn(target, "the process could not be told which values to hold for watchpoints: %s",
+        ms_warn(target, "cannot tell the process which values to keep for watchpoints: %s",
                 err.text);
     }
     free(nodes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where a process stands, and whether it shall go on. cur_step is not our counter: from 1.6 on it
- * moves after the wait at the end of a step, before that it moved earlier; a GPU process stops in
- * the middle of a step as well, and does not say which kind of stop it is.
+ * A process's position, and whether it should continue. cur_step is not our counter: from 1.6 on it
+ * advances after the wait at the end of a step, in earlier releases before it; a GPU process also
+ * stops inside a step, and does not say which kind of stop it is.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void copy_name(char *out, size_t size, const char *name)
     out[len] = '\0';
 }
 
-/* What follows the device. Some clients always say the same, or nothing: those tell nothing. */
+/* The part after the device. Some clients always send the same, or nothing, which means nothing. */
 static void note_graph(struct ms_position *at, const struct gd_ms_metadata *metadata)
 {
     const char *id = strchr(metadata->device_name, ':');
@@ -54,7 +54,7 @@ void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata 
     at->counts_after = target->version.counts_after_wait;
     at->cur_step = metadata->cur_step;
     copy_name(at->cur_node, sizeof(at->cur_node), metadata->cur_node);
-    /* Not 0: we came late, after a restart of ours or a lost connection. */
+    /* Not 0: we connected late, after a restart of gradb or a lost connection. */
     at->step = metadata->cur_step > 0 ? metadata->cur_step + (at->counts_after ? 1 : 0) : 0;
     at->at_end = true;
 }
@@ -67,15 +67,15 @@ static void update_ascend(struct ms_position *at, const struct gd_ms_metadata *m
     at->at_end = true;
 }
 
-/* In the middle of a step a list of hits is of the operator that has just run, and of nothing else;
- * one that comes at the end of a step is of what was not looked at before. */
+/* Inside a step, a list of hits belongs to the operator that has just run; at the end of a step, to
+ * what was not checked before. */
 static bool hit_by_operator(const struct ms_run *run, const struct gd_ms_metadata *metadata)
 {
     return run->any_hits && !run->end_hits && !run->other_hits &&
            strcmp(run->hit_name, metadata->cur_node) == 0;
 }
 
-/* GPU, counter moved after the wait: end and middle of step n both say n - 1. */
+/* GPU, counter advanced after the wait: both the end and the middle of step n report n - 1. */
 static void update_after(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
@@ -87,14 +87,14 @@ static void update_after(struct gd_ms_target *target, const struct gd_ms_metadat
         at->at_end = !reached && !hit_by_operator(run, metadata);
     }
     int64_t step = at->base + metadata->cur_step + 1;
-    if (step < at->step) { /* the counter began anew */
+    if (step < at->step) { /* the counter was reset */
         at->base += at->step - step + (at->at_end ? 1 : 0);
         step = at->base + metadata->cur_step + 1;
     }
     at->step = step;
 }
 
-/* GPU, counter moved before the wait: the end of step n says n, the middle n - 1. */
+/* GPU, counter advanced before the wait: the end of step n reports n, the middle n - 1. */
 static void update_before(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
@@ -103,7 +103,7 @@ static void update_before(struct gd_ms_target *target, const struct gd_ms_metada
     bool reached = run->sent == MS_SENT_NEXT || strcmp(metadata->cur_node, run->sent_name) == 0;
     if (run->sent == MS_SENT_STEP || target->version.stops_twice) {
         at->at_end = grown;
-    } else { /* from 1.3 a node stop at the last kernel stands for the end of the step */
+    } else { /* from 1.3 on, a node stop at the last kernel means the end of the step */
         at->at_end = grown && !reached && !hit_by_operator(run, metadata);
     }
     int64_t step = at->base + metadata->cur_step + (at->at_end ? 0 : 1);
@@ -114,9 +114,9 @@ static void update_before(struct gd_ms_target *target, const struct gd_ms_metada
     at->step = step;
 }
 
-/* From 1.6 on a process without the actor runtime counts as before. That shows at a certain end of
- * step, reached from a certain place; and in the middle of the step that follows the end of one,
- * when the counter has not moved since: the steps are counted on from what was told there. */
+/* From 1.6 on, a process without the actor runtime counts as before. It shows at a certain end of
+ * step, reached from a certain place; and inside the following step, if the counter has not
+ * advanced since: steps are then counted from what was reported there. */
 static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
@@ -124,7 +124,7 @@ static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metad
     if (at->counts_after && at->at_end && run->sent != MS_SENT_STEP &&
         at->step == at->base + at->cur_step + 1 && metadata->cur_step == at->cur_step) {
         at->counts_after = false;
-        at->base++; /* the end was told to be of the step that this one is in */
+        at->base++; /* the end was reported as that of the current step */
     }
     if (!at->counts_after || run->sent != MS_SENT_STEP || hit_by_operator(run, metadata) ||
         at->base) {
@@ -136,8 +136,8 @@ static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metad
     }
 }
 
-/* A graph that was compiled later is waited for before its first step. No step has ended here; one
- * may have on the way, where releases stop at the start of a step only. */
+/* A graph compiled later is waited for before its first step. No step has ended here, but one may
+ * have ended on the way in releases that stop only at the start of a step. */
 static void update_between(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
@@ -199,7 +199,7 @@ static int begin_to_node(struct gd_ms_target *target, const struct gd_run *run, 
     struct ms_run *mine = &target->run;
     if (run->node != GD_NO_NODE && gd_graph_node(target->base.session->graph, run->node, &info)) {
         if (!is_operator(&info)) {
-            return gd_fail(err, GD_EINVAL, "%s is no operator: it does not execute", info.name);
+            return gd_fail(err, GD_EINVAL, "%s is not an operator: it does not execute", info.name);
         }
         mine->is_kernel = true;
         mine->node = run->node;
@@ -216,7 +216,7 @@ int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct g
     bool by_node = run->kind == GD_RUN_NEXT || run->kind == GD_RUN_TO_NODE;
     if (run->kind == GD_RUN_FINISH) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "a MindSpore process does not tell its phases: use step, or run-to NODE");
+                       "a MindSpore process does not report its phases: use step, or run-to NODE");
     }
     if (by_node && !target->is_gpu) {
         return gd_fail(err, GD_EUNSUPPORTED,
@@ -253,7 +253,7 @@ static bool at_breakpoint(const struct gd_ms_target *target)
     return false;
 }
 
-/* A name that the graph does not know may be a scope: its first kernel will do. */
+/* A name unknown to the graph may be a scope: stops at its first kernel. */
 static bool at_target_node(const struct gd_ms_target *target)
 {
     const struct ms_run *run = &target->run;
@@ -290,7 +290,7 @@ static bool run_is_done(struct gd_ms_target *target, enum gd_stop_reason *reason
         if (at_target_node(target)) {
             return true;
         }
-        /* The rest of a step and one whole step went by without it. */
+        /* The rest of a step and one complete step have passed without it. */
         *reason = GD_STOP_STEP;
         if (ms_steps_done(target) - run->start_step < 2) {
             return false;
@@ -324,8 +324,8 @@ bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason)
     return false;
 }
 
-/* The one name that the process shall stop at, NULL when it must be stepped node by node, "" when
- * only steps matter. */
+/* The only name at which the process must stop; NULL: it must be stepped node by node; "": only
+ * steps matter. */
 static const char *only_name(const struct gd_ms_target *target)
 {
     const struct ms_run *run = &target->run;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The methods of debugger.EventListener. A training process is known by its connection and the
- * device in Metadata.device_name; the other messages carry no name, so they belong to the process
- * of their connection that spoke last.
+ * The methods of debugger.EventListener. A training process is identified by its connection and the
+ * device in Metadata.device_name; other messages carry no name and belong to the process of their
+ * connection that spoke last.
  *
- * A reply that is not OK is a failure to a client, and six failed WaitCMDs end the training: so
- * calls fail only for bytes that are no message, for strangers, and at a stated limit.
+ * A client treats a reply other than OK as a failure, and six failed WaitCMDs end the training: so
+ * calls fail only for invalid messages, for strangers, and at a stated limit.
  */
 #include "proto/ms/ms_service.h"
 
@@ -20,22 +20,22 @@
 #include "proto/ms/ms_target.h"
 #include "proto/ms/ms_tensor.h"
 
-#define TICK        1.0               /* seconds between looks at keep-alive and heartbeats */
+#define TICK        1.0               /* seconds between checks of keep-alive and heartbeats */
 #define LONG_FETCH  ((size_t)1 << 20) /* bytes; smaller tensors show no progress */
 #define PIECE_BYTES 3145728u          /* clients cut graphs into pieces of this size */
 
-#define MAX_PROCESSES 64 /* of one connection; every release is one */
+#define MAX_PROCESSES 64 /* per connection */
 
 struct ms_conn;
 
-struct ms_process { /* one training process behind a connection */
+struct ms_process { /* one training process on a connection */
     struct ms_process *next;
     struct ms_conn *conn;
-    char device[64];                  /* device_name up to the colon; "" when it was not told yet */
-    struct gd_ms_target *target;      /* NULL: ended or detached */
-    struct ms_ingest *ingest;         /* of its graphs; NULL before the first */
-    struct ms_call *late;             /* calls that wait until its graphs are in; oldest first */
-    bool detached;                    /* trains on; its WaitCMDs are answered at once */
+    char device[64];             /* device_name up to the colon; "": unknown yet */
+    struct gd_ms_target *target; /* NULL: ended or detached */
+    struct ms_ingest *ingest;    /* of its graphs; NULL before the first */
+    struct ms_call *late;        /* calls waiting until its graphs are loaded; oldest first */
+    bool detached;               /* continues training; its WaitCMDs are answered immediately */
     int32_t delete_next, delete_last; /* watchpoints of a detached process, still to be deleted */
 };
 
@@ -43,21 +43,21 @@ struct ms_conn {
     struct ms_conn *next;
     struct gd_ms_service *service;
     struct gd_grpc_conn *conn;
-    struct ms_process *processes; /* the one that spoke last is the first */
-    int32_t heartbeat_period;     /* came before the process introduced itself */
-    bool refused;                 /* told the user already */
+    struct ms_process *processes; /* most recently heard first */
+    int32_t heartbeat_period;     /* received before the process introduced itself */
+    bool refused;                 /* the user has been told */
 };
 
 struct ms_call {
     struct gd_grpc_call *call;
     struct ms_call *next_late;
-    struct ms_process *late_at;           /* in whose list it is; NULL: in none */
-    struct gd_ms_metadata *late_metadata; /* of a WaitCMD that is late */
+    struct ms_process *late_at;           /* whose `late` list contains it; NULL: none */
+    struct gd_ms_metadata *late_metadata; /* of a WaitCMD that had to wait */
     struct gd_ms_service *service;
     struct ms_conn *conn;
-    struct gd_ms_target *waiting; /* WaitCMD: the target that holds it */
-    struct gd_buf graph;          /* SendGraph, SendMultiGraphs: the graph so far */
-    size_t last_piece; /* length of the piece at its end that was not finished; 0: none */
+    struct gd_ms_target *waiting;         /* for WaitCMD: the target that holds it */
+    struct gd_buf graph;                  /* SendGraph, SendMultiGraphs: the graph so far */
+    size_t last_piece;                    /* length of an unfinished last piece; 0: none */
     struct gd_ms_tensor_decoder *decoder; /* SendTensors */
     struct gd_progress *progress;         /* of the graph, or of a large tensor */
     uint64_t received;                    /* bytes of that tensor */
@@ -74,7 +74,7 @@ struct gd_ms_service {
 
 /* ---- connections and processes ------------------------------------------------------------- */
 
-static void warn(struct gd_ms_service *service, const char *peer, const char *text)
+static void warn_once(struct gd_ms_service *service, const char *peer, const char *text)
 {
     char line[GD_ERR_TEXT_MAX + 160];
     snprintf(line, sizeof(line), "%s: %s", peer, text);
@@ -106,7 +106,7 @@ static void drop_ingest(struct ms_process *process)
     process->ingest = NULL;
 }
 
-/* What a process sent before it died is worth to be looked at. */
+/* What a process sent before it died is worth keeping. */
 static void free_processes(struct ms_conn *conn)
 {
     while (conn->processes) {
@@ -158,7 +158,7 @@ static void reply_to_wait(void *call, const void *data, size_t len)
     if (mine) {
         mine->waiting = NULL;
     }
-    /* A call without any answer would hold the training for ever. */
+    /* A call without an answer would block the training forever. */
     if (gd_grpc_reply(call, len ? data : "", len) != GD_OK) {
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "the answer could not be sent");
     }
@@ -172,8 +172,7 @@ static int take_graphs(void *owner, struct gd_err *err)
 
 static const struct gd_ms_io target_io = {reply_to_wait, target_gone, take_graphs};
 
-/* Puts the process of that device in front; a new one when there is none. NULL: no memory, or too
- * many. */
+/* Moves the process with that device to the front, or adds it. NULL: out of memory, or too many. */
 static struct ms_process *process_of(struct ms_conn *conn, const char *device_name)
 {
     char device[sizeof(conn->processes->device)] = "";
@@ -208,7 +207,7 @@ static bool make_target(struct ms_process *process, const struct gd_ms_metadata 
     if (gd_ms_target_create(service->debugger, &target_io, process, peer, metadata, &target, err) !=
         GD_OK) {
         if (!process->conn->refused) {
-            warn(service, peer, err->text);
+            warn_once(service, peer, err->text);
         }
         process->conn->refused = true;
         return false;
@@ -221,13 +220,13 @@ static bool make_target(struct ms_process *process, const struct gd_ms_metadata 
     return true;
 }
 
-/* The process that messages without a name come from. */
+/* The process that messages without a name belong to. */
 static struct gd_ms_target *target_of(const struct ms_call *call)
 {
     return call->conn->processes ? call->conn->processes->target : NULL;
 }
 
-/* The one that was asked for a tensor, should several share the connection. */
+/* The process that was asked for a tensor, if several share the connection. */
 static struct gd_ms_target *asked_target(const struct ms_call *call, size_t *bytes)
 {
     for (struct ms_process *process = call->conn->processes; process; process = process->next) {
@@ -262,15 +261,15 @@ static void open_call(struct gd_grpc_call *call, void *ctx)
     struct ms_conn *mine = conn_of(service, conn);
     if (!gd_grpc_conn_is_loopback(conn) && !service->debugger->settings.ms_shared_allow_remote) {
         if (mine && !mine->refused) {
-            warn(service, gd_grpc_conn_peer(conn),
-                 "a MindSpore process on another host was refused, because it cannot show a token: "
-                 "set ms-remote on, or forward the port through ssh");
+            warn_once(service, gd_grpc_conn_peer(conn),
+                      "refused a MindSpore process on another host, because such processes cannot "
+                      "present a token: set ms-remote on, or forward the port through ssh");
         }
         if (mine) {
             mine->refused = true;
         }
         gd_grpc_finish(call, GD_GRPC_PERMISSION_DENIED,
-                       "gradb takes MindSpore processes from its own host only");
+                       "gradb accepts MindSpore processes on its own host only");
         return;
     }
     struct ms_call *data = make_call(service, mine, call);
@@ -286,7 +285,7 @@ static void end_progress(struct ms_call *mine)
     mine->progress = NULL;
 }
 
-/* A call of a process whose graphs are still being taken in: it is answered when they are in. */
+/* A call of a process whose graphs are still being loaded: answered when they are. */
 static void come_late(struct ms_call *mine, struct ms_process *process)
 {
     struct ms_call **link = &process->late;
@@ -329,14 +328,14 @@ static void closed_call(struct gd_grpc_call *call)
     gd_grpc_call_set_data(call, NULL);
 }
 
-static void refuse(struct gd_grpc_call *call, enum gd_grpc_code code, const char *text)
+static void refuse_call(struct gd_grpc_call *call, enum gd_grpc_code code, const char *text)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
-    warn(mine->service, gd_grpc_conn_peer(gd_grpc_call_conn(call)), text);
+    warn_once(mine->service, gd_grpc_conn_peer(gd_grpc_call_conn(call)), text);
     gd_grpc_finish(call, code, text);
 }
 
-static const char no_process[] = "one connection speaks for too many processes, or memory is short";
+static const char no_process[] = "too many processes on one connection, or out of memory";
 
 static void reply_ok(struct gd_grpc_call *call)
 {
@@ -363,13 +362,13 @@ static bool check_version(struct ms_process *process, const struct gd_ms_metadat
     return match != GD_MS_MISMATCH;
 }
 
-/* Takes the process, which is the first of its connection, out of the list. */
+/* Removes the process, which is the first of its connection, from the list. */
 static void end_process(struct ms_process *process, const struct gd_ms_metadata *metadata)
 {
     ms_ingest_finish(process->ingest);
     struct gd_ms_target *target = process->target;
     process->conn->processes = process->next;
-    while (process->late) { /* of nobody any more */
+    while (process->late) { /* they belong to nobody now */
         leave_late(process->late);
     }
     drop_ingest(process);
@@ -385,12 +384,13 @@ static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, siz
     struct gd_ms_metadata metadata;
     struct gd_err err;
     if (!gd_ms_read_metadata(data, len, &metadata)) {
-        refuse(call, GD_GRPC_INVALID_ARGUMENT, "SendMetadata came with bytes that are no Metadata");
+        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
+                    "SendMetadata: the bytes are not a Metadata message");
         return;
     }
     struct ms_process *process = process_of(mine->conn, metadata.device_name);
     if (!process && !metadata.training_done) {
-        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
+        refuse_call(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
         return;
     }
     if (metadata.training_done) {
@@ -415,7 +415,7 @@ static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, siz
     gd_buf_deinit(&reply);
 }
 
-/* A detached process goes on at each of its stops, first rid of its watchpoints. */
+/* A detached process is resumed at each of its stops, after its watchpoints are deleted. */
 static void let_go_on(struct gd_grpc_call *call, struct ms_process *process)
 {
     struct gd_buf reply = GD_BUF_INIT(64);
@@ -470,12 +470,13 @@ static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
     struct ms_call *mine = gd_grpc_call_data(call);
     struct gd_ms_metadata metadata;
     if (!gd_ms_read_metadata(data, len, &metadata)) {
-        refuse(call, GD_GRPC_INVALID_ARGUMENT, "WaitCMD came with bytes that are no Metadata");
+        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
+                    "WaitCMD: the bytes are not a Metadata message");
         return;
     }
     struct ms_process *process = process_of(mine->conn, metadata.device_name);
     if (!process) {
-        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
+        refuse_call(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
         return;
     }
     if (!ms_ingest_is_busy(process->ingest)) {
@@ -496,8 +497,8 @@ static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, si
     struct ms_call *mine = gd_grpc_call_data(call);
     struct gd_ms_heartbeat heartbeat;
     if (!gd_ms_read_heartbeat(data, len, &heartbeat)) {
-        refuse(call, GD_GRPC_INVALID_ARGUMENT,
-               "SendHeartbeat came with bytes that are no Heartbeat");
+        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
+                    "SendHeartbeat: the bytes are not a Heartbeat message");
         return;
     }
     mine->conn->heartbeat_period = heartbeat.period;
@@ -511,7 +512,7 @@ static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, si
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 
-/* Whose graph it is: a process that sends one without a word about itself is a process, too. */
+/* The process that a graph belongs to; it may not have introduced itself. */
 static struct ms_process *graph_process(struct ms_call *call)
 {
     if (!call->conn->processes) {
@@ -540,7 +541,7 @@ static void take_graph(struct ms_call *call)
         }
         if (!process->ingest ||
             ms_ingest_add(process->ingest, &call->graph, unwanted, &err) != GD_OK) {
-            warn(service, gd_grpc_conn_peer(call->conn->conn), "out of memory for a graph");
+            warn_once(service, gd_grpc_conn_peer(call->conn->conn), "out of memory for a graph");
         }
     }
     gd_buf_deinit(&call->graph);
@@ -552,7 +553,7 @@ static bool read_piece(struct gd_grpc_call *call, const uint8_t *data, size_t le
     if (gd_ms_read_chunk(data, len, piece, piece_len, finished)) {
         return true;
     }
-    refuse(call, GD_GRPC_INVALID_ARGUMENT, "a graph came with bytes that are no Chunk");
+    refuse_call(call, GD_GRPC_INVALID_ARGUMENT, "a graph: the bytes are not a Chunk message");
     return false;
 }
 
@@ -568,10 +569,10 @@ static bool add_piece(struct gd_grpc_call *call, const uint8_t *piece, size_t le
     }
     end_progress(mine);
     char text[160];
-    snprintf(text, sizeof(text), "a graph of more than max-graph (%zu bytes) was refused",
+    snprintf(text, sizeof(text), "refused a graph larger than max-graph (%zu bytes)",
              mine->graph.max);
     gd_buf_deinit(&mine->graph);
-    refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, text);
+    refuse_call(call, GD_GRPC_RESOURCE_EXHAUSTED, text);
     return false;
 }
 
@@ -603,7 +604,7 @@ static bool repeats_chunks(const struct ms_call *call)
     return !target || gd_ms_target_version(target)->repeats_chunks;
 }
 
-/* 1.1 and 1.2 mark the first piece of a large graph as its last one when another graph went before,
+/* 1.1 and 1.2 mark the first piece of a large graph as its last if another graph was sent before,
  * and send the last piece twice: unfinished, then finished. */
 static void multi_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
@@ -649,7 +650,7 @@ static int begin_tensors(struct ms_call *mine, struct gd_err *err)
     size_t bytes;
     uint64_t max = mine->service->debugger->settings.max_tensor;
     if (mine->decoder || !asked_target(mine, &bytes)) {
-        return GD_OK; /* nobody asked: the bytes go by */
+        return GD_OK; /* nobody asked: skip the bytes */
     }
     int rc = gd_ms_tensor_decoder_create(max < SIZE_MAX ? (size_t)max : SIZE_MAX, on_tensor, mine,
                                          &mine->decoder, err);
@@ -663,8 +664,8 @@ static int begin_tensors(struct ms_call *mine, struct gd_err *err)
     return GD_OK;
 }
 
-/* A client takes it for an error of its own when a tensor is refused halfway, so nothing stops it:
- * Ctrl-C ends the wait alone. */
+/* A client treats a tensor refused halfway as its own error, so nothing stops the transfer: Ctrl-C
+ * only ends the wait. */
 static void note_tensor(struct ms_call *mine, size_t len)
 {
     size_t bytes = 0;
@@ -696,8 +697,8 @@ static void tensor_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t 
         rc = gd_ms_tensor_feed(mine->decoder, data, len, offset, total, &err);
     }
     if (rc != GD_OK) {
-        refuse(call, rc == GD_EPROTO ? GD_GRPC_INVALID_ARGUMENT : GD_GRPC_RESOURCE_EXHAUSTED,
-               err.text);
+        refuse_call(call, rc == GD_EPROTO ? GD_GRPC_INVALID_ARGUMENT : GD_GRPC_RESOURCE_EXHAUSTED,
+                    err.text);
     }
 }
 
@@ -715,8 +716,8 @@ static void base_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
     struct gd_ms_base base;
     size_t bytes;
     if (!gd_ms_read_base(data, len, &base)) {
-        refuse(call, GD_GRPC_INVALID_ARGUMENT,
-               "SendTensorBase came with bytes that are no TensorBase");
+        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
+                    "SendTensorBase: the bytes are not a TensorBase message");
         return;
     }
     struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
@@ -730,8 +731,8 @@ static void summary_message(struct gd_grpc_call *call, const uint8_t *data, size
     struct gd_ms_summary summary;
     size_t bytes;
     if (!gd_ms_read_summary(data, len, &summary)) {
-        refuse(call, GD_GRPC_INVALID_ARGUMENT,
-               "SendTensorStats came with bytes that are no TensorSummary");
+        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
+                    "SendTensorStats: the bytes are not a TensorSummary message");
         return;
     }
     struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
@@ -744,8 +745,8 @@ static void hit_message(struct gd_grpc_call *call, const uint8_t *data, size_t l
 {
     struct gd_ms_hit hit;
     if (!gd_ms_read_hit(data, len, &hit)) {
-        refuse(call, GD_GRPC_INVALID_ARGUMENT,
-               "SendWatchpointHits came with bytes that are no WatchpointHit");
+        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
+                    "SendWatchpointHits: the bytes are not a WatchpointHit message");
         return;
     }
     struct gd_ms_target *target = target_of(gd_grpc_call_data(call));
@@ -821,7 +822,7 @@ int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
     ev_timer_init(&service->timer, on_tick, TICK, TICK);
     service->timer.data = service;
     ev_timer_start(loop, &service->timer);
-    ev_unref(loop); /* the tick alone is no reason to go on */
+    ev_unref(loop); /* the timer alone does not keep the loop running */
     *ret = service;
     return GD_OK;
 }

@@ -16,7 +16,8 @@ int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
                          struct gd_grpc_server *server, struct gd_ms_service **ret,
                          struct gd_err *err);
 void gd_ms_service_destroy(struct gd_ms_service *service);
-/* A process that was detached still asks at each of its stops; without us it would end itself. */
+/* Whether a detached process exists: it still asks at each of its stops, and would exit without
+ * us. */
 bool gd_ms_service_serves_detached(const struct gd_ms_service *service);
 
 #endif

@@ -12,8 +12,8 @@
 #include "mindspore/ms_graph.h"
 #include "proto/ms/ms_target_impl.h"
 
-#define SILENT_PERIODS 3 /* heartbeats that may be missing before the user is told */
-#define MIN_PERIOD     5 /* a busy process may miss a shorter one */
+#define SILENT_PERIODS 3 /* missed heartbeats before the user is told */
+#define MIN_PERIOD     5 /* a busy process may miss shorter ones */
 #define MAX_PERIOD     3600
 
 static struct gd_ms_target *from_base(struct gd_target *base)
@@ -41,7 +41,7 @@ gd_node_id ms_find_node(const struct gd_ms_target *target, const char *name)
     if (!*name) {
         return GD_NO_NODE;
     }
-    /* A parameter comes back under the place in the graph that it was watched by. */
+    /* A parameter is returned under the place in the graph under which it was watched. */
     const struct gd_graph *graph = target->base.session->graph;
     size_t len = strlen(name);
     gd_node_id node = gd_graph_lookup(graph, name, len);
@@ -71,12 +71,12 @@ void ms_tell_shared(struct gd_ms_target *target, const char *name)
     }
     target->told_shared = true;
     ms_warn(target,
-            "several graphs have a node %s: MindSpore does not say which of them it means, and "
-            "keeps one value for all, that of the graph that ran last",
+            "several graphs have a node %s: MindSpore does not say which one it means, and keeps "
+            "one value for all, that of the graph that ran last",
             name);
 }
 
-/* Where the process stopped: of several graphs the one in which it was told to stop. */
+/* Where the process stopped; of several graphs, the one in which it was told to stop. */
 gd_node_id ms_stopped_node(const struct gd_ms_target *target)
 {
     const struct ms_run *run = &target->run;
@@ -125,10 +125,10 @@ static void stop_first(struct gd_ms_target *target, const struct gd_ms_metadata 
 {
     ms_position_first(target, metadata);
     if (target->mismatch) {
-        ms_warn(target, "no graph will come: `continue` lets it train, `kill` ends it");
+        ms_warn(target, "no graph will arrive: `continue` lets it train, `kill` ends it");
     } else if (!target->got_graph) {
-        ms_warn(target, "it waits without having sent a graph, because it began before gradb "
-                        "listened: `continue` and `kill` work, a graph may come later");
+        ms_warn(target, "it is waiting without having sent a graph, because it began before gradb "
+                        "was listening: `continue` and `kill` work, and a graph may arrive later");
     }
     ms_stop(target, GD_STOP_CONNECTED);
 }
@@ -150,7 +150,7 @@ void ms_arrived(struct gd_ms_target *target)
 static void finish_recheck(struct gd_ms_target *target)
 {
     target->phase = MS_SUSPENDED;
-    /* One that comes before a run is like any other check: it may be that hits only tell. */
+    /* A recheck before a run is like any other check: its hits may only need to be reported. */
     if (target->recheck_hit && (target->recheck_asked || target->debugger->settings.stop_on_hit)) {
         target->want_run = false;
         ms_stop(target, GD_STOP_HIT);
@@ -162,7 +162,7 @@ static void finish_recheck(struct gd_ms_target *target)
 
 /* ---- the wait loop ------------------------------------------------------------------------- */
 
-static void answer(struct gd_ms_target *target, const struct gd_buf *reply)
+static void answer_request(struct gd_ms_target *target, const struct gd_buf *reply)
 {
     void *call = target->held;
     target->held = NULL;
@@ -208,7 +208,7 @@ static int write_next(struct gd_ms_target *target, struct gd_buf *out)
     return ms_run_write(target, out);
 }
 
-/* Hands out the next command when there is one and the process asks for one. */
+/* Sends the next command if there is one and the process is waiting. */
 void ms_pump(struct gd_ms_target *target)
 {
     bool any = target->want_exit || target->commands || target->views || target->want_recheck ||
@@ -220,7 +220,7 @@ void ms_pump(struct gd_ms_target *target)
     if (write_next(target, &reply) != GD_OK) {
         gd_buf_clear(&reply); /* out of memory: an empty reply makes it ask again */
     }
-    answer(target, &reply);
+    answer_request(target, &reply);
     gd_buf_deinit(&reply);
 }
 
@@ -240,7 +240,7 @@ static void heard_from(struct gd_ms_target *target, const char *call)
     target->heard = ms_now(target);
     target->last_call = call;
     if (target->silent) {
-        ms_warn(target, "it is heard of again");
+        ms_warn(target, "it is responding again");
     }
     target->silent = false;
 }
@@ -250,14 +250,15 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
 {
     heard_from(target, "WaitCMD");
     note_backend(target, metadata);
-    if (target->held) { /* the old one is dead on its side */
+    if (target->held) { /* the old call is dead on its side */
         struct gd_buf nothing = GD_BUF_INIT(16);
-        answer(target, &nothing);
+        answer_request(target, &nothing);
     }
     target->held = call;
     target->held_since = target->heard;
     target->waits++;
-    /* What is answered here may already let it run: this call is of the suspension before that. */
+    /* An answer sent below may resume the process, but this call belongs to the suspension
+     * before. */
     enum ms_phase phase = target->phase;
     ms_view_unanswered(target);
     ms_watch_report(target);
@@ -273,8 +274,8 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
         target->new_graph = false;
         break;
     case MS_RECHECKING: finish_recheck(target); break;
-    case MS_SUSPENDED: break;                         /* the same suspension goes on */
-    case MS_EXITING: target->want_exit = true; break; /* it had a step to finish */
+    case MS_SUSPENDED: break;                         /* the same suspension continues */
+    case MS_EXITING: target->want_exit = true; break; /* it had to finish a step first */
     }
     ms_pump(target);
 }
@@ -292,10 +293,10 @@ void gd_ms_target_tick(struct gd_ms_target *target)
     double pace = target->debugger->settings.keepalive;
     if (target->held && pace > 0 && now - target->held_since >= pace) {
         struct gd_buf nothing = GD_BUF_INIT(16);
-        answer(target, &nothing); /* it asks again at once */
+        answer_request(target, &nothing); /* it asks again immediately */
         return;
     }
-    /* The heartbeat thread may die alone, so silence counts only where nothing else is known. */
+    /* The heartbeat thread may die alone, so silence counts only if nothing else was heard. */
     int32_t period = target->heartbeat_period < MIN_PERIOD ? MIN_PERIOD : target->heartbeat_period;
     double limit = SILENT_PERIODS * (period + 0.5);
     if (!target->heartbeat_period || target->held || target->silent ||
@@ -303,11 +304,11 @@ void gd_ms_target_tick(struct gd_ms_target *target)
         return;
     }
     target->silent = true;
-    ms_warn(target, "it is not responding: no heartbeat for %.0f s; what is known stays readable",
+    ms_warn(target, "not responding: no heartbeat for %.0f s; what is already known stays readable",
             now - target->heard);
 }
 
-/* ---- what the service hands over ----------------------------------------------------------- */
+/* ---- messages from the service ------------------------------------------------------------- */
 
 void gd_ms_target_on_metadata(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
@@ -338,10 +339,11 @@ static void tell_flaws(struct gd_ms_target *target, const struct gd_ms_graph_inf
     struct gd_graph_counts counts;
     gd_graph_counts(target->base.session->graph, &counts);
     if (info->broken || counts.missing_inputs) {
-        ms_warn(target,
-                "graph %s: %" PRIu64 " inputs come from nodes that it lacks, %u details "
-                "are broken; all else was taken",
-                info->name, counts.missing_inputs, info->broken);
+        ms_warn(
+            target,
+            "graph %s: %" PRIu64
+            " inputs refer to missing nodes, %u details are malformed; everything else was loaded",
+            info->name, counts.missing_inputs, info->broken);
     }
 }
 
@@ -350,7 +352,7 @@ void gd_ms_target_graph_end(struct gd_ms_target *target, struct gd_ms_graph_load
 {
     if (err) {
         target->failures++;
-        ms_warn(target, "a graph of %zu bytes was not taken: %s", len, err->text);
+        ms_warn(target, "rejected a graph of %zu bytes: %s", len, err->text);
     } else {
         tell_flaws(target, gd_ms_graph_info(load));
     }
@@ -370,8 +372,8 @@ void gd_ms_target_graph_stopped(struct gd_ms_target *target, struct gd_ms_graph_
     struct gd_err err = {0};
     gd_ms_graph_at(load, &at.done, &at.total);
     gd_progress_amount(&at, amount, sizeof(amount));
-    ms_warn(target, "graph %s was not taken in: interrupted %s%s; `refresh graph` takes it in",
-            gd_ms_graph_info(load)->name, at.total ? "after " : "while it came",
+    ms_warn(target, "graph %s was not loaded: interrupted %s%s; `refresh graph` loads it",
+            gd_ms_graph_info(load)->name, at.total ? "after " : "while it arrived",
             at.total ? amount : "");
     if (gd_ms_graph_drop(load, &err) != GD_OK) {
         ms_warn(target, "%s", err.text);
@@ -428,22 +430,22 @@ void gd_ms_target_on_closed(struct gd_ms_target *target)
 {
     target->held = NULL;
     target->owner = NULL;
-    end_requests(target, "the trainer closed its connection");
+    end_requests(target, "the training process closed its connection");
     if (target->phase == MS_EXITING) {
         gd_session_on_finished(target->base.session, "ended on request");
     } else {
         gd_session_on_lost(target->base.session,
-                           "it closed its connection without saying that the training is done");
+                           "it closed its connection without reporting the end of the training");
     }
 }
 
-/* ---- what the user asks for ---------------------------------------------------------------- */
+/* ---- requests of the user ------------------------------------------------------------------ */
 
-static int resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
+static int resume_run(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
 {
     struct gd_ms_target *target = from_base(base);
     if (target->want_run || target->want_exit || target->phase != MS_SUSPENDED) {
-        return gd_fail(err, GD_ESTATE, "it was told to go on already");
+        return gd_fail(err, GD_ESTATE, "it is already running");
     }
     if (run->kind == GD_RUN_RECHECK) {
         if (!target->watches) {
@@ -456,7 +458,7 @@ static int resume(struct gd_target *base, const struct gd_run *run, struct gd_er
             return rc;
         }
         target->want_run = true;
-        /* Weights as they were initialised can be checked now or never, and only by a recheck. */
+        /* Initial weights can be checked only now, and only by a recheck. */
         target->want_recheck = target->init_watch && ms_steps_done(target) <= 0;
     }
     gd_session_on_running(base->session);
@@ -464,7 +466,7 @@ static int resume(struct gd_target *base, const struct gd_run *run, struct gd_er
     return GD_OK;
 }
 
-static int interrupt(struct gd_target *base, struct gd_err *err)
+static int interrupt_run(struct gd_target *base, struct gd_err *err)
 {
     struct gd_ms_target *target = from_base(base);
     (void)err;
@@ -487,13 +489,13 @@ static int kill_process(struct gd_target *base, struct gd_err *err)
     return GD_OK;
 }
 
-static int detach(struct gd_target *base, struct gd_err *err)
+static int detach_target(struct gd_target *base, struct gd_err *err)
 {
     struct gd_ms_target *target = from_base(base);
     (void)err;
     target->io->gone(target->owner, true, target->next_client_id - 1);
     target->owner = NULL;
-    end_requests(target, "it was detached"); /* it asks again, and the service lets it go on */
+    end_requests(target, "it was detached"); /* it asks again, and the service resumes it */
     gd_session_on_finished(base->session, "detached");
     return GD_OK;
 }
@@ -502,7 +504,7 @@ static int take_graphs(struct gd_target *base, struct gd_err *err)
 {
     struct gd_ms_target *target = from_base(base);
     if (!target->owner || !target->io->take_graphs) {
-        return gd_fail(err, GD_ESTATE, "the trainer is gone");
+        return gd_fail(err, GD_ESTATE, "the training process is gone");
     }
     return target->io->take_graphs(target->owner, err);
 }
@@ -512,10 +514,10 @@ struct facts {
     void *ctx;
 };
 
-static void tell(const struct facts *facts, const char *name, const char *format, ...)
+static void tell_session(const struct facts *facts, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void tell(const struct facts *facts, const char *name, const char *format, ...)
+static void tell_session(const struct facts *facts, const char *name, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -535,37 +537,38 @@ static const char *phase_text(const struct gd_ms_target *target)
     return target->silent ? "not responding" : text[target->phase];
 }
 
-static void describe(struct gd_target *base,
-                     void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
+static void describe_target(struct gd_target *base,
+                            void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
 {
     struct gd_ms_target *target = from_base(base);
     struct facts facts = {fact, ctx};
-    tell(&facts, "protocol", "debugger.EventListener");
-    tell(&facts, "version", "%s", target->version_text[0] ? target->version_text : "not told");
-    tell(&facts, "device", "%s", target->device);
-    tell(&facts, "process", "%s", phase_text(target));
-    tell(&facts, "own step count", "%" PRId32, target->at.cur_step);
+    tell_session(&facts, "protocol", "debugger.EventListener");
+    tell_session(&facts, "version", "%s",
+                 target->version_text[0] ? target->version_text : "unknown");
+    tell_session(&facts, "device", "%s", target->device);
+    tell_session(&facts, "process", "%s", phase_text(target));
+    tell_session(&facts, "own step count", "%" PRId32, target->at.cur_step);
     if (target->at.cur_node[0]) {
-        tell(&facts, "last kernel", "%s", target->at.cur_node);
+        tell_session(&facts, "last kernel", "%s", target->at.cur_node);
     }
     if (target->graphs_expected) {
-        tell(&facts, "graphs announced", "%" PRId32, target->graphs_expected);
+        tell_session(&facts, "graphs announced", "%" PRId32, target->graphs_expected);
     }
     if (target->heartbeat_period) {
-        tell(&facts, "heartbeat", "every %" PRId32 " s", target->heartbeat_period);
+        tell_session(&facts, "heartbeat", "every %" PRId32 " s", target->heartbeat_period);
     }
-    tell(&facts, "last call", "%s", target->last_call ? target->last_call : "none");
-    tell(&facts, "waits", "%" PRIu64, target->waits);
-    tell(&facts, "views", "%" PRIu64, target->views_sent);
-    tell(&facts, "hits received", "%" PRIu64, target->hits_seen);
-    tell(&facts, "refused messages", "%" PRIu64, target->failures);
+    tell_session(&facts, "last call", "%s", target->last_call ? target->last_call : "none");
+    tell_session(&facts, "waits", "%" PRIu64, target->waits);
+    tell_session(&facts, "views", "%" PRIu64, target->views_sent);
+    tell_session(&facts, "hits received", "%" PRIu64, target->hits_seen);
+    tell_session(&facts, "refused messages", "%" PRIu64, target->failures);
     if (target->version.gpu_lacks_previous && target->is_gpu) {
-        tell(&facts, "change conditions",
-             "evaluated by gradb: the process keeps no previous values");
+        tell_session(&facts, "change conditions",
+                     "evaluated by gradb: the process keeps no previous values");
     }
 }
 
-static void destroy(struct gd_target *base)
+static void destroy_target(struct gd_target *base)
 {
     struct gd_ms_target *target = from_base(base);
     end_requests(target, "the session is gone");
@@ -586,8 +589,8 @@ static void destroy(struct gd_target *base)
 
 static const struct gd_target_ops ops = {
     .kind = "mindspore",
-    .resume = resume,
-    .interrupt = interrupt,
+    .resume = resume_run,
+    .interrupt = interrupt_run,
     .set_breakpoints = ms_run_set_breakpoints,
     .fetch = ms_view_fetch,
     .stats = ms_view_stats,
@@ -596,19 +599,19 @@ static const struct gd_target_ops ops = {
     .watch_plan = ms_plan_set,
     .watch_costs = ms_plan_costs,
     .take_graphs = take_graphs,
-    .detach = detach,
+    .detach = detach_target,
     .kill = kill_process,
-    .describe = describe,
-    .destroy = destroy,
+    .describe = describe_target,
+    .destroy = destroy_target,
 };
 
 /* ---- creation ------------------------------------------------------------------------------ */
 
-static void introduce(const struct gd_ms_target *target, const char *peer,
-                      const struct gd_ms_metadata *first, struct gd_peer *ret)
+static void introduce_peer(const struct gd_ms_target *target, const char *peer,
+                           const struct gd_ms_metadata *first, struct gd_peer *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    /* No message tells the rank; processes of one host differ by the device. */
+    /* No message contains the rank; processes on one host differ by device. */
     long device = strtol(first->device_name, NULL, 10);
     ret->rank = device > 0 && device < INT32_MAX ? (int)device : 0;
     snprintf(ret->framework, sizeof(ret->framework), "MindSpore");
@@ -646,10 +649,10 @@ int gd_ms_target_create(struct gd_debugger *debugger, const struct gd_ms_io *io,
     snprintf(target->version_text, sizeof(target->version_text), "%s", first->ms_version);
     gd_ms_version_parse(first->ms_version, &target->version);
     note_backend(target, first);
-    introduce(target, peer, first, &told);
+    introduce_peer(target, peer, first, &told);
     int rc = gd_session_create(debugger, &target->base, &told, &session, err);
     if (rc != GD_OK) {
-        return rc; /* the target is gone with it */
+        return rc; /* the target was freed with it */
     }
     *ret = target;
     return GD_OK;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The private halves of a MindSpore target: ms_target.c is its life, ms_run.c where it stands and
- * how far it runs, ms_view.c its tensors, ms_watch.c the watchpoints that it evaluates and their
- * hits, ms_plan.c and ms_evaluate.c those that gradb evaluates. Nobody else includes this.
+ * Private parts of a MindSpore target: ms_target.c is its life cycle, ms_run.c its position and its
+ * runs, ms_view.c its tensors, ms_watch.c the watchpoints that it evaluates and their hits,
+ * ms_plan.c and ms_evaluate.c those that gradb evaluates.
  */
 #ifndef GD_PROTO_MS_TARGET_IMPL_H
 #define GD_PROTO_MS_TARGET_IMPL_H
@@ -11,7 +11,7 @@
 
 enum ms_phase {
     MS_FRESH,      /* has not waited for a command yet */
-    MS_SUSPENDED,  /* in a wait loop; between two of its polls nothing may be held */
+    MS_SUSPENDED,  /* in a wait loop; no call may be held between two of its polls */
     MS_RUNNING,    /* was told to run */
     MS_RECHECKING, /* was told to check its watchpoints again */
     MS_EXITING,    /* was told to end */
@@ -19,33 +19,34 @@ enum ms_phase {
 
 enum ms_level_sent { MS_SENT_STEP, MS_SENT_NEXT, MS_SENT_NAMED };
 
-/* Where the process stands, by our own count: cur_step means something else in each release. */
+/* Where the process is stopped, by our own count: cur_step has a different meaning in each
+ * release. */
 struct ms_position {
-    int64_t step; /* in which, or (at_end) after which it stands; 0 before the first */
+    int64_t step; /* in which, or (at_end) after which it is stopped; 0: before the first */
     bool at_end;
     int64_t base; /* added to cur_step */
     int32_t cur_step;
-    bool counts_after; /* see gd_ms_version; corrected by what is observed */
+    bool counts_after; /* see gd_ms_version; corrected by observation */
     char cur_node[512];
-    char graph_id[64]; /* that the process says it is in */
-    bool tells_graph;  /* it has told two different ones */
+    char graph_id[64]; /* as reported by the process */
+    bool tells_graph;  /* it has reported two different ones */
 };
 
 struct ms_run {
     enum gd_run_kind kind;
     int64_t left;       /* NEXT: nodes, STEP: steps */
-    int64_t start_step; /* steps that were complete when it began */
-    gd_node_id node;    /* TO_NODE: GD_NO_NODE when the graph lacks it */
-    char name[512];     /* ... and what the wire calls it */
-    bool is_kernel;     /* the graph knows that name as an operator's */
+    int64_t start_step; /* complete steps when it began */
+    gd_node_id node;    /* for TO_NODE; GD_NO_NODE: unknown in the graph */
+    char name[512];     /* ... and its name on the wire */
+    bool is_kernel;     /* the graph knows this name as an operator */
     enum ms_level_sent sent;
     char sent_name[512];
     bool hit;           /* a watchpoint fired since the last run reply */
     bool any_hits;      /* ... or could not be checked */
-    bool end_hits;      /* ... by a condition that is only looked at when a step has ended */
-    char hit_name[512]; /* that the first of them was on; "" */
-    bool other_hits;    /* ... and others were on something else */
-    char hit_text[160]; /* what fired by our own evaluation; "" */
+    bool end_hits;      /* ... by a condition that is only checked at the end of a step */
+    char hit_name[512]; /* node of the first of them; "" */
+    bool other_hits;    /* ... and others were on other nodes */
+    char hit_text[160]; /* the hit of our own evaluation; "" */
 };
 
 struct ms_command { /* an encoded set or delete, waiting for a WaitCMD */
@@ -58,16 +59,16 @@ struct ms_view { /* a request for a tensor or its statistics */
     struct ms_view *next;
     struct gd_tensor_ref ref;
     struct gd_slice slice;
-    gd_tensor_fn tensor_fn; /* one of the two */
+    gd_tensor_fn tensor_fn; /* exactly one of the two is set */
     gd_stats_fn stats_fn;
     void *ctx;
-    enum gd_ms_level level; /* of the ViewCMD that is out or comes next */
+    enum gd_ms_level level; /* of the pending or next ViewCMD */
     bool out;
     bool base_tried, has_base;
     struct gd_ms_base base;
-    bool together;                  /* may go out with others */
-    uint64_t bytes;                 /* that its value is thought to have; 0 not known */
-    char name[GD_MS_MAX_VIEW_NAME]; /* as asked for */
+    bool together;                  /* may be sent together with others */
+    uint64_t bytes;                 /* expected size of its value; 0: unknown */
+    char name[GD_MS_MAX_VIEW_NAME]; /* as requested */
 };
 
 struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
@@ -81,8 +82,8 @@ struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
     size_t node_count;
     int32_t *client_ids;
     size_t client_count;
-    int64_t set_after; /* steps that were done when it was set */
-    int missing_steps; /* stops in a row at which the process had no previous values */
+    int64_t set_after; /* complete steps when it was set */
+    int missing_steps; /* consecutive stops at which the process had no previous values */
     int64_t missing_at;
 };
 
@@ -93,7 +94,7 @@ enum ms_ran { MS_RAN_UNKNOWN, MS_RAN, MS_RAN_NOT };
 struct ms_pending_hit {
     struct gd_hit hit;
     uint32_t rank; /* of its operator among the others */
-    uint32_t at;   /* in the order in which they came */
+    uint32_t at;   /* order of arrival */
 };
 struct ms_hits { /* of one list, until it is complete */
     struct ms_pending_hit *item;
@@ -109,16 +110,17 @@ struct gd_ms_target {
     void *held; /* the WaitCMD */
     double held_since;
     double heard;             /* last sign of life, by the debugger's clock */
-    int32_t heartbeat_period; /* 0: none seen */
-    bool silent;              /* the user was told */
+    int32_t heartbeat_period; /* 0: none received */
+    bool silent;              /* the user has been told */
     uint64_t waits, views_sent, hits_seen, failures;
     const char *last_call;
 
     enum ms_phase phase;
     bool mismatch;
     bool got_graph;
-    unsigned graphs; /* that were taken */
-    bool new_graph;  /* came while it ran: it waits next before that graph's first step */
+    unsigned graphs; /* loaded */
+    /* arrived while it was running: its next wait is before that graph's first step */
+    bool new_graph;
     int32_t graphs_expected;
     bool is_gpu;
     char device[128];
@@ -132,7 +134,7 @@ struct gd_ms_target {
     bool recheck_asked; /* by the user, not before the first step */
     bool recheck_hit;
     gd_node_id *break_nodes;
-    char **breakpoints; /* their names as the wire has them */
+    char **breakpoints; /* their names on the wire */
     size_t breakpoint_count;
 
     struct ms_command *commands, **commands_end;
@@ -141,16 +143,17 @@ struct gd_ms_target {
     enum { PREVIOUS_UNKNOWN, PREVIOUS_ASKED, PREVIOUS_THERE, PREVIOUS_MISSING } previous;
     int32_t next_client_id;
     unsigned stray_hits; /* of watchpoints that were never set */
-    uint64_t moves;      /* how often it came somewhere else */
+    uint64_t moves;      /* changes of position */
     uint8_t *ran;        /* by node, at the move ran_at: enum ms_ran */
     uint32_t ran_limit;
     uint64_t ran_at;
-    bool told_shared;          /* that it does not say of which graph a node is */
+    /* warned that nodes with the same name in several graphs are indistinguishable */
+    bool told_shared;
     bool init_watch;           /* a weight_initialization was set since the last check */
-    uint64_t error_seen[1024]; /* what could not be checked and was told already */
+    uint64_t error_seen[1024]; /* failed checks that were reported already */
     struct ms_plans *plans;    /* NULL until needed */
     struct ms_hits hits;
-    bool ending; /* answers come only to end requests: nothing goes on */
+    bool ending; /* only finishes pending requests; sends nothing more */
 };
 
 /* ms_target.c */
@@ -158,31 +161,31 @@ double ms_now(const struct gd_ms_target *target);
 void ms_pump(struct gd_ms_target *target);
 void ms_warn(struct gd_ms_target *target, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The node of that exact name or wire name, else GD_NO_NODE; one that several graphs have is that
- * of the graph that the process is in, where it says so. */
+/* The node with exactly this name or wire name, else GD_NO_NODE. If several graphs have it: that of
+ * the graph the process reports to be in. */
 gd_node_id ms_find_node(const struct gd_ms_target *target, const char *name);
-/* Whether the name that the process tells means that node, as far as it says. */
+/* Whether the reported name means this node, as far as the process says. */
 bool ms_is_node(const struct gd_ms_target *target, gd_node_id node, const char *wire,
                 const char *told);
-/* The operator that ran last, in the middle of a step; GD_NO_NODE: not known. */
+/* The operator that ran last, inside a step; GD_NO_NODE: unknown. */
 gd_node_id ms_stopped_node(const struct gd_ms_target *target);
-/* Says once what it means that several graphs have nodes of one name. */
+/* Explains once that several graphs have nodes with the same name. */
 void ms_tell_shared(struct gd_ms_target *target, const char *name);
 void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason);
-/* It stands somewhere new: stops there or goes on. */
+/* It has reached a new position: stops there or continues. */
 void ms_arrived(struct gd_ms_target *target);
 
 /* ms_run.c */
 void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
 void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
-/* The steps that are done when the training is: more than at the last stop where steps do not stop
- * at their end. */
+/* The number of steps completed when the training ends: more than at the last stop if steps do not
+ * stop at their end. */
 int64_t ms_position_last(const struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
 int64_t ms_steps_done(const struct gd_ms_target *target);
-/* The graph that the process is in; GD_NO_SUBGRAPH: it does not tell. */
+/* The graph that the process is in; GD_NO_SUBGRAPH: unknown. */
 uint32_t ms_current_graph(const struct gd_ms_target *target);
 int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct gd_err *err);
-/* Whether to stop here; else the run goes on. */
+/* Whether to stop here; otherwise the run continues. */
 bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason);
 int ms_run_write(struct gd_ms_target *target, struct gd_buf *out);
 int ms_run_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,
@@ -194,47 +197,48 @@ int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
                   const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                   void *ctx, struct gd_err *err);
-/* The same for a whole tensor, with others in one command where they are small. It had known_bytes
- * last time (0: not known): a small one is asked for without asking for its size first. A value of
- * the step before is asked for next, since somebody holds this step's until it comes. Whoever has
- * asked for all that he wants calls ms_pump. */
+/* The same for a complete tensor; small ones share a command. known_bytes is its previous size (0:
+ * unknown): a small one is requested without asking for its size first. A previous value is
+ * requested next, because the caller holds this step's value until it arrives. After the last
+ * request, call ms_pump. */
 int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
                   uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err);
-/* What the process computes itself; figures that it does not tell are NaN. Wants has_levels. */
+/* The process's own statistics; those that it does not report are NaN. Needs has_levels. */
 int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                     void *ctx, struct gd_err *err);
-/* What an operator, parameter or constant is asked for by. */
+/* The name under which an operator, parameter or constant is requested. */
 void ms_view_name(const struct gd_node_info *info, char *out, size_t size);
-/* The first of the queue, and others that may go out with it. */
+/* The first of the queue, and others that may be sent with it. */
 int ms_view_write(struct gd_ms_target *target, struct gd_buf *out);
-void ms_view_unanswered(struct gd_ms_target *target); /* the next WaitCMD came first */
+/* the next WaitCMD arrived before the answer */
+void ms_view_unanswered(struct gd_ms_target *target);
 void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why);
 
 /* ms_watch.c */
 int ms_watch_set(struct gd_target *base, const struct gd_remote_watch *watch, struct gd_err *err);
 int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err);
 void ms_watch_free(struct gd_ms_target *target);
-/* Makes the process hold the values of those nodes, and no others, without evaluating anything.
- * *capture is what it knows so far, NULL at first. */
+/* Makes the process keep the values of exactly these nodes, without evaluating anything. *capture
+ * is what it knows so far; NULL at first. */
 int ms_watch_capture(struct gd_ms_target *target, struct ms_watch **capture,
                      const gd_node_id *nodes, size_t count, struct gd_err *err);
 void ms_watch_capture_free(struct ms_watch *capture);
-/* At the end of a step: whether the process has the previous values that its watchpoints on changes
- * need. One that lacks them need not say so. */
+/* At the end of a step: checks whether the process has the previous values that its watchpoints on
+ * changes need. It may lack them without saying so. */
 void ms_watch_check_previous(struct gd_ms_target *target);
-/* Tells the session of the hits that have come, in execution order. */
+/* Reports the received hits to the session, in execution order. */
 void ms_watch_report(struct gd_ms_target *target);
 
 /* ms_plan.c */
 int ms_plan_set(struct gd_target *base, const struct gd_watch_plan *plan, struct gd_err *err);
 int ms_plan_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, struct gd_err *err);
-/* Tells the process what it must hold for the plans, when that has changed. */
+/* Tells the process what to keep for the plans, if that has changed. */
 void ms_plan_capture(struct gd_ms_target *target);
 void ms_plan_free(struct gd_ms_target *target);
 
 /* ms_evaluate.c */
-/* At the end of a step: fetches what the plans watch. True when it has begun: ms_arrived is called
- * when it is done. */
+/* At the end of a step: fetches what the plans watch. True: started; ms_arrived is called when
+ * done. */
 bool ms_plan_begin(struct gd_ms_target *target);
 
 #endif

@@ -55,10 +55,10 @@ struct gd_ms_tensor_decoder {
     bool has_content, finished;
     int rank;
     int64_t dim[GD_MAX_RANK];
-    int64_t data_type; /* -1: not in this message */
+    int64_t data_type; /* -1: absent from this message */
 
-    /* the tensor at hand */
-    bool open; /* a message of it was complete, the last one was not */
+    /* the current tensor */
+    bool open; /* a message of it is complete, but the last one is not */
     struct gd_ms_tensor_head head;
     struct gd_shape shape;
     enum gd_dtype dtype;
@@ -87,7 +87,7 @@ static void free_block(void *data, size_t bytes, void *ctx)
     free(data);
 }
 
-/* The block's memory is nobody else's from here on. */
+/* From here on the block's memory has one owner. */
 static void block_settle(struct block *block)
 {
     gd_populate_stop(block->ahead);
@@ -138,7 +138,7 @@ static unsigned char *map_block(struct block *block, size_t size)
     return data;
 }
 
-/* Makes the block exactly `size` large; it never shrinks below what is filled. */
+/* Makes the block exactly `size` bytes; never shrinks it below what is filled. */
 static bool block_resize(struct block *block, size_t size)
 {
     if (size == block->cap) {
@@ -159,7 +159,7 @@ static bool block_resize(struct block *block, size_t size)
     return true;
 }
 
-/* More of it is filled. The first bytes are the sign that the others are on their way. */
+/* More of it is filled. The first bytes show that the rest is on its way. */
 static void block_filled(struct block *block, size_t len)
 {
     block->filled += len;
@@ -193,14 +193,14 @@ static void close_tensor(struct gd_ms_tensor_decoder *decoder)
     memset(&decoder->head, 0, sizeof(decoder->head));
 }
 
-static void deliver(struct gd_ms_tensor_decoder *decoder)
+static void deliver_tensor(struct gd_ms_tensor_decoder *decoder)
 {
     struct block *block = &decoder->block;
     struct gd_tensor *tensor = NULL;
     struct gd_err err;
     if (!decoder->failed && block->filled != decoder->bytes) {
         char shape[256];
-        gd_fail(&err, GD_EPROTO, "%s:%s came with %zu bytes where %s %s has %zu",
+        gd_fail(&err, GD_EPROTO, "%s:%s arrived with %zu bytes, but %s %s takes %zu",
                 decoder->head.node_name, decoder->head.slot, block->filled,
                 gd_dtype_name(decoder->dtype), gd_shape_text(&decoder->shape, shape, sizeof(shape)),
                 decoder->bytes);
@@ -217,7 +217,7 @@ static void deliver(struct gd_ms_tensor_decoder *decoder)
         if (rc != GD_OK) {
             fail_tensor(decoder, &err);
         } else if (decoder->bytes) {
-            block_clear(block); /* the tensor owns it now */
+            block_clear(block); /* the tensor owns the memory now */
         }
     }
     decoder->fn(decoder->ctx, &decoder->head, tensor, decoder->failed ? &decoder->err : NULL);
@@ -241,7 +241,7 @@ static void describe_tensor(struct gd_ms_tensor_decoder *decoder)
     size_t item = gd_dtype_size(decoder->dtype);
     if (!item) {
         gd_fail(&err, GD_EUNSUPPORTED,
-                "%s:%s has elements of type number %" PRId64 ", which are no numbers",
+                "%s:%s has elements of type %" PRId64 ", which is not a numeric type",
                 decoder->head.node_name, decoder->head.slot, decoder->data_type);
         fail_tensor(decoder, &err);
         return;
@@ -261,7 +261,7 @@ static void describe_tensor(struct gd_ms_tensor_decoder *decoder)
     }
 }
 
-/* Room for all of a tensor that goes on in further messages. */
+/* Makes room for a tensor that continues in further messages. */
 static void prepare_rest(struct gd_ms_tensor_decoder *decoder)
 {
     struct gd_err err;
@@ -269,7 +269,7 @@ static void prepare_rest(struct gd_ms_tensor_decoder *decoder)
         return;
     }
     if (decoder->block.filled > decoder->bytes) {
-        gd_fail(&err, GD_EPROTO, "%s:%s came with more bytes than the %zu of its type and shape",
+        gd_fail(&err, GD_EPROTO, "%s:%s arrived with more bytes than the %zu of its type and shape",
                 decoder->head.node_name, decoder->head.slot, decoder->bytes);
         fail_tensor(decoder, &err);
     } else if (decoder->bytes && !block_resize(&decoder->block, decoder->bytes)) {
@@ -311,7 +311,7 @@ static void end_message(struct gd_ms_tensor_decoder *decoder)
 {
     bool empty =
         !decoder->open && !decoder->has_content && decoder->data_type < 0 && !decoder->rank;
-    if (empty && decoder->finished) { /* "I do not have that one" */
+    if (empty && decoder->finished) { /* the process does not have the tensor */
         decoder->fn(decoder->ctx, &decoder->head, NULL, NULL);
         close_tensor(decoder);
         return;
@@ -323,7 +323,7 @@ static void end_message(struct gd_ms_tensor_decoder *decoder)
     }
     decoder->open = true;
     if (decoder->finished) {
-        deliver(decoder);
+        deliver_tensor(decoder);
     } else {
         prepare_rest(decoder);
     }
@@ -339,7 +339,7 @@ static void begin_content(struct gd_ms_tensor_decoder *decoder, uint64_t len)
         return;
     }
     if (twice || (decoder->open && len > decoder->bytes - block->filled)) {
-        gd_fail(&err, GD_EPROTO, "%s:%s came with more bytes than the %zu of its type and shape",
+        gd_fail(&err, GD_EPROTO, "%s:%s arrived with more bytes than the %zu of its type and shape",
                 decoder->head.node_name, decoder->head.slot, decoder->bytes);
         fail_tensor(decoder, &err);
         return;
@@ -347,8 +347,8 @@ static void begin_content(struct gd_ms_tensor_decoder *decoder, uint64_t len)
     if (decoder->open) {
         return;
     }
-    /* Type and shape come after the content: hold this piece, in the tensor's own memory when its
-     * size was announced. The piece is no longer than its message, which the server bounds. */
+    /* Type and shape follow the content: keeps this piece, in the tensor's own memory if its size
+     * was announced. A piece is no longer than its message, which the server limits. */
     size_t room = decoder->expected > len ? decoder->expected : (size_t)len;
     if (!block_resize(block, room)) {
         gd_fail(&err, GD_ENOMEM, "out of memory for a tensor of %zu bytes", room);
@@ -400,7 +400,7 @@ static void take_bytes(struct gd_ms_tensor_decoder *decoder, const uint8_t *data
         decoder->text[decoder->text_len] = '\0';
     } else if (decoder->wire == 2 && decoder->field == FIELD_CONTENT && !decoder->failed) {
         unsigned char *place = decoder->block.data + decoder->block.filled;
-        if (data != place) { /* else gd_ms_tensor_place() had them put there */
+        if (data != place) { /* otherwise it was read to its place: gd_ms_tensor_place() */
             memcpy(place, data, len);
         }
         block_filled(&decoder->block, len);
@@ -448,7 +448,7 @@ static bool use_key(struct gd_ms_tensor_decoder *decoder, uint64_t key)
     }
 }
 
-/* A byte of a key, a length or an integer. `after` is what the message still holds behind it. */
+/* A byte of a key, length or integer. `after` is what remains of the message. */
 static bool use_varint_byte(struct gd_ms_tensor_decoder *decoder, uint8_t byte, size_t after)
 {
     decoder->varint |= decoder->shift < 64 ? (uint64_t)(byte & 0x7f) << decoder->shift : 0;
@@ -526,7 +526,8 @@ int gd_ms_tensor_feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data,
         return GD_OK;
     }
     close_tensor(decoder);
-    return gd_fail(err, GD_EPROTO, "the trainer sent a tensor message that is no TensorProto");
+    return gd_fail(err, GD_EPROTO,
+                   "the training process sent a tensor message that is not a TensorProto");
 }
 
 unsigned char *gd_ms_tensor_place(struct gd_ms_tensor_decoder *decoder, size_t *room)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to four digits; false when there is none. */
+/* Up to four digits; false: none. */
 static bool take_number(const char **at, int *ret)
 {
     int digits = 0, value = 0;
@@ -37,8 +37,8 @@ void gd_ms_version_parse(const char *text, struct gd_ms_version *ret)
         take_number(&at, &ret->major) && *at == '.' && (at++, take_number(&at, &ret->minor));
     if (!ret->known) {
         ret->major = ret->minor = 0;
-        /* Levels would be ignored by an old client, which then answers with the value: not asking
-         * for one is understood by all. The newer parameter order and step count are likelier. */
+        /* An old client would ignore levels and answer with the value, so not using them works with
+         * all. The newer parameter order and step count are more likely. */
         ret->counts_after_wait = true;
         ret->repeats_chunks = true;
         ret->average_wrong = true;
@@ -46,7 +46,7 @@ void gd_ms_version_parse(const char *text, struct gd_ms_version *ret)
     }
     if (*at == '.') {
         at++;
-        take_number(&at, &ret->patch); /* "0a0", "0rc1": the number in front counts */
+        take_number(&at, &ret->patch); /* in "0a0", "0rc1" the leading number counts */
     }
     ret->has_levels = at_least(ret, 1, 5, 0);
     ret->has_heartbeat = at_least(ret, 1, 5, 0);
@@ -67,14 +67,14 @@ static enum gd_ms_match match_strict(const struct gd_ms_version *version, const 
     }
     if (version->known && version->major == 2) {
         snprintf(text, size,
-                 "MindSpore %s is newer than 2.0, which ms-version-check strict expects", spelled);
+                 "MindSpore %s is newer than 2.0, which `ms-version-check strict` expects",
+                 spelled);
         return GD_MS_MATCH_WARN;
     }
-    snprintf(
-        text, size,
-        "MindSpore %s does not match 2.0, so it will send no graph (set ms-version-check lenient "
-        "before it connects to accept it)",
-        version->known ? spelled : "of an unknown version");
+    snprintf(text, size,
+             "MindSpore %s does not match 2.0, so it will send no graph (to accept it, set "
+             "ms-version-check lenient before it connects)",
+             version->known ? spelled : "of an unknown version");
     return GD_MS_MISMATCH;
 }
 
@@ -86,16 +86,18 @@ enum gd_ms_match gd_ms_version_match(const struct gd_ms_version *version, const 
     }
     if (!version->known) {
         if (*spelled) {
-            snprintf(text, size,
-                     "\"%s\" is no MindSpore version that is known; going on as with 1.6", spelled);
+            snprintf(text, size, "\"%s\" is not a known MindSpore version; continuing as with 1.6",
+                     spelled);
         } else {
-            snprintf(text, size, "the trainer told no MindSpore version (1.0 does not); going on");
+            snprintf(
+                text, size,
+                "the training process reported no MindSpore version (1.0 does not); continuing");
         }
         return GD_MS_MATCH_WARN;
     }
     if (!at_least(version, 1, 1, 0) || at_least(version, 2, 4, 0)) {
-        snprintf(text, size, "MindSpore %s is outside 1.1 to 2.3, which are supported; going on",
-                 spelled);
+        snprintf(text, size,
+                 "MindSpore %s is outside the supported versions 1.1 to 2.3; continuing", spelled);
         return GD_MS_MATCH_WARN;
     }
     return GD_MS_MATCH;

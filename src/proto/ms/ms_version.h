@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a MindSpore release does differently from the next one. The text of Metadata.ms_version goes
- * in, a set of switches comes out; nothing else in the code compares version numbers.
+ * The differences between MindSpore releases. Takes the text of Metadata.ms_version and returns a
+ * set of switches; no other code compares version numbers.
  */
 #ifndef GD_PROTO_MS_VERSION_H
 #define GD_PROTO_MS_VERSION_H
@@ -13,7 +13,7 @@ struct gd_ms_version {
     bool known; /* the text was a version; 1.0.x sends none */
     int major, minor, patch;
 
-    bool has_levels;         /* 1.5: a ViewCMD can ask for the base or for statistics */
+    bool has_levels;         /* 1.5: a ViewCMD can request the base or statistics */
     bool has_heartbeat;      /* 1.5 */
     bool stops_at_next_step; /* 1.3 to 1.5, GPU: a `step` stops before the first kernel of the next
                               */
@@ -21,22 +21,22 @@ struct gd_ms_version {
     bool counts_after_wait;  /* 1.6: cur_step still counts the step that just ended as open */
     bool repeats_chunks;     /* 1.1, 1.2: SendMultiGraphs sends the end of a large graph twice */
     bool swaps_tolerances;   /* to 1.5: reads the first parameter of "not changed" as atol */
-    bool average_wrong;      /* 1.6: avg of more than 10,000 elements is that of the first chunk */
+    bool average_wrong; /* 1.6: for more than 10,000 elements, avg is that of the first chunk */
     bool gpu_lacks_previous; /* 1.6.1, GPU: no previous values, so no change conditions */
 };
 
-/* Never fails: text that is no version gives known = false and the behaviour that is safe with all
+/* Never fails: for any other text, known = false and the behaviour that is safe with all
  * releases. */
 void gd_ms_version_parse(const char *text, struct gd_ms_version *ret);
 
 enum gd_ms_match {
     GD_MS_MATCH,
-    GD_MS_MATCH_WARN, /* goes on; the sentence tells what to expect */
-    GD_MS_MISMATCH,   /* only when strict: the client gets version_matched = false */
+    GD_MS_MATCH_WARN, /* continues; the text says what to expect */
+    GD_MS_MISMATCH,   /* only with strict: the client receives version_matched = false */
 };
 
-/* strict applies the rule of the server that came with MindSpore 2.0. A sentence for the user is
- * put into text unless the result is GD_MS_MATCH. */
+/* strict applies the rule of the server shipped with MindSpore 2.0. text receives a sentence for
+ * the user, unless the result is GD_MS_MATCH. */
 enum gd_ms_match gd_ms_version_match(const struct gd_ms_version *version, const char *spelled,
                                      bool strict, char *text, size_t size);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Tensors of a MindSpore process. Replies carry no id, and those about shapes not even a name: so
- * one ViewCMD is out at a time, with one tensor or several small ones, which are answered in the
- * order in which they were asked for. From 1.5 on the shape is asked for first, because
- * a process that is asked for too large a value throws, and the training dies.
+ * one ViewCMD is pending at a time, with one tensor or several small ones, which are answered in
+ * the order of the requests. From 1.5 on the shape is requested first, because a process that is
+ * asked for too large a value throws, and the training dies.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,12 +13,12 @@
 
 #include "proto/ms/ms_target_impl.h"
 
-/* Larger ones are not fetched for their statistics: the process computes those itself, less of
- * them. */
+/* Larger values are not fetched for their statistics: the process computes those itself, although
+ * fewer of them. */
 #define MAX_FETCH_FOR_STATS (256u * 1024 * 1024)
-#define MAX_VIEWS           128          /* in one command */
-#define MAX_TOGETHER        (256 * 1024) /* bytes of values in one command */
-/* A tensor that was no larger before will not have grown beyond what may be asked for. */
+#define MAX_VIEWS           128          /* per command */
+#define MAX_TOGETHER        (256 * 1024) /* bytes of values per command */
+/* A tensor that was no larger than this before will not have grown beyond what may be requested. */
 #define MAX_WITHOUT_BASE    (16u * 1024 * 1024)
 
 /* ---- the queue ----------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static void remove_view(struct gd_ms_target *target, struct ms_view *view)
     view->next = NULL;
 }
 
-/* The first that is being answered; those that are were asked for in the order of the queue. */
+/* The first one being answered; pending views are at the head of the queue, in order. */
 static struct ms_view *first_out(const struct gd_ms_target *target)
 {
     struct ms_view *view = target->views;
@@ -66,19 +66,18 @@ static bool is_stored(const struct gd_node_info *info) /* parameters and constan
     return strcmp(info->type, "Parameter") == 0 || strcmp(info->type, "Const") == 0;
 }
 
-/* Operators are asked for by their full name; parameters and constants by anything whose last
- * component is the name that they are stored by: their place in the graph, as the old server did.
- */
+/* Operators are requested by full name; parameters and constants by any path whose last component
+ * is their stored name: we use their place in the graph, as MindInsight did. */
 void ms_view_name(const struct gd_node_info *info, char *out, size_t size)
 {
-    const char *name = info->own_name; /* the process does not know the graph's name */
+    const char *name = info->own_name; /* the process does not know the name of the graph */
     size_t len = strlen(name), tail = strlen(info->wire_name);
     bool placed = is_stored(info) && len > tail && name[len - tail - 1] == '/' &&
                   strcmp(name + len - tail, info->wire_name) == 0;
     snprintf(out, size, "%s", placed ? name : info->wire_name);
 }
 
-/* A process keeps the outputs of operators by name: those of one graph hide those of another. */
+/* A process keeps outputs of operators by name: those of one graph hide those of another. */
 static int check_graph(struct gd_ms_target *target, const struct gd_node_info *info,
                        struct gd_err *err)
 {
@@ -97,7 +96,7 @@ static int check_graph(struct gd_ms_target *target, const struct gd_node_info *i
     }
     return gd_fail(err, GD_ENODATA,
                    "%.300s has no value at this stop: graph %.100s ran last, and a MindSpore "
-                   "process keeps one value for each name",
+                   "process keeps one value per name",
                    info->name, gd_graph_subgraph_name(target->base.session->graph, current));
 }
 
@@ -123,8 +122,8 @@ static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *re
         gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK &&
         bytes > GD_MS_MAX_VALUE && !target->version.has_levels) {
         return gd_fail(err, GD_ELIMIT,
-                       "%s:%u has %zu bytes by its shape; this process must not be asked for more "
-                       "than %u, or it ends",
+                       "%s:%u has %zu bytes according to its shape; this process exits when asked "
+                       "for more than %u",
                        info.name, ref->slot, bytes, GD_MS_MAX_VALUE);
     }
     struct ms_view *view = calloc(1, sizeof(*view));
@@ -167,7 +166,7 @@ int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
     if (rc != GD_OK) {
         return rc;
     }
-    /* With several graphs the base tells, too, whether the tensor is one of this step's. */
+    /* With several graphs, the base also says whether the tensor belongs to this step. */
     if (known_bytes && known_bytes <= MAX_WITHOUT_BASE && target->graphs <= 1) {
         view->level = GD_MS_VALUE;
     }
@@ -218,8 +217,8 @@ int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_st
     return GD_OK;
 }
 
-/* Whether `view` goes out behind those that have `bytes` together: only what is small, because the
- * process copies all that it is asked for before it sends any of it. */
+/* Whether `view` may be sent with others that take `bytes` together: only if it is small, because
+ * the process copies everything requested before it sends any of it. */
 static bool goes_along(const struct ms_view *view, const struct ms_view *first, uint64_t bytes)
 {
     if (!first->together || !view->together || view->level != first->level) {
@@ -273,7 +272,7 @@ bool gd_ms_target_expects(const struct gd_ms_target *target, size_t *bytes)
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-/* Marks what leads to a node, or what it leads to: with an edge between them, the one ran before
+/* Marks the predecessors or successors of a node: of two nodes connected by an edge, one ran before
  * the other. */
 static void mark_from(struct gd_ms_target *target, gd_node_id from, bool forward, gd_node_id *stack)
 {
@@ -300,7 +299,7 @@ static void mark_from(struct gd_ms_target *target, gd_node_id from, bool forward
     }
 }
 
-/* What has run at a stop in the middle of a step, as far as the edges tell. */
+/* Whether it has run at a stop inside a step, as far as the edges say. */
 static enum ms_ran has_run(struct gd_ms_target *target, gd_node_id node)
 {
     const struct gd_graph *graph = target->base.session->graph;
@@ -325,8 +324,8 @@ static enum ms_ran has_run(struct gd_ms_target *target, gd_node_id node)
                                                    : MS_RAN_UNKNOWN;
 }
 
-/* Of an operator that has not run in this step the process still holds what it gave in the step
- * before. */
+/* For an operator that has not run in this step, the process still holds its value of the previous
+ * step. */
 static int64_t step_of(struct gd_ms_target *target, const struct ms_view *view)
 {
     struct gd_node_info info;
@@ -354,7 +353,7 @@ static void give_tensor(struct gd_ms_target *target, struct ms_view *view, struc
         view->tensor_fn(view->ctx, tensor, step, NULL);
         return;
     }
-    /* All of it is here now: the next slice needs no round trip. */
+    /* The complete value is here now: the next slice needs no request. */
     gd_session_keep(target->base.session, &view->ref, tensor, step);
     if (gd_tensor_slice(tensor, &view->slice, &cut, &err) != GD_OK) {
         view->tensor_fn(view->ctx, NULL, step, &err);
@@ -415,7 +414,7 @@ static void not_available(struct gd_ms_target *target, struct ms_view *view)
     if (view->ref.iter == GD_PREVIOUS) {
         fail_view(target, view, GD_ENODATA,
                   target->is_gpu && target->version.gpu_lacks_previous
-                      ? "has no previous value: MindSpore keeps none on GPU since 1.6.1"
+                      ? "has no previous value: since 1.6.1 MindSpore keeps none on GPU"
                       : "has no previous value yet");
     } else if (target->is_gpu) {
         fail_view(target, view, GD_ENODATA,
@@ -443,7 +442,7 @@ static void give_empty(struct gd_ms_target *target, struct ms_view *view)
     gd_tensor_unref(tensor);
 }
 
-/* The shape is known: decides what to ask for next, or that the request ends here. */
+/* The shape is known: decides what to request next, or ends the request. */
 static void use_base(struct gd_ms_target *target, struct ms_view *view)
 {
     const struct gd_ms_base *base = &view->base;
@@ -455,25 +454,23 @@ static void use_base(struct gd_ms_target *target, struct ms_view *view)
         not_available(target, view);
     } else if (!base->dtype) {
         snprintf(text, sizeof(text),
-                 "has elements of type number %" PRId64 ", which are no numbers", base->wire_dtype);
+                 "has elements of type %" PRId64 ", which is not a numeric type", base->wire_dtype);
         fail_view(target, view, GD_EUNSUPPORTED, text);
     } else if (!base->bytes && gd_shape_count(&base->shape) != 0) {
-        fail_view(target, view, GD_EPROTO,
-                  "came with a shape that has elements and a size of 0 bytes");
+        fail_view(target, view, GD_EPROTO, "arrived with a non-empty shape but a size of 0 bytes");
     } else if (!base->bytes) {
-        give_empty(target, view); /* no value would be sent for it */
+        give_empty(target, view); /* the process would send nothing for it */
     } else if (view->stats_fn && base->bytes > MAX_FETCH_FOR_STATS) {
         view->level = GD_MS_STATISTICS;
     } else if (base->bytes > GD_MS_MAX_VALUE) {
         snprintf(text, sizeof(text),
                  "has %" PRId64
-                 " bytes; a MindSpore process can send %u at most (its statistics can "
-                 "be had)",
+                 " bytes; a MindSpore process can send at most %u (its statistics are available)",
                  base->bytes, GD_MS_MAX_VALUE);
         fail_view(target, view, GD_ELIMIT, text);
     } else if (limit && (uint64_t)base->bytes > limit) {
         snprintf(text, sizeof(text),
-                 "has %" PRId64 " bytes, more than max-tensor (%" PRIu64 ") allows", base->bytes,
+                 "has %" PRId64 " bytes, which exceeds max-tensor (%" PRIu64 ")", base->bytes,
                  limit);
         fail_view(target, view, GD_ELIMIT, text);
     } else {
@@ -514,10 +511,10 @@ void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_sum
     stats.negative = summary->negative;
     stats.min = (double)summary->min;
     stats.max = (double)summary->max;
-    /* From 1.6 on the average of more than 10,000 elements is that of the first part only. */
+    /* From 1.6 on, the average of more than 10,000 elements covers only the first part. */
     bool wrong = target->version.average_wrong && summary->count > 10000;
     stats.mean = wrong ? NAN : (double)summary->avg;
-    stats.abs_mean = stats.sum_sq = stats.std = NAN; /* not told */
+    stats.abs_mean = stats.sum_sq = stats.std = NAN; /* not reported */
     gd_stats_prove(stats.max, stats.min, wrong ? 0 : stats.mean, 0, &stats);
     finish_view(target, view, NULL, &stats, NULL);
 }
@@ -536,7 +533,7 @@ void gd_ms_target_on_tensor(struct gd_ms_target *target, const char *name, const
                             const char *iter, struct gd_tensor *tensor, const struct gd_err *err)
 {
     struct ms_view *view = target->views;
-    /* Also when the shape was asked for: releases before 1.5 answer everything with the value. */
+    /* Also if the shape was requested: releases before 1.5 answer everything with the value. */
     while (view && (!view->out || !is_asked_for(view, name, slot, iter))) {
         view = view->next;
     }
@@ -553,49 +550,50 @@ void gd_ms_target_on_tensor(struct gd_ms_target *target, const char *name, const
     }
 }
 
-static void unanswered(struct gd_ms_target *target, struct ms_view *view)
+static void find_unanswered(struct gd_ms_target *target, struct ms_view *view)
 {
     struct gd_output output;
     bool known =
         gd_graph_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
     if (view->level == GD_MS_VALUE && known && gd_dtype_size(output.dtype) &&
         gd_shape_count(&output.shape) == 0) {
-        view->base.dtype = output.dtype; /* nothing is sent for a tensor without elements */
+        view->base.dtype = output.dtype; /* nothing is sent for an empty tensor */
         view->base.shape = output.shape;
         give_empty(target, view);
         return;
     }
     if (view->level == GD_MS_VALUE && target->version.has_levels && !view->base_tried) {
-        view->level = GD_MS_BASE; /* its size was taken to be that of before */
+        view->level = GD_MS_BASE; /* its size was assumed to be unchanged */
         view->base_tried = true;
         view->out = false;
         return;
     }
-    if (view->level == GD_MS_BASE) { /* knows no levels after all: a plain request will do */
+    /* it does not support levels after all: falls back to a plain request */
+    if (view->level == GD_MS_BASE) {
         view->level = GD_MS_VALUE;
         view->out = false;
         return;
     }
-    fail_view(target, view, GD_ENODATA, "was not sent, though the trainer was asked for it");
+    fail_view(target, view, GD_ENODATA, "was requested, but the training process did not send it");
 }
 
 void ms_view_unanswered(struct gd_ms_target *target)
 {
     for (struct ms_view *view; (view = first_out(target));) {
-        unanswered(target, view);
+        find_unanswered(target, view);
     }
 }
 
 void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why)
 {
-    size_t count = 0; /* of those that are there now: who is told may ask again */
+    size_t count = 0; /* current ones only: the callbacks may add requests */
     for (const struct ms_view *view = target->views; view; view = view->next) {
         count++;
     }
     while (count-- > 0) {
         struct gd_err err;
         struct ms_view *view = target->views;
-        gd_fail(&err, code, "%s:%" PRIu32 " cannot be had: %s", view->name, view->ref.slot, why);
+        gd_fail(&err, code, "%s:%" PRIu32 " is unavailable: %s", view->name, view->ref.slot, why);
         finish_view(target, view, NULL, NULL, &err);
     }
 }

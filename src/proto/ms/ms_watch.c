@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Watchpoints that a MindSpore process evaluates: SetCMDs out, hits in. One watchpoint may be
- * several for the process, because a reply must stay under 4 MiB; their hits are reported under our
- * number.
+ * Watchpoints evaluated by a MindSpore process: SetCMDs out, hits in. One watchpoint may be several
+ * for the process, because a reply must stay below 4 MiB; their hits are reported under our number.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +46,7 @@ static int push_delete(struct gd_ms_target *target, int32_t client_id, struct gd
     return rc;
 }
 
-/* The next of the watchpoint's client ids, made when there are not enough. */
+/* The watchpoint's next client id; adds one if needed. */
 static int client_id_at(struct gd_ms_target *target, struct ms_watch *watch, size_t index,
                         int32_t *ret, struct gd_err *err)
 {
@@ -66,8 +65,7 @@ static int client_id_at(struct gd_ms_target *target, struct ms_watch *watch, siz
     return GD_OK;
 }
 
-/* Up to 1.5 processes take the first parameter of "not changed" for atol and the second for rtol.
- */
+/* Up to 1.5, processes take the first parameter of "not changed" as atol and the second as rtol. */
 static void order_params(const struct gd_ms_target *target, const struct ms_watch *watch,
                          struct gd_remote_param *out)
 {
@@ -81,7 +79,8 @@ static void order_params(const struct gd_ms_target *target, const struct ms_watc
     out[1] = first;
 }
 
-/* Sends nodes [from, from + count) as the index-th client watchpoint, in halves when too large. */
+/* Sends nodes [from, from + count) as the index-th client watchpoint, split in halves if too
+ * large. */
 static int push_set(struct gd_ms_target *target, struct ms_watch *watch,
                     const struct gd_ms_watch_node *nodes, size_t count, size_t *index,
                     struct gd_err *err)
@@ -153,7 +152,7 @@ void ms_watch_free(struct gd_ms_target *target)
     }
 }
 
-/* Processes index the parameters by position, without looking how many there are. */
+/* Processes index the parameters by position without checking their number. */
 static size_t least_params(int condition)
 {
     switch (condition) {
@@ -174,11 +173,11 @@ static int check_watch(const struct gd_ms_target *target, const struct gd_remote
         return gd_fail(err, GD_EINVAL, "a watchpoint's number must be 1 or more");
     }
     if (watch->condition < 0 || watch->condition > GD_WIRE_RANGE) {
-        return gd_fail(err, GD_EINVAL, "there is no condition number %d", watch->condition);
+        return gd_fail(err, GD_EINVAL, "unknown condition number %d", watch->condition);
     }
     if (watch->param_count > GD_MAX_HIT_PARAMS ||
         watch->param_count < least_params(watch->condition)) {
-        return gd_fail(err, GD_EINVAL, "condition number %d came with %zu parameters",
+        return gd_fail(err, GD_EINVAL, "condition number %d with %zu parameters: too few",
                        watch->condition, watch->param_count);
     }
     if (watch->condition == GD_WIRE_OVERFLOW_FLAG && target->is_gpu) {
@@ -217,7 +216,9 @@ static int fill_watch(struct ms_watch *mine, const struct gd_remote_watch *watch
     return GD_OK;
 }
 
-struct named { /* a text, and what a process takes for its key: parameters are known by their end */
+/* a text, and the key that a process derives from it: parameters are identified by their last
+ * component */
+struct named {
     const char *key;
     size_t at;
 };
@@ -229,7 +230,7 @@ static int compare_named(const void *a, const void *b)
     return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Leaves the first of those that a process would take for one: several graphs may have them. */
+/* Keeps the first of those that a process would treat as one: several graphs may have them. */
 static int drop_same(struct gd_ms_watch_node *nodes, char **texts, const bool *stored,
                      size_t *count, struct gd_err *err)
 {
@@ -261,7 +262,7 @@ static int drop_same(struct gd_ms_watch_node *nodes, char **texts, const bool *s
     return GD_OK;
 }
 
-/* Names as the process has them, constants left out: it would match them, and cannot watch them. */
+/* The process's names, without constants: it would match those, but cannot watch them. */
 static int name_nodes(struct gd_ms_target *target, const struct ms_watch *watch,
                       struct gd_ms_watch_node **ret, char ***texts, size_t *count,
                       struct gd_err *err)
@@ -286,7 +287,7 @@ static int name_nodes(struct gd_ms_target *target, const struct ms_watch *watch,
         }
         stored[*count] = strcmp(info.type, "Parameter") == 0;
         (*texts)[*count] = copy;
-        /* A type of that name would make the process match by prefix and lose the node's name. */
+        /* A type with this name would make the process match by prefix and lose the node's name. */
         bool scope = strcmp(info.type, "scope") == 0;
         (*ret)[*count] = (struct gd_ms_watch_node){copy, scope ? "" : info.type};
         (*count)++;
@@ -367,10 +368,10 @@ int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err)
     return rc;
 }
 
-/* ---- what is held for our own evaluation ---------------------------------------------------- */
+/* ---- values kept for our own evaluation ----------------------------------------------------- */
 
-/* A check of initial weights is never made after the first step has begun, yet the process holds
- * what it covers. */
+/* A check of initial weights is never evaluated after the first step has begun, but the process
+ * keeps what it covers. */
 static struct ms_watch *make_capture(void)
 {
     static const char *const name[] = {"zero_percentage_ge", "max_gt", "min_lt"};
@@ -455,7 +456,7 @@ static bool is_change(int condition)
     return condition >= GD_WIRE_CHANGE_TOO_LARGE && condition <= GD_WIRE_NOT_CHANGED;
 }
 
-/* A tensor that cannot be checked says so at every step: once for each reason is enough. */
+/* A tensor that cannot be checked is reported at every step: once per reason is enough. */
 static bool told_already(struct gd_ms_target *target, const struct gd_hit *hit)
 {
     uint64_t hash = 0xcbf29ce484222325ull ^ ((uint64_t)hit->watchpoint << 32) ^
@@ -471,7 +472,7 @@ static bool told_already(struct gd_ms_target *target, const struct gd_hit *hit)
     return told;
 }
 
-/* Two steps in a row without a previous value: there will never be one. */
+/* Two consecutive steps without a previous value: there will never be one. */
 static void note_missing(struct ms_watch *watch, int64_t step)
 {
     if (step == watch->missing_at && watch->missing_steps) {
@@ -481,7 +482,7 @@ static void note_missing(struct ms_watch *watch, int64_t step)
     watch->missing_at = step;
 }
 
-/* The watchpoint is taken from the list while the engine is told. */
+/* The watchpoint is removed from the list while the engine is notified. */
 static void tell_unable(struct gd_ms_target *target)
 {
     struct ms_watch *watch = target->watches;
@@ -613,11 +614,11 @@ void ms_watch_report(struct gd_ms_target *target)
     }
 }
 
-/* As the engine sorts what it finds itself. The order in which hits come is not trusted: releases
- * before 1.3 have none, and later ones evaluate in several threads. */
+/* The engine's own order. The order of arrival is not reliable: releases before 1.3 have none, and
+ * later ones evaluate in several threads. */
 static uint32_t rank_of(const struct gd_ms_target *target, gd_node_id node)
 {
-    return gd_graph_order(target->base.session->graph, node) + 1; /* GD_NO_ORDER: 0 */
+    return gd_graph_order(target->base.session->graph, node) + 1; /* 0 for GD_NO_ORDER */
 }
 
 static void add_hit(struct gd_ms_target *target, const struct gd_hit *hit)
@@ -647,7 +648,8 @@ static int64_t step_of_hits(const struct gd_ms_target *target)
     return target->phase == MS_RUNNING && target->at.at_end ? target->at.step + 1 : target->at.step;
 }
 
-/* In the order of the condition, which is not that of the message when tolerances are swapped. */
+/* In the order of the condition, which differs from that of the message when tolerances are
+ * swapped. */
 static void name_params(const struct ms_watch *watch, struct gd_hit *hit)
 {
     struct gd_hit_param sorted[GD_MAX_HIT_PARAMS];
@@ -672,7 +674,7 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
 {
     memset(ret, 0, sizeof(*ret));
     ret->watchpoint = watch->id;
-    ret->condition = watch->condition; /* a hit need not repeat it */
+    ret->condition = watch->condition; /* a hit may omit it */
     ret->step = step_of_hits(target);
     ret->stop_sequence = target->base.session->stop.sequence + (target->phase != MS_SUSPENDED);
     ret->node = node;
@@ -681,7 +683,7 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
                                      : gd_graph_name(target->base.session->graph, ret->node));
     ret->slot = (uint32_t)strtoul(hit->slot, NULL, 10);
     ret->error = (unsigned)hit->error_code;
-    if (watch->condition == GD_WIRE_NOT_FINITE) { /* NaN and Inf are what it looks for */
+    if (watch->condition == GD_WIRE_NOT_FINITE) { /* this condition looks for NaN and Inf */
         ret->error &= ~(unsigned)(GD_HIT_NAN | GD_HIT_INF);
     }
     ret->param_count = hit->param_count;
@@ -689,18 +691,18 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
     name_params(watch, ret);
 }
 
-/* Of a watchpoint that was deleted meanwhile, of the one that makes values stay, or of a debugger
- * before us: only the last is said, a few times. */
+/* A hit of a watchpoint deleted in the meantime, of the one that makes the process keep values, or
+ * of an earlier debugger: only the last is reported, a few times. */
 static void stray_hit(struct gd_ms_target *target, const struct gd_ms_hit *hit)
 {
     bool ours = hit->id >= 1 && hit->id < target->next_client_id;
     if (!ours && target->stray_hits++ < MAX_STRAY_WARNINGS) {
-        ms_warn(target, "a hit on %s names watchpoint %" PRId32 ", which was never set: ignored",
+        ms_warn(target, "ignored a hit on %s: its watchpoint %" PRId32 " was never set",
                 hit->node_name, hit->id);
     }
 }
 
-static bool covers(const struct ms_watch *watch, gd_node_id node)
+static bool plan_covers(const struct ms_watch *watch, gd_node_id node)
 {
     for (size_t i = 0; i < watch->node_count; i++) {
         if (watch->nodes[i] == node) {
@@ -723,7 +725,7 @@ static void take_hit_on(struct gd_ms_target *target, struct ms_watch *watch,
     add_hit(target, &mine);
 }
 
-/* Of a name that several graphs have: it is on those that the watchpoint covers. */
+/* A name that several graphs have: the hit applies to those that the watchpoint covers. */
 static bool take_shared_hit(struct gd_ms_target *target, struct ms_watch *watch,
                             const struct gd_ms_hit *hit, bool covered)
 {
@@ -733,7 +735,7 @@ static bool take_shared_hit(struct gd_ms_target *target, struct ms_watch *watch,
     gd_graph_counts(graph, &counts);
     for (uint32_t i = 0; i < counts.subgraphs; i++) {
         gd_node_id node = gd_graph_lookup_in(graph, i, hit->node_name, len);
-        if (node == GD_NO_NODE || (covered && !covers(watch, node))) {
+        if (node == GD_NO_NODE || (covered && !plan_covers(watch, node))) {
             continue;
         }
         if (++taken == 2) {
@@ -765,7 +767,7 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
         target->run.other_hits = true;
     }
     target->run.any_hits = true;
-    /* Changes are looked at nowhere but at the end of a step. */
+    /* Changes are evaluated only at the end of a step. */
     if (is_change(watch ? watch->condition : hit->condition)) {
         target->run.end_hits = true;
     }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a packed message would cost unpacked, read from its bytes and from the type's description.
- */
+/* What unpacking a message would cost, computed from its bytes and its descriptor. */
 #include "proto/v1/v1_impl.h"
 
-#define MAX_DEPTH 64
-#define MEMBER_COST                                                                                \
-    64                /* bytes that protobuf-c keeps of each member of a message while it unpacks */
-#define FREE_COUNT 16 /* members whose notes lie on its stack */
+#define MAX_DEPTH   64
+#define MEMBER_COST 64 /* bytes that protobuf-c uses per member while it unpacks a message */
+#define FREE_COUNT  16 /* members whose bookkeeping is on its stack */
 
 struct reader {
     const uint8_t *at, *end;
@@ -25,7 +23,7 @@ static bool read_varint(struct reader *r, uint64_t *ret)
     return false;
 }
 
-static bool skip(struct reader *r, uint64_t len)
+static bool skip_field(struct reader *r, uint64_t len)
 {
     if (len > (uint64_t)(r->end - r->at)) {
         return false;
@@ -34,8 +32,8 @@ static bool skip(struct reader *r, uint64_t len)
     return true;
 }
 
-/* False: it is used up. */
-static bool spend(struct v1_budget *budget, size_t elements, size_t bytes)
+/* False: the budget is exhausted. */
+static bool spend_bytes(struct v1_budget *budget, size_t elements, size_t bytes)
 {
     if (elements > budget->elements || bytes > budget->bytes) {
         return false;
@@ -45,32 +43,32 @@ static bool spend(struct v1_budget *budget, size_t elements, size_t bytes)
     return true;
 }
 
-static bool count(struct v1_budget *budget, const ProtobufCMessageDescriptor *type, struct reader r,
-                  unsigned depth);
+static bool count_element(struct v1_budget *budget, const ProtobufCMessageDescriptor *type,
+                          struct reader r, unsigned depth);
 
-/* A text, bytes, a message, or packed numbers, each of which takes at most eight bytes. */
+/* A string, bytes, a message, or packed numbers, each of which takes at most eight bytes. */
 static bool count_block(struct v1_budget *budget, const ProtobufCFieldDescriptor *field,
                         struct reader block, unsigned depth)
 {
     size_t len = (size_t)(block.end - block.at);
 
     if (!field) {
-        return spend(budget, 1, sizeof(ProtobufCMessageUnknownField) + len);
+        return spend_bytes(budget, 1, sizeof(ProtobufCMessageUnknownField) + len);
     }
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
         const ProtobufCMessageDescriptor *type = field->descriptor;
-        return spend(budget, 1, type->sizeof_message + sizeof(void *)) &&
-               count(budget, type, block, depth + 1);
+        return spend_bytes(budget, 1, type->sizeof_message + sizeof(void *)) &&
+               count_element(budget, type, block, depth + 1);
     }
     if (field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES) {
-        return spend(budget, 1, len + 1 + sizeof(ProtobufCBinaryData));
+        return spend_bytes(budget, 1, len + 1 + sizeof(ProtobufCBinaryData));
     }
-    return spend(budget, 1, 8 * len);
+    return spend_bytes(budget, 1, 8 * len);
 }
 
-/* What is malformed costs nothing: unpacking refuses it. */
-static bool count(struct v1_budget *budget, const ProtobufCMessageDescriptor *type, struct reader r,
-                  unsigned depth)
+/* Malformed elements cost nothing: unpacking refuses them. */
+static bool count_element(struct v1_budget *budget, const ProtobufCMessageDescriptor *type,
+                          struct reader r, unsigned depth)
 {
     static const uint64_t fixed[] = {[1] = 8, [5] = 4};
     size_t members = 0;
@@ -80,7 +78,7 @@ static bool count(struct v1_budget *budget, const ProtobufCMessageDescriptor *ty
         const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(
             type, tag >> 3 > UINT32_MAX ? 0 : (unsigned)(tag >> 3));
         unsigned kind = tag & 7;
-        if (++members > FREE_COUNT && !spend(budget, 0, MEMBER_COST)) {
+        if (++members > FREE_COUNT && !spend_bytes(budget, 0, MEMBER_COST)) {
             return false;
         }
         if (kind == 2) {
@@ -88,17 +86,17 @@ static bool count(struct v1_budget *budget, const ProtobufCMessageDescriptor *ty
                 return true;
             }
             struct reader block = {r.at, NULL};
-            if (!skip(&r, len)) {
+            if (!skip_field(&r, len)) {
                 return true;
             }
             block.end = r.at;
             if (depth >= MAX_DEPTH || !count_block(budget, field, block, depth)) {
                 return false;
             }
-        } else if (!spend(budget, 0, field ? 8 : sizeof(ProtobufCMessageUnknownField) + 10)) {
+        } else if (!spend_bytes(budget, 0, field ? 8 : sizeof(ProtobufCMessageUnknownField) + 10)) {
             return false;
         } else if (kind == 0 ? !read_varint(&r, &len)
-                             : kind > 5 || fixed[kind] == 0 || !skip(&r, fixed[kind])) {
+                             : kind > 5 || fixed[kind] == 0 || !skip_field(&r, fixed[kind])) {
             return true;
         }
     }
@@ -108,6 +106,6 @@ static bool count(struct v1_budget *budget, const ProtobufCMessageDescriptor *ty
 bool v1_budget_suffices(struct v1_budget budget, const ProtobufCMessageDescriptor *type,
                         const uint8_t *data, size_t len)
 {
-    return spend(&budget, 1, type->sizeof_message) &&
-           count(&budget, type, (struct reader){data, data + len}, 0);
+    return spend_bytes(&budget, 1, type->sizeof_message) &&
+           count_element(&budget, type, (struct reader){data, data + len}, 0);
 }

@@ -8,7 +8,7 @@
 
 #define MAX_NAME  8192
 #define MAX_SLOTS 4096
-#define MAX_NOTES 65536             /* attributes or frames of one node */
+#define MAX_NOTES 65536             /* attributes or frames per node */
 #define MAX_EDGES ((size_t)1 << 28) /* between two commits */
 
 int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
@@ -26,7 +26,7 @@ int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *re
         ret->dim[i] = dims[i];
     }
     if (!partial && gd_shape_count(ret) < 0) {
-        return gd_fail(err, GD_EPROTO, "a shape of more elements than can be counted");
+        return gd_fail(err, GD_EPROTO, "the number of elements of a shape overflows");
     }
     return GD_OK;
 }
@@ -41,7 +41,8 @@ void v1_graph_free(struct v1_target *target)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static int grow(void **array, uint32_t *capacity, uint32_t need, size_t item, struct gd_err *err)
+static int grow_ids(void **array, uint32_t *capacity, uint32_t need, size_t item,
+                    struct gd_err *err)
 {
     if (need <= *capacity) {
         return GD_OK;
@@ -57,14 +58,14 @@ static int grow(void **array, uint32_t *capacity, uint32_t need, size_t item, st
     return GD_OK;
 }
 
-/* Notes both numbers of a node. */
-static int number(struct v1_target *t, gd_node_id node, struct gd_err *err)
+/* Records both numbers of a node. */
+static int number_node(struct v1_target *t, gd_node_id node, struct gd_err *err)
 {
     void *gd = t->gd_of_wire, *wire = t->wire_of_gd;
-    int rc = grow(&gd, &t->wire_capacity, t->wire_count + 1, sizeof(*t->gd_of_wire), err);
+    int rc = grow_ids(&gd, &t->wire_capacity, t->wire_count + 1, sizeof(*t->gd_of_wire), err);
     t->gd_of_wire = gd;
     if (rc == GD_OK) {
-        rc = grow(&wire, &t->gd_capacity, node + 1, sizeof(*t->wire_of_gd), err);
+        rc = grow_ids(&wire, &t->gd_capacity, node + 1, sizeof(*t->wire_of_gd), err);
         t->wire_of_gd = wire;
     }
     if (rc == GD_OK) {
@@ -113,7 +114,7 @@ static const char *phase_name(Gradb__V1__Phase phase)
     }
 }
 
-/* The phase becomes an attribute, unless the trainer says it in one already. */
+/* The phase becomes an attribute, unless the training process sends it as one. */
 static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
                          struct gd_node_desc *desc, struct gd_err *err)
 {
@@ -153,16 +154,17 @@ static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
 static int check_node(const struct v1_target *t, const Gradb__V1__Node *m, struct gd_err *err)
 {
     if (m->id != t->wire_count + 1) {
-        return gd_fail(err, GD_EPROTO, "node number %u came after %u: numbers go up by one", m->id,
-                       t->wire_count);
+        return gd_fail(err, GD_EPROTO, "node number %u follows %u: numbers must increase by one",
+                       m->id, t->wire_count);
     }
     size_t len = strlen(m->name);
     if (len == 0 || len > MAX_NAME || strlen(m->type) > MAX_NAME) {
-        return gd_fail(err, GD_EPROTO, "node %u has a name of %zu bytes: 1 to %d", m->id, len,
-                       MAX_NAME);
+        return gd_fail(err, GD_EPROTO, "node %u has a name of %zu bytes: must be 1 to %d", m->id,
+                       len, MAX_NAME);
     }
     if (m->n_outputs > MAX_SLOTS || m->n_attrs > MAX_NOTES || m->n_frames > MAX_NOTES) {
-        return gd_fail(err, GD_EPROTO, "node %.100s has more than %d outputs or %d notes", m->name,
+        return gd_fail(err, GD_EPROTO,
+                       "node %.100s has more than %d outputs or %d attributes or frames", m->name,
                        MAX_SLOTS, MAX_NOTES);
     }
     return GD_OK;
@@ -213,7 +215,7 @@ static int add_more(struct v1_target *t, const Gradb__V1__MoreInputs *more, stru
     return rc == GD_OK ? add_edges(t, more->node, more->n_inputs, more->inputs, err) : rc;
 }
 
-/* Two nodes of one name: the second is told apart by its number. */
+/* For two nodes with one name: appends its number to the second. */
 static int add_renamed(struct v1_target *t, struct gd_node_desc *desc, uint32_t id, gd_node_id *ret,
                        struct gd_err *err)
 {
@@ -221,8 +223,7 @@ static int add_renamed(struct v1_target *t, struct gd_node_desc *desc, uint32_t 
     snprintf(name, sizeof(name), "%s#%u", desc->name, id);
     if (!t->renamed_warned) {
         char text[256];
-        snprintf(text, sizeof(text),
-                 "the trainer has two nodes called %.120s: the second is shown as ...#%u",
+        snprintf(text, sizeof(text), "two nodes are named %.120s: the second is shown as ...#%u",
                  desc->name, id);
         t->renamed_warned = true;
         gd_session_on_warning(t->base.session, text);
@@ -255,7 +256,7 @@ static int add_node(struct v1_target *t, const Gradb__V1__Node *m, struct gd_are
         rc = add_renamed(t, &desc, m->id, &node, err);
     }
     if (rc == GD_OK) {
-        rc = number(t, node, err);
+        rc = number_node(t, node, err);
     }
     return rc != GD_OK ? rc : add_edges(t, m->id, m->n_inputs, m->inputs, err);
 }
@@ -328,11 +329,10 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
     uint64_t max = t->service->debugger->settings.max_graph;
     t->graph_bytes += len;
     if (t->graph_bytes > max) {
-        return gd_fail(err, GD_ELIMIT,
-                       "the graph is larger than max-graph, %llu bytes (`set max-graph`)",
+        return gd_fail(err, GD_ELIMIT, "the graph exceeds max-graph, %llu bytes (`set max-graph`)",
                        (unsigned long long)max);
     }
-    if (!t->graph_progress) { /* how large it is, nobody says before */
+    if (!t->graph_progress) { /* its size is not announced */
         t->graph_progress =
             gd_progress_begin(t->service->debugger, "receiving the graph", "nodes", 0);
     }

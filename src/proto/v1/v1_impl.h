@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The inside of the gradb.v1 service. v1_service.c meets the trainers (token, hello, version,
- * heartbeat), v1_target.c is the target that a trainer becomes, v1_graph.c takes its graph,
- * v1_value.c its tensors, statistics
- * and answers to commands, v1_words.c what it says of itself, v1_watch.c what watch plans report,
- * v1_shm.c what comes through shared memory.
+ * Private to the gradb.v1 service. v1_service.c handles connections (token, hello, version,
+ * heartbeat), v1_target.c is the target for a training process, v1_graph.c receives its graph,
+ * v1_value.c its tensors, statistics and answers to commands, v1_words.c its scalars and events,
+ * v1_watch.c the reports of watch plans, v1_shm.c shared memory.
  *
  * A struct v1_conn lives as long as its call, a struct v1_target as long as the debugger wants;
- * each holds a pointer to the other that is NULL once the other is gone.
+ * each has a pointer to the other, which is NULL once the other is gone.
  */
 #ifndef GD_PROTO_V1_IMPL_H
 #define GD_PROTO_V1_IMPL_H
@@ -23,10 +22,10 @@
 #include "proto/v1/v1_service.h"
 
 #define V1_VERSION      1U
-#define V1_MAX_MESSAGE  ((size_t)16 << 20) /* of one FromTrainer; set max-message may lower it */
-#define V1_MAX_FIRST    ((size_t)1 << 20)  /* of one before the Welcome */
-#define V1_MAX_LINES    65536              /* of one Log */
-#define V1_MAX_REQUESTS 65536              /* unanswered by one trainer */
+#define V1_MAX_MESSAGE  ((size_t)16 << 20) /* of a FromTrainer; set max-message may lower it */
+#define V1_MAX_FIRST    ((size_t)1 << 20)  /* of a message before Welcome */
+#define V1_MAX_LINES    65536              /* in one Log */
+#define V1_MAX_REQUESTS 65536              /* unanswered by one training process */
 #define V1_ID_BYTES     16
 
 typedef Gradb__V1__FromTrainer v1_from;
@@ -45,17 +44,17 @@ struct gd_v1_service {
     struct v1_conn *conns;
 };
 
-/* How a connection speaks: gRPC, or what a test puts there. */
+/* The transport of a connection: gRPC, or a test's. */
 struct v1_wire {
     int (*send)(void *ctx, const void *data, size_t len); /* GD_OK, GD_ELIMIT, GD_ELOST */
     void (*finish)(void *ctx, enum gd_grpc_code code, const char *text);
-    void (*pause)(void *ctx, bool pause); /* may be NULL: what comes is queued, however much */
+    void (*pause)(void *ctx, bool pause); /* may be NULL: all input is queued */
     void (*trust)(void *ctx);             /* the peer has proven the token; may be NULL */
 };
 
 enum v1_stage { V1_MEETS, V1_CHALLENGED, V1_PROVEN };
 
-struct v1_held { /* a message that waits until the graph is in */
+struct v1_held { /* a message that waits until the graph is loaded */
     struct v1_held *next;
     size_t len;
     uint8_t data[];
@@ -68,14 +67,14 @@ struct v1_conn {
     void *wire_ctx;
     char peer[128];
     bool loopback;
-    bool finished; /* nothing more is said or heard */
-    bool holding;  /* messages wait: */
+    bool finished; /* nothing more is sent or accepted */
+    bool holding;  /* incoming messages are queued: */
     struct v1_held *held, **held_end;
-    bool half_closed; /* behind them */
+    bool half_closed; /* after them */
     bool draining;    /* they are being delivered ... */
-    bool closed;      /* ... and the connection went meanwhile */
+    bool closed;      /* ... and the connection closed in the meantime */
     double since, last_heard, last_beat;
-    double keepalive; /* as the Welcome said it */
+    double keepalive; /* as sent in Welcome */
     uint64_t beats;
     struct v1_target *target; /* NULL before the hello and after the end */
     enum v1_stage stage;      /* of proving the token */
@@ -93,9 +92,9 @@ void v1_conn_closed(struct v1_conn *conn); /* frees it */
 /* Ends the call with a status. */
 void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text);
 int v1_conn_send(struct v1_conn *conn, const v1_to *message);
-/* From now on what the trainer says waits, until it is let go on: then it is delivered. */
+/* hold: queues what the training process sends; false: delivers it. */
 void v1_conn_hold(struct v1_conn *conn, bool hold);
-/* Everything of the service but the gRPC method; for gd_v1_service_create and tests. */
+/* Everything except the gRPC method; for gd_v1_service_create and tests. */
 int v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
                       struct gd_v1_service **ret, struct gd_err *err);
 
@@ -108,31 +107,31 @@ struct v1_request {
     uint64_t id;
     enum v1_request_kind kind;
     struct gd_tensor_ref ref;
-    struct gd_slice *slice; /* cut here, because the trainer cannot; NULL */
-    bool whole;             /* the answer tells the slot's shape */
+    struct gd_slice *slice; /* sliced here, because the training process cannot; NULL */
+    bool whole;             /* the answer contains the slot's complete shape */
     gd_tensor_fn tensor_fn;
     gd_stats_fn stats_fn;
     gd_command_fn command_fn;
     void *ctx;
     struct gd_tensor *tensor; /* being filled */
     size_t received, bytes;
-    struct gd_progress *progress; /* of a large one; NULL */
+    struct gd_progress *progress; /* for a large value; NULL */
     int64_t step;
 };
 
 struct v1_plan;         /* v1_watch.c */
 struct v1_cost_request; /* v1_watch.c */
 
-struct v1_edge { /* of the wire, waiting for the commit */
+struct v1_edge { /* in wire numbers, until the commit */
     uint32_t node, producer;
     uint16_t slot;
     bool control;
-    bool replace; /* no edge: those before it are gone */
+    bool replace; /* not an edge: earlier inputs are removed */
 };
 
 struct v1_target {
     struct gd_target base;    /* first */
-    struct gd_target_ops ops; /* what this trainer can do */
+    struct gd_target_ops ops; /* what this training process supports */
     struct gd_v1_service *service;
     struct v1_conn *conn;  /* NULL: gone */
     uint64_t capabilities; /* bit i: Capability i */
@@ -146,11 +145,11 @@ struct v1_target {
     struct v1_edge *edges;
     size_t edge_count, edge_capacity;
     uint64_t graph_bytes;
-    struct gd_progress *graph_progress; /* from the first chunk on until it is in */
-    uint64_t graph_sequence;            /* of the last commit: the trainer waits for its answer */
-    ev_timer ingest_turn;               /* v1_ingest.c; runs while edges are being taken in */
-    size_t edges_done;                  /* of edges */
-    bool unwanted;                      /* Ctrl-C: edges wait for `refresh graph` */
+    struct gd_progress *graph_progress; /* from the first chunk until it is loaded */
+    uint64_t graph_sequence; /* of the last commit: the training process waits for its answer */
+    ev_timer ingest_turn;    /* v1_ingest.c; active while edges are being loaded */
+    size_t edges_done;       /* of edges */
+    bool unwanted;           /* Ctrl-C: edges wait for `refresh graph` */
     bool has_subgraph;
     char subgraph[256];
     bool renamed_warned;
@@ -158,29 +157,29 @@ struct v1_target {
     struct v1_request *requests, **requests_end;
     size_t request_count;
     uint64_t next_request;
-    uint8_t *expected; /* what it was told that is waited for, packed */
+    uint8_t *expected; /* the last Expect sent, packed */
     size_t expected_size;
     /* watch plans */
     struct v1_plan *plans;
     struct v1_cost_request *cost_requests; /* oldest first */
     size_t cost_request_count;
-    uint64_t report_id; /* the report whose parts are coming in */
+    uint64_t report_id; /* the report whose parts are arriving */
     bool report_stop;
     char report_why[160];
     struct v1_shm *shm; /* NULL: not on this machine */
 };
 
-/* A session from a hello that was accepted. On success conn->target is set. */
+/* Creates a session from an accepted hello. On success conn->target is set. */
 int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct gd_err *err);
-/* A message after the hello. An error means that the peer broke the protocol: its text goes to the
- * peer and to the user. */
+/* Handles a message after the hello. An error means that the peer violated the protocol: its text
+ * is sent to the peer and shown to the user. */
 int v1_target_message(struct v1_target *target, const v1_from *message, size_t len,
                       struct gd_err *err);
-/* The connection is gone; `why` for the user unless the trainer said goodbye. */
+/* The connection is gone; `why` is shown unless the training process said goodbye. */
 void v1_target_lost(struct v1_target *target, const char *why);
-/* Tells the trainer which shared memory it may use again. */
+/* Tells the training process which shared memory is free again. */
 void v1_target_flush(struct v1_target *target);
-/* The wire number of a node, 0 when it has none. */
+/* The wire number of a node; 0: none. */
 uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node);
 bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capability);
 int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err);
@@ -190,20 +189,20 @@ int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err
 int v1_graph_chunk(struct v1_target *target, const Gradb__V1__GraphChunk *chunk, size_t len,
                    struct gd_err *err);
 void v1_graph_free(struct v1_target *target);
-/* Dimensions of the wire as a shape; unknown (-1) ones only when `partial`. GD_EPROTO. */
+/* Converts wire dimensions to a shape; unknown (-1) ones only if `partial`. GD_EPROTO. */
 int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
              struct gd_err *err);
 
-/* The node that a wire number stands for, or GD_NO_NODE. */
+/* The node with a wire number, or GD_NO_NODE. */
 gd_node_id v1_graph_node(const struct v1_target *target, uint32_t wire);
 
 /* ---- v1_ingest.c --------------------------------------------------------------------- */
 
 void v1_ingest_init(struct v1_target *target);
-/* A commit came: edges are taken in, the graph is committed and the session hears of it; a large
- * one while the loop runs, and what the trainer says meanwhile waits. */
+/* A commit arrived: loads the edges, commits the graph and notifies the session; for a large graph
+ * while the loop runs, with later messages queued. */
 int v1_ingest_begin(struct v1_target *target, struct gd_err *err);
-void v1_ingest_finish(struct v1_target *target);                   /* now, however long it takes */
+void v1_ingest_finish(struct v1_target *target); /* loads everything now, however long it takes */
 int v1_ingest_again(struct v1_target *target, struct gd_err *err); /* gd_target_take_graphs */
 
 /* ---- v1_value.c ---------------------------------------------------------------------- */
@@ -222,15 +221,15 @@ int v1_value_reply(struct v1_target *target, const Gradb__V1__CommandReply *m, s
 int v1_value_error(struct v1_target *target, const Gradb__V1__RequestError *m, struct gd_err *err);
 void v1_value_drop_all(struct v1_target *target, int code, const char *why);
 
-/* What is not asked for on the wire is 0. */
+/* Statistics not requested are 0 on the wire. */
 void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret);
 
 /* ---- v1_budget.c --------------------------------------------------------------------- */
 
-/* What unpacking a message would take. An empty element is two bytes on the wire and a hundred in
+/* The cost of unpacking a message. An empty element takes two bytes on the wire and a hundred in
  * memory, so both are counted before anything is allocated. */
 struct v1_budget {
-    size_t elements; /* at most: messages, texts and blocks of packed numbers */
+    size_t elements; /* limit: messages, strings and blocks of packed numbers */
     size_t bytes;
 };
 bool v1_budget_suffices(struct v1_budget budget, const ProtobufCMessageDescriptor *type,
@@ -245,21 +244,21 @@ void v1_words(struct v1_target *target, const v1_from *message);
 
 int v1_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);
 int v1_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx, struct gd_err *err);
-/* GD_EPROTO: a value's shape is malformed. */
+/* GD_EPROTO: a malformed shape. */
 int v1_watch_report(struct v1_target *target, const Gradb__V1__WatchReport *m, struct gd_err *err);
 void v1_watch_costs_told(struct v1_target *target, const Gradb__V1__WatchCosts *m);
-/* A RequestError; false: it is not of a request for costs. */
+/* Handles a RequestError; false: it does not answer a request for costs. */
 bool v1_watch_error(struct v1_target *target, uint64_t request, const struct gd_err *why);
-/* Forgets all plans and answers all requests for costs. */
+/* Removes all plans and answers all requests for costs. */
 void v1_watch_drop_all(struct v1_target *target, int code, const char *why);
 
 /* ---- v1_shm.c
  * ------------------------------------------------------------------------------------ */
 
-/* Reads the probe. NULL: another machine, another user, or a lie; err says which. */
+/* Reads the probe. NULL: another machine, another user, or a false claim; err says which. */
 struct v1_shm *v1_shm_create(const Gradb__V1__ShmProbe *probe, struct gd_err *err);
-void v1_shm_destroy(struct v1_shm *shm); /* tensors that stand on it stay readable */
-/* A tensor on a segment. *mapped: the segment was mapped just now. GD_EPROTO, GD_EIO, GD_ENOMEM. */
+void v1_shm_destroy(struct v1_shm *shm); /* tensors that use it stay readable */
+/* A tensor in a segment. *mapped: the segment was just mapped. GD_EPROTO, GD_EIO, GD_ENOMEM. */
 int v1_shm_tensor(struct v1_shm *shm, const Gradb__V1__ShmPlace *place, enum gd_dtype dtype,
                   const struct gd_shape *shape, size_t bytes, struct gd_tensor **ret, bool *mapped,
                   struct gd_err *err);

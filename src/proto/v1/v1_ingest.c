@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The edges of a graph that was committed: a little at each turn of the loop when there are many.
- */
+/* Loads the edges of a committed graph; if there are many, a part per turn of the loop. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +8,18 @@
 #include "proto/clock.h"
 #include "proto/v1/v1_impl.h"
 
-#define FEW   10000 /* edges: taken in at once */
-#define SLICE 0.02  /* seconds of work in one turn of the loop */
-#define NODES 256   /* between two looks at the clock */
+#define FEW   10000 /* edges that are loaded immediately */
+#define SLICE 0.02  /* seconds of work per turn of the loop */
+#define NODES 256   /* between two clock readings */
 
-/* The inputs of one node: what it has, then edges [first, last) of the table. */
-static int connect(struct v1_target *t, size_t first, size_t last, struct gd_err *err)
+/* Adds edges [first, last) of the table to the inputs of their node. */
+static int connect_session(struct v1_target *t, size_t first, size_t last, struct gd_err *err)
 {
     struct gd_graph *graph = t->base.session->graph;
     gd_node_id node = v1_graph_node(t, t->edges[first].node);
     struct gd_node_info info;
     if (node == GD_NO_NODE || !gd_graph_node(graph, node, &info)) {
-        return GD_OK; /* its subgraph was replaced meanwhile */
+        return GD_OK; /* its subgraph was replaced in the meantime */
     }
     if (info.input_count + (last - first) > UINT32_MAX / sizeof(struct gd_edge)) {
         return gd_fail(err, GD_ELIMIT, "too many inputs for one node");
@@ -56,7 +55,7 @@ static int connect_some(struct v1_target *t, unsigned nodes, struct gd_err *err)
             last++;
         }
         t->edges_done = last;
-        rc = connect(t, first, last, err);
+        rc = connect_session(t, first, last, err);
     }
     return rc;
 }
@@ -76,8 +75,8 @@ static void end_progress(struct v1_target *t)
     t->graph_progress = NULL;
 }
 
-/* Whoever observes the session has set by now what it wants of the new nodes: that went into the
- * same stream before this. */
+/* Observers of the session have already requested what they want of the new nodes, earlier in the
+ * same stream. */
 static void say_seen(struct v1_target *t)
 {
     Gradb__V1__GraphSeen m = GRADB__V1__GRAPH_SEEN__INIT;
@@ -91,8 +90,8 @@ static void say_seen(struct v1_target *t)
     }
 }
 
-/* The session hears of the graph, with as many edges as are in. */
-static int commit(struct v1_target *t, struct gd_err *err)
+/* Notifies the session of the graph, with the edges loaded so far. */
+static int commit_graph(struct v1_target *t, struct gd_err *err)
 {
     end_progress(t);
     if (t->edges_done == t->edge_count) {
@@ -120,14 +119,14 @@ static void say_stopped(struct v1_target *t)
     char amount[128], text[256];
     gd_progress_amount(&at, amount, sizeof(amount));
     snprintf(text, sizeof(text),
-             "the graph's edges were not all taken in: interrupted after %s; `refresh graph` takes "
-             "in the others",
+             "not all edges of the graph were loaded: interrupted after %s; `refresh graph` loads "
+             "the others",
              amount);
     gd_session_on_warning(t->base.session, text);
 }
 
-/* Whatever came of it, the trainer is listened to again. This comes last. */
-static void listen(struct v1_target *t)
+/* Resumes the delivery of messages in any case. Must come last. */
+static void listen_for(struct v1_target *t)
 {
     if (t->conn) {
         v1_conn_hold(t->conn, false);
@@ -155,19 +154,19 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
     if (t->unwanted) {
         say_stopped(t);
     }
-    int committed = commit(t, rc == GD_OK ? &err : NULL);
+    int committed = commit_graph(t, rc == GD_OK ? &err : NULL);
     if (rc != GD_OK || committed < 0) {
         gd_session_on_warning(t->base.session, err.text);
     }
-    listen(t);
+    listen_for(t);
 }
 
-static void begin(struct v1_target *t)
+static void begin_ingest(struct v1_target *t)
 {
     end_progress(t);
     t->unwanted = false;
     t->graph_progress =
-        gd_progress_begin(t->service->debugger, "taking in the graph", "edges", t->edge_count);
+        gd_progress_begin(t->service->debugger, "loading the graph", "edges", t->edge_count);
     gd_progress_at(t->graph_progress, t->edges_done);
     if (t->conn) {
         v1_conn_hold(t->conn, true);
@@ -190,14 +189,14 @@ int v1_ingest_begin(struct v1_target *t, struct gd_err *err)
         if (stopped) {
             say_stopped(t);
         }
-        return commit(t, err);
+        return commit_graph(t, err);
     }
     if (t->edge_count - t->edges_done > FEW) {
-        begin(t);
+        begin_ingest(t);
         return GD_OK;
     }
     int rc = connect_all(t, err);
-    return rc == GD_OK ? commit(t, err) : rc;
+    return rc == GD_OK ? commit_graph(t, err) : rc;
 }
 
 void v1_ingest_finish(struct v1_target *t)
@@ -205,15 +204,15 @@ void v1_ingest_finish(struct v1_target *t)
     if (ev_is_active(&t->ingest_turn)) {
         ev_timer_stop(t->service->loop, &t->ingest_turn);
         connect_all(t, NULL);
-        commit(t, NULL);
+        commit_graph(t, NULL);
     }
 }
 
 int v1_ingest_again(struct v1_target *t, struct gd_err *err)
 {
     if (ev_is_active(&t->ingest_turn) || t->edges_done == t->edge_count) {
-        return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
+        return gd_fail(err, GD_ENODATA, "all graphs sent by the training process are loaded");
     }
-    begin(t);
+    begin_ingest(t);
     return GD_OK;
 }

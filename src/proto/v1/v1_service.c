@@ -11,7 +11,7 @@
 #define TICK_SECONDS  1.0
 #define TICK_LEAST    0.02
 
-/* ---- speaking ------------------------------------------------------------------------ */
+/* ---- sending ------------------------------------------------------------------------- */
 
 int v1_conn_send(struct v1_conn *conn, const v1_to *message)
 {
@@ -41,7 +41,7 @@ void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *te
     }
 }
 
-/* The trainer is not listened to any more. */
+/* Stops accepting messages from the training process. */
 static void give_up(struct v1_conn *conn, enum gd_grpc_code code, const char *text)
 {
     struct v1_target *target = conn->target;
@@ -54,15 +54,15 @@ static void give_up(struct v1_conn *conn, enum gd_grpc_code code, const char *te
 
 /* ---- hello --------------------------------------------------------------------------- */
 
-#define SAME_TOKEN "GRADB_TOKEN must be what `show token` says in gradb"
+#define SAME_TOKEN "set GRADB_TOKEN to the output of `show token` in gradb"
 
 static const char *token_of(const struct v1_conn *conn)
 {
     return conn->service->debugger->settings.token;
 }
 
-/* The trainer shall prove that it knows the token, and is then shown that we do: whoever only
- * connects to us gets nothing to try tokens on. */
+/* The training process must prove first that it knows the token, and only then sees our proof: a
+ * stranger who connects gets nothing to test tokens with. */
 static void on_authenticate(struct v1_conn *conn, const Gradb__V1__Authenticate *m)
 {
     Gradb__V1__Challenge challenge = GRADB__V1__CHALLENGE__INIT;
@@ -70,7 +70,8 @@ static void on_authenticate(struct v1_conn *conn, const Gradb__V1__Authenticate 
 
     if (conn->stage != V1_MEETS || m->nonce.len != GD_PROOF_BYTES ||
         !gd_proof_nonce(conn->nonces.debugger)) {
-        v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "Authenticate comes first, with 32 bytes");
+        v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT,
+                       "Authenticate must come first, with a nonce of 32 bytes");
         return;
     }
     memcpy(conn->nonces.trainer, m->nonce.data, GD_PROOF_BYTES);
@@ -91,7 +92,7 @@ static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
     const char *token = token_of(conn);
 
     if (conn->stage != V1_CHALLENGED || token[0] == '\0') {
-        v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "a Proof answers a Challenge");
+        v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "Proof is only valid after a Challenge");
         return;
     }
     if (!gd_proof_check(&conn->nonces, GD_PROOF_TRAINER, token, m->mac.data, m->mac.len)) {
@@ -110,7 +111,7 @@ static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
     v1_conn_send(conn, &to);
 }
 
-/* GD_GRPC_OK, or why the trainer may not say Hello. */
+/* GD_GRPC_OK, or why Hello is not allowed. */
 static enum gd_grpc_code judge_token(const struct v1_conn *conn, const Gradb__V1__Hello *hello,
                                      char *text, size_t size)
 {
@@ -118,7 +119,7 @@ static enum gd_grpc_code judge_token(const struct v1_conn *conn, const Gradb__V1
 
     if (hello->token[0] != '\0') {
         snprintf(text, size,
-                 "the training process sent its token in clear, as old agents do: update its "
+                 "the training process sent its token in plain text, as old agents do: update its "
                  "libgradb, and choose another token");
     } else if (token[0] == '\0' && !conn->loopback) {
         snprintf(text, size,
@@ -132,9 +133,9 @@ static enum gd_grpc_code judge_token(const struct v1_conn *conn, const Gradb__V1
     return GD_GRPC_UNAUTHENTICATED;
 }
 
-/* GD_GRPC_OK, or why the trainer is turned away. */
-static enum gd_grpc_code judge(struct v1_conn *conn, const Gradb__V1__Hello *hello, char *text,
-                               size_t size)
+/* GD_GRPC_OK, or why the training process is refused. */
+static enum gd_grpc_code check_proof(struct v1_conn *conn, const Gradb__V1__Hello *hello,
+                                     char *text, size_t size)
 {
     enum gd_grpc_code code = judge_token(conn, hello, text, size);
     if (code != GD_GRPC_OK) {
@@ -143,7 +144,7 @@ static enum gd_grpc_code judge(struct v1_conn *conn, const Gradb__V1__Hello *hel
     if (hello->version_min > V1_VERSION || hello->version_max < V1_VERSION ||
         hello->version_min > hello->version_max) {
         snprintf(text, size,
-                 "the trainer speaks gradb.v1 versions %u to %u, this debugger version %u",
+                 "the training process speaks gradb.v1 versions %u to %u, this debugger version %u",
                  hello->version_min, hello->version_max, V1_VERSION);
         return GD_GRPC_FAILED_PRECONDITION;
     }
@@ -189,7 +190,7 @@ static int send_welcome(struct v1_conn *conn)
 static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
 {
     char text[256];
-    enum gd_grpc_code code = judge(conn, hello, text, sizeof(text));
+    enum gd_grpc_code code = check_proof(conn, hello, text, sizeof(text));
     if (code != GD_GRPC_OK) {
         v1_conn_finish(conn, code, text);
         return;
@@ -200,13 +201,13 @@ static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
         return;
     }
     if (send_welcome(conn) != GD_OK) {
-        give_up(conn, GD_GRPC_INTERNAL, "the trainer could not be welcomed");
+        give_up(conn, GD_GRPC_INTERNAL, "cannot send Welcome to the training process");
     }
 }
 
-/* ---- hearing ------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------- */
 
-/* Unpacking goes into an arena, which is freed at once. */
+/* Messages are unpacked into an arena that is freed right after. */
 static void *unpack_alloc(void *arena, size_t size)
 {
     return gd_arena_alloc(arena, size ? size : 1);
@@ -218,13 +219,14 @@ static void unpack_free(void *arena, void *block)
     (void)block;
 }
 
-#define UNPACK_BASE    ((size_t)64 << 20) /* bytes that a message may take, and twice its length */
+/* bytes that a message may take in memory, in addition to twice its length */
+#define UNPACK_BASE    ((size_t)64 << 20)
 #define UNPACK_FACTOR  2
 #define MOST_ELEMENTS  ((size_t)1 << 20)
-#define FIRST_BASE     ((size_t)1 << 20) /* the same before the Welcome */
+#define FIRST_BASE     ((size_t)1 << 20) /* the same before Welcome */
 #define FIRST_ELEMENTS ((size_t)4096)
 
-/* How much is taken from a trainer at once: little before we know who it is. */
+/* Limits the memory of one message: small until the peer is authenticated. */
 static bool is_affordable(const struct v1_conn *conn, const uint8_t *data, size_t len)
 {
     struct v1_budget budget = {.elements = conn->target ? MOST_ELEMENTS : FIRST_ELEMENTS,
@@ -269,17 +271,18 @@ static void on_message(struct v1_conn *conn, const v1_from *message, size_t len)
     }
 }
 
-static void deliver(struct v1_conn *conn, const uint8_t *data, size_t len)
+static void deliver_message(struct v1_conn *conn, const uint8_t *data, size_t len)
 {
     if (len > (conn->target ? max_message(conn->service) : V1_MAX_FIRST)) {
         give_up(conn, GD_GRPC_RESOURCE_EXHAUSTED,
-                conn->target ? "the trainer sent a message larger than Welcome.max_message"
-                             : "the trainer sent a message of more than 1 MiB before the Welcome");
+                conn->target
+                    ? "the training process sent a message larger than Welcome.max_message"
+                    : "the training process sent a message of more than 1 MiB before Welcome");
         return;
     }
     if (!is_affordable(conn, data, len)) {
         give_up(conn, GD_GRPC_RESOURCE_EXHAUSTED,
-                "the trainer sent a message of too many elements: send it in parts");
+                "the training process sent a message with too many elements: send it in parts");
         return;
     }
     struct gd_arena arena;
@@ -290,14 +293,14 @@ static void deliver(struct v1_conn *conn, const uint8_t *data, size_t len)
         on_message(conn, message, len);
     } else {
         give_up(conn, GD_GRPC_INVALID_ARGUMENT,
-                "the trainer sent something that is no FromTrainer");
+                "the training process sent a message that is not a FromTrainer");
     }
     gd_arena_deinit(&arena);
 }
 
-/* ---- what comes while a graph is being taken in waits -------------------------------- */
+/* ---- messages that wait while a graph is loaded -------------------------------------- */
 
-static void keep(struct v1_conn *conn, const uint8_t *data, size_t len)
+static void keep_message(struct v1_conn *conn, const uint8_t *data, size_t len)
 {
     struct v1_held *held = malloc(sizeof(*held) + len);
     if (!held) {
@@ -321,13 +324,13 @@ static struct v1_held *take_held(struct v1_conn *conn)
     return held;
 }
 
-/* One of them may begin the next graph: then the others go on waiting. */
-static void drain(struct v1_conn *conn)
+/* If one of them begins the next graph, the others continue to wait. */
+static void drain_messages(struct v1_conn *conn)
 {
     conn->draining = true;
     while (conn->held && !conn->finished && !conn->holding) {
         struct v1_held *held = take_held(conn);
-        deliver(conn, held->data, held->len);
+        deliver_message(conn, held->data, held->len);
         free(held);
     }
     conn->draining = false;
@@ -349,7 +352,7 @@ void v1_conn_hold(struct v1_conn *conn, bool hold)
     if (hold && conn->wire->pause) {
         conn->wire->pause(conn->wire_ctx, true);
     } else if (!hold && !conn->draining) {
-        drain(conn);
+        drain_messages(conn);
     }
 }
 
@@ -360,9 +363,9 @@ void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len)
     }
     conn->last_heard = ev_now(conn->service->loop);
     if (conn->holding || conn->draining) {
-        keep(conn, data, len);
+        keep_message(conn, data, len);
     } else {
-        deliver(conn, data, len);
+        deliver_message(conn, data, len);
     }
 }
 
@@ -371,7 +374,7 @@ void v1_conn_half_close(struct v1_conn *conn)
     if (conn->holding || conn->draining) {
         conn->half_closed = true;
     } else if (!conn->finished) {
-        give_up(conn, GD_GRPC_OK, "the trainer closed the connection without a word");
+        give_up(conn, GD_GRPC_OK, "the training process closed the connection without a Goodbye");
     }
 }
 
@@ -395,15 +398,15 @@ static void check_time(struct v1_conn *conn, double now)
     }
     if (!conn->target) {
         if (now - conn->since > HELLO_SECONDS) {
-            v1_conn_finish(conn, GD_GRPC_DEADLINE_EXCEEDED, "no Hello came");
+            v1_conn_finish(conn, GD_GRPC_DEADLINE_EXCEEDED, "no Hello arrived");
         }
         return;
     }
     if (conn->holding) {
-        conn->last_heard = now; /* it is we who do not listen */
+        conn->last_heard = now; /* we are the ones not listening */
     }
     if (keepalive > 0 && now - conn->last_heard > LOST_BEATS * keepalive) {
-        give_up(conn, GD_GRPC_UNAVAILABLE, "the trainer went silent");
+        give_up(conn, GD_GRPC_UNAVAILABLE, "the training process stopped responding");
         return;
     }
     if (keepalive > 0 && now - conn->last_beat >= keepalive) {
@@ -482,7 +485,7 @@ void v1_conn_closed(struct v1_conn *conn)
         free(conn);
     }
     if (target) {
-        v1_target_lost(target, "the connection to the trainer broke");
+        v1_target_lost(target, "the connection to the training process broke");
     }
 }
 

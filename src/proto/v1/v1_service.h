@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gradb.v1: trainers that link libgradb (or speak docs/protocol.md) as targets.
+ * gradb.v1: training processes that link libgradb (or speak docs/protocol.md) as targets.
  */
 #ifndef GD_PROTO_V1_SERVICE_H
 #define GD_PROTO_V1_SERVICE_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tensors in shared memory. Segments are mapped read-only and stay mapped; each tensor that stands
- * on one is a lease, and the segment goes back to the trainer when the lease ends, which may happen
- * on any thread and after the trainer is gone.
+ * Tensors in shared memory. Segments are mapped read-only and stay mapped; each tensor in one is a
+ * lease, and the segment returns to the training process when the lease ends, on any thread and
+ * possibly after the process is gone.
  *
- * What the peer says is not trusted: names must follow the one pattern and start as the probe's
- * did, the object must be a regular file of our own user that nobody else may open, and its size is
- * asked from the system. (A process of the same user can still shrink the file under us; it could
- * as well kill us.)
+ * The peer is not trusted: names must match one pattern and share the probe's prefix, the object
+ * must be a regular file of our own user that nobody else may open, and its size is taken from the
+ * system. (A process of the same user can still shrink the file under us; it could as well kill
+ * us.)
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,11 +25,11 @@
 #define PROBE_BYTES  32
 
 struct segment {
-    uint32_t id; /* 0: this place is free */
+    uint32_t id; /* 0: free entry */
     unsigned char *map;
     size_t size;
     unsigned leases;
-    bool forgotten; /* unmap with the last lease */
+    bool forgotten; /* unmap when the last lease ends */
 };
 
 struct v1_shm {
@@ -37,7 +37,7 @@ struct v1_shm {
     unsigned refs;                 /* the target and every lease */
     char prefix[NAME_MAX_LEN + 1]; /* "/gradb-PID-HEX-" */
     struct segment segments[MAX_SEGMENTS];
-    size_t count; /* places used so far */
+    size_t count; /* entries used so far */
     uint32_t released[MAX_SEGMENTS];
     size_t released_count;
 };
@@ -49,12 +49,12 @@ struct lease {
 
 /* ---- names and files ----------------------------------------------------------------- */
 
-static size_t skip(const char *text, const char *set)
+static size_t skip_text(const char *text, const char *set)
 {
     return strspn(text, set);
 }
 
-/* "/gradb-PID-HEX-N": the length up to and with the last '-', or 0. */
+/* "/gradb-PID-HEX-N": the length including the last '-', or 0. */
 static size_t check_name(const char *name)
 {
     static const char start[] = "/gradb-", digits[] = "0123456789", hex[] = "0123456789abcdef";
@@ -62,17 +62,17 @@ static size_t check_name(const char *name)
     if (strlen(name) > NAME_MAX_LEN || strncmp(name, start, at) != 0) {
         return 0;
     }
-    size_t n = skip(name + at, digits);
+    size_t n = skip_text(name + at, digits);
     if (n == 0 || name[at + n] != '-') {
         return 0;
     }
     at += n + 1;
-    n = skip(name + at, hex);
+    n = skip_text(name + at, hex);
     if (n != 16 || name[at + n] != '-') {
         return 0;
     }
     at += n + 1;
-    n = skip(name + at, digits);
+    n = skip_text(name + at, digits);
     return n > 0 && name[at + n] == '\0' ? at : 0;
 }
 
@@ -86,9 +86,9 @@ static int map_object(const char *name, size_t size, unsigned char **ret, struct
     struct stat st;
     int rc = GD_OK;
     if (fstat(fd, &st) < 0) {
-        rc = gd_fail_errno(err, GD_EIO, "cannot look at the shared memory %s", name);
+        rc = gd_fail_errno(err, GD_EIO, "cannot stat the shared memory %s", name);
     } else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
-        rc = gd_fail(err, GD_EPROTO, "the shared memory %s is not ours alone", name);
+        rc = gd_fail(err, GD_EPROTO, "the shared memory %s can be opened by others", name);
     } else if (size == 0 || st.st_size < 0 || (uint64_t)st.st_size < size) {
         rc = gd_fail(err, GD_EPROTO, "the shared memory %s has %lld bytes, not %zu", name,
                      (long long)st.st_size, size);
@@ -102,7 +102,7 @@ static int map_object(const char *name, size_t size, unsigned char **ret, struct
     }
     close(fd);
     if (rc == GD_OK) {
-        shm_unlink(name); /* both sides have it: a crash leaves no name behind */
+        shm_unlink(name); /* both sides have it mapped: a crash leaves no name behind */
         *ret = map;
     }
     return rc;
@@ -122,7 +122,7 @@ struct v1_shm *v1_shm_create(const Gradb__V1__ShmProbe *probe, struct gd_err *er
     bool same = memcmp(map, probe->nonce.data, PROBE_BYTES) == 0;
     munmap(map, PROBE_BYTES);
     if (!same) {
-        gd_fail(err, GD_EPROTO, "the shared memory probe holds something else");
+        gd_fail(err, GD_EPROTO, "the shared memory probe has unexpected content");
         return NULL;
     }
     struct v1_shm *shm = calloc(1, sizeof(*shm));
@@ -147,7 +147,7 @@ static void segment_close(struct segment *segment)
     }
 }
 
-/* With the lock, which it gives up. */
+/* Called with the lock; releases it. */
 static void unref_unlock(struct v1_shm *shm)
 {
     bool last = --shm->refs == 0;
@@ -161,7 +161,7 @@ static void unref_unlock(struct v1_shm *shm)
     }
 }
 
-static struct segment *find(struct v1_shm *shm, uint32_t id)
+static struct segment *find_mapping(struct v1_shm *shm, uint32_t id)
 {
     for (size_t i = 0; i < shm->count; i++) {
         if (shm->segments[i].id == id) {
@@ -193,7 +193,7 @@ static void end_lease(void *data, size_t bytes, void *ctx)
     struct lease *lease = ctx;
     struct v1_shm *shm = lease->shm;
     pthread_mutex_lock(&shm->lock);
-    struct segment *segment = find(shm, lease->segment);
+    struct segment *segment = find_mapping(shm, lease->segment);
     if (segment && --segment->leases == 0) {
         if (segment->forgotten) {
             segment_close(segment);
@@ -222,10 +222,11 @@ static struct segment *free_place(struct v1_shm *shm)
 static int segment_of(struct v1_shm *shm, const Gradb__V1__ShmPlace *place, struct segment **ret,
                       bool *mapped, struct gd_err *err)
 {
-    struct segment *segment = place->segment ? find(shm, place->segment) : NULL;
+    struct segment *segment = place->segment ? find_mapping(shm, place->segment) : NULL;
     if (segment) {
         if (segment->leases > 0 || segment->forgotten || segment->size != place->size) {
-            return gd_fail(err, GD_EPROTO, "shared memory segment %u is in use or changed its size",
+            return gd_fail(err, GD_EPROTO,
+                           "shared memory segment %u is in use or has changed its size",
                            place->segment);
         }
         *ret = segment;
@@ -233,7 +234,7 @@ static int segment_of(struct v1_shm *shm, const Gradb__V1__ShmPlace *place, stru
     }
     size_t prefix = check_name(place->name);
     if (place->segment == 0 || prefix == 0 || strncmp(place->name, shm->prefix, prefix) != 0) {
-        return gd_fail(err, GD_EPROTO, "shared memory segment %u has no proper name",
+        return gd_fail(err, GD_EPROTO, "shared memory segment %u has an invalid name",
                        place->segment);
     }
     segment = free_place(shm);
@@ -259,9 +260,8 @@ static int lease_tensor(struct v1_shm *shm, struct segment *segment,
                         struct gd_err *err)
 {
     if (place->offset > segment->size || bytes > segment->size - place->offset) {
-        return gd_fail(err, GD_EPROTO,
-                       "%zu bytes at %llu do not lie in a shared memory segment of %zu", bytes,
-                       (unsigned long long)place->offset, segment->size);
+        return gd_fail(err, GD_EPROTO, "%zu bytes at %llu exceed a shared memory segment of %zu",
+                       bytes, (unsigned long long)place->offset, segment->size);
     }
     struct lease *lease = malloc(sizeof(*lease));
     if (!lease) {
@@ -297,7 +297,7 @@ int v1_shm_tensor(struct v1_shm *shm, const Gradb__V1__ShmPlace *place, enum gd_
 void v1_shm_forget(struct v1_shm *shm, uint32_t id)
 {
     pthread_mutex_lock(&shm->lock);
-    struct segment *segment = id ? find(shm, id) : NULL;
+    struct segment *segment = id ? find_mapping(shm, id) : NULL;
     if (segment) {
         segment->forgotten = true;
         if (segment->leases == 0) {

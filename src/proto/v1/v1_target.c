@@ -7,7 +7,7 @@
 
 #define CAN(name) GRADB__V1__CAPABILITY__CAPABILITY_##name
 
-static struct v1_target *of(struct gd_target *base)
+static struct v1_target *target_of(struct gd_target *base)
 {
     return (struct v1_target *)base;
 }
@@ -25,13 +25,13 @@ uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node)
 int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err)
 {
     if (!target->conn) {
-        return gd_fail(err, GD_ELOST, "the trainer is gone");
+        return gd_fail(err, GD_ELOST, "the training process is gone");
     }
     int rc = v1_conn_send(target->conn, message);
     if (rc == GD_ELIMIT) {
-        return gd_fail(err, GD_ELIMIT, "the trainer does not read what it is sent");
+        return gd_fail(err, GD_ELIMIT, "the training process does not read what it is sent");
     }
-    return rc != GD_OK ? gd_fail(err, rc, "the trainer cannot be reached") : GD_OK;
+    return rc != GD_OK ? gd_fail(err, rc, "the training process cannot be reached") : GD_OK;
 }
 
 void v1_target_flush(struct v1_target *t)
@@ -63,44 +63,45 @@ static int run_message(struct v1_target *t, const struct gd_run *run, Gradb__V1_
     };
     bool nodes = run->kind == GD_RUN_NEXT || run->kind == GD_RUN_TO_NODE;
     if (run->kind == GD_RUN_RECHECK) {
-        return gd_fail(err, GD_EUNSUPPORTED, "a gradb.v1 trainer does not evaluate watchpoints");
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a gradb.v1 training process does not evaluate watchpoints");
     }
     if ((nodes && !v1_target_can(t, CAN(NEXT))) ||
         (run->kind == GD_RUN_FINISH && !v1_target_can(t, CAN(FINISH)))) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot stop inside a step");
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot stop inside a step");
     }
     m->kind = kinds[run->kind];
     m->count = run->count;
     if (run->kind == GD_RUN_TO_NODE) {
         m->node = run->node == GD_NO_NODE ? 0 : v1_target_wire(t, run->node);
         if (m->node == 0) {
-            return gd_fail(err, GD_ENOTFOUND, "the trainer does not know a node '%.200s'",
+            return gd_fail(err, GD_ENOTFOUND, "the training process has no node '%.200s'",
                            run->name ? run->name : "");
         }
     }
     return GD_OK;
 }
 
-static int resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
+static int resume_run(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
 {
     Gradb__V1__Run m = GRADB__V1__RUN__INIT;
-    int rc = run_message(of(base), run, &m, err);
+    int rc = run_message(target_of(base), run, &m, err);
     if (rc != GD_OK) {
         return rc;
     }
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_RUN;
     to.run = &m;
-    return v1_target_send(of(base), &to, err);
+    return v1_target_send(target_of(base), &to, err);
 }
 
-static int interrupt(struct gd_target *base, struct gd_err *err)
+static int interrupt_run(struct gd_target *base, struct gd_err *err)
 {
     Gradb__V1__Interrupt m = GRADB__V1__INTERRUPT__INIT;
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
     to.interrupt = &m;
-    return v1_target_send(of(base), &to, err);
+    return v1_target_send(target_of(base), &to, err);
 }
 
 static int interrupt_at(struct gd_target *base, int64_t step, struct gd_err *err)
@@ -110,10 +111,10 @@ static int interrupt_at(struct gd_target *base, int64_t step, struct gd_err *err
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
     to.interrupt = &m;
-    return v1_target_send(of(base), &to, err);
+    return v1_target_send(target_of(base), &to, err);
 }
 
-/* The wire's numbers of a set of nodes; those that the trainer does not know are left out. */
+/* The wire numbers of a set of nodes; nodes unknown to the training process are left out. */
 static int wire_nodes(struct v1_target *t, const gd_node_id *nodes, size_t count, uint32_t **ret,
                       size_t *ret_count, struct gd_err *err)
 {
@@ -136,10 +137,10 @@ static int wire_nodes(struct v1_target *t, const gd_node_id *nodes, size_t count
 static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,
                            struct gd_err *err)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     Gradb__V1__Breakpoints m = GRADB__V1__BREAKPOINTS__INIT;
     if (count > 0 && !v1_target_can(t, CAN(NEXT))) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot stop inside a step");
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot stop inside a step");
     }
     int rc = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
     if (rc != GD_OK) {
@@ -153,11 +154,11 @@ static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
     return rc;
 }
 
-/* Sent only when it changed: it is told anew with each piece of the graph. */
-static int expect(struct gd_target *base, char *const *parts, size_t count, bool not_finite,
-                  struct gd_err *err)
+/* Sent only if changed: the engine repeats it for each piece of the graph. */
+static int expect_nodes(struct gd_target *base, char *const *parts, size_t count, bool not_finite,
+                        struct gd_err *err)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     Gradb__V1__Expected m = GRADB__V1__EXPECTED__INIT;
     m.parts = (char **)parts;
     m.n_parts = count;
@@ -165,7 +166,7 @@ static int expect(struct gd_target *base, char *const *parts, size_t count, bool
     size_t size = gradb__v1__expected__get_packed_size(&m);
     uint8_t *packed = malloc(size + 1);
     if (!packed) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for what is waited for");
+        return gd_fail(err, GD_ENOMEM, "out of memory for the expected nodes");
     }
     gradb__v1__expected__pack(&m, packed);
     if (size == t->expected_size && (size == 0 || memcmp(packed, t->expected, size) == 0)) {
@@ -189,10 +190,10 @@ static int expect(struct gd_target *base, char *const *parts, size_t count, bool
 static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t count,
                          struct gd_err *err)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     Gradb__V1__KeepPrevious m = GRADB__V1__KEEP_PREVIOUS__INIT;
     if (!v1_target_can(t, CAN(PREVIOUS))) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot keep previous values");
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot keep previous values");
     }
     int rc = wire_nodes(t, nodes, count, &m.nodes, &m.n_nodes, err);
     if (rc != GD_OK) {
@@ -206,10 +207,11 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
     return rc;
 }
 
-/* One that knows of steps and of all needs no list of all. */
-static int capture(struct gd_target *base, const struct gd_capture *capture, struct gd_err *err)
+/* A training process that understands steps and "all" needs no complete list. */
+static int capture_values(struct gd_target *base, const struct gd_capture *capture,
+                          struct gd_err *err)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     Gradb__V1__Capture m = GRADB__V1__CAPTURE__INIT;
     bool knows = v1_target_can(t, CAN(CAPTURE_STEPS));
     size_t count = capture && !(knows && capture->all) ? capture->count : 0;
@@ -231,11 +233,12 @@ static int capture(struct gd_target *base, const struct gd_capture *capture, str
     return rc;
 }
 
-static int checkpoint(struct gd_target *base, struct gd_err *err)
+static int request_checkpoint(struct gd_target *base, struct gd_err *err)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     if (!v1_target_can(t, CAN(CHECKPOINT))) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot be asked for a checkpoint");
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "this training process cannot save checkpoints on request");
     }
     Gradb__V1__CheckpointRequest m = GRADB__V1__CHECKPOINT_REQUEST__INIT;
     m.request = ++t->next_request;
@@ -253,13 +256,13 @@ static void drop_requests(struct v1_target *t, int code, const char *why)
 
 static int take_graphs(struct gd_target *base, struct gd_err *err)
 {
-    return v1_ingest_again(of(base), err);
+    return v1_ingest_again(target_of(base), err);
 }
 
-/* From here on the trainer is on its own: the call ends in good order. */
-static int detach(struct gd_target *base, struct gd_err *err)
+/* From here on the training process is on its own: the call ends cleanly. */
+static int detach_target(struct gd_target *base, struct gd_err *err)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     Gradb__V1__Detach m = GRADB__V1__DETACH__INIT;
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_DETACH;
@@ -273,16 +276,16 @@ static int detach(struct gd_target *base, struct gd_err *err)
     t->conn = NULL;
     conn->target = NULL;
     v1_conn_finish(conn, GD_GRPC_OK, "detached");
-    drop_requests(t, GD_ESTATE, "the trainer was detached");
+    drop_requests(t, GD_ESTATE, "the training process was detached");
     gd_session_on_finished(base->session, "detached");
     return GD_OK;
 }
 
 static int kill_training(struct gd_target *base, struct gd_err *err)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     if (!v1_target_can(t, CAN(STOP))) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer cannot be asked to end");
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot be asked to end");
     }
     Gradb__V1__StopTraining m = GRADB__V1__STOP_TRAINING__INIT;
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
@@ -291,10 +294,10 @@ static int kill_training(struct gd_target *base, struct gd_err *err)
     return v1_target_send(t, &to, err);
 }
 
-static void describe(struct gd_target *base,
-                     void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
+static void describe_target(struct gd_target *base,
+                            void (*fact)(void *ctx, const char *name, const char *value), void *ctx)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     char text[128];
     snprintf(text, sizeof(text), "gradb.v1, version %u", V1_VERSION);
     fact(ctx, "protocol", text);
@@ -313,16 +316,16 @@ static void describe(struct gd_target *base,
     fact(ctx, "tensors", text);
 }
 
-static void destroy(struct gd_target *base)
+static void destroy_target(struct gd_target *base)
 {
-    struct v1_target *t = of(base);
+    struct v1_target *t = target_of(base);
     struct v1_conn *conn = t->conn;
     t->conn = NULL;
     if (conn) {
         conn->target = NULL;
         v1_conn_finish(conn, GD_GRPC_UNAVAILABLE, "the debugger ended the session");
     }
-    drop_requests(t, GD_ELOST, "the trainer is gone");
+    drop_requests(t, GD_ELOST, "the training process is gone");
     v1_graph_free(t);
     v1_shm_destroy(t->shm);
     free(t->expected);
@@ -331,24 +334,24 @@ static void destroy(struct gd_target *base)
 
 static const struct gd_target_ops v1_ops = {
     .kind = "gradb.v1",
-    .resume = resume,
-    .interrupt = interrupt,
+    .resume = resume_run,
+    .interrupt = interrupt_run,
     .interrupt_at = interrupt_at,
     .command = v1_value_command,
     .set_breakpoints = set_breakpoints,
-    .expect = expect,
+    .expect = expect_nodes,
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
     .keep_previous = keep_previous,
-    .capture = capture,
+    .capture = capture_values,
     .watch_plan = v1_watch_plan,
     .watch_costs = v1_watch_costs,
-    .checkpoint = checkpoint,
+    .checkpoint = request_checkpoint,
     .take_graphs = take_graphs,
-    .detach = detach,
+    .detach = detach_target,
     .kill = kill_training,
-    .describe = describe,
-    .destroy = destroy,
+    .describe = describe_target,
+    .destroy = destroy_target,
 };
 
 /* ---- making -------------------------------------------------------------------------- */
@@ -413,7 +416,7 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
     snprintf(t->agent, sizeof(t->agent), "%s", hello->agent);
     t->local_rank = hello->local_rank;
     if (hello->shm_probe && conn->loopback && debugger->settings.shared_memory) {
-        t->shm = v1_shm_create(hello->shm_probe, NULL); /* without it: through the socket */
+        t->shm = v1_shm_create(hello->shm_probe, NULL); /* if this fails, values use the socket */
     }
     struct gd_peer peer = {0};
     fill_peer(conn, hello, &peer);
@@ -430,11 +433,11 @@ void v1_target_lost(struct v1_target *t, const char *why)
 {
     t->conn = NULL;
     v1_ingest_finish(t);
-    drop_requests(t, GD_ELOST, "the trainer is gone");
+    drop_requests(t, GD_ELOST, "the training process is gone");
     gd_session_on_lost(t->base.session, why);
 }
 
-/* ---- what the trainer says ----------------------------------------------------------- */
+/* ---- messages of the training process ------------------------------------------------ */
 
 static const char *phase_text(Gradb__V1__Phase phase)
 {
@@ -484,7 +487,7 @@ static void on_running(struct v1_target *t, const Gradb__V1__Running *m)
 static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
 {
     static const char *const words[] = {"the training ended", "the training failed",
-                                        "the trainer detached"};
+                                        "the training process detached"};
     char text[320];
     size_t reason = (size_t)m->reason < 3 ? (size_t)m->reason : 0;
     if (m->text[0] && reason != 2) {
@@ -537,6 +540,6 @@ int v1_target_message(struct v1_target *t, const v1_from *m, size_t len, struct 
             v1_shm_forget(t->shm, m->shm_forget->segments[i]);
         }
         return GD_OK;
-    default: return GD_OK; /* something newer than we are */
+    default: return GD_OK; /* a newer message than we know */
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Requests for values and statistics, and their answers. An answer that does not hold together ends
- * its request with an error and leaves the session alone.
+ * Requests for values and statistics, and their answers. An inconsistent answer ends its request
+ * with an error and does not affect the session.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "proto/v1/v1_impl.h"
 
 #define LONG_FETCH  ((size_t)1 << 20) /* bytes; smaller ones show no progress */
-#define MAX_COMMAND 65536             /* bytes of its name and arguments */
-#define MAX_REPLY   (1 << 20)         /* and of the answer */
+#define MAX_COMMAND 65536             /* bytes of name and arguments */
+#define MAX_REPLY   (1 << 20)         /* bytes of the answer */
 
 /* ---- the list ------------------------------------------------------------------------ */
 
@@ -20,14 +20,14 @@ static int new_request(struct v1_target *t, enum v1_request_kind kind,
                        const struct gd_tensor_ref *ref, struct v1_request **ret, struct gd_err *err)
 {
     if (!t->conn) {
-        return gd_fail(err, GD_ELOST, "the trainer is gone");
+        return gd_fail(err, GD_ELOST, "the training process is gone");
     }
     bool no_node = kind == V1_COMMAND && ref->node == GD_NO_NODE;
     if (!no_node && v1_target_wire(t, ref->node) == 0) {
-        return gd_fail(err, GD_ENOTFOUND, "the trainer does not know that node");
+        return gd_fail(err, GD_ENOTFOUND, "the training process does not know this node");
     }
     if (t->request_count >= V1_MAX_REQUESTS) {
-        return gd_fail(err, GD_ELIMIT, "%d requests wait for the trainer's answer already",
+        return gd_fail(err, GD_ELIMIT, "%d requests are already waiting for the training process",
                        V1_MAX_REQUESTS);
     }
     struct v1_request *request = calloc(1, sizeof(*request));
@@ -56,9 +56,9 @@ static void link_request(struct v1_target *t, struct v1_request *request)
     t->request_count++;
 }
 
-/* Answers come in the order of the requests, so the first is nearly always the one. The list is in
- * the order of the ids: one that is not there does not cost a walk through all of it. */
-static struct v1_request **find(struct v1_target *t, uint64_t id)
+/* Answers arrive in the order of the requests, so the first is nearly always the one. The list is
+ * ordered by id, so that an unknown id does not cost a walk through all of it. */
+static struct v1_request **find_request(struct v1_target *t, uint64_t id)
 {
     struct v1_request **p = &t->requests;
     while (*p && (*p)->id < id) {
@@ -69,7 +69,7 @@ static struct v1_request **find(struct v1_target *t, uint64_t id)
 
 static struct v1_request **find_kind(struct v1_target *t, uint64_t id, enum v1_request_kind kind)
 {
-    struct v1_request **p = find(t, id);
+    struct v1_request **p = find_request(t, id);
     return p && (*p)->kind == kind ? p : NULL;
 }
 
@@ -84,7 +84,7 @@ static struct v1_request *unlink_request(struct v1_target *t, struct v1_request 
     return request;
 }
 
-/* The request is out of the list: its callback may ask for more. */
+/* The request is no longer in the list: its callback may add others. */
 static void answer_error(struct v1_request *request, const struct gd_err *err)
 {
     if (request->kind == V1_FETCH) {
@@ -106,7 +106,7 @@ void v1_value_drop_all(struct v1_target *t, int code, const char *why)
     }
 }
 
-static void cancel(struct v1_target *t, uint64_t id)
+static void cancel_request(struct v1_target *t, uint64_t id)
 {
     Gradb__V1__Cancel m = GRADB__V1__CANCEL__INIT;
     m.request = id;
@@ -147,7 +147,7 @@ static int send_fetch(struct v1_target *t, const struct v1_request *request,
 {
     Gradb__V1__SliceItem items[GD_MAX_SLICE_ITEMS], *list[GD_MAX_SLICE_ITEMS];
     Gradb__V1__Fetch m = GRADB__V1__FETCH__INIT;
-    v1_target_flush(t); /* so that the trainer can use again what we have let go */
+    v1_target_flush(t); /* so that the training process can reuse what we have released */
     m.request = request->id;
     m.node = v1_target_wire(t, request->ref.node);
     m.slot = request->ref.slot;
@@ -230,7 +230,7 @@ int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_s
     return GD_OK;
 }
 
-/* The wire's structs want char *, and only read it. */
+/* protobuf-c declares char *, but only reads it. */
 static char *text_of(const char *s)
 {
     union {
@@ -297,11 +297,11 @@ static void finish_tensor(struct v1_target *t, struct v1_request **p)
 
 static void fail_tensor(struct v1_target *t, struct v1_request **p, const struct gd_err *err)
 {
-    cancel(t, (*p)->id);
+    cancel_request(t, (*p)->id);
     answer_error(unlink_request(t, p), err);
 }
 
-/* A shape that the graph did not know, or that changed. */
+/* Records a shape that the graph did not know, or that has changed. */
 static void learn_output(struct v1_target *t, const struct gd_tensor_ref *ref, enum gd_dtype dtype,
                          const struct gd_shape *shape)
 {
@@ -339,8 +339,8 @@ static void begin_progress(struct v1_target *t, struct v1_request *request)
     request->progress = gd_progress_begin(t->service->debugger, what, "B", request->bytes);
 }
 
-static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V1__TensorBegin *m,
-                 struct gd_err *err)
+static int begin_value(struct v1_target *t, struct v1_request *request,
+                       const Gradb__V1__TensorBegin *m, struct gd_err *err)
 {
     uint64_t max = t->service->debugger->settings.max_tensor;
     enum gd_dtype dtype =
@@ -357,15 +357,15 @@ static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V
     if (m->bytes != bytes) {
         char text[160];
         return gd_fail(err, GD_EPROTO,
-                       "the trainer announced %llu bytes for a %s tensor of shape "
-                       "%s, which takes %zu",
+                       "the training process announced %llu bytes for a %s tensor of shape %s, "
+                       "which takes %zu",
                        (unsigned long long)m->bytes, gd_dtype_name(dtype),
                        gd_shape_text(&shape, text, sizeof(text)), bytes);
     }
     if (bytes > max) {
         return gd_fail(err, GD_ELIMIT,
-                       "the tensor has %zu bytes, more than max-tensor (%llu): "
-                       "take a slice, or `set max-tensor`",
+                       "the tensor has %zu bytes, which exceeds max-tensor (%llu): request a "
+                       "slice, or `set max-tensor`",
                        bytes, (unsigned long long)max);
     }
     request->step = m->step;
@@ -378,7 +378,7 @@ static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V
         return gd_tensor_create(dtype, &shape, (size_t)max, &request->tensor, err);
     }
     if (!t->shm) {
-        return gd_fail(err, GD_EPROTO, "a tensor in shared memory, which was not agreed on");
+        return gd_fail(err, GD_EPROTO, "a tensor in shared memory, which was not negotiated");
     }
     bool mapped = false;
     rc = v1_shm_tensor(t->shm, m->shm, dtype, &shape, bytes, &request->tensor, &mapped, err);
@@ -398,9 +398,9 @@ int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct 
         return GD_OK; /* cancelled */
     }
     if ((*p)->tensor) {
-        gd_fail(&why, GD_EPROTO, "the trainer began to send the same value twice");
+        gd_fail(&why, GD_EPROTO, "the training process began to send the same value twice");
         fail_tensor(t, p, &why);
-    } else if (begin(t, *p, m, &why) != GD_OK) {
+    } else if (begin_value(t, *p, m, &why) != GD_OK) {
         fail_tensor(t, p, &why);
     } else if ((*p)->received == (*p)->bytes) {
         finish_tensor(t, p);
@@ -425,10 +425,10 @@ int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd
     }
     unsigned char *to = request->tensor ? gd_tensor_bytes_mut(request->tensor) : NULL;
     if (!to || m->offset != request->received || m->data.len > request->bytes - request->received) {
-        gd_fail(&why, GD_EPROTO,
-                "the trainer sent %zu bytes at %llu of a value of %zu, where %zu "
-                "were expected",
-                m->data.len, (unsigned long long)m->offset, request->bytes, request->received);
+        gd_fail(
+            &why, GD_EPROTO,
+            "the training process sent %zu bytes at %llu of a value of %zu, where %zu was expected",
+            m->data.len, (unsigned long long)m->offset, request->bytes, request->received);
         fail_tensor(t, p, &why);
         return GD_OK;
     }
@@ -519,8 +519,9 @@ int v1_value_reply(struct v1_target *t, const Gradb__V1__CommandReply *m, struct
     }
     struct v1_request *request = unlink_request(t, p);
     if (strlen(m->text) > MAX_REPLY) {
-        gd_fail(&why, GD_ELIMIT, "the trainer answered with %zu bytes: at most %d", strlen(m->text),
-                MAX_REPLY);
+        gd_fail(&why, GD_ELIMIT,
+                "the training process answered with %zu bytes: at most %d are allowed",
+                strlen(m->text), MAX_REPLY);
         answer_error(request, &why);
         return GD_OK;
     }
@@ -544,11 +545,11 @@ int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct
         [GRADB__V1__REQUEST_ERROR__CODE__GONE] = GD_ENODATA,
     };
     (void)err;
-    struct v1_request **p = find(t, m->request);
+    struct v1_request **p = find_request(t, m->request);
     size_t code = (size_t)m->code;
     struct gd_err why;
     gd_fail(&why, code < sizeof(codes) / sizeof(codes[0]) ? codes[code] : GD_EIO, "%.300s",
-            m->text[0] ? m->text : "the trainer gave no reason");
+            m->text[0] ? m->text : "the training process gave no reason");
     if (p) {
         answer_error(unlink_request(t, p), &why);
     } else {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Watch plans on the wire: what the trainer is to compute, what it reports, the verdict it waits
- * for, and what it all has cost. A holding report is always answered, whatever became of its plan.
+ * Watch plans on the wire: what the training process must compute, its reports, the verdicts it
+ * waits for, and the cost of it all. A holding report is always answered, whatever happened to its
+ * plan.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,18 +14,19 @@
 
 #define CAN(name)      GRADB__V1__CAPABILITY__CAPABILITY_##name
 #define FIELD(name)    GRADB__V1__STAT_FIELD__STAT_##name
-#define MAX_PLAN_BYTES ((size_t)12 << 20) /* of one WatchPlan: trainers take messages of 16 MiB */
-#define MAX_ASKED      4096               /* unanswered requests for costs */
-#define BATCH          128                /* values judged at a time */
+/* of one WatchPlan: training processes accept messages of 16 MiB */
+#define MAX_PLAN_BYTES ((size_t)12 << 20)
+#define MAX_ASKED      4096 /* unanswered requests for costs */
+#define BATCH          128  /* values evaluated at a time */
 
 struct v1_plan {
     struct v1_plan *next;
     uint32_t id;
     bool exact;
-    uint64_t set_at;    /* request number that was the last when it was set */
-    size_t item_count;  /* as the engine counts them */
-    size_t sent_count;  /* items that the trainer was sent */
-    uint32_t item_of[]; /* by place in the message: which of the engine's items */
+    uint64_t set_at;    /* the last request number when it was set */
+    size_t item_count;  /* in the engine's plan */
+    size_t sent_count;  /* items sent to the training process */
+    uint32_t item_of[]; /* index in the message -> index of the engine's item */
 };
 
 struct v1_cost_request {
@@ -57,11 +59,12 @@ static void plan_remove(struct v1_target *t, uint32_t id)
     }
 }
 
-/* The wire's name of a figure. Percentages are shares there. */
+/* The wire's name of a statistic. Percentages are fractions there. */
 struct field {
     Gradb__V1__StatField field;
     double scale;
-    bool derived; /* from several numbers: its last digits may differ from those of the engine */
+    /* computed from several numbers: may differ from the engine's in its last digits */
+    bool derived;
 };
 
 static struct field field_of(enum gd_statistic statistic)
@@ -107,8 +110,8 @@ static struct field field_of(enum gd_statistic statistic)
                                                             : fields[GD_STAT_NONE];
 }
 
-/* A trigger only has to hold whenever the comparison may. One that cannot be said makes the trainer
- * report every value: false is returned. */
+/* A trigger only has to hold whenever the comparison may. If it cannot be expressed, returns false,
+ * and the training process reports every value. */
 static bool encode_trigger(const struct gd_watch_trigger *from, Gradb__V1__Trigger *m)
 {
     static const Gradb__V1__Comparison ops[] = {
@@ -139,7 +142,7 @@ static bool encode_trigger(const struct gd_watch_trigger *from, Gradb__V1__Trigg
     return true;
 }
 
-static void *take(struct gd_arena *arena, size_t count, size_t size)
+static void *take_report(struct gd_arena *arena, size_t count, size_t size)
 {
     return gd_arena_zalloc(arena, (count + 1) * size);
 }
@@ -147,8 +150,8 @@ static void *take(struct gd_arena *arena, size_t count, size_t size)
 static int encode_triggers(const struct gd_watch_item *from, struct gd_arena *arena,
                            Gradb__V1__WatchItem *m)
 {
-    Gradb__V1__Trigger *triggers = take(arena, from->trigger_count, sizeof(*triggers));
-    m->report_if = take(arena, from->trigger_count, sizeof(*m->report_if));
+    Gradb__V1__Trigger *triggers = take_report(arena, from->trigger_count, sizeof(*triggers));
+    m->report_if = take_report(arena, from->trigger_count, sizeof(*m->report_if));
     if (!triggers || !m->report_if) {
         return GD_ENOMEM;
     }
@@ -172,8 +175,8 @@ static int encode_options(const struct gd_watch_item *from, struct gd_arena *are
         return GD_OK;
     }
     Gradb__V1__StatsOptions *options = gd_arena_alloc(arena, sizeof(*options));
-    Gradb__V1__Range *ranges = take(arena, count, sizeof(*ranges));
-    Gradb__V1__Range **list = take(arena, count, sizeof(*list));
+    Gradb__V1__Range *ranges = take_report(arena, count, sizeof(*ranges));
+    Gradb__V1__Range **list = take_report(arena, count, sizeof(*list));
     if (!options || !ranges || !list) {
         return GD_ENOMEM;
     }
@@ -212,12 +215,12 @@ static int encode_item(const struct gd_watch_item *from, uint32_t node, struct g
     return rc != GD_OK ? rc : encode_triggers(from, arena, m);
 }
 
-/* The items that the trainer can have: those whose node it knows. */
+/* The items that the training process can compute: those whose node it knows. */
 static int encode_items(struct v1_target *t, const struct gd_watch_plan *from,
                         struct gd_arena *arena, struct v1_plan *plan, Gradb__V1__WatchPlan *m)
 {
-    Gradb__V1__WatchItem *items = take(arena, from->item_count, sizeof(*items));
-    m->items = take(arena, from->item_count, sizeof(*m->items));
+    Gradb__V1__WatchItem *items = take_report(arena, from->item_count, sizeof(*items));
+    m->items = take_report(arena, from->item_count, sizeof(*m->items));
     if (!items || !m->items) {
         return GD_ENOMEM;
     }
@@ -247,8 +250,8 @@ static int send_plan(struct v1_target *t, Gradb__V1__WatchPlan *m, struct gd_err
     size_t bytes = gradb__v1__to_trainer__get_packed_size(&to);
     if (bytes > MAX_PLAN_BYTES) {
         return gd_fail(err, GD_ELIMIT,
-                       "a plan of %zu tensors takes %zu bytes, trainers take %zu: watch fewer "
-                       "tensors, or with fewer watchpoints",
+                       "a plan of %zu tensors takes %zu bytes, but the limit is %zu: watch fewer "
+                       "tensors, or use fewer watchpoints",
                        m->n_items, bytes, MAX_PLAN_BYTES);
     }
     return v1_target_send(t, &to, err);
@@ -258,7 +261,7 @@ int v1_watch_plan(struct gd_target *base, const struct gd_watch_plan *from, stru
 {
     struct v1_target *t = (struct v1_target *)base;
     if (!v1_target_can(t, from->exact ? CAN(WATCH_EXACT) : CAN(WATCH))) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer computes no statistics %s",
+        return gd_fail(err, GD_EUNSUPPORTED, "this training process computes no statistics %s",
                        from->exact ? "before the next operator runs" : "by itself");
     }
     if (from->item_count > UINT32_MAX) {
@@ -321,7 +324,7 @@ struct batch {
     size_t count;
 };
 
-/* GD_ENOTFOUND: of a node that is not there. GD_EPROTO. */
+/* GD_ENOTFOUND: the node does not exist. GD_EPROTO. */
 static int decode_value(const struct v1_target *t, const Gradb__V1__TensorStats *m, uint32_t plan,
                         struct batch *batch, struct gd_err *err)
 {
@@ -357,8 +360,8 @@ static int decode_value(const struct v1_target *t, const Gradb__V1__TensorStats 
     return GD_OK;
 }
 
-static void judge(struct v1_target *t, const Gradb__V1__WatchReport *m, bool exact,
-                  struct batch *batch)
+static void judge_values(struct v1_target *t, const Gradb__V1__WatchReport *m, bool exact,
+                         struct batch *batch)
 {
     struct gd_watch_moment moment = {
         .step = m->step > 0 ? m->step : 0, .node = GD_NO_NODE, .record = m->record};
@@ -384,18 +387,18 @@ static int read_values(struct v1_target *t, const Gradb__V1__WatchReport *m, boo
     struct batch *batch = malloc(sizeof(*batch));
     int rc = GD_OK;
     if (!batch) {
-        return GD_OK; /* nothing is judged; the training goes on */
+        return GD_OK; /* nothing is evaluated; the training continues */
     }
     batch->count = 0;
     for (size_t i = 0; i < m->n_values && rc == GD_OK; i++) {
         rc = decode_value(t, m->values[i], m->plan, batch, err);
         rc = rc == GD_ENOTFOUND ? GD_OK : rc;
         if (batch->count == BATCH) {
-            judge(t, m, exact, batch);
+            judge_values(t, m, exact, batch);
         }
     }
     if (rc == GD_OK) {
-        judge(t, m, exact, batch);
+        judge_values(t, m, exact, batch);
     }
     free(batch);
     return rc;
@@ -422,7 +425,7 @@ int v1_watch_report(struct v1_target *t, const Gradb__V1__WatchReport *m, struct
         t->report_why[0] = '\0';
     }
     if (plan) {
-        /* The plan may be replaced while its values are judged. */
+        /* The plan may be replaced while its values are evaluated. */
         int rc = read_values(t, m, plan->exact, err);
         if (rc != GD_OK) {
             return rc;
@@ -440,11 +443,13 @@ int v1_watch_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, stru
 {
     struct v1_target *t = (struct v1_target *)base;
     if (!v1_target_can(t, CAN(WATCH_COST))) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this trainer does not count what plans cost");
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "this training process does not measure the cost of plans");
     }
     if (t->cost_request_count >= MAX_ASKED) {
         return gd_fail(err, GD_ELIMIT,
-                       "%d requests for costs wait for the trainer's answer already", MAX_ASKED);
+                       "%d requests for costs are already waiting for the training process",
+                       MAX_ASKED);
     }
     struct v1_cost_request *request = calloc(1, sizeof(*request));
     if (!request) {
@@ -471,7 +476,7 @@ int v1_watch_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, stru
     return GD_OK;
 }
 
-/* Takes the request out of the list; NULL: there is none. */
+/* Removes the request from the list; NULL: unknown. */
 static struct v1_cost_request *cost_take(struct v1_target *t, uint64_t id)
 {
     struct v1_cost_request **p = &t->cost_requests;
@@ -486,7 +491,7 @@ static struct v1_cost_request *cost_take(struct v1_target *t, uint64_t id)
     return request;
 }
 
-/* False: it is of a plan that was removed or replaced since it was asked for, or malformed. */
+/* False: malformed, or about a plan that was removed or replaced since the request. */
 static bool decode_cost(struct v1_target *t, const Gradb__V1__PlanCost *m, uint64_t asked,
                         struct gd_arena *arena, struct gd_plan_cost *ret)
 {
@@ -495,8 +500,8 @@ static bool decode_cost(struct v1_target *t, const Gradb__V1__PlanCost *m, uint6
         m->n_item_runs != plan->sent_count) {
         return false;
     }
-    uint64_t *ns = take(arena, plan->item_count, sizeof(*ns));
-    uint64_t *runs = take(arena, plan->item_count, sizeof(*runs));
+    uint64_t *ns = take_report(arena, plan->item_count, sizeof(*ns));
+    uint64_t *runs = take_report(arena, plan->item_count, sizeof(*runs));
     if (!ns || !runs) {
         return false;
     }
@@ -536,7 +541,7 @@ void v1_watch_costs_told(struct v1_target *t, const Gradb__V1__WatchCosts *m)
     }
     struct gd_arena arena;
     gd_arena_init(&arena, 0);
-    struct gd_plan_cost *costs = take(&arena, plans, sizeof(*costs));
+    struct gd_plan_cost *costs = take_report(&arena, plans, sizeof(*costs));
     for (size_t i = 0; costs && i < m->n_plans && count < plans; i++) {
         if (!told_before(costs, count, m->plans[i]->plan) &&
             decode_cost(t, m->plans[i], request->id, &arena, &costs[count])) {

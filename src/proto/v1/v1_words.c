@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a trainer says without being asked: named numbers, lines, events, times, checkpoints.
+ * What a training process reports without being asked: scalars, log lines, events, times,
+ * checkpoints.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static void on_checkpoint(struct v1_target *t, const Gradb__V1__CheckpointDone *
 
 /* ---- times --------------------------------------------------------------------------- */
 
-/* Puts an operator in its place, the slowest first; the fastest falls out of a full list. */
+/* Inserts an operator, slowest first; the fastest drops out of a full list. */
 static void add_op(struct gd_step_times *times, const struct gd_op_time *op)
 {
     int at = times->op_count;

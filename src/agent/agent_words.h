@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+/* Messages that need no answer: scalars, log lines, times of steps. */
+#ifndef GRADB_AGENT_WORDS_H
+#define GRADB_AGENT_WORDS_H
+
+#include "agent/agent_state.h"
+
+/* With the lock: queues a message other than a report; false: it was dropped. */
+bool agent_queue(struct agent *a, const agent_from *from);
+/* Fills a message from the times of a step, without those of its nodes. */
+void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from);
+/* With the lock: after one second, explains once what delays an interrupt. */
+void agent_tell_late(struct agent *a);
+
+#endif
