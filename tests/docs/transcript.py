@@ -11,6 +11,7 @@ A console block holds what was typed and what came of it. Typed lines follow `$ 
 a question that ends in `(y or n) `. All other lines are output, and each must come where the page has it: a line
 `...` stands for any lines but errors, `...` inside a line for any text.
 """
+import difflib
 import fcntl
 import os
 import pty
@@ -59,6 +60,25 @@ def matches(shown, said):
         else:
             pattern += ".*".join(re.escape(part) for part in line.split("...")) + r"\n"
     return re.fullmatch(pattern, "".join(line + "\n" for line in said)) is not None
+
+
+def corrected(shown, said):
+    """What the page should show: its lines as they are now, and `...` where it has that or where lines are new."""
+    right, at = [], 0
+    for line in shown:
+        if line == "...":
+            right.append(line)
+            continue
+        places = [i for i in range(at, len(said)) if matches([line], said[i:i + 1])]
+        close = difflib.get_close_matches(line, said[at:], 1, 0.5)
+        if not places and not close:
+            continue
+        place = places[0] if places else said.index(close[0], at)
+        if place > at and right[-1:] != ["..."]:
+            right.append("...")
+        right.append(line if places else said[place])
+        at = place + 1
+    return right if matches(right, said) else said
 
 
 def steps(block):
@@ -147,7 +167,7 @@ def play(block, terminal):
         hidden = [text for text in said if text.startswith("error: ") and text not in shown]
         if hidden or not matches(shown, said):
             faults.append("\n".join([f"after {prompt + line!r} the page shows", *shown, "but there came", *said]))
-            shown = said
+            shown = corrected(shown, said)
         right += ("" if prompt == QUESTION else prompt) + line + "\n" + "".join(text + "\n" for text in shown)
         if terminal.prompt == QUESTION:
             right = right[:-1] + " "
