@@ -12,7 +12,8 @@
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 
-#define HALF_ERROR 1e-3 /* relative: float16 has 11 bits, and products of it are summed */
+/* relative; float16 has a mantissa of 11 bits, and its products are summed */
+#define HALF_ERROR 1e-3
 
 struct comparing {
     struct command_call *call;
@@ -20,12 +21,12 @@ struct comparing {
     struct gd_table *a, *b;
     const struct compare_options *options;
     struct compare_rows *rows;
-    size_t steps, steps_left_out; /* of a rank each */
+    size_t steps, steps_left_out; /* of one rank each */
     struct item_pair {
         uint32_t unit_a, unit_b;
         struct gd_item *a, *b; /* NULL: missing */
         enum gd_how how;
-        bool not_held; /* of the step before, on a side */
+        bool not_held; /* no value of the previous step on one side */
         bool old;      /* not of the step at which a session is stopped */
     } * pairs;
     size_t count, room;
@@ -59,7 +60,8 @@ static bool is_wanted(const struct comparing *c, const struct gd_unit *a, const 
            (b && (strstr(b->name, on) || gd_glob_match(on, b->name, false)));
 }
 
-/* A live session has far more than a file: what it alone has is no difference. */
+/* A live session has much more than a file: units that only the session has are not a difference.
+ */
 static bool is_alone_by_nature(const struct comparing *c, const struct gd_unit *a,
                                const struct gd_unit *b)
 {
@@ -106,12 +108,12 @@ static int look(struct comparing *c, struct side *side, struct gd_table *table, 
     int rc = item ? side_fetch_of_step(c->call, side, &table->unit[unit], item, err) : GD_OK;
 
     if (rc == GD_OK && item && side->kind == SIDE_LIVE) {
-        item->has_shape = false; /* the value may know better */
+        item->has_shape = false; /* the fetched value may have a more precise shape */
     }
     return rc == GD_OK && item ? gd_table_look(table, item, err) : rc;
 }
 
-/* Few nodes have a value of the step before: the other side's is not fetched for the rest. */
+/* Few nodes have a value of the previous step: for the rest, does not fetch the other side's. */
 static bool is_held(struct comparing *c, struct item_pair *pair, int *rc, struct gd_err *err)
 {
     struct side *side[2] = {c->side_a, c->side_b};
@@ -151,7 +153,7 @@ static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
     return rc;
 }
 
-/* Of a pair without elements on both sides. */
+/* For a pair without elements on both sides. */
 static enum gd_agreement judge_rest(const struct item_pair *pair, const struct gd_run_pair *result,
                                     const struct compare_options *options, struct compare_row *row)
 {
@@ -240,7 +242,7 @@ static bool go_on_matching(void *ctx, uint64_t units)
     return repl_work_at(ctx, 0);
 }
 
-/* Never turned by itself: a hint. */
+/* Only a hint: axes are never transposed automatically. */
 static int hint_turned(struct comparing *c, struct item_pair *pair, struct compare_row *row,
                        struct gd_err *err)
 {
@@ -254,7 +256,7 @@ static int hint_turned(struct comparing *c, struct item_pair *pair, struct compa
     return rc;
 }
 
-/* What accelerators compute in float16 alone, whatever the type of the tensors. */
+/* Operators that accelerators may compute in float16, whatever the type of the tensors. */
 static bool computes_in_half(const char *op)
 {
     static const char *const ops[] = {"conv",  "pool",   "lstm", "gru",  "matmul",
@@ -268,7 +270,8 @@ static bool computes_in_half(const char *op)
     return false;
 }
 
-/* An output of such an operator that is too far off for its type, and not for float16. */
+/* Hints at an output of one of these operators that is outside its tolerance but within that of
+ * float16. */
 static void hint_half(const struct comparing *c, const struct item_pair *pair,
                       struct compare_row *row)
 {
@@ -281,7 +284,7 @@ static void hint_half(const struct comparing *c, const struct item_pair *pair,
     }
 }
 
-/* Values of a live session are let go as soon as they have been looked at. */
+/* Frees values of a live session as soon as they have been compared. */
 static void drop(const struct side *side, struct gd_item *item)
 {
     if (item && side->kind == SIDE_LIVE) {
@@ -290,7 +293,7 @@ static void drop(const struct side *side, struct gd_item *item)
     }
 }
 
-/* What came out of it, and what there is to say of that. */
+/* The verdict, and the hints for it. */
 static int judge(struct comparing *c, struct item_pair *pair, const struct gd_run_pair *result,
                  struct compare_row *row, struct gd_err *err)
 {
@@ -361,7 +364,7 @@ static int match(struct comparing *c, struct repl_work *work, struct gd_matching
                                        .go_on = go_on_matching,
                                        .go_on_ctx = work};
 
-    if (c->a->unit_count == 1 && c->b->unit_count == 1) { /* two tensors */
+    if (c->a->unit_count == 1 && c->b->unit_count == 1) {
         ret->match = calloc(1, sizeof(*ret->match));
         if (!ret->match) {
             return gd_fail(err, GD_ENOMEM, "out of memory for a pair");
@@ -410,8 +413,8 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
 
 /* ---- steps and ranks ------------------------------------------------------------------------- */
 
-/* Of a side that alone has steps, where none is asked for: that at which its session stands, else
- * the last one. */
+/* The step of the only side that has steps, if none was given: the session's current one, else the
+ * last. */
 static int64_t step_alone(const struct side *side, const struct gd_catalog_step *steps,
                           size_t count)
 {
@@ -431,8 +434,7 @@ static int add_step(struct compare_step **list, size_t *count, struct compare_st
     return GD_OK;
 }
 
-/* Of a dump of one side that has steps: those wanted; of both: those that both have, or the only
- * one of each. */
+/* The wanted steps if one side has steps; if both do, those in common, or the only one of each. */
 static int steps_of_ranks(const struct side *a, const struct side *b, size_t rank_a, size_t rank_b,
                           const struct compare_options *options, struct compare_step **ret,
                           size_t *count, struct gd_err *err)
@@ -501,7 +503,7 @@ static int need_step(const struct side *side, size_t rank, int64_t step, struct 
                                 (long long)steps[count - 1].step);
 }
 
-/* --steps: one of each, of the first rank that is wanted. */
+/* --steps: one step of each side, of the first wanted rank. */
 static int steps_of_each(const struct side *a, const struct side *b,
                          const struct compare_options *options, struct compare_step **ret,
                          size_t *count, struct gd_err *err)
@@ -581,7 +583,7 @@ size_t compare_steps_left_out(const struct side *a, const struct side *b,
                               const struct compare_options *options,
                               const struct compare_step *steps, size_t count)
 {
-    return options->step_b != INT64_MIN ? 0 /* one of each was named */
+    return options->step_b != INT64_MIN ? 0 /* one step of each side was named */
                                         : left_out_of(a, false, options, steps, count) +
                                               left_out_of(b, true, options, steps, count);
 }
@@ -619,7 +621,7 @@ static int compare_all(struct comparing *c, struct gd_err *err)
     return rc;
 }
 
-/* Of a dump: the step it stands in against the one before it, unless steps were given. */
+/* For a dump: the current step against its previous one, unless steps were given. */
 static int choose_steps(const struct side *a, const struct side *b, struct compare_options *options,
                         struct gd_err *err)
 {
@@ -641,7 +643,7 @@ static int choose_steps(const struct side *a, const struct side *b, struct compa
                    side->label, (long long)side->session->stop.step);
 }
 
-/* A tensor of the session, or a value that was printed, beside a file. */
+/* Opens a file, or a tensor or printed value that is compared with one. */
 static int open_side(struct command_call *call, const char *word, struct side *side,
                      struct gd_err *err)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `compare` of files, directories, dumps and sessions: what the command compare hands over, and
- * what first-divergence needs of it, too. */
+/* `compare` of files, directories, dumps and sessions, and what first-divergence shares with it. */
 #ifndef GD_REPL_COMPARE_FILES_H
 #define GD_REPL_COMPARE_FILES_H
 
@@ -9,7 +8,7 @@
 
 #define MAX_OWN_TOLERANCES 16
 
-struct own_tolerance { /* by name */
+struct own_tolerance { /* for matching names */
     const char *pattern;
     struct gd_tolerance tolerance;
 };
@@ -24,29 +23,29 @@ struct compare_options {
     struct gd_map *map;
     enum gd_how last;
     const char *csv;
-    const char *on; /* only names like it; NULL all */
+    const char *on; /* only matching names; NULL: all */
     int64_t step;   /* INT64_MIN: not given */
-    int64_t step_b; /* of B, where it is another one; INT64_MIN: not given */
+    int64_t step_b; /* step of B if it differs; INT64_MIN: not given */
     int64_t rank;   /* -1: not given */
     struct rows_shown shown;
 };
 
-/* Takes its options out of call->argv. The map is freed by compare_options_free. */
+/* Takes the options out of call->argv. compare_options_free frees the map. */
 int compare_options_take(struct command_call *call, struct compare_options *ret,
                          struct gd_err *err);
 void compare_options_free(struct compare_options *options);
-/* What a pair of these names may differ by. false: the profile says. */
+/* The tolerance for a pair of these names. false: the profile decides. */
 bool compare_tolerance(const struct compare_options *options, const char *a, const char *b,
                        struct gd_tolerance *ret);
 
-/* Whether the words that are left mean files, dumps or sessions, two of them. */
+/* The remaining words mean two files, dumps or sessions. */
 bool compare_is_of_files(struct command_call *call);
 int compare_files(struct command_call *call, struct gd_err *err);
 /* `compare loss LOG [LOG]`. */
 int compare_loss(struct command_call *call, struct gd_err *err);
 /* The exit status says that there are differences. */
 
-/* Steps that both have, and ranks: one comparison each. */
+/* The steps and ranks that both sides have: one comparison each. */
 struct compare_step {
     size_t rank_a, rank_b;
     int64_t a, b;
@@ -54,7 +53,7 @@ struct compare_step {
 int compare_steps(struct command_call *call, const struct side *a, const struct side *b,
                   const struct compare_options *options, struct compare_step **ret, size_t *count,
                   struct gd_err *err);
-/* Steps (of a rank) that were wanted, and are not in the list: the other side lacks them. */
+/* How many wanted steps (of a rank) only one side has. */
 size_t compare_steps_left_out(const struct side *a, const struct side *b,
                               const struct compare_options *options,
                               const struct compare_step *steps, size_t count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The words of `compare` and first-divergence that are no names. */
+/* The options of `compare` and first-divergence. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
-/* "--map FILE" or "--map=FILE" at word i; how many words it took, 0: it is not that. */
+/* Parses "--map FILE" or "--map=FILE" at word i. Returns how many words it took; 0: no such
+ * option. */
 static int option_at(const struct command_call *call, int i, const char *option, const char **ret)
 {
     size_t len = strlen(option);
@@ -88,7 +89,7 @@ static int take_sort(struct compare_options *options, const char *text, struct g
     return gd_fail(err, GD_EUSAGE, "--sort %.80s: must be order, name or worst", text);
 }
 
-/* "12,11": that of A, that of B */
+/* "12,11": step of A, step of B */
 static int take_steps(struct command_call *call, struct compare_options *options, const char *text,
                       struct gd_err *err)
 {
@@ -223,7 +224,7 @@ bool compare_tolerance(const struct compare_options *options, const char *a, con
     return options->has_rtol || options->has_atol;
 }
 
-/* The options of files: their values are no names. */
+/* Options with a value, which is not a name. */
 static bool takes_value(const char *word)
 {
     return strncmp(word, "--", 2) == 0 && !strchr(word, '=') &&
@@ -239,7 +240,7 @@ bool compare_is_of_files(struct command_call *call)
         const char *word = call->argv[i];
 
         if (strncmp(word, "--", 2) == 0) {
-            files++; /* of tensors the options have one dash */
+            files++; /* options for tensors have a single dash */
             i += takes_value(word);
         } else if (word[0] != '-' && strncmp(word, "rtol=", 5) != 0 &&
                    strncmp(word, "atol=", 5) != 0) {

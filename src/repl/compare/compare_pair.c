@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What is told of a comparison of two tensors beside its row. */
+/* What is shown of a comparison of two tensors in addition to its row. */
 #include <math.h>
 
 #include "repl/compare/compare_rows.h"

@@ -18,8 +18,7 @@
 struct naming { /* of one table */
     struct command_call *call;
     const struct gd_table *table;
-    struct gd_hash_index
-        modules; /* units that are forward calls of modules, by the module's path */
+    struct gd_hash_index modules; /* forward calls of modules, by the module's path */
     bool torch, mindspore;
 };
 
@@ -31,7 +30,7 @@ static bool node_of(const struct naming *names, uint32_t unit, struct gd_node_in
            gd_graph_node(names->table->graph, node, ret);
 }
 
-/* "Module.fc1" of "Module.fc1.Linear.forward.0": its length; 0: it is no forward call of one. */
+/* Length of "Module.fc1" in "Module.fc1.Linear.forward.0"; 0: not a forward call of a module. */
 static size_t module_of(const char *wire)
 {
     const char *at = strstr(wire, ".forward.");
@@ -69,7 +68,7 @@ static int naming_init(struct naming *names, struct command_call *call,
     return rc;
 }
 
-/* The first forward call of the module that a parameter "Module.fc1.weight" is of. */
+/* The first forward call of the module that owns the parameter "Module.fc1.weight". */
 static bool module_call(struct naming *names, const char *wire, struct gd_node_info *ret,
                         uint32_t *unit)
 {
@@ -89,7 +88,7 @@ static bool module_call(struct naming *names, const char *wire, struct gd_node_i
     return found != SIZE_MAX && node_of(names, *unit, ret);
 }
 
-/* "0", "0.1", "mask": which argument a slot is. */
+/* "0", "0.1", "mask": the argument of a slot. */
 static const char *label_of(const struct naming *names, const struct gd_node_info *info,
                             const struct gd_item *item)
 {
@@ -112,7 +111,8 @@ struct place {
     int place;
 };
 
-/* As msprobe spells it; what is no call keeps its name and is a call by itself. */
+/* The name as msprobe spells it; anything that is not a call keeps its name and counts as a call of
+ * its own. */
 static void place_of(struct naming *names, uint32_t unit, const struct gd_item *item,
                      struct place *ret)
 {
@@ -121,10 +121,9 @@ static void place_of(struct naming *names, uint32_t unit, const struct gd_item *
     const char *leaf;
     uint32_t of;
 
-    *ret =
-        (struct place){.name = inspect_printf(call, "%s", item->name), /* it outlives the table */
-                       .group = unit,
-                       .place = item->input ? PROBE_INPUT : PROBE_OUTPUT};
+    *ret = (struct place){.name = inspect_printf(call, "%s", item->name), /* outlives the table */
+                          .group = unit,
+                          .place = item->input ? PROBE_INPUT : PROBE_OUTPUT};
     if (!node_of(names, unit, &info)) {
         return;
     }
@@ -176,14 +175,14 @@ static const char *dtype_of(const struct naming *names, enum gd_stored stored)
     return names->torch ? inspect_printf(names->call, "torch.%s", name) : name;
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------- */
 
 static double infinity_of(const struct gd_stats *stats)
 {
     return stats->pos_inf && stats->neg_inf ? NAN : stats->pos_inf ? INFINITY : -INFINITY;
 }
 
-/* max, min, mean, norm as Python has them, to which one NaN makes everything NaN. */
+/* max, min, mean, norm as Python computes them: one NaN makes all of them NaN. */
 static void figures_of(struct command_call *call, const struct gd_stats *stats, bool is_bool,
                        const char *figure[4])
 {
@@ -250,7 +249,7 @@ static bool is_floating(const char *dtype)
     return strstr(dtype, "float") || strstr(dtype, "Float");
 }
 
-/* An integer against a float is no pair; across frameworks the families count. */
+/* An integer and a float do not match; across frameworks the type families decide. */
 static bool types_agree(const struct naming *a, const struct naming *b, const char *x,
                         const char *y)
 {
@@ -312,7 +311,7 @@ static int make_row(struct naming *a, struct naming *b, struct compare_row *row,
     return GD_OK;
 }
 
-/* ---- numbers that a call was given ----------------------------------------------------------- */
+/* ---- numeric arguments of a call ---------------------------------------------------------- */
 
 #define CLASS_BOOL  "<class 'bool'>"
 #define CLASS_INT   "<class 'int'>"
@@ -342,7 +341,7 @@ static bool is_argument(const struct gd_attr *attr)
            strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
 }
 
-/* Their checksum is that of the text. */
+/* The checksum is that of the text. */
 static void set_argument(struct command_call *call, struct probe_side *ret, const char *dtype,
                          const char *value)
 {
@@ -374,7 +373,7 @@ static void fill_argument(struct naming *names, const struct gd_node_info *info,
     set_argument(call, ret, ret->dtype, value);
 }
 
-/* JSON's 1 may be Python's 1.0: beside a float it is one. */
+/* JSON's 1 may be Python's 1.0: next to a float it counts as one. */
 static void agree(struct command_call *call, struct probe_side *a, const struct probe_side *b)
 {
     if (strcmp(a->dtype, CLASS_INT) == 0 && strcmp(b->dtype, CLASS_FLOAT) == 0) {
@@ -414,7 +413,7 @@ static int add_argument(struct naming *a, struct naming *b, uint32_t unit,
     return compare_rows_add_extra(rows, &row, err);
 }
 
-/* Of every call of A once. */
+/* Once for each call of A. */
 static int add_arguments(struct naming *a, struct naming *b, struct compare_rows *rows,
                          size_t first, struct gd_err *err)
 {
@@ -483,7 +482,7 @@ int compare_probe_make(struct command_call *call, const struct gd_table *a,
         rows->count--;
     }
     for (size_t i = first; rc == GD_OK && i < rows->count; i++) {
-        rows->row[i].probe->number = first; /* whose calls are one table's */
+        rows->row[i].probe->number = first; /* its calls form one table */
     }
     gd_hash_index_deinit(&names_a.modules);
     gd_hash_index_deinit(&names_b.modules);

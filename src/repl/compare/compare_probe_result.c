@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What msprobe's table says of rows that are there: its columns, differences of statistics, the
- * Result of a call from all its rows. */
+/* msprobe's table from its rows: columns, differences of statistics, and the Result of each
+ * call. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define NONE PROBE_NONE
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------- */
 
 const char *compare_probe_number(struct command_call *call, double value)
 {
@@ -46,7 +46,7 @@ static enum figure_kind kind_of(const char *figure, double *value)
                            : FIGURE_NUMBER;
 }
 
-/* What lies between two figures, and how much of B's that is in per cent. */
+/* The difference of two statistics, absolute and in per cent of B's. */
 static void differ_of(struct command_call *call, const char *a, const char *b, const char **diff,
                       const char **relative)
 {
@@ -148,7 +148,7 @@ struct judging {
     enum probe_mode mode;
 };
 
-/* An error is worse than a warning; a row tells of all its faults. */
+/* An error outranks a warning; a row lists all its faults. */
 static void blame(struct judging *j, size_t i, bool is_error, const char *why)
 {
     struct probe_row *row = j->row[i].probe;
@@ -174,7 +174,7 @@ static bool is_wild(const char *figure)
     return kind == FIGURE_NAN || kind == FIGURE_INF || kind == FIGURE_NEG_INF;
 }
 
-/* Numbers in a column; what is none, words and "inf" among them, does not count. */
+/* Parses a number of a column; false for anything else, such as words and "inf". */
 static bool measure(const char *cell, bool percent, double *ret)
 {
     char *end;
@@ -245,7 +245,7 @@ static void judge_row(struct judging *j, size_t i)
     }
 }
 
-/* Outputs against inputs. */
+/* Compares outputs with inputs. */
 static void judge_elements(struct judging *j)
 {
     enum { COSINE = 0, THOUSANDTH = 4 };
@@ -289,7 +289,7 @@ static bool has_word(const char *word, const char *const *list)
     return *list != NULL;
 }
 
-/* What such a call returns was never computed; what others are given is not there yet. */
+/* Calls that return uninitialised memory, or whose inputs have not arrived yet. */
 static void ignored(const struct judging *j, bool *all, bool *inputs)
 {
     static const char *const empty[] = {

@@ -176,7 +176,7 @@ static const char *pair_cell(struct command_call *call, const struct compare_row
     return row->step < 0 ? name : inspect_printf(call, "%s, step %lld", name, (long long)row->step);
 }
 
-/* Whether any element is finite on both sides: else there is no distance. */
+/* Whether any element is finite on both sides; otherwise there is no distance. */
 static bool has_distance(const struct compare_row *row)
 {
     return row->has_metrics && row->count > row->same_nonfinite + row->mismatch;
@@ -212,7 +212,7 @@ void compare_difference_add(cJSON *object, const struct gd_difference *d)
 
 static const char *close_cell(struct command_call *call, const struct compare_row *row)
 {
-    /* 100 % is said of all and of nothing less */
+    /* only all elements are 100 % */
     double percent = 100 * row->close;
 
     return percent < 100 && percent > 99.99 ? "99.99+%" : inspect_printf(call, "%.2f%%", percent);
@@ -447,7 +447,7 @@ static void show_view(struct command_call *call, const struct compare_rows *rows
     out_table_end(table);
 }
 
-/* A table has at most 16 columns: msprobe's are shown one below the other. */
+/* A table has at most 16 columns: msprobe's are printed one below the other. */
 static void show_lists(struct command_call *call, const struct compare_rows *rows,
                        const struct rows_shown *how, bool only, size_t limit)
 {
@@ -616,7 +616,7 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
 
 static void csv_cell(FILE *file, const char *cell)
 {
-    /* What a spreadsheet would take for a formula is text. */
+    /* Quotes what a spreadsheet would take for a formula. */
     bool formula = cell[0] && strchr("=+@\t\r", cell[0]);
     bool quote = strpbrk(cell, ",\"\r\n") || formula;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The rows of a comparison, one for each pair, and how they are shown: a table, a CSV file,
- * records; with our figures or with the columns of another tool.
+ * The rows of a comparison, one for each pair, and how they are shown: as a table, a CSV file or
+ * records; with gradb's columns or those of another tool.
  */
 #ifndef GD_REPL_COMPARE_ROWS_H
 #define GD_REPL_COMPARE_ROWS_H
@@ -20,9 +20,9 @@ struct probe_side {
 struct probe_row {
     bool skip;         /* only B has it */
     bool has_elements; /* on both sides */
-    uint32_t group;    /* the call that it is of, among those of its table */
+    uint32_t group;    /* number of its call in its table */
     int place;         /* input, parameter, output */
-    int position;      /* among those */
+    int position;      /* number among those */
     size_t number;     /* of the table */
     struct probe_side a, b;
     const char *metric[GD_TOOL_CELLS];
@@ -44,11 +44,11 @@ struct compare_row {
     double close, max_abs, mean_abs, rel_l2, max_rel, r1k, r5k, cosine, ulp99;
     int64_t max_abs_at;
     struct gd_tolerance tolerance;
-    struct gd_stats stats_a, stats_b;      /* with metrics, or of a dump of statistics */
+    struct gd_stats stats_a, stats_b;      /* has metrics, or is of a dump of statistics */
     const char *note;                      /* "" */
-    const struct gd_tool_row *view;        /* of another tool; NULL */
-    struct probe_row *probe;               /* of msprobe; NULL */
-    const struct gd_item *item_a, *item_b; /* as long as their tables live; NULL none */
+    const struct gd_tool_row *view;        /* columns of another tool; NULL: none */
+    struct probe_row *probe;               /* msprobe's part; NULL: none */
+    const struct gd_item *item_a, *item_b; /* valid as long as their tables; NULL: none */
     uint32_t unit_a, unit_b;
 };
 
@@ -56,24 +56,24 @@ struct compare_rows {
     struct compare_row *row;
     size_t count, room;
     size_t verdicts[GD_V_COUNT];
-    size_t not_counted; /* without a partner by nature */
-    size_t empty;       /* pairs without elements: nothing of them was compared */
-    size_t not_held;    /* whose value of the step before is gone */
-    size_t old;         /* whose value is of an earlier step than the stop */
+    size_t not_counted; /* without an expected counterpart */
+    size_t empty;       /* pairs without elements, which are not compared */
+    size_t not_held;    /* without a value of the previous step */
+    size_t old;         /* with a value older than the stop */
     enum probe_mode probe_mode;
-    struct gd_metrics last; /* of the row that was added last, where it has any */
+    struct gd_metrics last; /* of the row added last; NULL: none */
 };
 
 int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err);
-/* One that is shown only, and counted nowhere. */
+/* Adds a row that is shown but not counted. */
 int compare_rows_add_extra(struct compare_rows *rows, const struct compare_row *row,
                            struct gd_err *err);
 void compare_rows_free(struct compare_rows *rows);
-/* "[3, 8]", as Python writes a list. */
+/* "[3, 8]", as Python prints a list. */
 const char *compare_list_shape(struct command_call *call, const struct gd_shape *shape);
-/* Some are bad, or missing on a side. */
+/* Some pairs are bad, or missing on a side. */
 bool compare_rows_differ(const struct compare_rows *rows);
-/* Pairs that have a verdict of their values; those of one side alone, or not readable. */
+/* Pairs with a verdict on their values; pairs on one side only or unreadable. */
 size_t compare_rows_compared(const struct compare_rows *rows);
 size_t compare_rows_not_compared(const struct compare_rows *rows);
 
@@ -83,20 +83,20 @@ struct rows_shown {
     enum rows_sort sort;
     bool only_differing;
     bool shapes;   /* TroubleShooter's columns of shapes */
-    int64_t limit; /* rows; 0 all; -1: as fits a person */
+    int64_t limit; /* rows; 0: all; -1: as many as suit a person */
     const char *label_a, *label_b;
-    size_t steps, steps_left_out; /* of a rank each: compared; that one side alone has */
+    size_t steps, steps_left_out; /* steps of one rank each: compared; on one side only */
 };
 void compare_rows_sort(struct compare_rows *rows, enum rows_sort sort);
-/* How far two tensors are apart, where any element is finite on both sides. */
+/* The distance of two tensors; false: no element is finite on both sides. */
 void compare_difference_show(struct command_call *call, const struct gd_difference *d);
 void compare_difference_add(cJSON *object, const struct gd_difference *d);
 void compare_rows_show(struct command_call *call, const struct compare_rows *rows,
                        const struct rows_shown *how);
 int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
                      const struct rows_shown *how, const char *path, struct gd_err *err);
-/* Of a comparison of two tensors: the elements that differ most, and by how many units of the last
- * place how many differ. In compare_pair.c. */
+/* For two tensors: the elements that differ most, and a histogram of differences in units of the
+ * last place. In compare_pair.c. */
 void compare_pair_show(struct command_call *call, const struct compare_rows *rows);
 /* "12 SAME, 1 FAIL, 2 only in A" */
 const char *compare_rows_summary(struct command_call *call, const struct compare_rows *rows);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the files of `lockstep` share: lockstep.c takes the command apart, lockstep_match.c says
- * which nodes belong together, lockstep_run.c runs and compares, lockstep_show.c tells. */
+/* What the files of `lockstep` share: lockstep.c parses the command, lockstep_match.c matches
+ * nodes, lockstep_run.c runs and compares, lockstep_show.c reports. */
 #ifndef GD_REPL_LOCKSTEP_IMPL_H
 #define GD_REPL_LOCKSTEP_IMPL_H
 
@@ -13,16 +13,16 @@ enum lockstep_end { /* why it is over */
                     LOCKSTEP_GOES_ON,
                     LOCKSTEP_PARTED,  /* a tensor differs */
                     LOCKSTEP_ORDER,   /* they ran different nodes */
-                    LOCKSTEP_STEPS,   /* as many as were asked for */
-                    LOCKSTEP_OVER,    /* a training is over, or a dump */
-                    LOCKSTEP_LOST,    /* a training broke off */
-                    LOCKSTEP_STOPPED, /* something else stopped one of them */
+                    LOCKSTEP_STEPS,   /* the requested number of steps was run */
+                    LOCKSTEP_OVER,    /* a training or a dump has ended */
+                    LOCKSTEP_LOST,    /* a training was lost */
+                    LOCKSTEP_STOPPED, /* one of them stopped for another reason */
 };
 
-struct lockstep_nodes { /* which node stands for which, by node; GD_NO_NODE none */
+struct lockstep_nodes { /* the counterpart of each node; GD_NO_NODE: none */
     gd_node_id *of_b, *of_a;
-    bool *chosen; /* nodes of B that are compared */
-    bool *seen;   /* those that were, in this step */
+    bool *chosen; /* nodes of B to be compared */
+    bool *seen;   /* those compared in this step */
     uint32_t limit_a, limit_b;
     uint64_t generation_a, generation_b;
 };
@@ -30,46 +30,47 @@ struct lockstep_nodes { /* which node stands for which, by node; GD_NO_NODE none
 struct lockstep {
     struct command_call *call;
     struct gd_session *a, *b; /* held */
-    struct gd_session *dump;  /* the one of them that is a dump, which follows the other; or NULL */
+    struct gd_session *dump;  /* the side that is a dump, which follows the other; NULL: none */
     const char *label_a, *label_b;
     struct compare_options options;
-    struct gd_selector *selector; /* NULL: what is watched, else all */
-    bool narrow;                  /* not all are chosen */
+    struct gd_selector *selector; /* NULL: watched nodes, else all */
+    bool narrow;                  /* a subset of the nodes is chosen */
     bool by_node;
-    int64_t steps; /* 0: until one is over */
-    int64_t shift; /* A counts so many steps more than B */
-    int64_t step;  /* by node: the one that they are in, as B counts */
+    int64_t steps; /* 0: until one ends */
+    int64_t shift; /* A's step count minus B's */
+    int64_t step;  /* by node: the current step, as B counts */
     struct lockstep_nodes nodes;
     /* so far */
     enum lockstep_end ended;
     int64_t steps_done;
     uint64_t compared;              /* nodes */
-    struct inspect_checked checked; /* tensors; values that a side could not give */
-    gd_node_id good;                /* of B, the last that agreed */
-    gd_node_id node_a, node_b;      /* where they parted */
+    struct inspect_checked checked; /* tensors compared; values that a side lacks */
+    gd_node_id good;                /* node of B that agreed last */
+    gd_node_id node_a, node_b;      /* where they diverged */
     uint32_t slot;
     struct gd_difference difference;
-    struct gd_session *culprit; /* whose stop or end it was */
+    struct gd_session *culprit; /* the session that stopped or ended */
 };
 
-/* Looks again at graphs that have grown; a node that has come since has no partner but by its name.
- * new_step: nothing of it was compared yet. */
+/* Matches again after a graph has grown; new nodes are matched by name only. new_step: nothing of
+ * the step was compared yet. */
 int lockstep_match(struct lockstep *l, bool new_step, struct gd_err *err);
 void lockstep_nodes_free(struct lockstep *l);
 gd_node_id lockstep_partner_of_b(const struct lockstep *l, gd_node_id node);
 gd_node_id lockstep_partner_of_a(const struct lockstep *l, gd_node_id node);
 bool lockstep_is_chosen(const struct lockstep *l, gd_node_id node_b);
 
-/* Both at the end of the same step; what a dump lacks, or has not come to, is no error. */
+/* Both must be at the end of the same step; a step that a dump lacks or has not reached is not an
+ * error. */
 int lockstep_check_place(const struct lockstep *l, struct gd_err *err);
-/* Until l->ended says why not. GD_EINTR: Ctrl-C; both stand. */
+/* Runs until l->ended says why it ended. GD_EINTR: Ctrl-C; both are stopped. */
 int lockstep_run(struct lockstep *l, struct gd_err *err);
-/* The outputs of a node, and of its partner. */
+/* Compares the outputs of a node and its counterpart. */
 int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *err);
-/* What was not compared in this step. */
+/* Compares the nodes not yet compared in this step. */
 int lockstep_compare_rest(struct lockstep *l, struct gd_err *err);
 
-/* GD_ENODATA: it ended without a difference, and nothing was compared. */
+/* GD_ENODATA: it ended without a difference, but nothing was compared. */
 int lockstep_show(struct lockstep *l, struct gd_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* lockstep: which node of one training stands for which of the other. */
+/* lockstep: matching the nodes of two trainings. */
 #include "repl/compare/lockstep_impl.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int mark(struct lockstep *l, const struct gd_selector *selector, struct g
     return rc;
 }
 
-/* What was asked for; else what is watched; else all. */
+/* The requested nodes; else the watched ones; else all. */
 static int choose(struct lockstep *l, struct gd_err *err)
 {
     int rc = GD_OK;

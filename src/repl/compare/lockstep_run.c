@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* lockstep: two trainings go from place to place, and what they have there is compared. */
+/* lockstep: runs two trainings from place to place and compares them there. */
 #include "repl/compare/lockstep_impl.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define INTERRUPT_SECONDS 10.0
 
-/* Stops that were asked for are not news. */
+/* Stops that lockstep asked for are not reported. */
 static bool is_usual(const struct gd_session *session)
 {
     return session->stop.reason == GD_STOP_STEP || session->stop.reason == GD_STOP_NODE;
@@ -33,7 +33,7 @@ static void note_end(struct lockstep *l, struct gd_session *session)
     }
 }
 
-/* NULL in *ret: it is left out, or the training broke off. */
+/* NULL in *ret: the value is skipped, or the training was lost. */
 static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node, uint32_t slot,
                  struct gd_source **ret, struct gd_err *err)
 {
@@ -88,7 +88,7 @@ static int compare_slot(struct lockstep *l, gd_node_id node_a, gd_node_id node_b
     return rc;
 }
 
-/* Outputs alone; of operators that are alike and not the same, the first. */
+/* Only outputs; of operators that are similar but not the same, only the first. */
 static uint32_t slots_of(const struct gd_node_info *a, const struct gd_node_info *b)
 {
     uint32_t of_a = a->output_count - a->input_slots, of_b = b->output_count - b->input_slots;
@@ -108,7 +108,7 @@ int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *
         !gd_graph_node(l->a->graph, node_a, &a) || !gd_graph_node(l->b->graph, node_b, &b)) {
         return GD_OK;
     }
-    uint32_t slots = slots_of(&a, &b); /* the graphs may change while a value is waited for */
+    uint32_t slots = slots_of(&a, &b); /* graphs may change while a value is awaited */
     for (uint32_t slot = 0; rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && slot < slots; slot++) {
         rc = compare_slot(l, node_a, node_b, slot, err);
     }
@@ -127,7 +127,7 @@ int lockstep_compare_rest(struct lockstep *l, struct gd_err *err)
     int rc = lockstep_match(l, false, err);
 
     for (uint32_t i = 0, count = 1; rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && i < count; i++) {
-        /* anew each time: the loop runs while a value is waited for */
+        /* looked up each time: the loop runs while a value is awaited */
         const gd_node_id *order = gd_graph_execution(l->b->graph, &count);
         if (i < count && (order[i] >= l->nodes.limit_b || !l->nodes.seen[order[i]])) {
             rc = lockstep_compare_node(l, order[i], err);
@@ -145,8 +145,8 @@ static bool stand(void *ctx)
     return !gd_ranks_is_running(l->a) && !gd_ranks_is_running(l->b);
 }
 
-/* As far as `run` says. GD_EINTR: Ctrl-C; they stand all the same. One that is gone, also before it
- * was to move, ends it and is no error. */
+/* Resumes with `run` and waits. GD_EINTR: Ctrl-C; both are stopped. A session that has ended is not
+ * an error: it ends lockstep. */
 static int move(struct lockstep *l, const struct gd_run *run, bool a, bool b, struct gd_err *err)
 {
     int rc = a ? gd_ranks_resume(l->a, run, err) : GD_OK;
@@ -171,7 +171,7 @@ static int move(struct lockstep *l, const struct gd_run *run, bool a, bool b, st
     return l->ended == LOCKSTEP_LOST || l->ended == LOCKSTEP_OVER ? GD_OK : rc;
 }
 
-/* As B counts. */
+/* The step as B counts. */
 static int64_t step_of(const struct lockstep *l, const struct gd_session *session)
 {
     return session == l->a ? session->stop.step - l->shift : session->stop.step;
@@ -182,7 +182,7 @@ static bool is_between(const struct gd_session *session)
     return session->stop.at_step_end || gd_stop_is_before_first(&session->stop);
 }
 
-/* A node that has a partner, or the end of the step. */
+/* At a node with a counterpart, or at the end of the step. */
 static bool counts(const struct lockstep *l, const struct gd_session *session)
 {
     gd_node_id node = session->stop.node;
@@ -201,7 +201,7 @@ static void note_other_order(struct lockstep *l)
     l->node_b = l->b->stop.at_step_end ? GD_NO_NODE : l->b->stop.node;
 }
 
-/* Those that are to move, each to its next node that has a partner. */
+/* Moves the given sides, each to its next node with a counterpart. */
 static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
@@ -209,7 +209,8 @@ static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
 
     while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && (a || b)) {
         rc = move(l, &run, a, b, err);
-        if (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && l->narrow) { /* else a name is enough */
+        /* otherwise a name is enough */
+        if (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && l->narrow) {
             rc = lockstep_match(l, false, err);
         }
         a = a && !counts(l, l->a);
@@ -218,7 +219,7 @@ static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
     return rc;
 }
 
-/* A run from node to node may pass over the end of the step. */
+/* A run from node to node may pass the end of the step. */
 static bool is_behind(const struct lockstep *l, const struct gd_session *session)
 {
     return session->stop.at_step_end || step_of(l, session) > l->step;
@@ -233,7 +234,7 @@ static int compare_here(struct lockstep *l, struct gd_err *err)
     return lockstep_compare_node(l, l->b->stop.node, err);
 }
 
-/* Both at the end, or both at the first node behind it, whose step is the next. */
+/* Both are at the end, or at the first node after it, which belongs to the next step. */
 static int end_step(struct lockstep *l, struct gd_err *err)
 {
     bool a = l->a->stop.at_step_end, b = l->b->stop.at_step_end;
@@ -276,7 +277,7 @@ static struct gd_session *live_of(const struct lockstep *l)
     return l->dump == l->a ? l->b : l->a;
 }
 
-/* The dump to the step that the training counts so, if it has it. */
+/* Moves the dump to the training's step, if the dump has it. */
 static bool dump_to(struct lockstep *l, int64_t step)
 {
     struct gd_run run = {.kind = GD_RUN_GOTO, .node = GD_NO_NODE};
@@ -285,7 +286,7 @@ static bool dump_to(struct lockstep *l, int64_t step)
     return gd_target_resume(l->dump->target, &run, NULL) == GD_OK;
 }
 
-/* The first that the dump has behind the one that the training is through with. */
+/* The first step of the dump after the one that the training has finished. */
 static bool next_of_dump(struct lockstep *l, int64_t done, int64_t *ret)
 {
     size_t count = 0;
@@ -309,8 +310,8 @@ static int follow_node(struct lockstep *l, struct gd_err *err)
     return rc == GD_OK && node != GD_NO_NODE ? lockstep_compare_node(l, node, err) : rc;
 }
 
-/* A training that stands in the next step already has what that was given: its data, not the
- * dump's. */
+/* A training that is stopped in the next step already has the input of that step, unlike the
+ * dump. */
 static void pass_over_inputs(struct lockstep *l)
 {
     struct gd_node_info info;
@@ -322,7 +323,7 @@ static void pass_over_inputs(struct lockstep *l)
     }
 }
 
-/* From node to node of the training, which the dump has all of. */
+/* From node to node of the training; the dump has all of them. */
 static int follow_nodes(struct lockstep *l, int64_t step, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_NEXT, .count = 1, .node = GD_NO_NODE};
@@ -346,7 +347,7 @@ static int follow_nodes(struct lockstep *l, int64_t step, struct gd_err *err)
     return rc;
 }
 
-/* The training goes to the next step of the dump, the dump goes with it. */
+/* Moves the training to the dump's next step, and the dump with it. */
 static int step_with_dump(struct lockstep *l, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_STEP, .node = GD_NO_NODE};
@@ -420,7 +421,7 @@ static int step(struct lockstep *l, struct gd_err *err)
                         : step_whole(l, err);
 }
 
-/* They may differ before they begin. */
+/* They may differ at the start. */
 static int compare_start(struct lockstep *l, struct gd_err *err)
 {
     int rc = lockstep_match(l, true, err);
@@ -428,7 +429,7 @@ static int compare_start(struct lockstep *l, struct gd_err *err)
     if (rc == GD_OK && (!l->dump || dump_to(l, step_of(l, live_of(l))))) {
         rc = lockstep_compare_rest(l, err);
     }
-    l->checked.not_done = 0; /* what nothing has computed yet */
+    l->checked.not_done = 0; /* nodes that have not been computed yet */
     l->checked.why = NULL;
     return rc;
 }

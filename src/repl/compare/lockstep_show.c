@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* lockstep: what it says. */
+/* lockstep: the report. */
 #include "repl/compare/lockstep_impl.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static const char *culprit(const struct lockstep *l)
     return l->culprit == l->a ? l->label_a : l->label_b;
 }
 
-/* Nodes that were to be compared, and that the other side lacks. */
+/* Nodes to be compared that the other side lacks. */
 static uint64_t alone_in(const struct lockstep *l, const struct gd_session *session)
 {
     uint32_t count = 0;
@@ -134,7 +134,7 @@ static void record_end(struct lockstep *l)
             OUT_IF(l->good != GD_NO_NODE, OUT_TEXT("last_good", node_text(l, l->b, l->good))));
 }
 
-/* Commands without an argument look at where they parted. */
+/* Selects the node where they diverged, for commands without an argument. */
 int lockstep_show(struct lockstep *l, struct gd_err *err)
 {
     bool differ = l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER;
@@ -149,7 +149,7 @@ int lockstep_show(struct lockstep *l, struct gd_err *err)
     } else {
         show_end(l);
     }
-    if (l->ended == LOCKSTEP_STOPPED) { /* that is news after all */
+    if (l->ended == LOCKSTEP_STOPPED) { /* this stop is reported after all */
         out_flush(l->call->out);
         repl_note_stop(l->call->repl, l->culprit);
         repl_report_stop(l->call->repl, l->culprit);

@@ -31,7 +31,7 @@ static bool exists(const char *path)
     return stat(path, &there) == 0;
 }
 
-/* Where ":NAME" begins behind a path that exists; NULL: it does not. */
+/* Where ":NAME" begins after an existing path; NULL: it does not. */
 static const char *entry_of(const char *word)
 {
     char path[4096];
@@ -49,7 +49,7 @@ static const char *entry_of(const char *word)
     return NULL;
 }
 
-/* Where there is none, the error should speak of a file. */
+/* If nothing exists, the error should be about a file. */
 static bool looks_like_file(const char *word)
 {
     static const char *const ends[] = {"/", ".npy", ".npz", ".safetensors", ".pt", ".pth", ".ckpt"};
@@ -122,7 +122,7 @@ static int open_session(struct command_call *call, const char *word, struct side
     return GD_OK;
 }
 
-/* Catalogs of everything but plain tensor files, which are read by name. */
+/* Reads the catalogs of everything but plain tensor files, which are read by name. */
 static bool is_dump(const struct gd_dump *dump)
 {
     const struct gd_findings *findings = gd_dump_findings(dump);
@@ -185,7 +185,7 @@ static int open_file(struct command_call *call, struct side *side, struct gd_err
     if (rc == GD_OK || rc == GD_ENOMEM || rc == GD_ENOTFOUND || rc == GD_EIO) {
         return rc == GD_OK ? GD_OK : gd_fail(err, rc, "%s", why.text);
     }
-    rc = open_directory(call, side, err); /* a flight record, a graph: what dumps are made of */
+    rc = open_directory(call, side, err); /* a flight record or a graph, which dumps consist of */
     return rc == GD_OK && side->kind == SIDE_DUMP ? GD_OK : gd_fail(err, GD_EPROTO, "%s", why.text);
 }
 
@@ -261,7 +261,7 @@ const struct gd_catalog_step *side_steps(const struct side *side, size_t rank, s
     return rank < side->catalog_count ? gd_catalog_steps(side->catalog[rank], count) : NULL;
 }
 
-/* What a live session has are names; the values come when they are wanted. */
+/* A live session gives names at once and values on demand. */
 static int load_live(const struct gd_session *session, struct gd_table *table, struct gd_err *err)
 {
     uint32_t count;

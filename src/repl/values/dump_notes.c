@@ -5,7 +5,7 @@
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
-/* Of an operator that dumped nothing, whose value is what another was given. */
+/* An operator whose own output was not dumped, but appears as an input of another. */
 static const char *note_given(struct command_call *call, const struct gd_catalog *catalog,
                               const struct gd_tensor_ref *ref, int64_t step)
 {
@@ -36,7 +36,7 @@ const char *dump_note(struct command_call *call, const struct gd_tensor_ref *ref
                           value->digest);
 }
 
-/* Behind the note the first digest that the dump has of the node, which may be all it has. */
+/* Appends the first digest of the node in the dump, which may be all there is. */
 static const char *add_digest(struct command_call *call, gd_node_id node, uint32_t slots,
                               const char *note)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The values that were printed: $1, $2, ... The oldest give way. */
+/* The printed values $1, $2, ... The oldest are dropped first. */
 #include "repl/core/repl_impl.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static void forget(struct remembered *value)
     *value = (struct remembered){.tensor = NULL};
 }
 
-/* Big values give way before the ring is full: together they take no more than the cache may. */
+/* Large values are dropped before the ring is full: together they take at most the cache's size. */
 static void keep_within_budget(struct repl *repl)
 {
     uint64_t left = repl->debugger->settings.max_cache;
@@ -40,7 +40,7 @@ int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label
     int number = ++repl->value_count;
     struct remembered *value = &repl->values[number % REPL_MAX_VALUES];
     struct gd_tensor *kept = gd_tensor_ref(tensor);
-    char *copy = strdup(label); /* before forget: the label may be the old one's */
+    char *copy = strdup(label); /* before forget: it may be the label of the dropped one */
     forget(value);
     value->tensor = kept;
     value->label = copy;

@@ -331,8 +331,8 @@ struct inspect_state *inspect_state(struct repl *repl)
     return state;
 }
 
-/* The place of the node, counted among the frames that have a file. Panes ask for each picture:
- * nothing is allocated. */
+/* Index of the node's own frame among the frames with a file. Does not allocate: the panes ask for
+ * each picture. */
 static uint32_t own_frame(const struct command_call *call, gd_node_id node)
 {
     uint32_t count = 0, place = 0;
@@ -366,7 +366,7 @@ void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t fram
 
 /* ---- previous values ----------------------------------------------------------------------- */
 
-/* Is the name one of the setting's terms already? */
+/* Whether the setting already contains the name. */
 static bool is_kept(const char *setting, const char *name)
 {
     size_t len = strlen(name);
@@ -409,7 +409,6 @@ int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_
     return rc;
 }
 
-/* "~/" is the home of the user. */
 const char *inspect_home_path(struct command_call *call, const char *path)
 {
     const char *home = getenv("HOME");

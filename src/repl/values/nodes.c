@@ -45,7 +45,7 @@ int nodes_select(struct command_call *call, const char *text, struct node_list *
     return rc;
 }
 
-/* A word without a selector's signs is looked for inside names. */
+/* A word without special characters is searched for inside names. */
 static bool is_plain(const char *text)
 {
     return text[0] != '/' && !strpbrk(text, "*?,|") && strncmp(text, "type:", 5) != 0 &&
@@ -57,7 +57,7 @@ int nodes_search(struct command_call *call, const char *text, struct node_list *
 {
     if (!is_plain(text)) {
         int rc = nodes_select(call, text, ret, err);
-        if (rc == GD_ENOTFOUND) { /* searching and finding nothing is no failure */
+        if (rc == GD_ENOTFOUND) { /* an empty result is not an error */
             *ret = (struct node_list){0};
             rc = GD_OK;
         }
@@ -88,7 +88,7 @@ static void record_node(struct command_call *call, cJSON *list, gd_node_id node)
 
 static void table_rows(struct command_call *call, const struct node_list *list, size_t shown)
 {
-    /* Names come last: they are long, and whole they can be copied. */
+    /* Names come last: they are long, and whole names can be copied. */
     static const struct out_column columns[] = {
         {"order", "Order", true},    {"type", "Type", false}, {"kind", "Kind", false},
         {"output", "Output", false}, {"node", "Node", false},
@@ -122,7 +122,7 @@ static bool never_runs(const struct gd_session *session, gd_node_id node)
            gd_graph_order(session->graph, node) == GD_NO_ORDER;
 }
 
-/* The first consumer in execution order; `updates`: the optimizer's, else any other. */
+/* The first consumer in execution order; `updates`: the optimizer, else any other. */
 static const char *consumer(struct command_call *call, gd_node_id node, bool updates)
 {
     const struct gd_graph *graph = call->session->graph;

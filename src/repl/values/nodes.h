@@ -13,29 +13,29 @@ struct node_list {
     gd_node_id *node; /* owned */
     size_t count;
     size_t room;
-    bool failed; /* memory ran out: the list is not whole */
+    bool failed; /* out of memory: the list is incomplete */
 };
 
 void node_list_deinit(struct node_list *list);
 /* A gd_node_fn: ctx is the list. */
 int node_list_add(void *ctx, gd_node_id node);
 
-/* Everything that the text selects: with a plain word, nodes whose names contain it; otherwise as a
- * selector. GD_EINVAL. A word that nothing contains gives an empty list. */
+/* All nodes that the text selects: for a plain word, nodes whose names contain it; otherwise the
+ * text is a selector. GD_EINVAL. No match is an empty list. */
 int nodes_search(struct command_call *call, const char *text, struct node_list *ret,
                  struct gd_err *err);
-/* What a selector selects. Errors of gd_selector_resolve. */
+/* The nodes of a selector. Errors of gd_selector_resolve. */
 int nodes_select(struct command_call *call, const char *text, struct node_list *ret,
                  struct gd_err *err);
 
-/* GD_EINVAL: no run ever comes to the node, a parameter; the text names the nodes that read and
+/* GD_EINVAL: the node never runs, as it is a parameter; the text names the nodes that read and
  * update it. */
 int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *err);
-/* The same when that is so of all nodes that a selector selects now. */
+/* The same if it is true of all nodes of a selector. */
 int nodes_must_run_any(struct command_call *call, const char *text, struct gd_err *err);
 
-/* A table, at most NODES_SHOWN rows unless all; `again` is what to type to see all. In JSON the
- * record "nodes": {"nodes":[...],"count":N,"more":M}. */
+/* Prints a table of at most NODES_SHOWN rows unless all; `again` is the command that shows all.
+ * Records "nodes": {"nodes":[...],"count":N,"more":M}. */
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,
                 const char *again);
 

@@ -23,7 +23,7 @@ static struct scale scale_of(const struct spark_point *points, size_t count)
     return scale;
 }
 
-/* 0 ... SPARK_LEVELS - 1. Halves are taken first: the span of two doubles may be no double. */
+/* 0 ... SPARK_LEVELS - 1. Halves the values first: the span of two doubles may overflow. */
 static size_t level_of(double value, const struct scale *scale)
 {
     double span = scale->high / 2 - scale->low / 2;

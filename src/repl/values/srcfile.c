@@ -28,8 +28,8 @@ static FILE *open_regular(const char *path)
     return fopen(path, "re");
 }
 
-/* The path as it is; else ever shorter ends of it below the current directory, for a trainer that
- * ran elsewhere. */
+/* Tries the path, then ever shorter ends of it below the current directory, for a training process
+ * on another host. */
 static FILE *open_source(const char *file, const char **path)
 {
     FILE *stream = open_regular(file);
@@ -47,8 +47,7 @@ static FILE *open_source(const char *file, const char **path)
     return stream;
 }
 
-/* Reads one line into `text` (cut at its size), with tabs expanded. False at the end of the file.
- */
+/* Reads a line into `text` (cut at its size), expanding tabs. False: end of file. */
 static bool read_line(FILE *stream, char *text, size_t size)
 {
     size_t len = 0;
@@ -81,7 +80,7 @@ static bool skip_line(FILE *stream)
     return true;
 }
 
-/* Times are whole seconds, and of two clocks where the file lies on another machine. */
+/* Times are whole seconds, and of two clocks if the file is on another host. */
 static bool is_newer(const struct gd_session *session, FILE *stream)
 {
     struct stat st;
@@ -162,7 +161,6 @@ uint32_t srcfile_lines_wanted(const struct command_call *call)
     return lines > 0 ? (uint32_t)lines : 10;
 }
 
-/* path ends in file, at a component's start. */
 bool srcfile_path_matches(const char *path, const char *file)
 {
     size_t path_len = strlen(path);

@@ -7,15 +7,15 @@
 
 #define COMMAND   "source"
 #define MAX_FILES 256
-#define MAX_BYTES ((size_t)16 << 20) /* of all texts; when there are more, all are forgotten */
+#define MAX_BYTES ((size_t)16 << 20) /* of all texts; beyond it all are dropped */
 
 struct text {
     struct text *next;
-    struct texts *owner; /* NULL: the repl is gone, the answer frees it */
+    struct texts *owner; /* NULL: the repl is gone; the reply frees this */
     int session;
     char *file;
-    char *text; /* NULL none, or none yet */
-    bool asked; /* the answer is on its way */
+    char *text; /* NULL: none, or not yet */
+    bool asked; /* a request is pending */
 };
 struct texts {
     struct text *first;
@@ -31,7 +31,7 @@ static void text_free(struct text *text)
     free(text);
 }
 
-/* What is on its way is freed by its answer. */
+/* Replies free pending requests. */
 static void forget(struct texts *texts)
 {
     struct text *next;
@@ -101,7 +101,7 @@ static void drop(struct text *text)
     text_free(text);
 }
 
-/* An error is no answer for good: the training may have gone on before it heard the question. */
+/* An error is not final: the training may have moved on before it got the request. */
 static void on_text(void *ctx, const char *words, const struct gd_err *err)
 {
     struct text *text = ctx;
@@ -124,11 +124,11 @@ static void ask(struct text *text, struct gd_session *session)
     text->asked = true;
     if (gd_target_command(session->target, COMMAND, text->file, GD_NO_NODE, on_text, text, NULL) !=
         GD_OK) {
-        drop(text); /* a later one asks again */
+        drop(text); /* a later call asks again */
     }
 }
 
-/* A command's own question; a wait that was given up is no answer. */
+/* A command's own request; an abandoned wait is not an answer. */
 static struct text *wait_for(struct command_call *call, struct texts *texts, const char *file)
 {
     const char *words = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The text of source files that only the training process can read: the cells of a notebook, a
- * program given as text, files of another machine. Asked for once per session and file, and kept.
+ * Source text that only the training process can read: notebook cells, a program given as text,
+ * files of another host. Requested once per session and file, and kept.
  */
 #ifndef GD_REPL_SRCTEXT_H
 #define GD_REPL_SRCTEXT_H
@@ -10,12 +10,11 @@
 
 #include "repl/core/command.h"
 
-/* The text as a stream to read; NULL: there is none, or none yet. A command (with its session and
- * output) waits for the answer. Anybody else gets what is known by now, and asks for the next time.
- */
+/* The text as a stream; NULL: none, or not yet. A command (with its session and output) waits for
+ * the reply. Others get what is known, and the text is requested for the next call. */
 FILE *srctext_open(struct command_call *call, const char *file);
 
-/* fn runs after each answer that has come without anybody waiting for it; NULL: nobody. */
+/* fn runs after each reply that nobody waited for; NULL: none. */
 void srctext_tell(struct repl *repl, void (*fn)(void *ctx), void *ctx);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Stacks of nodes: the source places that made them, and what stands for a missing one. */
+/* Stacks of nodes: the source places that created them, and substitutes for a missing stack. */
 #include <string.h>
 
 #include "dump/dump_target.h"
@@ -8,8 +8,8 @@
 #include "repl/values/srcfile.h"
 #include "repl/values/stacks.h"
 
-#define MAKERS_DEEP 4    /* nodes from it to one that has */
-#define MAKERS_MOST 1000 /* nodes that are looked at for it */
+#define MAKERS_DEEP 4    /* distance of a substitute */
+#define MAKERS_MOST 1000 /* nodes that are searched for a substitute */
 
 int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                  struct gd_err *err)
@@ -30,7 +30,7 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
     return GD_OK;
 }
 
-/* A gradient of an eager program that nothing makes: the node stands for what may come. */
+/* The gradient of an eager program that nothing produces: the node is a placeholder. */
 static bool is_unreached(const struct gd_node_info *info)
 {
     const char *dot = strrchr(info->name, '.');
@@ -55,7 +55,6 @@ int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err
                    out_safe(call, info.name));
 }
 
-/* As stack_places, and GD_ENODATA when there is no place. */
 int stack_need_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                       struct gd_err *err)
 {
@@ -78,8 +77,8 @@ static const char *frame_text(struct command_call *call, const struct gd_frame *
     return text;
 }
 
-/* The source line of a frame: as the trainer sent it, else from the file; "" when neither has it.
- */
+/* The source line of a frame: as the training process sent it, else from the file; "": neither has
+ * it. */
 static const char *frame_code(struct command_call *call, const struct gd_frame *frame)
 {
     struct srcfile_part part;
@@ -123,7 +122,7 @@ bool stack_own_frame(const struct stack_places *places, uint32_t *ret)
     return places->count > 0;
 }
 
-/* False: it has no place. One stack is taken once. */
+/* Adds the node unless its stack is already there. False: it has no stack. */
 static bool take_maker(struct command_call *call, gd_node_id node, struct stack_makers *makers)
 {
     uint32_t frames = 0;
@@ -146,7 +145,7 @@ static bool take_maker(struct command_call *call, gd_node_id node, struct stack_
     return true;
 }
 
-/* A gradient is made by the backward pass through what it is the gradient of. */
+/* A gradient is produced by the backward pass through its node. */
 static void find_makers(struct command_call *call, gd_node_id node, int depth,
                         struct stack_makers *makers)
 {
@@ -163,7 +162,7 @@ static void find_makers(struct command_call *call, gd_node_id node, int depth,
     }
 }
 
-/* A weight is where it is used. */
+/* A weight is shown where it is used. */
 static void find_users(struct command_call *call, gd_node_id node, struct stack_makers *makers)
 {
     const struct gd_edge *edges = NULL;
@@ -174,7 +173,6 @@ static void find_users(struct command_call *call, gd_node_id node, struct stack_
     }
 }
 
-/* "used by" or "made by": what stands for a stack that is not there. */
 const char *stack_find_makers(struct command_call *call, const struct gd_node_info *info,
                               gd_node_id node, struct stack_makers *makers)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Stacks of nodes, shared by the commands that walk them and those that show source. */
+/* Stacks of nodes, for the commands that walk them and those that show source. */
 #ifndef GD_REPL_STACKS_H
 #define GD_REPL_STACKS_H
 
 #include "repl/core/command.h"
 
 struct stack_places {
-    const struct gd_frame *frame; /* all entries, titles included; the graph's */
+    const struct gd_frame *frame; /* all entries including titles; owned by the graph */
     uint32_t frame_count;
     uint32_t *place; /* indexes of the entries that name a file: frame #0, #1, ... */
     uint32_t count;
@@ -19,27 +19,29 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
 int stack_need_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                       struct gd_err *err);
 
-/* GD_ENODATA: says that a node has no place, or that it is the gradient of a weight that has none.
- */
+/* GD_ENODATA with the reason: the node has no source location, or it is the gradient of a weight
+ * without one. */
 int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err);
 
-/* The node itself when it has a stack, else the first of those that make a gradient or use a
- * weight, which `tell` says; the node when there is none. */
+/* The node itself if it has a stack, else the first producer of the gradient or user of the weight,
+ * which is printed if `tell`; without any, the node. */
 gd_node_id stack_node(struct command_call *call, gd_node_id node, bool tell);
 
-#define STACK_MAKERS 4 /* places shown for a value that has none itself */
+#define STACK_MAKERS 4 /* substitutes shown for a node without a stack */
 struct stack_makers {  /* nodes with a stack, for one that has none */
     gd_node_id node[STACK_MAKERS];
     const struct gd_frame *stack[STACK_MAKERS];
     uint32_t count, more, looked;
 };
-/* "used by" or "made by": what makers are to the node. */
+/* Finds substitutes; "used by" or "made by" says what they are to the node. */
 const char *stack_find_makers(struct command_call *call, const struct gd_node_info *info,
                               gd_node_id node, struct stack_makers *makers);
 
-/* The number of the innermost frame outside installed packages, else 0; false: there is none. */
+/* The number of the innermost frame outside installed packages, else 0; false: there are no
+ * frames. */
 bool stack_own_frame(const struct stack_places *places, uint32_t *ret);
-/* "#0 model.c:42 in f" and its source line; the same as members of an object. */
+/* Prints "#0 model.c:42 in f" and its source line; the second function adds the same to an
+ * object. */
 void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame);
 void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
                      const struct gd_frame *frame);

@@ -10,7 +10,7 @@
 
 #define LINES_SHOWN 200 /* unless all are asked for */
 
-/* The bars in front of a line: for each level above, whether more siblings follow there. */
+/* Prints the bars in front of a line: for each level above, whether siblings follow. */
 struct branches {
     bool more[TREE_MAX_DEPTH + 2];
     int depth;
@@ -34,7 +34,7 @@ static void print_branches(struct command_call *call, const struct branches *bra
 struct edge_walk {
     struct command_call *call;
     const struct tree_options *options;
-    unsigned char *opened; /* a bit a node */
+    unsigned char *opened; /* one bit for each node */
     struct branches branches;
     uint64_t lines;
     bool cut; /* lines were left out */
@@ -59,7 +59,7 @@ static uint32_t edges_of(const struct edge_walk *walk, gd_node_id node, const st
     return info.input_count;
 }
 
-/* Edges that are shown: all but the control edges when those are not asked for. */
+/* Counts edges, without control edges unless they were asked for. */
 static uint32_t count_shown(const struct edge_walk *walk, const struct gd_edge *edge,
                             uint32_t count)
 {
@@ -90,7 +90,7 @@ static const char *edge_label(struct edge_walk *walk, gd_node_id node, const str
     return edge && edge->control ? inspect_printf(call, "%s, control", text) : text;
 }
 
-/* One node: its line or record. Returns the record, to hang children on; NULL in text mode. */
+/* Prints or records one node. Returns the record, for its children; NULL in text mode. */
 static cJSON *show_edge(struct edge_walk *walk, gd_node_id node, const struct gd_edge *edge,
                         bool again, uint32_t hidden, cJSON *parent)
 {
@@ -119,7 +119,7 @@ static cJSON *show_edge(struct edge_walk *walk, gd_node_id node, const struct gd
     return NULL;
 }
 
-/* Recursion is bounded by options->depth, and each node is opened once. */
+/* options->depth bounds the recursion; each node is expanded once. */
 static void walk_edges(struct edge_walk *walk, gd_node_id node, const struct gd_edge *edge,
                        cJSON *parent)
 {

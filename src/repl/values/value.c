@@ -9,7 +9,7 @@
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
-/* Above this many bytes `print` shows statistics alone, unless told otherwise. */
+/* Above this size `print` shows only statistics by default. */
 #define SHOW_MAX (256u << 20)
 
 #define SUBTRACT_PIECE ((int64_t)1 << 18) /* elements */
@@ -22,7 +22,7 @@ void value_deinit(struct value *value)
 
 /* ---- parsing ------------------------------------------------------------------------------- */
 
-/* A value of the history is there already: the slice is cut out of it. */
+/* Cuts the slice out of a history value. */
 static int take_history(struct value *value, struct gd_err *err)
 {
     value->is_history = true;
@@ -109,7 +109,7 @@ int value_declared(struct command_call *call, const struct value *value, enum gd
     return rc;
 }
 
-/* Without statistics where the dtype has none; GD_EINTR is the only error. */
+/* Leaves out statistics if the dtype has none; GD_EINTR is the only error. */
 static int add_statistics(struct command_call *call, struct value *value, struct gd_err *err)
 {
     const struct gd_stats *stats = &value->stats;
@@ -130,8 +130,7 @@ static int add_statistics(struct command_call *call, struct value *value, struct
     return rc == GD_EINTR ? rc : GD_OK;
 }
 
-/* A value that came: what it is, and its statistics. Its tensor is dropped when that is
- * interrupted. */
+/* Takes a fetched tensor and computes its statistics. Drops the tensor if that is interrupted. */
 static int take_value(struct command_call *call, struct value *value, struct gd_err *err)
 {
     value->dtype = value->tensor->dtype;
@@ -144,7 +143,7 @@ static int take_value(struct command_call *call, struct value *value, struct gd_
     return rc;
 }
 
-/* Asks the trainer to keep the previous value of this node from now on, and rewords the error. */
+/* Asks the training process to keep the previous value from now on, and rewords the error. */
 static int keep_previous(struct command_call *call, const struct value *value, struct gd_err *err)
 {
     struct gd_session *session = call->session;
@@ -153,7 +152,7 @@ static int keep_previous(struct command_call *call, const struct value *value, s
     if (gd_session_is_live(session)) {
         rc = inspect_keep_previous(call, value->arg.ref.node, NULL);
         if (rc != GD_OK) {
-            /* What is fetched now becomes the previous value when the next step begins. */
+            /* the current value becomes the previous one in the next step */
             struct gd_tensor_ref ref = value->arg.ref;
             struct gd_tensor *tensor = NULL;
             int64_t step;
@@ -229,7 +228,7 @@ static int fetch_difference(struct command_call *call, struct value *value, stru
     return rc;
 }
 
-/* Too large to be fetched for a look? */
+/* Too large to be fetched for display. */
 static bool is_large(struct command_call *call, const struct value *value)
 {
     enum gd_dtype dtype;
@@ -296,7 +295,7 @@ int value_fetch(struct command_call *call, struct value *value, enum value_need 
     return rc;
 }
 
-/* Against the value of the step before that we hold ourselves. */
+/* Compares with a previous value that gradb holds itself. */
 static bool change_from_cache(struct command_call *call, struct value *value)
 {
     struct gd_tensor_ref ref = value->arg.ref;
@@ -377,7 +376,7 @@ static void subtract_element(enum gd_dtype dtype, const unsigned char *a, const 
             dtype == GD_FLOAT16 ? gd_float_to_half((float)d) : gd_float_to_bfloat16((float)d);
         memcpy(out, &bits, sizeof(bits));
     } else {
-        /* in unsigned arithmetic, so that uint64 wraps instead of overflowing */
+        /* unsigned arithmetic, so that uint64 wraps around */
         uint64_t i = (uint64_t)load_int(dtype, a) - (uint64_t)load_int(dtype, b);
         memcpy(out, &i, sizeof(i));
     }
@@ -387,7 +386,7 @@ static void subtract_elements(enum gd_dtype dtype, int64_t count, const unsigned
                               const unsigned char *b, unsigned char *out, size_t out_size)
 {
     size_t size = gd_dtype_size(dtype);
-    if (gd_dtype_is_complex(dtype)) { /* as twice as many reals */
+    if (gd_dtype_is_complex(dtype)) { /* as pairs of reals */
         dtype = dtype == GD_COMPLEX64 ? GD_FLOAT32 : GD_FLOAT64;
         size /= 2;
         out_size = size;
@@ -467,7 +466,6 @@ enum value_which value_take_which(struct command_call *call)
     return prev ? VALUE_PREVIOUS : diff ? VALUE_DIFFERENCE : VALUE_CURRENT;
 }
 
-/* How many records one word gives: a bare node with several slots gives several. */
 uint32_t value_slots(struct command_call *call, const struct value *value)
 {
     struct gd_node_info info;

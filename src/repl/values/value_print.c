@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How values look: titles, summaries, elements, and the same as records. */
+/* How values are shown: titles, summaries, elements and records. */
 #include "repl/core/command.h"
 #include "repl/values/value.h"
 
@@ -11,9 +11,9 @@
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
-/* A printed tensor never takes more text than this. */
+/* Upper limit for the text of a tensor. */
 #define TEXT_MAX   ((size_t)1 << 30)
-/* A record never holds more elements: each takes about a hundred bytes of memory. */
+/* Upper limit for the elements of a record: each takes about a hundred bytes. */
 #define RECORD_MAX 10000000
 
 const char *value_slice_text(struct command_call *call, const struct gd_slice *slice)
@@ -115,7 +115,7 @@ void value_print_change(struct command_call *call, const struct gd_stats *change
                inspect_double(call, change->max_abs_delta));
 }
 
-/* The statistics of one element tell it; the element itself, where we have it, follows anyway. */
+/* The statistics of a single element repeat it; the element itself follows. */
 static const char *lone_element(struct command_call *call, const struct value *value)
 {
     const struct gd_stats *stats = &value->stats;
@@ -128,7 +128,7 @@ static const char *lone_element(struct command_call *call, const struct value *v
     return inspect_printf(call, " %.9g", stats->mean);
 }
 
-/* One line; at a terminal that is too narrow for it the histogram gets a line of its own. */
+/* One line; on a narrow terminal the histogram gets a line of its own. */
 static void print_summary_line(struct command_call *call, const char *text)
 {
     const char *histogram = strstr(text, " |");
@@ -240,14 +240,14 @@ static cJSON *axis_record(const struct gd_tensor *tensor, int axis, const unsign
     return list;
 }
 
-/* An empty tensor has no memory to walk: "[]" is all there is to say of it. */
+/* An empty tensor has no memory to walk: its text is "[]". */
 static cJSON *values_record(const struct gd_tensor *tensor)
 {
     return gd_tensor_count(tensor) == 0 ? cJSON_CreateArray()
                                         : axis_record(tensor, 0, tensor->data);
 }
 
-/* null: the dump that they are of lacks it, and nothing proves that there are any */
+/* null: missing in the dump, so that even their existence is unknown */
 static void add_known(cJSON *object, const char *key, const struct gd_stats *stats, unsigned bit,
                       uint64_t count)
 {

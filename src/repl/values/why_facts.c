@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the training program itself tells of a value that `why` is asked about. */
+/* What the training process knows about a value that `why` is asked about. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +135,7 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
     return GD_OK;
 }
 
-/* ---- what the other ranks have ------------------------------------------------------------- */
+/* ---- the other ranks ----------------------------------------------------------------------- */
 
 struct agreement {
     struct await await;
@@ -147,14 +147,14 @@ static void came(void *ctx, const struct gd_ranks_digests *digests, const struct
 {
     struct agreement *asked = ctx;
 
-    (void)err; /* then it is not known */
+    (void)err; /* unknown then */
     if (await_take(asked) && digests && digests->tensor_count == 1) {
         asked->rank = digests->tensor[0].differs;
         asked->found = asked->rank >= 0 ? GD_WHY_DIFFERS : GD_WHY_SAME;
     }
 }
 
-/* Whether the tensor of that name is the same on all ranks. GD_EINTR alone is a failure. */
+/* Whether the tensor is equal on all ranks. Only GD_EINTR is an error. */
 static int ask_agreement(struct command_call *call, const char *name, struct agreement *ret,
                          struct gd_err *err)
 {

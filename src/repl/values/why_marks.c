@@ -14,7 +14,7 @@ static const char *hit_abbr(struct command_call *call, const struct gd_hit *hit)
     return condition ? condition->abbr : inspect_printf(call, "#%d", hit->watchpoint);
 }
 
-/* The index-th different abbreviation of what fired there at this stop; NULL: no more. */
+/* The index-th distinct abbreviation of what fired there at this stop; NULL: no more. */
 static const char *nth_hit(struct command_call *call, gd_node_id node, uint32_t slot, int index)
 {
     const struct gd_session *session = call->session;

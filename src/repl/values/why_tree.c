@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The tree of an answer to `why`: by default the way to the origin, on request all of it. */
+/* The tree of an answer to `why`: by default the path to the origin, on request everything. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,24 +7,24 @@
 #include "repl/values/inspect.h"
 #include "repl/values/why.h"
 
-#define LINES_SHOWN 16 /* without a way to an origin, unless all are asked for */
-#define PATH_SHOWN  12 /* nodes between what was asked about and the origin */
-#define BESIDE      8  /* other inputs of one of those */
-#define MAX_PERIOD  4  /* lines that come again and again, as in a loop */
-#define MIN_PERIODS 4  /* times, to leave out all but the first and the last */
+#define LINES_SHOWN 16 /* lines without a path to an origin, unless all are asked for */
+#define PATH_SHOWN  12 /* nodes between the question and the origin */
+#define BESIDE      8  /* other inputs of each of those */
+#define MAX_PERIOD  4  /* length of a repeating pattern of lines, as in a loop */
+#define MIN_PERIODS 4  /* repetitions from which all but the first and last are hidden */
 
-/* What is printed of the tree: by default the way to the origin and what lies beside it. */
+/* What is printed: by default the path to the origin and its side inputs. */
 struct picture {
     struct command_call *call;
     const struct gd_why *why;
     bool all;
-    bool *shown;   /* by node of the tree */
-    bool *more;    /* whether a sibling that is shown follows */
+    bool *shown;   /* by node of the tree: */
+    bool *more;    /* a shown sibling follows */
     bool *on_path; /* leads to the origin */
-    int *more_at;  /* by depth, of the line shown last there */
+    int *more_at;  /* by depth: the line shown last */
     size_t depths; /* of more_at */
-    bool *hidden;  /* one of a chain that goes on as before */
-    int *shift;    /* lines above it in the tree that are hidden */
+    bool *hidden;  /* part of a repeating chain */
+    int *shift;    /* hidden lines above it in the tree */
     bool has_path;
     int length; /* of the path */
     size_t left_out;
@@ -57,7 +57,7 @@ static void find_path(struct picture *p)
     p->has_path = true;
 }
 
-/* With all: every line. Without an origin the first lines; else see print_path. */
+/* With all: every line. Without an origin: the first lines; otherwise see print_path. */
 static void choose(struct picture *p)
 {
     size_t lines = 0;
@@ -75,7 +75,7 @@ static const char *type_at(const struct picture *p, size_t i)
     return known && info.type ? info.type : "";
 }
 
-/* How many lines from i on lie one below the other and repeat every `period` lines. */
+/* How many lines from i on are nested and repeat every `period` lines. */
 static size_t repeats(const struct picture *p, size_t i, size_t period)
 {
     const struct gd_why *why = p->why;
@@ -90,7 +90,7 @@ static size_t repeats(const struct picture *p, size_t i, size_t period)
     return length >= (MIN_PERIODS - 1) * period ? length + period : 0;
 }
 
-/* How many lines from i on lie side by side, are of one type, and were shown before. */
+/* How many lines from i on are siblings of one type that were shown before. */
 static size_t again(const struct picture *p, size_t i)
 {
     const struct gd_why *why = p->why;
@@ -103,7 +103,7 @@ static size_t again(const struct picture *p, size_t i)
     return length;
 }
 
-/* A loop that writes to one value many times makes a chain of many lines that are alike. */
+/* Hides the middle of a long chain that a loop writing to one value makes. */
 static void hide_repeats(struct picture *p)
 {
     for (size_t i = 0; i < p->why->count; i++) {
@@ -125,10 +125,11 @@ static void hide_repeats(struct picture *p)
     }
 }
 
-/* What a hidden line reads besides is hidden where it was shown before. */
+/* Other inputs of a hidden line were shown before. */
 static void find_shifts(struct picture *p)
 {
-    int *above = p->more_at; /* by depth: twice the hidden lines above it, 1 more: hidden itself */
+    /* by depth: twice the hidden lines above it, plus 1 if it is hidden itself */
+    int *above = p->more_at;
     for (size_t i = 0; i < p->why->count; i++) {
         int depth = p->why->nodes[i].depth, parent = depth > 0 ? above[depth - 1] : 0;
         p->hidden[i] = p->hidden[i] || ((parent & 1) != 0 && p->why->nodes[i].shown_above);
@@ -182,7 +183,7 @@ static void print_bars(struct picture *p, size_t i)
                     : (p->more[i] ? "|- " : "`- "));
 }
 
-/* What fired is shown where the value comes first: further down it may be that of a step before. */
+/* Hits are shown where the value first appears: further down it may be that of an earlier step. */
 static const char *hits_of(struct picture *p, size_t i)
 {
     const struct gd_why_node *node = &p->why->nodes[i];
@@ -246,15 +247,15 @@ static void print_all(struct picture *p)
     }
 }
 
-/* How deep a line is shown: what is left out of the middle takes no room. */
+/* The depth at which a line is printed: hidden lines take no space. */
 static int path_depth(const struct picture *p, int depth)
 {
     bool after = p->length > PATH_SHOWN + 2 && depth > p->length - PATH_SHOWN / 2;
     return after ? depth - (p->length - PATH_SHOWN) + 1 : depth;
 }
 
-/* A line of the way to the origin: the node stands below all the others that the one above it
- * reads, so that the way itself runs down the left. */
+/* Prints a line of the path to the origin, after the other inputs of the line above, so that the
+ * path runs down the left side. */
 static void print_step(struct picture *p, size_t i, int unit, bool last)
 {
     bool utf8 = out_utf8(p->call->out);
@@ -273,11 +274,11 @@ static bool is_skipped(const struct picture *p, int depth)
            depth <= p->length - PATH_SHOWN / 2;
 }
 
-/* The other inputs of the node above the one at `at`. */
+/* Prints the other inputs of the node above the one at `at`. */
 static void print_beside(struct picture *p, size_t above, int unit)
 {
     int depth = p->why->nodes[above].depth + 1;
-    size_t last = 0; /* below the origin nothing else follows */
+    size_t last = 0; /* nothing follows below the origin */
     for (size_t i = above + 1; i < p->why->count && p->why->nodes[i].depth >= depth; i++) {
         last = p->why->nodes[above].origin && p->why->nodes[i].depth == depth ? i : last;
     }

@@ -23,7 +23,7 @@ void watch_fold(struct command_call *call, const char *text, int indent)
         while (end < len && end > 0 && p[end] != ' ') {
             end--;
         }
-        end = end == 0 ? strcspn(p, " \n") : end; /* a word longer than the line */
+        end = end == 0 ? strcspn(p, " \n") : end; /* the word is longer than the line */
         out_printf(call->out, "%*s%.*s\n", indent, "", (int)end, p);
         p += end;
         p += *p == '\n' ? 1 : strspn(p, " ");
@@ -62,7 +62,7 @@ static int advise_on_expression(struct command_call *call, const char *expressio
     return GD_OK;
 }
 
-/* The condition of a watchpoint, of a hit, or by its name. NULL with *expression set: none. */
+/* The condition of a watchpoint or hit, or the one of that name. NULL and *expression set: none. */
 static int find_subject(struct command_call *call, const struct gd_condition **ret,
                         const char **expression, struct gd_err *err)
 {

@@ -9,7 +9,7 @@ struct gd_condition;
 
 /* Where to look after it fired, and what it usually means. */
 void watch_advice(struct command_call *call, const struct gd_condition *condition);
-/* Prints the text in lines that fit the output's width, indented by so many columns. */
+/* Prints the text in lines that fit the output's width, indented by `indent` columns. */
 void watch_fold(struct command_call *call, const char *text, int indent);
 
 #endif

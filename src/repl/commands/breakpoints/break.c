@@ -16,7 +16,8 @@
 #include "repl/core/watch_args.h"
 #include "repl/values/nodes.h"
 
-/* How many nodes of the current session it covers, the first of them; 0 and why when none. */
+/* How many nodes of the current session the breakpoint covers; *first is the first of them. 0:
+ * none, *why says why. */
 static size_t count_covered(struct command_call *call, const struct gd_breakpoint *at,
                             gd_node_id *first, struct gd_err *why)
 {
@@ -110,7 +111,7 @@ static int run_tbreak(struct command_call *call, struct gd_err *err)
     return set_breakpoint(call, true, err);
 }
 
-/* "if" begins here, and it is a word. */
+/* The word "if" begins here. */
 static bool is_if(const char *text)
 {
     return strncmp(text, "if", 2) == 0 && (text[2] == ' ' || text[2] == '\0');
@@ -125,7 +126,7 @@ static bool has_if(const char *line)
     return found;
 }
 
-/* "WHERE if EXPR", where both may be in quotes and WHERE may be missing: as "on WHERE if EXPR". */
+/* Splits "WHERE if EXPR". Both may be quoted; without WHERE, "on WHERE if EXPR" is parsed. */
 static int parse_condition(struct command_call *call, struct watch_args *ret, struct gd_err *err)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 20);
@@ -142,7 +143,7 @@ static int parse_condition(struct command_call *call, struct watch_args *ret, st
     return rc;
 }
 
-/* An expression that no figure of the tensor occurs in is about the training: it guards, then. */
+/* An expression without a statistic of the tensor is about the training: use it as the guard. */
 static int split_condition(const char *text, struct gd_watch_spec *ret, struct gd_err *err)
 {
     struct gd_expr *expression = NULL;
@@ -173,7 +174,7 @@ int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct 
     struct gd_watchpoint *watch = NULL;
     *ret = has_if(call->line);
     int rc = *ret ? parse_condition(call, &args, err) : GD_OK;
-    *ret = *ret && (rc != GD_OK || args.guard); /* it may stand in quotes */
+    *ret = *ret && (rc != GD_OK || args.guard); /* may be quoted */
     if (rc != GD_OK || !*ret) {
         return rc;
     }

@@ -16,11 +16,11 @@
 
 struct event {
     const char *name;
-    const char *condition;  /* its abbreviation, or NULL: */
-    const char *expression; /* over numbers of the training */
+    const char *condition;  /* abbreviation of its condition; NULL: see expression */
+    const char *expression; /* over metrics of the training */
 };
 
-/* Those that are no conditions: the training program finds them. */
+/* Events that are not conditions: the training process detects them. */
 #define OVERFLOW  "overflow"
 #define EXCEPTION "exception"
 
@@ -57,7 +57,7 @@ static int take_guard(struct command_call *call, const char *event, const char *
     return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 }
 
-/* An event that is a condition takes that one's parameters. */
+/* An event that is a condition takes the parameters of the condition. */
 static int take_condition(struct command_call *call, const struct event *event,
                           struct watch_args *args, struct gd_err *err)
 {
@@ -110,7 +110,7 @@ static int set_catchpoint(struct command_call *call, const struct event *event, 
     return rc;
 }
 
-/* Without an event: which there are. */
+/* Lists the events. */
 static int list_events(struct command_call *call)
 {
     cJSON *list = out_list(out_record(call->out, "catch"), "events");
@@ -122,8 +122,8 @@ static int list_events(struct command_call *call)
 }
 
 static const struct exceptions {
-    const char *word; /* behind `catch exception` */
-    const char *mode; /* of the program's command "exceptions" */
+    const char *word; /* the word after `catch exception` */
+    const char *mode; /* argument of the process's command "exceptions" */
     const char *says;
 } exceptions[] = {
     {"", "all",
@@ -135,7 +135,7 @@ static const struct exceptions {
     {"off", "off", "Exceptions no longer stop the training."},
 };
 
-/* Every process of the training is told. */
+/* Applies to every process of the training. */
 static int catch_exception(struct command_call *call, struct gd_err *err)
 {
     const struct exceptions *chosen = NULL;
@@ -164,7 +164,7 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
-/* The line is taken as it stands: "step > 100" is no file to write to. */
+/* The line is taken raw: "step > 100" is not a redirection. */
 static int run(struct command_call *call, bool temporary, struct gd_err *err)
 {
     const char *rest;
@@ -259,7 +259,7 @@ static const struct command catch_subs[] = {
      .summary = OVERFLOW_SUMMARY,
      .help =
          "Stop at the operator itself: its inputs are finite, its output is not. With N, only at\n"
-         "the next N of them. \"rerun\" tells whether the values or the data type cause it,\n"
+         "the next N of them. \"rerun\" says whether the values or the data type cause it,\n"
          "\"overflow off\" ends the search.\n"
          "  catch overflow\n"
          "  catch overflow 3\n",

@@ -32,7 +32,7 @@ static void drop(struct values *values, size_t index)
     }
 }
 
-/* Where one test is all that a watchpoint has, a new one takes the place of the old. */
+/* A watchpoint with a single test: a new test replaces it. */
 static void drop_other_tests(struct values *values, const struct gd_condition *condition,
                              const struct watch_args *args)
 {
@@ -49,7 +49,7 @@ static void drop_other_tests(struct values *values, const struct gd_condition *c
     }
 }
 
-/* Parameters of a range are left over when no test wants one any more. */
+/* Drops the parameters of a range that no test uses any more. */
 static void drop_lonely_support(struct values *values, const struct gd_condition *condition,
                                 const struct watch_args *args)
 {
@@ -59,7 +59,7 @@ static void drop_lonely_support(struct values *values, const struct gd_condition
             gd_condition_param(condition, values->value[i].name);
         wanted = wanted || (param && param->needs_range);
     }
-    for (size_t k = 0; k < args->value_count; k++) { /* what was typed is not dropped in silence */
+    for (size_t k = 0; k < args->value_count; k++) { /* never drop silently what was typed */
         const struct gd_condition_param *param =
             gd_condition_param(condition, args->values[k].name);
         wanted = wanted || (param && param->support);
@@ -73,7 +73,7 @@ static void drop_lonely_support(struct values *values, const struct gd_condition
     }
 }
 
-/* What the watchpoint had, with what was typed put in, and out. */
+/* The parameters of the watchpoint, with those that were typed added or removed. */
 static int merge_values(const struct gd_watchpoint *watch, const struct watch_args *args,
                         struct values *ret, struct gd_err *err)
 {
@@ -127,7 +127,7 @@ static int edit_parts(struct command_call *call, struct gd_watchpoint *watch, co
     return rc;
 }
 
-/* "add SELECTOR", "remove SELECTOR": '+', '-'; '\0' for anything else. */
+/* '+' for "add SELECTOR", '-' for "remove SELECTOR", '\0' for anything else. */
 static char node_change(const char *text, const char **where)
 {
     static const struct {

@@ -13,7 +13,7 @@
 struct enable_how {
     bool enable;
     bool then_delete;
-    uint64_t count; /* passes until it is disabled again; 0: none */
+    uint64_t count; /* stops until it is disabled again; 0: never */
 };
 
 static int enable_one(struct command_call *call, int number, void *ctx, struct gd_err *err)

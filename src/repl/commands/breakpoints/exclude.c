@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: exclude
- * Take nodes out of a watchpoint.
+ * Name nodes where non-finite values are expected.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -21,10 +21,10 @@ static void print_param(struct command_call *call, const struct gd_hit *hit,
     const struct gd_condition *condition = hits_condition(call->debugger, hit);
     const struct gd_condition_param *known =
         condition ? gd_condition_param(condition, param->name) : NULL;
-    if (!hit->kind && hit->expression[0] != '\0') { /* figures of an expression */
+    if (!hit->kind && hit->expression[0] != '\0') { /* statistics of an expression */
         out_printf(call->out, "%*s%s = %s\n", indent, "", param->name,
                    inspect_double(call, param->actual_value));
-    } else if (known && known->statistic == GD_STAT_NONE) { /* no test by itself */
+    } else if (known && known->statistic == GD_STAT_NONE) { /* not a test by itself */
         if (!known->hidden && !param->disabled) {
             out_printf(call->out, "%*s%s: set %s\n", indent, "", param->name,
                        inspect_double(call, param->set_value));
@@ -62,7 +62,7 @@ cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
     return object;
 }
 
-/* "model.c:42 <tab> y = x * w;" of the node's first frame of the user's own. */
+/* "model.c:42 <tab> y = x * w;": the node's innermost frame in the user's own code. */
 static void print_place(struct command_call *call, gd_node_id node, cJSON *object)
 {
     const struct gd_frame *frame = gd_graph_place(call->session->graph, node);
@@ -80,8 +80,7 @@ static void print_place(struct command_call *call, gd_node_id node, cJSON *objec
     out_set(object, OUT_TEXT("file", frame->file), OUT_INT("line", frame->line));
 }
 
-/* What the tensor holds now, when the trainer still stands there. A value that cannot be had is no
- * error. */
+/* The present value, if the training is still stopped there. A missing value is not an error. */
 static void print_value(struct command_call *call, const struct gd_hit *hit, cJSON *object)
 {
     struct gd_session *session = call->session;
@@ -104,7 +103,7 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     struct gd_node_info info;
     cJSON *record = out_record(call->out, "hit");
     cJSON *object = hit_record(call, hit);
-    while (object->child) { /* its members become the record's */
+    while (object->child) { /* move its members to the record */
         cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
         out_set(record, OUT_JSON(item->string, item));
     }
@@ -130,14 +129,14 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     }
 }
 
-/* What can go back goes to the step of the hit. */
+/* A target that can go back goes to the step of the hit. */
 static void go_to_step(struct command_call *call, const struct gd_hit *hit)
 {
     const struct gd_run run = {.kind = GD_RUN_GOTO, .count = hit->step, .node = GD_NO_NODE};
     struct gd_target *target = call->session->target;
     if (target && (target->capabilities & GD_CAN_GOTO) != 0 && call->session->state == GD_STOPPED &&
         hit->step != call->session->stop.step) {
-        gd_target_resume(target, &run, NULL); /* where it cannot, the hit is told all the same */
+        gd_target_resume(target, &run, NULL); /* the hit is shown even if it fails */
     }
 }
 

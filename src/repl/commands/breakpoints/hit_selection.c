@@ -24,7 +24,7 @@ uint64_t hits_selected(struct repl *repl, const struct gd_session *session)
     return hit_is_selected(state, session) ? state->number : 0;
 }
 
-/* Of this stop, what stopped it, what was checked. */
+/* Prefers a hit of this stop, then one that was checked, then the one that stopped the training. */
 int hits_weight(const struct gd_session *session, const struct gd_hit *hit)
 {
     if (hit->stop_sequence != session->stop.sequence) {
@@ -34,8 +34,8 @@ int hits_weight(const struct gd_session *session, const struct gd_hit *hit)
            (!hit->error && !hit->traced && hit->step == session->stop.step ? 1 : 0);
 }
 
-/* Position in `order` where one begins; when none is of this stop, the first of the last step that
- * has any. */
+/* Where in `order` to start; without a hit of this stop, at the first hit of the last step that has
+ * one. */
 static size_t first_of_stop(const struct gd_session *session, const size_t *order, size_t count)
 {
     size_t found = count - 1;
@@ -59,7 +59,6 @@ static int no_hits(struct gd_err *err)
     return gd_fail(err, GD_ENOTFOUND, "no watchpoint has fired yet");
 }
 
-/* The current one moved by `by` places in order of execution. GD_ENODATA at the ends. */
 int hit_choose(struct command_call *call, int by, const struct gd_hit **ret, struct gd_err *err)
 {
     const struct gd_session *session = call->session;

@@ -35,7 +35,7 @@ static int run_merge(struct command_call *call, struct gd_err *err)
                      err);
     rc = rc == GD_OK ? hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err) : rc;
     if (rc == GD_OK) {
-        sum.remembered = 0; /* all of it */
+        sum.remembered = 0; /* every value comes from the parts */
         scan_report(call, &options, &sum, repl_now(call->repl) - since);
     }
     return rc;

@@ -9,7 +9,7 @@
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
-/* `first` and the words of the line behind it. */
+/* `first`, then the words of the line from number `from` on. */
 static const char *join_words(struct command_call *call, const char *first, int from)
 {
     struct gd_buf text = GD_BUF_INIT(OVERFLOW_MAX_WORDS);
@@ -128,7 +128,7 @@ const struct command cmd_overflow = {
     .help =
         "The training process checks the output of each operator in the forward pass, the\n"
         "backward pass and the optimizer, and the inputs of those whose output is not finite.\n"
-        "\"catch overflow\" stops at such an operator; \"overflow record\" writes the call and\n"
+        "\"catch overflow\" stops at it; \"overflow record\" writes the call and\n"
         "continues. Operators that receive an infinity as an argument, such as masked_fill with\n"
         "-inf, are marked \"intended\": they never stop the training, and only \"info overflows\n"
         "-a\" lists them. Without a word, the same as \"info overflows\". Applies to all ranks.\n"

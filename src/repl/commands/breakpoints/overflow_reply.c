@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Overflows: asking the training process, which finds them, keeps their calls and makes them
- * again.
+ * Overflows: asking the training process, and showing its replies.
  */
 #include <string.h>
 
@@ -32,7 +31,6 @@ static int read_reply(const char *text, cJSON **ret, struct gd_err *err)
                : gd_fail(err, GD_EPROTO, "the training process sent a malformed reply");
 }
 
-/* The session's answer. */
 int overflow_ask(struct command_call *call, const char *name, const char *args, cJSON **ret,
                  struct gd_err *err)
 {
@@ -44,7 +42,6 @@ int overflow_ask(struct command_call *call, const char *name, const char *args, 
     return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
-/* Every process of the training is told; the selected one's answer counts. */
 int overflow_ask_all(struct command_call *call, const char *args, cJSON **ret, struct gd_err *err)
 {
     const char *text = NULL;
@@ -67,7 +64,6 @@ double overflow_number(const cJSON *object, const char *name)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-/* A word as the program splits it again. */
 void overflow_add_word(struct gd_buf *out, const char *word)
 {
     gd_buf_puts(out, out->len > 0 ? " '" : "'");
@@ -112,7 +108,7 @@ static const char *tensor_text(struct command_call *call, const cJSON *tensor)
     return copy;
 }
 
-/* All tensors of a list, "0 ... 1, 7 ... 9". */
+/* Up to three tensors of a list: "0 ... 1; 7 ... 9". */
 const char *overflow_tensors(struct command_call *call, const cJSON *list)
 {
     const char *text = "";
@@ -128,7 +124,7 @@ const char *overflow_tensors(struct command_call *call, const cJSON *list)
     return text;
 }
 
-/* Its flags, and the verdict of rerun. */
+/* The flags of an overflow, and the verdict of rerun. */
 static const char *remarks_text(struct command_call *call, const cJSON *entry)
 {
     const char *text = overflow_text(entry, "verdict");
@@ -144,7 +140,7 @@ static const char *remarks_text(struct command_call *call, const cJSON *entry)
     return out_safe(call, text);
 }
 
-/* It did as it was told, as a mask of -inf does. */
+/* The operator was asked to produce infinities, as a mask of -inf is. */
 static bool is_intended(const cJSON *entry)
 {
     const cJSON *flag;
@@ -223,7 +219,7 @@ static void state_text(struct command_call *call, const cJSON *reply)
     }
 }
 
-/* Where NaN came from that no operator made. */
+/* Where NaN came from that no operator produced. */
 static void hint_text(struct command_call *call, const cJSON *hint)
 {
     if (cJSON_IsObject(hint)) {
@@ -233,7 +229,6 @@ static void hint_text(struct command_call *call, const cJSON *hint)
     }
 }
 
-/* Moves the reply's members into the record. */
 void overflow_take_members(cJSON *record, cJSON *reply)
 {
     while (reply->child) {
@@ -242,7 +237,7 @@ void overflow_take_members(cJSON *record, cJSON *reply)
     }
 }
 
-/* An agent of before does not count them. */
+/* Older agents do not count the operators. */
 static void none_text(struct command_call *call, const cJSON *reply)
 {
     const cJSON *looked = cJSON_GetObjectItem(reply, "looked");

@@ -30,7 +30,7 @@ static void on_rechecked(void *ctx, size_t hits, const struct gd_err *err)
     }
 }
 
-/* What a process of MindSpore evaluates by itself it does not count. */
+/* A MindSpore process does not count the checks that it makes itself. */
 static bool counts_checks(const struct command_call *call)
 {
     for (const struct gd_watchpoint *w = call->debugger->watchpoints; w; w = w->next) {

@@ -13,7 +13,7 @@
 
 #define LABEL "recommended"
 
-/* The watchpoint that is this recommendation set; NULL: none. Edited ones count as another. */
+/* The watchpoint that sets this recommendation; NULL: none. An edited one does not count. */
 static const struct gd_watchpoint *set_already(const struct gd_debugger *debugger,
                                                const struct gd_recommendation *offer)
 {
@@ -185,7 +185,7 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
         repl_run_line(repl, "recommend yes", LINE_SCRIPT);
         return;
     }
-    if (can_ask && !repl->front.ask) { /* the prompt is not there yet: it asks */
+    if (can_ask && !repl->front.ask) { /* the prompt asks when it appears */
         return;
     }
     if (repl->front.screen_ctx) { /* the panes show the question */

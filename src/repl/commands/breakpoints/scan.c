@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: scan
- * Judge the watchpoints on all that a dump has.
+ * Evaluate the watchpoints on all values of a dump.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static int parse_ranks(char *text, struct gd_scan_head *head, struct gd_err *err
                : rc;
 }
 
-/* Rank and size as those who start many processes tell them. */
+/* Rank and size from the variables of mpirun and srun. */
 static int shard_of_environment(struct gd_scan_head *head, struct gd_err *err)
 {
     static const char *const names[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

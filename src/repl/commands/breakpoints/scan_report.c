@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What scan and merge share: progress, and the report of what was found. */
+/* What scan and merge share: progress and the report. */
 #include "repl/commands/breakpoints/scan_report.h"
 #include "dump/scan/scan.h"
 #include "repl/core/command.h"
@@ -12,7 +12,7 @@ bool scan_go_on(void *ctx, uint64_t done, uint64_t total)
 {
     struct scanning *s = ctx;
 
-    gd_progress_of(s->work.progress, total); /* it is better known with each file */
+    gd_progress_of(s->work.progress, total); /* the estimate improves with each file */
     s->work.total = total;
     return repl_work_at(&s->work, done);
 }
@@ -45,7 +45,6 @@ void scan_report(struct command_call *call, const struct gd_scan_options *option
             OUT_TEXT("first", sum->first_unreadable));
 }
 
-/* From here on Ctrl-C is for us. */
 void scan_begin(struct scanning *s, struct command_call *call)
 {
     *s = (struct scanning){.call = call};

@@ -7,7 +7,6 @@
 #include "repl/commands/breakpoints/stop_numbers.h"
 #include "repl/core/command.h"
 
-/* "3", "2-5" or "$bpnum". */
 int stop_range_parse(struct command_call *call, const char *text, struct stop_range *ret,
                      struct gd_err *err)
 {
@@ -38,7 +37,7 @@ int stop_number_missing(int number, struct gd_err *err)
                    number);
 }
 
-/* Calls fn for the watchpoints of a range: they share their numbers with breakpoints. */
+/* Calls fn for the watchpoints in the range. *any: there is at least one. */
 static int for_watchpoints(struct command_call *call, const struct stop_range *range,
                            stop_number_fn fn, void *ctx, bool *any, struct gd_err *err)
 {
@@ -54,8 +53,6 @@ static int for_watchpoints(struct command_call *call, const struct stop_range *r
     return rc;
 }
 
-/* Calls fn for every breakpoint and watchpoint that the words from `first` on name. A number that
- * is not there is an error; a range takes those that are. */
 int stop_numbers_each(struct command_call *call, int first, stop_number_fn fn, void *ctx,
                       struct gd_err *err)
 {

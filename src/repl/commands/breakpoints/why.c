@@ -47,7 +47,7 @@ static void on_answer(void *ctx, const struct gd_why *why, const struct gd_err *
     }
 }
 
-/* *ret is freed by answer_free. */
+/* The caller frees *ret with answer_free. */
 static int ask_origin(struct command_call *call, gd_node_id node, uint32_t slot, enum gd_bad bad,
                       const struct gd_why_facts *facts, struct why_answer **ret, struct gd_err *err)
 {
@@ -110,7 +110,7 @@ static void print_frame(struct command_call *call, gd_node_id node)
     }
 }
 
-/* Inputs of the origin as they stand in the tree, that is of the step in question. */
+/* The origin's input in the tree: its value is of the step in question. */
 static const struct gd_why_node *input_in_tree(const struct gd_why *why, gd_node_id node,
                                                uint32_t slot)
 {
@@ -212,10 +212,10 @@ static void record_why(struct command_call *call, const struct why_question *q,
             inspect_not_checked(call, &checked, why->nodes[i].note);
         }
     }
-    inspect_add_checked(record, &checked); /* of the tree: what the answer is based on */
+    inspect_add_checked(record, &checked); /* how much of the tree the answer is based on */
 }
 
-/* A program may run other operators in a step in which nobody looks. */
+/* A program may run other operators in steps that are not observed. */
 static void show_graph_age(struct command_call *call, int64_t followed, const struct gd_why *why)
 {
     long long step = (long long)call->session->stop.step;
@@ -255,7 +255,7 @@ static int run_why(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK) {
         rc = why_ask_facts(call, q.node, &q.facts, err);
     }
-    if (rc == GD_OK && q.scalar) { /* as it was made last */
+    if (rc == GD_OK && q.scalar) { /* the most recent one */
         gd_node_id made = gd_why_loss(call->session->graph, &q.facts);
         q.node = made != GD_NO_NODE ? made : q.node;
     }

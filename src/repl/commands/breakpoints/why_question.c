@@ -14,9 +14,9 @@
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 
-#define MAX_SLOTS 16 /* of an operator, that are looked at for one that is not finite */
+#define MAX_SLOTS 16 /* slots of an operator that are searched for a non-finite value */
 
-/* "loss": the node that makes the number of the training that has this name. */
+/* "loss": the node that computes the metric of that name. */
 static bool scalar_node(struct command_call *call, const char *name, struct why_question *ret)
 {
     const struct gd_session *session = call->session;
@@ -62,7 +62,7 @@ static int ask_of_hit(struct command_call *call, const struct gd_hit *hit, struc
         if (scalar_node(call, hit->node_name, ret)) {
             return GD_OK;
         }
-        /* Of another number (a rate, a skipped update) the loss is what the graph makes. */
+        /* For other metrics (a rate, a skipped update), ask about the loss. */
         if (hit->is_scalar && scalar_node(call, "loss", ret)) {
             ret->has_bad = false;
             ret->facts.fired = false;
@@ -74,14 +74,14 @@ static int ask_of_hit(struct command_call *call, const struct gd_hit *hit, struc
     return GD_OK;
 }
 
-/* That it could not be checked explains something only when the value itself was the reason. */
+/* A failed check says something only if the value itself was the reason. */
 static bool says_cause(const struct gd_session *session, const struct gd_hit *hit)
 {
     return hit->stop_sequence == session->stop.sequence &&
            (hit->error == 0 || (hit->error & (GD_HIT_NAN | GD_HIT_INF)));
 }
 
-/* When it runs; a weight, when the first operator does that reads it. */
+/* When the node runs; for a weight, when the first operator that reads it runs. */
 static uint32_t order_of(const struct gd_graph *graph, gd_node_id node, bool *is_matrix)
 {
     struct gd_node_info info;
@@ -101,8 +101,8 @@ static uint32_t order_of(const struct gd_graph *graph, gd_node_id node, bool *is
     return order;
 }
 
-/* How strong a hit is: values that are not finite before others, then what ran first, a matrix
- * before a vector, then the largest figure. */
+/* Order of hits: non-finite values first, then the earliest in execution order, a matrix before a
+ * vector, then the largest statistic. */
 static bool is_stronger(const struct gd_session *session, const struct gd_hit *hit,
                         const struct gd_hit *than)
 {
@@ -123,7 +123,7 @@ static bool is_stronger(const struct gd_session *session, const struct gd_hit *h
            fabs(hit->param[0].actual_value) > fabs(than->param[0].actual_value);
 }
 
-/* The hit that was selected, when it belongs to this stop, else the strongest one of this stop. */
+/* The selected hit if it belongs to this stop, else the strongest one of this stop. */
 static const struct gd_hit *present_hit(struct command_call *call)
 {
     const struct gd_session *session = call->session;
@@ -200,7 +200,7 @@ int why_question_parse(struct command_call *call, struct why_question *ret, stru
     return GD_OK;
 }
 
-/* What is looked for where there is no value, as far as the program tells why. */
+/* What to search for when there is no value, from what the training process knows. */
 static bool choose_without_value(struct why_question *q)
 {
     if (q->facts.of_parameter && (q->facts.frozen || !q->facts.has_gradient)) {
@@ -214,7 +214,7 @@ static bool choose_without_value(struct why_question *q)
     return false;
 }
 
-/* What fired on it at this stop says what is looked for. */
+/* The condition that fired on it at this stop says what to search for. */
 static bool choose_by_hit(const struct gd_session *session, struct why_question *q)
 {
     for (size_t i = session->hit_count; i-- > 0;) {
@@ -231,7 +231,6 @@ static bool choose_by_hit(const struct gd_session *session, struct why_question 
     return false;
 }
 
-/* Of several outputs, where none was named, the first that is not finite. */
 int why_choose_slot(struct command_call *call, struct why_question *q, struct gd_err *err)
 {
     struct gd_node_info info;
@@ -256,7 +255,6 @@ int why_choose_slot(struct command_call *call, struct why_question *q, struct gd
     return GD_OK;
 }
 
-/* Without a hit the value itself says what is wrong with it, or the program does. */
 int why_choose_bad(struct command_call *call, struct why_question *q, struct gd_err *err)
 {
     const struct gd_stop *stop = &call->session->stop;
@@ -292,8 +290,7 @@ int why_choose_bad(struct command_call *call, struct why_question *q, struct gd_
     return rc == GD_OK || choose_without_value(q) ? GD_OK : rc;
 }
 
-/* A weight that somebody trains, and that stands still: its gradient is asked about, if that is 0.
- */
+/* A trained weight that does not change: ask about its gradient if that is zero. */
 int why_take_gradient(struct command_call *call, struct why_question *q, struct gd_err *err)
 {
     const struct gd_why_facts *facts = &q->facts;

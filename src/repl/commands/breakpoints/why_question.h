@@ -13,7 +13,7 @@ struct why_question {
     bool has_bad;
     bool apart; /* about ranks that diverge */
     enum gd_bad bad;
-    const struct gd_scalar *scalar; /* the number of the training that was named; else NULL */
+    const struct gd_scalar *scalar; /* the metric that was named; else NULL */
     struct gd_why_facts facts;
 };
 

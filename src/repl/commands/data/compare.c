@@ -77,7 +77,7 @@ static int check_sides(const struct compare_sides *sides, struct gd_err *err)
                    gd_dtype_name(sides->b->dtype), gd_shape_text(&sides->b->shape, b, sizeof(b)));
 }
 
-/* second NULL: the value of the step before. */
+/* second NULL: the value of the previous step. */
 static int compare(struct command_call *call, const char *first, const char *second,
                    const struct compare_rule *rule, struct gd_err *err)
 {
@@ -127,7 +127,7 @@ static bool parse_number(const char *text, double *ret)
     return true;
 }
 
-/* "rtol=1e-5": takes the words out of call->argv. */
+/* Takes "rtol=1e-5", "atol=1e-8" and the like out of call->argv. */
 static int take_rule(struct command_call *call, struct compare_rule *rule, struct gd_err *err)
 {
     int kept = 0;
@@ -142,7 +142,7 @@ static int take_rule(struct command_call *call, struct compare_rule *rule, struc
             call->argv[kept++] = call->argv[i];
             continue;
         }
-        if (!rule->close) { /* the one that is not given is none */
+        if (!rule->close) { /* the other one defaults to 0 */
             *to = 0;
         }
         rule->close = true;
@@ -155,7 +155,7 @@ static int take_rule(struct command_call *call, struct compare_rule *rule, struc
     return GD_OK;
 }
 
-/* The second word is a tolerance unless it names a tensor, which a number seldom does. */
+/* The second word is a tolerance unless it names a tensor. */
 static int run_compare(struct command_call *call, struct gd_err *err)
 {
     struct compare_rule rule = {.rows = ROWS};
@@ -195,7 +195,7 @@ static int run_compare(struct command_call *call, struct gd_err *err)
         rc = gd_fail(err, GD_EUSAGE, "compare: specify either a tolerance or rtol and atol");
     }
     if (rc == GD_OK && second && !rule.close) {
-        rule.close = true; /* numpy's */
+        rule.close = true; /* numpy's defaults */
         rule.rtol = 1e-5;
         rule.atol = 1e-8;
     }

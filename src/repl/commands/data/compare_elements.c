@@ -7,15 +7,15 @@
 #include "repl/core/command.h"
 #include "repl/core/work.h"
 
-#define PIECE ((int64_t)1 << 16) /* elements between two looks at whether it is still wanted */
+#define PIECE ((int64_t)1 << 16) /* elements between two checks for Ctrl-C */
 
-/* Both infinite with one sign, or both NaN: there is no number between them. */
+/* Identical bytes cover equal infinities and NaN, whose difference is not a number. */
 static bool same_bytes(const struct gd_tensor *a, const unsigned char *x, const unsigned char *y)
 {
     return memcmp(x, y, gd_dtype_size(a->dtype)) == 0;
 }
 
-/* Wide integers that a double cannot tell apart. */
+/* Differences of 64-bit integers that are equal as doubles. */
 static double difference_of_wide(enum gd_dtype dtype, const unsigned char *x,
                                  const unsigned char *y)
 {
@@ -28,7 +28,7 @@ static double difference_of_wide(enum gd_dtype dtype, const unsigned char *x,
     return more ? (double)(a - b) : -(double)(b - a);
 }
 
-/* a - b; of complex numbers its magnitude. */
+/* a - b; for complex numbers its magnitude. */
 double element_difference(const struct gd_tensor *a, const unsigned char *x, const unsigned char *y)
 {
     enum gd_dtype dtype = a->dtype;
@@ -67,7 +67,7 @@ static bool is_wanted(struct repl_work *work, const struct compare_sides *sides,
            repl_work_at(work, (uint64_t)elements * gd_dtype_size(sides->a->dtype));
 }
 
-/* The largest finite change decides what is small. */
+/* The largest finite change: small changes are relative to it. */
 static double largest(const struct compare_sides *sides, struct repl_work *work)
 {
     size_t item = gd_dtype_size(sides->a->dtype);
@@ -104,7 +104,7 @@ static bool differs(const struct compare_sides *sides, const struct compare_rule
     return !(fabs(d) <= rule->atol + rule->rtol * magnitude(sides->a, y));
 }
 
-/* Keeps the `max` that rank first, best first; earlier elements before later ones. */
+/* Keeps the `max` elements that rank first, best first; earlier elements first when equal. */
 static void keep_worst(struct compare_differing *worst, size_t *count, size_t max,
                        struct compare_differing one)
 {
@@ -138,7 +138,6 @@ static void count_difference(struct compare_tally *tally, double d, uint64_t *fi
     }
 }
 
-/* All elements twice, unless it is stopped. */
 void compare_elements(const struct compare_sides *sides, const struct compare_rule *rule,
                       struct repl_work *work, struct compare_tally *tally,
                       struct compare_differing *worst, size_t *worst_count)

@@ -39,7 +39,7 @@ static const char *place_text(struct command_call *call, const struct gd_loss_lo
                            : inspect_printf(call, "loss number %zu", i + 1);
 }
 
-/* What a loss scaler's life tells. */
+/* What the history of a loss scaler shows. */
 static void log_advice(struct command_call *call, const char *path, const struct gd_loss_log *log)
 {
     struct gd_loss_figures f;

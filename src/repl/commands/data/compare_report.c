@@ -53,7 +53,8 @@ static const char *finite_cell(struct command_call *call, bool any, double value
     return any ? inspect_double(call, value) : "-";
 }
 
-/* The columns of a table: a name, both sides in their order, what lies between them. */
+/* Begins a table with a column for a name, for both sides in their order, and for the
+ * difference. */
 static struct out_table *begin_table(struct command_call *call, const struct compare_sides *sides,
                                      const char *record, const char *key, const char *title)
 {
@@ -67,7 +68,7 @@ static struct out_table *begin_table(struct command_call *call, const struct com
     return out_table_begin(call->out, record, columns, 4);
 }
 
-/* The same figures of both sides and of what lies between them. */
+/* The same statistics of both sides and of the difference. */
 static void print_figures(struct command_call *call, const struct compare_sides *sides,
                           const struct gd_stats *a, const struct gd_stats *b,
                           const struct compare_tally *d)

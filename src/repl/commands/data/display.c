@@ -13,11 +13,11 @@
 #include "repl/values/value.h"
 
 #define DISPLAY_MAX    64 /* expressions */
-#define DISPLAY_VALUES 8  /* as many elements are shown without being asked for */
+#define DISPLAY_VALUES 8  /* elements that are shown without a format letter */
 
 struct display {
     int number;
-    char *text;      /* tensor as typed, or a scalar's name */
+    char *text;      /* tensor as typed, or a metric's name */
     char letters[8]; /* print format */
     enum value_which which;
     bool disabled;
@@ -83,7 +83,7 @@ static void show_value(struct command_call *call, const struct display *display,
     }
 }
 
-/* An expression that has no value now says why, in its place; the others are shown all the same. */
+/* An expression without a value shows the reason; the others are shown all the same. */
 static int show_one(struct command_call *call, const struct display *display, cJSON *record)
 {
     struct gd_err err = {0};

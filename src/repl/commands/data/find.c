@@ -13,7 +13,7 @@
 #include "repl/values/value.h"
 
 #define FIND_SHOWN 20
-#define FIND_PIECE (1 << 18) /* elements between two looks at Ctrl-C */
+#define FIND_PIECE (1 << 18) /* elements between two checks for Ctrl-C */
 
 enum find_test {
     FIND_NONFINITE,
@@ -65,7 +65,7 @@ static const char *skip_blanks(const char *p)
     return p + strspn(p, " \t");
 }
 
-/* "[abs] <= 1e-3" at *text; moves *text behind it. */
+/* Parses "[abs] <= 1e-3" at *text and moves *text past it. */
 static int parse_comparison(const char **text, struct find_condition *ret, struct gd_err *err)
 {
     const char *p = *text;
@@ -124,12 +124,12 @@ static bool matches(const struct find_condition *condition, double x)
     case FIND_EQ: return y == condition->limit;
     case FIND_NE: return !(y == condition->limit);
     case FIND_MIN:
-    case FIND_MAX: break; /* made FIND_EQ by resolve_extreme */
+    case FIND_MAX: break; /* resolve_extreme has made it FIND_EQ */
     }
     return false;
 }
 
-/* min and max are the elements equal to the smallest or largest finite one. */
+/* min and max become comparisons with the smallest or largest finite element. */
 static int resolve_extreme(const struct value *value, struct find_condition *condition,
                            struct gd_err *err)
 {
@@ -188,8 +188,7 @@ static void report_element(struct command_call *call, struct finding *finding,
     gd_buf_deinit(&buf);
 }
 
-/* Walks the elements in C order, an odometer of indices beside the byte offset. false: it was
- * stopped. */
+/* Walks the elements in C order, advancing indices and byte offset together. false: interrupted. */
 static bool walk_elements(struct command_call *call, struct finding *finding,
                           const struct gd_tensor *tensor, struct repl_work *work)
 {
@@ -266,7 +265,7 @@ static int find_in(struct command_call *call, struct finding *finding, struct va
     return rc;
 }
 
-/* The line is taken as it stands: `>` is a comparison here, not a redirection. */
+/* The line is taken raw: `>` is a comparison, not a redirection. */
 static int run_find(struct command_call *call, struct gd_err *err)
 {
     struct finding finding = {0};

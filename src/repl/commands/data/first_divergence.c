@@ -22,11 +22,11 @@ struct looking {
     bool bisect;
     struct repl_work work;
     struct inspect_checked checked; /* outputs, of all steps and ranks */
-    size_t nodes, unchecked;        /* that were looked at; not (bisect) */
-    size_t steps, steps_left_out;   /* of a rank each: looked at; that one side alone has */
+    size_t nodes, unchecked;        /* nodes that were checked; not checked (--bisect) */
+    size_t steps, steps_left_out;   /* steps (of one rank) that were checked; on one side only */
 };
 
-struct found { /* what is left of one step and rank when its tables are gone */
+struct found { /* what is kept of one step and rank after its tables are gone */
     bool any;
     int rank;
     int64_t step;
@@ -83,7 +83,7 @@ static void count(struct looking *l, const struct gd_divergence *d)
     }
 }
 
-/* Names outlive the tables. */
+/* Copies the names, which must outlive the tables. */
 static void keep_names(struct looking *l, const struct gd_table *a, const struct gd_table *b,
                        struct found *f)
 {
@@ -181,8 +181,8 @@ static int look_in_step(struct looking *l, const struct compare_step *step, stru
     return rc;
 }
 
-/* An earlier step, then fewer collectives before it, then no collective itself, then earlier in the
- * order of its rank. */
+/* Order of findings: the earlier step, then fewer collectives before it, then not a collective
+ * itself, then the earlier position in its rank. */
 static bool is_earlier(const struct found *x, const struct found *y)
 {
     if (!y->any || !x->any) {
@@ -195,7 +195,7 @@ static bool is_earlier(const struct found *x, const struct found *y)
         return x->d.layer < y->d.layer;
     }
     if (x->d.collective != y->d.collective) {
-        return y->d.collective; /* what a rank does before an exchange, the exchange hands on */
+        return y->d.collective; /* a collective passes on what a rank did before it */
     }
     return x->order < y->order;
 }
@@ -385,7 +385,8 @@ static int show(struct looking *l, const struct found *f, const struct found *la
     return GD_OK;
 }
 
-/* Ranks first each for itself, then the earliest of them; a step that differs ends it. */
+/* Searches each rank by itself, then takes the earliest finding; the first step that differs ends
+ * the search. */
 static int look_everywhere(struct looking *l, struct gd_err *err)
 {
     struct compare_step *steps;

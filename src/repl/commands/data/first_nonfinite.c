@@ -16,7 +16,7 @@
 
 struct place { /* one step of one rank */
     struct side *side;
-    size_t at; /* of the side's catalogs */
+    size_t at; /* index into the side's catalogs */
     int64_t step;
     int rank;
 };
@@ -27,12 +27,12 @@ struct looking {
     size_t side_count;
     struct place *place; /* by step, then rank */
     size_t place_count;
-    struct side *side; /* at hand */
+    struct side *side; /* catalogs in use */
     struct repl_work work;
     struct inspect_checked checked;
     uint64_t passed_over;
-    size_t steps, ranks;  /* that were looked at */
-    const char *left_out; /* ranks that were not, and why; NULL none */
+    size_t steps, ranks;  /* steps and ranks that were searched */
+    const char *left_out; /* ranks that were not searched, and why; NULL: none */
     bool found;
     int64_t found_step;
     cJSON *record;
@@ -162,7 +162,7 @@ static void show_record(struct looking *l, const struct gd_table *table,
     out_set(object, OUT_SOME("hint", n->hint));
 }
 
-/* The same step of another rank has one, too. */
+/* Another rank has one in the same step too. */
 static void show_also(struct looking *l, const struct gd_table *table, const struct gd_nonfinite *n)
 {
     struct command_call *call = l->call;
@@ -279,7 +279,7 @@ static void leave_out(struct looking *l, const char *which, const char *why)
                                  l->left_out ? ", " : "", which, why);
 }
 
-/* All ranks of the job are one run. What cannot be looked at now is told. */
+/* All ranks of the job are one run. Reports those that cannot be searched now. */
 static int open_job(struct looking *l, const struct gd_ranks *ranks, struct gd_err *err)
 {
     int size = gd_ranks_world_size(ranks), rc = GD_OK;

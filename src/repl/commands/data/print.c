@@ -15,7 +15,7 @@ struct print_job {
     struct gd_format format;
     enum value_which which;
     bool summary; /* -s: no elements */
-    cJSON *list;  /* JSON: where the records of several tensors go; NULL when there is one */
+    cJSON *list;  /* JSON: list for the records of several tensors; NULL: there is one */
 };
 
 static cJSON *next_record(struct command_call *call, const struct print_job *job)
@@ -27,7 +27,7 @@ static cJSON *next_record(struct command_call *call, const struct print_job *job
     return record;
 }
 
-/* A slice may be a view into a large tensor, which the history must not keep alive. */
+/* Copies a slice, so that the history does not keep a large tensor alive. */
 static int remember_value(struct command_call *call, const struct value *value)
 {
     struct gd_tensor *copy = NULL;
@@ -80,7 +80,7 @@ static int show_value(struct command_call *call, const struct print_job *job, st
     return value_print_elements(call, value, &job->format, err);
 }
 
-/* Every slot of a node: a line each, with the reason where one has no value. */
+/* One line for each slot of a node, with the reason if it has no value. */
 static int print_slots(struct command_call *call, const struct print_job *job, struct value *value,
                        uint32_t count, struct gd_err *err)
 {
@@ -135,7 +135,7 @@ static bool print_scalar(struct command_call *call, const struct print_job *job,
     return false;
 }
 
-/* What selects nodes without naming one. */
+/* The word selects nodes instead of naming one. */
 static bool is_selector(const char *word)
 {
     size_t len = strlen(word);
@@ -143,7 +143,7 @@ static bool is_selector(const char *word)
            (len > 2 && word[0] == '/' && word[len - 1] == '/');
 }
 
-/* A line for each slot of all nodes that a glob or another selector takes. */
+/* One line for each slot of each node that the selector covers. */
 static int print_selected(struct command_call *call, struct print_job *job, const char *word,
                           struct gd_err *err)
 {

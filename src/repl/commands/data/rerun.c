@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: rerun
- * Make the call of an overflow again.
+ * Repeat the call of an overflow.
  */
 #include <string.h>
 

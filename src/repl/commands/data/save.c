@@ -9,7 +9,7 @@
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
-/* The file of `save`, and what is left in front of it. A first word alone has none. */
+/* Takes the file name, the last word, from call->argv. A single word is a tensor. */
 static const char *take_file(struct command_call *call)
 {
     const char *last = call->argc > 1 ? call->argv[call->argc - 1] : "";

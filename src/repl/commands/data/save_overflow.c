@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `save overflow`: the inputs of an overflow, to make its call again. */
+/* `save overflow`: the inputs of an overflow, so that its call can be repeated. */
 #include "base/buf.h"
 #include "repl/commands/breakpoints/overflow.h"
 #include "repl/commands/data/save.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `save watchpoints`, `save breakpoints`: as commands that `source` reads. */
+/* `save watchpoints`, `save breakpoints`: commands that `source` reads. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@
 
 #define MAX_BYTES ((size_t)64 << 20)
 
-/* What hangs on a number; behind the command that gave it, so that `$bpnum` is it. */
+/* Ignore count, commands and state of a number. They follow the command that set it, so that
+ * `$bpnum` is that number. */
 static void add_details(struct command_call *call, int number, uint64_t ignore, bool enabled,
                         struct gd_buf *out)
 {
@@ -69,7 +70,7 @@ static void add_watchpoint(struct command_call *call, const struct gd_watchpoint
     add_details(call, watch->number, watch->ignore, watch->enabled, out);
 }
 
-/* In order of their numbers, both kinds mixed. */
+/* Both kinds in order of their numbers. */
 static size_t add_all(struct command_call *call, bool breakpoints, struct gd_buf *out)
 {
     const struct gd_breakpoint *at = breakpoints ? call->debugger->breakpoints : NULL;
@@ -100,7 +101,7 @@ static int write_file(const char *path, const struct gd_buf *text, struct gd_err
     if (rc != GD_OK) {
         return rc;
     }
-    fwrite(text->data, 1, text->len, file.file); /* a failure is seen at the end */
+    fwrite(text->data, 1, text->len, file.file);
     return newfile_close(&file, true, err);
 }
 

@@ -17,16 +17,17 @@
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 
-#define PIECE     ((size_t)1 << 20)    /* bytes written before Ctrl-C is looked for */
-#define HUGE      ((uint64_t)32 << 20) /* bytes from which a tensor of a dump goes by pieces */
-#define ROWS      ((uint64_t)16 << 20) /* bytes of such a piece, about */
-#define MORE_RANK 8 /* dimensions that a tensor may have beyond what is declared */
+#define PIECE     ((size_t)1 << 20) /* bytes written between two checks for Ctrl-C */
+/* tensors of a dump from this size on are copied in pieces */
+#define HUGE      ((uint64_t)32 << 20)
+#define ROWS      ((uint64_t)16 << 20) /* approximate size of a piece, in bytes */
+#define MORE_RANK 8 /* dimensions that a tensor may have beyond the declared ones */
 #define MAX_SAVED ((size_t)1000000)
 
 struct saved { /* one tensor to be saved */
     const char *name;
     struct value value;  /* parsed, not fetched */
-    enum gd_dtype dtype; /* as far as it is known before */
+    enum gd_dtype dtype; /* as far as known before the fetch */
     struct gd_shape shape;
     int rank;
     uint64_t bytes;
@@ -43,13 +44,13 @@ struct saving {
     uint64_t done;             /* bytes written */
     size_t written;            /* tensors */
     size_t missing;            /* without a value now */
-    size_t renamed;            /* called as another one */
-    size_t cleaned;            /* whose name would lead out of a folder, or harm a terminal */
-    const char *dirty, *clean; /* the first of those, as it was and as it is in the file */
+    size_t renamed;            /* tensors with the name of another one */
+    size_t cleaned;            /* tensors whose name would leave the directory or harm a terminal */
+    const char *dirty, *clean; /* the first of those: its name, and its name in the file */
     size_t old;                /* not of the step at which the session is stopped */
-    const char *why;           /* what the first of those said */
-    bool as_bits;              /* a bfloat16 in a file of numpy's */
-    bool stood;                /* the values are those of a training that stood */
+    const char *why;           /* reason of the first one without a value */
+    bool as_bits;              /* bfloat16 in a numpy file */
+    bool stood;                /* the values are of a stopped live training */
 };
 
 /* ---- what is saved --------------------------------------------------------------------------- */
@@ -72,8 +73,8 @@ static int add(struct saving *s, struct saved **ret, struct gd_err *err)
     return GD_OK;
 }
 
-/* A checkpoint's own spelling, "layer1.0.weight", unless another node is called so, too; the slot
- * where a node has several. */
+/* The key in a checkpoint, "layer1.0.weight", unless another node has that name; with the slot if
+ * the node has several. */
 static const char *key_of(struct command_call *call, gd_node_id node, uint32_t slot)
 {
     struct gd_node_info info;
@@ -160,14 +161,14 @@ static int add_selected(struct saving *s, const char *text, struct gd_err *err)
                : rc;
 }
 
-/* One of the parts between slashes: what a program that unpacks the file must not follow. */
+/* "", "." or "..": parts of a path that must not be in an archive. */
 static bool is_path_part(const char *part, size_t len)
 {
     return len == 0 || (len == 1 && part[0] == '.') ||
            (len == 2 && part[0] == '.' && part[1] == '.');
 }
 
-/* A name as the path of an archive's member: relative, downwards, and safe to print. */
+/* The name as a member of an archive: a relative path without "..", safe to print. */
 static const char *member_name(struct command_call *call, const char *name)
 {
     struct gd_buf out = GD_BUF_INIT(SIZE_MAX);
@@ -199,8 +200,7 @@ static const char *member_name(struct command_call *call, const char *name)
     return clean;
 }
 
-/* Names come from the training process or from a file, and go into an archive that others unpack.
- */
+/* Names come from the training process or a file and go into an archive that others unpack. */
 static int clean_names(struct saving *s, struct gd_err *err)
 {
     for (size_t i = 0; s->kind == GD_FILE_NPZ && i < s->count; i++) {
@@ -224,8 +224,8 @@ static int by_name(const void *a, const void *b)
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Nodes of two graphs, or one that is called as the slot of another: the later ones get a number,
- * once more where somebody has that name, too. */
+/* Appends numbers to duplicate names: nodes of two graphs, or a node named like another one's
+ * slot. */
 static int part_names(struct saving *s, struct gd_err *err)
 {
     struct saved **sorted = calloc(s->count + 1, sizeof(struct saved *));
@@ -246,7 +246,8 @@ static int part_names(struct saving *s, struct gd_err *err)
             if (same) {
                 first = number > 2 ? first : sorted[i - 1]->name;
                 sorted[i]->name = inspect_printf(s->call, "%s#%zu", sorted[i]->name, number++);
-                if (!sorted[i]->name[0]) { /* no memory for it: it would be parted for ever */
+                /* without memory for the name it would never become unique */
+                if (!sorted[i]->name[0]) {
                     free(sorted);
                     return gd_fail(err, GD_ENOMEM, "out of memory");
                 }
@@ -259,7 +260,7 @@ static int part_names(struct saving *s, struct gd_err *err)
     return GD_OK;
 }
 
-/* Large elements first, so that all are aligned; else the order stays. */
+/* Large elements first, so that all are aligned; otherwise keeps the order. */
 static int by_size(const void *a, const void *b)
 {
     const struct saved *x = a, *y = b;
@@ -308,7 +309,7 @@ static int write_tensor(struct saving *s, const struct saved *item, struct gd_te
     return rc;
 }
 
-/* Of a dump, a value that memory need not hold as a whole. */
+/* A tensor of a dump that need not fit in memory. */
 static bool is_huge(const struct saving *s, const struct saved *item)
 {
     const struct value *value = &item->value;
@@ -317,7 +318,7 @@ static bool is_huge(const struct saving *s, const struct saved *item)
            gd_catalog_of(s->call->session);
 }
 
-/* Some rows, and that they are what they should be. */
+/* Fetches some rows and checks their shape. */
 static int fetch_rows(struct saving *s, struct saved *item, int64_t first, int64_t count,
                       struct gd_tensor **ret, struct gd_err *err)
 {
@@ -345,8 +346,8 @@ static int fetch_rows(struct saving *s, struct saved *item, int64_t first, int64
     return rc;
 }
 
-/* The first rows are there before the file has anything of it. *begun: from then on a failure is
- * one of the file. */
+/* Fetches the first rows before it writes to the file. *begun: from then on a failure leaves a
+ * damaged file. */
 static int save_huge(struct saving *s, struct saved *item, bool *begun, struct gd_err *err)
 {
     int64_t all = item->shape.dim[0];
@@ -371,7 +372,7 @@ static int save_huge(struct saving *s, struct saved *item, bool *begun, struct g
     return rc;
 }
 
-/* The elements of one of many; its statistics nobody asked for. */
+/* Fetches the elements without statistics. */
 static int fetch_item(struct saving *s, struct saved *item, struct gd_err *err)
 {
     if (item->value.tensor) {
@@ -389,7 +390,7 @@ static void count_old(struct saving *s, const struct saved *item)
               value_age(s->call->session, item->value.step, age)[0] != '\0';
 }
 
-/* Of many, those without a value are counted and left out. */
+/* Counts and skips tensors without a value, if there are several. */
 static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
 {
     struct gd_err why = {.text = ""};
@@ -403,7 +404,8 @@ static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
         return GD_OK;
     } else if (rc == GD_EINTR || rc == GD_ENOMEM || rc == GD_ELOST) {
         rc = gd_fail(err, rc, "%s", why.text);
-    } else if (s->stood && s->call->session->state != GD_STOPPED) { /* nor have those behind it */
+        /* the rest has no value either */
+    } else if (s->stood && s->call->session->state != GD_STOPPED) {
         rc = gd_fail(err, GD_ELOST, "the training ended before everything was saved: %s", why.text);
     } else {
         if (s->missing++ == 0) {
@@ -414,7 +416,7 @@ static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
     if (begun || item->value.tensor) {
         count_old(s, item);
     }
-    if (s->count > 1) { /* of one, the record tells what it is */
+    if (s->count > 1) { /* a single tensor is described by its record */
         value_deinit(&item->value);
         item->value.tensor = NULL;
     }
@@ -437,7 +439,7 @@ static int save_items(struct saving *s, struct gd_err *err)
     return rc == GD_OK ? gd_tensor_writer_finish(s->writer, err) : rc;
 }
 
-/* The framework whose checkpoints look like it, for safetensors' metadata. */
+/* The framework for the metadata of a safetensors file. */
 static const char *format_of(const struct saving *s)
 {
     const struct gd_session *session = s->call->session;
@@ -465,7 +467,7 @@ static int make_writer(struct saving *s, struct gd_err *err)
 static int write_file(struct saving *s, const char *path, struct gd_err *err)
 {
     uint64_t bytes = 0;
-    /* One alone is fetched before a file is made; many are fetched one by one. */
+    /* A single tensor is fetched before the file is created; several are fetched one by one. */
     int rc = s->count == 1 && !is_huge(s, &s->item[0])
                  ? value_fetch(s->call, &s->item[0].value, VALUE_ELEMENTS, err)
                  : GD_OK;
@@ -583,7 +585,7 @@ static int collect(struct saving *s, enum value_which which, struct gd_err *err)
     }
     if (call->argc == 1 && s->kind == GD_FILE_NPY) {
         return add_selected(s, call->argv[0], NULL) == GD_OK && s->count > 1
-                   ? GD_OK /* too many: said by who checks them */
+                   ? GD_OK /* too many tensors: reported where they are counted */
                    : gd_fail(err, rc, "%s", why.text);
     }
     if (which != VALUE_CURRENT) {
@@ -592,7 +594,7 @@ static int collect(struct saving *s, enum value_which which, struct gd_err *err)
     return add_selected(s, inspect_join(call, 0, call->argc), err);
 }
 
-/* The last part of the name, without what is no good in a file's: "fc1.weight_0_3". */
+/* The last part of the name without characters unsuitable for a file: "fc1.weight_0_3". */
 static const char *file_name(struct command_call *call, const char *label, const char *mode,
                              const char *end)
 {

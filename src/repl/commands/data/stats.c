@@ -17,7 +17,7 @@ static void print_share(struct command_call *call, const char *title, uint64_t p
     bool bound = (of->unknown & bit) != 0;
 
     if (bound && (part == 0 || !(bit & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)))) {
-        return; /* a dump does not have every figure */
+        return; /* a dump may lack some statistics */
     }
     out_printf(call->out, "  %-12s %s%s", title, bound ? "at least " : "",
                inspect_number(call, part));
@@ -33,7 +33,7 @@ static void print_stats(struct command_call *call, const struct value *value)
     size_t bytes = 0;
     gd_shape_bytes(&value->shape, value->dtype, &bytes, NULL);
     out_printf(call->out, "%s\n", value_title(call, value));
-    if (!(s->unknown & GD_UNKNOWN_COUNT)) { /* else nobody told the shape */
+    if (!(s->unknown & GD_UNKNOWN_COUNT)) { /* otherwise the shape is unknown */
         out_printf(call->out, "  %-12s %s %s\n", "type", gd_dtype_name(value->dtype),
                    inspect_shape(call, &value->shape));
         out_printf(call->out, "  %-12s %s (%s)\n", "elements", inspect_number(call, s->count),

@@ -10,7 +10,7 @@
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 
-/* "prev", "diff", "" as the last word says, which is taken out. */
+/* Takes "prev" or "diff" from the end of call->argv; "" without them. */
 static const char *take_mode(struct command_call *call)
 {
     if (call->argc < 1) {
@@ -32,8 +32,8 @@ static int print_instead(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? print->run(call, err) : rc;
 }
 
-/* A process that keeps previous values on request is asked to. Another has them or not, which the
- * grid shows when it asks for one. */
+/* Asks a process that keeps previous values on request. Others have them or not; the grid shows
+ * which. */
 static void keep_previous(struct command_call *call, gd_node_id node)
 {
     struct gd_err err = {.code = GD_OK};
@@ -69,7 +69,7 @@ static int open_grid(struct command_call *call, const char *mode, struct gd_err 
     return rc;
 }
 
-/* "-to 3,17": the keys of the grid. A node's name never begins so. */
+/* "-to 3,17": actions of the grid. Node names never begin with a dash. */
 static const struct action {
     const char *name;
     enum { NO_ARGUMENT, ONE_ARGUMENT, MAYBE_ARGUMENT } takes;

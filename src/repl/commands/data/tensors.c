@@ -12,7 +12,7 @@
 
 #define TENSOR_ROWS 40 /* shown unless -a */
 
-/* Names come last: they are long, and whole they can be copied. */
+/* Names come last: they are long, and whole names can be copied. */
 static const struct out_column plain_columns[] = {
     {"kind", "Kind", false}, {"dtype", "Type", false},  {"shape", "Shape", false},
     {"size", "Size", false}, {"name", "Tensor", false},
@@ -35,8 +35,8 @@ struct tensor_rows {
     struct out_table *table; /* one of the two */
     cJSON *records;
     uint64_t shown;
-    uint64_t missing;      /* asked for, but without a value now */
-    const char *first_why; /* what the first of those said */
+    uint64_t missing;      /* requested, but without a value */
+    const char *first_why; /* reason of the first one without a value */
 };
 
 static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
@@ -64,7 +64,7 @@ static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
     out_table_row(rows->table, cells);
 }
 
-/* NULL: the dump does not say. */
+/* NULL: unknown (a dump without that statistic). */
 static const char *bad_cell(struct command_call *call, const struct gd_stats *s, unsigned bit,
                             uint64_t count)
 {
@@ -93,7 +93,7 @@ static void stats_cells(struct tensor_rows *rows, const struct value *value)
     out_table_row(rows->table, cells);
 }
 
-/* Tensors without a value are counted; in records each says why. */
+/* Counts tensors without a value; records give the reason for each. */
 static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
 {
     struct command_call *call = rows->call;
@@ -199,7 +199,8 @@ static int run_tensors(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    if (want_stats && call->session->state == GD_RUNNING) { /* else each tensor would say it */
+    /* otherwise each tensor would report it */
+    if (want_stats && call->session->state == GD_RUNNING) {
         return gd_fail(err, GD_ESTATE,
                        "the training is running: stop it with \"interrupt\" for tensors -s");
     }

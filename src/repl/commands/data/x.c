@@ -10,7 +10,7 @@
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 
-/* "8f" -> count and letter. */
+/* Splits "8f" into count and letter. */
 static int parse_examine(const char *text, int64_t *count, char *letter, struct gd_err *err)
 {
     size_t digits = strspn(text, "0123456789");
@@ -46,9 +46,9 @@ static void unravel(const struct gd_shape *shape, int64_t flat, int64_t index[GD
     }
 }
 
-/* The smallest box of the shape, as a slice, that holds elements first..last in C order: the
- * leading axes where both agree are indexed, the first that differs is a range, the rest is whole.
- * *base gets the flat number of the box's first element. */
+/* The smallest box of the shape, as a slice, that contains elements first..last in C order: leading
+ * axes with a single index are indexed, the next is a range, the rest is whole. *base is the flat
+ * index of the box's first element. */
 static void box_slice(const struct gd_shape *shape, int64_t first, int64_t last,
                       struct gd_slice *slice, int64_t *base)
 {
@@ -63,7 +63,7 @@ static void box_slice(const struct gd_shape *shape, int64_t first, int64_t last,
         struct gd_slice_item *item = &slice->item[slice->count];
         *base *= shape->dim[i];
         if (!same) {
-            continue; /* whole: trailing axes need no item */
+            continue; /* trailing axes are whole */
         }
         slice->count++;
         item->step = 1;
@@ -80,7 +80,7 @@ static void box_slice(const struct gd_shape *shape, int64_t first, int64_t last,
     }
 }
 
-/* A slice of plain indices names an element to start from; any other is what is walked. */
+/* Plain indices name the element to start at; any other slice is walked from its beginning. */
 static bool only_indices(const struct gd_slice *slice)
 {
     for (int i = 0; i < slice->count; i++) {
@@ -91,7 +91,7 @@ static bool only_indices(const struct gd_slice *slice)
     return true;
 }
 
-/* Where the indices point to, as a flat element number. */
+/* The flat index that the indices name. */
 static int start_of(const struct gd_slice *slice, const struct gd_shape *shape, int64_t *ret,
                     struct gd_err *err)
 {
@@ -114,7 +114,7 @@ struct examine {
     const char *name; /* the tensor without the indices */
 };
 
-/* Element `skip` after `start`, and what is left from there on. */
+/* Element `skip` after `start`, and how many are left from there. */
 static void place(struct examine *job, int64_t start, int64_t skip)
 {
     int64_t total = gd_shape_count(&job->shape);
@@ -124,7 +124,7 @@ static void place(struct examine *job, int64_t start, int64_t skip)
     }
 }
 
-/* Takes the whole tensor: its own shape says what is what. */
+/* Fetches the whole tensor, whose own shape is authoritative. */
 static int fetch_whole(struct command_call *call, const struct value *value, struct examine *job,
                        int64_t skip, struct gd_err *err)
 {
@@ -148,8 +148,8 @@ static int fetch_whole(struct command_call *call, const struct value *value, str
     return GD_OK;
 }
 
-/* Fetches only the box that holds the elements, when the shape is known beforehand. The graph's
- * word is not trusted: another number of elements than the box has means that it was wrong. */
+/* Fetches only the box with the elements if the shape is known. The declared shape may be wrong:
+ * the number of elements received is checked. */
 static int fetch_box(struct command_call *call, const struct value *value, struct examine *job,
                      int64_t skip, struct gd_err *err)
 {
@@ -170,7 +170,7 @@ static int fetch_box(struct command_call *call, const struct value *value, struc
     }
     place(job, start, skip);
     if (job->count == 0) {
-        return GD_OK; /* nothing to fetch: the caller says so */
+        return GD_OK; /* nothing to fetch: the caller reports it */
     }
     box_slice(&job->shape, job->first, job->first + job->count - 1, &box.arg.slice, &job->base);
     gd_shape_strides(&job->shape, 1, stride);
@@ -241,7 +241,7 @@ static void print_rows(struct command_call *call, const struct examine *job,
         int width = (int)strlen(text[i]);
         widest = width > widest ? width : widest;
     }
-    /* the widest index of the tensor, so that the next part lines up with this one */
+    /* width of the longest index, so that the next part lines up with this one */
     const char *last = inspect_index(call, &job->shape, gd_shape_count(&job->shape) - 1);
     int margin = (int)strlen(last) + 1;
     int fit = (out_width(call->out) - margin) / (widest + 2);

@@ -21,13 +21,14 @@ struct checking {
     struct command_call *call;
     struct side side[2];
     struct gd_table table[2];
-    struct gd_hash_index trained[2]; /* items of a table that are states, by the name of what they
-                                    are the state of: one for each name */
+    /* items of a table that are optimizer states, by the name of their parameter, one for each
+     * name */
+    struct gd_hash_index trained[2];
     int sides;
     struct totals totals[2];
     struct out_table *out;
     size_t number, unmatched[2], shapes, never_updated;
-    struct inspect_checked checked; /* tensors of one file, or pairs of two */
+    struct inspect_checked checked; /* tensors of one file, or pairs of two files */
     struct repl_work work;
 };
 
@@ -98,7 +99,7 @@ static int find_trained(struct gd_hash_index *trained, const struct gd_table *ta
     return rc;
 }
 
-/* A state of an optimizer that a parameter has is proof; so is what the file says. */
+/* A parameter is trained if it has optimizer state, or if the file says so. */
 static bool is_trained(struct checking *c, int side, const struct gd_item *item)
 {
     return item->trainable == GD_TRAINABLE_UNKNOWN
@@ -135,7 +136,7 @@ static const char *type_of(const struct gd_item *item)
     return !item || item->stored == GD_STORED_NONE ? "-" : gd_stored_name(item->stored);
 }
 
-/* Elements of a tensor; the progress is counted in parameters. */
+/* A gd_work_fn for elements of a tensor; progress is counted in parameters. */
 static bool go_on(void *ctx, uint64_t elements)
 {
     struct checking *c = ctx;

@@ -33,7 +33,7 @@ static void tell_mistake(void *ctx, unsigned long line, const char *text)
     }
 }
 
-/* What is right in such a file, and means nothing to a dump that gradb writes. */
+/* Reports valid keys that "dump" ignores. */
 static void tell_unused_keys(struct command_call *call, const struct gd_dump_config *config)
 {
     if (config && config->one_step) {

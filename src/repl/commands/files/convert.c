@@ -46,7 +46,7 @@ static void left_out(void *ctx, const char *path, const char *why)
     }
 }
 
-/* Takes "--as NAME" out of the words; *ret stays when it is not among them. */
+/* Takes "--as NAME" out of call->argv; *ret keeps its value without it. */
 static int take_option(struct command_call *call, const char *option, const char **ret,
                        struct gd_err *err)
 {
@@ -155,7 +155,7 @@ static int run_convert(struct command_call *call, struct gd_err *err)
     }
     from = inspect_home_path(call, call->argv[0]);
     to = inspect_home_path(call, call->argv[1]);
-    if (access(from, F_OK) != 0) { /* before a directory is made for it */
+    if (access(from, F_OK) != 0) { /* before its directory is created */
         return gd_fail_errno(err, GD_ENOTFOUND, "cannot read %.300s", from);
     }
     rc = gd_folder_open(to, &folder, err);

@@ -24,7 +24,7 @@ static int word_of(const char *text, const char *const *words, const char *what,
                    words[1], words[2]);
 }
 
-struct dump_words { /* of the command; NULL: not said */
+struct dump_words { /* of the command; NULL: not given */
     const char *dir, *selector, *steps, *io, *data, *net;
 };
 
@@ -77,7 +77,7 @@ static int check_net(const char *net, struct gd_err *err)
                : GD_OK;
 }
 
-/* Made absolute: the working directory may change. */
+/* An absolute path: the working directory may change. */
 static int make_plan(const struct dump_words *words, struct live_dump *d, struct dump_plan *plan,
                      struct gd_err *err)
 {
@@ -159,7 +159,7 @@ static int dump_off(struct command_call *call, struct live_dump *d)
     return GD_OK;
 }
 
-/* What was written counts, wherever. */
+/* The totals count what was written to all directories. */
 static void add_totals(struct live_dump *d, const struct live_dump *once)
 {
     d->bytes = once->bytes;
@@ -168,7 +168,7 @@ static void add_totals(struct live_dump *d, const struct live_dump *once)
     d->steps_done = once->steps_done;
 }
 
-/* The new one stands for the one that was armed before. */
+/* Replaces the plan that was armed before. */
 static void arm_dump(struct live_dump *d, struct live_dump *once)
 {
     dump_live_clear(d);
@@ -213,7 +213,7 @@ static int run_dump(struct command_call *call, struct gd_err *err)
                               .behind = dump_live_ended(&call->session->stop)};
     rc = make_plan(&words, d, &once.plan, err);
     rc = rc != GD_OK ? rc : make_steps(&words, d, &once.steps, &steps, err);
-    if (rc == GD_OK && steps) { /* what cannot work is better known now than at that step */
+    if (rc == GD_OK && steps) { /* report errors now rather than at that step */
         rc = dump_live_prepare(call, &once, err);
         add_totals(d, &once);
     }

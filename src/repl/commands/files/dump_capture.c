@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a step that is to be dumped makes and drops again is copied as it is made. */
+/* Copies values that a step to be dumped frees before its end, as they are produced. */
 #include <stdlib.h>
 
 #include "engine/ranks.h"
 #include "repl/commands/files/dump_live_impl.h"
 #include "repl/core/repl_impl.h"
 
-/* Every node of the graph, whatever comes. */
+/* All nodes are dumped, also those still unknown. */
 static bool wants_all(const struct live_dump *d)
 {
     return !d->plan.selector && !(d->config && d->config->chosen);
 }
 
-/* The nodes that made what the chosen ones are given, behind those. */
+/* Appends the producers of the chosen nodes' inputs. */
 static int add_inputs(const struct gd_graph *graph, gd_node_id **nodes, size_t *count,
                       struct gd_err *err)
 {
@@ -54,7 +54,7 @@ static int capture(struct repl *repl, struct gd_session *session, struct live_du
     gd_node_id *nodes = NULL;
     int rc = dump_live_choose(session, d, &nodes, &capture.count, err);
 
-    if (rc == GD_ENOTFOUND) { /* nothing of it is there yet */
+    if (rc == GD_ENOTFOUND) { /* none of it exists yet */
         rc = GD_OK;
     }
     if (rc == GD_OK && d->plan.io != GD_DUMP_OUTPUT && !capture.all) {

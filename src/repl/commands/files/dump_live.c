@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Values of a training that stands, written in the layout of MindSpore's synchronous dump. */
+/* Writes values of a stopped training in the layout of MindSpore's synchronous dump. */
 #include "repl/commands/files/dump_live.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "repl/core/work.h"
 #include "repl/values/inspect.h"
 
-#define LAYOUT_VERSION "2.4.0" /* the first of MindSpore's releases that names files so */
-#define ROW_BYTES      256     /* of statistic.csv, about */
+#define LAYOUT_VERSION "2.4.0" /* the first MindSpore release with these file names */
+#define ROW_BYTES      256     /* approximate size of a row of statistic.csv */
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
@@ -85,7 +85,7 @@ static bool is_kernel(struct live_dump *d, const struct gd_node_info *info)
     return any;
 }
 
-/* Once, behind the first step: a name that chooses nothing is a mistake, most likely. */
+/* Warns once, after the first step, about names that chose nothing: most likely a mistake. */
 static void tell_unused(struct command_call *call, struct live_dump *d)
 {
     size_t count = 0, first = 0;
@@ -106,7 +106,7 @@ static void tell_unused(struct command_call *call, struct live_dump *d)
     }
 }
 
-/* In execution order where that is known. */
+/* In execution order if it is known. */
 int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id **ret,
                      size_t *count, struct gd_err *err)
 {
@@ -144,13 +144,13 @@ struct dumping { /* of one step of one process */
     struct command_call *call;
     struct live_dump *d;
     struct rank_writer *rank;
-    struct gd_ms_writer *writer; /* its */
+    struct gd_ms_writer *writer; /* the process's */
     struct repl_work work;
     uint64_t done, tensors, rows, missing;
-    const char *why;    /* what the first missing one said */
-    uint64_t left_out;  /* of the missing: too large, or with the others */
-    uint64_t earlier;   /* values that were there, and of a step before */
-    uint64_t elsewhere; /* ranks that do not stand here */
+    const char *why;    /* reason of the first missing one */
+    uint64_t left_out;  /* missing because too large, or with those */
+    uint64_t earlier;   /* values that are still of the previous step */
+    uint64_t elsewhere; /* ranks that are stopped elsewhere */
 };
 
 static bool go_on(void *ctx, uint64_t bytes)
@@ -215,16 +215,16 @@ static int write_elements(struct dumping *s, const struct gd_ms_item *item,
     return rc;
 }
 
-/* What is true as it lies there, whichever step wrote it: weights, the optimizer's state, and what
- * comes into a step from outside. */
+/* A value that is valid whichever step wrote it: weights, optimizer state, and inputs of the
+ * step. */
 static bool holds_on(const struct gd_node_info *info)
 {
     return info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_CONSTANT ||
            (info->order == GD_NO_ORDER && info->input_count == 0 && info->kind != GD_NODE_GRADIENT);
 }
 
-/* A value that another step computed is not this one's. Where the training does not tell whose it
- * is, and stands inside the step: what comes behind that place has not run. */
+/* A value computed in another step does not belong to this one. If the step of a value is unknown
+ * and the training is stopped inside the step, nodes after that place have not run. */
 static bool is_of_step(const struct dumping *s, gd_node_id node, int64_t step)
 {
     const struct gd_session *session = s->call->session;
@@ -259,7 +259,7 @@ static int write_value(struct dumping *s, const struct gd_tensor_ref *ref,
     if (rc != GD_OK) {
         bool is_first = rc == GD_ELIMIT ? s->left_out++ == 0 : s->missing == 0;
         s->missing++;
-        if (is_first) { /* what a limit leaves out is worth more to know */
+        if (is_first) { /* report a value that a limit excludes rather than a missing one */
             s->why = inspect_printf(s->call, "%s", out_safe(s->call, why.text));
         }
         return GD_OK;
@@ -277,7 +277,7 @@ static int write_value(struct dumping *s, const struct gd_tensor_ref *ref,
     return rc;
 }
 
-/* The values that a node was given are the outputs of others, as they are now. */
+/* The inputs of a node are the outputs of others, as they are now. */
 static int write_inputs(struct dumping *s, gd_node_id node, struct gd_err *err)
 {
     struct gd_node_info info;
@@ -303,7 +303,7 @@ static int write_node(struct dumping *s, gd_node_id node, struct gd_err *err)
     if (!gd_graph_node(s->call->session->graph, node, &info)) {
         return GD_OK;
     }
-    /* What nothing computes, parameters and data, is always there once. */
+    /* Values that nothing computes, parameters and data, are always valid. */
     bool outputs = s->d->plan.io != GD_DUMP_INPUT || info.input_count == 0;
     if (s->d->plan.io != GD_DUMP_OUTPUT) {
         rc = write_inputs(s, node, err);
@@ -316,7 +316,7 @@ static int write_node(struct dumping *s, gd_node_id node, struct gd_err *err)
     return rc;
 }
 
-/* As MindSpore calls it, where it has a name for it. */
+/* MindSpore's name for the device, if it has one. */
 static const char *device_of(struct command_call *call)
 {
     const char *device = call->session->peer.device;
@@ -329,15 +329,15 @@ static const char *device_of(struct command_call *call)
                : out_safe(call, device);
 }
 
-/* Whether the user's data_dump.json says what is written. */
+/* The user's data_dump.json decides what is written. */
 static bool says_so(const struct gd_dump_config *config, const struct dump_plan *plan)
 {
     return config && !config->is_acl && config->io == plan->io && config->data == plan->data &&
            config->net_name && strcmp(config->net_name, plan->net) == 0;
 }
 
-/* A data_dump.json of it, which readers look into for the net's name and what there is; freed by
- * cJSON_free. NULL: out of memory. */
+/* A data_dump.json that describes the dump, for readers that look into it; freed by cJSON_free.
+ * NULL: out of memory. */
 static char *make_config(struct command_call *call, const struct live_dump *d)
 {
     static const char *const datas[] = {"tensor", "statistic", "full"};
@@ -421,7 +421,7 @@ static int write_graph(struct dumping *s, struct gd_err *err)
     const struct gd_session *session = s->call->session;
     int rc = GD_OK;
 
-    if (s->rank->generation != session->graph_generation) { /* it is new */
+    if (s->rank->generation != session->graph_generation) { /* a new graph */
         rc = gd_ms_writer_graph(s->writer, session->graph, err);
         s->rank->generation = rc == GD_OK ? session->graph_generation : s->rank->generation;
         count_bytes(s->d, s->rank);
@@ -443,8 +443,8 @@ int dump_live_prepare(struct command_call *call, struct live_dump *d, struct gd_
     return rc;
 }
 
-/* At the end of a step weights and the optimizer's state are what the update left there: they come
- * last, so that their times say so. */
+/* At the end of a step, weights and optimizer state have their updated values: they are written
+ * last, so that their times tell. */
 static bool is_updated(const struct dumping *s, gd_node_id node)
 {
     const struct gd_session *session = s->call->session;
@@ -485,7 +485,7 @@ static int write_nodes(struct dumping *s, const gd_node_id *nodes, size_t count,
     return rc != GD_OK ? rc : end;
 }
 
-/* The process that call->session is. */
+/* Dumps the process of call->session. */
 static int dump_process(struct dumping *s, struct gd_err *err)
 {
     gd_node_id *nodes = NULL;
@@ -516,7 +516,7 @@ static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t by
             OUT_INT("bytes", bytes), OUT_INT("total_bytes", s->d->bytes));
 }
 
-/* What is not there, and why. */
+/* Reports what is missing, and why. */
 static void tell_missing(struct dumping *s, const struct gd_stop *at)
 {
     struct command_call *call = s->call;
@@ -575,7 +575,7 @@ static void tell(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
     tell_missing(s, at);
 }
 
-/* All processes that stand where the selected one does. */
+/* All processes that are stopped at the same place as the selected one. */
 int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err *err)
 {
     struct gd_session *session = call->session;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Runs that are made to end where a step is to be dumped, and go on as the user had asked. */
+/* Makes runs end where a step has to be dumped, and resumes what the user had asked for. */
 #include <stdio.h>
 
 #include "engine/ranks.h"
@@ -10,7 +10,7 @@
 
 /* ---- before a run ---------------------------------------------------------------------------- */
 
-/* The first step of the grammar behind `step`; INT64_MAX: none. */
+/* The first step of the grammar after `step`; INT64_MAX: none. */
 static int64_t step_after(const struct gd_steps *steps, int64_t step)
 {
     int64_t next = steps->all && step < INT64_MAX ? step + 1 : INT64_MAX;
@@ -27,9 +27,9 @@ int64_t dump_live_ended(const struct gd_stop *at)
     return at->at_step_end ? at->step : at->step - 1;
 }
 
-/* A run from node to node is no other run for it: it is interrupted at the end of the step, with
- * all ranks that go along. Asked before it begins, or a short step would be over. 0 takes it back.
- */
+/* A run from node to node cannot be shortened: it is interrupted at the end of the step, on all
+ * ranks that move together. This is requested before the run starts, since a short step could end
+ * first. step 0 cancels it. */
 static bool hold_at(struct gd_session *session, enum gd_run_kind kind, int64_t step)
 {
     const struct gd_ranks *ranks =
@@ -53,7 +53,7 @@ static void remember(struct live_dump *d, const struct gd_session *session,
 {
     d->session = session->number;
     d->asked = *run;
-    if (run->name != d->asked_name) { /* else it is the rest of that run */
+    if (run->name != d->asked_name) { /* else this is the rest of that run */
         snprintf(d->asked_name, sizeof(d->asked_name), "%s", run->name ? run->name : "");
     }
     d->asked.name = d->asked_name;
@@ -67,7 +67,7 @@ void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run 
 {
     struct live_dump *d = dump_live_find(repl);
 
-    if (d && d->held) { /* of a run that did not begin */
+    if (d && d->held) { /* of a run that did not start */
         hold_at(session, d->asked.kind, 0);
         d->held = false;
     }
@@ -128,9 +128,9 @@ void repl_dump_interrupted(struct repl *repl)
     }
 }
 
-/* ---- behind it ------------------------------------------------------------------------------- */
+/* ---- after it -------------------------------------------------------------------------------- */
 
-/* As a command of its own. What ends a dump does not end the training. */
+/* Dumps in a call of its own. An error ends the dump, not the training. */
 static int dump_due(struct repl *repl, struct live_dump *d, struct gd_session *session)
 {
     static char *no_words[1] = {NULL};
@@ -163,8 +163,8 @@ static int dump_due(struct repl *repl, struct live_dump *d, struct gd_session *s
     return rc;
 }
 
-/* Nodes that ran since the run began: a `next` counts those that compute. As far as the order is
- * known: at least one is left to go to. */
+/* Nodes still to run of `next N`, which counts nodes that compute; at least one, as far as the
+ * order is known. */
 static int64_t nodes_left(const struct live_dump *d, const struct gd_session *session)
 {
     uint32_t count = 0;
@@ -180,12 +180,12 @@ static int64_t nodes_left(const struct live_dump *d, const struct gd_session *se
             rest += inside && info.order > first.order;
         }
     }
-    int64_t steps = session->stop.step - d->from.step; /* from the end of one, or behind that */
+    int64_t steps = session->stop.step - d->from.step; /* from the end of a step, or later */
     int64_t left = steps < INT32_MAX ? d->asked.count - rest - whole * steps : 1;
     return left < 1 ? 1 : left;
 }
 
-/* The rest of what the user had asked for. */
+/* Resumes the rest of the user's run. */
 static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *asked, int64_t end,
                    struct gd_session *session)
 {
@@ -206,7 +206,8 @@ static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *
     return false;
 }
 
-/* A training that cannot be stopped there, or a run that nobody asked us about. */
+/* Warns of steps that were passed: the training cannot stop there, or it ran without gradb's
+ * command. */
 static void tell_passed(struct repl *repl, struct live_dump *d, const struct gd_session *session)
 {
     const struct gd_stop *at = &session->stop;
@@ -236,7 +237,7 @@ bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
     }
     tell_passed(repl, d, session);
     bool passing = repl_dump_is_passing(repl, session);
-    d->held = false; /* a stop that is told takes it back */
+    d->held = false; /* a stop that is reported cancels it */
     if (!session->stop.at_step_end || !gd_steps_have(&d->steps, session->stop.step) ||
         (d->done_session == session->number && d->done_sequence == session->stop.sequence)) {
         return false;

@@ -19,7 +19,7 @@ static bool go_on(void *ctx, uint64_t done)
     return repl_work_at(ctx, done);
 }
 
-/* Takes "--format NAME" or "--format=NAME" out of the words; false: the name is missing. */
+/* Takes "--format NAME" or "--format=NAME" out of call->argv; false: NAME is missing. */
 static bool take_option(struct command_call *call, const char *option, const char **ret)
 {
     size_t len = strlen(option);
@@ -47,7 +47,7 @@ static bool take_option(struct command_call *call, const char *option, const cha
     return true;
 }
 
-/* "MindSpore synchronous dump (1.3 and later)"; several are listed. */
+/* "MindSpore synchronous dump (1.3 and later)"; several are joined. */
 static const char *formats_text(struct command_call *call, const struct gd_dump *dump)
 {
     const struct gd_findings *findings = gd_dump_findings(dump);
@@ -77,7 +77,7 @@ static const char *steps_text(struct command_call *call, const struct gd_catalog
                           (long long)steps[count - 1].step);
 }
 
-/* The alarms of all ranks, printed or as texts. */
+/* The alarms of all ranks, printed or as a list of texts. */
 static void tell_alarms(struct command_call *call, const struct gd_dump *dump, cJSON *texts)
 {
     size_t seen = 0;

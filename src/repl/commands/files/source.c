@@ -14,7 +14,7 @@ static int run_source(struct command_call *call, struct gd_err *err)
     out_flush(call->out);
     int rc = repl_source(call->repl, call->argv[0]);
     if (rc != GD_OK && err) {
-        *err = (struct gd_err){.code = rc}; /* said already */
+        *err = (struct gd_err){.code = rc}; /* already reported */
     }
     return rc;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: annotate
- * Show a source file with what its lines made.
+ * Show a source file with the number of nodes that each line created.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 struct line_counts {
     struct line_count {
         uint32_t nodes;
-        const char *code; /* the text of the line, where the stacks have it; else "" */
+        const char *code; /* text of the line, if the stacks contain it; else "" */
     } * at;               /* by line, 1 ... limit - 1 */
     uint32_t limit;
     bool has_code;
@@ -75,7 +75,7 @@ static void show_annotated_line(struct command_call *call, cJSON *lines, uint32_
     }
 }
 
-/* part NULL: the file is not here, and the lines are those that the stacks have. */
+/* part NULL: the file cannot be read; the lines are those in the stacks. */
 static void show_annotated(struct command_call *call, const struct srcfile_part *part,
                            const struct line_counts *counts, uint32_t first)
 {
@@ -101,7 +101,7 @@ static void show_annotated(struct command_call *call, const struct srcfile_part 
     }
 }
 
-/* Lines around those that made nodes, or from `first` on. */
+/* Lines around those that created nodes, or from `first` on. */
 static int annotate_lines(struct command_call *call, const struct line_counts *counts,
                           uint32_t first, struct gd_err *err)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: backtrace
- * Show the source places that made a node; also `info stack`.
+ * Show the call stack that created a node; also `info stack`.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct trace {
     bool all;
     bool skip_library;
     int64_t limit;
-    uint32_t number; /* of the next place */
+    uint32_t number; /* number of the next frame */
     uint32_t shown, hidden;
     cJSON *list; /* JSON only */
 };

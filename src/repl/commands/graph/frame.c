@@ -50,8 +50,8 @@ int info_frame(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? select_frame(call, node, number, &places, err) : rc;
 }
 
-/* Outwards is up, as in gdb: towards the callers. Going past an end stops at it, when there is a
- * way to go at all. */
+/* Up is towards the callers, as in gdb. A move past an end stops at the end; at the end itself it
+ * is an error. */
 static int move_frame(struct command_call *call, int direction, struct gd_err *err)
 {
     int64_t count = 1;

@@ -17,7 +17,7 @@ static uint32_t selected_frame(struct command_call *call)
     return inspect_frame(call, stack_node(call, call->session->current, false));
 }
 
-/* What is selected now: `list` goes on as long as nothing else is selected. */
+/* What is selected: `list` continues while it stays the same. */
 static void note_selection(struct command_call *call, struct inspect_state *state)
 {
     state->list_node = call->session->current;
@@ -68,7 +68,8 @@ static void show_lines(struct command_call *call, const char *file, const struct
     }
 }
 
-/* Is this the line that ran? That one came with the stack and may be cut; tabs are blanks here. */
+/* Whether this is the line that ran. The one sent with the stack may be cut; its tabs are
+ * blanks. */
 static bool is_what_ran(struct command_call *call, const char *line, const char *ran)
 {
     size_t len = strcspn(ran, "\t\r\n");
@@ -79,8 +80,8 @@ static bool is_what_ran(struct command_call *call, const char *line, const char 
     return strncmp(line + strspn(line, " "), text, strlen(text)) == 0;
 }
 
-/* gdb's habit: a file that is newer than the program shows lines that did not run. ran: the marked
- * line as it ran, "" when that is not known. */
+/* Warns, as gdb does, of a file that is newer than the run. ran: the marked line as it ran; "":
+ * unknown. */
 static void warn_of_changes(struct command_call *call, const struct srcfile_part *part,
                             uint32_t mark, const char *ran)
 {
@@ -104,7 +105,6 @@ static void warn_of_changes(struct command_call *call, const struct srcfile_part
     }
 }
 
-/* Lines first ... of a file. */
 static int list_lines(struct command_call *call, const char *file, uint32_t first, uint32_t count,
                       uint32_t mark, const char *ran, struct gd_err *err)
 {
@@ -141,8 +141,8 @@ static int list_around(struct command_call *call, const char *file, uint32_t lin
     return list_lines(call, file, first, count, line, ran, err);
 }
 
-/* Around a frame of a node. When the file cannot be read, the line that came with the stack is
- * shown before the error says why there is no more. */
+/* Lists around a frame of a node. If the file cannot be read, shows the line sent with the stack,
+ * then the error. */
 static int list_node(struct command_call *call, gd_node_id node, uint32_t number,
                      struct gd_err *err)
 {
@@ -164,8 +164,8 @@ static int list_node(struct command_call *call, gd_node_id node, uint32_t number
     return rc;
 }
 
-/* The lines after those shown last, or the selected frame when something else was selected since.
- */
+/* Lists the lines after those shown last, or around the selected frame if the selection has
+ * changed. */
 static int list_on(struct command_call *call, struct gd_err *err)
 {
     struct inspect_state *state = inspect_state(call->repl);
@@ -198,7 +198,7 @@ static int list_back(struct command_call *call, struct gd_err *err)
     return list_lines(call, state->list_file, first, end - first, state->list_mark, "", err);
 }
 
-/* "12" or "12,30": lines of the file shown last. False when the text is something else. */
+/* Parses "12" or "12,30", lines of the file shown last. False: something else. */
 static bool parse_range(const char *text, uint32_t *first, uint32_t *last)
 {
     char *end = NULL;
@@ -234,7 +234,7 @@ static int list_range(struct command_call *call, uint32_t first, uint32_t last, 
     return list_lines(call, state->list_file, first, last - first + 1, state->list_mark, "", err);
 }
 
-/* "model.c" as the stacks spell it; as it stands when no stack has such a file. */
+/* "model.c" as the stacks spell it; unchanged if no stack contains it. */
 static const char *known_file(struct command_call *call, const char *file)
 {
     struct node_list list = {0};

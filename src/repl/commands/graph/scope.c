@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: scope
- * Show what lies in a scope.
+ * List the contents of a scope.
  */
 #include <string.h>
 

@@ -65,7 +65,7 @@ static struct file_count *file_entry(struct file_table *table, const char *file)
     return entry;
 }
 
-/* Counts the node once for each file of its stack. */
+/* Counts the node once for each file in its stack. */
 static bool count_files(struct file_table *table, const struct gd_frame *frame, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {

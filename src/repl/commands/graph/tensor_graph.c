@@ -12,7 +12,7 @@
 #include "repl/values/why.h"
 
 #define MAX_DEPTH   10
-#define NODES_SHOWN 200 /* each way */
+#define NODES_SHOWN 200 /* in each direction */
 
 struct neighbour {
     gd_node_id node;
@@ -49,7 +49,7 @@ static uint32_t edges_of(const struct gd_graph *graph, gd_node_id node, bool out
     return info.input_count;
 }
 
-/* Nearest first; each node once. The node itself is list[0]. */
+/* Collects neighbours, nearest first, each once. list[0] is the node itself. */
 static void collect(const struct gd_graph *graph, gd_node_id node, bool outputs, int64_t depth,
                     struct neighbours *ret)
 {
@@ -82,10 +82,10 @@ struct slot_value {
     struct gd_shape shape;
     struct gd_stats stats;
     int64_t step;
-    struct gd_err err; /* why it has none; code GD_OK: it was not asked for */
+    struct gd_err err; /* why there is no value; code GD_OK: not asked for */
 };
 
-/* GD_EINTR alone is an error; a value that is not there is none. */
+/* Only GD_EINTR is an error; a missing value is not. */
 static int look(struct command_call *call, gd_node_id node, uint32_t slot, struct slot_value *ret,
                 struct gd_err *err)
 {

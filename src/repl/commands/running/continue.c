@@ -8,7 +8,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
-/* As gdb: continue N passes the breakpoint just hit N - 1 times. */
+/* Like gdb: continue N passes the breakpoint just hit N - 1 times. */
 static void ignore_crossings(struct command_call *call, int64_t count)
 {
     bool any = false;
@@ -38,7 +38,7 @@ static int run_continue(struct command_call *call, struct gd_err *err)
     if (count > 1) {
         ignore_crossings(call, count);
     }
-    if (!call->repl->stop.in_body) { /* a silent breakpoint that goes on says nothing */
+    if (!call->repl->stop.in_body) { /* a silent breakpoint that continues prints nothing */
         out_printf(call->out, "Continuing.\n");
     }
     return repl_resume(call, &run, err);

@@ -23,7 +23,7 @@ static int run_detach(struct command_call *call, struct gd_err *err)
     int number = session->number;
     struct ending ending = {.session = session};
 
-    call->repl->job.muted = true; /* "the training ended" would be untrue */
+    call->repl->job.muted = true; /* do not report "the training ended" */
     int others = run_for_other_ranks(call, session, gd_target_detach);
     int rc = gd_target_detach(session->target, err);
     if (rc == GD_OK) {

@@ -7,8 +7,6 @@
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
-/* Does the same to the other ranks of the job, where commands move them together. What one of them
- * cannot is a warning. Returns how many did it. */
 int run_for_other_ranks(struct command_call *call, struct gd_session *session,
                         int (*fn)(struct gd_target *target, struct gd_err *err))
 {
@@ -51,7 +49,8 @@ void ending_begin(struct ending *ending, const struct gd_session *session)
     }
 }
 
-/* What fires in the rest of the step does not keep a training from its end. */
+/* A hit in the rest of the step must not keep the training from ending: tells stopped ranks
+ * again. */
 static void let_go_again(const struct ending *ending)
 {
     struct gd_err why;
@@ -59,12 +58,12 @@ static void let_go_again(const struct ending *ending)
         const struct gd_session *one = member_of(ending, rank);
         if (one && one->state == GD_STOPPED && one->stop.sequence != ending->sequence[rank]) {
             ending->sequence[rank] = one->stop.sequence;
-            gd_target_kill(one->target, &why); /* one that cannot is ended with its process */
+            /* a rank that cannot end is killed with its process */
+            gd_target_kill(one->target, &why);
         }
     }
 }
 
-/* With all ranks of its job, where commands move them together. */
 bool ending_is_over(void *ctx)
 {
     const struct ending *ending = ctx;

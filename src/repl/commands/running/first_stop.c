@@ -15,7 +15,7 @@ struct gd_session *first_stop_session(const struct first_stop *first)
     return NULL;
 }
 
-#define NOTICE_SECONDS 10.0 /* after which it is said which ranks are waited for */
+#define NOTICE_SECONDS 10.0 /* seconds until the missing ranks are named */
 
 static bool ranks_stand(void *ctx)
 {
@@ -36,7 +36,8 @@ static void tell_missing(struct command_call *call, const struct gd_ranks *ranks
     gd_buf_deinit(&text);
 }
 
-/* All ranks of a job stand before the first step, or nobody waits for those that do not come. */
+/* Waits until all ranks of a job are stopped before the first step, or the user gives up on those
+ * that are missing. */
 static int wait_ranks(struct command_call *call, struct gd_ranks *ranks, struct gd_err *err)
 {
     int rc = GD_OK;

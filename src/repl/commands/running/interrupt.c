@@ -21,7 +21,8 @@ static int run_interrupt(struct command_call *call, struct gd_err *err)
     uint64_t settled = together ? gd_ranks_settled(ranks) : 0;
     repl_dump_interrupted(call->repl);
     int rc = gd_ranks_interrupt(call->session, err);
-    if (rc == GD_OK && !call->repl->options.interactive) { /* a script goes on when it stands */
+    /* a script continues once the training is stopped */
+    if (rc == GD_OK && !call->repl->options.interactive) {
         rc = together ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
     }
     return rc;

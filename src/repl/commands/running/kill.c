@@ -11,9 +11,9 @@
 #include "repl/launch/launch.h"
 
 #define END_PATIENCE                                                                               \
-    10.0 /* seconds for the rest of the step, and for what is saved then; or Ctrl-C */
+    10.0 /* seconds for the rest of the step and for saving; Ctrl-C ends the wait */
 
-/* Asks it to end, and waits a moment. False: it cannot be asked. */
+/* Asks the training to end and waits. false: it cannot be asked. */
 static bool end_training(struct command_call *call, struct gd_session *session)
 {
     struct ending ending;
@@ -26,7 +26,7 @@ static bool end_training(struct command_call *call, struct gd_session *session)
     if (asked) {
         run_for_other_ranks(call, session, gd_target_kill);
         repl_wait(call->repl, ending_is_over, &ending, END_PATIENCE);
-        launch_wait(call->repl, END_PATIENCE); /* it may have something to save */
+        launch_wait(call->repl, END_PATIENCE); /* it may be saving */
     }
     free(ending.sequence);
     return asked;

@@ -15,7 +15,7 @@ static bool has_connected(void *ctx)
     return first_stop_session(ctx) != NULL;
 }
 
-/* At the prompt a person wants to go on from here; the panes show it all as long as nobody came. */
+/* Prints how to connect, at a prompt; the panes show it themselves until a process connects. */
 static void tell_how_to_connect(struct command_call *call)
 {
     const struct repl *repl = call->repl;

@@ -19,7 +19,7 @@ void repl_set_listen(struct repl *repl, const char *address)
     repl->listen.chosen = true;
 }
 
-#define DEFAULT_TCP "127.0.0.1:50051" /* MindSpore's, which knows no other address */
+#define DEFAULT_TCP "127.0.0.1:50051" /* MindSpore's default */
 
 /* "127.0.0.1:50051", "localhost:1", "[::1]:1", ":1", "50051", "unix:/run/user/1000/x" */
 static bool is_local(const char *address)
@@ -33,7 +33,7 @@ static bool is_local(const char *address)
            (len == 3 && strncmp(address, "::1", 3) == 0);
 }
 
-/* Other hosts could reach us: a secret keeps strangers out. */
+/* Other hosts can connect: they need a secret. */
 static int make_token(struct command_call *call, struct gd_err *err)
 {
     char *token = call->debugger->settings.token;
@@ -83,8 +83,8 @@ static void warn_of(struct command_call *call, const char *text, const char *hin
     repl_printf(call->repl, false, "warning: %s%s\n", text, hint);
 }
 
-/* A socket in the user's own directory. A neighbour may have made that directory in /tmp: then TCP
- * is left, where the user of each end is checked as well. */
+/* Listens at a socket in the user's own directory. If another user owns that directory in /tmp, TCP
+ * remains, where users are checked as well. */
 static int listen_at_home(struct command_call *call, const char *name, struct gd_err *err)
 {
     char address[GD_SOCKET_PATH + sizeof(GD_UNIX_PREFIX)];
@@ -98,14 +98,13 @@ static int listen_at_home(struct command_call *call, const char *name, struct gd
     return rc;
 }
 
-/* Where training processes of this user look for a debugger, and MindSpore's port. */
 int listening_as_usual(struct command_call *call, struct gd_err *err)
 {
     struct gd_err tcp_err = {.code = GD_OK};
     int rc = listen_at_home(call, GD_MEETING_POINT, err);
 
     if (rc == GD_ESTATE) {
-        return rc; /* another gradb waits there */
+        return rc; /* another gradb listens there */
     }
     int tcp = listening_start(call, DEFAULT_TCP, &tcp_err);
     if (rc != GD_OK && tcp == GD_OK) {
@@ -120,7 +119,7 @@ int listening_as_usual(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
-/* What `run` starts finds us at a socket of this gradb's own; MindSpore at a port that is free. */
+/* A program started by `run` connects to a socket of this gradb; MindSpore to a free port. */
 static int listen_for_run(struct command_call *call, struct gd_err *err)
 {
     char name[32];
@@ -137,7 +136,6 @@ static int listen_for_run(struct command_call *call, struct gd_err *err)
     return listening_start(call, "127.0.0.1:0", err);
 }
 
-/* Somewhere for the program to connect to. */
 int listening_ensure(struct command_call *call, struct gd_err *err)
 {
     if (listening_address(call)) {

@@ -12,7 +12,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
-#define CONNECT_SECONDS 60.0 /* that a session which is named may take to come */
+#define CONNECT_SECONDS 60.0 /* seconds that a named session may take to connect */
 
 struct expected {
     struct gd_debugger *debugger;
@@ -88,13 +88,13 @@ static int find_both(struct lockstep *l, struct gd_err *err)
     return lockstep_check_place(l, err);
 }
 
-/* Ranks of a job move by steps. */
+/* Ranks of a job move only by steps. */
 static bool can_by_node(const struct gd_session *session)
 {
     return (session->target->capabilities & GD_CAN_NEXT) != 0 && !gd_ranks_of(session);
 }
 
-/* --by node|step, else by node where both can. */
+/* Parses --by node|step; the default is node if both can stop at nodes. */
 static int take_by(struct lockstep *l, const char *by, struct gd_err *err)
 {
     const struct gd_session *sides[] = {l->a, l->b};
@@ -116,7 +116,7 @@ static int take_by(struct lockstep *l, const char *by, struct gd_err *err)
     return GD_OK;
 }
 
-/* How many steps A counts more than B: -N where it counts fewer. */
+/* Parses --shift N: how much higher A counts steps than B; negative: lower. */
 static int take_shift(const char *text, int64_t *ret, struct gd_err *err)
 {
     bool fewer = text[0] == '-';

@@ -19,7 +19,7 @@ static const struct gd_ranks *job_of(const struct command_call *call)
     return current ? gd_ranks_of(current) : NULL;
 }
 
-/* The numbers of the processes that "all" means: the live ones of the job, or all live ones. */
+/* The numbers of the processes that "all" means: the live ones of the job, else all live ones. */
 static int *all_numbers(struct command_call *call, int *count)
 {
     const struct gd_debugger *debugger = call->debugger;
@@ -43,11 +43,11 @@ static int run_for_one(struct command_call *call, int number, const char *line)
     struct gd_session *session = gd_debugger_session(call->debugger, number);
 
     if (!session || gd_debugger_select(call->debugger, number, NULL) != GD_OK) {
-        return GD_OK; /* it has gone meanwhile */
+        return GD_OK; /* it has ended meanwhile */
     }
     session_print(call, session);
     out_flush(call->out);
-    if (out_is_json(call->out)) { /* the lines that follow are this process's */
+    if (out_is_json(call->out)) { /* the lines that follow belong to this process */
         cJSON *record = cJSON_CreateObject();
         out_set(record, OUT_INT("session", session->number), OUT_INT("rank", session->peer.rank));
         repl_write_json(call->repl, NULL, "rank", record);
@@ -71,7 +71,7 @@ static struct standing *all_standings(struct command_call *call, const int *numb
     return was;
 }
 
-/* The ranks of a job run together: the command for one of them has moved the others, too. */
+/* Ranks of a job move together: the command for one rank may have moved the others. */
 static bool is_moved(const struct command_call *call, int number, const struct standing *was)
 {
     const struct gd_session *session = gd_debugger_session(call->debugger, number);
@@ -81,7 +81,7 @@ static bool is_moved(const struct command_call *call, int number, const struct s
            (session->stop.sequence != was->sequence || session->state != was->state);
 }
 
-/* `rank all CMD`: the command once for each process that is there; a job is moved once. */
+/* `rank all CMD`: runs the command once for each live process; moves a job only once. */
 static int rank_all(struct command_call *call, const char *line, struct gd_err *err)
 {
     int before = call->debugger->current ? call->debugger->current->number : 0;
@@ -103,12 +103,12 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
     }
     gd_debugger_select(call->debugger, before, NULL);
     if (rc != GD_OK && err) {
-        *err = (struct gd_err){.code = rc}; /* the line has reported it */
+        *err = (struct gd_err){.code = rc}; /* already reported */
     }
     return rc;
 }
 
-/* "all COMMAND", with gdb's `thread apply all`; NULL: it is none of that. */
+/* The command of "all COMMAND" or gdb's "apply all COMMAND"; NULL: neither. */
 static const char *after_all(const char *line)
 {
     if (strncmp(line, "apply", 5) == 0 && (line[5] == ' ' || line[5] == '\0')) {
@@ -139,7 +139,7 @@ static int select_rank(struct command_call *call, const struct gd_ranks *ranks, 
     return gd_debugger_select(call->debugger, session->number, err);
 }
 
-/* Without a job, `rank 0` is what the status line calls "rank 0". */
+/* Without a job, `rank 0` selects what the status line calls "rank 0". */
 static int select_alone(struct command_call *call, struct gd_err *err)
 {
     const struct gd_debugger *debugger = call->debugger;

@@ -9,7 +9,7 @@
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
-#define CHECK_ROWS 40 /* tensors shown that differ; the rest is counted */
+#define CHECK_ROWS 40 /* differing tensors that are shown; the rest is counted */
 
 struct digests {
     struct await await;

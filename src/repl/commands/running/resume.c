@@ -19,9 +19,9 @@ void repl_state_record(struct command_call *call)
             OUT_INT("step", gd_session_step(session)));
 }
 
-#define INITIAL_SECONDS 10 /* that the check of initial weights may hold up a run */
+#define INITIAL_SECONDS 10 /* seconds that the check of initial weights may delay a run */
 
-/* Of the session, or of all ranks of its job. */
+/* For the session, or all ranks of its job. */
 static bool initial_is_done(void *ctx)
 {
     const struct gd_session *session = ctx;
@@ -48,7 +48,7 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
     if (repl_wait_initial(call->repl, call->session, err) != GD_OK) {
         return GD_EINTR;
     }
-    out_flush(call->out); /* the stop may be told before this returns */
+    out_flush(call->out); /* the stop may be reported before this returns */
     int number = call->session->number;
     uint64_t before = call->session->stop.sequence;
     const struct gd_ranks *ranks =

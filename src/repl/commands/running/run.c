@@ -25,7 +25,7 @@ static bool connected_or_ended(void *ctx)
     return first_stop_session(first) || !launch_is_running(first->repl);
 }
 
-/* Why it never connected, with the last thing that it said. */
+/* Says why the program never connected, with its last output. */
 static int never_connected(struct command_call *call, int rc, struct gd_err *err)
 {
     struct repl *repl = call->repl;
@@ -126,7 +126,7 @@ static int run_run(struct command_call *call, struct gd_err *err)
     return start_program(call, launch_argv(call->repl), err);
 }
 
-/* One word as parse_words reads it back. */
+/* Appends the word as parse_words reads it back. */
 static void add_quoted(struct gd_buf *line, const char *word)
 {
     gd_buf_puts(line, " \"");
@@ -139,7 +139,7 @@ static void add_quoted(struct gd_buf *line, const char *word)
     gd_buf_putc(line, '"');
 }
 
-/* Runs the line, unless it grew too long. Frees it. */
+/* Runs and frees the line. GD_ELIMIT: it is too long. */
 static int execute_line(struct repl *repl, struct gd_buf *line, const char *what)
 {
     int rc = line->failed ? GD_ELIMIT : repl_execute(repl, gd_buf_text(line));

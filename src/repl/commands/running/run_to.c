@@ -20,7 +20,7 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
     rc = rc == GD_OK ? nodes_must_run(call, run.node, err) : rc;
     gd_graph_counts(call->session->graph, &counts);
     if (rc == GD_ENOTFOUND && counts.nodes == 0) {
-        run.name = call->argv[0]; /* a process that sent no graph knows its nodes all the same */
+        run.name = call->argv[0]; /* a process that sent no graph still knows its nodes */
         rc = GD_OK;
     }
     return rc == GD_OK ? repl_resume(call, &run, err) : rc;

@@ -7,7 +7,7 @@
 
 #define RUN_NEEDS (CMD_NEEDS_STOP | CMD_NEEDS_LIVE)
 
-/* [N] of `step` and its kin: 1 when it is not given. GD_EUSAGE: more than one argument. */
+/* The optional N of `step` and similar commands; default 1. GD_EUSAGE: more than one argument. */
 int run_take_count(struct command_call *call, int64_t *ret, struct gd_err *err);
 
 /* Calls fn for the other ranks of the job, where commands move them together. A rank that fails is
@@ -18,12 +18,12 @@ int run_for_other_ranks(struct command_call *call, struct gd_session *session,
 /* The end of a training process, and of the others of its job. */
 struct ending {
     const struct gd_session *session;
-    uint64_t *sequence; /* by rank: the stop at which it was told to end; NULL: it is told once */
+    uint64_t *sequence; /* by rank: the stop at which its end was requested; NULL: requested once */
     int count;
 };
 /* The caller frees ending->sequence. */
 void ending_begin(struct ending *ending, const struct gd_session *session);
-/* For repl_wait; ctx is a struct ending. Tells ranks that stopped again once more to end. */
+/* For repl_wait; ctx is a struct ending. Repeats the request for ranks that stopped again. */
 bool ending_is_over(void *ctx);
 
 /* "[Training process 2, rank 1 of 4, stopped]" */

@@ -13,7 +13,6 @@ void session_print(struct command_call *call, const struct gd_session *session)
                session->peer.rank, session->peer.world_size, gd_state_name(session->state));
 }
 
-/* Which one is selected. */
 int session_show_selected(struct command_call *call, struct gd_err *err)
 {
     struct gd_session *session = NULL;

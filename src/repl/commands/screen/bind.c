@@ -89,8 +89,8 @@ int help_keys(struct command_call *call, struct gd_err *err)
     return list_keys(call, false, err);
 }
 
-/* The next word of a line, in quotes or not; "" at the end. Moves *line behind it and the blanks.
- */
+/* Copies the next word of a line, quoted or not; "" at the end. Moves *line past it and the
+ * blanks. */
 static void take_word(const char **line, char *word, size_t size)
 {
     const char *p = *line;

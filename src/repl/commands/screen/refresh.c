@@ -13,7 +13,7 @@
 
 struct graph_wait {
     struct gd_debugger *debugger;
-    int number; /* of the session, which may go meanwhile */
+    int number;
     uint64_t generation;
 };
 
@@ -26,7 +26,7 @@ static bool graph_came(void *ctx)
            session->graph_generation != wait->generation;
 }
 
-/* Ctrl-C ended the taking in of a graph: once more. */
+/* Asks again for a graph whose reading Ctrl-C interrupted. */
 static int refresh_graph(struct command_call *call, struct gd_err *err)
 {
     struct gd_session *session;

@@ -12,7 +12,7 @@
 
 #define MAX_HEIGHT 1000
 
-/* "12", "+2", "-2", and gdb's words: "console 12", "cmd -2"; "0" or "usual". */
+/* Parses "12", "+2", "-2", gdb's "console 12" and "cmd -2", and "0" or "usual". */
 static int run_winheight(struct command_call *call, struct gd_err *err)
 {
     const struct repl_screen_ops *screen = call->repl->front.screen;

@@ -12,19 +12,19 @@
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
-#define LIST_COMMAND "commands" /* answers which others there are */
-#define MAX_DEPTH    16         /* of a reply's objects; what lies deeper is shown as JSON */
+#define LIST_COMMAND "commands" /* the command that lists the others */
+#define MAX_DEPTH    16         /* levels of a reply that are shown as text; deeper ones as JSON */
 
 /* ---- the names that completion offers -------------------------------------------------------- */
 
 struct agent_names {
-    struct asked *asked; /* the request that is on its way */
-    int session;         /* whose they are */
-    char *names;         /* blank-separated; NULL before the first answer */
+    struct asked *asked; /* the pending request */
+    int session;         /* session of the names */
+    char *names;         /* blank-separated; NULL before the first reply */
 };
 
 struct asked {
-    struct agent_names *for_names; /* NULL: nobody wants the answer any more */
+    struct agent_names *for_names; /* NULL: the reply is no longer needed */
 };
 
 static void names_free(void *data)

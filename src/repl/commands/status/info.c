@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: info
- * Show the state of the debugger and the training: the table of its subjects.
+ * The table of the subjects of `info`; each is in a file of its own.
  */
 #include "repl/commands/status/info.h"
 #include "repl/core/command.h"

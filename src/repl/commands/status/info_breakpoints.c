@@ -60,7 +60,7 @@ int info_breakpoints(struct command_call *call, struct gd_err *err)
     out_printf(call->out, "Num  Type        Disp  Enb  Where\n");
     while (b || w) {
         if (!b || (w && w->number < b->number)) {
-            print_watchpoint(call, w); /* their records are those of info watchpoints */
+            print_watchpoint(call, w); /* their records belong to info watchpoints */
             w = w->next;
             continue;
         }

@@ -77,7 +77,7 @@ static void list_left(struct command_call *call, const struct gd_dump *dump, boo
     }
 }
 
-/* What the walk over the directory did not go into. */
+/* What the directory search skipped. */
 static void tell_listing(struct command_call *call, const struct gd_dump *dump)
 {
     const struct gd_listing *listing = gd_dump_listing(dump);
@@ -107,7 +107,7 @@ static void tell_listing(struct command_call *call, const struct gd_dump *dump)
     out_printf(call->out, ".\n");
 }
 
-/* Operators whose files have other names than the graph. */
+/* Operators whose files have other names than the graph's nodes. */
 static void tell_joined(struct command_call *call, const struct gd_dump *dump)
 {
     cJSON *record = out_is_json(call->out) ? out_record(call->out, "info_formats") : NULL;

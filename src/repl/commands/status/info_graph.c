@@ -9,7 +9,7 @@
 
 #define TYPES_SHOWN 10
 
-/* Levels of scopes below the root, which `scopes` does not count. */
+/* Depth of the scope tree below the root. */
 static uint32_t scope_depth(const struct gd_graph *graph, uint32_t scopes)
 {
     uint32_t deepest = 0;
@@ -17,7 +17,7 @@ static uint32_t scope_depth(const struct gd_graph *graph, uint32_t scopes)
     for (gd_scope_id id = 0; id <= scopes; id++) {
         uint32_t depth = 0;
         if (!gd_graph_scope(graph, id, &info) || info.first_child != GD_NO_SCOPE) {
-            continue; /* the deepest one has no children */
+            continue; /* the deepest scope has no children */
         }
         while (info.parent != GD_NO_SCOPE && gd_graph_scope(graph, info.parent, &info)) {
             depth++;

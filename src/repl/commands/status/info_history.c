@@ -14,7 +14,7 @@
 #include "repl/values/spark.h"
 
 #define MAX_FIGURES 8
-#define MAX_RECORDS 4096 /* of a tensor: what a line of bars can show */
+#define MAX_RECORDS 4096 /* per tensor: as many as a line of bars shows */
 #define LIST_ROWS   20   /* tensors, unless -a */
 #define STEP_ROWS   20   /* unless -n */
 #define LIST_SPARK  16   /* columns */
@@ -24,7 +24,7 @@ struct chosen_figures {
     int count;
 };
 
-/* One tensor's records; `kept` more steps are there than are shown. */
+/* The records of one tensor; `kept` more steps exist than are shown. */
 struct track {
     struct gd_history_tensor tensor;
     struct gd_history_record *records;
@@ -36,7 +36,7 @@ static const char *figure_name(enum gd_statistic figure, bool is_scalar)
     return is_scalar && figure == GD_STAT_MEAN ? "value" : gd_statistic_name(figure);
 }
 
-/* The figure of a step; false: there is none, `error` says why. */
+/* The statistic of a step; false: there is none, `error` says why. */
 static bool figure_at(const struct track *track, size_t i, enum gd_statistic figure, double *ret,
                       unsigned *error)
 {
@@ -128,7 +128,7 @@ static bool go_on(void *ctx, uint64_t steps)
     return repl_work_at(ctx, steps);
 }
 
-/* A dump knows the past of every tensor: it is taken in when somebody asks. */
+/* Reads a tensor's past from a dump, on demand. */
 static int recall(struct command_call *call, const struct gd_tensor_ref *ref, struct gd_err *err)
 {
     struct repl_work work;
@@ -142,7 +142,7 @@ static int recall(struct command_call *call, const struct gd_tensor_ref *ref, st
     return repl_work_end(&work, rc, err);
 }
 
-/* A scalar's name, or a tensor as print takes it. */
+/* Finds a metric by name, or a tensor as print takes it. */
 static int find_tensor(struct command_call *call, const struct gd_history **history,
                        const char *text, uint32_t *ret, struct gd_err *err)
 {
@@ -191,7 +191,7 @@ static int read_track(const struct gd_history *history, uint32_t index, struct t
     return GD_OK;
 }
 
-/* "abs_mean", "abs_mean(cur-prev)" */
+/* Parses "abs_mean", "abs_mean(cur-prev)". */
 static int parse_figure(const char *text, struct chosen_figures *figures, struct gd_err *err)
 {
     char name[64], of[32] = "";
@@ -234,7 +234,7 @@ static void default_figures(bool is_scalar, struct chosen_figures *ret)
 
 /* ---- one tensor ------------------------------------------------------------------------------ */
 
-/* The node may be gone from the graph: then its number. */
+/* "0", "in0"; the slot's number if the graph no longer contains the node. */
 static const char *slot_text(struct command_call *call, const struct gd_history_tensor *tensor)
 {
     gd_node_id node = gd_graph_lookup(call->session->graph, tensor->name, strlen(tensor->name));
@@ -276,7 +276,7 @@ static void print_steps(struct command_call *call, const struct track *track,
     out_table_end(table);
 }
 
-/* Lowest and highest of the finite figures, for the two ends of the bars. */
+/* Lowest and highest finite value: the ends of the bars. */
 static const char *range_text(struct command_call *call, const struct track *track,
                               enum gd_statistic figure)
 {
@@ -308,7 +308,7 @@ static void print_sparks(struct command_call *call, const struct track *track,
 
         widest = len > widest ? len : widest;
     }
-    room = out_width(call->out) - widest - 34; /* the two ends of the bars come behind them */
+    room = out_width(call->out) - widest - 34; /* columns for the two ends after the bars */
     room = room < 10 ? 10 : room > 60 ? 60 : room;
     for (int i = 0; i < figures->count; i++) {
         out_printf(call->out, "%-*s  %s  %s\n", widest,
@@ -318,7 +318,7 @@ static void print_sparks(struct command_call *call, const struct track *track,
     }
 }
 
-/* The first of the kept steps in which a NaN or Inf was seen; count: none was. */
+/* Index of the first kept step with NaN or Inf; count: none. */
 static size_t first_bad(const struct track *track)
 {
     size_t i = 0;
@@ -485,7 +485,7 @@ static int list_tensors(struct command_call *call, const struct gd_history *hist
         return GD_OK;
     }
     table = out_table_begin(call->out, "history", columns, 6);
-    for (int scalars = 1; scalars >= 0; scalars--) { /* the few numbers first */
+    for (int scalars = 1; scalars >= 0; scalars--) { /* metrics first, there are few */
         for (uint32_t i = 0; rc == GD_OK && i < count && left > 0; i++) {
             struct track track = {.count = 0};
 

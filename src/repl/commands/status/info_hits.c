@@ -26,8 +26,8 @@ static bool are_alike(const struct gd_hit *a, const struct gd_hit *b)
     return a->error && a->error == b->error && a->watchpoint == b->watchpoint && a->step == b->step;
 }
 
-/* How many of order[from ... count) are as the one at `at`, which could not be checked: they are
- * shown as one. 0: it was shown with one before it. */
+/* How many of order[from ... count) failed like the one at `at`: they are shown as one. 0: it was
+ * already shown with an earlier one. */
 static size_t count_alike(const struct gd_session *session, const size_t *order, size_t from,
                           size_t at, size_t count)
 {
@@ -44,7 +44,7 @@ static size_t count_alike(const struct gd_session *session, const size_t *order,
     return found;
 }
 
-/* `tensors` > 1: it stands for so many that are alike. */
+/* `tensors` > 1: the hit stands for that many similar ones. */
 static void print_hit(struct command_call *call, const struct gd_hit *hit, size_t tensors)
 {
     const char *head =
@@ -60,7 +60,7 @@ static void print_hit(struct command_call *call, const struct gd_hit *hit, size_
     hit_print_params(call, hit, 8);
 }
 
-/* What watchpoints found and did not report. */
+/* Hits that watchpoints found and did not report. */
 static void print_hidden(struct command_call *call, int only)
 {
     const struct gd_watchpoint *watch = call->debugger->watchpoints;
@@ -71,7 +71,6 @@ static void print_hidden(struct command_call *call, int only)
     }
 }
 
-/* Of all watchpoints, or of one. */
 static struct gd_watch_tally tally_of(const struct command_call *call, int only)
 {
     const struct gd_watchpoint *w = only ? gd_watchpoint_at(call->debugger, only) : NULL;
@@ -85,8 +84,8 @@ static struct gd_watch_tally tally_of(const struct command_call *call, int only)
     return tally;
 }
 
-/* How many checks were made. The training processes are asked: most of what they look at is not
- * worth a report. 0: that is not known. */
+/* How many checks were made, by asking the training processes, which do not report most of them. 0:
+ * unknown. */
 static uint64_t checks_made(struct command_call *call, int only)
 {
     struct gd_watch_total total;
@@ -134,7 +133,7 @@ static void show_none(struct command_call *call, cJSON *record, int only)
     out_set(record, OUT_IF(made > 0, OUT_INT("checks", made)));
 }
 
-/* Of a job: whose hits these are, and which other ranks have some. */
+/* Names the rank of these hits, and other ranks of the job with hits. */
 static void add_ranks(struct command_call *call, cJSON *record)
 {
     const struct gd_ranks *ranks = gd_ranks_of(call->session);
@@ -155,7 +154,7 @@ static void add_ranks(struct command_call *call, cJSON *record)
 struct ranked { /* a hit of a job */
     struct gd_session *session;
     const struct gd_hit *hit;
-    size_t place; /* among its rank's */
+    size_t place; /* index in its rank's order */
 };
 
 static int by_step(const void *a, const void *b)
@@ -170,7 +169,7 @@ static int by_step(const void *a, const void *b)
     return x->place < y->place ? -1 : 1;
 }
 
-/* The hits of all ranks of the job in order of steps; *count of them. NULL: out of memory. */
+/* The hits of all ranks of the job by step. NULL: out of memory. */
 static struct ranked *hits_of_ranks(const struct gd_ranks *ranks, int only, size_t *count)
 {
     size_t room = 1;

@@ -10,7 +10,7 @@ int info_overflows(struct command_call *call, struct gd_err *err)
 {
     cJSON *reply = NULL;
     bool all = inspect_take_flag(call, "-a");
-    if (call->session && gd_catalog_of(call->session)) { /* the device wrote them down */
+    if (call->session && gd_catalog_of(call->session)) { /* the device recorded them */
         return info_events(call, err);
     }
     int rc = overflow_ask(call, OVERFLOW_COMMAND, "", &reply, err);

@@ -10,7 +10,7 @@ struct param_total {
 };
 
 struct param {
-    const char *name; /* with its slot where there are several */
+    const char *name; /* with the slot if the node has several */
     enum gd_node_kind kind;
     struct gd_output output;
     bool sized; /* count and bytes are known */

@@ -8,7 +8,7 @@
 #include "repl/core/command.h"
 #include "repl/values/inspect.h"
 
-/* The program without its path and without the end of a long command line. */
+/* The program without its path, and shortened. */
 static const char *program_name(struct command_call *call, const char *program)
 {
     size_t name = strcspn(program, " ");
@@ -31,7 +31,7 @@ static int compare_rows(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* All sessions in the order of the table; ranks of a job next to each other. */
+/* All sessions in the order of the table; ranks of a job are adjacent. */
 static struct gd_session **rows_of(struct command_call *call)
 {
     const struct gd_debugger *debugger = call->debugger;

@@ -23,7 +23,7 @@ static void show_left(void *ctx, const struct launch_left *left)
             OUT_TEXT("state", left->running ? "running" : "ended"));
 }
 
-/* "2026-01-02 03:04:05"; "" when it cannot be said. */
+/* "2026-01-02 03:04:05"; "" on failure. */
 static void describe_time(double seconds, char *ret, size_t size)
 {
     time_t when = (time_t)seconds;

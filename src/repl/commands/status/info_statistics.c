@@ -11,7 +11,8 @@ int info_statistics(struct command_call *call, struct gd_err *err)
     (void)err;
     for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
         enum gd_statistic statistic = (enum gd_statistic)i;
-        if ((gd_statistic_needs(statistic) & GD_NEED_RANGE) == 0) { /* no expression has a range */
+        /* the range cannot be used in expressions */
+        if ((gd_statistic_needs(statistic) & GD_NEED_RANGE) == 0) {
             const char *cells[] = {gd_statistic_name(statistic), gd_statistic_text(statistic)};
             out_table_row(table, cells);
         }

@@ -22,7 +22,7 @@ int info_need_catalog(struct command_call *call, const struct gd_catalog **ret, 
     return rc;
 }
 
-/* The graphs that ran in it, each by its own count. */
+/* The graphs that ran in the step. */
 static const char *graphs_of_step(struct command_call *call, const struct gd_catalog *catalog,
                                   int64_t step)
 {
@@ -77,7 +77,7 @@ int info_steps(struct command_call *call, struct gd_err *err)
     while (here < count && steps[here].step < call->session->stop.step) {
         here++;
     }
-    if (shown < count && here > shown / 2) { /* those around where it stands */
+    if (shown < count && here > shown / 2) { /* show the steps around the current one */
         first = here - shown / 2;
         first = first + shown > count ? count - shown : first;
     }

@@ -37,7 +37,7 @@ static const char *state_text(struct command_call *call, const struct gd_session
     return text;
 }
 
-/* Where it is stopped; while it runs, and after its end, how far it is known to have come. */
+/* Where the session is stopped; while it runs and after its end, the last known step. */
 static const char *place_text(struct command_call *call, const struct gd_session *session)
 {
     const struct gd_stop *stop = &session->stop;
@@ -60,7 +60,7 @@ static const char *place_text(struct command_call *call, const struct gd_session
     return text;
 }
 
-/* Who it is and where it stands: what info target and info ranks have in common. */
+/* Identity and place of a session, for info target and info ranks. */
 void info_add_session(struct command_call *call, cJSON *record, const struct gd_session *session)
 {
     const struct gd_peer *peer = &session->peer;

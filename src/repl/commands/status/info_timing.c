@@ -9,10 +9,10 @@
 /* ---- by our clock -------------------------------------------------------------------------- */
 
 struct times {
-    double age, running, stopped; /* seconds; the present stop or run included */
+    double age, running, stopped; /* seconds, including the current stop or run */
 };
 
-/* The engine adds a stop or a run to its sum when it ends; what is missing is the present one. */
+/* The engine adds a stop or run to its sum when it ends; this adds the current one. */
 static struct times times_of(struct command_call *call)
 {
     const struct gd_session *session = call->session;
@@ -75,7 +75,7 @@ static void timing_text(struct command_call *call, const struct times *times)
 
 /* ---- by the training's --------------------------------------------------------------------- */
 
-/* What is told of each part of a step; seconds, negative when not known. */
+/* Columns for each part of a step; seconds, negative: unknown. */
 enum column { LAST, MEDIAN, MEAN, COLUMNS };
 
 static double seconds_of(const struct gd_session *session, enum column column, enum gd_time part)
@@ -95,7 +95,7 @@ static const char *time_text(struct command_call *call, double seconds)
     return seconds < 0 ? "?" : seconds == 0 ? "0" : inspect_duration(call, seconds);
 }
 
-/* A share is one of its column's total. Those of the medians need not make 100 % together. */
+/* A share is relative to its column's total. Shares of medians need not add up to 100 %. */
 static void part_text(struct command_call *call, enum gd_time part)
 {
     const struct gd_session *session = call->session;

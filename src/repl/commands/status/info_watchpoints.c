@@ -11,14 +11,14 @@
 
 #define NODES_LISTED 10
 
-struct sums { /* of the rows */
+struct sums { /* over all rows */
     uint64_t hits, checks, cost_ns, cost_bytes;
 };
 
 struct overview {
     struct gd_watch_total total;
     bool has_costs;
-    const char *no_costs; /* why not, "" when there is nobody to ask */
+    const char *no_costs; /* why the costs are unknown; "": not asked */
     struct sums sums;
 };
 
@@ -28,7 +28,7 @@ static enum gd_watch_place place_of(struct command_call *call, const struct gd_w
     return gd_watchpoint_place(watch, call->debugger, call->debugger->current, why, size);
 }
 
-/* Where it is judged, a word. */
+/* Where it is evaluated: one word. */
 static const char *place_word(struct command_call *call, const struct gd_watchpoint *watch)
 {
     static const char *const words[] = {"nowhere", "exact", "step", "start", "process"};
@@ -45,7 +45,7 @@ static const char *ns_text(struct command_call *call, uint64_t ns)
     return ns == 0 ? "0" : inspect_duration(call, (double)ns / 1e9);
 }
 
-/* How often its tensors were looked at: most of what the trainer looks at is not worth a report. */
+/* Checks of its tensors, most of which the training process does not report. */
 static uint64_t checks_of(const struct gd_watchpoint *watch, const struct overview *view)
 {
     return view->has_costs && watch->looks > watch->checks ? watch->looks : watch->checks;
@@ -160,7 +160,7 @@ static void total_record(const struct overview *view, cJSON *record)
     }
 }
 
-/* What the rows do not account for was spent on watchpoints that are gone, and on the history. */
+/* The rest was spent on deleted watchpoints and on the history. */
 static void total_rows(struct command_call *call, const struct overview *view)
 {
     const struct gd_watch_total *total = &view->total;
@@ -180,7 +180,7 @@ static void total_rows(struct command_call *call, const struct overview *view)
                view->has_costs ? inspect_bytes(call, total->report_bytes) : "");
 }
 
-/* What it means for the training: a share of the time that it ran, and what a step costs. */
+/* What it means for the training: share of its running time, and time per step. */
 static void total_meaning(struct command_call *call, const struct overview *view)
 {
     const struct gd_session *session = call->debugger->current;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: alias
- * Give a command another name.
+ * Define another name for a command.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
-/* In the child: the user's shell runs the text. */
+/* In the child process. */
 static void exec_shell(const char *text, int input)
 {
     const char *shell = getenv("SHELL");
@@ -34,7 +34,6 @@ static void exec_shell(const char *text, int input)
     _exit(127);
 }
 
-/* A child that is waited for. */
 struct child {
     ev_child watcher;
     bool ended;
@@ -47,7 +46,7 @@ static void on_child_end(struct ev_loop *loop, ev_child *watcher, int events)
     ((struct child *)watcher->data)->ended = true;
 }
 
-/* The loop runs meanwhile: a trainer that hears nothing for long gives its debugger up. */
+/* Runs the loop: a training process that gets no answer for long gives up on its debugger. */
 int child_wait(struct repl *repl, pid_t pid)
 {
     struct child child = {.ended = false};
@@ -62,7 +61,6 @@ int child_wait(struct repl *repl, pid_t pid)
     return child.watcher.rstatus;
 }
 
-/* Runs the text with `input` as its stdin (-1: ours), waits for its end. */
 int child_run(const char *text, int input, pid_t *ret, struct gd_err *err)
 {
     fflush(stdout);
@@ -77,12 +75,11 @@ int child_run(const char *text, int input, pid_t *ret, struct gd_err *err)
     return GD_OK;
 }
 
-/* The terminal and its Ctrl-C are the child's while it runs. */
 int child_lend_terminal(struct repl *repl, sigset_t *mask, struct gd_err *err)
 {
     sigset_t block;
 
-    if (!repl_out_wait(repl, 0)) { /* the child would write in front of it */
+    if (!repl_out_wait(repl, 0)) { /* else the child would write before it */
         return gd_fail(err, GD_EINTR, "interrupted before the program was started");
     }
     if (repl->front.lend) {
@@ -94,7 +91,7 @@ int child_lend_terminal(struct repl *repl, sigset_t *mask, struct gd_err *err)
     return GD_OK;
 }
 
-/* A Ctrl-C that was meant for the child is taken back. */
+/* Drops a Ctrl-C that was meant for the child. */
 void child_take_terminal(struct repl *repl, const sigset_t *mask)
 {
     sigset_t interrupt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: define
- * Make a command of several others.
+ * Define a command from several others.
  */
 #include "repl/commands/support/user_names.h"
 #include "repl/core/command.h"

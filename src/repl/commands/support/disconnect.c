@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Commands: disconnect
- * Leave the terminal and let the session live on.
+ * Leave the terminal; the session keeps running.
  */
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"

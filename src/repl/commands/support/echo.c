@@ -18,7 +18,7 @@ static int run_echo(struct command_call *call, struct gd_err *err)
             continue;
         }
         p++;
-        if (*p == '\0') { /* a backslash at the end: no newline, as gdb */
+        if (*p == '\0') { /* a backslash at the end: no newline, like gdb */
             break;
         }
         gd_buf_putc(&text, (char)(*p == 'n' ? '\n' : *p == 't' ? '\t' : *p));

@@ -5,7 +5,7 @@
 
 #include "repl/core/command.h"
 
-/* What `help` explains besides commands; ends with a NULL name. */
+/* What `help` explains that is not a command; ends with a NULL name. */
 extern const struct command help_topics[];
 const struct command *help_find_topic(const char *word); /* NULL: none */
 /* The help text with the names in its examples as the framework of the current session has them. */

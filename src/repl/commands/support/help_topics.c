@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What `help` explains besides commands, and the names in its examples: they are those of a PyTorch
- * program, and are replaced where the session shows a program of another framework.
+ * What `help` explains that is not a command, and the names in its examples: they are those of a
+ * PyTorch program, and are replaced where the session shows a program of another framework.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/line/tty_out.h"
 
-/* What the command prints, as a temporary writer's context. */
+/* Collects what the command prints. */
 struct capture {
     struct gd_buf text;
     repl_write_fn write;
@@ -35,12 +35,12 @@ static void capture_write(void *ctx, const char *text, size_t len, bool is_error
     }
 }
 
-/* Text on its way to a child's stdin, as fast as the child takes it. */
+/* Text for a child's stdin, written as fast as the child reads. */
 struct feed {
     ev_io watcher;
     const struct gd_buf *text;
     size_t done;
-    int fd; /* -1 once it is closed */
+    int fd; /* -1: closed */
 };
 
 static void feed_end(struct ev_loop *loop, struct feed *feed)
@@ -65,7 +65,7 @@ static void on_feed(struct ev_loop *loop, ev_io *watcher, int events)
         return;
     }
     if (put < 0 || feed->done == feed->text->len) {
-        feed_end(loop, feed); /* an error: it reads no more, as `head` does */
+        feed_end(loop, feed); /* error: the child stopped reading, as `head` does */
     }
 }
 
@@ -165,7 +165,7 @@ static int run_pipe(struct command_call *call, struct gd_err *err)
     repl->front.write_ctx = capture.write_ctx;
     if (rc != GD_OK) {
         if (err) {
-            *err = (struct gd_err){.code = rc}; /* said already */
+            *err = (struct gd_err){.code = rc}; /* already reported */
         }
     } else {
         rc = pipe_text(call, &capture.text, shell, err);

@@ -7,7 +7,8 @@
 #include "repl/core/repl_impl.h"
 #include "repl/launch/launch.h"
 
-/* A program of ours is killed; a MindSpore process does not outlive its debugger. */
+/* Asks first: quitting kills a program that `run` started, and MindSpore processes end with their
+ * debugger. */
 static bool may_quit(struct command_call *call)
 {
     bool killed = launch_is_running(call->repl) && !launch_is_detached(call->repl);

@@ -11,7 +11,7 @@
 #include "repl/core/command.h"
 #include "repl/core/settings_table.h"
 
-/* Quotes around a whole value are the user's way of typing blanks or nothing. */
+/* Removes quotes around a whole value, which may contain blanks or be empty. */
 static const char *unquote(struct command_call *call, const char *value)
 {
     size_t len = strlen(value);
@@ -21,7 +21,7 @@ static const char *unquote(struct command_call *call, const char *value)
     return value;
 }
 
-/* Settings that live elsewhere, too, are carried there. */
+/* Passes on settings that other parts keep a copy of. */
 static int apply_setting(struct command_call *call, const struct gd_settings *before,
                          struct gd_err *err)
 {

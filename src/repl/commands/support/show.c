@@ -30,7 +30,7 @@ void setting_record(const struct setting *setting, const struct gd_settings *set
     gd_buf_deinit(&text);
 }
 
-/* Both lines of `show NAME`: the value, and what it means. */
+/* The two lines of `show NAME`: value and meaning. */
 static void show_one(struct command_call *call, const struct setting *setting)
 {
     struct gd_buf text = GD_BUF_INIT(4096);

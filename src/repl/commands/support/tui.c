@@ -21,7 +21,7 @@ static int run_tui(struct command_call *call, struct gd_err *err)
     }
     if (strcmp(what, "enable") == 0) {
         line_leave(
-            call->repl); /* the prompt's caller opens the panes; in the panes it does nothing */
+            call->repl); /* the prompt's caller opens the panes; in the panes this does nothing */
     } else {
         call->repl->front.wants_prompt = true;
     }

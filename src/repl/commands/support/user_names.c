@@ -22,7 +22,6 @@ int user_name_check(const char *what, const char *name, struct gd_err *err)
     return GD_OK;
 }
 
-/* A name that belongs to a built-in command, in full, is taken only after a question. */
 bool user_name_is_free(struct command_call *call, const char *name)
 {
     struct gd_err ignored;
