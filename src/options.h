@@ -10,11 +10,15 @@
 
 #include "app.h"
 
-enum program_words { /* what may follow a mode, for the completions */
-                     WORDS_NONE,
-                     WORDS_PROGRAM,
-                     WORDS_FILES,
-                     WORDS_SESSIONS,
+/* What follows a mode or an option, for the completions. */
+enum program_words {
+    WORDS_NONE,
+    WORDS_PROGRAM,
+    WORDS_FILES,
+    WORDS_SESSIONS,
+    WORDS_COMMANDS,
+    WORDS_ADDRESS,
+    WORDS_WHEN, /* auto, always, never */
 };
 
 struct program_mode {
@@ -29,7 +33,9 @@ struct program_option {
     const char *name;     /* "-ex", "--color" */
     const char *argument; /* "COMMAND"; NULL when it takes none */
     bool joined;          /* "--color=WHEN" */
-    const char *text;     /* imperative, no full stop */
+    bool repeats;         /* may be given several times */
+    enum program_words words;
+    const char *text; /* imperative, no full stop */
 };
 
 extern const struct program_mode program_modes[];     /* ends with a NULL name */
