@@ -243,6 +243,25 @@ int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd
     return rc;
 }
 
+int gd_dump_catalog_beside(struct gd_dump *dump, int rank, const char *where,
+                           struct gd_catalog **ret, struct gd_err *err)
+{
+    struct gd_catalog *found = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < dump->count; i++) {
+        if (dump->catalogs[i]->rank == rank) {
+            found = dump->catalogs[i];
+            count++;
+        }
+    }
+    if (count != 1) {
+        return gd_dump_catalog(dump, rank, where, ret, err);
+    }
+    *ret = found;
+    return GD_OK;
+}
+
 struct gd_graph *gd_catalog_graph(struct gd_catalog *catalog)
 {
     return catalog->graph;

@@ -43,6 +43,9 @@ struct gd_catalog_value {
  * ranks of several roots. */
 int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd_catalog **ret,
                     struct gd_err *err);
+/* The same for what belongs to a dump next to it: the only catalog of the rank, if there is one. */
+int gd_dump_catalog_beside(struct gd_dump *dump, int rank, const char *where,
+                           struct gd_catalog **ret, struct gd_err *err);
 /* Add nodes directly to this graph; gd_dump_finish commits it. */
 struct gd_graph *gd_catalog_graph(struct gd_catalog *catalog);
 /* Several values of one tensor in one step (a loop) are all kept; the latest by time, then by order

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "dump/io/file_name.h"
 
 #define MAX_ENTRIES (UINT32_C(1) << 25) /* of a listing */
 
@@ -56,11 +57,9 @@ static bool is_by_product(const char *name)
 {
     static const char *const begins[] = {"acl_dump_", "kernel_config_", "kernel_kbyk_dump",
                                          "kernel_graph_dump"};
-    size_t len = strlen(name);
 
     for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
-        if (strncmp(name, begins[i], strlen(begins[i])) == 0 && len > 5 &&
-            strcmp(name + len - 5, ".json") == 0) {
+        if (gd_starts_with(name, begins[i]) && gd_ends_with(name, ".json")) {
             return true;
         }
     }

@@ -8,6 +8,7 @@
 
 #include "dump/detect.h"
 #include "dump/dump_target.h"
+#include "dump/io/file_name.h"
 
 #define RECORD_FORMAT "history"
 #define RECORD_MAGIC  "GRADBHR\n"
@@ -19,14 +20,13 @@ static bool is_record(const char *path)
     char start[sizeof(RECORD_MAGIC) - 1] = "";
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    size_t len = strlen(path);
     bool is = false;
 
     if (fd < 0) {
         return false;
     }
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        is = (len > 7 && strcmp(path + len - 7, ".gdhist") == 0) ||
+        is = gd_ends_with(path, ".gdhist") ||
              (read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
               memcmp(start, RECORD_MAGIC, sizeof(start)) == 0);
     }

@@ -44,6 +44,9 @@ struct gd_findings { /* in the order of gd_dump_formats, then of the listing */
 /* GD_ELIMIT: too many. */
 int gd_findings_add(struct gd_findings *findings, const struct gd_finding *finding,
                     struct gd_err *err);
+/* The same, but adds to the files of a finding of this format with the same root. */
+int gd_findings_add_root(struct gd_findings *findings, const struct gd_finding *finding,
+                         struct gd_err *err);
 void gd_findings_clear(struct gd_findings *findings);
 
 struct gd_dump_format {

@@ -67,6 +67,21 @@ int gd_findings_add(struct gd_findings *findings, const struct gd_finding *findi
     return GD_OK;
 }
 
+int gd_findings_add_root(struct gd_findings *findings, const struct gd_finding *finding,
+                         struct gd_err *err)
+{
+    for (size_t i = findings->count; i-- > 0;) {
+        if (findings->item[i].format != finding->format) {
+            break;
+        }
+        if (findings->item[i].root == finding->root) {
+            findings->item[i].files += finding->files;
+            return GD_OK;
+        }
+    }
+    return gd_findings_add(findings, finding, err);
+}
+
 void gd_findings_clear(struct gd_findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {

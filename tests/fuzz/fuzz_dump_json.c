@@ -23,7 +23,7 @@ static int take_member(void *ctx, const char *name, const cJSON *value, struct g
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct api_text text = {.data = (char *)(uintptr_t)data, .size = size};
+    struct gd_file_text text = {.data = (char *)(uintptr_t)data, .size = size};
     struct api_load load = {.dump = NULL};
 
     FUZZ_CHECK(gd_dump_create((uint64_t)64 << 20, &load.dump, NULL) == GD_OK);

@@ -7,6 +7,7 @@
 
 #include "cann_dump.pb-c.h"
 #include "dump/cann/cann_container_impl.h"
+#include "dump/io/little_endian.h"
 
 #define MAX_HEADER ((uint64_t)64 << 20)
 #define MAX_LEGACY ((uint64_t)1 << 30) /* contains the tensors */
@@ -194,16 +195,6 @@ static void place_bytes(struct gd_cann_file *file, uint64_t at, uint64_t file_si
     file->extra = at < file_size ? file_size - at : 0;
 }
 
-static uint64_t little_endian(const unsigned char *bytes, int count)
-{
-    uint64_t value = 0;
-
-    for (int i = count; i-- > 0;) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
-
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static int read_described(struct gd_cann_file *file, struct gd_disk *disk, uint64_t header_len,
@@ -213,7 +204,7 @@ static int read_described(struct gd_cann_file *file, struct gd_disk *disk, uint6
     int rc = header ? gd_disk_read(disk, 8, header, (size_t)header_len, err) : gd_fail_nomem(err);
 
     gd_arena_init(&file->arena, memory_for(header_len));
-    if (rc == GD_OK && little_endian(header, 4) == CANN_NANO_MAGIC) {
+    if (rc == GD_OK && gd_little_endian(header, 4) == CANN_NANO_MAGIC) {
         rc = cann_read_nano(file, header, (size_t)header_len, err);
     } else if (rc == GD_OK) {
         rc = read_message(file, header, (size_t)header_len, err);
@@ -259,7 +250,7 @@ static bool header_fits(uint64_t header_len, uint64_t file_size)
 
 bool gd_cann_looks_right(const unsigned char *start, size_t len, uint64_t file_size)
 {
-    if (len >= 8 && header_fits(little_endian(start, 8), file_size)) {
+    if (len >= 8 && header_fits(gd_little_endian(start, 8), file_size)) {
         /* All field numbers of the message are below 16, so each key is one byte. */
         return len < 9 || start[8] == 0x5a || (start[8] >= 0x08 && start[8] < 0x80);
     }
@@ -287,7 +278,7 @@ int gd_cann_read(struct gd_disk *disk, struct gd_cann_file **ret, struct gd_err 
     gd_arena_init(&file->arena, 0);
     start_over(file);
     rc = gd_disk_read(disk, 0, start, size < 8 ? (size_t)size : 8, &why);
-    header_len = little_endian(start, 8);
+    header_len = gd_little_endian(start, 8);
     if (rc == GD_OK && header_fits(header_len, size)) {
         rc = read_described(file, disk, header_len, &why);
     } else if (rc == GD_OK) {

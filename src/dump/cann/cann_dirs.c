@@ -9,22 +9,16 @@
 #include "base/grow.h"
 #include "dump/cann/cann_container.h"
 #include "dump/io/disk.h"
+#include "dump/io/file_name.h"
 
 #define MAX_TRIES    8 /* files of a directory that are examined */
 #define MAX_PARTS    64
 #define FIRST_LOOK   16
 #define MAX_NARROWED 4096 /* directories of a tree that are compared pairwise */
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t len = strlen(text), n = strlen(end);
-
-    return len > n && strcmp(text + len - n, end) == 0;
-}
-
 bool cann_is_build_graph(const char *name)
 {
-    return strncmp(name, "ge_proto_", 9) == 0 && ends_in(name, "_Build.txt");
+    return strncmp(name, "ge_proto_", 9) == 0 && gd_ends_with(name, "_Build.txt");
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -63,11 +57,11 @@ enum cann_file_kind cann_file_kind(const struct gd_listing *listing, uint32_t en
     if (gd_cann_name_parse(*text, exceptions, name)) {
         return CANN_FILE_CONTAINER;
     }
-    if (ends_in(*text, ".csv") && parses_without(*text, 4, name) &&
+    if (gd_ends_with(*text, ".csv") && parses_without(*text, 4, name) &&
         name->kind == GD_CANN_OPERATOR) {
         return CANN_FILE_STATISTICS;
     }
-    if (strncmp(*text, "Opdebug.", 8) == 0 && ends_in(*text, ".output.0.json") &&
+    if (strncmp(*text, "Opdebug.", 8) == 0 && gd_ends_with(*text, ".output.0.json") &&
         parses_without(*text, 14, name) && name->kind == GD_CANN_OVERFLOW) {
         return CANN_FILE_RECORD;
     }

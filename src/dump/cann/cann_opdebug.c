@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dump/io/little_endian.h"
+
 #define MAGIC        0x5a5a5a5au
 #define NEW_HEADER   24
 #define INVALID_ID   65535
@@ -33,16 +35,6 @@ static const struct {
     {"SDMA", sdma_fields, COUNT(sdma_fields)},
 };
 
-static uint64_t read_number(const unsigned char *bytes, int count)
-{
-    uint64_t value = 0;
-
-    for (int i = count; i-- > 0;) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
-
 static bool is_address(const char *name)
 {
     static const char *const addresses[] = {"pc_start", "para_base", "src_addr", "dst_addr",
@@ -63,7 +55,7 @@ static void add_field(struct gd_cann_unit *unit, const char *name, const unsigne
 
     *field = (struct gd_cann_field){.name = name, .count = count, .hex = is_address(name)};
     for (int i = 0; i < count; i++) {
-        field->value[i] = read_number(bytes + 8 * i, 8);
+        field->value[i] = gd_little_endian(bytes + 8 * i, 8);
     }
 }
 
@@ -126,11 +118,11 @@ static bool read_new(const unsigned char *bytes, struct gd_cann_opdebug *ret)
 {
     struct gd_cann_unit *unit = &ret->unit[0];
 
-    ret->version = (uint32_t)read_number(bytes + 4, 4);
-    ret->valid = (uint32_t)read_number(bytes + 8, 4);
-    ret->acc_type = (uint32_t)read_number(bytes + 12, 4);
-    ret->reserved = (uint32_t)read_number(bytes + 16, 4);
-    ret->data_len = (uint32_t)read_number(bytes + 20, 4);
+    ret->version = (uint32_t)gd_little_endian(bytes + 4, 4);
+    ret->valid = (uint32_t)gd_little_endian(bytes + 8, 4);
+    ret->acc_type = (uint32_t)gd_little_endian(bytes + 12, 4);
+    ret->reserved = (uint32_t)gd_little_endian(bytes + 16, 4);
+    ret->data_len = (uint32_t)gd_little_endian(bytes + 20, 4);
     if (ret->acc_type >= (uint32_t)COUNT(units)) {
         return false;
     }
@@ -151,7 +143,7 @@ bool gd_cann_opdebug_read(const unsigned char *bytes, size_t size, struct gd_can
     if (size < GD_CANN_OPDEBUG_BYTES) {
         return false;
     }
-    ret->magic = (uint32_t)read_number(bytes, 4);
+    ret->magic = (uint32_t)gd_little_endian(bytes, 4);
     ret->is_new = ret->magic == MAGIC;
     if (!ret->is_new) {
         read_old(bytes, ret);

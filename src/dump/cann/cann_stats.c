@@ -256,21 +256,14 @@ int gd_cann_stats_read(struct gd_disk *disk,
                        struct gd_err *err)
 {
     struct table table = {.path = gd_disk_path(disk)};
-    uint64_t size = gd_disk_size(disk);
-    char *text;
-    int rc;
+    struct gd_file_text text;
+    int rc = gd_disk_read_text(disk, MAX_BYTES, &text, err);
 
-    if (size > MAX_BYTES) {
-        return gd_fail(err, GD_ELIMIT, "%.300s is too large for a table of statistics", table.path);
+    if (rc != GD_OK) {
+        return rc;
     }
-    text = malloc((size_t)size + 1);
-    if (!text) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for %.300s", table.path);
-    }
-    text[size] = '\0';
-    rc = size ? gd_disk_read(disk, 0, text, (size_t)size, err) : GD_OK;
-    rc = rc != GD_OK ? rc : read_lines(&table, text, fn, ctx, err);
+    rc = read_lines(&table, text.data, fn, ctx, err);
     free(table.header);
-    free(text);
+    free(text.data);
     return rc;
 }

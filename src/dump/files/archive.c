@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "dump/format.h"
 #include "dump/hash_index.h"
+#include "dump/io/file_name.h"
 
 #define MAX_ENTRIES    ((size_t)1000000)
 #define MAX_NOTES      1000
@@ -60,30 +61,23 @@ static const struct gd_archive_format *find_format(const char *name, const unsig
     return NULL;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t len = strlen(name), tail = strlen(end);
-
-    return len >= tail && strcmp(name + len - tail, end) == 0;
-}
-
 bool gd_is_profile(const char *name, bool is_directory)
 {
     static const char *const ends[] = {".pt.trace.json", ".trace.json", ".trace.json.gz",
                                        ".nsys-rep",      ".qdrep",      ".ncu-rep"};
 
     if (is_directory) {
-        return ends_with(name, "_ascend_ms") || ends_with(name, "_ascend_pt") ||
+        return gd_ends_with(name, "_ascend_ms") || gd_ends_with(name, "_ascend_pt") ||
                strcmp(name, "ASCEND_PROFILER_OUTPUT") == 0 || strncmp(name, "PROF_", 5) == 0;
     }
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        if (ends_with(name, ends[i])) {
+        if (gd_ends_with(name, ends[i])) {
             return true;
         }
     }
     return (strncmp(name, "profiler_info", 13) == 0 ||
             strncmp(name, "ascend_timeline_display", 23) == 0) &&
-           ends_with(name, ".json");
+           gd_ends_with(name, ".json");
 }
 
 int gd_fail_profile(const char *path, struct gd_err *err)

@@ -12,6 +12,7 @@
 
 #include "base/cursor.h"
 #include "dump/format.h"
+#include "dump/io/little_endian.h"
 
 #define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
@@ -314,10 +315,7 @@ static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struc
     if (rc != GD_OK) {
         return rc;
     }
-    *length = (size_t)head[8] | (size_t)head[9] << 8;
-    if (*at == 12) {
-        *length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
-    }
+    *length = (size_t)gd_little_endian(head + 8, *at - 8);
     if (*length > GD_NPY_MAX_HEADER) {
         return gd_fail(err, GD_ELIMIT, "an .npy header of %zu bytes exceeds the limit of %d",
                        *length, GD_NPY_MAX_HEADER);

@@ -6,17 +6,11 @@
 
 #include "dump/files/npy.h"
 #include "dump/format.h"
+#include "dump/io/file_name.h"
 #include "dump/io/zip.h"
 
 #define HEAD_BYTES ((size_t)1024) /* enough for nearly all headers */
 #define MOST_BYTES ((size_t)GD_NPY_MAX_HEADER + 12)
-
-static bool ends_in_npy(const char *name)
-{
-    size_t len = strlen(name);
-
-    return len >= 4 && strcmp(name + len - 4, ".npy") == 0;
-}
 
 static bool is_npz(const unsigned char *start, size_t size, struct gd_disk *disk)
 {
@@ -27,7 +21,7 @@ static bool is_npz(const unsigned char *start, size_t size, struct gd_disk *disk
         return false;
     }
     for (size_t i = 0; i < gd_zip_count(zip) && all; i++) {
-        all = ends_in_npy(gd_zip_entry(zip, i)->name);
+        all = gd_ends_with(gd_zip_entry(zip, i)->name, ".npy");
     }
     gd_zip_unref(zip);
     return all;
@@ -142,7 +136,7 @@ static int add_member(struct gd_archive *archive, struct gd_zip *zip,
     if (rc != GD_OK) {
         return rc;
     }
-    len -= ends_in_npy(member->name) ? 4 : 0;
+    len -= gd_ends_with(member->name, ".npy") ? 4 : 0;
     memcpy(name, member->name, len);
     name[len] = '\0';
     entry.name = name;

@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "dump/format.h"
 #include "dump/io/json.h"
+#include "dump/io/little_endian.h"
 
 #define MAX_HEADER UINT64_C(100000000)
 #define DEPTH      8
@@ -381,20 +382,10 @@ static int read_header(struct reading *in)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static uint64_t header_length(const unsigned char *start)
-{
-    uint64_t n = 0;
-
-    for (int i = 7; i >= 0; i--) {
-        n = n << 8 | start[i];
-    }
-    return n;
-}
-
 static bool is_safetensors(const unsigned char *start, size_t size, struct gd_disk *disk)
 {
     (void)disk;
-    return size > 8 && start[8] == '{' && header_length(start) <= MAX_HEADER;
+    return size > 8 && start[8] == '{' && gd_little_endian(start, 8) <= MAX_HEADER;
 }
 
 static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
@@ -410,7 +401,7 @@ static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
     if (rc != GD_OK) {
         return rc;
     }
-    length = header_length(start);
+    length = gd_little_endian(start, 8);
     if (length > MAX_HEADER) {
         return gd_fail(err, GD_ELIMIT,
                        "%.300s: its safetensors header of %llu bytes exceeds the limit of %llu",

@@ -337,6 +337,41 @@ int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, stru
     return rc;
 }
 
+int gd_disk_read_text(struct gd_disk *disk, uint64_t max, struct gd_file_text *ret,
+                      struct gd_err *err)
+{
+    size_t size = (size_t)disk->size;
+    char *data;
+    int rc;
+
+    if (disk->size > max) {
+        return gd_fail(err, GD_ELIMIT, "%.300s has %zu bytes, more than the limit of %llu",
+                       disk->path, size, (unsigned long long)max);
+    }
+    data = malloc(size + 1);
+    if (!data) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for %.300s", disk->path);
+    }
+    rc = size > 0 ? gd_disk_read(disk, 0, data, size, err) : GD_OK;
+    if (rc != GD_OK) {
+        free(data);
+        return rc;
+    }
+    data[size] = '\0';
+    *ret = (struct gd_file_text){.data = data, .size = size};
+    return GD_OK;
+}
+
+int gd_file_text_read(const char *path, uint64_t max, struct gd_file_text *ret, struct gd_err *err)
+{
+    struct gd_disk *disk = NULL;
+    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
+
+    rc = rc != GD_OK ? rc : gd_disk_read_text(disk, max, ret, err);
+    gd_disk_unref(disk);
+    return rc;
+}
+
 bool gd_disk_is_changed(const struct gd_disk *disk)
 {
     struct stat st;

@@ -32,6 +32,17 @@ uint64_t gd_disk_size(const struct gd_disk *disk);    /* when opened */
 /* Reads all `size` bytes at `at`. GD_EPROTO: the file ends before that; GD_EIO. */
 int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, struct gd_err *err);
 
+/* A whole file: malloc'd and NUL-terminated, `size` without the NUL. */
+struct gd_file_text {
+    char *data;
+    size_t size;
+};
+/* GD_ELIMIT: the file is larger than max bytes. */
+int gd_disk_read_text(struct gd_disk *disk, uint64_t max, struct gd_file_text *ret,
+                      struct gd_err *err);
+/* The same of a file that is not a symbolic link. */
+int gd_file_text_read(const char *path, uint64_t max, struct gd_file_text *ret, struct gd_err *err);
+
 /* Size or modification time differ from when it was opened. */
 bool gd_disk_is_changed(const struct gd_disk *disk);
 

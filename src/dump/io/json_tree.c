@@ -206,24 +206,14 @@ int gd_json_read(struct gd_disk *disk, const struct gd_json_options *options, cJ
                  struct gd_err *err)
 {
     struct gd_json_options told = options ? *options : (struct gd_json_options){0};
-    size_t max = told.max_bytes ? told.max_bytes : MAX_BYTES;
-    uint64_t size = gd_disk_size(disk);
-    char *text;
-    int rc;
+    struct gd_file_text text;
+    int rc = gd_disk_read_text(disk, told.max_bytes ? told.max_bytes : MAX_BYTES, &text, err);
 
-    if (size > max) {
-        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes of JSON, more than the limit of %zu",
-                       gd_disk_path(disk), (unsigned long long)size, max);
-    }
-    text = malloc((size_t)size + 1);
-    if (!text) {
-        return gd_fail_nomem(err);
+    if (rc != GD_OK) {
+        return rc;
     }
     told.what = told.what ? told.what : gd_disk_path(disk);
-    rc = gd_disk_read(disk, 0, text, (size_t)size, err);
-    if (rc == GD_OK) {
-        rc = gd_json_parse(text, (size_t)size, &told, ret, err);
-    }
-    free(text);
+    rc = gd_json_parse(text.data, text.size, &told, ret, err);
+    free(text.data);
     return rc;
 }

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
+#include "dump/io/disk.h"
 
 #define ASK_EVERY 256 /* entries between two calls of go_on */
 
@@ -312,4 +313,31 @@ uint32_t gd_listing_child(const struct gd_listing *listing, uint32_t entry, cons
     found = bsearch(&key, &listing->entry[dir->first_child], dir->children, sizeof(key),
                     compare_entries);
     return found ? (uint32_t)(found - listing->entry) : GD_NO_ENTRY;
+}
+
+uint32_t gd_listing_up(const struct gd_listing *listing, uint32_t entry, uint32_t levels)
+{
+    while (levels-- > 0 && listing->entry[entry].parent != GD_NO_ENTRY) {
+        entry = listing->entry[entry].parent;
+    }
+    return entry;
+}
+
+size_t gd_listing_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size)
+{
+    struct gd_disk *disk;
+    char path[PATH_MAX];
+    size_t len;
+
+    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
+        gd_disk_open(AT_FDCWD, path, false, &disk, NULL) != GD_OK) {
+        return 0;
+    }
+    len = gd_disk_size(disk) < size - 1 ? (size_t)gd_disk_size(disk) : size - 1;
+    if (len && gd_disk_read(disk, 0, out, len, NULL) != GD_OK) {
+        len = 0;
+    }
+    gd_disk_unref(disk);
+    out[len] = '\0';
+    return len;
 }

@@ -45,5 +45,9 @@ void gd_listing_free(struct gd_listing *listing);
 int gd_listing_path(const struct gd_listing *listing, uint32_t entry, char *out, size_t size,
                     struct gd_err *err);
 uint32_t gd_listing_child(const struct gd_listing *listing, uint32_t entry, const char *name);
+/* The directory that many levels above the entry, or the root. */
+uint32_t gd_listing_up(const struct gd_listing *listing, uint32_t entry, uint32_t levels);
+/* Reads the first bytes of a file, NUL-terminated; 0: it cannot be read. */
+size_t gd_listing_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size);
 
 #endif

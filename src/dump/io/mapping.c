@@ -65,35 +65,16 @@ static int take_lines(struct gd_mapping *mapping, struct gd_err *err)
     return GD_OK;
 }
 
-static int read_text(struct gd_disk *disk, struct gd_mapping *mapping, struct gd_err *err)
-{
-    uint64_t size = gd_disk_size(disk);
-
-    if (size > MAX_BYTES) {
-        return gd_fail(err, GD_ELIMIT, "%.300s is too large to be a list of names",
-                       gd_disk_path(disk));
-    }
-    mapping->text = malloc((size_t)size + 1);
-    if (!mapping->text) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for %.300s", gd_disk_path(disk));
-    }
-    mapping->text[size] = '\0';
-    return size ? gd_disk_read(disk, 0, mapping->text, (size_t)size, err) : GD_OK;
-}
-
 int gd_mapping_read_file(const char *path, struct gd_mapping **ret, struct gd_err *err)
 {
     struct gd_mapping *mapping = calloc(1, sizeof(*mapping));
-    struct gd_disk *disk = NULL;
-    int rc = mapping ? gd_disk_open(AT_FDCWD, path, false, &disk, err) : gd_fail_nomem(err);
+    struct gd_file_text text;
+    int rc = mapping ? gd_file_text_read(path, MAX_BYTES, &text, err) : gd_fail_nomem(err);
 
     if (rc == GD_OK) {
-        rc = read_text(disk, mapping, err);
-    }
-    if (rc == GD_OK) {
+        mapping->text = text.data;
         rc = take_lines(mapping, err);
     }
-    gd_disk_unref(disk);
     if (rc != GD_OK) {
         gd_mapping_free(mapping);
         return rc;

@@ -4,6 +4,7 @@
  * right before it (or before the zip64 one). Everything else follows from the directory.
  */
 #include "dump/io/zip.h"
+#include "dump/io/little_endian.h"
 #include "dump/io/zip_check.h"
 #include "dump/io/zip_stream.h"
 
@@ -46,17 +47,17 @@ struct ends { /* what the end records say */
 
 static uint16_t read_u16(const unsigned char *p)
 {
-    return (uint16_t)(p[0] | p[1] << 8);
+    return (uint16_t)gd_little_endian(p, 2);
 }
 
 static uint32_t read_u32(const unsigned char *p)
 {
-    return (uint32_t)read_u16(p) | (uint32_t)read_u16(p + 2) << 16;
+    return (uint32_t)gd_little_endian(p, 4);
 }
 
 static uint64_t read_u64(const unsigned char *p)
 {
-    return (uint64_t)read_u32(p) | (uint64_t)read_u32(p + 4) << 32;
+    return gd_little_endian(p, 8);
 }
 
 static int fail_broken(const struct gd_zip *zip, uint64_t at, const char *what, struct gd_err *err)

@@ -681,26 +681,15 @@ int gd_dump_config_parse(const char *text, size_t size, const char *what, gd_dum
 int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, size_t *bad,
                         struct gd_dump_config **ret, struct gd_err *err)
 {
-    struct gd_disk *disk = NULL;
-    char *text = NULL;
-    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
+    struct gd_file_text text;
+    int rc = gd_file_text_read(path, MAX_FILE, &text, err);
 
     *ret = NULL;
     *bad = 0;
-    if (rc != GD_OK) {
-        return rc;
+    if (rc == GD_OK) {
+        rc = gd_dump_config_parse(text.data, text.size, path, fn, ctx, bad, ret, err);
+        free(text.data);
     }
-    uint64_t size = gd_disk_size(disk);
-    if (size > MAX_FILE) {
-        rc = gd_fail(err, GD_ELIMIT, "%.300s is too large for a dump configuration", path);
-    } else if (!(text = malloc((size_t)size + 1))) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path);
-    } else {
-        rc = size > 0 ? gd_disk_read(disk, 0, text, (size_t)size, err) : GD_OK;
-    }
-    gd_disk_unref(disk);
-    rc = rc != GD_OK ? rc : gd_dump_config_parse(text, (size_t)size, path, fn, ctx, bad, ret, err);
-    free(text);
     return rc;
 }
 

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "dump/format.h"
+#include "dump/io/file_name.h"
 #include "dump/mindspore/glog.h"
-#include "dump/msprobe/api_walk.h"
+#include "dump/mindspore/ms_dirs.h"
 
 #define CHUNK      ((size_t)1 << 18)
 #define MAX_EVENTS 5000  /* per file */
@@ -256,28 +258,20 @@ static int tell_counts(const struct reading *in, const char *path, struct gd_err
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-
-    return slash ? slash + 1 : name;
-}
-
 /* A log's usual name, or a single file whose first line is a log line. */
 static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 {
-    const char *name = base_of(listing->entry[entry].name);
+    const char *name = gd_base_name(listing->entry[entry].name);
     struct gd_glog_line line;
     char start[513];
 
     if (strncmp(name, "mindspore.", 10) == 0 && strstr(name, "log")) {
         return true;
     }
-    if (listing->entry[entry].parent != GD_NO_ENTRY &&
-        (strlen(name) < 5 || strcmp(name + strlen(name) - 4, ".log") != 0)) {
+    if (listing->entry[entry].parent != GD_NO_ENTRY && !gd_ends_with(name, ".log")) {
         return false;
     }
-    api_peek(listing, entry, start, sizeof(start));
+    gd_listing_peek(listing, entry, start, sizeof(start));
     return gd_glog_parse(start, &line);
 }
 
@@ -285,7 +279,7 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
 static bool is_repeated(const struct gd_listing *listing, uint32_t entry)
 {
     static const char *const levels[] = {".log.INFO.", ".log.WARNING.", ".log.ERROR."};
-    const char *name = base_of(listing->entry[entry].name);
+    const char *name = gd_base_name(listing->entry[entry].name);
     uint32_t parent = listing->entry[entry].parent;
 
     for (size_t i = 1; i < 3 && parent != GD_NO_ENTRY; i++) {
@@ -328,22 +322,6 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
     return rc;
 }
 
-/* Finds the rank of a dump next to the log, or creates a separate session. */
-static int catalog_for(struct gd_dump *dump, const char *path, struct gd_catalog **ret,
-                       struct gd_err *err)
-{
-    size_t found = 0, count = gd_dump_count(dump);
-    int rank = api_rank_of(path);
-
-    for (size_t i = 0; i < count; i++) {
-        if (gd_catalog_rank(gd_dump_at(dump, i)) == rank) {
-            *ret = gd_dump_at(dump, i);
-            found++;
-        }
-    }
-    return found == 1 ? GD_OK : gd_dump_catalog(dump, rank, "logs", ret, err);
-}
-
 static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
                        struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                        struct gd_err *err)
@@ -362,7 +340,8 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     if (rc == GD_OK && go_on && !go_on(ctx, 0)) {
         rc = gd_fail(err, GD_EINTR, "interrupted");
     }
-    rc = rc != GD_OK ? rc : catalog_for(dump, path, &in.catalog, err);
+    rc =
+        rc != GD_OK ? rc : gd_dump_catalog_beside(dump, ms_rank_of(path), "logs", &in.catalog, err);
     rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, &disk, err);
     if (rc != GD_OK) {
         return rc;
@@ -372,7 +351,7 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
                  sizeof(gd_catalog_peer(in.catalog)->framework), "MindSpore");
     }
     rc = take_text(&in, disk, err);
-    rc = rc != GD_OK ? rc : tell_counts(&in, base_of(path), err);
+    rc = rc != GD_OK ? rc : tell_counts(&in, gd_base_name(path), err);
     gd_buf_deinit(&in.line);
     gd_buf_deinit(&in.event);
     gd_disk_unref(disk);

@@ -12,7 +12,8 @@
 #include "base/grow.h"
 #include "dump/format.h"
 #include "dump/hash_index.h"
-#include "dump/io/suffix.h"
+#include "dump/io/file_name.h"
+#include "dump/io/little_endian.h"
 #include "dump/mindspore/ms_ckpt_record.h"
 #include "engine/utf8.h"
 
@@ -56,16 +57,10 @@ struct ckpt {
 
 /* ---- recognising ----------------------------------------------------------------------------- */
 
-static uint32_t little_32(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
 /* The name of the cipher; NULL: not encrypted. */
 static const char *cipher_of(const unsigned char *start, size_t size)
 {
-    switch (size >= 4 ? little_32(start) : 0) {
+    switch (size >= 4 ? gd_little_endian(start, 4) : 0) {
     case 0x7f3a5ed8: return "AES-GCM";
     case 0x7f3a5ed9: return "AES-CBC";
     case 0x7f3a5eda: return "SM4-CBC";
@@ -237,7 +232,7 @@ static int make_text(const struct chunks *chunks, struct gd_bytes *bytes, struct
 
     gd_buf_putc(&out, '\'');
     for (uint64_t i = 0; rc == GD_OK && i + 4 <= size; i += 4) {
-        put_letter(&out, little_32(letters + i));
+        put_letter(&out, (uint32_t)gd_little_endian(letters + i, 4));
     }
     gd_buf_puts(&out, chunks->size > size ? "'..." : "'");
     made->text = gd_buf_take(&out);
@@ -546,11 +541,6 @@ static int read_records(struct ckpt *ckpt, struct gd_err *err)
 
 /* ---- kinds of parameters --------------------------------------------------------------------- */
 
-static bool starts_with(const char *name, const char *start)
-{
-    return strncmp(name, start, strlen(start)) == 0;
-}
-
 static const char *const state_prefixes[] = {"moment1.", "moment2.", "moments.", "adam_m.",
                                              "adam_v.",  "accum.",   "stat."};
 
@@ -562,7 +552,7 @@ static bool is_state(const char *name)
         "scale_value", "current_iterator_step", "last_overflow_iterator_step"};
 
     for (size_t i = 0; i < sizeof(state_prefixes) / sizeof(state_prefixes[0]); i++) {
-        if (starts_with(name, state_prefixes[i])) {
+        if (gd_starts_with(name, state_prefixes[i])) {
             return true;
         }
     }

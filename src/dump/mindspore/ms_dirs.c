@@ -82,6 +82,14 @@ bool ms_is_rank(const char *name, int *ret)
     return true;
 }
 
+int ms_rank_of(const char *path)
+{
+    const char *at = strstr(path, "rank_");
+    long rank = at && at[5] >= '0' && at[5] <= '9' ? strtol(at + 5, NULL, 10) : 0;
+
+    return rank > INT32_MAX ? 0 : (int)rank;
+}
+
 /* The topmost of the first `levels` parts that is in the listing. */
 static uint32_t top_of(const struct parts *parts, int levels)
 {

@@ -41,51 +41,26 @@ static bool find_graph(const uint8_t *data, size_t len, const uint8_t **ret, siz
     return !reader.bad && (found || nodes);
 }
 
-static int read_all(struct gd_disk *disk, uint64_t max, char **ret, size_t *len, struct gd_err *err)
-{
-    uint64_t size = gd_disk_size(disk);
-    char *data;
-    int rc;
-
-    if (size > max) {
-        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes, more than the limit of %llu",
-                       gd_disk_path(disk), (unsigned long long)size, (unsigned long long)max);
-    }
-    data = malloc((size_t)size + 1);
-    if (!data) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for %.300s", gd_disk_path(disk));
-    }
-    rc = size ? gd_disk_read(disk, 0, data, (size_t)size, err) : GD_OK;
-    if (rc != GD_OK) {
-        free(data);
-        return rc;
-    }
-    data[size] = '\0';
-    *ret = data;
-    *len = (size_t)size;
-    return GD_OK;
-}
-
 int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, const char *other,
                        uint32_t *ret, struct gd_err *err)
 {
     struct gd_ms_graph_info info;
     const uint8_t *part = NULL;
-    size_t len, part_len = 0;
-    char *data;
-    int rc = read_all(disk, MAX_GRAPH, &data, &len, err);
+    size_t part_len = 0;
+    struct gd_file_text text;
+    int rc = gd_disk_read_text(disk, MAX_GRAPH, &text, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    if (!find_graph((const uint8_t *)data, len, &part, &part_len) ||
+    if (!find_graph((const uint8_t *)text.data, text.size, &part, &part_len) ||
         !gd_ms_graph_is_whole(part, part_len)) {
         rc = gd_fail(err, GD_EPROTO, "%.300s is not a ModelProto or GraphProto, or is truncated",
                      gd_disk_path(disk));
     } else {
         rc = gd_ms_graph_load(graph, part, part_len, other, &info, err);
     }
-    free(data);
+    free(text.data);
     if (rc == GD_OK) {
         *ret = info.subgraph;
     }
@@ -161,15 +136,15 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
 /* ---- orders ---------------------------------------------------------------------------------- */
 
 struct lines {
-    char *data;
-    size_t len, at;
+    struct gd_file_text text;
+    size_t at;
 };
 
 /* The next line that is not empty, without its end; NULL: none. */
 static char *next_line(struct lines *lines)
 {
-    while (lines->at < lines->len) {
-        char *line = lines->data + lines->at;
+    while (lines->at < lines->text.size) {
+        char *line = lines->text.data + lines->at;
         size_t len = strcspn(line, "\n");
 
         lines->at += len + 1;
@@ -227,7 +202,7 @@ static int take_order(const struct gd_listing *listing, uint32_t rank_dir, const
     if (!disk) {
         return GD_OK;
     }
-    rc = read_all(disk, MAX_ORDER, &lines.data, &lines.len, &why);
+    rc = gd_disk_read_text(disk, MAX_ORDER, &lines.text, &why);
     line = rc != GD_OK ? NULL : next_line(&lines);
     if (line && strcmp(line, "NodeExecutionOrder-FullNameWithScope") == 0) {
         line = next_line(&lines);
@@ -236,7 +211,7 @@ static int take_order(const struct gd_listing *listing, uint32_t rank_dir, const
         rc = take_order_line(nodes, line, (*next_order)++, &why);
     }
     rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
-    free(lines.data);
+    free(lines.text.data);
     gd_disk_unref(disk);
     return rc;
 }
@@ -281,7 +256,7 @@ static int take_iterations(struct gd_disk *disk, struct gd_catalog *catalog, str
     struct lines lines = {.at = 0};
     uint64_t number, first = 0, last = 0, count = 0;
     char text[96], *line;
-    int rc = read_all(disk, MAX_ORDER, &lines.data, &lines.len, err);
+    int rc = gd_disk_read_text(disk, MAX_ORDER, &lines.text, err);
 
     while (rc == GD_OK && (line = next_line(&lines))) {
         if (gd_ms_number(line, strlen(line), INT64_MAX, &number)) {
@@ -295,7 +270,7 @@ static int take_iterations(struct gd_disk *disk, struct gd_catalog *catalog, str
                  (unsigned long long)first, (unsigned long long)last);
         rc = gd_catalog_add_fact(catalog, "iterations that ran", text, err);
     }
-    free(lines.data);
+    free(lines.text.data);
     return rc;
 }
 
@@ -304,7 +279,7 @@ static int take_stood_at(struct gd_disk *disk, struct gd_catalog *catalog, struc
 {
     struct lines lines = {.at = 0};
     char name[64], *line;
-    int rc = read_all(disk, MAX_METADATA, &lines.data, &lines.len, err);
+    int rc = gd_disk_read_text(disk, MAX_METADATA, &lines.text, err);
 
     while (rc == GD_OK && (line = next_line(&lines))) {
         size_t len = strcspn(line, ",");
@@ -315,7 +290,7 @@ static int take_stood_at(struct gd_disk *disk, struct gd_catalog *catalog, struc
             rc = gd_catalog_add_fact(catalog, name, line + len + 1, err);
         }
     }
-    free(lines.data);
+    free(lines.text.data);
     return rc;
 }
 

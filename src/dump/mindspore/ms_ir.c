@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/io/suffix.h"
+#include "dump/format.h"
+#include "dump/io/file_name.h"
 #include "dump/mindspore/ir_text.h"
+#include "dump/mindspore/ms_dirs.h"
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_rdr.h"
-#include "dump/msprobe/api_walk.h"
 
 #define MAX_FILE (UINT64_C(1) << 30)
 
@@ -20,13 +21,6 @@ struct name { /* the parts of a file name */
     int64_t stage; /* the number after the last '_', which grows during compilation */
     bool is_final; /* the graph that is executed */
 };
-
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-
-    return slash ? slash + 1 : name;
-}
 
 static struct name parse_name(const char *name)
 {
@@ -43,13 +37,13 @@ static struct name parse_name(const char *name)
 
 static bool is_ir_text(const struct gd_listing *listing, uint32_t entry)
 {
-    const char *name = base_of(listing->entry[entry].name);
+    const char *name = gd_base_name(listing->entry[entry].name);
     char start[4097];
 
     if (!gd_ends_with(name, ".ir") || strncmp(name, "DEVICE.", 7) == 0) {
         return false;
     }
-    api_peek(listing, entry, start, sizeof(start));
+    gd_listing_peek(listing, entry, start, sizeof(start));
     return strncmp(start, "#IR entry", 9) == 0 || strncmp(start, "# IR entry", 10) == 0 ||
            strncmp(start, "#=====", 6) == 0 || strncmp(start, "# ====", 6) == 0 ||
            strstr(start, "subgraph @") || strstr(start, "subgraph instance:");
@@ -65,7 +59,7 @@ static uint32_t best_of(const struct gd_listing *listing, uint32_t root, bool rd
 
     for (uint32_t i = last == root ? root : listing->entry[root].first_child; i != GD_NO_ENTRY;
          i = i == last ? GD_NO_ENTRY : listing->entry[i].next) {
-        struct name name = parse_name(base_of(listing->entry[i].name));
+        struct name name = parse_name(gd_base_name(listing->entry[i].name));
 
         if (listing->entry[i].is_directory || name.is_rdr != rdr || !is_ir_text(listing, i)) {
             continue;
@@ -86,7 +80,7 @@ static uint32_t find_pb(const struct gd_listing *listing, uint32_t root)
 
     for (uint32_t i = last == root ? root : listing->entry[root].first_child; i != GD_NO_ENTRY;
          i = i == last ? GD_NO_ENTRY : listing->entry[i].next) {
-        const char *name = base_of(listing->entry[i].name);
+        const char *name = gd_base_name(listing->entry[i].name);
 
         if (!listing->entry[i].is_directory && ms_rdr_is_name(name) && gd_ends_with(name, ".pb")) {
             ret = i;
@@ -106,14 +100,14 @@ static int read_pb(const char *path, struct gd_catalog *catalog, struct gd_err *
     }
     rc = ms_graph_file_read(disk, gd_catalog_graph(catalog), NULL, &subgraph, err);
     gd_disk_unref(disk);
-    return rc != GD_OK ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(catalog, "graph", gd_base_name(path), err);
 }
 
 static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_err *err)
 {
     struct gd_peer *peer = gd_catalog_peer(catalog);
     struct gd_ir_facts facts;
-    struct api_text text;
+    struct gd_file_text text;
     uint32_t order = 0;
     int rc;
 
@@ -121,14 +115,14 @@ static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_er
         snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
         return read_pb(path, catalog, err);
     }
-    rc = api_text_read(path, MAX_FILE, &text, err);
+    rc = gd_file_text_read(path, MAX_FILE, &text, err);
     if (rc != GD_OK) {
         return rc;
     }
     rc = gd_ir_read(text.data, text.size, gd_catalog_graph(catalog), &order, &facts, err);
     free(text.data);
     snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
-    rc = rc != GD_OK ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
+    rc = rc != GD_OK ? rc : gd_catalog_add_fact(catalog, "graph", gd_base_name(path), err);
     if (rc == GD_OK && facts.entry[0]) {
         rc = gd_catalog_add_fact(catalog, "entry", facts.entry, err);
     }
@@ -165,7 +159,7 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
         return gd_fail(err, GD_EPROTO, "no graph in .ir or .pb files next to the others");
     }
     rc = gd_listing_path(listing, best, path, sizeof(path), err);
-    rank = rc != GD_OK ? 0 : api_rank_of(path);
+    rank = rc != GD_OK ? 0 : ms_rank_of(path);
     if (rc == GD_OK && has_rank(dump, rank)) {
         return gd_fail(err, GD_EINVAL,
                        "a dump of that rank has its own graph: open this one separately");
@@ -188,9 +182,9 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
     int rc = GD_OK;
 
     for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        const char *name = base_of(listing->entry[i].name);
+        const char *name = gd_base_name(listing->entry[i].name);
         struct gd_finding finding = {.format = format,
-                                     .root = api_up(listing, i, 1),
+                                     .root = gd_listing_up(listing, i, 1),
                                      .files = 1,
                                      .rule = rdr ? "MODULE.NAME.TIME.EXT" : "IR text in .ir files"};
 
@@ -198,7 +192,7 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
             (!rdr && !is_ir_text(listing, i))) {
             continue;
         }
-        rc = api_found(findings, &finding, err);
+        rc = gd_findings_add_root(findings, &finding, err);
     }
     return rc;
 }

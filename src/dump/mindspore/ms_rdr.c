@@ -34,7 +34,7 @@ bool ms_rdr_is_name(const char *name)
 
 struct reading { /* of one file */
     struct gd_graph *graph;
-    const struct api_text *text;
+    const struct gd_file_text *text;
     uint32_t known; /* nodes that the file describes */
     gd_node_id node;
 };
@@ -87,7 +87,7 @@ static int add_attribute(const struct reading *in, const char *name, const char 
 }
 
 /* The next line of the text; false: end. */
-static bool next_line(const struct api_text *text, size_t *at, const char **line, size_t *len)
+static bool next_line(const struct gd_file_text *text, size_t *at, const char **line, size_t *len)
 {
     const char *end;
 
@@ -276,7 +276,7 @@ static int take_file(const char *path, size_t kind, struct gd_catalog *catalog,
                      struct gd_dump *dump, struct gd_err *err)
 {
     struct reading in = {.graph = gd_catalog_graph(catalog)};
-    struct api_text text;
+    struct gd_file_text text;
     struct gd_err why = {.code = GD_OK};
     char fact[96];
     int rc;
@@ -285,7 +285,7 @@ static int take_file(const char *path, size_t kind, struct gd_catalog *catalog,
         return gd_dump_left_out(
             dump, path, "notes of the memory planner in free text: read them directly", err);
     }
-    rc = api_text_read(path, MAX_FILE, &text, &why);
+    rc = gd_file_text_read(path, MAX_FILE, &text, &why);
     if (rc == GD_OK) {
         in.text = &text;
         rc = kinds[kind].take(&in, &why);

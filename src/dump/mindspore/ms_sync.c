@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/file_name.h"
 #include "dump/io/mapping.h"
-#include "dump/io/suffix.h"
 #include "dump/mindspore/ms_file_name.h"
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_reading.h"

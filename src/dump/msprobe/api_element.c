@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "dump/files/archive.h"
+#include "dump/io/file_name.h"
 #include "dump/io/folder.h"
-#include "dump/io/suffix.h"
 #include "dump/msprobe/api_load.h"
 
 #define MAX_NESTING GD_JSON_MAX_DEPTH

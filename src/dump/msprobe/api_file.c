@@ -7,37 +7,6 @@
 
 #include "dump/msprobe/api_load.h"
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-int api_text_read(const char *path, uint64_t max, struct api_text *ret, struct gd_err *err)
-{
-    struct gd_disk *disk;
-    uint64_t size;
-    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
-
-    if (rc != GD_OK) {
-        return rc;
-    }
-    size = gd_disk_size(disk);
-    ret->data = size <= max ? malloc((size_t)size + 1) : NULL;
-    if (size > max) {
-        rc = gd_fail(err, GD_ELIMIT, "it has %llu bytes, more than the limit of %llu",
-                     (unsigned long long)size, (unsigned long long)max);
-    } else if (!ret->data) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path);
-    } else {
-        rc = size ? gd_disk_read(disk, 0, ret->data, (size_t)size, err) : GD_OK;
-    }
-    gd_disk_unref(disk);
-    if (rc != GD_OK) {
-        free(size <= max ? ret->data : NULL);
-        return rc;
-    }
-    ret->size = (size_t)size;
-    ret->data[size] = '\0';
-    return GD_OK;
-}
-
 /* ---- members --------------------------------------------------------------------------------- */
 
 /* The value that begins at the token, as a tree. */
@@ -113,8 +82,8 @@ static int find_member(struct gd_json *json, const char *member, api_member_fn f
     return rc;
 }
 
-int api_members(const struct api_text *text, const char *what, const char *member, api_member_fn fn,
-                void *ctx, struct gd_err *err)
+int api_members(const struct gd_file_text *text, const char *what, const char *member,
+                api_member_fn fn, void *ctx, struct gd_err *err)
 {
     struct gd_json json = {
         .text = text->data, .size = text->size, .max_depth = GD_JSON_MAX_DEPTH, .what = what};
@@ -233,34 +202,4 @@ void api_where_of(const char *path, struct api_where *ret)
     if (!ret->root[0]) {
         snprintf(ret->root, sizeof(ret->root), "%s", path[0] == '/' ? "/" : ".");
     }
-}
-
-int api_rank_of(const char *path)
-{
-    const char *at = strstr(path, "rank_");
-    int64_t rank = at ? number_behind(at, 5 + strspn(at + 5, "0123456789"), "rank") : -1;
-
-    return rank < 0 ? 0 : (int)rank;
-}
-
-uint32_t api_up(const struct gd_listing *listing, uint32_t entry, uint32_t count)
-{
-    while (count-- > 0 && listing->entry[entry].parent != GD_NO_ENTRY) {
-        entry = listing->entry[entry].parent;
-    }
-    return entry;
-}
-
-int api_found(struct gd_findings *findings, const struct gd_finding *finding, struct gd_err *err)
-{
-    for (size_t i = findings->count; i-- > 0;) {
-        if (findings->item[i].format != finding->format) {
-            break;
-        }
-        if (findings->item[i].root == finding->root) {
-            findings->item[i].files += finding->files;
-            return GD_OK;
-        }
-    }
-    return gd_findings_add(findings, finding, err);
 }

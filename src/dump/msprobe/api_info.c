@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 
 #define MAX_FILE (UINT64_C(2) << 30)
@@ -16,19 +17,12 @@ struct reading {
     const char *folder; /* directory of the files with values */
 };
 
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-
-    return slash ? slash + 1 : name;
-}
-
 /* "forward_info_PID.json": a pointer to PID; NULL: another name. */
 static const char *parse_name(const char *name, const char *word)
 {
     size_t len = strlen(word), digits;
 
-    name = base_of(name);
+    name = gd_base_name(name);
     if (strncmp(name, word, len) != 0) {
         return NULL;
     }
@@ -82,9 +76,9 @@ static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd
 static int take_file(struct reading *in, const char *path, api_member_fn fn, bool must,
                      struct gd_err *err)
 {
-    struct api_text text;
+    struct gd_file_text text;
     struct gd_err why;
-    int rc = api_text_read(path, MAX_FILE, &text, &why);
+    int rc = gd_file_text_read(path, MAX_FILE, &text, &why);
 
     if (rc == GD_ENOTFOUND && !must) {
         return GD_OK;
@@ -100,7 +94,7 @@ static int take_calls(struct api_load *load, const char *path, const struct api_
                       struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where};
-    const char *base = base_of(path), *pid = parse_name(path, "forward_info_");
+    const char *base = gd_base_name(path), *pid = parse_name(path, "forward_info_");
     char folder[PATH_MAX], stack[PATH_MAX];
     int rc;
 

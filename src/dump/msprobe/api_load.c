@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/grow.h"
+#include "dump/io/file_name.h"
 
 #define MAX_CALLS (UINT32_C(1) << 24)
 #define MAX_PLAIN 1024 /* slots whose numbers are taken literally */
@@ -463,9 +464,9 @@ static void name_node(struct api_load *load, const struct api_call *call, struct
  * Torch_relu_0_forward. */
 static void type_of(const char *name, char *out, size_t size)
 {
-    size_t path = module_path(name), end, begin = strcspn(name, "._"), len = strlen(name);
+    size_t path = module_path(name), end, begin = strcspn(name, "._");
 
-    if (len > 6 && strcmp(name + len - 6, ".debug") == 0) { /* VARIABLE.N.debug */
+    if (gd_ends_with(name, ".debug")) { /* VARIABLE.N.debug */
         snprintf(out, size, "debug");
         return;
     }
@@ -474,7 +475,7 @@ static void type_of(const char *name, char *out, size_t size)
         end = begin + strcspn(name + begin, ".");
     } else {
         begin += name[begin] != '\0';
-        end = len;
+        end = strlen(name);
         for (int part = 0; part < 2; part++) { /* strip number and direction */
             size_t at = end;
 
@@ -484,7 +485,7 @@ static void type_of(const char *name, char *out, size_t size)
             end = at > begin ? at - 1 : end;
         }
     }
-    snprintf(out, size, "%.*s", end > begin ? (int)(end - begin) : (int)len,
+    snprintf(out, size, "%.*s", end > begin ? (int)(end - begin) : (int)strlen(name),
              end > begin ? name + begin : name);
 }
 

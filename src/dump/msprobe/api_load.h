@@ -135,16 +135,11 @@ int api_source(const char *folder, const char *name, struct gd_source **ret, str
 
 /* ---- api_file.c: files of JSON that may be cut short ----------------------------------------- */
 
-struct api_text {
-    char *data;
-    size_t size;
-};
-int api_text_read(const char *path, uint64_t max, struct api_text *ret, struct gd_err *err);
 /* Called for each member of the root object (member "") or of one of its members, as a tree.
  * Everything before a syntax error is delivered, then the error. A non-zero return ends it. */
 typedef int (*api_member_fn)(void *ctx, const char *name, const cJSON *value, struct gd_err *err);
-int api_members(const struct api_text *text, const char *what, const char *member, api_member_fn fn,
-                void *ctx, struct gd_err *err);
+int api_members(const struct gd_file_text *text, const char *what, const char *member,
+                api_member_fn fn, void *ctx, struct gd_err *err);
 /* The step and rank given by the path's directories, and the directory above them. */
 struct api_where {
     int64_t step;
@@ -154,11 +149,5 @@ struct api_where {
     uint32_t above;  /* number of directories between file and root */
 };
 void api_where_of(const char *path, struct api_where *ret);
-/* The rank of MindSpore's "rank_N" in a path; 0 if there is none. */
-int api_rank_of(const char *path);
-/* Moves the entry up by that many directories. */
-uint32_t api_up(const struct gd_listing *listing, uint32_t entry, uint32_t count);
-/* Adds one finding per root. */
-int api_found(struct gd_findings *findings, const struct gd_finding *finding, struct gd_err *err);
 
 #endif

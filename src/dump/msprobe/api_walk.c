@@ -55,25 +55,6 @@ int api_take_rows(struct api_load *load, struct table *table, const char *path,
     return rc;
 }
 
-size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size)
-{
-    struct gd_disk *disk;
-    char path[PATH_MAX];
-    size_t len;
-
-    if (gd_listing_path(listing, entry, path, sizeof(path), NULL) != GD_OK ||
-        gd_disk_open(AT_FDCWD, path, false, &disk, NULL) != GD_OK) {
-        return 0;
-    }
-    len = gd_disk_size(disk) < size - 1 ? (size_t)gd_disk_size(disk) : size - 1;
-    if (len && gd_disk_read(disk, 0, out, len, NULL) != GD_OK) {
-        len = 0;
-    }
-    gd_disk_unref(disk);
-    out[len] = '\0';
-    return len;
-}
-
 static void place_of(const struct api_walk_ops *ops, const char *path, struct api_where *ret)
 {
     if (ops->where) {
@@ -99,8 +80,8 @@ int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *
             continue;
         }
         place_of(ops, path, &where);
-        finding.root = api_up(listing, i, where.above + 1);
-        rc = api_found(findings, &finding, err);
+        finding.root = gd_listing_up(listing, i, where.above + 1);
+        rc = gd_findings_add_root(findings, &finding, err);
     }
     return rc;
 }
@@ -162,7 +143,7 @@ static int collect_files(const struct api_walk_ops *ops, const struct gd_listing
             continue;
         }
         place_of(ops, path, &file.where);
-        if (api_up(listing, i, file.where.above + 1) != root) {
+        if (gd_listing_up(listing, i, file.where.above + 1) != root) {
             continue;
         }
         if (*count == cap) {

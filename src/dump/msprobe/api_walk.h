@@ -36,7 +36,5 @@ int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *w
  * reported with their lines. */
 int api_take_rows(struct api_load *load, struct table *table, const char *path,
                   int (*take)(void *ctx, struct gd_err *err), void *ctx, struct gd_err *err);
-/* Reads the first bytes of a file, NUL-terminated; 0: it cannot be read. */
-size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size);
 
 #endif

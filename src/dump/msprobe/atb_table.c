@@ -134,7 +134,7 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
     if (strcmp(slash ? slash + 1 : name, "statistic.csv") != 0) {
         return false;
     }
-    api_peek(listing, entry, start, sizeof(start));
+    gd_listing_peek(listing, entry, start, sizeof(start));
     return strncmp(start, "Device and PID,Execution Count,", 31) == 0;
 }
 

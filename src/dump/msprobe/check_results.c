@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 #include "dump/msprobe/msprobe_table.h"
 
@@ -38,22 +39,10 @@ static const struct kind {
      "a graph that msprobe made for display: the dump it was made from is read instead"},
 };
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static const struct kind *kind_of(const char *name)
 {
-    size_t len = strlen(name);
-
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        size_t end = strlen(kinds[i].end);
-
-        if (strncmp(name, kinds[i].begin, strlen(kinds[i].begin)) == 0 && len > end &&
-            strcmp(name + len - end, kinds[i].end) == 0) {
+        if (gd_starts_with(name, kinds[i].begin) && gd_ends_with(name, kinds[i].end)) {
             return &kinds[i];
         }
     }
@@ -66,7 +55,7 @@ static int find_places(const struct gd_dump_format *format, const struct gd_list
     int rc = GD_OK;
 
     for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
-        const struct kind *kind = kind_of(base_of(listing->entry[i].name));
+        const struct kind *kind = kind_of(gd_base_name(listing->entry[i].name));
         struct gd_finding finding = {.format = format, .root = i, .files = 1};
 
         if (kind && !listing->entry[i].is_directory) {
@@ -205,7 +194,7 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
              (unsigned long long)in->rows, (unsigned long long)in->bad,
              in->bad > MAX_EVENTS ? ": the first 5000 are events" : "");
     gd_catalog_keep(in->catalog);
-    return rc != GD_OK ? rc : gd_catalog_add_fact(in->catalog, base_of(path), fact, err);
+    return rc != GD_OK ? rc : gd_catalog_add_fact(in->catalog, gd_base_name(path), fact, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -213,7 +202,7 @@ static int take_file(struct reading *in, const char *path, struct gd_err *err)
 /* "_rank3" in the file name; otherwise the directory's rank. */
 static int rank_of(const char *path)
 {
-    const char *at = strstr(base_of(path), "_rank");
+    const char *at = strstr(gd_base_name(path), "_rank");
     struct api_where where;
 
     if (at && at[5] >= '0' && at[5] <= '9') {
@@ -223,25 +212,11 @@ static int rank_of(const char *path)
     return where.rank;
 }
 
-/* Finds the rank of a dump next to the table, or creates a separate session. */
-static int catalog_for(struct gd_dump *dump, int rank, struct gd_catalog **ret, struct gd_err *err)
-{
-    size_t found = 0;
-
-    for (size_t i = 0; i < gd_dump_count(dump); i++) {
-        if (gd_catalog_rank(gd_dump_at(dump, i)) == rank) {
-            *ret = gd_dump_at(dump, i);
-            found++;
-        }
-    }
-    return found == 1 ? GD_OK : gd_dump_catalog(dump, rank, "results", ret, err);
-}
-
 static int read_file(const struct gd_listing *listing, const struct gd_finding *finding,
                      struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                      struct gd_err *err)
 {
-    struct reading in = {.kind = kind_of(base_of(listing->entry[finding->root].name))};
+    struct reading in = {.kind = kind_of(gd_base_name(listing->entry[finding->root].name))};
     char path[PATH_MAX];
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
@@ -254,7 +229,7 @@ static int read_file(const struct gd_listing *listing, const struct gd_finding *
     if (!in.kind->event) {
         return gd_dump_left_out(dump, path, in.kind->what, err);
     }
-    rc = catalog_for(dump, rank_of(path), &in.catalog, err);
+    rc = gd_dump_catalog_beside(dump, rank_of(path), "results", &in.catalog, err);
     return rc != GD_OK ? rc : take_file(&in, path, err);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/io/suffix.h"
+#include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 #include "dump/msprobe/msprobe_table.h"
 
@@ -21,13 +21,6 @@ struct reading { /* of one table */
     const char *suffix; /* of the nodes' names; "": given in the row */
     int64_t step;       /* of all rows; -1: given in each row */
 };
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
@@ -317,14 +310,14 @@ static bool wants_grad(const struct gd_listing *listing, uint32_t entry)
 {
     int64_t step;
 
-    return grad_step(base_of(listing->entry[entry].name), &step);
+    return grad_step(gd_base_name(listing->entry[entry].name), &step);
 }
 
 static int take_grad(struct api_load *load, const char *path, const struct api_where *where,
                      struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where, .suffix = "grad"};
-    const char *base = base_of(path);
+    const char *base = gd_base_name(path);
     char folder[PATH_MAX];
     int rc;
 
@@ -392,10 +385,10 @@ static bool wants_monitor(const struct gd_listing *listing, uint32_t entry)
 {
     char start[64];
 
-    if (!monitor_prefix(base_of(listing->entry[entry].name))) {
+    if (!monitor_prefix(gd_base_name(listing->entry[entry].name))) {
         return false;
     }
-    api_peek(listing, entry, start, sizeof(start));
+    gd_listing_peek(listing, entry, start, sizeof(start));
     return strncmp(start, "vpp_stage,name,step", 19) == 0 || is_second(start);
 }
 
@@ -440,14 +433,14 @@ static int finish_monitor(struct api_load *load, const struct api_where *where, 
 {
     struct reading in = {.load = load, .where = where};
     const char *slash = strrchr(where->root, '/');
-    struct api_text text;
+    struct gd_file_text text;
     struct gd_err why;
     char path[PATH_MAX];
     int rc;
 
     snprintf(path, sizeof(path), "%.*sanomaly_detected/rank%d/anomaly.json",
              slash ? (int)(slash - where->root) + 1 : 0, where->root, where->rank);
-    rc = api_text_read(path, MAX_ALARM, &text, &why);
+    rc = gd_file_text_read(path, MAX_ALARM, &text, &why);
     if (rc == GD_ENOTFOUND) {
         return GD_OK;
     }
@@ -462,7 +455,7 @@ static int take_monitor(struct api_load *load, const char *path, const struct ap
                         struct gd_err *err)
 {
     struct reading in = {.load = load, .where = where, .step = -1};
-    const char *base = base_of(path);
+    const char *base = gd_base_name(path);
     char suffix[256];
     int rc = table_open(path, &in.table, err);
 

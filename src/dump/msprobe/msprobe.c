@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 #include "dump/msprobe/msprobe.h"
 
@@ -48,7 +49,7 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
     if (strcmp(name, "dump.json") != 0 && strcmp(name, "debug.json") != 0) {
         return false;
     }
-    return looks_so(start, api_peek(listing, entry, start, sizeof(start)));
+    return looks_so(start, gd_listing_peek(listing, entry, start, sizeof(start)));
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -130,14 +131,6 @@ static int take_part(struct reading *in, uint32_t call, const cJSON *part, struc
     return api_elements(in->load, call, part, &place, err);
 }
 
-/* "VARIABLE.N.debug", from PrecisionDebugger.save. */
-static bool is_debug(const char *name)
-{
-    size_t len = strlen(name);
-
-    return len > 6 && strcmp(name + len - 6, ".debug") == 0;
-}
-
 static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
 {
     struct reading *in = ctx;
@@ -158,7 +151,7 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
                            "msprobe found an overflow in its results", err);
     }
     number = (uint32_t)(call - in->load->call);
-    if (rc == GD_OK && is_debug(name)) { /* the tensor itself, or a container of it */
+    if (rc == GD_OK && gd_ends_with(name, ".debug")) { /* the tensor itself, or a container of it */
         struct api_place place = {.label = "",
                                   .step = in->where->step,
                                   .folder = in->folder,
@@ -237,13 +230,13 @@ static int take_beside(struct reading *in, const char *path, const char *name, a
                        struct gd_err *err)
 {
     char beside[PATH_MAX];
-    struct api_text text;
+    struct gd_file_text text;
     struct gd_err why;
     const char *slash = strrchr(path, '/');
     int rc;
 
     snprintf(beside, sizeof(beside), "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name);
-    rc = api_text_read(beside, MAX_FILE, &text, &why);
+    rc = gd_file_text_read(beside, MAX_FILE, &text, &why);
     if (rc == GD_ENOTFOUND) {
         return GD_OK;
     }
@@ -257,7 +250,7 @@ static int take_beside(struct reading *in, const char *path, const char *name, a
 /* ---- a file ---------------------------------------------------------------------------------- */
 
 /* Reads what the root says before its data; skips the data. */
-static void read_root(struct reading *in, const struct api_text *text)
+static void read_root(struct reading *in, const struct gd_file_text *text)
 {
     struct gd_json json = {.text = text->data, .size = text->size, .max_depth = GD_JSON_MAX_DEPTH};
     struct gd_json_token token;
@@ -312,9 +305,9 @@ static int take_dump(struct api_load *load, const char *path, const struct api_w
     struct reading in = {.load = load, .where = where};
     const char *slash = strrchr(path, '/');
     char folder[PATH_MAX];
-    struct api_text text;
+    struct gd_file_text text;
     struct gd_err why;
-    int rc = api_text_read(path, MAX_FILE, &text, err);
+    int rc = gd_file_text_read(path, MAX_FILE, &text, err);
 
     if (rc != GD_OK) {
         return rc;

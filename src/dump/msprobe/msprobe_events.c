@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/io/file_name.h"
+#include "dump/mindspore/ms_dirs.h"
 #include "dump/msprobe/msprobe.h"
 
 #include <dirent.h>
@@ -25,7 +27,7 @@ static int take_rank(void *ctx, const char *name, const cJSON *value, struct gd_
     const cJSON *item;
     int rc = GD_OK;
 
-    if (strncmp(name, "rank_", 5) != 0 || api_rank_of(name) != in->where->rank) {
+    if (strncmp(name, "rank_", 5) != 0 || ms_rank_of(name) != in->where->rank) {
         return GD_OK;
     }
     cJSON_ArrayForEach(item, value)
@@ -43,9 +45,9 @@ static int take_rank(void *ctx, const char *name, const cJSON *value, struct gd_
 
 static int take_analysis(struct reading *in, const char *path, struct gd_err *err)
 {
-    struct api_text text;
+    struct gd_file_text text;
     struct gd_err why;
-    int rc = api_text_read(path, MAX_FILE, &text, &why);
+    int rc = gd_file_text_read(path, MAX_FILE, &text, &why);
 
     if (rc == GD_OK) {
         rc = api_members(&text, path, "", take_rank, in, &why);
@@ -56,10 +58,7 @@ static int take_analysis(struct reading *in, const char *path, struct gd_err *er
 
 static bool is_analysis(const char *name)
 {
-    size_t len = strlen(name);
-
-    return strncmp(name, "anomaly_analyze_", 16) == 0 && len > 5 &&
-           strcmp(name + len - 5, ".json") == 0;
+    return gd_starts_with(name, "anomaly_analyze_") && gd_ends_with(name, ".json");
 }
 
 static int look_into(struct reading *in, const char *folder, struct gd_err *err)
@@ -87,11 +86,11 @@ static int look_into(struct reading *in, const char *folder, struct gd_err *err)
 static int tell_errors(struct api_load *load, const char *folder, struct gd_err *err)
 {
     char path[PATH_MAX], line[400];
-    struct api_text text;
+    struct gd_file_text text;
     size_t lines = 0;
 
     if (snprintf(path, sizeof(path), "%s/dump_error_info.log", folder) >= (int)sizeof(path) ||
-        api_text_read(path, MAX_FILE, &text, NULL) != GD_OK) {
+        gd_file_text_read(path, MAX_FILE, &text, NULL) != GD_OK) {
         return GD_OK;
     }
     for (size_t i = 0; i < text.size; i++) {

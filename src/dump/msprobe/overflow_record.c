@@ -23,7 +23,7 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
     char start[129];
 
     return strcmp(base ? base + 1 : name, "overflow.json") == 0 &&
-           api_peek(listing, entry, start, sizeof(start)) > 0 &&
+           gd_listing_peek(listing, entry, start, sizeof(start)) > 0 &&
            strstr(start, "\"gradb.overflow\"");
 }
 
@@ -139,11 +139,11 @@ static int take_stack(void *ctx, const char *name, const cJSON *value, struct gd
 static int take_file(struct reading *in, const char *name, api_member_fn fn, struct gd_err *err)
 {
     char path[PATH_MAX];
-    struct api_text text;
+    struct gd_file_text text;
     int rc;
 
     snprintf(path, sizeof(path), "%.3900s/%s", in->folder, name);
-    rc = api_text_read(path, MAX_FILE, &text, err);
+    rc = gd_file_text_read(path, MAX_FILE, &text, err);
     if (rc != GD_OK) {
         return rc == GD_ENOTFOUND ? GD_OK : rc;
     }
@@ -171,9 +171,9 @@ static int take_record(struct api_load *load, const char *path, const struct api
     const char *slash = strrchr(path, '/');
     char folder[PATH_MAX];
     struct reading in = {.load = load, .folder = folder};
-    struct api_text text;
+    struct gd_file_text text;
     cJSON *about = NULL;
-    int rc = api_text_read(path, MAX_FILE, &text, err);
+    int rc = gd_file_text_read(path, MAX_FILE, &text, err);
 
     (void)where;
     if (rc != GD_OK) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/file_name.h"
 #include "dump/msprobe/api_walk.h"
 
 #define MAX_FILE      (UINT64_C(2) << 30)
@@ -155,7 +156,7 @@ static int take_line(struct reading *in, const char *line, size_t len, struct gd
     name = cJSON_IsArray(tree) ? cJSON_GetStringValue(tree->child) : NULL;
     if (!name || !name[0] || !tree->child->next) {
         rc = gd_fail(err, GD_EPROTO, "not an array that begins with a name");
-    } else if (strlen(name) >= 10 && strcmp(name + strlen(name) - 10, "stack_info") == 0) {
+    } else if (gd_ends_with(name, "stack_info")) {
         rc = take_stack(in, name, tree->child->next, err);
     } else {
         rc = take_tensor(in, name, tree->child->next, err);
@@ -164,7 +165,7 @@ static int take_line(struct reading *in, const char *line, size_t len, struct gd
     return rc;
 }
 
-static int take_lines(struct reading *in, const struct api_text *text, const char *path,
+static int take_lines(struct reading *in, const struct gd_file_text *text, const char *path,
                       struct gd_err *err)
 {
     size_t at = 0, number = 0, bad = 0;
@@ -235,7 +236,7 @@ static bool wants_file(const struct gd_listing *listing, uint32_t entry)
     if (len < 5 || strcmp(name + len - 4, ".pkl") != 0) {
         return false;
     }
-    size = api_peek(listing, entry, start, sizeof(start));
+    size = gd_listing_peek(listing, entry, start, sizeof(start));
     return size >= 2 && start[0] == '[' && start[strspn(start + 1, " ") + 1] == '"';
 }
 
@@ -245,8 +246,8 @@ static int take_dump(struct api_load *load, const char *path, const struct api_w
     struct reading in = {.load = load, .where = where};
     struct gd_peer *peer = gd_catalog_peer(load->catalog);
     char folder[PATH_MAX];
-    struct api_text text;
-    int rc = api_text_read(path, MAX_FILE, &text, err);
+    struct gd_file_text text;
+    int rc = gd_file_text_read(path, MAX_FILE, &text, err);
 
     if (rc != GD_OK) {
         return rc;

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "dump/io/disk.h"
+#include "dump/io/little_endian.h"
 
 #include <fcntl.h>
 
@@ -225,16 +226,14 @@ struct input { /* the rest of a record */
 
 static uint64_t take_number(struct input *in, size_t bytes)
 {
-    uint64_t value = 0;
+    uint64_t value;
 
     if (in->left < bytes) {
         in->bad = true;
         in->left = 0;
         return 0;
     }
-    for (size_t i = bytes; i-- > 0;) {
-        value = value << 8 | in->at[i];
-    }
+    value = gd_little_endian(in->at, bytes);
     in->at += bytes;
     in->left -= bytes;
     return value;

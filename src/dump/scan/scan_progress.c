@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dump/io/file_name.h"
 #include "dump/scan/scan_impl.h"
 #include "engine/state_dir.h"
 
@@ -43,10 +44,7 @@ static uint64_t hash_head(const struct gd_scan_head *head, const char *key)
 
 static bool is_ours(const char *name)
 {
-    size_t len = strlen(name), tail = strlen(GD_SCAN_SUFFIX);
-
-    return len > tail && strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
-           strcmp(name + len - tail, GD_SCAN_SUFFIX) == 0;
+    return gd_starts_with(name, NAME_PREFIX) && gd_ends_with(name, GD_SCAN_SUFFIX);
 }
 
 struct old_file {

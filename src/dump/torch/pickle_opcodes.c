@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "dump/io/little_endian.h"
 #include "dump/torch/pickle_impl.h"
 
 #define MAX_OPCODES UINT64_C(100000000)
@@ -66,16 +67,6 @@ static int take_marked(struct pickle_machine *m, struct gd_pickle_value ***ret, 
     return GD_OK;
 }
 
-static uint64_t read_little(const unsigned char *bytes, unsigned size)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = size; i-- > 0;) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
-
 /* ---- the stream ------------------------------------------------------------------------------ */
 
 static int op_proto(struct pickle_machine *m, unsigned how)
@@ -97,7 +88,7 @@ static int op_frame(struct pickle_machine *m, unsigned how)
     int rc = pickle_take(&m->input, how, &size, m->err);
 
     if (rc == GD_OK &&
-        read_little(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
+        gd_little_endian(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
         return fail_broken(m, "a frame that exceeds the pickle");
     }
     return rc;
@@ -197,7 +188,7 @@ static int op_int(struct pickle_machine *m, unsigned how)
     }
     value = pickle_new(m, GD_PICKLE_INT);
     if (value) {
-        uint64_t number = read_little(bytes, how);
+        uint64_t number = gd_little_endian(bytes, how);
 
         value->integer = how == 4 ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number;
     }
@@ -215,7 +206,7 @@ static int op_long(struct pickle_machine *m, unsigned how)
     if (rc != GD_OK) {
         return rc;
     }
-    size = read_little(bytes, how);
+    size = gd_little_endian(bytes, how);
     if (how == 4 && size > INT32_MAX) {
         return fail_broken(m, "an integer with a negative length");
     }
@@ -231,7 +222,7 @@ static int op_long(struct pickle_machine *m, unsigned how)
         value->text = (const char *)bytes;
         value->count = (uint32_t)size;
     } else if (value) {
-        number = read_little(bytes, (unsigned)size);
+        number = gd_little_endian(bytes, (unsigned)size);
         if (size && size < 8 && bytes[size - 1] & 0x80) {
             number |= UINT64_MAX << (8 * size);
         }
@@ -273,7 +264,7 @@ static int op_string(struct pickle_machine *m, unsigned how)
     if (rc != GD_OK) {
         return rc;
     }
-    size = read_little(bytes, how & BYTES_LENGTH);
+    size = gd_little_endian(bytes, how & BYTES_LENGTH);
     if (how & IS_SIGNED && size > INT32_MAX) {
         return fail_broken(m, "a string with a negative length");
     }
@@ -486,7 +477,7 @@ static int memo_key(struct pickle_machine *m, unsigned how, uint64_t *ret)
 
     if (how) {
         rc = pickle_take(&m->input, how, &bytes, m->err);
-        *ret = rc != GD_OK ? 0 : read_little(bytes, how);
+        *ret = rc != GD_OK ? 0 : gd_little_endian(bytes, how);
         return rc;
     }
     rc = pickle_take_line(&m->input, &line, &len, m->err);

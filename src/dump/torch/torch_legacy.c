@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/little_endian.h"
 #include "dump/torch/torch_impl.h"
 
 #define VERSION 1001
@@ -132,16 +133,6 @@ static bool find_use(struct legacy *legacy, const struct gd_pickle_value *key,
     return false;
 }
 
-static uint64_t little_64(const unsigned char *bytes)
-{
-    uint64_t value = 0;
-
-    for (int i = 7; i >= 0; i--) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
-
 /* Reads the storage of a key at the current position. */
 static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, struct place *place,
                       struct gd_err *err)
@@ -163,7 +154,7 @@ static int read_place(struct legacy *legacy, const struct gd_pickle_value *key, 
         return rc;
     }
     /* The count is little-endian, like every machine that wrote such files. */
-    id.numel = (int64_t)little_64(count);
+    id.numel = (int64_t)gd_little_endian(count, 8);
     if (id.numel < 0 || !torch_storage_bytes(&id, &bytes)) {
         return fail_broken(legacy, err, "a storage has an impossible number of elements or type");
     }

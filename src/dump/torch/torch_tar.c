@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "dump/io/little_endian.h"
 #include "dump/torch/torch_impl.h"
 
 #define BLOCK       512
@@ -158,7 +159,6 @@ static int read_numbers(struct old *old, struct part *part, int64_t *ret, size_t
     unsigned char bytes[8];
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t value = 0;
         int rc;
 
         if (part->end - part->at < sizeof(bytes)) {
@@ -168,10 +168,7 @@ static int read_numbers(struct old *old, struct part *part, int64_t *ret, size_t
         if (rc != GD_OK) {
             return rc;
         }
-        for (int k = 7; k >= 0; k--) {
-            value = value << 8 | bytes[k];
-        }
-        ret[i] = (int64_t)value;
+        ret[i] = (int64_t)gd_little_endian(bytes, sizeof(bytes));
         part->at += sizeof(bytes);
     }
     return GD_OK;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/io/file_name.h"
+#include "dump/io/little_endian.h"
 #include "dump/io/zip.h"
 #include "dump/torch/torch_impl.h"
 
@@ -45,7 +47,7 @@ static bool first_name(const unsigned char *start, size_t size, const char **nam
     if (size < 30) {
         return false;
     }
-    *len = (size_t)start[26] | (size_t)start[27] << 8;
+    *len = (size_t)gd_little_endian(start + 26, 2);
     *name = (const char *)start + 30;
     return *len <= size - 30;
 }
@@ -204,15 +206,6 @@ static int read_zip(struct torch_file *file, struct zipped *zipped,
     return rc != GD_OK ? rc : read_pickle(file, options, err);
 }
 
-/* Consecutive pieces of tensors, which only .metadata can tell apart. */
-static bool is_piece_of_many(const char *path)
-{
-    static const char end[] = ".distcp";
-    size_t len = strlen(path);
-
-    return len >= sizeof(end) && strcmp(path + len - sizeof(end) + 1, end) == 0;
-}
-
 static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
                       const struct gd_archive_options *options, struct gd_err *err)
 {
@@ -224,7 +217,7 @@ static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
                               .find_ctx = zipped};
     int rc = zipped ? gd_zip_open(disk, &zipped->zip, err) : gd_fail_nomem(err);
 
-    if (rc == GD_EPROTO && is_piece_of_many(file.path)) {
+    if (rc == GD_EPROTO && gd_ends_with(file.path, ".distcp")) {
         rc = gd_fail(err, GD_EUNSUPPORTED,
                      "%.300s is part of a distributed checkpoint: open its directory, or the "
                      ".metadata next to it",
