@@ -98,7 +98,6 @@ class MindSpore(Tutorial):
         python = test_mindspore.mindspore_python()
         if python is None:
             self.skipTest("no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
-        self.env.update(GLOG_v="3")
         self.put_program("python", python)
         self.play("tutorial-mindspore.md", needs="mindspore-2.10")
 
