@@ -147,8 +147,9 @@ def check_tests_registered():
 
 def check_test_folders():
     for folder in sorted({path.parent for path in tracked("tests/*/meson.build")}):
-        if folder.name not in OTHER_TESTS and not (ROOT / "src" / folder.name).is_dir():
-            fault(folder, 1, f"src/{folder.name} does not exist: tests/ has the folders of src/")
+        name = folder.relative_to(ROOT / "tests")
+        if name.parts[0] not in OTHER_TESTS and not (ROOT / "src" / name).is_dir():
+            fault(folder, 1, f"src/{name} does not exist: tests/ has the folders of src/")
 
 
 def main():

@@ -12,7 +12,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "../scratch.h"
+#include "../../scratch.h"
 #include "history_bench.h"
 
 /* ---- a directory of our own ------------------------------------------------------------------ */

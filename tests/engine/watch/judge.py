@@ -6,7 +6,7 @@ import subprocess
 import harness
 import numpy as np
 
-TOOL = harness.BUILD / "tests" / "engine" / "condition_tool"
+TOOL = harness.BUILD / "tests" / "engine" / "watch" / "condition_tool"
 
 NAN, INF, NO_PREVIOUS, NO_MEMORY, NO_HISTORY, NO_VALUE, EMPTY, NOT_NUMBERS, NOT_CAPTURED, NO_FIGURE = (
     1 << i for i in range(10))

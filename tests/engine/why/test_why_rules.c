@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../scratch.h"
+#include "../../scratch.h"
 #include "engine/history/history.h"
 #include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
