@@ -102,8 +102,8 @@ static int pair_units(struct comparing *c, const struct gd_match *match, struct 
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-static int look(struct comparing *c, struct side *side, struct gd_table *table, uint32_t unit,
-                struct gd_item *item, struct gd_err *err)
+static int read_item(struct comparing *c, struct side *side, struct gd_table *table, uint32_t unit,
+                     struct gd_item *item, struct gd_err *err)
 {
     int rc = item ? side_fetch_of_step(c->call, side, &table->unit[unit], item, err) : GD_OK;
 
@@ -123,25 +123,25 @@ static bool is_held(struct comparing *c, struct item_pair *pair, int *rc, struct
 
     for (int i = 0; *rc == GD_OK && i < 2; i++) {
         if (side[i]->previous && side[i]->kind == SIDE_LIVE) {
-            *rc = look(c, side[i], table[i], unit[i], item[i], err);
+            *rc = read_item(c, side[i], table[i], unit[i], item[i], err);
             pair->not_held = pair->not_held || item[i]->problem;
         }
     }
     return *rc == GD_OK && !pair->not_held;
 }
 
-static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
+static int fetch_item(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
 {
     struct comparing *c = ctx;
     struct item_pair *pair = &c->pairs[i];
     int rc = GD_OK;
 
     if (pair->a && pair->b && is_held(c, pair, &rc, err)) {
-        rc = look(c, c->side_a, c->a, pair->unit_a, pair->a, err);
-        rc = rc == GD_OK ? look(c, c->side_b, c->b, pair->unit_b, pair->b, err) : rc;
+        rc = read_item(c, c->side_a, c->a, pair->unit_a, pair->a, err);
+        rc = rc == GD_OK ? read_item(c, c->side_b, c->b, pair->unit_b, pair->b, err) : rc;
     } else if (rc == GD_OK && !pair->not_held) {
-        rc = pair->a ? look(c, c->side_a, c->a, pair->unit_a, pair->a, err)
-                     : look(c, c->side_b, c->b, pair->unit_b, pair->b, err);
+        rc = pair->a ? read_item(c, c->side_a, c->a, pair->unit_a, pair->a, err)
+                     : read_item(c, c->side_b, c->b, pair->unit_b, pair->b, err);
     }
     if (pair->a && pair->b) {
         pair->old = pair->a->of_other_step || pair->b->of_other_step;
@@ -285,7 +285,7 @@ static void hint_half(const struct comparing *c, const struct item_pair *pair,
 }
 
 /* Frees values of a live session as soon as they have been compared. */
-static void drop(const struct side *side, struct gd_item *item)
+static void drop_values(const struct side *side, struct gd_item *item)
 {
     if (item && side->kind == SIDE_LIVE) {
         gd_source_unref(item->source);
@@ -294,8 +294,8 @@ static void drop(const struct side *side, struct gd_item *item)
 }
 
 /* The verdict, and the hints for it. */
-static int judge(struct comparing *c, struct item_pair *pair, const struct gd_run_pair *result,
-                 struct compare_row *row, struct gd_err *err)
+static int judge_pair(struct comparing *c, struct item_pair *pair, const struct gd_run_pair *result,
+                      struct compare_row *row, struct gd_err *err)
 {
     if (!result->a || !result->b) {
         row->verdict = judge_rest(pair, result, c->options, row);
@@ -307,7 +307,7 @@ static int judge(struct comparing *c, struct item_pair *pair, const struct gd_ru
     return row->verdict == GD_V_SHAPE ? hint_turned(c, pair, row, err) : GD_OK;
 }
 
-static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd_err *err)
+static int finish_table(void *ctx, size_t i, const struct gd_run_pair *result, struct gd_err *err)
 {
     struct comparing *c = ctx;
     struct item_pair *pair = &c->pairs[i];
@@ -330,7 +330,7 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
     row.a = pair->a ? gd_arena_strdup(arena, pair->a->name) : NULL;
     row.b = pair->b ? gd_arena_strdup(arena, pair->b->name) : NULL;
     fill_items(pair, &row);
-    rc = judge(c, pair, result, &row, err);
+    rc = judge_pair(c, pair, result, &row, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -342,8 +342,8 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
         }
         row.view = view;
     }
-    drop(c->side_a, pair->a);
-    drop(c->side_b, pair->b);
+    drop_values(c->side_a, pair->a);
+    drop_values(c->side_b, pair->b);
     if ((pair->a && !row.a) || (pair->b && !row.b) || !row.note ||
         (c->options->shown.view != GD_TOOL_OWN && !row.view)) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
@@ -356,8 +356,8 @@ static bool go_on(void *ctx, uint64_t bytes)
     return repl_work_at(ctx, bytes);
 }
 
-static int match(struct comparing *c, struct repl_work *work, struct gd_matching *ret,
-                 struct gd_err *err)
+static int match_tables(struct comparing *c, struct repl_work *work, struct gd_matching *ret,
+                        struct gd_err *err)
 {
     struct gd_match_options options = {.map = c->options->map,
                                        .last = c->options->last,
@@ -379,7 +379,7 @@ static int match(struct comparing *c, struct repl_work *work, struct gd_matching
 
 static int compare_tables(struct comparing *c, struct gd_err *err)
 {
-    static const struct gd_run_ops ops = {get, done};
+    static const struct gd_run_ops ops = {fetch_item, finish_table};
     struct gd_run_options options = {.profile = c->options->profile,
                                      .view = c->options->shown.view,
                                      .view_options = gd_tool_defaults(c->options->shown.view),
@@ -396,7 +396,7 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
     options.view_options.equal_nan = c->options->equal_nan;
     repl_work_begin_count(&work, c->call, "comparing", "B", 0);
     options.go_on_ctx = c->work = &work;
-    rc = match(c, &work, &matching, err);
+    rc = match_tables(c, &work, &matching, err);
     for (size_t i = 0; rc == GD_OK && i < matching.count; i++) {
         rc = pair_units(c, &matching.match[i], err);
     }
@@ -665,7 +665,7 @@ static int open_side(struct command_call *call, const char *word, struct side *s
     return rc;
 }
 
-static int show(struct comparing *c, struct gd_err *err)
+static int show_result(struct comparing *c, struct gd_err *err)
 {
     struct command_call *call = c->call;
     struct rows_shown shown = c->options->shown;
@@ -758,7 +758,7 @@ int compare_files(struct command_call *call, struct gd_err *err)
         if (rc == GD_OK) {
             rc = choose_steps(&a, &b, &options, err);
             rc = rc == GD_OK ? compare_all(&c, err) : rc;
-            rc = rc == GD_OK ? show(&c, err) : rc;
+            rc = rc == GD_OK ? show_result(&c, err) : rc;
             side_close(&b);
         }
         side_close(&a);

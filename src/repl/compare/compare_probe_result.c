@@ -149,7 +149,7 @@ struct judging {
 };
 
 /* An error outranks a warning; a row lists all its faults. */
-static void blame(struct judging *j, size_t i, bool is_error, const char *why)
+static void add_fault(struct judging *j, size_t i, bool is_error, const char *why)
 {
     struct probe_row *row = j->row[i].probe;
     const char *level = is_error ? "error" : "warning";
@@ -175,7 +175,7 @@ static bool is_wild(const char *figure)
 }
 
 /* Parses a number of a column; false for anything else, such as words and "inf". */
-static bool measure(const char *cell, bool percent, double *ret)
+static bool parse_number(const char *cell, bool percent, double *ret)
 {
     char *end;
 
@@ -187,12 +187,12 @@ static bool measure(const char *cell, bool percent, double *ret)
     return percent ? strcmp(end, "%") == 0 : *end == '\0';
 }
 
-static double least(const struct judging *j, bool inputs, int metric)
+static double find_least(const struct judging *j, bool inputs, int metric)
 {
     double least = 1, value;
 
     for (size_t i = inputs ? 0 : j->inputs; i < (inputs ? j->inputs : j->count); i++) {
-        if (measure(j->row[i].probe->metric[metric], false, &value) && value < least) {
+        if (parse_number(j->row[i].probe->metric[metric], false, &value) && value < least) {
             least = value;
         }
     }
@@ -206,7 +206,8 @@ static double largest_norm(const struct judging *j, bool inputs)
     double largest = 0, value;
 
     for (size_t i = inputs ? 0 : j->inputs; i < (inputs ? j->inputs : j->count); i++) {
-        if (measure(j->row[i].probe->difference[NORM_RELATIVE], true, &value) && value > largest) {
+        if (parse_number(j->row[i].probe->difference[NORM_RELATIVE], true, &value) &&
+            value > largest) {
             largest = value;
         }
     }
@@ -222,26 +223,27 @@ static void judge_row(struct judging *j, size_t i)
         bool none = strcmp(row->a.digest, NONE) == 0 || strcmp(row->b.digest, NONE) == 0;
 
         if (strcmp(row->a.digest, row->b.digest) != 0) {
-            blame(j, i, !none, none ? "no counterpart to compare with" : "the checksums differ");
+            add_fault(j, i, !none,
+                      none ? "no counterpart to compare with" : "the checksums differ");
         }
         return;
     }
     if (!is_wild(row->b.figure[0]) && !is_wild(row->b.figure[1]) &&
         (is_wild(row->a.figure[0]) || is_wild(row->a.figure[1]))) {
-        blame(j, i, true, "NaN or infinity in the extremes, but not in the reference");
+        add_fault(j, i, true, "NaN or infinity in the extremes, but not in the reference");
     }
     if (!is_matched(row)) {
         return;
     }
     if (i < j->inputs && is_class && strcmp(row->a.figure[0], row->b.figure[0]) != 0) {
-        blame(j, i, true, "numeric arguments differ");
+        add_fault(j, i, true, "numeric arguments differ");
     }
     if (strcmp(row->a.dtype, row->b.dtype) != 0 && !strstr(row->b.name, "qkv") &&
         !strstr(row->b.name, "gate_up")) {
-        blame(j, i, true, "the types differ");
+        add_fault(j, i, true, "the types differ");
     }
     if (strcmp(row->a.shape, row->b.shape) != 0) {
-        blame(j, i, true, "the shapes differ");
+        add_fault(j, i, true, "the shapes differ");
     }
 }
 
@@ -249,17 +251,17 @@ static void judge_row(struct judging *j, size_t i)
 static void judge_elements(struct judging *j)
 {
     enum { COSINE = 0, THOUSANDTH = 4 };
-    double in = least(j, true, THOUSANDTH), cosine = least(j, true, COSINE);
+    double in = find_least(j, true, THOUSANDTH), cosine = find_least(j, true, COSINE);
 
     if (j->inputs == j->count) {
         return;
     }
-    if (in > 0.9 && least(j, false, THOUSANDTH) < 0.1) {
-        blame(j, j->inputs, true,
-              "less than a tenth is within one thousandth, but more than 0.9 of the inputs");
+    if (in > 0.9 && find_least(j, false, THOUSANDTH) < 0.1) {
+        add_fault(j, j->inputs, true,
+                  "less than a tenth is within one thousandth, but more than 0.9 of the inputs");
     }
-    if (cosine > 0.9 && cosine - least(j, false, COSINE) > 0.1) {
-        blame(j, j->inputs, false, "the cosine is 0.1 less than that of the inputs");
+    if (cosine > 0.9 && cosine - find_least(j, false, COSINE) > 0.1) {
+        add_fault(j, j->inputs, false, "the cosine is 0.1 less than that of the inputs");
     }
 }
 
@@ -272,12 +274,12 @@ static void judge_statistics(struct judging *j)
         double value = 0;
 
         if (strcmp(cell, "inf") == 0 || strcmp(cell, "-inf") == 0 ||
-            (measure(cell, true, &value) && value > 0.5)) {
-            blame(j, i, true, "the norm differs by more than 50 %");
+            (parse_number(cell, true, &value) && value > 0.5)) {
+            add_fault(j, i, true, "the norm differs by more than 50 %");
         }
     }
     if (j->inputs < j->count && (in == 0 ? out > 0.1 : out / in > 10)) {
-        blame(j, j->inputs, false, "the norm differs ten times as much as those of the inputs");
+        add_fault(j, j->inputs, false, "the norm differs ten times as much as those of the inputs");
     }
 }
 
@@ -290,7 +292,7 @@ static bool has_word(const char *word, const char *const *list)
 }
 
 /* Calls that return uninitialised memory, or whose inputs have not arrived yet. */
-static void ignored(const struct judging *j, bool *all, bool *inputs)
+static void is_ignored(const struct judging *j, bool *all, bool *inputs)
 {
     static const char *const empty[] = {
         "empty",     "empty_like",        "numpy",         "to", "__setitem__", "empty_with_format",
@@ -309,7 +311,7 @@ static void judge_call(struct judging *j)
 {
     bool all, inputs;
 
-    ignored(j, &all, &inputs);
+    is_ignored(j, &all, &inputs);
     for (size_t i = inputs ? j->inputs : 0; !all && i < j->count; i++) {
         judge_row(j, i);
     }

@@ -106,7 +106,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(name_of(a), name_of(b));
 }
 
-static double badness(const struct compare_row *row)
+static double rank_of_row(const struct compare_row *row)
 {
     static const double of[GD_V_COUNT] = {
         [GD_V_NONFINITE] = 9, [GD_V_SHAPE] = 8,     [GD_V_UNREADABLE] = 7, [GD_V_FAIL] = 6,
@@ -121,8 +121,8 @@ static int by_badness(const void *a, const void *b)
 {
     const struct compare_row *x = a, *y = b;
 
-    if (badness(x) != badness(y)) {
-        return badness(x) > badness(y) ? -1 : 1;
+    if (rank_of_row(x) != rank_of_row(y)) {
+        return rank_of_row(x) > rank_of_row(y) ? -1 : 1;
     }
     if (x->has_metrics && y->has_metrics && x->rel_l2 != y->rel_l2) {
         return x->rel_l2 > y->rel_l2 ? -1 : 1;
@@ -140,7 +140,7 @@ void compare_rows_sort(struct compare_rows *rows, enum rows_sort sort)
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-static const char *number(struct command_call *call, double value)
+static const char *format_number(struct command_call *call, double value)
 {
     char text[40];
 
@@ -227,7 +227,7 @@ static const char *const own_titles[] = {
     "same_nonfinite", "mismatch", "rtol",    "atol",  "note"};
 #define OWN_CELLS 26
 
-static const char *whole(struct command_call *call, bool has, int64_t value)
+static const char *format_count(struct command_call *call, bool has, int64_t value)
 {
     return has ? inspect_printf(call, "%lld", (long long)value) : "";
 }
@@ -240,27 +240,27 @@ static void own_cells(struct command_call *call, const struct compare_row *row, 
         row->a ? row->a : "",
         row->b ? row->b : "",
         row->how == GD_HOW_NONE ? "" : gd_how_name(row->how),
-        whole(call, row->step >= 0, row->step),
-        whole(call, row->rank >= 0, row->rank),
+        format_count(call, row->step >= 0, row->step),
+        format_count(call, row->rank >= 0, row->rank),
         row->type_a == GD_STORED_NONE ? "" : gd_stored_name(row->type_a),
         row->type_b == GD_STORED_NONE ? "" : gd_stored_name(row->type_b),
         shape_cell(call, row->has_shape_a, &row->shape_a),
         shape_cell(call, row->has_shape_b, &row->shape_b),
-        whole(call, has, (int64_t)row->count),
-        has ? number(call, row->close) : "",
-        far ? number(call, row->max_abs) : "",
-        whole(call, has && row->max_abs_at >= 0, row->max_abs_at),
-        far ? number(call, row->mean_abs) : "",
-        far ? number(call, row->rel_l2) : "",
-        far ? number(call, row->max_rel) : "",
-        far ? number(call, row->r1k) : "",
-        far ? number(call, row->r5k) : "",
-        far ? number(call, row->cosine) : "",
-        has && !isnan(row->ulp99) ? number(call, row->ulp99) : "",
-        whole(call, has, (int64_t)row->same_nonfinite),
-        whole(call, has, (int64_t)row->mismatch),
-        has ? number(call, row->tolerance.rtol) : "",
-        has ? number(call, row->tolerance.atol) : "",
+        format_count(call, has, (int64_t)row->count),
+        has ? format_number(call, row->close) : "",
+        far ? format_number(call, row->max_abs) : "",
+        format_count(call, has && row->max_abs_at >= 0, row->max_abs_at),
+        far ? format_number(call, row->mean_abs) : "",
+        far ? format_number(call, row->rel_l2) : "",
+        far ? format_number(call, row->max_rel) : "",
+        far ? format_number(call, row->r1k) : "",
+        far ? format_number(call, row->r5k) : "",
+        far ? format_number(call, row->cosine) : "",
+        has && !isnan(row->ulp99) ? format_number(call, row->ulp99) : "",
+        format_count(call, has, (int64_t)row->same_nonfinite),
+        format_count(call, has, (int64_t)row->mismatch),
+        has ? format_number(call, row->tolerance.rtol) : "",
+        has ? format_number(call, row->tolerance.atol) : "",
         row->note,
     };
 
@@ -269,7 +269,7 @@ static void own_cells(struct command_call *call, const struct compare_row *row, 
 
 /* ---- columns of other tools ------------------------------------------------------------------ */
 
-static double norm(const struct gd_stats *stats)
+static double relative_norm(const struct gd_stats *stats)
 {
     return sqrt(stats->sum_sq);
 }
@@ -344,7 +344,7 @@ static void cells_of(struct command_call *call, const struct compare_rows *rows,
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-static bool differs(const struct rows_shown *how, const struct compare_row *row)
+static bool is_different(const struct rows_shown *how, const struct compare_row *row)
 {
     if (how->view == GD_TOOL_MSPROBE) {
         return !compare_probe_passed(row->probe);
@@ -360,7 +360,7 @@ static size_t shown_of(const struct compare_rows *rows, const struct rows_shown 
     size_t count = 0;
 
     for (size_t i = 0; i < rows->count; i++) {
-        count += !only || differs(how, &rows->row[i]);
+        count += !only || is_different(how, &rows->row[i]);
     }
     return count;
 }
@@ -399,7 +399,7 @@ static void show_own(struct command_call *call, const struct compare_rows *rows,
         const struct compare_row *row = &rows->row[i];
         bool has = row->has_metrics, far = has_distance(row);
 
-        if (only && !differs(how, row)) {
+        if (only && !is_different(how, row)) {
             continue;
         }
         limit--;
@@ -434,7 +434,7 @@ static void show_view(struct command_call *call, const struct compare_rows *rows
     for (size_t i = 0; i < rows->count && limit > 0; i++) {
         const char *cell[MAX_CELLS];
 
-        if (only && !differs(how, &rows->row[i])) {
+        if (only && !is_different(how, &rows->row[i])) {
             continue;
         }
         limit--;
@@ -457,7 +457,7 @@ static void show_lists(struct command_call *call, const struct compare_rows *row
     for (size_t i = 0; i < rows->count && limit > 0; i++) {
         const char *cell[MAX_CELLS];
 
-        if (only && !differs(how, &rows->row[i])) {
+        if (only && !is_different(how, &rows->row[i])) {
             continue;
         }
         limit--;
@@ -474,9 +474,9 @@ static void add_stats_record(cJSON *record, const char *key, const struct gd_sta
     cJSON *object = out_object(record, key);
 
     out_set(object, OUT_REAL("min", stats->min), OUT_REAL("max", stats->max),
-            OUT_REAL("mean", stats->mean), OUT_REAL("l2", norm(stats)), OUT_INT("nan", stats->nan),
-            OUT_INT("pos_inf", stats->pos_inf), OUT_INT("neg_inf", stats->neg_inf),
-            OUT_INT("zero", stats->zero));
+            OUT_REAL("mean", stats->mean), OUT_REAL("l2", relative_norm(stats)),
+            OUT_INT("nan", stats->nan), OUT_INT("pos_inf", stats->pos_inf),
+            OUT_INT("neg_inf", stats->neg_inf), OUT_INT("zero", stats->zero));
 }
 
 static void add_distance_record(cJSON *object, const struct compare_row *row)
@@ -541,8 +541,8 @@ static void add_view_record(struct command_call *call, cJSON *list, const struct
     }
 }
 
-static void record(struct command_call *call, const struct compare_rows *rows,
-                   const struct rows_shown *how, size_t limit)
+static void add_records(struct command_call *call, const struct compare_rows *rows,
+                        const struct rows_shown *how, size_t limit)
 {
     cJSON *object = out_record(call->out, "compare"), *list, *summary;
 
@@ -560,7 +560,7 @@ static void record(struct command_call *call, const struct compare_rows *rows,
     }
     list = out_list(object, "pairs");
     for (size_t i = 0; i < rows->count && limit > 0; i++) {
-        if (how->only_differing && !differs(how, &rows->row[i])) {
+        if (how->only_differing && !is_different(how, &rows->row[i])) {
             continue;
         }
         limit--;
@@ -579,7 +579,7 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
     size_t limit = how->limit > 0 ? (size_t)how->limit : SIZE_MAX, all;
 
     if (out_is_json(call->out)) {
-        record(call, rows, how, limit);
+        add_records(call, rows, how, limit);
         return;
     }
     if (how->limit < 0) {
@@ -656,7 +656,7 @@ int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
     for (size_t i = 0; i < rows->count; i++) {
         const char *cell[MAX_CELLS];
 
-        if (how->only_differing && !differs(how, &rows->row[i])) {
+        if (how->only_differing && !is_different(how, &rows->row[i])) {
             continue;
         }
         cells_of(call, rows, how, &rows->row[i], cell);

@@ -17,7 +17,7 @@ void lockstep_nodes_free(struct lockstep *l)
     l->nodes = (struct lockstep_nodes){.of_b = NULL};
 }
 
-static int mark(struct lockstep *l, const struct gd_selector *selector, struct gd_err *err)
+static int mark_node(struct lockstep *l, const struct gd_selector *selector, struct gd_err *err)
 {
     gd_node_id *nodes = NULL;
     size_t count = 0;
@@ -31,20 +31,21 @@ static int mark(struct lockstep *l, const struct gd_selector *selector, struct g
 }
 
 /* The requested nodes; else the watched ones; else all. */
-static int choose(struct lockstep *l, struct gd_err *err)
+static int choose_nodes(struct lockstep *l, struct gd_err *err)
 {
     int rc = GD_OK;
 
     l->narrow = l->selector != NULL;
     if (l->selector) {
-        return mark(l, l->selector, err);
+        return mark_node(l, l->selector, err);
     }
     for (const struct gd_watchpoint *w = l->call->debugger->watchpoints; rc == GD_OK && w;
          w = w->next) {
         if (w->selector && w->enabled && !w->event) {
             l->narrow = true;
-            rc = mark(l, w->selector, NULL) == GD_ENOMEM ? gd_fail(err, GD_ENOMEM, "out of memory")
-                                                         : GD_OK;
+            rc = mark_node(l, w->selector, NULL) == GD_ENOMEM
+                     ? gd_fail(err, GD_ENOMEM, "out of memory")
+                     : GD_OK;
         }
     }
     if (!l->narrow) {
@@ -145,7 +146,7 @@ int lockstep_match(struct lockstep *l, bool new_step, struct gd_err *err)
         memcpy(l->nodes.seen, seen, had < n->limit_b ? had : n->limit_b);
     }
     free(seen);
-    rc = rc == GD_OK ? choose(l, err) : rc;
+    rc = rc == GD_OK ? choose_nodes(l, err) : rc;
     return rc == GD_OK ? match_graphs(l, err) : rc;
 }
 

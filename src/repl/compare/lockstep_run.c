@@ -34,8 +34,8 @@ static void note_end(struct lockstep *l, struct gd_session *session)
 }
 
 /* NULL in *ret: the value is skipped, or the training was lost. */
-static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node, uint32_t slot,
-                 struct gd_source **ret, struct gd_err *err)
+static int fetch_value(struct lockstep *l, struct gd_session *session, gd_node_id node,
+                       uint32_t slot, struct gd_source **ret, struct gd_err *err)
 {
     struct gd_tensor_ref ref = {.node = node, .slot = slot};
     const char *why = NULL;
@@ -62,9 +62,9 @@ static int compare_slot(struct lockstep *l, gd_node_id node_a, gd_node_id node_b
     options.has_tolerance =
         compare_tolerance(&l->options, gd_graph_name(l->a->graph, node_a),
                           gd_graph_name(l->b->graph, node_b), &options.tolerance);
-    rc = fetch(l, l->b, node_b, slot, &b, err);
+    rc = fetch_value(l, l->b, node_b, slot, &b, err);
     if (rc == GD_OK && b) {
-        rc = fetch(l, l->a, node_a, slot, &a, err);
+        rc = fetch_value(l, l->a, node_a, slot, &a, err);
     }
     if (rc == GD_OK && a) {
         rc = gd_compare_sources(a, b, &options, &l->difference, err);
@@ -138,7 +138,7 @@ int lockstep_compare_rest(struct lockstep *l, struct gd_err *err)
 
 /* ---- moving both ----------------------------------------------------------------------------- */
 
-static bool stand(void *ctx)
+static bool are_stopped(void *ctx)
 {
     const struct lockstep *l = ctx;
 
@@ -147,18 +147,19 @@ static bool stand(void *ctx)
 
 /* Resumes with `run` and waits. GD_EINTR: Ctrl-C; both are stopped. A session that has ended is not
  * an error: it ends lockstep. */
-static int move(struct lockstep *l, const struct gd_run *run, bool a, bool b, struct gd_err *err)
+static int move_sides(struct lockstep *l, const struct gd_run *run, bool a, bool b,
+                      struct gd_err *err)
 {
     int rc = a ? gd_ranks_resume(l->a, run, err) : GD_OK;
 
     if (rc == GD_OK && b) {
         rc = gd_ranks_resume(l->b, run, err);
     }
-    int waited = repl_wait(l->call->repl, stand, l, -1);
+    int waited = repl_wait(l->call->repl, are_stopped, l, -1);
     if (waited == GD_EINTR) {
         gd_ranks_interrupt(l->a, NULL);
         gd_ranks_interrupt(l->b, NULL);
-        repl_wait(l->call->repl, stand, l, INTERRUPT_SECONDS);
+        repl_wait(l->call->repl, are_stopped, l, INTERRUPT_SECONDS);
         return gd_fail(err, GD_EINTR, "interrupted: @%d and @%d stay where they are", l->a->number,
                        l->b->number);
     }
@@ -183,7 +184,7 @@ static bool is_between(const struct gd_session *session)
 }
 
 /* At a node with a counterpart, or at the end of the step. */
-static bool counts(const struct lockstep *l, const struct gd_session *session)
+static bool is_counted(const struct lockstep *l, const struct gd_session *session)
 {
     gd_node_id node = session->stop.node;
 
@@ -208,13 +209,13 @@ static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
     int rc = GD_OK;
 
     while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && (a || b)) {
-        rc = move(l, &run, a, b, err);
+        rc = move_sides(l, &run, a, b, err);
         /* otherwise a name is enough */
         if (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && l->narrow) {
             rc = lockstep_match(l, false, err);
         }
-        a = a && !counts(l, l->a);
-        b = b && !counts(l, l->b);
+        a = a && !is_counted(l, l->a);
+        b = b && !is_counted(l, l->b);
     }
     return rc;
 }
@@ -331,7 +332,7 @@ static int follow_nodes(struct lockstep *l, int64_t step, struct gd_err *err)
     int rc = is_between(live) ? GD_OK : follow_node(l, err);
 
     while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
-        rc = move(l, &run, live == l->a, live == l->b, err);
+        rc = move_sides(l, &run, live == l->a, live == l->b, err);
         if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
             break;
         }
@@ -362,7 +363,7 @@ static int step_with_dump(struct lockstep *l, struct gd_err *err)
     }
     run.count = step - done - l->by_node;
     if (run.count > 0) {
-        rc = move(l, &run, live == l->a, live == l->b, err);
+        rc = move_sides(l, &run, live == l->a, live == l->b, err);
     }
     if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
         return rc;
@@ -400,7 +401,7 @@ int lockstep_check_place(const struct lockstep *l, struct gd_err *err)
 static int step_whole(struct lockstep *l, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
-    int rc = move(l, &run, true, true, err);
+    int rc = move_sides(l, &run, true, true, err);
 
     if (rc != GD_OK || l->ended != LOCKSTEP_GOES_ON) {
         return rc;
@@ -409,7 +410,7 @@ static int step_whole(struct lockstep *l, struct gd_err *err)
     return rc == GD_OK ? lockstep_compare_rest(l, err) : rc;
 }
 
-static int step(struct lockstep *l, struct gd_err *err)
+static int run_step(struct lockstep *l, struct gd_err *err)
 {
     int rc = lockstep_match(l, true, err);
 
@@ -448,7 +449,7 @@ int lockstep_run(struct lockstep *l, struct gd_err *err)
     repl_work_begin_count(&work, l->call, "lockstep", "steps", (uint64_t)l->steps);
     rc = rc == GD_OK ? compare_start(l, err) : rc;
     while (rc == GD_OK && l->ended == LOCKSTEP_GOES_ON) {
-        rc = step(l, err);
+        rc = run_step(l, err);
         l->steps_done += rc == GD_OK && l->ended == LOCKSTEP_GOES_ON;
         if (!repl_work_at(&work, (uint64_t)l->steps_done)) {
             break;

@@ -34,7 +34,7 @@ static void show_parted(struct lockstep *l)
                l->good == GD_NO_NODE ? "none" : node_text(l, l->b, l->good));
 }
 
-static const char *culprit(const struct lockstep *l)
+static const char *name_culprit(const struct lockstep *l)
 {
     return l->culprit == l->a ? l->label_a : l->label_b;
 }
@@ -91,12 +91,12 @@ static void show_end(struct lockstep *l)
                    node_text(l, l->a, l->node_a), node_text(l, l->b, l->node_b));
         break;
     case LOCKSTEP_STOPPED:
-        out_printf(call->out, "%s stopped for another reason (%s)%s\n", culprit(l),
+        out_printf(call->out, "%s stopped for another reason (%s)%s\n", name_culprit(l),
                    gd_stop_reason_name(l->culprit->stop.reason), until);
         break;
-    case LOCKSTEP_OVER: out_printf(call->out, "%s has ended%s\n", culprit(l), until); break;
+    case LOCKSTEP_OVER: out_printf(call->out, "%s has ended%s\n", name_culprit(l), until); break;
     case LOCKSTEP_LOST:
-        out_printf(call->out, "%s was lost (%s)%s\n", culprit(l),
+        out_printf(call->out, "%s was lost (%s)%s\n", name_culprit(l),
                    out_safe(call, l->culprit->end_text), until);
         break;
     default:

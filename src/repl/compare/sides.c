@@ -24,7 +24,7 @@ static const char *with_home(struct command_call *call, const char *path)
                                                : path;
 }
 
-static bool exists(const char *path)
+static bool path_exists(const char *path)
 {
     struct stat there;
 
@@ -42,7 +42,7 @@ static const char *entry_of(const char *word)
         }
         memcpy(path, word, (size_t)(at - word));
         path[at - word] = '\0';
-        if (exists(path)) {
+        if (path_exists(path)) {
             return at;
         }
     }
@@ -84,7 +84,7 @@ bool side_is_meant(struct command_call *call, const char *word)
     if (call->session && arg_tensor(call, word, &arg, &err) == GD_OK) {
         return false;
     }
-    return exists(path) || entry_of(path) || looks_like_file(word);
+    return path_exists(path) || entry_of(path) || looks_like_file(word);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -202,7 +202,7 @@ int side_open(struct command_call *call, const char *word, struct side *ret, str
     if (rc != GD_OK) {
         return rc;
     }
-    if (!exists(path)) {
+    if (!path_exists(path)) {
         entry = entry_of(path);
         if (!entry) {
             return gd_fail(err, GD_ENOTFOUND, "%.300s: no such file or directory", path);

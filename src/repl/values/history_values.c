@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void forget(struct remembered *value)
+static void forget_value(struct remembered *value)
 {
     gd_tensor_unref(value->tensor);
     free(value->label);
@@ -21,7 +21,7 @@ static void keep_within_budget(struct repl *repl)
         struct remembered *value = &repl->values[(repl->value_count - i) % REPL_MAX_VALUES];
         uint64_t bytes = value->tensor ? gd_tensor_bytes(value->tensor) : 0;
         if (bytes > left) {
-            forget(value);
+            forget_value(value);
             left = 0;
         } else {
             left -= bytes;
@@ -41,7 +41,7 @@ int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label
     struct remembered *value = &repl->values[number % REPL_MAX_VALUES];
     struct gd_tensor *kept = gd_tensor_ref(tensor);
     char *copy = strdup(label); /* before forget: it may be the label of the dropped one */
-    forget(value);
+    forget_value(value);
     value->tensor = kept;
     value->label = copy;
     keep_within_budget(repl);
@@ -75,7 +75,7 @@ const char *repl_remembered_label(struct repl *repl, int number)
 void repl_values_free(struct repl *repl)
 {
     for (int i = 0; repl->values && i < REPL_MAX_VALUES; i++) {
-        forget(&repl->values[i]);
+        forget_value(&repl->values[i]);
     }
     free(repl->values);
     repl->values = NULL;

@@ -123,7 +123,7 @@ static bool never_runs(const struct gd_session *session, gd_node_id node)
 }
 
 /* The first consumer in execution order; `updates`: the optimizer, else any other. */
-static const char *consumer(struct command_call *call, gd_node_id node, bool updates)
+static const char *find_consumer(struct command_call *call, gd_node_id node, bool updates)
 {
     const struct gd_graph *graph = call->session->graph;
     const struct gd_edge *edges = NULL;
@@ -147,7 +147,8 @@ int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *er
         return GD_OK;
     }
     const char *name = out_safe(call, gd_graph_name(call->session->graph, node));
-    const char *reads = consumer(call, node, false), *updates = consumer(call, node, true);
+    const char *reads = find_consumer(call, node, false),
+               *updates = find_consumer(call, node, true);
     const char *hint = ": name an operator";
     if (reads && updates) {
         hint = inspect_printf(call, ": %s reads it, %s updates it", reads, updates);

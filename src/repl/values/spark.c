@@ -53,7 +53,7 @@ static struct spark_point most_telling(const struct spark_point *points, size_t 
     return best;
 }
 
-static const char *glyph(const struct spark_point *point, const struct scale *scale, bool ascii)
+static const char *glyph_of(const struct spark_point *point, const struct scale *scale, bool ascii)
 {
     static const char *const bars[SPARK_LEVELS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const ramp[SPARK_LEVELS] = {"_", ".", ":", "-", "=", "+", "*", "#"};
@@ -78,6 +78,6 @@ void spark_draw(const struct spark_point *points, size_t count, size_t width, bo
         size_t to = count / columns * (i + 1) + count % columns * (i + 1) / columns;
         struct spark_point point = most_telling(points + from, to - from, &scale);
 
-        gd_buf_puts(out, glyph(&point, &scale, ascii));
+        gd_buf_puts(out, glyph_of(&point, &scale, ascii));
     }
 }

@@ -32,7 +32,7 @@ static void text_free(struct text *text)
 }
 
 /* Replies free pending requests. */
-static void forget(struct texts *texts)
+static void forget_text(struct texts *texts)
 {
     struct text *next;
     for (struct text *text = texts->first; text; text = next) {
@@ -48,7 +48,7 @@ static void forget(struct texts *texts)
 
 static void texts_free(void *data)
 {
-    forget(data);
+    forget_text(data);
     free(data);
 }
 
@@ -57,7 +57,7 @@ static struct texts *texts_of(struct repl *repl)
     return repl_make_slot(repl, REPL_SLOT_SOURCE, sizeof(struct texts), texts_free);
 }
 
-static struct text *find(const struct texts *texts, int session, const char *file)
+static struct text *find_text(const struct texts *texts, int session, const char *file)
 {
     struct text *text = texts->first;
     while (text && (text->session != session || strcmp(text->file, file) != 0)) {
@@ -66,10 +66,10 @@ static struct text *find(const struct texts *texts, int session, const char *fil
     return text;
 }
 
-static struct text *add(struct texts *texts, int session, const char *file)
+static struct text *add_text(struct texts *texts, int session, const char *file)
 {
     if (texts->count >= MAX_FILES || texts->bytes >= MAX_BYTES) {
-        forget(texts);
+        forget_text(texts);
     }
     struct text *text = calloc(1, sizeof(*text));
     char *name = strdup(file);
@@ -84,13 +84,13 @@ static struct text *add(struct texts *texts, int session, const char *file)
     return text;
 }
 
-static void keep(struct text *text, const char *words)
+static void keep_text(struct text *text, const char *words)
 {
     text->text = words && words[0] != '\0' ? strdup(words) : NULL;
     text->owner->bytes += text->text ? strlen(text->text) : 0;
 }
 
-static void drop(struct text *text)
+static void drop_texts(struct text *text)
 {
     struct text **link = &text->owner->first;
     while (*link != text) {
@@ -110,21 +110,21 @@ static void on_text(void *ctx, const char *words, const struct gd_err *err)
     if (!texts) {
         text_free(text);
     } else if (err) {
-        drop(text);
+        drop_texts(text);
     } else {
-        keep(text, words);
+        keep_text(text, words);
         if (texts->fn) {
             texts->fn(texts->ctx);
         }
     }
 }
 
-static void ask(struct text *text, struct gd_session *session)
+static void ask_text(struct text *text, struct gd_session *session)
 {
     text->asked = true;
     if (gd_target_command(session->target, COMMAND, text->file, GD_NO_NODE, on_text, text, NULL) !=
         GD_OK) {
-        drop(text); /* a later call asks again */
+        drop_texts(text); /* a later call asks again */
     }
 }
 
@@ -138,10 +138,10 @@ static struct text *wait_for(struct command_call *call, struct texts *texts, con
     if (rc == GD_EINTR) {
         return NULL;
     }
-    struct text *text = find(texts, session, file);
-    text = text ? text : add(texts, session, file);
+    struct text *text = find_text(texts, session, file);
+    text = text ? text : add_text(texts, session, file);
     if (text && !text->asked && !text->text) {
-        keep(text, rc == GD_OK ? words : NULL);
+        keep_text(text, rc == GD_OK ? words : NULL);
     }
     return text;
 }
@@ -153,15 +153,15 @@ FILE *srctext_open(struct command_call *call, const char *file)
         session = call->debugger->current;
     }
     struct texts *texts = session ? texts_of(call->repl) : NULL;
-    struct text *text = texts ? find(texts, session->number, file) : NULL;
+    struct text *text = texts ? find_text(texts, session->number, file) : NULL;
     bool can = texts && session->target && session->state == GD_STOPPED &&
                (session->target->capabilities & GD_CAN_COMMAND);
     if (can && call->session && call->out && (!text || text->asked)) {
         text = wait_for(call, texts, file);
     } else if (can && !text) {
-        text = add(texts, session->number, file);
+        text = add_text(texts, session->number, file);
         if (text) {
-            ask(text, session);
+            ask_text(text, session);
             text = NULL;
         }
     }

@@ -163,7 +163,7 @@ struct printing {
     uint64_t bytes;
 };
 
-static bool look(void *ctx, double done)
+static bool report_progress(void *ctx, double done)
 {
     struct printing *printing = ctx;
     return repl_work_at(&printing->work, (uint64_t)(done * (double)printing->bytes));
@@ -178,7 +178,7 @@ int value_print_elements(struct command_call *call, const struct value *value,
     bool all = format->all || gd_tensor_count(value->tensor) <= format->threshold;
     struct printing printing = {.bytes = all ? gd_tensor_bytes(value->tensor) : 0};
     struct gd_format watched = *format;
-    watched.look = look;
+    watched.look = report_progress;
     watched.look_ctx = &printing;
     struct gd_buf buf = GD_BUF_INIT(TEXT_MAX);
     repl_work_begin(&printing.work, call, inspect_printf(call, "printing %.100s", value->label),

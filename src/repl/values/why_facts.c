@@ -143,7 +143,8 @@ struct agreement {
     int rank;
 };
 
-static void came(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
+static void on_agreement(void *ctx, const struct gd_ranks_digests *digests,
+                         const struct gd_err *err)
 {
     struct agreement *asked = ctx;
 
@@ -163,7 +164,7 @@ static int ask_agreement(struct command_call *call, const char *name, struct agr
     int rc = GD_OK;
 
     *ret = (struct agreement){.rank = -1};
-    if (!asked || !ranks || gd_ranks_digest(ranks, name, came, asked, NULL) != GD_OK) {
+    if (!asked || !ranks || gd_ranks_digest(ranks, name, on_agreement, asked, NULL) != GD_OK) {
         free(asked);
         return GD_OK;
     }

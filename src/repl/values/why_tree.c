@@ -30,7 +30,7 @@ struct picture {
     size_t left_out;
 };
 
-static const char *mark(const struct gd_why_node *node)
+static const char *mark_path(const struct gd_why_node *node)
 {
     return node->verdict == GD_WHY_BAD ? "BAD" : node->verdict == GD_WHY_GOOD ? "ok" : "?";
 }
@@ -58,7 +58,7 @@ static void find_path(struct picture *p)
 }
 
 /* With all: every line. Without an origin: the first lines; otherwise see print_path. */
-static void choose(struct picture *p)
+static void choose_lines(struct picture *p)
 {
     size_t lines = 0;
     for (size_t i = 0; i < p->why->count; i++) {
@@ -76,7 +76,7 @@ static const char *type_at(const struct picture *p, size_t i)
 }
 
 /* How many lines from i on are nested and repeat every `period` lines. */
-static size_t repeats(const struct picture *p, size_t i, size_t period)
+static size_t count_repeats(const struct picture *p, size_t i, size_t period)
 {
     const struct gd_why *why = p->why;
     size_t length = 0;
@@ -91,7 +91,7 @@ static size_t repeats(const struct picture *p, size_t i, size_t period)
 }
 
 /* How many lines from i on are siblings of one type that were shown before. */
-static size_t again(const struct picture *p, size_t i)
+static size_t count_again(const struct picture *p, size_t i)
 {
     const struct gd_why *why = p->why;
     size_t length = 0;
@@ -107,14 +107,14 @@ static size_t again(const struct picture *p, size_t i)
 static void hide_repeats(struct picture *p)
 {
     for (size_t i = 0; i < p->why->count; i++) {
-        size_t beside = again(p, i);
+        size_t beside = count_again(p, i);
         if (beside > 2 * MIN_PERIODS) {
             memset(p->hidden + i + 1, true, beside - 2);
             i += beside - 1;
             continue;
         }
         for (size_t period = 1; period <= MAX_PERIOD; period++) {
-            size_t length = repeats(p, i, period);
+            size_t length = count_repeats(p, i, period);
             size_t whole = length / period * period;
             if (whole > 0) {
                 memset(p->hidden + i + period, true, whole - 2 * period);
@@ -218,8 +218,8 @@ static void print_mark(struct picture *p, size_t i)
 {
     struct command_call *call = p->call;
     bool bad = p->why->nodes[i].verdict == GD_WHY_BAD;
-    out_printf(call->out, "%s%-4s%s", bad ? out_sgr(call->out, "31") : "", mark(&p->why->nodes[i]),
-               bad ? out_sgr(call->out, OUT_RESET) : "");
+    out_printf(call->out, "%s%-4s%s", bad ? out_sgr(call->out, "31") : "",
+               mark_path(&p->why->nodes[i]), bad ? out_sgr(call->out, OUT_RESET) : "");
 }
 
 static void print_hidden(struct picture *p, size_t i)
@@ -324,7 +324,7 @@ static void print_tree(struct picture *p)
     } else {
         hide_repeats(p);
         find_shifts(p);
-        choose(p);
+        choose_lines(p);
         find_siblings(p);
         memset(p->more_at, 0, p->depths * sizeof(int));
         print_all(p);

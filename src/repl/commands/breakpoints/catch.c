@@ -165,7 +165,7 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
 }
 
 /* The line is taken raw: "step > 100" is not a redirection. */
-static int run(struct command_call *call, bool temporary, struct gd_err *err)
+static int run_event(struct command_call *call, bool temporary, struct gd_err *err)
 {
     const char *rest;
     const char *word = watch_first_word(call, &rest);
@@ -190,12 +190,12 @@ static int run(struct command_call *call, bool temporary, struct gd_err *err)
 
 static int run_catch(struct command_call *call, struct gd_err *err)
 {
-    return run(call, false, err);
+    return run_event(call, false, err);
 }
 
 static int run_tcatch(struct command_call *call, struct gd_err *err)
 {
-    return run(call, true, err);
+    return run_event(call, true, err);
 }
 
 #define SKIP_SUMMARY       "Stop when the gradient scaler skips the optimizer step"

@@ -23,7 +23,7 @@ static size_t index_of(const struct values *values, const char *name)
     return i;
 }
 
-static void drop(struct values *values, size_t index)
+static void drop_value(struct values *values, size_t index)
 {
     if (index < values->count) {
         values->count--;
@@ -44,7 +44,7 @@ static void drop_other_tests(struct values *values, const struct gd_condition *c
             given = given || strcmp(args->values[k].name, values->value[i].name) == 0;
         }
         if (!given && param && !param->support) {
-            drop(values, i);
+            drop_value(values, i);
         }
     }
 }
@@ -68,7 +68,7 @@ static void drop_lonely_support(struct values *values, const struct gd_condition
         const struct gd_condition_param *param =
             gd_condition_param(condition, values->value[i].name);
         if (param && param->support) {
-            drop(values, i);
+            drop_value(values, i);
         }
     }
 }
@@ -87,7 +87,7 @@ static int merge_values(const struct gd_watchpoint *watch, const struct watch_ar
         new_test = new_test || (!off && param && !param->support);
         size_t at = index_of(ret, args->values[k].name);
         if (off) {
-            drop(ret, at);
+            drop_value(ret, at);
         } else if (at < GD_MAX_CONDITION_PARAMS) {
             ret->value[at] = args->values[k];
             ret->count += at == ret->count ? 1 : 0;

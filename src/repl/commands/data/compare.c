@@ -78,8 +78,8 @@ static int check_sides(const struct compare_sides *sides, struct gd_err *err)
 }
 
 /* second NULL: the value of the previous step. */
-static int compare(struct command_call *call, const char *first, const char *second,
-                   const struct compare_rule *rule, struct gd_err *err)
+static int compare_two(struct command_call *call, const char *first, const char *second,
+                       const struct compare_rule *rule, struct gd_err *err)
 {
     struct value a = {.step = -1}, b = {.step = -1};
     struct compare_sides sides = {
@@ -199,7 +199,7 @@ static int run_compare(struct command_call *call, struct gd_err *err)
         rule.rtol = 1e-5;
         rule.atol = 1e-8;
     }
-    return rc == GD_OK ? compare(call, call->argv[0], second, &rule, err) : rc;
+    return rc == GD_OK ? compare_two(call, call->argv[0], second, &rule, err) : rc;
 }
 
 const struct command cmd_compare = {

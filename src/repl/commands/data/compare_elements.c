@@ -46,7 +46,7 @@ double element_difference(const struct gd_tensor *a, const unsigned char *x, con
     return gd_dtype_load(dtype, x) - gd_dtype_load(dtype, y);
 }
 
-static double magnitude(const struct gd_tensor *a, const unsigned char *x)
+static double magnitude_of(const struct gd_tensor *a, const unsigned char *x)
 {
     if (gd_dtype_is_complex(a->dtype)) {
         enum gd_dtype part = a->dtype == GD_COMPLEX64 ? GD_FLOAT32 : GD_FLOAT64;
@@ -58,7 +58,7 @@ static double magnitude(const struct gd_tensor *a, const unsigned char *x)
 
 static bool is_nan(const struct gd_tensor *a, const unsigned char *x)
 {
-    return isnan(magnitude(a, x));
+    return isnan(magnitude_of(a, x));
 }
 
 static bool is_wanted(struct repl_work *work, const struct compare_sides *sides, int64_t elements)
@@ -68,7 +68,7 @@ static bool is_wanted(struct repl_work *work, const struct compare_sides *sides,
 }
 
 /* The largest finite change: small changes are relative to it. */
-static double largest(const struct compare_sides *sides, struct repl_work *work)
+static double find_largest(const struct compare_sides *sides, struct repl_work *work)
 {
     size_t item = gd_dtype_size(sides->a->dtype);
     int64_t count = gd_tensor_count(sides->a);
@@ -85,8 +85,8 @@ static double largest(const struct compare_sides *sides, struct repl_work *work)
     return max;
 }
 
-static bool differs(const struct compare_sides *sides, const struct compare_rule *rule,
-                    double bound, double d, const unsigned char *x, const unsigned char *y)
+static bool is_different(const struct compare_sides *sides, const struct compare_rule *rule,
+                         double bound, double d, const unsigned char *x, const unsigned char *y)
 {
     bool nan_x, nan_y;
 
@@ -98,10 +98,10 @@ static bool differs(const struct compare_sides *sides, const struct compare_rule
     if (nan_x || nan_y) {
         return !(rule->equal_nan && nan_x && nan_y);
     }
-    if (isinf(magnitude(sides->a, x)) || isinf(magnitude(sides->a, y))) {
+    if (isinf(magnitude_of(sides->a, x)) || isinf(magnitude_of(sides->a, y))) {
         return !same_bytes(sides->a, x, y);
     }
-    return !(fabs(d) <= rule->atol + rule->rtol * magnitude(sides->a, y));
+    return !(fabs(d) <= rule->atol + rule->rtol * magnitude_of(sides->a, y));
 }
 
 /* Keeps the `max` elements that rank first, best first; earlier elements first when equal. */
@@ -148,13 +148,13 @@ void compare_elements(const struct compare_sides *sides, const struct compare_ru
 
     *tally = (struct compare_tally){.min = INFINITY, .max = -INFINITY};
     *worst_count = 0;
-    tally->max_abs = largest(sides, work);
+    tally->max_abs = find_largest(sides, work);
     tally->bound = rule->close ? 0 : tally->max_abs * rule->tolerance;
     for (int64_t i = 0; i < count && is_wanted(work, sides, count + i); i++) {
         const unsigned char *x = sides->a->data + (size_t)i * item;
         const unsigned char *y = sides->b->data + (size_t)i * item;
         double d = element_difference(sides->a, x, y);
-        bool other = differs(sides, rule, tally->bound, d, x, y);
+        bool other = is_different(sides, rule, tally->bound, d, x, y);
 
         if (other) {
             tally->changed++;

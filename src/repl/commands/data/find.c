@@ -107,7 +107,7 @@ static int parse_condition(const char **text, struct find_condition *ret, struct
     return parse_comparison(text, ret, err);
 }
 
-static bool matches(const struct find_condition *condition, double x)
+static bool is_match(const struct find_condition *condition, double x)
 {
     double y = condition->absolute ? fabs(x) : x;
     switch (condition->test) {
@@ -200,7 +200,7 @@ static bool walk_elements(struct command_call *call, struct finding *finding,
         if (n % FIND_PIECE == FIND_PIECE - 1 && !repl_work_at(work, (uint64_t)n * item)) {
             return false;
         }
-        if (matches(&finding->condition, element_number(tensor, offset, finding->complex))) {
+        if (is_match(&finding->condition, element_number(tensor, offset, finding->complex))) {
             if (finding->all || finding->found < FIND_SHOWN) {
                 report_element(call, finding, tensor, index, offset);
             }

@@ -38,15 +38,15 @@ struct found { /* what is kept of one step and rank after its tables are gone */
     uint32_t order;
 };
 
-static bool tolerance(void *ctx, const char *a, const char *b, struct gd_tolerance *ret)
+static bool find_tolerance(void *ctx, const char *a, const char *b, struct gd_tolerance *ret)
 {
     struct looking *l = ctx;
 
     return compare_tolerance(&l->options, a, b, ret);
 }
 
-static int fetch(void *ctx, bool of_b, const struct gd_unit *unit, struct gd_item *item,
-                 struct gd_err *err)
+static int fetch_item(void *ctx, bool of_b, const struct gd_unit *unit, struct gd_item *item,
+                      struct gd_err *err)
 {
     struct looking *l = ctx;
 
@@ -66,12 +66,12 @@ static bool go_on_matching(void *ctx, uint64_t units)
     return go_on(ctx, units);
 }
 
-static const char *keep(struct looking *l, const char *text)
+static const char *copy_name(struct looking *l, const char *text)
 {
     return inspect_printf(l->call, "%s", text);
 }
 
-static void count(struct looking *l, const struct gd_divergence *d)
+static void count_unit(struct looking *l, const struct gd_divergence *d)
 {
     l->steps++;
     l->nodes += d->checked;
@@ -90,21 +90,21 @@ static void keep_names(struct looking *l, const struct gd_table *a, const struct
     struct gd_divergence *d = &f->d;
 
     for (size_t i = 0; i < d->between_count; i++) {
-        d->between[i] = keep(l, d->between[i]);
+        d->between[i] = copy_name(l, d->between[i]);
     }
     if (d->at.b == UINT32_MAX) {
         return;
     }
     f->any = true;
-    f->a = keep(l, a->unit[d->at.a].name);
-    f->b = keep(l, b->unit[d->at.b].name);
-    f->op = keep(l, b->unit[d->at.b].op);
+    f->a = copy_name(l, a->unit[d->at.a].name);
+    f->b = copy_name(l, b->unit[d->at.b].name);
+    f->op = copy_name(l, b->unit[d->at.b].op);
     f->phase = b->unit[d->at.b].phase;
-    f->item_a = keep(l, a->item[d->item_a].name);
-    f->item_b = keep(l, b->item[d->item_b].name);
-    f->bad_input = d->bad_input == UINT32_MAX ? NULL : keep(l, b->item[d->bad_input].name);
-    f->only_a = d->only_a == UINT32_MAX ? NULL : keep(l, a->unit[d->only_a].name);
-    f->good = d->good.b == UINT32_MAX ? NULL : keep(l, b->unit[d->good.b].name);
+    f->item_a = copy_name(l, a->item[d->item_a].name);
+    f->item_b = copy_name(l, b->item[d->item_b].name);
+    f->bad_input = d->bad_input == UINT32_MAX ? NULL : copy_name(l, b->item[d->bad_input].name);
+    f->only_a = d->only_a == UINT32_MAX ? NULL : copy_name(l, a->unit[d->only_a].name);
+    f->good = d->good.b == UINT32_MAX ? NULL : copy_name(l, b->unit[d->good.b].name);
     f->order = d->at.b;
 }
 
@@ -126,8 +126,8 @@ static int look_in_tables(struct looking *l, struct gd_table *a, struct gd_table
     struct gd_match_options match = {
         .map = l->options.map, .last = l->options.last, .go_on = go_on_matching, .go_on_ctx = l};
     struct gd_divergence_options options = {.profile = l->options.profile,
-                                            .tolerance = tolerance,
-                                            .fetch = fetch,
+                                            .tolerance = find_tolerance,
+                                            .fetch = fetch_item,
                                             .go_on = go_on,
                                             .ctx = l,
                                             .bisect = l->bisect,
@@ -154,7 +154,7 @@ static int look_in_tables(struct looking *l, struct gd_table *a, struct gd_table
                      l->a.label, l->b.label);
     }
     if (rc == GD_OK) {
-        count(l, &f->d);
+        count_unit(l, &f->d);
         keep_names(l, a, b, f);
         show_amplified(l, b, f);
     }
@@ -200,7 +200,7 @@ static bool is_earlier(const struct found *x, const struct found *y)
     return x->order < y->order;
 }
 
-static const char *advice(const struct found *f)
+static const char *say_advice(const struct found *f)
 {
     switch (f->d.origin) {
     case GD_ORIGIN_HERE:
@@ -217,7 +217,7 @@ static const char *advice(const struct found *f)
     }
 }
 
-static const char *helper(const struct found *f)
+static const char *say_next(const struct found *f)
 {
     if (f->d.difference.verdict == GD_V_NONFINITE) {
         return "it is non-finite on one side: `first-nonfinite` finds the operator that produced "
@@ -255,7 +255,7 @@ static void show_names(struct command_call *call, const struct gd_divergence *d)
     free(order);
 }
 
-static const char *where(struct command_call *call, const struct found *f)
+static const char *describe_place(struct command_call *call, const struct found *f)
 {
     const char *text =
         f->step >= 0 ? inspect_printf(call, " in step %lld", (long long)f->step) : "";
@@ -276,7 +276,7 @@ static void show_found(struct command_call *call, const struct found *f)
     const char *label = gd_origin_name(f->d.origin);
     bool same = strcmp(f->a, f->b) == 0;
 
-    out_printf(call->out, "First divergence%s: %s%s%s%s, %s\n", where(call, f),
+    out_printf(call->out, "First divergence%s: %s%s%s%s, %s\n", describe_place(call, f),
                out_safe(call, f->b), f->op[0] ? " (" : "", out_safe(call, f->op),
                f->op[0] ? ")" : "", label);
     if (!same) {
@@ -297,7 +297,7 @@ static void show_found(struct command_call *call, const struct found *f)
     if (f->d.unchecked > 0) {
         out_printf(call->out, "  %zu nodes before it not checked (--bisect)\n", f->d.unchecked);
     }
-    out_printf(call->out, "  %s\n  %s\n", advice(f), helper(f));
+    out_printf(call->out, "  %s\n  %s\n", say_advice(f), say_next(f));
 }
 
 static void record_found(struct command_call *call, cJSON *object, const struct found *f)
@@ -349,8 +349,8 @@ static void show_none(struct looking *l, const struct found *last)
     out_printf(call->out, ".\n");
 }
 
-static int show(struct looking *l, const struct found *f, const struct found *last,
-                struct gd_err *err)
+static int show_result(struct looking *l, const struct found *f, const struct found *last,
+                       struct gd_err *err)
 {
     struct command_call *call = l->call;
     int rc = f->any ? GD_OK : inspect_need_checked(&l->checked, "tensor", "compared", err);
@@ -418,7 +418,7 @@ static int look_everywhere(struct looking *l, struct gd_err *err)
     }
     if (rc == GD_OK) {
         l->steps_left_out = compare_steps_left_out(&l->a, &l->b, &l->options, steps, count);
-        rc = show(l, &first, &last, err);
+        rc = show_result(l, &first, &last, err);
     }
     gd_divergence_free(&first.d);
     free(steps);

@@ -38,7 +38,8 @@ struct looking {
     cJSON *record;
 };
 
-static int fetch(void *ctx, const struct gd_unit *unit, struct gd_item *item, struct gd_err *err)
+static int fetch_item(void *ctx, const struct gd_unit *unit, struct gd_item *item,
+                      struct gd_err *err)
 {
     struct looking *l = ctx;
 
@@ -179,7 +180,7 @@ static void show_also(struct looking *l, const struct gd_table *table, const str
     }
 }
 
-static void count(struct looking *l, const struct gd_nonfinite *n)
+static void count_items(struct looking *l, const struct gd_nonfinite *n)
 {
     l->checked.done += n->checked;
     l->passed_over += n->passed_over;
@@ -202,10 +203,10 @@ static int look_at(struct looking *l, const struct place *place, struct gd_err *
     table.rank = place->rank;
     repl_work_begin_count(&l->work, l->call, "looking for NaN and infinities", "nodes",
                           table.unit_count);
-    rc = gd_nonfinite_find(&table, fetch, go_on, l, &n, err);
+    rc = gd_nonfinite_find(&table, fetch_item, go_on, l, &n, err);
     rc = repl_work_end(&l->work, rc, err);
     if (rc == GD_OK) {
-        count(l, &n);
+        count_items(l, &n);
         show_notes(l, &table, &n);
     }
     if (rc == GD_OK && n.kind != GD_THROW_NONE && l->found) {

@@ -55,7 +55,7 @@ struct saving {
 
 /* ---- what is saved --------------------------------------------------------------------------- */
 
-static int add(struct saving *s, struct saved **ret, struct gd_err *err)
+static int add_item(struct saving *s, struct saved **ret, struct gd_err *err)
 {
     if (s->count == MAX_SAVED) {
         return gd_fail(err, GD_ELIMIT, "more than %zu tensors", MAX_SAVED);
@@ -90,7 +90,7 @@ static const char *key_of(struct command_call *call, gd_node_id node, uint32_t s
                : inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot));
 }
 
-static void know(struct saving *s, struct saved *item)
+static void learn_shape(struct saving *s, struct saved *item)
 {
     struct gd_shape shape = {.rank = 0};
     size_t bytes = 0;
@@ -107,14 +107,14 @@ static void know(struct saving *s, struct saved *item)
 static int add_one(struct saving *s, const struct value *value, struct gd_err *err)
 {
     struct saved *item = NULL;
-    int rc = add(s, &item, err);
+    int rc = add_item(s, &item, err);
     if (rc != GD_OK) {
         return rc;
     }
     *item = (struct saved){.value = *value};
     item->name =
         value->is_history ? "tensor" : key_of(s->call, value->arg.ref.node, value->arg.ref.slot);
-    know(s, item);
+    learn_shape(s, item);
     return GD_OK;
 }
 
@@ -122,7 +122,7 @@ static int add_slot(struct saving *s, gd_node_id node, uint32_t slot, struct gd_
 {
     struct command_call *call = s->call;
     struct saved *item = NULL;
-    int rc = add(s, &item, err);
+    int rc = add_item(s, &item, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -133,7 +133,7 @@ static int add_slot(struct saving *s, gd_node_id node, uint32_t slot, struct gd_
                   .prev_step = -1,
                   .label = inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot)),
                   .arg.ref = {.node = node, .slot = slot}}};
-    know(s, item);
+    learn_shape(s, item);
     return GD_OK;
 }
 
@@ -569,7 +569,7 @@ static void report_many(struct saving *s, const char *path)
     }
 }
 
-static int collect(struct saving *s, enum value_which which, struct gd_err *err)
+static int collect_items(struct saving *s, enum value_which which, struct gd_err *err)
 {
     struct command_call *call = s->call;
     struct gd_err why = {.text = ""};
@@ -640,11 +640,11 @@ int save_tensors(struct command_call *call, const char *path, bool previous, boo
     struct saving s = {.call = call, .kind = gd_tensor_file_of(path)};
     int rc = repl_check_seal(call->repl, err);
     rc = rc != GD_OK ? rc
-                     : collect(&s,
-                               previous     ? VALUE_PREVIOUS
-                               : difference ? VALUE_DIFFERENCE
-                                            : VALUE_CURRENT,
-                               err);
+                     : collect_items(&s,
+                                     previous     ? VALUE_PREVIOUS
+                                     : difference ? VALUE_DIFFERENCE
+                                                  : VALUE_CURRENT,
+                                     err);
     rc = rc != GD_OK ? rc : check_types(&s, err);
     rc = rc != GD_OK ? rc : clean_names(&s, err);
     rc = rc != GD_OK ? rc : part_names(&s, err);

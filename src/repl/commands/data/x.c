@@ -37,7 +37,7 @@ static int parse_examine(const char *text, int64_t *count, char *letter, struct 
 }
 
 /* Element number `flat` of a shape as indices. */
-static void unravel(const struct gd_shape *shape, int64_t flat, int64_t index[GD_MAX_RANK])
+static void split_index(const struct gd_shape *shape, int64_t flat, int64_t index[GD_MAX_RANK])
 {
     for (int i = shape->rank - 1; i >= 0; i--) {
         int64_t dim = shape->dim[i] > 0 ? shape->dim[i] : 1;
@@ -54,8 +54,8 @@ static void box_slice(const struct gd_shape *shape, int64_t first, int64_t last,
 {
     int64_t from[GD_MAX_RANK];
     int64_t to[GD_MAX_RANK];
-    unravel(shape, first, from);
-    unravel(shape, last, to);
+    split_index(shape, first, from);
+    split_index(shape, last, to);
     *slice = (struct gd_slice){0};
     *base = 0;
     bool same = true;
@@ -115,7 +115,7 @@ struct examine {
 };
 
 /* Element `skip` after `start`, and how many are left from there. */
-static void place(struct examine *job, int64_t start, int64_t skip)
+static void place_part(struct examine *job, int64_t start, int64_t skip)
 {
     int64_t total = gd_shape_count(&job->shape);
     job->first = skip > total - start ? total : start + skip;
@@ -143,7 +143,7 @@ static int fetch_whole(struct command_call *call, const struct value *value, str
         value_deinit(&whole);
         return rc;
     }
-    place(job, start, skip);
+    place_part(job, start, skip);
     job->tensor = whole.tensor;
     return GD_OK;
 }
@@ -168,7 +168,7 @@ static int fetch_box(struct command_call *call, const struct value *value, struc
     if (rc != GD_OK) {
         return rc;
     }
-    place(job, start, skip);
+    place_part(job, start, skip);
     if (job->count == 0) {
         return GD_OK; /* nothing to fetch: the caller reports it */
     }
@@ -208,7 +208,7 @@ static int fetch_examined(struct command_call *call, struct value *value, struct
     job->shape = value->shape;
     job->step = value->step;
     job->tensor = gd_tensor_ref(value->tensor);
-    place(job, 0, skip);
+    place_part(job, 0, skip);
     return GD_OK;
 }
 
@@ -272,8 +272,8 @@ static void record_rows(struct command_call *call, const struct examine *job)
     }
 }
 
-static int examine(struct command_call *call, const char *text, int64_t skip, int64_t count,
-                   char letter, struct gd_err *err)
+static int show_elements(struct command_call *call, const char *text, int64_t skip, int64_t count,
+                         char letter, struct gd_err *err)
 {
     char letters[2] = {letter, '\0'};
     struct gd_format format;
@@ -341,7 +341,7 @@ static int run_x(struct command_call *call, struct gd_err *err)
     }
     state->x_count = count;
     state->x_letter = letter;
-    rc = examine(call, state->x_text, state->x_next, count, letter, err);
+    rc = show_elements(call, state->x_text, state->x_next, count, letter, err);
     if (rc == GD_OK) {
         state->x_next += count;
     }

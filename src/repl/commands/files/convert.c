@@ -93,8 +93,8 @@ static int take_options(struct command_call *call, struct gd_cann_convert_option
                : GD_OK;
 }
 
-static void tell(struct command_call *call, const struct gd_cann_converted *done, const char *to,
-                 cJSON *record)
+static void report_files(struct command_call *call, const struct gd_cann_converted *done,
+                         const char *to, cJSON *record)
 {
     out_set(record, OUT_TEXT("directory", to), OUT_INT("files", done->files),
             OUT_INT("tensors", done->tensors), OUT_INT("records", done->records),
@@ -134,7 +134,7 @@ static int convert_to(struct command_call *call, const char *from, const char *t
     rc = gd_cann_convert_tree(from, folder, options, &done, err);
     rc = repl_work_end(&work, rc, err);
     if (rc == GD_OK) {
-        tell(call, &done, to, record);
+        report_files(call, &done, to, record);
     }
     return rc;
 }

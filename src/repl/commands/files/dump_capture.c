@@ -44,8 +44,8 @@ static uint64_t bytes_left(const struct repl *repl, const struct live_dump *d)
     return most == 0 ? 0 : most > d->bytes ? most - d->bytes : 1;
 }
 
-static int capture(struct repl *repl, struct gd_session *session, struct live_dump *d,
-                   struct gd_err *err)
+static int capture_step(struct repl *repl, struct gd_session *session, struct live_dump *d,
+                        struct gd_err *err)
 {
     struct gd_capture capture = {.all = wants_all(d),
                                  .first_step = d->capture_step,
@@ -83,7 +83,7 @@ void dump_live_capture(struct repl *repl, struct gd_session *session, struct liv
     d->capture_step = step;
     for (int rank = 0; rank < world; rank++) {
         struct gd_session *member = ranks ? gd_ranks_member(ranks, rank) : session;
-        if (can_capture(member) && capture(repl, member, d, &err) != GD_OK) {
+        if (can_capture(member) && capture_step(repl, member, d, &err) != GD_OK) {
             repl_printf(repl, true,
                         "warning: values of step %lld that are freed before its end will not be "
                         "dumped: %s\n",
@@ -97,7 +97,7 @@ void repl_dump_graph(struct repl *repl, struct gd_session *session)
     struct live_dump *d = dump_live_find(repl);
 
     if (d && d->armed && d->capture_step > 0 && !wants_all(d) && can_capture(session)) {
-        capture(repl, session, d, NULL);
+        capture_step(repl, session, d, NULL);
     }
 }
 

@@ -86,7 +86,7 @@ static bool is_kernel(struct live_dump *d, const struct gd_node_info *info)
 }
 
 /* Warns once, after the first step, about names that chose nothing: most likely a mistake. */
-static void tell_unused(struct command_call *call, struct live_dump *d)
+static void warn_of_unused(struct command_call *call, struct live_dump *d)
 {
     size_t count = 0, first = 0;
 
@@ -503,7 +503,7 @@ static int dump_process(struct dumping *s, struct gd_err *err)
     return rc;
 }
 
-static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
+static void record_step(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
 {
     cJSON *record = out_record(s->call->out, "dump");
 
@@ -517,7 +517,7 @@ static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t by
 }
 
 /* Reports what is missing, and why. */
-static void tell_missing(struct dumping *s, const struct gd_stop *at)
+static void report_missing(struct dumping *s, const struct gd_stop *at)
 {
     struct command_call *call = s->call;
 
@@ -550,12 +550,12 @@ static void tell_missing(struct dumping *s, const struct gd_stop *at)
     }
 }
 
-static void tell(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
+static void report_step(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
 {
     struct command_call *call = s->call;
 
     if (out_is_json(call->out)) {
-        tell_record(s, at, bytes);
+        record_step(s, at, bytes);
         return;
     }
     out_printf(call->out, "Dumped step %lld", (long long)at->step);
@@ -572,7 +572,7 @@ static void tell(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
     }
     out_printf(call->out, "%s, to %s\n", inspect_bytes(call, bytes),
                out_safe(call, s->d->plan.dir));
-    tell_missing(s, at);
+    report_missing(s, at);
 }
 
 /* All processes that are stopped at the same place as the selected one. */
@@ -605,8 +605,8 @@ int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err
     if (rc == GD_OK) {
         d->steps_done++;
         d->steps_written++;
-        tell(&s, &session->stop, d->bytes - before);
-        tell_unused(call, d);
+        report_step(&s, &session->stop, d->bytes - before);
+        warn_of_unused(call, d);
     }
     return rc;
 }

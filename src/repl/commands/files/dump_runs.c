@@ -48,8 +48,8 @@ static bool hold_at(struct gd_session *session, enum gd_run_kind kind, int64_t s
     return held;
 }
 
-static void remember(struct live_dump *d, const struct gd_session *session,
-                     const struct gd_run *run)
+static void remember_run(struct live_dump *d, const struct gd_session *session,
+                         const struct gd_run *run)
 {
     d->session = session->number;
     d->asked = *run;
@@ -77,7 +77,7 @@ void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run 
         }
         return;
     }
-    remember(d, session, run);
+    remember_run(d, session, run);
     int64_t next = step_after(&d->steps, d->behind);
     if (next == INT64_MAX) {
         dump_live_release(repl, d);
@@ -208,7 +208,7 @@ static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *
 
 /* Warns of steps that were passed: the training cannot stop there, or it ran without gradb's
  * command. */
-static void tell_passed(struct repl *repl, struct live_dump *d, const struct gd_session *session)
+static void warn_of_passed(struct repl *repl, struct live_dump *d, const struct gd_session *session)
 {
     const struct gd_stop *at = &session->stop;
     int64_t last = dump_live_ended(at) - (at->at_step_end ? 1 : 0);
@@ -235,7 +235,7 @@ bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
     if (!d || !d->armed || session != repl->debugger->current) {
         return false;
     }
-    tell_passed(repl, d, session);
+    warn_of_passed(repl, d, session);
     bool passing = repl_dump_is_passing(repl, session);
     d->held = false; /* a stop that is reported cancels it */
     if (!session->stop.at_step_end || !gd_steps_have(&d->steps, session->stop.step) ||

@@ -50,8 +50,8 @@ static uint32_t edges_of(const struct gd_graph *graph, gd_node_id node, bool out
 }
 
 /* Collects neighbours, nearest first, each once. list[0] is the node itself. */
-static void collect(const struct gd_graph *graph, gd_node_id node, bool outputs, int64_t depth,
-                    struct neighbours *ret)
+static void collect_nodes(const struct gd_graph *graph, gd_node_id node, bool outputs,
+                          int64_t depth, struct neighbours *ret)
 {
     ret->list[0] = (struct neighbour){node, 0};
     ret->count = 1;
@@ -86,8 +86,8 @@ struct slot_value {
 };
 
 /* Only GD_EINTR is an error; a missing value is not. */
-static int look(struct command_call *call, gd_node_id node, uint32_t slot, struct slot_value *ret,
-                struct gd_err *err)
+static int read_slot(struct command_call *call, gd_node_id node, uint32_t slot,
+                     struct slot_value *ret, struct gd_err *err)
 {
     struct gd_tensor_ref ref = {node, slot, GD_CURRENT};
     struct gd_output output = {0};
@@ -189,7 +189,7 @@ static int show_node(struct command_call *call, const struct neighbour *at, cJSO
     }
     for (uint32_t slot = 0; slot < info.output_count; slot++) {
         struct slot_value value;
-        int rc = look(call, at->node, slot, &value, err);
+        int rc = read_slot(call, at->node, slot, &value, err);
         if (rc != GD_OK) {
             return rc;
         }
@@ -242,13 +242,13 @@ static int run_tensor_graph(struct command_call *call, struct gd_err *err)
     if (!all) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    collect(call->session->graph, node, false, depth, all);
+    collect_nodes(call->session->graph, node, false, depth, all);
     rc = show_side(call, "node", all, 0, err);
     if (rc == GD_OK) {
         rc = show_side(call, "inputs", all, 1, err);
     }
     if (rc == GD_OK) {
-        collect(call->session->graph, node, true, depth, all);
+        collect_nodes(call->session->graph, node, true, depth, all);
         rc = show_side(call, "outputs", all, 1, err);
     }
     return rc;

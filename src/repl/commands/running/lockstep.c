@@ -130,7 +130,7 @@ static int take_shift(const char *text, int64_t *ret, struct gd_err *err)
     return GD_OK;
 }
 
-static int parse(struct lockstep *l, struct gd_err *err)
+static int parse_words(struct lockstep *l, struct gd_err *err)
 {
     struct command_call *call = l->call;
     const char *by = inspect_take_word(call, "--by"), *steps = inspect_take_word(call, "--steps");
@@ -163,7 +163,7 @@ static int run_lockstep(struct command_call *call, struct gd_err *err)
 {
     struct lockstep l = {
         .call = call, .good = GD_NO_NODE, .node_a = GD_NO_NODE, .node_b = GD_NO_NODE};
-    int rc = parse(&l, err);
+    int rc = parse_words(&l, err);
 
     if (rc == GD_OK) {
         out_flush(call->out);

@@ -129,7 +129,7 @@ static bool go_on(void *ctx, uint64_t steps)
 }
 
 /* Reads a tensor's past from a dump, on demand. */
-static int recall(struct command_call *call, const struct gd_tensor_ref *ref, struct gd_err *err)
+static int read_past(struct command_call *call, const struct gd_tensor_ref *ref, struct gd_err *err)
 {
     struct repl_work work;
     int rc;
@@ -163,7 +163,7 @@ static int find_tensor(struct command_call *call, const struct gd_history **hist
         return gd_fail(err, GD_EINVAL,
                        "the history is of whole tensors: slices and $N are not supported");
     }
-    rc = recall(call, &arg.ref, err);
+    rc = read_past(call, &arg.ref, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -12,7 +12,7 @@
 #include "repl/core/settings_table.h"
 
 /* Removes quotes around a whole value, which may contain blanks or be empty. */
-static const char *unquote(struct command_call *call, const char *value)
+static const char *strip_quotes(struct command_call *call, const char *value)
 {
     size_t len = strlen(value);
     if (len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0]) {
@@ -59,7 +59,7 @@ static int run_set(struct command_call *call, struct gd_err *err)
     if (*value == '=') {
         value += 1 + strspn(value + 1, " \t");
     }
-    value = unquote(call, value);
+    value = strip_quotes(call, value);
     if (!value) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
