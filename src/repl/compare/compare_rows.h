@@ -101,4 +101,8 @@ void compare_pair_show(struct command_call *call, const struct compare_rows *row
 /* "12 SAME, 1 FAIL, 2 only in A" */
 const char *compare_rows_summary(struct command_call *call, const struct compare_rows *rows);
 
+/* Only one side has it; the name on the side that has it. */
+bool compare_row_is_missing(enum gd_agreement verdict);
+const char *compare_row_name(const struct compare_row *row);
+
 #endif

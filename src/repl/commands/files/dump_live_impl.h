@@ -67,6 +67,9 @@ extern const struct command cmd_dump;
 /* Prints the armed plan, for `dump` and `info dump`. */
 void dump_live_show_plan(struct command_call *call, const struct live_dump *d);
 
+/* Warns once, after the first step, about names that chose nothing. */
+void dump_live_warn_of_unused(struct command_call *call, struct live_dump *d);
+
 /* dump_runs.c. The last step that has ended. */
 int64_t dump_live_ended(const struct gd_stop *at);
 
