@@ -2,7 +2,10 @@
 """gradb's agent for Python. Under `gradb run -- python train.py` the script needs no change; by hand it is `import
 gradb.torch; gradb.torch.attach(model, optimizer)`."""
 
-__version__ = "0.2.0"
+import os
+
+with open(os.path.join(os.path.dirname(__file__), "VERSION"), encoding="ascii") as file:
+    __version__ = file.read().strip()
 
 
 def attach(*args, **kwargs):
