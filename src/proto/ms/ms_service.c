@@ -20,61 +20,14 @@
 #include "proto/ms/ms_target.h"
 #include "proto/ms/ms_tensor.h"
 
-#define TICK        1.0               /* seconds between checks of keep-alive and heartbeats */
-#define LONG_FETCH  ((size_t)1 << 20) /* bytes; smaller tensors show no progress */
-#define PIECE_BYTES 3145728u          /* clients cut graphs into pieces of this size */
+#include "proto/ms/ms_service_impl.h"
 
-#define MAX_PROCESSES 64 /* per connection */
-
-struct ms_conn;
-
-struct ms_process { /* one training process on a connection */
-    struct ms_process *next;
-    struct ms_conn *conn;
-    char device[64];             /* device_name up to the colon; "": unknown yet */
-    struct gd_ms_target *target; /* NULL: ended or detached */
-    struct ms_ingest *ingest;    /* of its graphs; NULL before the first */
-    struct ms_call *late;        /* calls waiting until its graphs are loaded; oldest first */
-    bool detached;               /* continues training; its WaitCMDs are answered immediately */
-    int32_t delete_next, delete_last; /* watchpoints of a detached process, still to be deleted */
-};
-
-struct ms_conn {
-    struct ms_conn *next;
-    struct gd_ms_service *service;
-    struct gd_grpc_conn *conn;
-    struct ms_process *processes; /* most recently heard first */
-    int32_t heartbeat_period;     /* received before the process introduced itself */
-    bool refused;                 /* the user has been told */
-};
-
-struct ms_call {
-    struct gd_grpc_call *call;
-    struct ms_call *next_late;
-    struct ms_process *late_at;           /* whose `late` list contains it; NULL: none */
-    struct gd_ms_metadata *late_metadata; /* of a WaitCMD that had to wait */
-    struct gd_ms_service *service;
-    struct ms_conn *conn;
-    struct gd_ms_target *waiting;         /* for WaitCMD: the target that holds it */
-    struct gd_buf graph;                  /* SendGraph, SendMultiGraphs: the graph so far */
-    size_t last_piece;                    /* length of an unfinished last piece; 0: none */
-    struct gd_ms_tensor_decoder *decoder; /* SendTensors */
-    struct gd_progress *progress;         /* of the graph, or of a large tensor */
-    uint64_t received;                    /* bytes of that tensor */
-};
-
-struct gd_ms_service {
-    struct ev_loop *loop;
-    struct gd_debugger *debugger;
-    struct gd_grpc_service grpc;
-    struct ms_conn *conns;
-    ev_timer timer;
-    struct gd_block_pool *pool; /* memory of tensors */
-};
+#define TICK          1.0 /* seconds between checks of keep-alive and heartbeats */
+#define MAX_PROCESSES 64  /* per connection */
 
 /* ---- connections and processes ------------------------------------------------------------- */
 
-static void warn_once(struct gd_ms_service *service, const char *peer, const char *text)
+void ms_service_warn_once(struct gd_ms_service *service, const char *peer, const char *text)
 {
     char line[GD_ERR_TEXT_MAX + 160];
     snprintf(line, sizeof(line), "%s: %s", peer, text);
@@ -173,7 +126,7 @@ static int take_graphs(void *owner, struct gd_err *err)
 static const struct gd_ms_io target_io = {reply_to_wait, target_gone, take_graphs};
 
 /* Moves the process with that device to the front, or adds it. NULL: out of memory, or too many. */
-static struct ms_process *process_of(struct ms_conn *conn, const char *device_name)
+struct ms_process *ms_service_process(struct ms_conn *conn, const char *device_name)
 {
     char device[sizeof(conn->processes->device)] = "";
     size_t len = strcspn(device_name, ":"), count = 0;
@@ -198,8 +151,8 @@ static struct ms_process *process_of(struct ms_conn *conn, const char *device_na
     return process;
 }
 
-static bool make_target(struct ms_process *process, const struct gd_ms_metadata *metadata,
-                        struct gd_err *err)
+bool ms_service_make_target(struct ms_process *process, const struct gd_ms_metadata *metadata,
+                            struct gd_err *err)
 {
     struct gd_ms_service *service = process->conn->service;
     const char *peer = gd_grpc_conn_peer(process->conn->conn);
@@ -207,7 +160,7 @@ static bool make_target(struct ms_process *process, const struct gd_ms_metadata 
     if (gd_ms_target_create(service->debugger, &target_io, process, peer, metadata, &target, err) !=
         GD_OK) {
         if (!process->conn->refused) {
-            warn_once(service, peer, err->text);
+            ms_service_warn_once(service, peer, err->text);
         }
         process->conn->refused = true;
         return false;
@@ -221,13 +174,13 @@ static bool make_target(struct ms_process *process, const struct gd_ms_metadata 
 }
 
 /* The process that messages without a name belong to. */
-static struct gd_ms_target *target_of(const struct ms_call *call)
+struct gd_ms_target *ms_call_target(const struct ms_call *call)
 {
     return call->conn->processes ? call->conn->processes->target : NULL;
 }
 
 /* The process that was asked for a tensor, if several share the connection. */
-static struct gd_ms_target *asked_target(const struct ms_call *call, size_t *bytes)
+struct gd_ms_target *ms_call_asked_target(const struct ms_call *call, size_t *bytes)
 {
     for (struct ms_process *process = call->conn->processes; process; process = process->next) {
         if (process->target && gd_ms_target_expects(process->target, bytes)) {
@@ -261,9 +214,10 @@ static void open_call(struct gd_grpc_call *call, void *ctx)
     struct ms_conn *mine = conn_of(service, conn);
     if (!gd_grpc_conn_is_loopback(conn) && !service->debugger->settings.ms_shared_allow_remote) {
         if (mine && !mine->refused) {
-            warn_once(service, gd_grpc_conn_peer(conn),
-                      "refused a MindSpore process on another host, because such processes cannot "
-                      "present a token: set ms-remote on, or forward the port through ssh");
+            ms_service_warn_once(
+                service, gd_grpc_conn_peer(conn),
+                "refused a MindSpore process on another host, because such processes cannot "
+                "present a token: set ms-remote on, or forward the port through ssh");
         }
         if (mine) {
             mine->refused = true;
@@ -279,14 +233,14 @@ static void open_call(struct gd_grpc_call *call, void *ctx)
     }
 }
 
-static void end_progress(struct ms_call *mine)
+void ms_call_end_progress(struct ms_call *mine)
 {
     gd_progress_end(mine->progress);
     mine->progress = NULL;
 }
 
 /* A call of a process whose graphs are still being loaded: answered when they are. */
-static void come_late(struct ms_call *mine, struct ms_process *process)
+void ms_call_come_late(struct ms_call *mine, struct ms_process *process)
 {
     struct ms_call **link = &process->late;
     while (*link) {
@@ -321,23 +275,23 @@ static void closed_call(struct gd_grpc_call *call)
         gd_ms_target_on_wait_closed(mine->waiting, call);
     }
     leave_late(mine);
-    end_progress(mine);
+    ms_call_end_progress(mine);
     gd_ms_tensor_decoder_destroy(mine->decoder);
     gd_buf_deinit(&mine->graph);
     free(mine);
     gd_grpc_call_set_data(call, NULL);
 }
 
-static void refuse_call(struct gd_grpc_call *call, enum gd_grpc_code code, const char *text)
+void ms_call_refuse(struct gd_grpc_call *call, enum gd_grpc_code code, const char *text)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
-    warn_once(mine->service, gd_grpc_conn_peer(gd_grpc_call_conn(call)), text);
+    ms_service_warn_once(mine->service, gd_grpc_conn_peer(gd_grpc_call_conn(call)), text);
     gd_grpc_finish(call, code, text);
 }
 
 static const char no_process[] = "too many processes on one connection, or out of memory";
 
-static void reply_ok(struct gd_grpc_call *call)
+void ms_call_reply_ok(struct gd_grpc_call *call)
 {
     gd_grpc_reply(call, "", 0);
 }
@@ -384,25 +338,25 @@ static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, siz
     struct gd_ms_metadata metadata;
     struct gd_err err;
     if (!gd_ms_read_metadata(data, len, &metadata)) {
-        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
-                    "SendMetadata: the bytes are not a Metadata message");
+        ms_call_refuse(call, GD_GRPC_INVALID_ARGUMENT,
+                       "SendMetadata: the bytes are not a Metadata message");
         return;
     }
-    struct ms_process *process = process_of(mine->conn, metadata.device_name);
+    struct ms_process *process = ms_service_process(mine->conn, metadata.device_name);
     if (!process && !metadata.training_done) {
-        refuse_call(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
+        ms_call_refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
         return;
     }
     if (metadata.training_done) {
         if (process) {
             end_process(process, &metadata);
         }
-        reply_ok(call);
+        ms_call_reply_ok(call);
         return;
     }
     bool matched = true;
     if (!process->detached) {
-        if (!process->target && !make_target(process, &metadata, &err)) {
+        if (!process->target && !ms_service_make_target(process, &metadata, &err)) {
             gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
             return;
         }
@@ -436,7 +390,7 @@ static void take_wait(struct ms_call *mine, struct ms_process *process,
         let_go_on(mine->call, process);
         return;
     }
-    if (!process->target && !make_target(process, metadata, &err)) {
+    if (!process->target && !ms_service_make_target(process, metadata, &err)) {
         gd_grpc_finish(mine->call, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
         return;
     }
@@ -454,13 +408,13 @@ static void answer_late(struct ms_process *process)
         if (metadata) {
             take_wait(mine, process, metadata);
         } else {
-            reply_ok(mine->call);
+            ms_call_reply_ok(mine->call);
         }
         free(metadata);
     }
 }
 
-static void graphs_are_in(void *ctx)
+void ms_service_graphs_are_in(void *ctx)
 {
     answer_late(ctx);
 }
@@ -470,13 +424,13 @@ static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
     struct ms_call *mine = gd_grpc_call_data(call);
     struct gd_ms_metadata metadata;
     if (!gd_ms_read_metadata(data, len, &metadata)) {
-        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
-                    "WaitCMD: the bytes are not a Metadata message");
+        ms_call_refuse(call, GD_GRPC_INVALID_ARGUMENT,
+                       "WaitCMD: the bytes are not a Metadata message");
         return;
     }
-    struct ms_process *process = process_of(mine->conn, metadata.device_name);
+    struct ms_process *process = ms_service_process(mine->conn, metadata.device_name);
     if (!process) {
-        refuse_call(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
+        ms_call_refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
         return;
     }
     if (!ms_ingest_is_busy(process->ingest)) {
@@ -489,7 +443,7 @@ static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
         return;
     }
     *mine->late_metadata = metadata;
-    come_late(mine, process);
+    ms_call_come_late(mine, process);
 }
 
 static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
@@ -497,8 +451,8 @@ static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, si
     struct ms_call *mine = gd_grpc_call_data(call);
     struct gd_ms_heartbeat heartbeat;
     if (!gd_ms_read_heartbeat(data, len, &heartbeat)) {
-        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
-                    "SendHeartbeat: the bytes are not a Heartbeat message");
+        ms_call_refuse(call, GD_GRPC_INVALID_ARGUMENT,
+                       "SendHeartbeat: the bytes are not a Heartbeat message");
         return;
     }
     mine->conn->heartbeat_period = heartbeat.period;
@@ -507,261 +461,7 @@ static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, si
             gd_ms_target_on_heartbeat(process->target, heartbeat.period);
         }
     }
-    reply_ok(call);
-}
-
-/* ---- graphs -------------------------------------------------------------------------------- */
-
-/* The process that a graph belongs to; it may not have introduced itself. */
-static struct ms_process *graph_process(struct ms_call *call)
-{
-    if (!call->conn->processes) {
-        struct gd_ms_metadata nobody = {.graph_num = 1};
-        struct gd_err err;
-        struct ms_process *process = process_of(call->conn, "");
-        if (!process || !make_target(process, &nobody, &err)) {
-            return NULL;
-        }
-    }
-    return call->conn->processes;
-}
-
-static void take_graph(struct ms_call *call)
-{
-    struct ms_process *process = graph_process(call);
-    bool unwanted = gd_progress_is_stopped(call->progress);
-    struct gd_err err;
-    end_progress(call);
-    call->last_piece = 0;
-    if (process && process->target && call->graph.len) {
-        struct gd_ms_service *service = call->service;
-        if (!process->ingest) {
-            process->ingest = ms_ingest_create(service->loop, service->debugger, process->target,
-                                               graphs_are_in, process);
-        }
-        if (!process->ingest ||
-            ms_ingest_add(process->ingest, &call->graph, unwanted, &err) != GD_OK) {
-            warn_once(service, gd_grpc_conn_peer(call->conn->conn), "out of memory for a graph");
-        }
-    }
-    gd_buf_deinit(&call->graph);
-}
-
-static bool read_piece(struct gd_grpc_call *call, const uint8_t *data, size_t len,
-                       const uint8_t **piece, size_t *piece_len, bool *finished)
-{
-    if (gd_ms_read_chunk(data, len, piece, piece_len, finished)) {
-        return true;
-    }
-    refuse_call(call, GD_GRPC_INVALID_ARGUMENT, "a graph: the bytes are not a Chunk message");
-    return false;
-}
-
-static bool add_piece(struct gd_grpc_call *call, const uint8_t *piece, size_t len)
-{
-    struct ms_call *mine = gd_grpc_call_data(call);
-    if (!mine->progress) {
-        mine->progress = gd_progress_begin(mine->service->debugger, "receiving a graph", "B", 0);
-    }
-    if (gd_buf_add(&mine->graph, piece, len) == GD_OK) {
-        gd_progress_at(mine->progress, mine->graph.len);
-        return true;
-    }
-    end_progress(mine);
-    char text[160];
-    snprintf(text, sizeof(text), "refused a graph larger than max-graph (%zu bytes)",
-             mine->graph.max);
-    gd_buf_deinit(&mine->graph);
-    refuse_call(call, GD_GRPC_RESOURCE_EXHAUSTED, text);
-    return false;
-}
-
-static void graph_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
-{
-    const uint8_t *piece;
-    size_t piece_len;
-    bool finished; /* never set by any release */
-    if (read_piece(call, data, len, &piece, &piece_len, &finished)) {
-        add_piece(call, piece, piece_len);
-    }
-}
-
-static void graph_end(struct gd_grpc_call *call)
-{
-    struct ms_call *mine = gd_grpc_call_data(call);
-    take_graph(mine);
-    struct ms_process *process = mine->conn->processes;
-    if (process && ms_ingest_is_busy(process->ingest)) {
-        come_late(mine, process);
-    } else {
-        reply_ok(call);
-    }
-}
-
-static bool repeats_chunks(const struct ms_call *call)
-{
-    const struct gd_ms_target *target = target_of(call);
-    return !target || gd_ms_target_version(target)->repeats_chunks;
-}
-
-/* 1.1 and 1.2 mark the first piece of a large graph as its last if another graph was sent before,
- * and send the last piece twice: unfinished, then finished. */
-static void multi_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
-{
-    struct ms_call *mine = gd_grpc_call_data(call);
-    const uint8_t *piece;
-    size_t piece_len;
-    bool finished;
-    if (!read_piece(call, data, len, &piece, &piece_len, &finished)) {
-        return;
-    }
-    bool odd = finished && repeats_chunks(mine);
-    bool repeated = odd && mine->last_piece && mine->last_piece == piece_len &&
-                    memcmp(mine->graph.data + mine->graph.len - piece_len, piece, piece_len) == 0;
-    if (odd && !mine->graph.len && piece_len == PIECE_BYTES &&
-        !gd_ms_graph_is_whole(piece, piece_len)) {
-        finished = false;
-    }
-    if (!repeated && !add_piece(call, piece, piece_len)) {
-        return;
-    }
-    mine->last_piece = piece_len;
-    if (finished) {
-        take_graph(mine);
-    }
-}
-
-/* ---- tensors ------------------------------------------------------------------------------- */
-
-static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd_tensor *tensor,
-                      const struct gd_err *err)
-{
-    struct ms_call *mine = ctx;
-    size_t bytes;
-    end_progress(mine);
-    struct gd_ms_target *target = asked_target(mine, &bytes);
-    if (target) {
-        gd_ms_target_on_tensor(target, head->node_name, head->slot, head->iter, tensor, err);
-    }
-}
-
-static int begin_tensors(struct ms_call *mine, struct gd_err *err)
-{
-    size_t bytes;
-    uint64_t max = mine->service->debugger->settings.max_tensor;
-    if (mine->decoder || !asked_target(mine, &bytes)) {
-        return GD_OK; /* nobody asked: skip the bytes */
-    }
-    int rc = gd_ms_tensor_decoder_create(max < SIZE_MAX ? (size_t)max : SIZE_MAX, on_tensor, mine,
-                                         &mine->decoder, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    gd_ms_tensor_use_pool(mine->decoder, mine->service->pool);
-    if (bytes) {
-        gd_ms_tensor_expect(mine->decoder, bytes);
-    }
-    return GD_OK;
-}
-
-/* A client treats a tensor refused halfway as its own error, so nothing stops the transfer: Ctrl-C
- * only ends the wait. */
-static void note_tensor(struct ms_call *mine, size_t len)
-{
-    size_t bytes = 0;
-    if (!mine->progress && asked_target(mine, &bytes) && bytes >= LONG_FETCH) {
-        mine->received = 0;
-        mine->progress =
-            gd_progress_begin(mine->service->debugger, "receiving a tensor", "B", bytes);
-    }
-    mine->received += len;
-    gd_progress_at(mine->progress, mine->received);
-}
-
-static uint8_t *tensor_place(struct gd_grpc_call *call, size_t *room)
-{
-    struct ms_call *mine = gd_grpc_call_data(call);
-    return mine && mine->decoder ? gd_ms_tensor_place(mine->decoder, room) : NULL;
-}
-
-static void tensor_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
-                         size_t total)
-{
-    struct ms_call *mine = gd_grpc_call_data(call);
-    struct gd_err err;
-    int rc = offset == 0 ? begin_tensors(mine, &err) : GD_OK;
-    if (rc == GD_OK && mine->decoder) {
-        note_tensor(mine, len);
-    }
-    if (rc == GD_OK && mine->decoder) {
-        rc = gd_ms_tensor_feed(mine->decoder, data, len, offset, total, &err);
-    }
-    if (rc != GD_OK) {
-        refuse_call(call, rc == GD_EPROTO ? GD_GRPC_INVALID_ARGUMENT : GD_GRPC_RESOURCE_EXHAUSTED,
-                    err.text);
-    }
-}
-
-static void tensor_end(struct gd_grpc_call *call)
-{
-    struct ms_call *mine = gd_grpc_call_data(call);
-    if (mine->decoder) {
-        gd_ms_tensor_end(mine->decoder);
-    }
-    reply_ok(call);
-}
-
-static void base_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
-{
-    struct gd_ms_base base;
-    size_t bytes;
-    if (!gd_ms_read_base(data, len, &base)) {
-        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
-                    "SendTensorBase: the bytes are not a TensorBase message");
-        return;
-    }
-    struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
-    if (target) {
-        gd_ms_target_on_base(target, &base);
-    }
-}
-
-static void summary_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
-{
-    struct gd_ms_summary summary;
-    size_t bytes;
-    if (!gd_ms_read_summary(data, len, &summary)) {
-        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
-                    "SendTensorStats: the bytes are not a TensorSummary message");
-        return;
-    }
-    struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
-    if (target) {
-        gd_ms_target_on_summary(target, &summary);
-    }
-}
-
-static void hit_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
-{
-    struct gd_ms_hit hit;
-    if (!gd_ms_read_hit(data, len, &hit)) {
-        refuse_call(call, GD_GRPC_INVALID_ARGUMENT,
-                    "SendWatchpointHits: the bytes are not a WatchpointHit message");
-        return;
-    }
-    struct gd_ms_target *target = target_of(gd_grpc_call_data(call));
-    if (target) {
-        gd_ms_target_on_hit(target, &hit);
-    }
-}
-
-static void hits_end(struct gd_grpc_call *call)
-{
-    struct gd_ms_target *target = target_of(gd_grpc_call_data(call));
-    if (target) {
-        gd_ms_target_on_hits_end(target);
-    }
-    reply_ok(call);
+    ms_call_reply_ok(call);
 }
 
 /* ---- the service --------------------------------------------------------------------------- */
@@ -772,13 +472,17 @@ static const struct gd_grpc_method methods[] = {
     {PATH("WaitCMD"), false, open_call, wait_message, NULL, NULL, closed_call, NULL},
     {PATH("SendMetadata"), false, open_call, metadata_message, NULL, NULL, closed_call, NULL},
     {PATH("SendHeartbeat"), false, open_call, heartbeat_message, NULL, NULL, closed_call, NULL},
-    {PATH("SendGraph"), true, open_call, graph_message, NULL, graph_end, closed_call, NULL},
-    {PATH("SendMultiGraphs"), true, open_call, multi_message, NULL, graph_end, closed_call, NULL},
-    {PATH("SendTensors"), true, open_call, NULL, tensor_chunk, tensor_end, closed_call,
-     tensor_place},
-    {PATH("SendTensorBase"), true, open_call, base_message, NULL, reply_ok, closed_call, NULL},
-    {PATH("SendTensorStats"), true, open_call, summary_message, NULL, reply_ok, closed_call, NULL},
-    {PATH("SendWatchpointHits"), true, open_call, hit_message, NULL, hits_end, closed_call, NULL},
+    {PATH("SendGraph"), true, open_call, ms_graph_message, NULL, ms_graph_end, closed_call, NULL},
+    {PATH("SendMultiGraphs"), true, open_call, ms_multi_message, NULL, ms_graph_end, closed_call,
+     NULL},
+    {PATH("SendTensors"), true, open_call, NULL, ms_tensor_chunk, ms_tensor_end, closed_call,
+     ms_tensor_place},
+    {PATH("SendTensorBase"), true, open_call, ms_base_message, NULL, ms_call_reply_ok, closed_call,
+     NULL},
+    {PATH("SendTensorStats"), true, open_call, ms_summary_message, NULL, ms_call_reply_ok,
+     closed_call, NULL},
+    {PATH("SendWatchpointHits"), true, open_call, ms_hit_message, NULL, ms_hits_end, closed_call,
+     NULL},
 };
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
