@@ -519,6 +519,21 @@ void grpc_call_on_headers_end(struct gd_grpc_call *call)
     }
 }
 
+const struct gd_grpc_method *grpc_find_method(const struct gd_grpc_server *server, const char *path,
+                                              const struct gd_grpc_service **service)
+{
+    for (size_t i = 0; i < server->service_count; i++) {
+        const struct gd_grpc_service *candidate = server->services[i];
+        for (size_t j = 0; j < candidate->method_count; j++) {
+            if (strcmp(candidate->methods[j].path, path) == 0) {
+                *service = candidate;
+                return &candidate->methods[j];
+            }
+        }
+    }
+    return NULL;
+}
+
 /* --- for services --- */
 
 void gd_grpc_call_set_data(struct gd_grpc_call *call, void *data)

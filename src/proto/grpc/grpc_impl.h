@@ -13,6 +13,7 @@
 
 #include <ev.h>
 #include <nghttp2/nghttp2.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/owner.h"
@@ -142,13 +143,17 @@ struct gd_grpc_call {
 };
 
 /* grpc_server.c */
-void grpc_log(struct gd_grpc_server *server, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 const struct gd_grpc_method *grpc_find_method(const struct gd_grpc_server *server, const char *path,
                                               const struct gd_grpc_service **service);
 
-/* grpc_listen.c */
+/* grpc_peer.c */
+void grpc_log(struct gd_grpc_server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void grpc_peer_name(int fd, const struct gd_peer_owner *owner, char *out, size_t size);
+/* "127.0.0.1:50051", "[::1]:50051"; an IPv4 peer of an IPv6 socket is printed as IPv4. */
+void grpc_print_address(const struct sockaddr_storage *address, char *out, size_t size);
+
+/* grpc_listen.c */
 void grpc_listen_init(struct gd_grpc_server *server);
 void grpc_add_listener(struct gd_grpc_server *server, int fd);
 

@@ -32,43 +32,6 @@ static bool is_loopback(const struct sockaddr_storage *address)
     return false;
 }
 
-/* "127.0.0.1:50051", "[::1]:50051"; an IPv4 peer of an IPv6 socket is printed as IPv4. */
-static void print_address(const struct sockaddr_storage *address, char *out, size_t size)
-{
-    char host[INET6_ADDRSTRLEN] = "?";
-
-    if (address->ss_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const void *)address;
-        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-        snprintf(out, size, "%s:%u", host, ntohs(v4->sin_port));
-    } else if (address->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const void *)address;
-        bool mapped = IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
-        if (mapped) {
-            inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], host, sizeof(host));
-        } else {
-            inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-        }
-        snprintf(out, size, mapped ? "%s:%u" : "[%s]:%u", host, ntohs(v6->sin6_port));
-    } else {
-        snprintf(out, size, "a local socket");
-    }
-}
-
-void grpc_peer_name(int fd, const struct gd_peer_owner *owner, char *out, size_t size)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t len = sizeof(address);
-
-    if (owner->pid > 0) {
-        snprintf(out, size, "pid %ld", owner->pid);
-    } else if (getpeername(fd, (struct sockaddr *)&address, &len) != 0) {
-        snprintf(out, size, "a peer that left");
-    } else {
-        print_address(&address, out, size);
-    }
-}
-
 /* --- accepting --- */
 
 static void pause_accepting(struct gd_grpc_server *server)
@@ -226,7 +189,7 @@ static int is_refused(const struct sockaddr_storage *address, struct gd_err *err
 {
     char text[80];
 
-    print_address(address, text, sizeof(text));
+    grpc_print_address(address, text, sizeof(text));
     if (errno == EADDRINUSE) {
         return gd_fail_errno(
             err, GD_EIO,
@@ -353,7 +316,7 @@ static int listen_tcp(struct gd_grpc_server *server, const char *address, struct
     struct sockaddr_storage bound = {0};
     socklen_t len = sizeof(bound);
     getsockname(server->listeners[first].fd, (struct sockaddr *)&bound, &len);
-    print_address(&bound, server->address, sizeof(server->address));
+    grpc_print_address(&bound, server->address, sizeof(server->address));
     return GD_OK;
 }
 

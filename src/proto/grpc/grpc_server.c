@@ -6,35 +6,6 @@
 
 #include "proto/grpc/grpc_impl.h"
 
-void grpc_log(struct gd_grpc_server *server, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-
-    if (!server->log) {
-        return;
-    }
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    server->log(server->log_ctx, line);
-}
-
-const struct gd_grpc_method *grpc_find_method(const struct gd_grpc_server *server, const char *path,
-                                              const struct gd_grpc_service **service)
-{
-    for (size_t i = 0; i < server->service_count; i++) {
-        const struct gd_grpc_service *candidate = server->services[i];
-        for (size_t j = 0; j < candidate->method_count; j++) {
-            if (strcmp(candidate->methods[j].path, path) == 0) {
-                *service = candidate;
-                return &candidate->methods[j];
-            }
-        }
-    }
-    return NULL;
-}
-
 static int set_up(struct gd_grpc_server *server)
 {
     server->read_buffer = malloc(GRPC_READ_SIZE);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Private to the service debugger.EventListener: ms_service.c has connections, processes and the
- * methods that make a process wait, ms_service_graph.c its graphs, ms_service_tensor.c its values.
+ * Private to the service debugger.EventListener: ms_call.c has its connections, processes and
+ * calls, ms_service.c the methods that make a process wait, ms_service_graph.c those about graphs,
+ * ms_service_tensor.c those about values.
  */
 #ifndef GD_PROTO_MS_SERVICE_IMPL_H
 #define GD_PROTO_MS_SERVICE_IMPL_H
@@ -59,7 +60,7 @@ struct gd_ms_service {
     struct gd_block_pool *pool; /* memory of tensors */
 };
 
-/* ---- ms_service.c ---- */
+/* ---- ms_call.c ---- */
 
 /* Moves the process with that device to the front, or adds it. NULL: out of memory, or too many. */
 struct ms_process *ms_service_process(struct ms_conn *conn, const char *device_name);
@@ -76,6 +77,16 @@ struct gd_ms_target *ms_call_target(const struct ms_call *call);
 bool ms_service_make_target(struct ms_process *process, const struct gd_ms_metadata *metadata,
                             struct gd_err *err);
 void ms_service_warn_once(struct gd_ms_service *service, const char *peer, const char *text);
+void ms_call_leave_late(struct ms_call *mine);
+void ms_process_drop_ingest(struct ms_process *process);
+void ms_call_take_wait(struct ms_call *mine, struct ms_process *process,
+                       const struct gd_ms_metadata *metadata);
+void ms_call_open(struct gd_grpc_call *call, void *ctx);
+void ms_call_closed(struct gd_grpc_call *call);
+void ms_conn_closed(struct gd_grpc_conn *conn, void *ctx);
+/* What a process sent before it died is worth keeping. */
+void ms_conn_free_processes(struct ms_conn *conn);
+extern const char ms_no_process[];
 
 /* ---- the methods in other files ---- */
 

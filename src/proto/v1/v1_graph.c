@@ -11,26 +11,6 @@
 #define MAX_NOTES 65536             /* attributes or frames per node */
 #define MAX_EDGES ((size_t)1 << 28) /* between two commits */
 
-int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
-             struct gd_err *err)
-{
-    if (rank > GD_MAX_RANK) {
-        return gd_fail(err, GD_EPROTO, "a shape of %zu dimensions: at most %d", rank, GD_MAX_RANK);
-    }
-    ret->rank = (int)rank;
-    for (size_t i = 0; i < rank; i++) {
-        if (dims[i] < (partial ? -1 : 0)) {
-            return gd_fail(err, GD_EPROTO, "dimension %zu of a shape is %lld", i,
-                           (long long)dims[i]);
-        }
-        ret->dim[i] = dims[i];
-    }
-    if (!partial && gd_shape_count(ret) < 0) {
-        return gd_fail(err, GD_EPROTO, "the number of elements of a shape overflows");
-    }
-    return GD_OK;
-}
-
 void v1_graph_free(struct v1_target *target)
 {
     gd_progress_end(target->graph_progress);
@@ -73,11 +53,6 @@ static int number_node(struct v1_target *t, gd_node_id node, struct gd_err *err)
         t->wire_of_gd[node] = t->wire_count;
     }
     return rc;
-}
-
-gd_node_id v1_graph_node(const struct v1_target *t, uint32_t wire)
-{
-    return wire != 0 && wire <= t->wire_count ? t->gd_of_wire[wire - 1] : GD_NO_NODE;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

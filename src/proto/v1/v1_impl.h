@@ -91,7 +91,6 @@ void v1_conn_half_close(struct v1_conn *conn);
 void v1_conn_closed(struct v1_conn *conn); /* frees it */
 /* Ends the call with a status. */
 void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text);
-int v1_conn_send(struct v1_conn *conn, const v1_to *message);
 /* hold: queues what the training process sends; false: delivers it. */
 void v1_conn_hold(struct v1_conn *conn, bool hold);
 /* Everything except the gRPC method; for gd_v1_service_create and tests. */
@@ -177,24 +176,32 @@ int v1_target_message(struct v1_target *target, const v1_from *message, size_t l
                       struct gd_err *err);
 /* The connection is gone; `why` is shown unless the training process said goodbye. */
 void v1_target_lost(struct v1_target *target, const char *why);
+
+/* ---- v1_send.c ----------------------------------------------------------------------- */
+
+int v1_conn_send(struct v1_conn *conn, const v1_to *message);
 /* Tells the training process which shared memory is free again. */
 void v1_target_flush(struct v1_target *target);
 /* The wire number of a node; 0: none. */
 uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node);
 bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capability);
 int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err);
+/* The node with a wire number, or GD_NO_NODE. */
+gd_node_id v1_graph_node(const struct v1_target *target, uint32_t wire);
+
+/* ---- v1_decode.c --------------------------------------------------------------------- */
+
+/* Converts wire dimensions to a shape; unknown (-1) ones only if `partial`. GD_EPROTO. */
+int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
+             struct gd_err *err);
+/* Statistics not requested are 0 on the wire. */
+void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret);
 
 /* ---- v1_graph.c ---------------------------------------------------------------------- */
 
 int v1_graph_chunk(struct v1_target *target, const Gradb__V1__GraphChunk *chunk, size_t len,
                    struct gd_err *err);
 void v1_graph_free(struct v1_target *target);
-/* Converts wire dimensions to a shape; unknown (-1) ones only if `partial`. GD_EPROTO. */
-int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
-             struct gd_err *err);
-
-/* The node with a wire number, or GD_NO_NODE. */
-gd_node_id v1_graph_node(const struct v1_target *target, uint32_t wire);
 
 /* ---- v1_ingest.c --------------------------------------------------------------------- */
 
@@ -220,9 +227,6 @@ int v1_value_statistics(struct v1_target *target, const Gradb__V1__StatsReply *m
 int v1_value_reply(struct v1_target *target, const Gradb__V1__CommandReply *m, struct gd_err *err);
 int v1_value_error(struct v1_target *target, const Gradb__V1__RequestError *m, struct gd_err *err);
 void v1_value_drop_all(struct v1_target *target, int code, const char *why);
-
-/* Statistics not requested are 0 on the wire. */
-void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret);
 
 /* ---- v1_budget.c --------------------------------------------------------------------- */
 

@@ -13,34 +13,6 @@
 
 /* ---- sending ------------------------------------------------------------------------- */
 
-int v1_conn_send(struct v1_conn *conn, const v1_to *message)
-{
-    if (conn->finished) {
-        return GD_ELOST;
-    }
-    size_t len = gradb__v1__to_trainer__get_packed_size(message);
-    unsigned char *data = malloc(len ? len : 1);
-    if (!data) {
-        return GD_ENOMEM;
-    }
-    gradb__v1__to_trainer__pack(message, data);
-    int rc = conn->wire->send(conn->wire_ctx, data, len);
-    free(data);
-    return rc;
-}
-
-void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text)
-{
-    if (!conn->finished) {
-        conn->finished = true;
-        if (conn->holding && conn->wire->pause) {
-            conn->wire->pause(conn->wire_ctx, false);
-        }
-        conn->holding = false;
-        conn->wire->finish(conn->wire_ctx, code, text);
-    }
-}
-
 /* Stops accepting messages from the training process. */
 static void give_up(struct v1_conn *conn, enum gd_grpc_code code, const char *text)
 {

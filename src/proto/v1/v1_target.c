@@ -12,43 +12,6 @@ static struct v1_target *target_of(struct gd_target *base)
     return (struct v1_target *)base;
 }
 
-bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capability)
-{
-    return (target->capabilities >> (unsigned)capability & 1) != 0;
-}
-
-uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node)
-{
-    return node < target->gd_capacity ? target->wire_of_gd[node] : 0;
-}
-
-int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err)
-{
-    if (!target->conn) {
-        return gd_fail(err, GD_ELOST, "the training process is gone");
-    }
-    int rc = v1_conn_send(target->conn, message);
-    if (rc == GD_ELIMIT) {
-        return gd_fail(err, GD_ELIMIT, "the training process does not read what it is sent");
-    }
-    return rc != GD_OK ? gd_fail(err, rc, "the training process cannot be reached") : GD_OK;
-}
-
-void v1_target_flush(struct v1_target *t)
-{
-    uint32_t segments[64];
-    Gradb__V1__ShmRelease m = GRADB__V1__SHM_RELEASE__INIT;
-    m.segments = segments;
-    while (t->shm && t->conn && (m.n_segments = v1_shm_released(t->shm, segments, 64)) > 0) {
-        v1_to to = GRADB__V1__TO_TRAINER__INIT;
-        to.msg_case = GRADB__V1__TO_TRAINER__MSG_SHM_RELEASE;
-        to.shm_release = &m;
-        if (v1_target_send(t, &to, NULL) != GD_OK) {
-            return;
-        }
-    }
-}
-
 /* ---- operations ---------------------------------------------------------------------- */
 
 static int run_message(struct v1_target *t, const struct gd_run *run, Gradb__V1__Run *m,
