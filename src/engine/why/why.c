@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The walk: a list of values in the order in which they were reached, each asked for once. What
- * comes back is judged, and what is bad has its inputs added to the end of the list. Nothing calls
- * itself: an answer that comes at once is taken by the loop that asked.
+ * The walk: a list of values in the order in which they were reached, each asked for once. Each
+ * answer is judged, and a bad value appends its inputs to the list. Nothing recurses: an answer
+ * that comes at once is handled by the loop that asked.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "engine/watch/watch_impl.h"
 #include "engine/why/why_impl.h"
 
-#define WINDOW     64   /* requests that wait for the target at a time */
-#define MAX_OTHERS 2000 /* values of everything but inputs and weights, or behind gone ones */
-#define STEPS_BACK 1    /* targets hold values of this step and of the one before */
+#define WINDOW     64   /* requests in flight */
+#define MAX_OTHERS 2000 /* values other than inputs and weights, or upstream of gone ones */
+#define STEPS_BACK 1    /* targets hold values of this step and the previous one */
 
 /* ---- what is bad ---------------------------------------------------------------------------- */
 
@@ -59,8 +59,8 @@ bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
     switch (bad) {
     case GD_BAD_NONFINITE: return not_finite > 0;
     case GD_BAD_ZERO: return stats->count > 0 && stats->zero == stats->count;
-    case GD_BAD_LARGE: return not_finite > 0; /* else against its past: see is_large */
-    case GD_BAD_SMALL:                        /* against those on its way: see why_fading */
+    case GD_BAD_LARGE: return not_finite > 0; /* otherwise compared with its past: see is_large */
+    case GD_BAD_SMALL:                        /* compared with those on its way: see why_fading */
     case GD_BAD_RAISED: break;
     }
     return false;
@@ -107,7 +107,7 @@ static void index_put(struct why_walk *walk, uint32_t number)
     walk->index[at] = number;
 }
 
-/* Room for one more; false when memory is short. */
+/* Makes room for one more; false if out of memory. */
 static bool grow_list(struct why_walk *walk)
 {
     size_t cap = walk->cap ? walk->cap * 2 : 64;
@@ -147,7 +147,7 @@ static bool has_data_input(const struct gd_node_info *info)
     return false;
 }
 
-/* Adds a value to the list unless it is there. */
+/* Adds a value to the list unless it is already there. */
 static void add_value(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step,
                       uint32_t parent)
 {
@@ -214,7 +214,7 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
         !gd_graph_node(walk->session->graph, info.inputs[i].node, &from)) {
         return NULL;
     }
-    /* What a step reads of a parameter is what the step before left there. */
+    /* A step reads of a parameter what the previous step left there. */
     if (!has_data_input(&from) && from.kind != GD_NODE_CONSTANT &&
         why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
         step--;
@@ -234,8 +234,7 @@ bool why_is_writer(const char *type)
                              "FusedScale* ScatterUpdate ScatterAdd ScatterSub");
 }
 
-/* Moments stand behind the weight that they belong to, and have its shape; a learning rate is only
- * read. */
+/* An optimizer's moments follow their weight, and have its shape; a learning rate is only read. */
 static bool is_state(const struct gd_graph *graph, const struct gd_node_info *writer,
                      const struct gd_edge *edge, gd_node_id parameter)
 {
@@ -261,7 +260,7 @@ gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
             continue;
         }
         if (info.input_count > 0 && info.inputs[0].node == parameter) {
-            return edges[i].node; /* the first operand is what is written */
+            return edges[i].node; /* the first operand is the one written */
         }
         if (is_state(graph, &info, &edges[i], parameter)) {
             found = edges[i].node;
@@ -270,7 +269,7 @@ gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
     return found;
 }
 
-/* A node of the walk is bad: what it was made from comes into the list. */
+/* Appends the inputs of a bad value to the list. */
 static void expand_inputs(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
@@ -316,7 +315,7 @@ static bool is_excluded(const struct why_walk *walk, gd_node_id node)
            (walk->excluded[node / 8] & (1U << node % 8));
 }
 
-/* A mask is made of -Inf on purpose: a fill, a choice, a constant. */
+/* A mask contains -Inf on purpose: a fill, a choice, a constant. */
 static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor)
 {
     struct gd_node_info info;
@@ -332,14 +331,14 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
     return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
            (info.kind == GD_NODE_CONSTANT ||
             (tensor->is_leaf && stats->min == stats->max) || /* 0 and -Inf */
-            why_is_behind(walk, tensor) ||                   /* -Inf alone is no sign */
+            why_is_behind(walk, tensor) ||                   /* -Inf alone proves nothing */
             why_type_in(
                 info.type,
                 "MaskedFill* masked_fill* Where Select SelectV2 Fill Full full_like new_full "
                 "FillV2 Triu Tril"));
 }
 
-/* Against its value in the steps before; labels and indices have no size. */
+/* Compared with its value in previous steps; labels and indices have no size. */
 static bool is_large(const struct why_tensor *tensor)
 {
     return tensor->has_stats && !gd_dtype_is_int(tensor->dtype) && tensor->dtype != GD_BOOL &&
@@ -363,7 +362,7 @@ static void judge_value(struct why_walk *walk, uint32_t number)
         why_note(walk, tensor);
         return;
     }
-    if (tensor->verdict == GD_WHY_BAD) { /* implied, or what was asked about */
+    if (tensor->verdict == GD_WHY_BAD) { /* implied, or the value in question */
         bad = true;
     } else if (tensor->has_stats && is_mask(walk, tensor)) {
         tensor->is_mask = true;
@@ -382,14 +381,14 @@ static void judge_value(struct why_walk *walk, uint32_t number)
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
-struct request { /* the list may move while an answer is awaited */
+struct request { /* the list may move while an answer is pending */
     struct why_walk *walk;
     uint32_t number;
 };
 
 static void pump_walk(struct why_walk *walk);
 
-/* Whose step a value is when its target does not say. */
+/* The step of a value whose target does not say. */
 static int64_t step_of(const struct why_walk *walk, const struct why_tensor *tensor, int64_t step)
 {
     if (step >= 0 || tensor->is_leaf || walk->session->stop.at_step_end ||
@@ -405,7 +404,7 @@ static void not_known(struct why_tensor *tensor, const char *why)
     tensor->done = true;
 }
 
-/* A value came that is not of the step in question. True: nothing is to be judged (yet). */
+/* Handles a value that is not of the step in question. True: there is nothing to judge (yet). */
 static bool wrong_step(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
@@ -417,7 +416,7 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
     if (has < 0 || tensor->is_constant || !writable) {
         return false;
     }
-    if (walk->bad == GD_BAD_LARGE || /* a size tells something in any case */
+    if (walk->bad == GD_BAD_LARGE || /* a size is informative in any case */
         (walk->bad == GD_BAD_SMALL && tensor->is_leaf)) {
         tensor->too_new = tensor->is_leaf && has > tensor->step;
         return false;
@@ -427,7 +426,7 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
     }
     if (has < tensor->step) {
         if (has < walk->step - 1 && why_is_bad(walk->bad, &tensor->stats)) {
-            return false; /* made once for all steps, and bad since */
+            return false; /* computed once for all steps, and bad since then */
         }
         tensor->has_stats = false;
         snprintf(text, sizeof(text),
@@ -453,7 +452,7 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
     return true;
 }
 
-/* What writes a bad parameter is bad, whether its own output can be seen or not. */
+/* The writer of a bad parameter is bad, whether or not its own output is known. */
 static bool wrote_bad(const struct why_walk *walk, const struct why_tensor *tensor)
 {
     struct gd_node_info info;
@@ -492,8 +491,8 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
     }
 }
 
-/* The value that was asked about may be of another step than the stop's: then its inputs are to be
- * of that one, too. It is the only one in the list so far. */
+/* The value in question may be of another step than the stop's: then its inputs must be of that
+ * step, too. It is the only one in the list so far. */
 static void take_step(struct why_walk *walk, struct why_tensor *root)
 {
     if (root->value_step >= 0 && root->value_step != root->step) {
@@ -527,7 +526,7 @@ static void take_answer(void *ctx, enum gd_dtype dtype, const struct gd_shape *s
         }
         if (number == 0 && walk->facts.told && walk->bad == GD_BAD_NONFINITE &&
             !why_is_bad(walk->bad, stats)) {
-            tensor->has_stats = false; /* not the value that the program told of */
+            tensor->has_stats = false; /* not the value that the program reported */
             no_answer(walk, number, NULL);
         } else if (!wrong_step(walk, number)) {
             judge_value(walk, number);
@@ -564,8 +563,8 @@ static void ask_value(struct why_walk *walk, uint32_t number)
     }
 }
 
-/* The next one to be asked for, or WHY_NONE. When everything is looked at: what was asked about and
- * what the graph is fed with come first, the rest only so far. */
+/* The next one to ask for, or WHY_NONE. With everything: the question and the graph's inputs first,
+ * the rest within a limit. */
 static uint32_t next_to_ask(struct why_walk *walk)
 {
     for (;;) {
@@ -590,7 +589,7 @@ static uint32_t next_to_ask(struct why_walk *walk)
     }
 }
 
-/* What the operator multiplied in the forward pass whose gradient is 0. */
+/* Asks for the other factor of the forward operator whose gradient is 0. */
 static bool look_at_factors(struct why_walk *walk, const struct gd_node_info *gradient)
 {
     const struct gd_graph *graph = walk->session->graph;
@@ -605,8 +604,8 @@ static bool look_at_factors(struct why_walk *walk, const struct gd_node_info *gr
     return walk->count > count;
 }
 
-/* The origin reads what is gone: what that was made from is looked at, in the same walk. True:
- * there is more to ask for. */
+/* The origin reads values that are gone: their inputs are examined in the same walk. True: there is
+ * more to ask for. */
 static bool look_behind(struct why_walk *walk)
 {
     const struct why_tensor *origin;
@@ -704,7 +703,7 @@ static uint32_t order_of_stop(const struct gd_session *session)
     return gd_graph_node(session->graph, session->stop.node, &info) ? info.order : GD_NO_ORDER;
 }
 
-/* All gradients that one is made of, and the weights that stand between them. */
+/* All gradients that this one is computed from, and the weights between them. */
 static void expand_gradients(struct why_walk *walk)
 {
     const struct gd_graph *graph = walk->session->graph;

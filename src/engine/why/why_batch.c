@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What is out of the ordinary where nothing is NaN: a batch, a weight that jumped, a learning rate
- * that ran away.
+ * What is unusual where nothing is NaN: a batch, a weight that jumped, a learning rate that ran
+ * away.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include "engine/history/history.h"
 #include "engine/why/why_impl.h"
 
-/* An update against a weight's size. The first is what was measured of the weight in question; the
- * second is enough to doubt a weight that nobody asked about, or that was only estimated: a small
- * matrix in a healthy warm-up reaches 0.15. */
+/* An update relative to the weight's size. The first applies to a measured update of the weight in
+ * question; the second is for other weights, or an estimated update: a small matrix in a healthy
+ * warm-up reaches 0.15. */
 #define LARGE_UPDATE 0.1
 #define RUNAWAY      0.25
-#define LEAST_START  0.1 /* over the root of a row's length: smaller weights began at 0 */
-#define RATE_GROWN   4.0 /* times the first learning rate, to be worth a word by itself */
-/* What makes a value of nothing: the state that a recurrence begins with, a mask. */
+#define LEAST_START  0.1 /* over the square root of a row's length: smaller weights started at 0 */
+#define RATE_GROWN   4.0 /* times the first learning rate, to be mentioned by itself */
+/* Creates values from nothing: the initial state of a recurrence, a mask. */
 #define FILLS        "zeros zeros_like ones ones_like full full_like eye arange Zeros ZerosLike Ones Fill"
 
 /* ---- the batch ------------------------------------------------------------------------------ */
@@ -30,12 +30,12 @@ static bool is_batch(const struct why_walk *walk, const struct why_tensor *leaf)
 
     return leaf->is_leaf && !leaf->is_constant &&
            gd_graph_node(walk->session->graph, leaf->node, &info) && info.kind != GD_NODE_WEIGHT &&
-           !why_type_in(info.type, FILLS) && /* they make what they are told to */
+           !why_type_in(info.type, FILLS) && /* they contain what they were asked for */
            info.kind != GD_NODE_GRADIENT &&  /* where a backward pass begins */
            why_writer(walk->session->graph, leaf->node) == GD_NO_NODE;
 }
 
-/* Rows of the table that these indices select from; 0: they are not indices. */
+/* Rows of the table that these indices select from; 0: not indices. */
 static int64_t table_rows(const struct why_walk *walk, const struct why_tensor *ids)
 {
     const struct gd_edge *edges = NULL;
@@ -46,7 +46,8 @@ static int64_t table_rows(const struct why_walk *walk, const struct why_tensor *
         struct gd_output table;
 
         if (gd_graph_node(walk->session->graph, edges[i].node, &info) && info.input_count >= 2 &&
-            strcmp(info.type, "gather") != 0 && /* PyTorch's takes an axis, and checks */
+            /* PyTorch's takes an axis, and checks its indices */
+            strcmp(info.type, "gather") != 0 &&
             why_type_in(info.type, "Gather GatherV2 GatherD Embedding* SparseGatherV2") &&
             info.inputs[0].node != ids->node &&
             gd_graph_output(walk->session->graph, info.inputs[0].node, info.inputs[0].slot,
@@ -60,7 +61,7 @@ static int64_t table_rows(const struct why_walk *walk, const struct why_tensor *
     return 0;
 }
 
-/* Indices that are all the last row, or 0 and the last row: they were cut to fit. */
+/* Indices that are all the last row, or 0 and the last row: probably clamped. */
 static bool is_clamped(const struct gd_stats *s, int64_t rows)
 {
     uint64_t others = s->count - s->zero;
@@ -69,8 +70,8 @@ static bool is_clamped(const struct gd_stats *s, int64_t rows)
            s->negative == 0 && fabs(s->mean * (double)s->count - s->max * (double)others) <= 0.5;
 }
 
-/* A buffer holds what its module keeps: all the same is nothing special there, but for the mean of
- * a normalisation that has seen no batch. */
+/* A buffer holds module state: equal elements are normal there, except for the mean of a
+ * normalization that has seen no batch. */
 static bool odd_buffer(const struct why_walk *walk, const struct why_tensor *buffer,
                        struct gd_buf *say)
 {
@@ -177,7 +178,8 @@ static const struct gd_scalar *learning_rate(const struct why_walk *walk)
     return scalar_of(walk, names);
 }
 
-/* One that moves every element by about the learning rate, whatever the gradient's size. */
+/* An optimizer that moves every element by about the learning rate, whatever the gradient's
+ * size. */
 static bool is_adaptive(const struct why_walk *walk, gd_node_id parameter, const char **type)
 {
     struct gd_node_info info;
@@ -190,7 +192,7 @@ static bool is_adaptive(const struct why_walk *walk, gd_node_id parameter, const
     return why_type_in(info.type, WHY_ADAPTIVE);
 }
 
-/* What an optimizer moves; not its moments. */
+/* Updated by an optimizer; not one of its moments. */
 static bool is_trained(const struct why_walk *walk, const struct why_tensor *leaf)
 {
     gd_node_id writer = leaf->is_leaf ? why_writer(walk->session->graph, leaf->node) : GD_NO_NODE;
@@ -290,9 +292,9 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
 }
 
 #define MIDDLE_OF 9   /* of the last records */
-#define RECORDS   512 /* of the past that are looked at */
+#define RECORDS   512 /* past records that are examined */
 
-/* The records of a value, oldest first; malloc'd, NULL when there is none. */
+/* The records of a value, oldest first; malloc'd, NULL if there is none. */
 static struct gd_history_record *records_of(const struct why_walk *walk,
                                             const struct why_tensor *tensor, size_t *count)
 {
@@ -319,8 +321,8 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The step before alone, when its value was kept; of what was recorded the middle of the last ones,
- * so that one odd step does not hide another. */
+/* The previous step alone if its value was kept; otherwise the median of the last records, so that
+ * one odd step does not hide another. */
 double why_before(const struct why_walk *walk, const struct why_tensor *tensor)
 {
     const struct gd_stats *s = &tensor->stats;
@@ -377,7 +379,7 @@ static bool is_matrix(const struct why_tensor *weight)
     return axes > 1;
 }
 
-/* A vector near 0 while no matrix is updated by much; SMALL_ALONE: no matrix was looked at. */
+/* A vector near 0 while no matrix changes much; SMALL_ALONE: no matrix was examined. */
 static enum smallness is_small(const struct why_walk *walk, const struct why_tensor *weight)
 {
     double ratio;
@@ -418,8 +420,8 @@ static void say_small(const struct why_walk *walk, const struct why_tensor *weig
                                   "bias; how much the matrices change says more.");
 }
 
-/* A matrix that is much smaller than what any usual start makes it: it began at 0, and of such a
- * size an update is large in any training. */
+/* A matrix that is much smaller than any usual initialization: it started at 0, and an update is
+ * large relative to that in any training. */
 static bool began_at_zero(const struct why_tensor *weight)
 {
     double rows = weight->shape.rank > 0 ? (double)weight->shape.dim[0] : 1;
@@ -428,9 +430,10 @@ static bool began_at_zero(const struct why_tensor *weight)
     return weight->stats.abs_mean < LEAST_START / sqrt(inner > 1 ? inner : 1);
 }
 
-/* What was asked about, else the matrix that changes most. Vectors near 0 change by much of their
- * size in any training; they count where there is no matrix. By the learning rate alone most of the
- * matrices must: a single one may have begun at 0, as the second of a low-rank pair does. */
+/* The weight in question, else the matrix that changes most. Vectors near 0 change by a large part
+ * of their size in any training; they count only if there is no matrix. By the learning rate alone,
+ * most matrices must change: a single one may have started at 0, like the second of a low-rank
+ * pair. */
 static const struct why_tensor *most_changed(const struct why_walk *walk)
 {
     const struct why_tensor *found[2] = {NULL, NULL}; /* vectors, matrices */
@@ -456,7 +459,7 @@ static const struct why_tensor *most_changed(const struct why_walk *walk)
     if (found[1] && !found[1]->stats.has_prev && 2 * odd <= matrices) {
         return NULL;
     }
-    return found[1]; /* of vectors alone nothing follows */
+    return found[1]; /* vectors alone prove nothing */
 }
 
 /* When the first of the nodes that read it runs. */
@@ -475,7 +478,7 @@ static uint32_t first_use(const struct why_walk *walk, const struct why_tensor *
     return first;
 }
 
-/* The odd input that is used first, with its sentence; the others are named. */
+/* The unusual input that is used first, with its sentence; the others are named. */
 static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_finding *ret)
 {
     const struct why_tensor *found = NULL;
@@ -525,7 +528,7 @@ static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_
         uint32_t number = tests[i](walk, ret);
 
         if (number != WHY_NONE) {
-            /* of gradients no value in the tree is to blame */
+            /* for gradients, no value in the tree is to blame */
             bool blamed = tests[i] != why_lost && tests[i] != why_all_zero;
             walk->tensors[number].verdict = blamed ? GD_WHY_BAD : walk->tensors[number].verdict;
             return blamed ? &walk->tensors[number] : NULL;
@@ -534,7 +537,7 @@ static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_
     return NULL;
 }
 
-/* What would make more known: most values of a step that is over are gone. */
+/* Says how to learn more: most values of a finished step are gone. */
 static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say)
 {
     const struct why_tensor *asked = &walk->tensors[0];
@@ -545,7 +548,7 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
         gone += !walk->tensors[i].is_leaf && !walk->tensors[i].has_stats;
     }
     if (walk->session->state != GD_STOPPED) {
-        return; /* no more can be known */
+        return; /* nothing more can be known */
     }
     if (walk->session->stop.at_step_end && asked->order > 0 && gone > all / 2) {
         gd_buf_printf(say,
@@ -560,7 +563,7 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
     }
 }
 
-/* How many of the values that feed it are known, and that none of them stands out. */
+/* How many upstream values are known, and that none of them stands out. */
 static void say_nothing_found(const struct why_walk *walk, struct gd_buf *say)
 {
     size_t known = 0;
@@ -577,7 +580,7 @@ static void say_nothing_found(const struct why_walk *walk, struct gd_buf *say)
                   walk->count - 1);
 }
 
-/* What can be said where no value stands out. */
+/* What can be said if no value stands out. */
 static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t untrained = why_untrained(walk, ret);
@@ -605,7 +608,7 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     return NULL;
 }
 
-/* The loss grew out of all proportion, and no value tells why. */
+/* The loss grew out of all proportion, and no value shows why. */
 static bool blame_growth(struct why_walk *walk, struct why_finding *ret)
 {
     const struct gd_scalar *rate = learning_rate(walk);
@@ -627,8 +630,8 @@ static bool blame_growth(struct why_walk *walk, struct why_finding *ret)
     return true;
 }
 
-/* Something says that it is wrong: what fired, or what the loss did. Without that a large update
- * proves nothing. */
+/* Something is known to be wrong, by a hit or by the loss. Without that, a large update proves
+ * nothing. */
 static bool is_wrong(const struct why_walk *walk)
 {
     const struct why_tensor *root = &walk->tensors[0];
@@ -637,7 +640,7 @@ static bool is_wrong(const struct why_walk *walk)
            (root->has_stats && root->before > 0 && root->stats.abs_mean > WHY_JUMP * root->before);
 }
 
-/* A rate that is out of the ordinary, with the weight that it has changed most. NULL: it is not. */
+/* An unusual learning rate, with the weight that it changed most. NULL: it is normal. */
 static const struct why_tensor *blame_rate(struct why_walk *walk, const struct why_tensor *weight,
                                            struct why_finding *ret, int64_t *since)
 {
@@ -661,7 +664,7 @@ static const struct why_tensor *blame_rate(struct why_walk *walk, const struct w
     snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
     walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;
     *since = why_since(walk, weight);
-    if (weight->writer != WHY_NONE) { /* what wrote it is in the tree as well */
+    if (weight->writer != WHY_NONE) { /* its writer is in the tree as well */
         walk->tensors[weight->writer].verdict = GD_WHY_BAD;
         return &walk->tensors[weight->writer];
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Growth from one run of an operator to the next, as in a recurrent network that multiplies by the
- * same weight at each moment: its values forward, or its gradients backward. Seen in the figures
+ * same weight at each time step: its values forward, or its gradients backward. Uses the statistics
  * that watchpoints recorded of this step.
  */
 #include <math.h>
@@ -16,7 +16,7 @@
 #define MIN_FACTOR 1.2   /* from one run to the next, in the middle */
 #define MIN_TOTAL  100.0 /* over all of them */
 #define MAX_SLOTS  4     /* of an operator, that are looked at */
-#define MAX_BACK   400   /* nodes from one run of an operator back to the one before */
+#define MAX_BACK   400   /* nodes from one run of an operator back to the previous one */
 
 /* ---- the runs of an operator ----------------------------------------------------------------- */
 
@@ -67,7 +67,7 @@ static bool same_operator(const struct run *a, const struct run *b)
            strcmp(a->type, b->type) == 0;
 }
 
-/* All operators of one phase, sorted; false when memory is short or there are too few. */
+/* All operators of one phase, sorted; false if out of memory or if there are too few. */
 static bool runs_find(const struct why_walk *walk, bool backward, struct runs *ret)
 {
     const struct gd_graph *graph = walk->session->graph;
@@ -105,7 +105,7 @@ static bool runs_find(const struct why_walk *walk, bool backward, struct runs *r
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* The norm that a value of that step was recorded with; -1: it was not, or is none. */
+/* The recorded norm of a value of that step; -1: none. */
 static double norm_of(const struct why_walk *walk, int64_t step, gd_node_id node, uint32_t slot)
 {
     const struct gd_history *history = walk->session->history;
@@ -130,7 +130,7 @@ struct growth {
     uint32_t slot;
 };
 
-/* How a slot grows over the runs [begin, end); false when it does not, or too little is known. */
+/* How a slot grows over the runs [begin, end); false if it does not, or if too little is known. */
 static bool slot_grows(const struct why_walk *walk, const struct runs *runs, uint32_t begin,
                        uint32_t end, uint32_t slot, struct growth *ret)
 {
@@ -162,7 +162,7 @@ static bool slot_grows(const struct why_walk *walk, const struct runs *runs, uin
 
 /* ---- which operator it is -------------------------------------------------------------------- */
 
-/* The parameter that an operator reads beside its data; GD_NO_NODE. */
+/* The parameter that an operator reads besides its data; GD_NO_NODE. */
 static gd_node_id matrix_of(const struct gd_graph *graph, gd_node_id node)
 {
     struct gd_node_info info, from;
@@ -180,7 +180,7 @@ static gd_node_id matrix_of(const struct gd_graph *graph, gd_node_id node)
     return GD_NO_NODE;
 }
 
-/* Whether what `node` reads was made, through others, by `earlier`: a bounded walk. */
+/* Whether an input of `node` was computed, indirectly, from `earlier`: a bounded walk. */
 static bool comes_from(const struct gd_graph *graph, gd_node_id node, gd_node_id earlier)
 {
     gd_node_id list[MAX_BACK] = {node};
@@ -209,7 +209,7 @@ static bool comes_from(const struct gd_graph *graph, gd_node_id node, gd_node_id
     return false;
 }
 
-/* An operator that multiplies by one matrix again and again what it made of it before. */
+/* An operator that multiplies its own earlier output by the same matrix again and again. */
 static bool is_recurrent(const struct gd_graph *graph, const struct run *a, const struct run *b,
                          gd_node_id *matrix)
 {
@@ -310,7 +310,7 @@ static bool is_recorded(const struct why_walk *walk, const struct runs *runs, ui
 
 /* ---- without figures of the runs ------------------------------------------------------------- */
 
-struct recurrence { /* the runs [begin, end) of an operator that reads what it made before */
+struct recurrence { /* the runs [begin, end) of an operator that reads its own output */
     uint32_t begin, end;
     gd_node_id matrix;
 };
@@ -333,7 +333,7 @@ static bool find_recurrence(const struct why_walk *walk, const struct runs *runs
     return false;
 }
 
-/* Whether something runs between the first two runs that keeps values within bounds. */
+/* Whether something between the first two runs limits the values. */
 static bool is_held_back(const struct gd_graph *graph, const struct run *a, const struct run *b)
 {
     uint32_t count = 0;
@@ -351,8 +351,8 @@ static bool is_held_back(const struct gd_graph *graph, const struct run *a, cons
     return false;
 }
 
-/* How much longer a square matrix makes what it is given: the root of the mean of the squares of
- * its singular values. 0: it is not known. */
+/* How much longer a square matrix makes its input: the root mean square of its singular values. 0:
+ * unknown. */
 static double gain_of(const struct why_walk *walk, gd_node_id matrix)
 {
     for (size_t i = 0; i < walk->count; i++) {
@@ -417,8 +417,8 @@ void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say)
     free(runs.run);
 }
 
-/* Says that what comes to `node` grew on its way; false: it did not, by the figures of that step.
- */
+/* Says that the input of `node` grew on its way; false: it did not, by the statistics of that
+ * step. */
 static bool add_growth(const struct why_walk *walk, struct runs *runs, int64_t step,
                        gd_node_id node, struct gd_buf *say)
 {
@@ -447,7 +447,7 @@ void why_add_origin_of(const struct why_walk *walk, gd_node_id node, struct gd_b
     struct recurrence found;
     struct runs runs;
 
-    /* In the middle of a step nothing of it is recorded yet: then the one before must do. */
+    /* In the middle of a step it has no records yet: then use the previous step. */
     if (runs_find(walk, false, &runs) && !add_growth(walk, &runs, walk->step, node, say) &&
         !add_growth(walk, &runs, walk->step - 1, node, say) &&
         find_recurrence(walk, &runs, &found) &&

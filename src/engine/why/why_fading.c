@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A gradient that is too small: its way back from the loss, where on it the mean magnitude fell,
- * and what the operators are that took it. The figures of the gradients alone tell most: a sigmoid
- * whose slope was 0.001 is saturated, whatever it made.
+ * and which operators caused that. The gradients alone show most: a sigmoid whose slope was 0.001
+ * is saturated, whatever its output.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,22 +11,22 @@
 
 #include "engine/why/why_impl.h"
 
-#define MAX_GROUPS  32   /* types of operators that are told apart */
-#define MAX_TOLD    3    /* of those, that are spoken of */
-#define LEAST_SHARE 0.2  /* of the whole fall, to be spoken of beside the greatest */
-#define LEAST_FALL  10.0 /* times, to speak of a fall at all */
+#define MAX_GROUPS  32   /* types of operators that are distinguished */
+#define MAX_TOLD    3    /* of those, that are mentioned */
+#define LEAST_SHARE 0.2  /* of the whole fall, to be mentioned besides the greatest */
+#define LEAST_FALL  10.0 /* times, to call it a fall */
 #define ALL_OF_IT   60.0 /* decimal digits that a fall to 0 counts for */
 
-/* Slopes below are those of a saturated one. In its middle a sigmoid has 0.25, tanh 1. */
+/* Slopes below this are those of a saturated one. At its center a sigmoid has 0.25, tanh 1. */
 #define FULL_SIGMOID 0.05
 #define FULL_TANH    0.2
 #define SURE         0.1 /* a loss below it: the labels are predicted well */
 
 struct fall {           /* at one operator, or at several of the same type */
-    const char *type;   /* of the backward pass; "": between them some gradients are not known */
-    double digits;      /* decimal ones that were lost in all */
+    const char *type;   /* of the backward pass; "": some gradients in between are unknown */
+    double digits;      /* decimal digits lost in all */
     uint32_t count;     /* operators */
-    uint32_t most;      /* the value after the greatest of them, or after one as most are */
+    uint32_t most;      /* the value after the greatest of them, or after a typical one */
     double from, to;    /* there */
     double most_digits; /* there */
     bool told;
@@ -34,14 +34,14 @@ struct fall {           /* at one operator, or at several of the same type */
 
 struct way { /* of a gradient, from the loss on */
     struct why_walk *walk;
-    uint32_t *values; /* those that were made on it, the last one first */
+    uint32_t *values; /* the values on it, last one first */
     uint32_t count;
     bool measured;      /* more than one size is known */
     double first, last; /* mean magnitudes */
     struct fall falls[MAX_GROUPS];
     size_t groups;
     double digits; /* lost in all */
-    bool counted;  /* the falls are summed up: the next look finds one as most are */
+    bool counted;  /* the falls are summed up: the next pass finds a typical one */
 };
 
 bool why_is_gradient(const struct gd_graph *graph, gd_node_id node)
@@ -68,7 +68,7 @@ static bool is_known(const struct why_walk *walk, const struct why_tensor *tenso
            tensor->value_step == walk->tensors[0].value_step;
 }
 
-/* The gradient that this one is mostly made of. */
+/* The gradient that this one is mainly computed from. */
 static const struct why_tensor *made_of(const struct why_walk *walk, const struct why_tensor *made)
 {
     const struct why_tensor *found = NULL;
@@ -116,8 +116,8 @@ static struct fall *fall_of(struct way *way, const char *type)
     return &way->falls[way->groups++];
 }
 
-/* Nothing stands out among many: one that falls as they do on average tells most. The last layer
- * often falls more, because it makes few of many. */
+/* None stands out among many: then a typical one is more informative. The last layer often falls
+ * more, because it maps many values to few. */
 static bool stands_out(const struct fall *fall)
 {
     return fall->count == 1 || fall->most_digits * 2 >= fall->digits;
@@ -157,7 +157,7 @@ static void add_fall(struct way *way, uint32_t number, double from, double to, b
     }
 }
 
-/* The size that the backward pass began with at the operator of that value; -1: not known. */
+/* The size with which the backward pass began at the operator of that value; -1: unknown. */
 static double first_size(const struct way *way, uint32_t number)
 {
     gd_node_id forward = forward_of(way, way->walk->tensors[number].node);
@@ -168,7 +168,7 @@ static double first_size(const struct way *way, uint32_t number)
                : -1;
 }
 
-/* How large the gradients are on the way, and where they fall. */
+/* How large the gradients on the way are, and where they fall. */
 static void way_look(struct way *way)
 {
     const struct why_walk *walk = way->walk;
@@ -196,7 +196,7 @@ static void way_look(struct way *way)
 
 /* ---- causes --------------------------------------------------------------------------------- */
 
-/* What an operator leaves of a gradient, on average. */
+/* The share of a gradient that an operator leaves, on average. */
 static double left_by(const struct fall *fall)
 {
     if (stands_out(fall)) {
@@ -304,8 +304,8 @@ static const struct why_tensor *weight_of(const struct way *way, gd_node_id node
     return NULL;
 }
 
-/* A product with a matrix: how much of a gradient one of its size hands on, when its elements are
- * as if drawn by lot. */
+/* A product with a matrix: how much of a gradient a matrix of this size lets through if its
+ * elements are random. */
 static void say_product(const struct way *way, const struct fall *fall, struct gd_buf *text)
 {
     const struct why_walk *walk = way->walk;
@@ -317,7 +317,7 @@ static void say_product(const struct way *way, const struct fall *fall, struct g
 
     weight = weight_of(way, forward != GD_NO_NODE ? forward : made->node);
     if (!weight || weight->stats.count == 0 || weight->stats.count == made->stats.count) {
-        return; /* the gradient of the weight itself is made of what the layer reads */
+        return; /* the weight's own gradient is computed from the layer's input */
     }
     mean_square = weight->stats.sum_sq / (double)weight->stats.count;
     gd_buf_printf(text, " The root mean square of its weight %.120s is %.3g",
@@ -330,7 +330,8 @@ static void say_product(const struct way *way, const struct fall *fall, struct g
     if (read > 0) {
         gain = sqrt(weight->stats.sum_sq / (double)read);
         gd_buf_printf(text, ", which lets about %.2g of a gradient through", gain);
-        /* not for the last layer, from many to a few: what fits its gradient is too large for it */
+        /* not for the last layer, which maps many values to few: a weight that suits its gradient
+         * is too large for it */
         if (gain > 0 && gain < 0.7 && weight->shape.dim[0] * 4 > weight->shape.dim[1]) {
             gd_buf_printf(text, "; %.2g would let all of it through", sqrt(mean_square) / gain);
         }
@@ -414,7 +415,7 @@ static void say_fall(const struct way *way, const struct fall *fall, struct gd_b
     say_cause(way, fall, text);
 }
 
-/* The greatest fall that was not told of yet, and has that share of all; NULL. */
+/* The greatest fall that was not mentioned yet and has that share of the whole; NULL. */
 static struct fall *next_fall(struct way *way, double share)
 {
     struct fall *found = NULL;
@@ -433,7 +434,7 @@ static struct fall *next_fall(struct way *way, double share)
     return found;
 }
 
-/* Bad is what is as small as what came out of the greatest fall. */
+/* Bad is what is as small as the result of the greatest fall. */
 static void judge_values(struct why_walk *walk, const struct way *way, const struct fall *fall)
 {
     for (size_t i = 0; i < walk->count; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * How the loss is made: probabilities given to what takes scores, a softmax over a wrong axis. The
- * graph shows it; no value is looked at.
+ * How the loss is computed: probabilities passed to what takes scores, a softmax over a wrong axis.
+ * The graph shows it; no value is examined.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "engine/why/why_impl.h"
 
 #define MAX_BACK 12 /* operators from a loss back to what made its input */
-/* What hands on the same numbers, in another form or limited. */
+/* Passes on the same numbers, in another form or limited. */
 #define SAME                                                                                       \
     "view reshape squeeze unsqueeze flatten contiguous clone to float double half bfloat16 "       \
     "transpose permute clamp clamp_min clamp_max clip"
@@ -20,8 +20,8 @@ static gd_node_id first_input(const struct gd_node_info *info)
     return info->input_count > 0 ? info->inputs[0].node : GD_NO_NODE;
 }
 
-/* What made the numbers that the loss was given, when it is of one of the types; on the way
- * `passed`, too, is passed over. GD_NO_NODE: it is not. */
+/* What computed the loss's input, if it is of one of the types; operators in `passed` are skipped,
+ * too. GD_NO_NODE: it is not. */
 static gd_node_id find_maker(const struct gd_graph *graph, const struct gd_node_info *loss,
                              const char *passed, const char *types, struct gd_node_info *ret)
 {
@@ -49,8 +49,7 @@ static bool is_binary(const struct gd_node_info *loss)
                                    "multilabel_soft_margin_loss");
 }
 
-/* Scores are turned into probabilities by the loss itself: a second time hardly tells them apart.
- */
+/* The loss itself turns scores into probabilities: a second time hardly distinguishes them. */
 static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_info *loss,
                                  struct why_finding *ret)
 {
@@ -76,7 +75,7 @@ static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_inf
     return say_loss(walk, ret, "normalised-twice", node);
 }
 
-/* Its length is that of the labels: one number an example. */
+/* Its length is that of the labels: one number per example. */
 static bool is_batch_axis(const struct gd_graph *graph, const struct gd_node_info *loss,
                           const struct gd_output *scores)
 {
@@ -88,7 +87,7 @@ static bool is_batch_axis(const struct gd_graph *graph, const struct gd_node_inf
            labels.shape.rank == 1 && labels.shape.dim[0] == scores->shape.dim[0];
 }
 
-/* The axis that an operator was told to go over; -1: not known. */
+/* The axis that an operator was given; -1: unknown. */
 static int axis_of(const struct gd_node_info *info, int rank)
 {
     const char *text = gd_node_attr(info, "dim");
@@ -102,7 +101,7 @@ static int axis_of(const struct gd_node_info *info, int rank)
     return axis >= 0 && axis < rank ? (int)axis : -1;
 }
 
-/* One class alone: its share of the sum is 1 whatever its score is. */
+/* A single class: its share of the sum is always 1. */
 static uint32_t single_class(struct why_walk *walk, const struct gd_node_info *loss,
                              struct why_finding *ret)
 {
@@ -123,7 +122,7 @@ static uint32_t single_class(struct why_walk *walk, const struct gd_node_info *l
     return say_loss(walk, ret, "one-class", gd_graph_lookup(graph, loss->name, strlen(loss->name)));
 }
 
-/* Along which axis of what `node` made the classes of that loss lie; -1: not known. */
+/* The axis of the classes of that loss in the output of `node`; -1: unknown. */
 static int class_axis(const struct gd_graph *graph, const struct gd_node_info *loss,
                       gd_node_id node, const struct gd_shape *scores)
 {
@@ -146,7 +145,7 @@ static int class_axis(const struct gd_graph *graph, const struct gd_node_info *l
     return flat && given.shape.dim[1] == scores->dim[scores->rank - 1] ? scores->rank - 1 : -1;
 }
 
-/* A softmax over an axis that is not that of the classes; over the first one the examples of the
+/* A softmax over an axis other than that of the classes; over the first one, the examples of the
  * batch share one sum. */
 static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_info *loss,
                                   struct why_finding *ret)
@@ -187,8 +186,8 @@ static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_in
     return say_loss(walk, ret, "softmax-axis", node);
 }
 
-/* Whether a product of matrices alone reads what a node made, as the left one: it sums over the
- * last axis. */
+/* Whether only matrix products read a node's output, as the left operand: they sum over the last
+ * axis. */
 static bool sums_rows(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *product)
 {
     for (int i = 0; i < MAX_BACK; i++) {
@@ -220,8 +219,8 @@ static bool sums_rows(const struct gd_graph *graph, gd_node_id node, struct gd_n
     return false;
 }
 
-/* Whether it is a square that is made to be 1 along its columns: of attention of a sequence to
- * itself. In one that is none the columns may be meant, as where elements are shared out. */
+/* Whether it is a square whose columns add up to 1: attention of a sequence to itself. In a
+ * non-square one the columns may be intended, as where elements are distributed. */
 static bool is_by_columns(const struct gd_graph *graph, gd_node_id node,
                           const struct gd_node_info *info, struct gd_shape *shape)
 {
@@ -237,8 +236,7 @@ static bool is_by_columns(const struct gd_graph *graph, gd_node_id node,
            shape->dim[rank - 1] == shape->dim[rank - 2];
 }
 
-/* Weights of a sum that are made to be 1 together along another axis than the one that is summed
- * over. */
+/* Weights of a sum that add up to 1 along another axis than the one that is summed over. */
 static uint32_t weighs_another_axis(struct why_walk *walk, struct why_finding *ret)
 {
     const struct gd_graph *graph = walk->session->graph;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the loss did in the steps so far, by what the session was told, and how large the weights
- * are by now: the evidence that a training diverges.
+ * What the loss did so far, as reported to the session, and how large the weights are by now: the
+ * evidence that a training diverges.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "engine/why/why_impl.h"
 
 #define GROWN      10.0  /* times the first loss, and */
-#define FAR_GROWN  100.0 /* times the lowest one: no noise of batches does that */
+#define FAR_GROWN  100.0 /* times the lowest one: more than batch noise */
 #define BLOWN_UP   1e3   /* times the first loss, to call it diverging */
-#define RISES      3     /* steps in a row that count by themselves, when the loss grew by GROWN */
+#define RISES      3     /* consecutive steps that count by themselves, if the loss grew by GROWN */
 #define LEAST_RISE 3.0   /* times the first loss, then */
 #define HUGE_VALUE 1e4   /* of a weight that is trained */
 
@@ -23,7 +23,7 @@ static const char *name_of(const struct why_walk *walk)
     return name[0] ? name : "loss";
 }
 
-/* NULL: nothing finite was told of it, or only what came after the step that is looked at. */
+/* NULL: no finite value was reported, or only values after the step in question. */
 static const struct gd_scalar_past *past_of(const struct why_walk *walk)
 {
     const struct gd_session *session = walk->session;

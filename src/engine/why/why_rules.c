@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What an operator did, by its type and the statistics of what it read and made: a table of rules,
- * the first that holds speaks. A rule is a row: operator types, a test, an id, a sentence.
+ * What an operator did, by its type and the statistics of its inputs and output: a table of rules,
+ * of which the first that holds is used. A rule is a row: operator types, a test, an id, a
+ * sentence.
  */
 #include <ctype.h>
 #include <float.h>
@@ -23,10 +24,10 @@ struct why_case {
     uint32_t count;
     uint32_t at;    /* the input that the sentence is about: set by the test */
     uint32_t other; /* a second one */
-    double bound;   /* with the scale: no exact result of the operator is larger; -1 unknown */
-    double limit;   /* of the test: the largest input that is harmless */
-    double scale;   /* what its values are multiplied by in the program; they are told without */
-    enum gd_dtype dtype; /* of the result, there */
+    double bound;   /* including the scale: no exact result of the operator is larger; -1 unknown */
+    double limit;   /* of the test: the largest harmless input */
+    double scale;   /* by which the program multiplies its values; they are reported without */
+    enum gd_dtype dtype; /* of the result */
 };
 
 struct why_rule {
@@ -108,7 +109,7 @@ static double type_max(enum gd_dtype dtype)
     }
 }
 
-/* Elements that are added up for one of a product of matrices: at most so many. */
+/* Upper bound for the number of elements that a matrix product adds up for one result. */
 static double inner_size(const struct why_case *c)
 {
     const struct gd_shape *a = &c->in[0]->shape;
@@ -136,7 +137,7 @@ static double factor_attr(const struct why_case *c)
     return -1;
 }
 
-/* What the operator's exact result cannot exceed, from what it read; -1 when that is not known. */
+/* What the operator's exact result cannot exceed, from its inputs; -1 if unknown. */
 static double bound_of(const struct why_case *c)
 {
     const char *type = c->info.type;
@@ -178,7 +179,7 @@ static double bound_of(const struct why_case *c)
 
 /* ---- tests: what is not finite --------------------------------------------------------------- */
 
-/* Of one element: its own mean is taken away, and the rest is divided by 0. */
+/* A single element: subtracting its mean leaves 0, which is divided by 0. */
 static bool single_spread(struct why_case *c)
 {
     return is_known(c, 0) && c->out->stats.nan > 0 &&
@@ -200,7 +201,7 @@ static bool reaches_minus_one(struct why_case *c)
     return is_known(c, 0) && input_stats(c, 0)->min <= -1;
 }
 
-/* The divisor is the second operand; of a gradient the first is what comes from behind. */
+/* The divisor is the second operand; of a gradient, the first is what comes back. */
 static bool divides_zero_by_zero(struct why_case *c)
 {
     c->at = 1;
@@ -216,7 +217,7 @@ static bool divides_by_zero(struct why_case *c)
     return is_known(c, 1) && input_stats(c, 1)->zero > 0;
 }
 
-/* The other operand is a number: that it is the dividend shows where the result is infinite. */
+/* The other operand is a number: an infinite result shows that it is the dividend. */
 static bool divides_number_by_zero(struct why_case *c)
 {
     return c->count == 1 && is_known(c, 0) && input_stats(c, 0)->zero > 0 &&
@@ -242,7 +243,7 @@ static bool softmax_too_large(struct why_case *c)
     return c->out->stats.nan > 0 && exponent_too_large(c);
 }
 
-/* Of finite scores: no label counts. */
+/* With finite scores: every label is ignored. */
 static bool labels_ignored(struct why_case *c)
 {
     c->at = 1;
@@ -315,7 +316,7 @@ static bool makes_infinity(const struct why_case *c)
     return inf_of(&c->out->stats) + c->out->stats.nan > 0 && c->count > 0;
 }
 
-/* Of a finite gradient: the slope itself is infinite. */
+/* With a finite gradient: the slope itself is infinite. */
 static bool has_steep_slope(struct why_case *c)
 {
     return is_known(c, 0) && input_stats(c, 0)->nan + inf_of(input_stats(c, 0)) == 0 &&
@@ -350,14 +351,15 @@ static bool half_range(struct why_case *c)
     return c->dtype == GD_FLOAT16 && makes_infinity(c) && is_known(c, c->at) && c->bound > HALF_MAX;
 }
 
-/* The bound of the operator is not known. */
+/* The bound of the operator is unknown. */
 static bool half_range_unbound(struct why_case *c)
 {
     find_largest(c);
     return c->dtype == GD_FLOAT16 && makes_infinity(c) && is_known(c, c->at) && c->bound < 0;
 }
 
-/* float32 would hold the result, whatever the signs: it was computed, or stored, in half. */
+/* float32 would hold the result, whatever the signs: it was computed, or stored, in half
+ * precision. */
 static bool half_range_in_single(struct why_case *c)
 {
     find_largest(c);
@@ -371,7 +373,7 @@ static bool single_range(struct why_case *c)
     return makes_infinity(c) && is_known(c, c->at) && c->bound >= type_max(c->dtype);
 }
 
-/* The bound of the operator is not known: it read values near the end of half's range. */
+/* The bound of the operator is unknown: it read values near the end of float16's range. */
 static bool near_half_range(struct why_case *c)
 {
     find_largest(c);
@@ -588,7 +590,7 @@ static void put_figure(const struct why_case *c, const struct why_tensor *tensor
     }
 }
 
-/* The operator of the forward pass that a gradient's operator belongs to: it reads the same. */
+/* The forward operator that a gradient's operator belongs to: it has the same input. */
 static void put_forward(const struct why_case *c, struct gd_buf *text)
 {
     const struct gd_graph *graph = c->walk->session->graph;
@@ -607,7 +609,7 @@ static void put_forward(const struct why_case *c, struct gd_buf *text)
     gd_buf_puts(text, "the forward pass");
 }
 
-/* What the operator read whose gradient it is: the divisor where there is one. */
+/* The input of the forward operator: the divisor, if there is one. */
 static void put_argument(const struct why_case *c, struct gd_buf *text)
 {
     const struct gd_graph *graph = c->walk->session->graph;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Gradients that are 0 by algebra. A parameter is changed in thought, and the change is followed
- * through the operators of the forward pass: along which axes it is the same, and how often it
- * was added. Where all of it is taken away again - by a normalisation, a softmax, a difference, a
- * factor of 0 - the loss does not depend on the parameter, and its gradient is 0.
+ * Gradients that are 0 by algebra. An imagined change of a parameter is followed through the
+ * operators of the forward pass: along which axes it is the same, and how often it was added. Where
+ * all of it is removed again - by a normalization, a softmax, a difference, a factor of 0 - the
+ * loss does not depend on the parameter, and its gradient is 0.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "engine/why/why_impl.h"
 
 #define MAX_PARTNERS 64   /* factors whose values are asked for */
-#define SMALL        1e-4 /* mean magnitude of a gradient that may be rounding alone */
+#define SMALL        1e-4 /* mean magnitude of a gradient that may be only rounding */
 #define ALL_AXES     UINT32_MAX
 
 #define SAME    "contiguous clone to float double half bfloat16 type neg positive identity type_as"
@@ -25,10 +25,10 @@
 #define SCALES  "mul div truediv imul itruediv mul_ div_ multiply divide true_divide"
 #define MATRIX  "matmul bmm mm"
 
-struct change { /* of a result, when the parameter changes */
+struct change { /* of a result, if the parameter changes */
     bool is;
-    uint32_t same; /* a bit an axis: it is the same all along it */
-    double times;  /* that it was added; NAN: not known */
+    uint32_t same; /* one bit per axis: it is the same all along it */
+    double times;  /* how often it was added; NAN: unknown */
 };
 
 struct algebra {
@@ -37,15 +37,15 @@ struct algebra {
     struct change *change;   /* by node */
     unsigned char *backward; /* a bit a node: its gradient was computed */
     gd_node_id parameter;
-    gd_node_id ends[4]; /* operators that take the change away */
+    gd_node_id ends[4]; /* operators that remove the change */
     uint32_t end_count;
-    gd_node_id zero; /* the factor of 0 that does; GD_NO_NODE */
+    gd_node_id zero; /* the factor of 0 that removes it; GD_NO_NODE */
     gd_node_id partners[MAX_PARTNERS];
     uint32_t partner_count;
     bool reaches_loss;
 };
 
-struct step { /* one operator, and the first input that changes */
+struct step { /* one operator, and its first input that changes */
     gd_node_id node;
     struct gd_node_info info;
     struct gd_shape out;
@@ -89,7 +89,7 @@ static bool is_same_from(uint32_t same, const struct gd_shape *shape, int begin,
     return true;
 }
 
-/* As it is after broadcasting: axes of length 1 that grow, and new ones, are the same all along. */
+/* After broadcasting: axes of length 1 that grow, and new ones, are the same all along. */
 static uint32_t spread_axes(uint32_t same, const struct gd_shape *from, const struct gd_shape *to)
 {
     uint32_t ret = 0;
@@ -100,7 +100,7 @@ static uint32_t spread_axes(uint32_t same, const struct gd_shape *from, const st
     return ret;
 }
 
-/* Groups of axes with the same product are taken together. */
+/* Groups of axes with the same product are treated together. */
 static uint32_t reshape_axes(uint32_t same, const struct gd_shape *from, const struct gd_shape *to)
 {
     uint32_t ret = 0;
@@ -138,7 +138,7 @@ static int axis_from(const char *text, int rank, const char **end)
     return text && after != text && axis >= 0 && axis < rank ? (int)axis : -1;
 }
 
-/* The axes that an attribute lists, as bits; 0: there is none. */
+/* The axes that an attribute lists, as bits; 0: none. */
 static uint32_t axes_of(const struct step *s, int rank)
 {
     const char *text = gd_node_attr(&s->info, "dim");
@@ -157,7 +157,7 @@ static uint32_t axes_of(const struct step *s, int rank)
     return ret;
 }
 
-/* "1,2" of two axes that change places; a whole order of `permute`. */
+/* "1,2": two axes that are swapped; a whole order for `permute`. */
 static uint32_t swap_axes(const struct step *s)
 {
     const char *text = gd_node_attr(&s->info, "dim");
@@ -244,7 +244,7 @@ static bool attr_is(const struct step *s, const char *name, const char *value)
     return text && strcmp(text, value) == 0;
 }
 
-/* Whether what a normalisation or a softmax reads changes only by what it takes away. */
+/* Whether the input of a normalization or a softmax changes only by what it removes. */
 static bool takes_away(const struct step *s)
 {
     const struct gd_shape *x = &s->shape;
@@ -290,7 +290,7 @@ static bool takes_away(const struct step *s)
     return false;
 }
 
-/* The parameter itself is added: as the bias of a product or of a normalisation, or as it is. */
+/* The parameter itself is added: as the bias of a product or of a normalization, or directly. */
 static bool enters_sum(const struct algebra *a, const struct step *s, struct change *out)
 {
     int rank = s->out.rank, axis = -1;
@@ -298,7 +298,7 @@ static bool enters_sum(const struct algebra *a, const struct step *s, struct cha
     bool last = s->at + 1 == s->info.input_count;
 
     if (why_type_in(s->info.type, ADDS)) {
-        return false; /* as any other value */
+        return false; /* like any other value */
     }
     if (s->shape.rank != 1 || !last || s->info.input_count < 3 ||
         !shape_of(a, &s->info.inputs[1], &weight)) {
@@ -383,7 +383,7 @@ static uint32_t multiply_axes(const struct algebra *a, const struct step *s)
         return fits ? (uint32_t)is_same(s->in.same, &left, left.rank - 2) << (rank - 2) : 0;
     }
     if (fits == turned && right.dim[right.rank - 1] == right.dim[right.rank - 2]) {
-        /* of a square only what made it says which way round it is */
+        /* for a square, only its origin shows which way round it is */
         return fits && is_same(s->in.same, &right, right.rank - 1) &&
                        is_same(s->in.same, &right, right.rank - 2)
                    ? 1U << (rank - 1)
@@ -450,7 +450,7 @@ static struct change pass_change(struct algebra *a, const struct step *s)
     } else if (why_type_in(type, PARTS) && s->out.rank == s->shape.rank) {
         ret.same = s->in.same;
     } else if (why_type_in(type, "masked_fill masked_fill_") && attr_is(s, "fill", "-inf")) {
-        ret.same = s->in.same; /* what is masked is 0 after the softmax in any case */
+        ret.same = s->in.same; /* what is masked is 0 after the softmax anyway */
     } else if (why_type_in(type, "linear")) {
         ret.same = s->in.same & ~(1U << (s->out.rank - 1));
     } else if (why_type_in(type, "conv1d conv2d conv3d")) {
@@ -587,7 +587,7 @@ void why_ask_factors(struct why_walk *walk)
     free_algebra(&a);
 }
 
-/* A bias that is taken out again is no fault; where a whole matrix is, the model does nothing. */
+/* A bias that is removed again is normal; if a whole matrix is, the model does nothing. */
 static bool is_no_fault(const struct algebra *a)
 {
     struct gd_output output;

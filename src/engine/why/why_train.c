@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Mistakes of a training that show in its graph, and in what its program tells: a weight that gets
- * no update, gradients that nobody sets back, a loss that compares each with each, a label that
- * does not exist. No value is looked at for them.
+ * Mistakes that show in the graph, and in what the program reports: a weight that gets no update,
+ * gradients that are never zeroed, a loss that compares every element with every other, a label
+ * that does not exist. No value is examined.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ gd_node_id why_forward_of(const struct gd_graph *graph, const struct gd_node_inf
     return why_in_phase(info, "backward") ? why_forward(graph, info) : GD_NO_NODE;
 }
 
-/* The first backward node, told: that of a pass into the weights, not of one whose result is a part
- * of the loss. */
+/* The first backward node; told: of a pass into the weights, not of one whose result is part of the
+ * loss. */
 static gd_node_id first_of_backward(const struct gd_graph *graph, bool told)
 {
     uint32_t count = 0;
@@ -67,7 +67,7 @@ gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *
         return told;
     }
     if (first == GD_NO_NODE) {
-        first = first_of_backward(graph, false); /* told by nobody */
+        first = first_of_backward(graph, false); /* no node was reported */
     }
     gd_node_id forward =
         gd_graph_node(graph, first, &info) ? why_forward_of(graph, &info) : GD_NO_NODE;
@@ -91,7 +91,7 @@ void why_begin(struct why_finding *ret, const char *rule)
     gd_buf_clear(&ret->text);
 }
 
-/* The optimizer that holds the parameter has not stepped in this step. */
+/* The optimizer that holds the parameter did not step in this step. */
 static bool say_no_step(const struct why_walk *walk, struct why_finding *ret)
 {
     const struct gd_why_facts *facts = &walk->facts;
@@ -154,7 +154,8 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret)
     const struct gd_graph *graph = walk->session->graph;
     gd_node_id weight = gd_graph_lookup(graph, facts->piled_up_in, strlen(facts->piled_up_in));
     gd_node_id writer = weight == GD_NO_NODE ? GD_NO_NODE : why_writer(graph, weight);
-    gd_node_id shown = writer == GD_NO_NODE ? weight : writer; /* nobody may have seen the step */
+    /* the optimizer's step may be unknown */
+    gd_node_id shown = writer == GD_NO_NODE ? weight : writer;
 
     if (facts->piled_up_since <= 0) {
         return WHY_NONE;
@@ -216,7 +217,7 @@ static bool is_column_and_row(const struct gd_shape *a, const struct gd_shape *b
            a->dim[0] == b->dim[0];
 }
 
-/* Whether the operator pairs each element of a column with each of a row; where the two are. */
+/* Whether the operator pairs each element of a column with each of a row; and which two. */
 static bool pairs_all(const struct gd_graph *graph, gd_node_id node,
                       const struct gd_node_info *info, struct gd_output in[2])
 {
@@ -238,7 +239,8 @@ static bool pairs_all(const struct gd_graph *graph, gd_node_id node,
             out.shape.dim[0] == out.shape.dim[1] && out.shape.dim[0] > 1);
 }
 
-/* Whether a gradient went through the operator: what only makes positions or masks has none. */
+/* Whether a gradient went through the operator: one that only computes positions or masks has
+ * none. */
 static bool has_gradient(const struct gd_graph *graph, gd_node_id node)
 {
     uint32_t count = 0;
@@ -307,7 +309,8 @@ bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
 
 /* ---- an operator that failed ----------------------------------------------------------------- */
 
-/* What the numbers were made of, as long as it is one thing: rows that were picked, a new shape. */
+/* What the indices were computed from, if it is a single value: rows that were picked, a new
+ * shape. */
 static gd_node_id made_of(const struct gd_graph *graph, gd_node_id node)
 {
     struct gd_node_info info;
@@ -322,10 +325,10 @@ static gd_node_id made_of(const struct gd_graph *graph, gd_node_id node)
 }
 
 #define PICKS_FROM_FIRST                                                                           \
-    "getitem setitem index_* gather scatter* take put_" /* by what comes behind */
+    "getitem setitem index_* gather scatter* take put_" /* by the inputs that follow */
 
-/* The input that an operator picks by, where the program did not say: that of whole numbers. None
- * when it could be one or another. */
+/* The input that an operator picks by, if the program did not say: the one with integers. None if
+ * it is ambiguous. */
 static gd_node_id numbers_of(const struct gd_graph *graph, const struct gd_node_info *info)
 {
     struct gd_output output;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The answer of a walk: the origin, what happened there, and the tree of what was looked at. */
+/* The answer of a walk: the origin, what happened there, and the tree of the examined values. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-/* Whose step a value is, where that is not what the others are of. */
+/* The step of a value, if it differs from the others'. */
 static void note_step(const struct why_walk *walk, const struct why_tensor *tensor,
                       struct gd_buf *text)
 {
@@ -116,8 +116,8 @@ bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor)
     return tensor->parent != WHY_NONE && walk->tensors[tensor->parent].verdict == GD_WHY_UNKNOWN;
 }
 
-/* What its reader has just written: a buffer of a normalisation, an optimizer's moments. Bad by
- * what else was read, if that is bad. */
+/* What its reader has just written: a buffer of a normalization, an optimizer's moments. Bad
+ * because of another input, if that is bad. */
 static bool is_written(const struct why_walk *walk, const struct why_tensor *tensor)
 {
     struct gd_node_info info, reader;
@@ -131,8 +131,8 @@ static bool is_written(const struct why_walk *walk, const struct why_tensor *ten
            why_type_in(reader.type, "batch_norm* instance_norm*");
 }
 
-/* Sums of a mask with something finite are masks as well. In execution order, so that what an
- * operator reads is settled before it is. */
+/* Sums of a mask with something finite are masks as well. In execution order, so that an operator's
+ * inputs are settled before it. */
 static int by_order(const void *a, const void *b)
 {
     const struct why_tensor *x = *(const struct why_tensor *const *)a;
@@ -185,7 +185,7 @@ void why_settle_masks(struct why_walk *walk)
     free(sorted);
 }
 
-/* The first in execution order of what is bad while nothing that it reads is. */
+/* The first in execution order of the bad values none of whose inputs is bad. */
 const struct why_tensor *why_first_bad(const struct why_walk *walk)
 {
     const struct why_tensor *best = NULL, *written = NULL;
@@ -202,7 +202,7 @@ const struct why_tensor *why_first_bad(const struct why_walk *walk)
     return best ? best : written;
 }
 
-/* A weight that the origin reads, not known as it was then, and bad now. */
+/* A weight that the origin reads: unknown as it was then, and bad now. */
 static const struct why_tensor *late_weight(const struct why_walk *walk,
                                             const struct why_tensor *origin)
 {
@@ -243,7 +243,7 @@ static const char *bad_word(enum gd_bad bad)
                                    : "large";
 }
 
-/* How many of its inputs are not known, and the first of them; NULL. */
+/* How many of its inputs are unknown, and the first of them; NULL. */
 static uint32_t unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
                                const struct why_tensor **one)
 {
@@ -329,7 +329,7 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
     }
 }
 
-/* Where an input is not known, what is bad may have begun there. */
+/* If an input is unknown, the problem may have begun there. */
 static void say_first(const struct why_walk *walk, const struct why_tensor *origin,
                       const struct gd_node_info *info, struct gd_buf *text)
 {
@@ -367,8 +367,8 @@ static void say_operator(struct why_walk *walk, const struct why_tensor *origin,
     say_unknown_inputs(walk, origin, &ret->text);
 }
 
-/* Values that left their type's range: large weights are behind many of them, and behind those a
- * learning rate. */
+/* Values beyond their type's range: often because of large weights, and those because of a learning
+ * rate. */
 static void say_rate(const struct why_walk *walk, const struct why_tensor *origin,
                      struct why_finding *ret)
 {
@@ -398,8 +398,8 @@ static void say_rate(const struct why_walk *walk, const struct why_tensor *origi
     gd_buf_deinit(&say);
 }
 
-/* An optimizer that made something bad out of what is not known to be: what it wrote may have been
- * bad for longer, as recorded. */
+/* An optimizer that made something bad from inputs that are not known to be: what it wrote may have
+ * been bad for longer, as recorded. */
 static const struct why_tensor *written_before(const struct why_walk *walk,
                                                const struct why_tensor *origin, int64_t *since)
 {
@@ -453,7 +453,7 @@ static const struct why_tensor *conclude_operator(struct why_walk *walk,
     return origin;
 }
 
-/* A weight that does not change: an optimizer works on others and not on it. */
+/* A weight that does not change: the optimizer updates other weights but not this one. */
 static bool say_untrained(const struct why_walk *walk, const struct why_tensor *root,
                           struct why_finding *ret)
 {
@@ -479,7 +479,7 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
     return true;
 }
 
-/* The least change of a number of that size that its type can hold. */
+/* The smallest change of a number of that size that its type can represent. */
 static double least_change(enum gd_dtype dtype, double size)
 {
     int digits = dtype == GD_FLOAT16    ? 11
@@ -490,7 +490,7 @@ static double least_change(enum gd_dtype dtype, double size)
     return ldexp(size, -digits);
 }
 
-/* A weight that is trained, with a gradient, and hardly changes. */
+/* A weight that is trained and has a gradient, but hardly changes. */
 static bool say_still(const struct why_walk *walk, const struct why_tensor *root,
                       struct why_finding *ret)
 {
@@ -518,7 +518,7 @@ static bool say_still(const struct why_walk *walk, const struct why_tensor *root
     return true;
 }
 
-/* -Inf that an operator was told to write, or that a mask brings. */
+/* -Inf that an operator was asked to write, or that a mask brings. */
 static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
                      struct why_finding *ret)
 {
@@ -549,7 +549,7 @@ static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
     return true;
 }
 
-/* What is found otherwise than by the first bad value. Index as in why_train.c. */
+/* Causes that are found without a first bad value. Index as in why_train.c. */
 static uint32_t known_cause(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t found = WHY_NONE;
@@ -569,7 +569,7 @@ static uint32_t known_cause(struct why_walk *walk, struct why_finding *ret)
     }
 }
 
-/* A number of the training is not finite, and of what made it nothing is left that is bad. */
+/* A metric is not finite, and none of the remaining values that it was computed from is bad. */
 static void say_gone(const struct why_walk *walk, struct why_finding *ret)
 {
     size_t gone = 0;
@@ -586,7 +586,7 @@ static void say_gone(const struct why_walk *walk, struct why_finding *ret)
     why_add_gradients(walk, &ret->text);
 }
 
-/* What was asked about is not known to be bad. Returns it when that has a cause; NULL otherwise. */
+/* The value in question is not known to be bad. Returns it if that has a cause; NULL otherwise. */
 static const struct why_tensor *conclude_root(const struct why_walk *walk, struct why_finding *ret)
 {
     const struct why_tensor *root = &walk->tensors[0];
@@ -611,7 +611,7 @@ static const struct why_tensor *conclude_walk(struct why_walk *walk, struct why_
     uint32_t number = known_cause(walk, ret);
 
     if (number == WHY_NONE && walk->bad == GD_BAD_SMALL && gd_buf_text(&ret->text)[0]) {
-        return NULL; /* it was said that nothing is found */
+        return NULL; /* it was reported that nothing is found */
     }
     if (number != WHY_NONE) {
         walk->tensors[number].verdict = strstr(ret->rule, "by-algebra") ? GD_WHY_GOOD : GD_WHY_BAD;
@@ -661,11 +661,11 @@ struct tree {
     struct frame *stack;
     size_t depth, stack_cap;
     const struct why_tensor *origin;
-    unsigned char *listed; /* a bit a value of the walk: its inputs are, or were, below it */
+    unsigned char *listed; /* one bit per value of the walk: its inputs are, or were, below it */
     bool failed;
 };
 
-/* Adds a line; true when the tensor's inputs are to follow. */
+/* Adds a line; true if the value's inputs are to follow. */
 static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_t above)
 {
     size_t number = (size_t)(tensor - tree->walk->tensors);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The way from a weight forward to the loss, and where it ends: what no gradient comes back
- * through. And what the program tells of the gradients that its optimizer steps with.
+ * The way from a weight forward to the loss, and where it ends: through what no gradient comes
+ * back. And what the program reports about the gradients of its optimizer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,21 +9,21 @@
 
 #include "engine/why/why_impl.h"
 
-#define MAX_UNREACHED 200 /* weights that nobody updates whose way to the loss is looked for */
-#define MAX_MODELS    64  /* that are told apart */
+#define MAX_UNREACHED 200 /* weights that nothing updates, whose way to the loss is searched */
+#define MAX_MODELS    64  /* that are distinguished */
 
 /* ---- the way from a weight to the loss ------------------------------------------------------- */
 
-struct way { /* from a weight forward through what no backward pass went through */
+struct way { /* from a weight forward, through operators without a backward pass */
     const struct gd_graph *graph;
-    unsigned char *reached; /* a bit a node: its gradient was computed */
+    unsigned char *reached; /* one bit per node: its gradient was computed */
     unsigned char *seen;
     gd_node_id *queue;
     uint32_t count;
-    gd_node_id cut;   /* the last without a gradient, before one that has it; GD_NO_NODE */
+    gd_node_id cut;   /* the last node without a gradient, before one that has it; GD_NO_NODE */
     gd_node_id after; /* that one */
-    bool is_whole;    /* what reads the weight itself has a gradient */
-    bool no_updates;  /* other weights that are made of it are not followed */
+    bool is_whole;    /* the weight's own reader has a gradient */
+    bool no_updates;  /* do not follow other weights that are computed from it */
 };
 
 static bool has_bit(const unsigned char *bits, gd_node_id node)
@@ -36,7 +36,7 @@ static void set_bit(unsigned char *bits, gd_node_id node)
     bits[node / 8] = (unsigned char)(bits[node / 8] | 1U << node % 8);
 }
 
-/* Marks the operators whose gradient was computed; false when there is none. */
+/* Marks the operators whose gradient was computed; false if there is none. */
 static bool mark_reached(struct way *way)
 {
     uint32_t count = 0;
@@ -60,9 +60,9 @@ enum cut { /* why no gradient comes back */
            CUT_UNKNOWN,
            CUT_DETACH,
            CUT_DATA, /* it was given x.data */
-           CUT_OFF,  /* the program had switched gradients off */
+           CUT_OFF,  /* the program had disabled gradients */
            CUT_EXIT, /* its result became a number or an array */
-           CUT_INT,  /* it makes integers or truth values */
+           CUT_INT,  /* it produces integers or booleans */
 };
 
 static const struct gd_why_exit *exit_of(const struct why_walk *walk, const char *name)
@@ -82,7 +82,7 @@ static bool grad_is(const struct gd_node_info *info, const char *what)
     return grad && strcmp(grad, what) == 0;
 }
 
-/* exits: what left the graph counts, too. */
+/* exits: values that left the graph count, too. */
 static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
 {
     struct gd_node_info info;
@@ -101,8 +101,8 @@ static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
                : CUT_UNKNOWN;
 }
 
-/* A write in place while gradients are switched off, as an average of weights is kept: its result
- * is another weight, and no part of the forward pass. */
+/* A write in place while gradients are disabled, as for an average of weights: its result is
+ * another weight, not part of the forward pass. */
 static bool is_update(const struct gd_node_info *info)
 {
     size_t len = strlen(info->type);
@@ -136,7 +136,7 @@ static void follow_readers(struct way *way, gd_node_id node, bool is_weight)
     }
 }
 
-/* False when memory is short, or when there was no backward pass. way_free in any case. */
+/* False if out of memory, or if there was no backward pass. Call way_free in any case. */
 static bool way_begin(struct way *way, const struct gd_graph *graph)
 {
     size_t limit = gd_graph_node_limit(graph);
@@ -148,7 +148,7 @@ static bool way_begin(struct way *way, const struct gd_graph *graph)
     return way->reached && way->seen && way->queue && mark_reached(way);
 }
 
-/* What was found on the way of another weight goes. */
+/* Forgets what was found on the way of another weight. */
 static void way_go(struct way *way, gd_node_id weight)
 {
     while (way->count > 0) {
@@ -182,8 +182,8 @@ static void way_free(struct way *way)
 
 /* ---- where it ends --------------------------------------------------------------------------- */
 
-/* The operator that cuts: the one nearest to where the backward pass ended, of those that what was
- * made of the weight went through; without a known end the last of them that does. */
+/* The operator that cuts: of those that the weight's values went through, the one nearest to where
+ * the backward pass ended; if that is unknown, the last one that cuts. */
 static gd_node_id find_cutter(const struct why_walk *walk, const struct way *way, enum cut *how)
 {
     gd_node_id *back = malloc((way->count + 1) * sizeof(*back)), found = GD_NO_NODE;
@@ -312,7 +312,7 @@ uint32_t why_no_gradient(struct why_walk *walk, const char *name, gd_node_id wei
 
 /* ---- weights of the graph ------------------------------------------------------------------- */
 
-/* A model is what stands in front of the first '/' of a name. */
+/* The model is the part of a name before the first '/'. */
 static size_t model_length(const char *name)
 {
     const char *slash = strchr(name, '/');
@@ -320,7 +320,7 @@ static size_t model_length(const char *name)
     return slash ? (size_t)(slash - name) + 1 : strlen(name);
 }
 
-struct models { /* of which an optimizer has updated something: the name of a weight of each */
+struct models { /* models with an updated weight: the name of one weight of each */
     const char *name[MAX_MODELS];
     size_t count;
 };
@@ -351,7 +351,7 @@ static void find_models(const struct gd_graph *graph, struct models *ret)
     }
 }
 
-/* Whether that weight got no gradient, for a reason that is sure. */
+/* Whether that weight certainly got no gradient. */
 static bool is_unreached(const struct why_walk *walk, struct way *way, gd_node_id weight)
 {
     enum cut how = CUT_UNKNOWN;
@@ -361,7 +361,7 @@ static bool is_unreached(const struct why_walk *walk, struct way *way, gd_node_i
            (how == CUT_OFF || (how == CUT_DETACH && way->cut != GD_NO_NODE));
 }
 
-/* How many weights no gradient reaches, of models that are trained; *first is one. */
+/* How many weights of trained models no gradient reaches; *first is one. */
 static int count_unreached(const struct why_walk *walk, struct way *way, gd_node_id *first)
 {
     const struct gd_graph *graph = walk->session->graph;
@@ -391,7 +391,8 @@ void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
     struct way way;
     int count;
 
-    if (!why_is_loss(walk) || walk->facts.main[0]) { /* then it is told: see why_cut_off */
+    /* then the program reports it: see why_cut_off */
+    if (!why_is_loss(walk) || walk->facts.main[0]) {
         return;
     }
     count = way_begin(&way, graph) ? count_unreached(walk, &way, &first) : 0;
@@ -415,7 +416,7 @@ bool why_is_loss(const struct why_walk *walk)
             walk->tensors[0].node == gd_why_loss(walk->session->graph, &walk->facts));
 }
 
-/* The parameters of one kind, by name: ": a, b and 2 more"; nothing where no name is known. */
+/* The parameters of one kind, by name: ": a, b and 2 more"; nothing if no name is known. */
 static void put_names(const struct gd_why_gradients *of, struct gd_buf *say)
 {
     gd_buf_puts(say, of->named > 0 ? ": " : "");
@@ -445,7 +446,7 @@ uint32_t why_lost(struct why_walk *walk, struct why_finding *ret)
     return why_also(walk, weight, 0);
 }
 
-/* The first parameter without a gradient of which the graph shows why. */
+/* The first parameter without a gradient for which the graph shows the reason. */
 static uint32_t first_cut(struct why_walk *walk, struct why_finding *ret)
 {
     const struct gd_why_gradients *none = &walk->facts.none;
@@ -464,7 +465,7 @@ static uint32_t first_cut(struct why_walk *walk, struct why_finding *ret)
     return WHY_NONE;
 }
 
-/* No gradient of the optimizer's is anything but 0. */
+/* All gradients of the optimizer are 0. */
 uint32_t why_all_zero(struct why_walk *walk, struct why_finding *ret)
 {
     const struct gd_why_facts *facts = &walk->facts;
