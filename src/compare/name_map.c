@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "compare/match.h"
 #include "dump/hash_index.h"
 #include "dump/io/disk.h"
@@ -421,33 +422,18 @@ int gd_map_parse(const char *text, size_t size, struct gd_map **ret, struct gd_e
 
 int gd_map_read(const char *path, struct gd_map **ret, struct gd_err *err)
 {
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
+    struct gd_file_text text;
     struct gd_err why = {.text = ""};
-    char *text;
-    size_t size;
     int rc = gd_disk_open(AT_FDCWD, path, true, &disk, err);
 
+    rc = rc != GD_OK ? rc : gd_disk_read_text(disk, MAX_BYTES, &text, err);
     if (rc != GD_OK) {
         return rc;
     }
-    if (gd_disk_size(disk) > MAX_BYTES) {
-        gd_disk_unref(disk);
-        return gd_fail(err, GD_ELIMIT, "%.200s is larger than %zu MiB: not a map of names", path,
-                       MAX_BYTES >> 20);
-    }
-    size = (size_t)gd_disk_size(disk);
-    text = malloc(size + 1);
-    rc = text ? gd_disk_read(disk, 0, text, size, err) : gd_fail_nomem(err);
-    gd_disk_unref(disk);
-    if (rc == GD_OK) {
-        text[size] = '\0';
-        rc = gd_map_parse(text, size, ret, &why);
-        if (rc != GD_OK) {
-            gd_fail(err, rc, "%.200s: %.280s", path, why.text);
-        }
-    }
-    free(text);
-    return rc;
+    rc = gd_map_parse(text.data, text.size, ret, &why);
+    free(text.data);
+    return rc != GD_OK ? gd_fail(err, rc, "%.200s: %.280s", path, why.text) : GD_OK;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/cann/cann_types.h"
 
 struct made { /* a tensor converted as a whole */
@@ -41,25 +42,23 @@ static int read_elements(const struct made *made, void **ret, struct gd_err *err
 {
     uint64_t size = gd_bytes_size(made->bytes);
     size_t item = gd_dtype_size(gd_stored_dtype(made->stored)), room;
-    unsigned char *raw = malloc(size ? (size_t)size : 1), *wide;
+    GD_CLEANUP(gd_cleanup_free) unsigned char *raw = malloc(size ? (size_t)size : 1);
     int rc = raw ? gd_bytes_read(made->bytes, 0, raw, (size_t)size, err)
                  : gd_fail(err, GD_ENOMEM, "out of memory for %" PRIu64 " bytes", size);
 
-    if (rc != GD_OK || gd_stored_bits(made->stored) == 8 * item) {
-        *ret = raw;
-        if (rc != GD_OK) {
-            free(raw);
-        }
+    if (rc != GD_OK) {
         return rc;
     }
-    wide = __builtin_mul_overflow((size_t)made->plan.stored, item, &room) ? NULL : malloc(room);
-    if (!wide) {
-        free(raw);
+    if (gd_stored_bits(made->stored) == 8 * item) {
+        *ret = raw;
+        raw = NULL;
+        return GD_OK;
+    }
+    *ret = __builtin_mul_overflow((size_t)made->plan.stored, item, &room) ? NULL : malloc(room);
+    if (!*ret) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %" PRId64 " elements", made->plan.stored);
     }
-    gd_stored_widen(made->stored, false, raw, 0, made->plan.stored, wide);
-    free(raw);
-    *ret = wide;
+    gd_stored_widen(made->stored, false, raw, 0, made->plan.stored, *ret);
     return GD_OK;
 }
 

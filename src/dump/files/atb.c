@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/format.h"
 
 #define MAX_HEAD  ((size_t)64 << 10)
@@ -75,18 +76,17 @@ static int read_head(struct gd_disk *disk, char **ret, uint64_t *data, struct gd
 {
     uint64_t size = gd_disk_size(disk);
     size_t len = size < MAX_HEAD ? (size_t)size : MAX_HEAD;
-    char *head = malloc(len + 1), *end, *line;
+    GD_CLEANUP(gd_cleanup_free) char *head = malloc(len + 1);
+    char *end, *line;
     int rc = head ? gd_disk_read(disk, 0, head, len, err) : gd_fail_nomem(err);
 
     if (rc != GD_OK) {
-        free(head);
         return rc;
     }
     head[len] = '\0';
     end = strstr(head, "\n$End=");
     line = end ? strchr(end + 1, '\n') : NULL;
     if (!line) {
-        free(head);
         return gd_fail(err, GD_EPROTO,
                        "%.300s: its header does not end with a line \"$End=\" within %zu bytes",
                        gd_disk_path(disk), MAX_HEAD);
@@ -94,6 +94,7 @@ static int read_head(struct gd_disk *disk, char **ret, uint64_t *data, struct gd
     *data = (uint64_t)(line - head) + 1;
     end[1] = '\0';
     *ret = head;
+    head = NULL;
     return GD_OK;
 }
 

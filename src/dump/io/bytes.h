@@ -47,7 +47,11 @@ int gd_bytes_of_row(struct gd_bytes *const *part, size_t count, struct gd_bytes 
                     struct gd_err *err);
 
 struct gd_bytes *gd_bytes_ref(struct gd_bytes *bytes);
-void gd_bytes_unref(struct gd_bytes *bytes); /* NULL is fine */
+void gd_bytes_unref(struct gd_bytes *bytes);                    /* NULL is fine */
+static inline void gd_cleanup_bytes(struct gd_bytes *const *at) /* for GD_CLEANUP */
+{
+    gd_bytes_unref(*at);
+}
 
 uint64_t gd_bytes_size(const struct gd_bytes *bytes);
 /* Reads all `size` bytes at `at`. GD_EPROTO: out of range. */

@@ -24,7 +24,11 @@ int gd_disk_open(int dir_fd, const char *path, bool follow, struct gd_disk **ret
 int gd_disk_part(struct gd_disk *whole, uint64_t at, uint64_t size, struct gd_disk **ret,
                  struct gd_err *err);
 struct gd_disk *gd_disk_ref(struct gd_disk *disk);
-void gd_disk_unref(struct gd_disk *disk); /* NULL is fine */
+void gd_disk_unref(struct gd_disk *disk);                     /* NULL is fine */
+static inline void gd_cleanup_disk(struct gd_disk *const *at) /* for GD_CLEANUP */
+{
+    gd_disk_unref(*at);
+}
 
 const char *gd_disk_path(const struct gd_disk *disk); /* as it was opened */
 uint64_t gd_disk_size(const struct gd_disk *disk);    /* when opened */

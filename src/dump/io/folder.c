@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "dump/io/disk.h"
 
 #define TRIES    100 /* attempts to find a free name */
@@ -229,27 +230,18 @@ int gd_folder_append(struct gd_folder *folder, const char *name, const void *dat
 int gd_folder_get(struct gd_folder *folder, const char *name, size_t max, struct gd_buf *ret,
                   struct gd_err *err)
 {
-    struct gd_disk *disk;
-    size_t size;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
+    struct gd_file_text text;
     int rc = gd_disk_open(folder->fd, name, false, &disk, err);
 
     if (rc != GD_OK) {
         return rc == GD_ENOTFOUND ? GD_OK : rc;
     }
-    if (gd_disk_size(disk) > max) {
-        gd_disk_unref(disk);
-        return gd_fail(err, GD_ELIMIT, "%.300s/%.100s is larger than allowed", folder->path, name);
+    rc = gd_disk_read_text(disk, max, &text, err);
+    if (rc != GD_OK) {
+        return rc;
     }
-    size = (size_t)gd_disk_size(disk);
-    if (size > 0) {
-        rc = gd_buf_reserve(ret, size);
-        rc = rc != GD_OK ? gd_fail(err, rc, "out of memory for %.300s/%.100s", folder->path, name)
-                         : gd_disk_read(disk, 0, ret->data + ret->len, size, err);
-    }
-    if (rc == GD_OK && size > 0) {
-        ret->len += size;
-        ret->data[ret->len] = '\0';
-    }
-    gd_disk_unref(disk);
-    return rc;
+    gd_buf_add(ret, text.data, text.size);
+    free(text.data);
+    return ret->failed ? gd_fail_nomem(err) : GD_OK;
 }

@@ -4,6 +4,7 @@
  * right before it (or before the zip64 one). Everything else follows from the directory.
  */
 #include "dump/io/zip.h"
+#include "base/cleanup.h"
 #include "dump/io/little_endian.h"
 #include "dump/io/zip_check.h"
 #include "dump/io/zip_stream.h"
@@ -128,7 +129,7 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
 {
     uint64_t size = gd_disk_size(zip->disk);
     size_t tail = size < END_SIZE + MAX_COMMENT ? (size_t)size : END_SIZE + MAX_COMMENT;
-    unsigned char *end = malloc(tail ? tail : 1);
+    GD_CLEANUP(gd_cleanup_free) unsigned char *end = malloc(tail ? tail : 1);
     int rc;
 
     if (!end) {
@@ -138,16 +139,12 @@ static int find_end(struct gd_zip *zip, struct ends *ends, struct gd_err *err)
     for (size_t at = tail; rc == GD_OK && at-- > 0;) {
         if (tail - at >= END_SIZE && read_u32(end + at) == 0x06054b50) {
             if (read_u16(end + at + 20) != tail - at - END_SIZE) {
-                rc = fail_broken(zip, size - tail + at, "an end record with a wrong comment size",
-                                 err);
-            } else {
-                rc = read_end(zip, end + at, size - tail + at, ends, err);
+                return fail_broken(zip, size - tail + at, "an end record with a wrong comment size",
+                                   err);
             }
-            free(end);
-            return rc;
+            return read_end(zip, end + at, size - tail + at, ends, err);
         }
     }
-    free(end);
     return rc != GD_OK
                ? rc
                : gd_fail(err, GD_EPROTO, "%.300s is a truncated zip file: it has no end record",
@@ -662,18 +659,16 @@ static uint32_t crc_of(const unsigned char *data, size_t size)
 static int load_deflated(void *ctx, void *ret, size_t size, struct gd_err *err)
 {
     const struct member *member = ctx;
-    unsigned char *in = malloc(STEP);
+    GD_CLEANUP(gd_cleanup_free) unsigned char *in = malloc(STEP);
     z_stream stream;
     int rc;
 
     memset(&stream, 0, sizeof(stream));
     if (!in || inflateInit2(&stream, -15) != Z_OK) {
-        free(in);
         return gd_fail_nomem(err);
     }
     rc = inflate_all(member, &stream, in, ret, size, err);
     inflateEnd(&stream);
-    free(in);
     if (rc == GD_OK && crc_of(ret, size) != member->entry->crc) {
         rc = wrong_crc(member, err);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "dump/format.h"
 #include "dump/io/file_name.h"
 #include "dump/mindspore/glog.h"
@@ -329,32 +330,34 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     struct reading in = {.line = GD_BUF_INIT(MAX_LINE + 1),
                          .event = GD_BUF_INIT(MAX_TEXT + 1024),
                          .step = GD_EVERY_STEP};
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
+    struct gd_peer *peer;
     char path[PATH_MAX];
     int rc = gd_listing_path(listing, finding->root, path, sizeof(path), err);
 
-    if (rc == GD_OK && is_repeated(listing, finding->root)) {
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (is_repeated(listing, finding->root)) {
         return gd_dump_left_out(dump, path, "the log of a lower level contains the same lines",
                                 err);
     }
-    if (rc == GD_OK && go_on && !go_on(ctx, 0)) {
-        rc = gd_fail(err, GD_EINTR, "interrupted");
+    if (go_on && !go_on(ctx, 0)) {
+        return gd_fail(err, GD_EINTR, "interrupted");
     }
-    rc =
-        rc != GD_OK ? rc : gd_dump_catalog_beside(dump, ms_rank_of(path), "logs", &in.catalog, err);
+    rc = gd_dump_catalog_beside(dump, ms_rank_of(path), "logs", &in.catalog, err);
     rc = rc != GD_OK ? rc : gd_disk_open(AT_FDCWD, path, false, &disk, err);
     if (rc != GD_OK) {
         return rc;
     }
-    if (!gd_catalog_peer(in.catalog)->framework[0]) {
-        snprintf(gd_catalog_peer(in.catalog)->framework,
-                 sizeof(gd_catalog_peer(in.catalog)->framework), "MindSpore");
+    peer = gd_catalog_peer(in.catalog);
+    if (!peer->framework[0]) {
+        snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
     }
     rc = take_text(&in, disk, err);
     rc = rc != GD_OK ? rc : tell_counts(&in, gd_base_name(path), err);
     gd_buf_deinit(&in.line);
     gd_buf_deinit(&in.event);
-    gd_disk_unref(disk);
     return rc;
 }
 

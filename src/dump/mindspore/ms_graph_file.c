@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/io/json.h"
 #include "dump/mindspore/ms_file_name.h"
 #include "mindspore/ms_graph.h"
@@ -111,7 +112,7 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
     struct gd_graph *graph = gd_catalog_graph(catalog);
     char name[128], other[128];
     struct gd_err why;
-    struct gd_disk *disk;
+    GD_CLEANUP(gd_cleanup_disk) struct gd_disk *disk = NULL;
     uint32_t subgraph;
     int rc;
 
@@ -121,11 +122,9 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
     if (disk) {
         rc = ms_graph_file_read(disk, graph, other, &subgraph, &why);
         if (rc == GD_OK) {
-            gd_disk_unref(disk);
             return take_nodes(graph, subgraph, nodes, err);
         }
         rc = gd_dump_leave_out(dump, gd_disk_path(disk), &why, err);
-        gd_disk_unref(disk);
         if (rc != GD_OK) {
             return rc;
         }
@@ -312,34 +311,38 @@ static struct gd_disk *open_iterations(const struct gd_listing *listing, uint32_
     return NULL;
 }
 
+/* Reads a file if it exists; what is broken is left out. Releases the disk. */
+static int take_facts(struct gd_disk *disk, struct gd_catalog *catalog, struct gd_dump *dump,
+                      int (*take)(struct gd_disk *disk, struct gd_catalog *catalog,
+                                  struct gd_err *err),
+                      struct gd_err *err)
+{
+    struct gd_err why = {.code = GD_OK};
+    int rc = disk ? take(disk, catalog, &why) : GD_OK;
+
+    rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+    gd_disk_unref(disk);
+    return rc;
+}
+
 int ms_metadata_take(const struct gd_listing *listing, uint32_t rank_dir,
                      struct gd_catalog *catalog, struct gd_dump *dump, struct gd_err *err)
 {
-    struct gd_err why = {.code = GD_OK};
-    struct gd_disk *disk;
-    int rc = GD_OK;
+    struct gd_err why;
+    int rc;
 
     if (rank_dir == GD_NO_ENTRY) {
         return GD_OK;
     }
-    disk = open_file(listing, rank_dir, ".dump_metadata", "config.json", &why);
-    if (disk) {
-        rc = take_config(disk, catalog, &why);
-        rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
-        gd_disk_unref(disk);
+    rc = take_facts(open_file(listing, rank_dir, ".dump_metadata", "config.json", &why), catalog,
+                    dump, take_config, err);
+    if (rc == GD_OK) {
+        rc = take_facts(open_iterations(listing, rank_dir, &why), catalog, dump, take_iterations,
+                        err);
     }
-    disk = rc != GD_OK ? NULL : open_iterations(listing, rank_dir, &why);
-    if (disk) {
-        rc = take_iterations(disk, catalog, &why);
-        rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
-        gd_disk_unref(disk);
-    }
-    disk =
-        rc != GD_OK ? NULL : open_file(listing, rank_dir, ".dump_metadata", "stood_at.csv", &why);
-    if (disk) {
-        rc = take_stood_at(disk, catalog, &why);
-        rc = rc != GD_OK ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
-        gd_disk_unref(disk);
+    if (rc == GD_OK) {
+        rc = take_facts(open_file(listing, rank_dir, ".dump_metadata", "stood_at.csv", &why),
+                        catalog, dump, take_stood_at, err);
     }
     return rc;
 }

@@ -81,7 +81,11 @@ int gd_pickle_read_disk(struct gd_disk *disk, uint64_t at, uint64_t size, const 
                         struct gd_pickle **ret, uint64_t *end, struct gd_err *err);
 int gd_pickle_read_memory(const void *program, size_t size, const char *what,
                           struct gd_pickle **ret, uint64_t *end, struct gd_err *err);
-void gd_pickle_free(struct gd_pickle *pickle); /* NULL is fine */
+void gd_pickle_free(struct gd_pickle *pickle);                    /* NULL is fine */
+static inline void gd_cleanup_pickle(struct gd_pickle *const *at) /* for GD_CLEANUP */
+{
+    gd_pickle_free(*at);
+}
 
 struct gd_pickle_value *gd_pickle_root(const struct gd_pickle *pickle);
 size_t gd_pickle_global_count(const struct gd_pickle *pickle);

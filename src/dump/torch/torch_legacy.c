@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/io/little_endian.h"
 #include "dump/torch/torch_impl.h"
 
@@ -61,32 +62,30 @@ static int read_pickle(struct legacy *legacy, struct gd_pickle **ret, struct gd_
 /* Reads the version and the dict of facts. */
 static int read_head(struct legacy *legacy, struct gd_err *err)
 {
+    GD_CLEANUP(gd_cleanup_pickle) struct gd_pickle *version = NULL;
+    GD_CLEANUP(gd_cleanup_pickle) struct gd_pickle *facts = NULL;
     const struct gd_pickle_value *little;
-    struct gd_pickle *pickle;
-    int64_t version;
+    int64_t number;
     int rc;
 
     legacy->at = sizeof(magic);
-    rc = read_pickle(legacy, &pickle, err);
+    rc = read_pickle(legacy, &version, err);
     if (rc != GD_OK) {
         return rc;
     }
-    if (!gd_pickle_get_int(gd_pickle_root(pickle), &version) || version != VERSION) {
-        rc = fail_broken(legacy, err, "the file version is not 1001, the only one that exists");
+    if (!gd_pickle_get_int(gd_pickle_root(version), &number) || number != VERSION) {
+        return fail_broken(legacy, err, "the file version is not 1001, the only one that exists");
     }
-    gd_pickle_free(pickle);
-    rc = rc != GD_OK ? rc : read_pickle(legacy, &pickle, err);
+    rc = read_pickle(legacy, &facts, err);
     if (rc != GD_OK) {
         return rc;
     }
-    little = gd_pickle_get(gd_pickle_root(pickle), "little_endian");
+    little = gd_pickle_get(gd_pickle_root(facts), "little_endian");
     if (!little || little->kind != GD_PICKLE_BOOL) {
-        rc = fail_broken(legacy, err, "the byte order is missing");
-    } else {
-        legacy->file.swap = little->truth == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+        return fail_broken(legacy, err, "the byte order is missing");
     }
-    gd_pickle_free(pickle);
-    return rc;
+    legacy->file.swap = little->truth == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    return GD_OK;
 }
 
 /* ---- storages -------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/torch/torch_impl.h"
 #include "engine/format.h"
 
@@ -219,8 +220,8 @@ void torch_describe_array(const struct gd_pickle_value *value, struct torch_tens
 bool torch_print_scalar(const struct gd_pickle_value *value, struct gd_buf *out)
 {
     _Alignas(16) unsigned char number[16];
+    GD_CLEANUP(gd_cleanup_free) unsigned char *bytes = NULL;
     enum gd_stored stored;
-    unsigned char *bytes;
     size_t size;
     bool swap = false;
 
@@ -231,10 +232,8 @@ bool torch_print_scalar(const struct gd_pickle_value *value, struct gd_buf *out)
     bytes = stored ? torch_take_bytes(gd_pickle_item(value->object->args, 1), &size) : NULL;
     if (!bytes || size != gd_stored_bits(stored) / 8 ||
         gd_dtype_size(gd_stored_dtype(stored)) > sizeof(number)) {
-        free(bytes);
         return false;
     }
     gd_stored_widen(stored, swap, bytes, 0, 1, number);
-    free(bytes);
     return gd_format_scalar(gd_stored_dtype(stored), number, out) == GD_OK;
 }

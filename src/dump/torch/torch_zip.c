@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "dump/io/file_name.h"
 #include "dump/io/little_endian.h"
 #include "dump/io/zip.h"
@@ -103,8 +104,8 @@ static int read_record(struct torch_file *file, const char *name, uint64_t most,
 {
     const struct zipped *zipped = file->find_ctx;
     const struct gd_zip_entry *entry = find_record(zipped, name);
-    struct gd_bytes *bytes;
-    unsigned char *data;
+    GD_CLEANUP(gd_cleanup_bytes) struct gd_bytes *bytes = NULL;
+    GD_CLEANUP(gd_cleanup_free) unsigned char *data = NULL;
     int rc;
 
     if (!entry) {
@@ -120,13 +121,12 @@ static int read_record(struct torch_file *file, const char *name, uint64_t most,
     }
     data = malloc((size_t)entry->size + 1);
     rc = data ? gd_bytes_read(bytes, 0, data, (size_t)entry->size, err) : gd_fail_nomem(err);
-    gd_bytes_unref(bytes);
     if (rc != GD_OK) {
-        free(data);
         return rc;
     }
     data[entry->size] = '\0';
     *ret = data;
+    data = NULL;
     *size = (size_t)entry->size;
     return GD_OK;
 }
