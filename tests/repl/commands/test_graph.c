@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../scratch.h"
 #include "repl/net.h"
+#include "scratch.h"
 
 static const struct repl_options text_mode = {.batch = true, .utf8 = false};
 static const struct repl_options json_mode = {.batch = true, .json = true};

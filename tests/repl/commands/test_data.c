@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* print, x, whatis, stats, tensors, find, save, display on values from memory. */
+/* print, x, whatis, stats, tensors, find, save, display on values in memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../scratch.h"
 #include "engine/progress.h"
 #include "repl/net.h"
+#include "scratch.h"
 
 static const struct repl_options text_mode = {.batch = true, .utf8 = false};
 static const struct repl_options json_mode = {.batch = true, .json = true};

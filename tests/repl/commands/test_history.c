@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Lines of bars, info history on recorded values, compare on values from memory. */
+/* Lines of bars, info history on recorded values, compare on values in memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../scratch.h"
 #include "engine/history/history.h"
 #include "engine/watch/watch_report.h"
 #include "repl/net.h"
 #include "repl/values/spark.h"
+#include "scratch.h"
 
 static const struct repl_options text_mode = {.batch = true, .utf8 = true};
 static const struct repl_options json_mode = {.batch = true, .json = true};

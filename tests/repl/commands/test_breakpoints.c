@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The commands about watchpoints, on a training process made of memory. */
+/* The commands about watchpoints, on a fake training process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../scratch.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/fake_watch.h"
 #include "repl/net.h"
+#include "scratch.h"
 
 static int set_up(void **state, const struct repl_options *options)
 {
