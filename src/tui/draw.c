@@ -215,7 +215,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
     struct draw *draw = calloc(1, sizeof(*draw));
 
     if (!draw) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     draw->utf8 = utf8;
     draw->second_screen = second_screen;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE 1
 #include "tui/draw_out.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,15 +81,11 @@ static void collect_output(struct draw_out *out)
     if (written <= 0) {
         return;
     }
-    if (out->len + (size_t)written > out->room) {
-        size_t room = (out->len + (size_t)written) * 2;
-        char *more = realloc(out->waiting, room);
-        if (!more) {
-            return; /* it stays in the file */
-        }
-        out->waiting = more;
-        out->room = room;
+    char *waiting = gd_grow_to(out->waiting, out->len + (size_t)written, &out->room, 1);
+    if (!waiting) {
+        return; /* it stays in the file */
     }
+    out->waiting = waiting;
     ssize_t got = pread(out->caught, out->waiting + out->len, (size_t)written, 0);
     out->len += got > 0 ? (size_t)got : 0;
     if (lseek(out->caught, 0, SEEK_SET) != 0 || ftruncate(out->caught, 0) != 0) {

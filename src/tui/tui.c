@@ -372,7 +372,7 @@ static struct tui *tui_create(struct ev_loop *loop, struct repl *repl, struct gd
     struct tui *tui = calloc(1, sizeof(*tui));
 
     if (!tui) {
-        gd_fail(err, GD_ENOMEM, "out of memory");
+        gd_fail_nomem(err);
         return NULL;
     }
     tui->loop = loop;

@@ -309,8 +309,8 @@ void ms_plan_capture(struct gd_ms_target *target)
     }
     plans->capture_changed = false;
     gd_node_id *nodes = collect_nodes(plans, &count);
-    int rc = nodes ? ms_watch_capture(target, &plans->capture, nodes, count, &err)
-                   : gd_fail(&err, GD_ENOMEM, "out of memory");
+    int rc =
+        nodes ? ms_watch_capture(target, &plans->capture, nodes, count, &err) : gd_fail_nomem(&err);
     if (rc != GD_OK) {
         ms_warn(target, "cannot tell the process which values to keep for watchpoints: %s",
                 err.text);

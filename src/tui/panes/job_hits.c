@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tui/panes/job_hits.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 
@@ -70,14 +71,12 @@ static bool make_room(struct job_hits *hits)
     for (int rank = 0; rank < hits->rank_count; rank++) {
         count += hits->order[rank].count;
     }
-    if (count > hits->capacity) {
-        struct job_hits_place *more = realloc(hits->place, (count * 3 / 2) * sizeof(*more));
-        if (!more) {
-            return false;
-        }
-        hits->place = more;
-        hits->capacity = count * 3 / 2;
+    struct job_hits_place *places =
+        gd_grow_to(hits->place, count, &hits->capacity, sizeof(*places));
+    if (!places) {
+        return false;
     }
+    hits->place = places;
     return true;
 }
 

@@ -4,6 +4,7 @@
  * row with its rank. Checks that failed for the same reason share a row. A picture costs what is
  * new and what is visible, however many hits there are.
  */
+#include "base/grow.h"
 #include "repl/commands/breakpoints/hit.h"
 #include "tui/tui_impl.h"
 
@@ -48,15 +49,12 @@ static struct hits_pane *hits_state(struct tui *tui)
 
 static bool add_row(struct hits_pane *pane, size_t place, bool unclear)
 {
-    if (pane->row_count == pane->capacity) {
-        size_t capacity = pane->capacity * 2 + 64;
-        struct row *more = realloc(pane->row, capacity * sizeof(*more));
-        if (!more) {
-            return false;
-        }
-        pane->row = more;
-        pane->capacity = capacity;
+    struct row *rows = gd_grow(pane->row, pane->row_count, &pane->capacity, sizeof(*rows));
+
+    if (!rows) {
+        return false;
     }
+    pane->row = rows;
     pane->row[pane->row_count++] = (struct row){place, 1, unclear};
     pane->unclear += unclear ? 1 : 0;
     return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The text of the node pane, wrapped to its width. */
+#include "base/grow.h"
 #include "tui/panes/pane_node_impl.h"
 
 #include <stdio.h>
@@ -22,30 +23,26 @@
 
 static bool line_add(struct node_view *view, const struct node_line *line)
 {
-    if (view->lines == view->line_capacity) {
-        size_t more = view->line_capacity > 0 ? 2 * view->line_capacity : 64;
-        struct node_line *grown = realloc(view->line, more * sizeof(*grown));
-        if (!grown) {
-            return false;
-        }
-        view->line = grown;
-        view->line_capacity = more;
+    struct node_line *grown =
+        gd_grow(view->line, view->lines, &view->line_capacity, sizeof(*grown));
+
+    if (!grown) {
+        return false;
     }
+    view->line = grown;
     view->line[view->lines++] = *line;
     return true;
 }
 
 static bool item_add(struct node_view *view, const struct node_item *item)
 {
-    if (view->items == view->item_capacity) {
-        size_t more = view->item_capacity > 0 ? 2 * view->item_capacity : 64;
-        struct node_item *grown = realloc(view->item, more * sizeof(*grown));
-        if (!grown) {
-            return false;
-        }
-        view->item = grown;
-        view->item_capacity = more;
+    struct node_item *grown =
+        gd_grow(view->item, view->items, &view->item_capacity, sizeof(*grown));
+
+    if (!grown) {
+        return false;
     }
+    view->item = grown;
     view->item[view->items++] = *item;
     return true;
 }

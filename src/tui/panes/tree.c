@@ -57,7 +57,7 @@ int tui_tree_create(struct tui_tree **ret, struct gd_err *err)
     struct tui_tree *tree = calloc(1, sizeof(*tree));
 
     if (!tree) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *ret = tree;
     return GD_OK;
@@ -141,7 +141,7 @@ static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, st
     struct opened *opened = calloc(1, sizeof(*opened));
     if (!opened || lists_fill(tree, &info, opened) != GD_OK) {
         opened_free(opened);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     const struct opened *parent = opened_at(tree, info.parent);
     opened->open = open;
@@ -167,7 +167,7 @@ static int grow_tree(struct tui_tree *tree, struct gd_err *err)
     if (limit > tree->scope_limit) {
         struct opened **more = realloc(tree->by_scope, limit * sizeof(struct opened *));
         if (!more) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         memset(more + tree->scope_limit, 0, (limit - tree->scope_limit) * sizeof(struct opened *));
         tree->by_scope = more;
@@ -223,7 +223,7 @@ int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found, struct
     }
     struct opened **layout = calloc((size_t)tree->scope_limit + 1, sizeof(struct opened *));
     if (!layout) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     tree->unfiltered = tree->by_scope;
     tree->by_scope = layout;
