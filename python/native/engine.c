@@ -19,7 +19,7 @@ struct engine {
  * to watch during the pass. */
 static void report_raised(const struct engine *engine)
 {
-    if (!native_is_true(engine->context->agent, AGENT_LOOKING)) {
+    if (!native_is_true(engine->context->agent, AGENT_WATCHING_NOW)) {
         return;
     }
     struct native_error error = native_take_error();

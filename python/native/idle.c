@@ -14,7 +14,7 @@
 static bool is_watched(const struct native_context *context)
 {
     return (context->handle && GRADB_IS_ARMED(context->handle)) ||
-           native_is_true(context->agent, AGENT_WANTED) ||
+           native_is_true(context->agent, AGENT_WATCHING) ||
            native_get(context->agent, AGENT_OVERFLOW) != Py_None;
 }
 
@@ -313,7 +313,7 @@ int native_begin_pass(struct native_context *context, PyObject *tensors, PyObjec
 int native_end_pass(struct native_context *context)
 {
     bool plain = context->handle && !native_is_true(context->agent, AGENT_DEAD) &&
-                 !native_is_true(context->agent, AGENT_WANTED) &&
+                 !native_is_true(context->agent, AGENT_WATCHING) &&
                  !native_is_true(context->steps, STEPS_DUE) &&
                  native_is_true(context->steps, STEPS_HAS_OPTIMIZER) &&
                  native_get_int(context->steps, STEPS_PASSES) == 1 &&

@@ -41,6 +41,6 @@
 
 /* The version of the interface between this module and gradb.torch: both must come from one tree.
  */
-#define NATIVE_INTERFACE 12
+#define NATIVE_INTERFACE 13
 
 #endif

@@ -306,9 +306,9 @@ static PyObject *look_up_operator(const struct call *call)
     const struct native_context *context = call->mode->context;
     bool plain =
         PyTuple_Check(call->args) && (call->keywords == Py_None || PyDict_Check(call->keywords));
-    int looking =
-        context && context->handle && plain ? native_truth(context->agent, AGENT_LOOKING) : 0;
-    return looking > 0 ? find_operator(call->mode, call->function) : NULL;
+    int watching =
+        context && context->handle && plain ? native_truth(context->agent, AGENT_WATCHING_NOW) : 0;
+    return watching > 0 ? find_operator(call->mode, call->function) : NULL;
 }
 
 static PyObject *run_known(struct call *call, PyObject *operation)

@@ -160,18 +160,18 @@ static int report_leaf(struct native_pass_node *own, PyObject *before)
 static int report_apart(struct native_pass_node *own, PyObject *results, PyObject *before)
 {
     struct native_context *context = own->context;
-    int looking = native_truth(context->agent, AGENT_LOOKING);
-    PyObject *apart = looking < 0 ? NULL : native_enter_apart(context);
+    int watching = native_truth(context->agent, AGENT_WATCHING_NOW);
+    PyObject *apart = watching < 0 ? NULL : native_enter_apart(context);
     if (!apart) {
         return -1;
     }
-    native_set(context->agent, AGENT_LOOKING, Py_False);
+    native_set(context->agent, AGENT_WATCHING_NOW, Py_False);
     int status = own->variable ? report_leaf(own, before) : report_node(own, results, before);
     if (native_leave_apart(apart) < 0) {
         status = -1;
     }
-    if (looking && native_truth(context->agent, AGENT_DEAD) == 0) {
-        native_set(context->agent, AGENT_LOOKING, Py_True);
+    if (watching && native_truth(context->agent, AGENT_DEAD) == 0) {
+        native_set(context->agent, AGENT_WATCHING_NOW, Py_True);
     }
     return status;
 }

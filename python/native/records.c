@@ -15,7 +15,7 @@ static const struct {
 } kinds[NATIVE_KINDS] = {
     [NATIVE_AGENT] = {"Agent",
                       {
-                          [AGENT_LOOKING] = "looking",
+                          [AGENT_WATCHING_NOW] = "watching_now",
                           [AGENT_DEAD] = "dead",
                           [AGENT_IN_BACKWARD] = "in_backward",
                           [AGENT_SHARDS] = "shards",
@@ -26,7 +26,7 @@ static const struct {
                           [AGENT_TIMING] = "timing",
                           [AGENT_SCALER] = "scaler",
                           [AGENT_REPORTER] = "reporter",
-                          [AGENT_WANTED] = "wanted",
+                          [AGENT_WATCHING] = "watching",
                           [AGENT_EVENTS] = "events",
                           [AGENT_CLEARING] = "clearing",
                           [AGENT_BACKWARD] = "_backward",

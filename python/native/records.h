@@ -28,7 +28,7 @@ enum native_kind {
     NATIVE_KINDS
 };
 enum native_agent_field {
-    AGENT_LOOKING,
+    AGENT_WATCHING_NOW,
     AGENT_DEAD,
     AGENT_IN_BACKWARD,
     AGENT_SHARDS,
@@ -39,7 +39,7 @@ enum native_agent_field {
     AGENT_TIMING,
     AGENT_SCALER,
     AGENT_REPORTER,
-    AGENT_WANTED,
+    AGENT_WATCHING,
     AGENT_EVENTS,
     AGENT_CLEARING,
     AGENT_BACKWARD

@@ -70,7 +70,7 @@ agent = Agent(told)
 agent.install()
 agent.steps.begin()
 ctypes.c_int.from_address(agent.handle).value = 1
-agent.look(True)
+agent.set_watching(True)
 
 def train(net, loss_of, steps=1, **options):
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, **options)

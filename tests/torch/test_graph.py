@@ -388,10 +388,10 @@ finish()
 
     def test_tensors_from_outside(self):
         told = self.told("""
-agent.look(False)
+agent.set_watching(False)
 data = torch.ones(8, 2)
 batches = [{"x": torch.ones(4, 2), "y": torch.zeros(4, 1)} for _ in range(3)]
-agent.look(True)
+agent.set_watching(True)
 net = nn.Linear(2, 1)
 def loss(step):
     batch = batches[step]
@@ -516,7 +516,7 @@ for _ in range(2):
     except ValueError:
         pass
 runs = len(told.ran)
-agent.look(False)
+agent.set_watching(False)
 ctypes.c_int.from_address(agent.handle).value = 0
 y.sum().backward()
 finish(quiet=len(told.ran) == runs)
@@ -583,8 +583,8 @@ def step():
     net(torch.ones(1, 2)).sum().backward()
     optimizer.step()
 with torch.device("meta"):
-    agent.look(False)
-    agent.look(True)
+    agent.set_watching(False)
+    agent.set_watching(True)
     made = torch.ones(2)
 after = torch.ones(2)
 torch.set_default_device("cpu")
@@ -592,7 +592,7 @@ step()
 torch.set_default_device(None)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     step()
-agent.look(False)
+agent.set_watching(False)
 finish(made=str(made.device), after=str(after.device), modes=torch._C._len_torch_function_stack())
 """)
         self.assertEqual((told.answer["made"], told.answer["after"], told.answer["modes"]), ("meta", "cpu", 0))

@@ -54,11 +54,11 @@ def numbers(kind, seen):
     losses = []
     for turn in range(4):
         if seen:
-            agent.look(turn != 2)  # in the third, nothing is asked
+            agent.set_watching(turn != 2)  # in the third, nothing is asked
         losses.append(train(torch.ones(2, 4)).item())
     return losses, [tuple(counters["stats"].items()), sum(counters["graph_break"].values())]
 
-agent.look(False)
+agent.set_watching(False)
 agent.dead = True
 bare = {kind: numbers(kind, False) for kind in KINDS}
 agent.dead = False
@@ -166,10 +166,10 @@ kinds = {
 equal = {}
 for name, kind in kinds.items():
     agent.dead = True
-    agent.look(False)
+    agent.set_watching(False)
     bare = kind()
     agent.dead = False
-    agent.look(True)
+    agent.set_watching(True)
     seen = kind()
     equal[name] = len(bare) == len(seen) and all(torch.equal(x, y) for x, y in zip(bare, seen))
 raised = [raises(lambda fc: fc.register_forward_hook(fail)), raises(lambda fc: fc.weight.register_hook(fail))]
@@ -196,7 +196,7 @@ for _ in range(6):
     optimizer.step()
     for parameter in net.parameters():
         parameter.grad.data.zero_()  # which leaves no trace
-agent.look(False)
+agent.set_watching(False)
 finish(equal=equal, raised=raised, survived=survived, added_up=agent.clearing.found() is not None, left=torch._C._len_torch_function_stack(), path=agent.modules.path(),
        inside=agent.in_backward)
 """
@@ -236,11 +236,11 @@ for how in range(2):
         graph.capture_begin()
     else:
         Recording.on = True  # by a way that nobody sees, while nobody looks
-        agent.look(False)
+        agent.set_watching(False)
         agent.words.armed = 0
     step()
     graph.capture_end()
-agent.look(True)
+agent.set_watching(True)
 step()
 finish(asked=asked, steps=told.steps)
 """
@@ -270,7 +270,7 @@ LONG = """
 heard = []
 told.gradb_heed = lambda handle: heard.append(len(heard))
 def one_pass(took):
-    agent.look(False)
+    agent.set_watching(False)
     agent.words.armed = 0
     agent._backward.took = took
     x = torch.ones(2, requires_grad=True)
@@ -319,8 +319,8 @@ def loss_of(step):
     asks = step == 2
     ctypes.c_int.from_address(agent.handle).value = int(step == 0)
     return after(net(torch.ones(3, 2))).sum()
-agent.look(False)
-agent.look(True)
+agent.set_watching(False)
+agent.set_watching(True)
 train(net, loss_of, 3)
 finish(path=agent.modules.path())
 """
@@ -350,7 +350,7 @@ for place in ("reporter._operator_ran", "reporter._backward_node_ran", "reporter
     delattr(part, name)
     agent.dead = False
     agent.steps.begin()
-    agent.look(True)
+    agent.set_watching(True)
 finish(same=same, disarmed=disarmed, left=left)
 """
 

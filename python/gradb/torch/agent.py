@@ -32,15 +32,15 @@ _IDLE = 64  # steps at most until Python checks again whether they are idle
 
 
 class Agent(native.base("Agent")):
-    """See the module. wanted: operators are watched; looking: they are watched at this moment, which is not gradb's
-    own; dead: the agent had a fault, or is closed."""
+    """See the module. watching: operators are watched; watching_now: even at this moment, which is not gradb's own;
+    dead: the agent had a fault, or is closed."""
 
     def __init__(self, library, program=None):
         self.library = library
         self.agent = self
         self.dead = False
-        self.looking = False
-        self.wanted = False
+        self.watching_now = False
+        self.watching = False
         self.native = None      # the native Context, where there is one
         self.in_backward = False
         self.into_leaves = False  # the innermost pass adds to gradients: backward(), not autograd.grad()
@@ -125,8 +125,8 @@ class Agent(native.base("Agent")):
         atexit.unregister(self._exits)
         if self._ending is not None:
             self._ending.cancel()
-        self.look(False)
-        self.stir()
+        self.set_watching(False)
+        self.end_idle()
         self.dead = True
         self.regions.remove()
         self.events.loader.remove()
@@ -148,7 +148,7 @@ class Agent(native.base("Agent")):
         if self.dead:
             return
         self.dead = True
-        self.looking = False
+        self.watching_now = False
         place = traceback.extract_tb(error.__traceback__)
         where = "%s:%d" % (os.path.basename(place[-1].filename), place[-1].lineno) if place else "?"
         message = "gradb: internal error, the agent is off now: %s: %s (%s)" % (
@@ -166,7 +166,7 @@ class Agent(native.base("Agent")):
 
     def _forked(self):
         self.dead = True
-        self.looking = False
+        self.watching_now = False
         self.handle = None
 
     # ---- what is on ----
@@ -182,11 +182,11 @@ class Agent(native.base("Agent")):
                                    or self.overflow is not None
                                    or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
         self.reporter.begin_step(self.steps.step, looks)
-        self.look(looks)
+        self.set_watching(looks)
         if self.native is not None and not looks:
-            self._rest_from_python(bool(connected))
+            self._go_idle(bool(connected))
 
-    def _rest_from_python(self, connected):
+    def _go_idle(self, connected):
         """Nobody watches: lets the native module run the next steps alone, until something is asked for."""
         quiet = self.source.kept.is_empty() and self.reporter.graph.is_quiet() and not self.regions.closed
         recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
@@ -213,7 +213,7 @@ class Agent(native.base("Agent")):
         self.take_back()
         self.modules.missed()
 
-    def stir(self):
+    def end_idle(self):
         """Something was asked for: the next step decides again what is watched."""
         if self.native is not None:
             self.native.idle(0, False, None)
@@ -225,12 +225,12 @@ class Agent(native.base("Agent")):
             self._recorded = True
         self.reporter.end_step()
 
-    def look(self, on):
+    def set_watching(self, on):
         """Begins or ends watching operators."""
         self.regions.watch()
-        before, self.wanted = self.wanted, on
+        before, self.watching = self.watching, on
         if on:
-            self.stir()
+            self.end_idle()
             self.shards = "torch.distributed.fsdp" in sys.modules and _has_process_group()
             if not before:
                 self.modules.catch_up()
@@ -239,64 +239,64 @@ class Agent(native.base("Agent")):
 
     def _apply(self):
         """Pushes or pops the mode, as wanted now."""
-        self.looking = self._may_look()
-        (ops.push if self.looking else ops.pop)(self._mode)
+        self.watching_now = self._may_watch()
+        (ops.push if self.watching_now else ops.pop)(self._mode)
 
-    def _may_look(self):
-        return self.wanted and not self.dead and not self._hidden and not self.regions.closed
+    def _may_watch(self):
+        return self.watching and not self.dead and not self._hidden and not self.regions.closed
 
-    def leave(self):
+    def stop_watching(self):
         """Stops intercepting operators after a fault."""
-        if self.wanted and self.is_training_thread():
-            self.look(False)
+        if self.watching and self.is_training_thread():
+            self.set_watching(False)
 
     def region_changed(self):
         """Code that must not be watched begins or ends."""
-        if self.wanted:
+        if self.watching:
             self._apply()
 
-    def rest(self):
-        """Stops intercepting inside an optimizer, where nothing is reported; until `wake`."""
-        if self.wanted:
+    def pause(self):
+        """Stops intercepting inside an optimizer, where nothing is reported; until `resume`."""
+        if self.watching:
             ops.pop(self._mode)
 
-    def wake(self):
+    def resume(self):
         """Intercepts again: the operators are the program's."""
-        if self._may_look():
+        if self._may_watch():
             ops.push(self._mode)
 
     def unintercepted(self, function, *args, **kwargs):
         """Calls a function of PyTorch without intercepting the many operators in it, none of which is a node."""
         again = None
-        if self.wanted and not self.dead:
+        if self.watching and not self.dead:
             again = ops.off(self._mode)
             if again is not None:  # else: another thread, or nobody watches
                 self.reporter.before_write()
         try:
             return function(*args, **kwargs)
         finally:
-            if again is not None and self._may_look():
+            if again is not None and self._may_watch():
                 again()
 
-    def look_again(self):
+    def watch_again(self):
         """Watches again after a moment of gradb's own."""
-        self.looking = self.wanted and not self.dead
+        self.watching_now = self.watching and not self.dead
 
     @contextlib.contextmanager
-    def unseen(self):
+    def own_moment(self):
         """A moment of gradb's own: the operators inside are not the program's."""
-        before, self.looking = self.looking, False
+        before, self.watching_now = self.watching_now, False
         try:
             with apart():
                 yield
         finally:
             if before:
-                self.look_again()
+                self.watch_again()
 
     @contextlib.contextmanager
-    def hidden(self):
+    def hidden_moment(self):
         """A moment of the program in which operators must not be intercepted."""
-        before = self.looking
+        before = self.watching_now
         self._hidden += 1
         self._apply()
         try:
@@ -309,7 +309,7 @@ class Agent(native.base("Agent")):
     def modes_for_backward(self):
         """Watches operators inside a backward pass too. Returns functions that undo it, in order."""
         undo = []
-        if self.wanted and not self.regions.closed:
+        if self.watching and not self.regions.closed:
             if self.detail is not None and not self.in_backward:
                 undo.append(self.detail.begin())
             again = ops.again(self._mode)
@@ -330,21 +330,21 @@ class Agent(native.base("Agent")):
         """Whether the debugger wants reports of nodes."""
         return self.words.armed != 0
 
-    def look_if_asked(self):
+    def watch_if_asked(self):
         """Begins to watch in mid-step when the debugger wants reports of nodes. Returns whether operators are watched.
         Called wherever the training passes: at each module, backward pass, optimizer and batch."""
         asked = self.words.armed or self.overflow is not None
-        if asked and not self.looking and not self.dead and self.is_training_thread() \
+        if asked and not self.watching_now and not self.dead and self.is_training_thread() \
                 and not self.regions.are_closed():
-            self.look(True)
-        return self.looking
+            self.set_watching(True)
+        return self.watching_now
 
     @contained
     def module_called(self):
         """A module is called, where a forward pass may begin."""
         if not self.steps.forward and not self.dead and self.is_training_thread():
             self.steps.forward_begins()
-        return self.look_if_asked()
+        return self.watch_if_asked()
 
     def discover(self, optimizer):
         """Names the modules that the optimizer trains after the variables in the user's frames."""

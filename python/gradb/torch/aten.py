@@ -20,11 +20,11 @@ class Detail(TorchDispatchMode):
         self._seen = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        looking, self._agent.looking = self._agent.looking, False  # not an operator of the program
+        watching, self._agent.watching_now = self._agent.watching_now, False  # not an operator of the program
         try:
             result = func(*args, **(kwargs or {}))
         finally:
-            self._agent.looking = looking and not self._agent.dead
+            self._agent.watching_now = watching and not self._agent.dead
         name = str(getattr(func, "overloadpacket", func))
         if len(self._seen) < _MAX_HELD and "empty" not in name:  # not "empty": memory without a value
             self._seen.append((name, (args, kwargs), result))

@@ -291,7 +291,7 @@ class Backward(native.base("Backward")):
         """Hooks the nodes of the pass. Returns functions that undo it, except for the removal of the hooks."""
         agent = self._agent
         try:
-            with agent.unseen():
+            with agent.own_moment():
                 self._hook_all(tensors, handles, nodes)
             roots = _roots(tensors)
             if is_of_loss and roots:
@@ -321,7 +321,7 @@ class Backward(native.base("Backward")):
 
         def heed(*_):
             if not agent.dead and agent.words.armed:
-                agent.timing.apart(library.gradb_heed, agent.handle)
+                agent.timing.call_waiting(library.gradb_heed, agent.handle)
         if not hasattr(library, "gradb_heed"):
             return
         seen = set()
@@ -335,7 +335,7 @@ class Backward(native.base("Backward")):
 
     def raised(self, error):
         """The pass has raised: stops the run, once."""
-        if self._agent.looking and isinstance(error, Exception):
+        if self._agent.watching_now and isinstance(error, Exception):
             self._agent.reporter.failures.backward_raised(error)
 
     def _hook_all(self, tensors, handles, nodes):

@@ -53,7 +53,7 @@ def _save_all(agent):
     for folder in (os.getcwd(), os.path.dirname(script)):
         path = os.path.join(folder, name)
         try:
-            with agent.unseen():
+            with agent.own_moment():
                 _write(state, path)
             return path
         except OSError as error:

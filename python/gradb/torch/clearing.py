@@ -164,7 +164,7 @@ class Clearing(native.base("Clearing")):
     def _is_zero(self, gradient):
         """Whether all elements are 0. Of a sharded gradient only the local part is read: the whole would involve the
         other ranks."""
-        with self.agent.unseen(), values.aside():
+        with self.agent.own_moment(), values.outside_training():
             try:
                 return not bool(values.readable(gradient).count_nonzero())
             except values.NoValue:  # it cannot be read

@@ -130,7 +130,7 @@ def _wanted(args):
 def _digests(agent, args, node):
     kinds, pattern = _wanted(node.name if node is not None else args)
     lines = []
-    with agent.unseen(), values.aside():
+    with agent.own_moment(), values.outside_training():
         for name, tensor in _tensors(agent, kinds):
             if not isinstance(tensor, torch.Tensor) or not fnmatch.fnmatchcase(name, pattern):
                 continue

@@ -56,9 +56,9 @@ class Events(native.base("Events")):
 
     def _read(self, value):
         """The number; of a tensor on a device a copy, to be read when the step is over."""
-        if not self.agent.looking or not isinstance(value, torch.Tensor):
+        if not self.agent.watching_now or not isinstance(value, torch.Tensor):
             return _number_of(value)
-        with self.agent.unseen():
+        with self.agent.own_moment():
             return _number_of(value)
 
     def optimizer_begins(self, optimizer):

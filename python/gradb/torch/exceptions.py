@@ -95,7 +95,7 @@ class Exceptions:
         agent = self._agent
         if agent.connected() and agent.steps.begun() and not agent.reporter.failures.knows(error):
             place, called = stack.raised_at(traceback)
-            with agent.unseen():
+            with agent.own_moment():
                 node, args, kwargs = self._node_at(place, called, traceback, error)
                 agent.reporter.failures.died(error, node, stack.words(place), args, kwargs)
 

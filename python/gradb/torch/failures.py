@@ -32,7 +32,7 @@ class Failures:
             return
         if type(error).__module__ == "torch.utils.checkpoint":  # this is how a recomputation ends early
             return
-        with agent.unseen():
+        with agent.own_moment():
             if not agent.steps.operator_begins():
                 return
             node = self.graph.next_of(agent.modules.path() or self.reporter.outer_scope(), operator.name,
@@ -56,7 +56,7 @@ class Failures:
         """A backward pass has raised into the user's code."""
         if (not getattr(error, _OWN_WORD, False) and self.agent.connected()
                 and self.agent.exceptions.mode != "off"):
-            with self.agent.unseen():
+            with self.agent.own_moment():
                 self.reporter.flush()
                 place = stack.raised_at(error.__traceback__)[0] or stack.shown(stack.frames(2))
                 self._stop(error, "backward raised %s%s" % (self._overwritten(error) or describe(error),
@@ -83,9 +83,10 @@ class Failures:
             pass
         raised = getattr(self.agent.library, "gradb_raised", None)
         if raised is not None:
-            self.agent.timing.apart(raised, self.agent.handle, node.id if node is not None else 0, _lib.text(text))
+            number = node.id if node is not None else 0
+            self.agent.timing.call_waiting(raised, self.agent.handle, number, _lib.text(text))
         else:
-            self.agent.timing.apart(self.agent.library.gradb_stop, self.agent.handle, _lib.text(text))
+            self.agent.timing.call_waiting(self.agent.library.gradb_stop, self.agent.handle, _lib.text(text))
 
     def _overwritten(self, error):
         """For a pass that lacks a value: says which operator of the step overwrote it. None unless only one can have.

@@ -23,7 +23,7 @@ def begin():
     except OSError:
         return
     if _is_read_by(library):
-        with values.aside():
+        with values.outside_training():
             _look_into(library)
 
 
@@ -59,7 +59,7 @@ def _dtypes(library):
 def _is_right(library):
     """Whether libtorch answers what Python answers."""
     try:
-        with values.aside():
+        with values.outside_training():
             return all(map(_agrees, _examples())) and _knows_gradients(getattr(library, "aoti_torch_" + _GRADIENTS))
     except (RuntimeError, values.NoValue):
         return False

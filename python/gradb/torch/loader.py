@@ -69,7 +69,7 @@ class Loader(native.base("Loader")):
 
     @guarded
     def _fetch(self):
-        self.agent.look_if_asked()
+        self.agent.watch_if_asked()
         self.loads = True
         return self.agent.timing.data_begins()
 

@@ -97,7 +97,7 @@ class Modules:
                 try:
                     return original(module, *args, **kwargs)
                 finally:
-                    if agent.wanted:  # now
+                    if agent.watching:  # now
                         local.path = place(frame(1))
             if is_outermost(module):
                 try:
@@ -105,19 +105,19 @@ class Modules:
                 finally:
                     local.path = ""
             if agent.dead:
-                agent.leave()
+                agent.stop_watching()
                 return original(module, *args, **kwargs)
-            before = agent.wanted
+            before = agent.watching
             begins = not steps.forward and has_gradients()
-            if begins or (agent.words.armed or agent.overflow is not None) and not agent.looking:
+            if begins or (agent.words.armed or agent.overflow is not None) and not agent.watching_now:
                 agent.module_called()
                 begins = begins and steps.forward and agent.is_training_thread()
-            if not agent.wanted:
+            if not agent.watching:
                 if local.path:
                     try:
                         return original(module, *args, **kwargs)
                     finally:
-                        if agent.wanted:  # now
+                        if agent.watching:  # now
                             local.path = place(frame(1))
             elif not before:
                 local.path = place(frame(1))
@@ -127,7 +127,7 @@ class Modules:
             except Exception:  # a missing name must not stop the module
                 local.path = before
             try:
-                if agent.looking and _is_opaque(module):
+                if agent.watching_now and _is_opaque(module):
                     return agent.reporter.run_opaque(original, module, args, kwargs)
                 return original(module, *args, **kwargs)
             finally:

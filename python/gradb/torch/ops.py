@@ -167,7 +167,7 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
         """Calls an operator and reports it. Call it directly from what calls the operator: see _is_sharding."""
         agent = self._agent
         try:
-            operator = self.operators[func] if agent.looking else None
+            operator = self.operators[func] if agent.watching_now else None
         except KeyError:
             operator = self.operators[func] = _operator_of(func)
         except TypeError:  # not hashable

@@ -54,7 +54,7 @@ class Optimizers:
 
         @functools.wraps(sets_back)
         def zero_grad(optimizer, *args, **kwargs):
-            if regions.is_compiling() or not agent.wanted:
+            if regions.is_compiling() or not agent.watching:
                 return sets_back(optimizer, *args, **kwargs)
             return agent.unintercepted(sets_back, optimizer, *args, **kwargs)
         self._replaced = [("__init__", made, __init__), ("__setstate__", copied, __setstate__),
@@ -237,9 +237,9 @@ class Optimizers:
     def stepped(self, optimizer):
         """An optimizer has stepped: reports its nodes when somebody watches."""
         agent = self.agent
-        if not agent.looking:
+        if not agent.watching_now:
             return
-        agent.looking = False
+        agent.watching_now = False
         try:
             name = self.name_of(optimizer)
             frames = stack.frames(2)
@@ -248,7 +248,7 @@ class Optimizers:
                     if parameter.grad is not None:
                         self._tell(optimizer, name, parameter, frames)
         finally:
-            agent.looking = not agent.dead
+            agent.watching_now = not agent.dead
 
     def _tell(self, optimizer, name, parameter, frames):
         reporter = self.agent.reporter

@@ -156,7 +156,7 @@ class Checker:
 
     def _copy(self, given, written):
         """Copies inputs that share memory with what is written."""
-        with self.agent.unseen(), values.aside():
+        with self.agent.own_moment(), values.outside_training():
             places = {nonfinite.memory_of(tensor) for tensor in written} - {None}
             for tensor, _ in given.tensors:
                 if nonfinite.memory_of(tensor) in places:
@@ -184,7 +184,7 @@ class Checker:
         if intended and self._is_known(node):
             given.bad = True
             return None
-        with self.agent.unseen(), values.aside():
+        with self.agent.own_moment(), values.outside_training():
             bad = nonfinite.not_finite(suspects)
             if not bad:
                 return None
@@ -312,7 +312,7 @@ class Checker:
             self._received[own] = received
         suspects, origin = nonfinite.suspects(made), None
         if suspects:
-            with self.agent.unseen(), values.aside():
+            with self.agent.own_moment(), values.outside_training():
                 bad = nonfinite.not_finite(suspects)
                 origin = self._backward_origin(own, (made, received, bad), given, outer) if bad else None
         if origin is not None:
@@ -366,7 +366,7 @@ class Checker:
             self._bad_leaves.discard(id(own.variable))
         if not suspects or id(own.variable) in self._bad_leaves:
             return
-        with self.agent.unseen(), values.aside():
+        with self.agent.own_moment(), values.outside_training():
             bad = nonfinite.not_finite(suspects)
             if not bad:
                 return
@@ -392,7 +392,7 @@ class Checker:
             self._bad_leaves.discard(("weight", id(parameter)))
         if not suspects or ("weight", id(parameter)) in self._bad_leaves:
             return
-        with self.agent.unseen(), values.aside():
+        with self.agent.own_moment(), values.outside_training():
             bad = nonfinite.not_finite(suspects)
             if not bad:
                 return

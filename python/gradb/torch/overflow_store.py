@@ -88,7 +88,7 @@ class Overflows:
         """An overflow_checker.Origin was found: lists it; writes, keeps and stops at it where that is wanted."""
         agent = self.agent
         intended = _INTENDED in origin.flags
-        with agent.unseen(), values.aside():
+        with agent.own_moment(), values.outside_training():
             entry = self._entry(origin)
             if not intended:
                 self._keep(entry, origin)
@@ -213,7 +213,7 @@ class Overflows:
 
     def _stop(self, node, text):
         agent = self.agent
-        agent.timing.apart(agent.library.gradb_stop_at, agent.handle, node.id, _lib.text(text))
+        agent.timing.call_waiting(agent.library.gradb_stop_at, agent.handle, node.id, _lib.text(text))
 
     def state(self):
         """The reply of `overflow`."""

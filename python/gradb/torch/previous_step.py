@@ -40,7 +40,7 @@ class Kept:
         if not self._nodes:
             return
         live, before, now = self._agent.live, self._before, self._now
-        with values.aside():
+        with values.outside_training():
             for number in self._nodes:
                 if live.is_lasting(number):
                     spare = before.get(number)
@@ -61,7 +61,7 @@ class Kept:
 
     def _ran(self, number, tensors):
         spare = self._now.get(number)
-        with values.aside():
+        with values.outside_training():
             copies = [self._copy(tensor, spare, slot) for slot, tensor in enumerate(tensors)]
         self._now[number] = (self._agent.steps.step, copies, self._agent.source.scale_of(number))
 

@@ -62,7 +62,7 @@ class Regions(native.base("Regions")):
         if not self.compiles:
             self.compiles = True
             self.agent.optimizers.hook_again()
-            self.agent.stir()
+            self.agent.end_idle()
 
     @contained
     def _compiler_ran(self):
@@ -73,7 +73,7 @@ class Regions(native.base("Regions")):
     def _change(self, compiled, recording):
         self.compiled, self._recording = compiled, recording
         self.closed = compiled or recording
-        self.agent.stir()
+        self.agent.end_idle()
         self.agent.region_changed()
 
     # ---- CUDA graphs ----
@@ -128,7 +128,7 @@ class Regions(native.base("Regions")):
             set_frame = native.module.frame_setter(self, original, set_frame)
         self._wrap(module, name, set_frame)
         self._watches = True
-        self.agent.stir()
+        self.agent.end_idle()
 
     def watches(self):
         """Whether there may be compiled code."""
@@ -147,7 +147,7 @@ class Regions(native.base("Regions")):
         self._expect()
         if not self.compiled and self.agent.is_training_thread():
             self._caller = caller
-            if self.agent.looking:
+            if self.agent.watching_now:
                 self.tell("a function is compiled: only its inputs, outputs and gradients can be seen; "
                           "TORCH_COMPILE_DISABLE=1 runs it operator by operator")
             self._change(True, self._recording)

@@ -338,7 +338,7 @@ class Reporter(native.base("Reporter")):
         """Runs a scripted or compiled module as one node, whose inputs are its arguments."""
         name = "script" if isinstance(module, torch.jit.ScriptModule) else "compiled"
         agent = self.agent
-        with agent.hidden():
+        with agent.hidden_moment():
             result = call(module, *args, **kwargs)
         self._tell_opaque(name)
         self.operator_ran(ops.named(name), args, kwargs, result, False)
@@ -382,7 +382,7 @@ class Reporter(native.base("Reporter")):
         timing = agent.timing
         if timing.on:
             timing.hook_begins()
-        looking, agent.looking = agent.looking, False
+        watching, agent.watching_now = agent.watching_now, False
         try:
             with apart():
                 if own.variable is not None:
@@ -396,7 +396,7 @@ class Reporter(native.base("Reporter")):
         finally:
             if timing.on:
                 timing.hook_ended()
-            agent.looking = looking and not agent.dead
+            agent.watching_now = watching and not agent.dead
 
     def _backward_node_ran(self, own, grad_inputs):
         graph = self.graph
@@ -463,7 +463,7 @@ class Reporter(native.base("Reporter")):
 
     def backward_ended(self):
         """A backward pass has ended: adds the gradients that it did not reach, and reports what is held."""
-        if self.agent.looking:
+        if self.agent.watching_now:
             self.parameters.add_missed_gradients()
         self.flush()
 
@@ -503,7 +503,7 @@ class Reporter(native.base("Reporter")):
         when somebody waits for a new node, steps, or looks for values that are not finite."""
         wants = self.agent.library.gradb_wants(self.agent.handle, node.id)
         if wants & _lib.WANT_IF_NOT_FINITE and not wants & _lib.WANT_RUN:
-            with self.agent.unseen():
+            with self.agent.own_moment():
                 return node.operator == GATHERED or any(
                     values.may_be_infinite(tensor) for tensor in tensors if tensor is not None)
         return wants != 0 or node.operator == GATHERED  # whose memory is soon released
@@ -512,7 +512,7 @@ class Reporter(native.base("Reporter")):
         """Publishes new nodes, then reports those that ran."""
         if self.graph.grown:
             self.graph.grown = False
-            self.agent.timing.apart(self.agent.library.gradb_sync, self.agent.handle)
+            self.agent.timing.call_waiting(self.agent.library.gradb_sync, self.agent.handle)
         pending, self._pending = self._pending, []
         for node, tensors in pending:
             self._tell(node, tensors)

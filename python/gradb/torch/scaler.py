@@ -72,7 +72,7 @@ class Scaler(native.base("Scaler")):
 
     def _make_update(self, original):
         def update(scaler, *args, **kwargs):
-            with self.agent.unseen():
+            with self.agent.own_moment():
                 result = original(scaler, *args, **kwargs)
             if not self.agent.dead and scaler.is_enabled():
                 self._updated(scaler)
@@ -84,12 +84,12 @@ class Scaler(native.base("Scaler")):
     @guarded
     def _scaled(self, scaler, outputs, result):
         if scaler.is_enabled() and self.agent.connected():
-            with self.agent.unseen():
+            with self.agent.own_moment():
                 self._scaling[scaler] = self.agent.live.scale = self._known_scale(scaler)
                 self.scaling = True
             self._owners = None
         if isinstance(outputs, torch.Tensor) and result is not outputs and self.agent.connected():
-            with self.agent.unseen():
+            with self.agent.own_moment():
                 self._kept.append((weakref.ref(result), outputs.detach()))
             del self._kept[:-_MAX_KEPT]
 
@@ -131,7 +131,7 @@ class Scaler(native.base("Scaler")):
     def _step_ended(self, scaler, optimizer):
         self.stepping = None
         if scaler not in self._scales and self.agent.connected():
-            with self.agent.unseen():
+            with self.agent.own_moment():
                 self._scales[scaler] = scaler.get_scale()
         if not self.agent.steps.was_stepped() or self._found_inf(scaler, optimizer):
             self.agent.steps.skipped(optimizer)
@@ -141,7 +141,7 @@ class Scaler(native.base("Scaler")):
         debugger is connected."""
         if not getattr(optimizer, "_step_supports_amp_scaling", False) or not self.agent.connected():
             return False
-        with self.agent.unseen():
+        with self.agent.own_moment():
             return any(found.item() for found in scaler._found_inf_per_device(optimizer).values())
 
     @guarded
@@ -151,7 +151,7 @@ class Scaler(native.base("Scaler")):
         self.scaling = bool(self._scaling)
         self.agent.live.scale = 1.0
         if self.agent.connected():
-            with self.agent.unseen():
+            with self.agent.own_moment():
                 scale = scaler.get_scale()
             before = self._scales.get(scaler)
             self._scales[scaler] = scale

@@ -167,7 +167,7 @@ class Source:
 
     def _keep(self, _ctx, nodes, count):
         try:
-            self.agent.stir()
+            self.agent.end_idle()
             self.kept.keep(nodes[i] for i in range(count))
         except Exception as error:
             self.agent.fault(error)
@@ -179,7 +179,7 @@ class Source:
 
     def _run_command(self, name, args, number, reply):
         agent = self.agent
-        agent.stir()
+        agent.end_idle()
         text = commands.run(agent, _text(name), _text(args), agent.reporter.graph.by_id.get(number))
         self._reply = _lib.text(text)
         reply[0] = self._reply
@@ -189,9 +189,9 @@ class Source:
     def _answer(self, why, function, *args):
         """Calls the function. Returns one of enum gradb_answer; `why` gets the reason where there is no answer."""
         agent = self.agent
-        looking, agent.looking = agent.looking, False
+        watching, agent.watching_now = agent.watching_now, False
         try:
-            with apart(), values.aside():
+            with apart(), values.outside_training():
                 function(*args)
             return _lib.OK
         except values.NoValue as error:
@@ -204,7 +204,7 @@ class Source:
             _lib.say_why(why, "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]))
             return _lib.FAILED
         finally:
-            agent.looking = looking and not agent.dead
+            agent.watching_now = watching and not agent.dead
 
 
 def is_here(tensor):

@@ -100,22 +100,22 @@ class Steps(native.base("Steps")):
         self._due = False
         self.forward = False
         self.phase = _lib.NO_PHASE
-        agent.timing.apart(agent.library.gradb_step_begin, agent.handle, self.step)
+        agent.timing.call_waiting(agent.library.gradb_step_begin, agent.handle, self.step)
         agent.step_began()
 
     def end(self):
         """Ends the step and begins the next one. Raises Ended when the debugger ends the training."""
         agent = self.agent
-        agent.looking = False
+        agent.watching_now = False
         self._due = False
         told = agent.connected()
         agent.timing.step_ended(told)
-        if agent.wanted:
+        if agent.watching:
             agent.reporter.flush()
         agent.events.step_ended(told)
         agent.step_ends()
         self._save_if_asked()
-        agent.timing.apart(agent.library.gradb_step_end, agent.handle)
+        agent.timing.call_waiting(agent.library.gradb_step_end, agent.handle)
         self.ended()
 
     def ended(self):
@@ -153,10 +153,10 @@ class Steps(native.base("Steps")):
         """The training enters another phase; it may stop here."""
         if phase != self.phase:
             agent = self.agent
-            if agent.wanted:
+            if agent.watching:
                 agent.reporter.flush()
             self.phase = phase
-            agent.timing.apart(agent.library.gradb_enter, agent.handle, phase)
+            agent.timing.call_waiting(agent.library.gradb_enter, agent.handle, phase)
 
     @guarded
     def by_hand(self):
@@ -212,7 +212,7 @@ class Steps(native.base("Steps")):
         self.agent.timing.turn(timing.BACKWARD)
         self.agent.timing.pass_begins()
         self.enter(_lib.BACKWARD)
-        return self.agent.look_if_asked()
+        return self.agent.watch_if_asked()
 
     def passes_are(self, count):
         """Corrects the number of nested passes after one that did not begin."""
@@ -228,7 +228,7 @@ class Steps(native.base("Steps")):
     def _backward_ended(self, accumulates):
         if not self._begun or self.agent.regions.recording():
             return
-        if self.agent.wanted:
+        if self.agent.watching:
             self.agent.reporter.backward_ended()
         self.enter(_lib.NO_PHASE)  # another pass may follow at once, as a phase of its own
         if accumulates:
@@ -274,12 +274,12 @@ class Steps(native.base("Steps")):
         self._closures = 0
         self._has_optimizer = True
         self._elect(optimizer)
-        self.agent.look_if_asked()
+        self.agent.watch_if_asked()
         self.agent.timing.turn(timing.OPTIMIZER)
         self.enter(_lib.OPTIMIZER)
         if optimizer is self.main():
             self.agent.events.optimizer_begins(optimizer)
-        self.agent.rest()
+        self.agent.pause()
 
     def closure(self, function):
         """Wraps the closure that an optimizer is given: it runs forward and backward passes."""
@@ -296,7 +296,7 @@ class Steps(native.base("Steps")):
         self._closures += 1
         self._in_closure = True
         self.forward = False
-        self.agent.wake()
+        self.agent.resume()
         self.agent.timing.turn(timing.GAP)
 
     @guarded
@@ -306,7 +306,7 @@ class Steps(native.base("Steps")):
         self.agent.timing.turn(timing.OPTIMIZER)
         if self._begun:
             self.enter(_lib.OPTIMIZER)
-        self.agent.rest()
+        self.agent.pause()
 
     @guarded
     def optimizer_ended(self, optimizer):
@@ -324,8 +324,8 @@ class Steps(native.base("Steps")):
             self._due = self._due or optimizer is self.main()
             return
         agent = self.agent
-        if agent.wanted:
-            agent.wake()
+        if agent.watching:
+            agent.resume()
             agent.optimizers.stepped(optimizer)
         agent.clearing.stepped(optimizer)
         if optimizer is not self.main():
@@ -356,7 +356,7 @@ class Steps(native.base("Steps")):
         """An optimizer's step that did not end has raised into the program, which continued."""
         if self.running and not self._in_closure:
             self.running = []
-            self.agent.wake()
+            self.agent.resume()
             self.agent.timing.turn(timing.GAP)
 
     # ---- GradScaler ----

@@ -61,7 +61,7 @@ class Timing(native.base("Clock", _Clock)):
         self._ops = {}        # node number -> [calls, seconds]
         self._took = 0.0      # of the operator that has just run
 
-    def apart(self, function, *args):
+    def call_waiting(self, function, *args):
         """Calls a function of libgradb that may wait."""
         before = perf_counter()
         function(*args)

@@ -72,7 +72,7 @@ def _gradients(agent, optimizer):
     kinds = {kind: {"count": 0, "names": []} for kind in ("none", "zero", "nonfinite")}
     held = [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
     looked = left = 0
-    with agent.unseen(), values.aside(), torch.no_grad():
+    with agent.own_moment(), values.outside_training(), torch.no_grad():
         for parameter in held:
             gradient = parameter.grad
             left += gradient.numel() if gradient is not None else 0

@@ -39,7 +39,7 @@ def _unsupported(text, *args):
 
 
 @contextlib.contextmanager
-def aside():
+def outside_training():
     """What is computed inside is not part of the training: no gradients, no modes of the program."""
     guard = None
     with torch.no_grad(), torch._C.DisableTorchFunction():
@@ -85,7 +85,7 @@ def may_be_infinite(tensor):
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return False
     try:
-        with aside():
+        with outside_training():
             return not bool(torch.isfinite(readable(tensor)).all())
     except (NoValue, RuntimeError):
         return True
