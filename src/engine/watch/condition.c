@@ -18,7 +18,7 @@ const struct gd_condition *gd_condition_at(size_t index)
     return index < gd_condition_total ? &gd_condition_table[index] : NULL;
 }
 
-/* " a, b, c" behind what is there, as far as there is room. */
+/* Appends " a, b, c" as far as there is room. */
 static void add_name(char *list, size_t size, const char *name)
 {
     size_t len = strlen(list);
@@ -29,7 +29,7 @@ static void add_name(char *list, size_t size, const char *name)
 static int no_condition(const char *name, struct gd_err *err)
 {
     const struct gd_condition *nearest = NULL;
-    size_t best = 4; /* slips of the fingers */
+    size_t best = 4; /* typing slips */
     char all[256] = "";
 
     for (size_t i = 0; i < gd_condition_total; i++) {
@@ -190,7 +190,7 @@ static const struct gd_condition_value *given_value(const struct gd_condition_va
     return NULL;
 }
 
-/* The range of TR and AR; other support parameters have defaults and go with any test. */
+/* The range of TR and AR; other supporting parameters have defaults and go with any test. */
 static int check_support(const struct gd_condition_param *test,
                          const struct gd_condition_value *values, size_t count, struct gd_err *err)
 {

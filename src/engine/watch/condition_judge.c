@@ -7,10 +7,10 @@
 
 /* ---- what it takes ------------------------------------------------------------------------- */
 
-/* The condition with its values as it is judged: completed, by parameter. */
+/* The condition with its values as judged: completed, by parameter. */
 struct judged {
     const struct gd_condition *condition;
-    bool on[GD_MAX_CONDITION_PARAMS]; /* given, meant, or hidden */
+    bool on[GD_MAX_CONDITION_PARAMS]; /* given, default, or hidden */
     double value[GD_MAX_CONDITION_PARAMS];
 };
 
@@ -98,7 +98,7 @@ void gd_condition_want_expr(const struct gd_expr *expr, struct gd_condition_want
 
 /* ---- triggers ------------------------------------------------------------------------------ */
 
-/* Not known of some tensors that nothing else marks, or not known where statistics are computed. */
+/* Unknown for some tensors that nothing else marks, or unknown where statistics are computed. */
 static bool tells_all(const struct gd_comparison_of *test, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -110,7 +110,7 @@ static bool tells_all(const struct gd_comparison_of *test, size_t count)
     return count > 0;
 }
 
-/* Behind `count` comparisons those that find what cannot be checked. */
+/* Appends to `count` comparisons those that find what cannot be checked. */
 static size_t add_unclear(unsigned needs, bool change, struct gd_comparison_of *ret, size_t count,
                           size_t max)
 {
@@ -127,7 +127,7 @@ static size_t add_unclear(unsigned needs, bool change, struct gd_comparison_of *
     return count;
 }
 
-/* Some figure is of a change, which is not known of what was NaN or Inf in the step before. */
+/* Some statistic is of a change, which is unknown where the previous step had NaN or Inf. */
 static bool has_change(unsigned needs)
 {
     return (needs & GD_NEED_FINITE) && (needs & GD_NEED_PREVIOUS);
@@ -155,7 +155,8 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
                                                     condition->param[i].op, judged.value[i]};
         }
     }
-    /* Of the seventeen also "not changed", whose figure is a count, is not checked on those. */
+    /* Of the seventeen, "not changed", whose statistic is a count, is not checked on those
+     * either. */
     if (condition->wire != GD_WIRE_OWN && condition->always.statistic != GD_STAT_NONFINITE) {
         needs |= GD_NEED_FINITE;
     }
@@ -173,7 +174,7 @@ size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparis
 
 /* ---- judging ------------------------------------------------------------------------------- */
 
-/* As snprintf, which would take most of the time that judging takes. */
+/* Like snprintf, which would take most of the time of judging. */
 static void put_name(struct gd_hit_param *param, const char *name)
 {
     size_t len = strnlen(name, sizeof(param->name) - 1);
@@ -193,7 +194,7 @@ static void list_params(const struct judged *judged, struct gd_verdict *ret)
     }
 }
 
-/* What forbids MindInsight's conditions to look at a tensor at all. */
+/* What keeps MindInsight's conditions from examining a tensor at all. */
 static unsigned forbidden_needs(const struct gd_condition *condition, unsigned needs,
                                 const struct gd_observation *seen)
 {
@@ -225,8 +226,8 @@ static bool test_holds(const struct gd_comparison_of *test, bool two_sided,
     return gd_compare(two_sided ? fabs(*actual) : *actual, test->op, test->value);
 }
 
-/* All tests, each by itself. Of several that are meant together one that has no figure for this
- * value leaves the judgement to the others. */
+/* All tests, each by itself. If several are meant together, one without a statistic for this value
+ * leaves the verdict to the others. */
 static void test_all(const struct judged *judged, const struct gd_observation *seen,
                      struct gd_verdict *ret)
 {
@@ -260,8 +261,7 @@ static void test_all(const struct judged *judged, const struct gd_observation *s
     ret->error = hit ? 0 : error;
 }
 
-/* No value, where that is what is looked for: it has been missing since it was computed last, or
- * for ever. */
+/* No value, where that is what is looked for: missing since it was last computed, or always. */
 static void never_came(const struct judged *judged, const struct gd_observation *seen,
                        struct gd_verdict *ret)
 {
@@ -359,7 +359,7 @@ void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observa
     case GD_FALSE: ret->outcome = GD_NO_HIT; break;
     case GD_UNKNOWN: ret->outcome = GD_NOT_CHECKED; break;
     }
-    if (ret->outcome != GD_NO_HIT) { /* most often: then nobody looks */
+    if (ret->outcome != GD_NO_HIT) { /* most often: then no one looks */
         list_figures(expr, seen, ret);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * An expression is kept as a program for a stack: operands first, the operator behind them. So
- * evaluating needs neither recursion nor memory, and "a or b or c" is seen at a glance.
+ * An expression is kept as a program for a stack: operands first, the operator after them. So
+ * evaluating needs neither recursion nor memory, and "a or b or c" is easy to recognize.
  */
 #include "engine/watch/expression_impl.h"
 
@@ -18,11 +18,11 @@
 #include "engine/session.h"
 
 #define TEXT_MAX     4096
-#define NAME_LONGEST 63 /* of a number of the training */
+#define NAME_LONGEST 63 /* of a metric */
 
 struct parser {
     struct gd_cursor in; /* without trailing blanks */
-    int level;           /* nested */
+    int level;           /* nesting depth */
     int waiting;
     struct gd_expr *expr;
     struct gd_err *err;
@@ -269,7 +269,7 @@ static int take_quoted(struct parser *parser, const char **name, size_t *len)
     return GD_OK;
 }
 
-/* prev(NAME): what a number of the training was in the step before. */
+/* prev(NAME): a metric's value in the previous step. */
 static int parse_previous(struct parser *parser)
 {
     size_t open = parser->in.at, len;
@@ -661,8 +661,8 @@ static enum gd_comparison turn_comparison(enum gd_comparison compare)
     }
 }
 
-/* The comparison that begins at `i`, if there is one: returns its length. A figure alone is
- * compared with 0. */
+/* The comparison at `i`, if there is one: returns its length. A statistic alone is compared with
+ * 0. */
 static size_t comparison_at(const struct gd_expr *expr, size_t i, struct gd_comparison_of *ret)
 {
     const struct op *op = &expr->op[i];

@@ -25,9 +25,9 @@ static double calculate_op(enum code code, double a, double b)
 }
 
 struct value {
-    double number;  /* when error is 0 */
-    unsigned error; /* why it is not known */
-    bool at_least;  /* with an error: but it is number, or more */
+    double number;  /* if error is 0 */
+    unsigned error; /* why it is unknown */
+    bool at_least;  /* with an error: it is this number or more */
 };
 
 bool gd_compare(double a, enum gd_comparison compare, double b)
@@ -74,7 +74,7 @@ static struct value operand_value(const struct op *op, const struct gd_observati
     return value.error ? value : known_value(value.number);
 }
 
-/* So many at least, and not 0: that is true. */
+/* At least that many, and not 0: that is true. */
 static struct value truth_of(struct value value)
 {
     return value.error && value.at_least ? known_value(1) : value;
@@ -89,7 +89,7 @@ static struct value apply_logic(struct value a, struct value b, bool decides)
     return a.error | b.error ? (struct value){0, a.error | b.error, false} : known_value(!decides);
 }
 
-/* A count that is known to be so large at least may be enough. */
+/* A count with a known lower bound may be enough. */
 static bool compare_bounds(enum gd_comparison compare, struct value a, struct value b, bool *ret)
 {
     static const enum gd_comparison turned[] = {

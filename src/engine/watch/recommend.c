@@ -7,7 +7,7 @@
 #include "engine/graph/selector.h"
 #include "engine/watch/watch_impl.h"
 
-/* Where tanh and sigmoid have reached their end values in float32. */
+/* Where tanh and sigmoid reach their limits in float32. */
 #define TANH_END      0.9999999545590812
 #define SIGMOID_START 9.21359998566181e-08
 #define SIGMOID_END   0.9999999078640001
@@ -20,11 +20,11 @@ struct entry {
     uint32_t steps;    /* in a row */
 };
 
-#define LOSS     "loss" /* the number */
-/* A bias begins at 0, and so any update changes it by much of its size. */
+#define LOSS     "loss" /* the metric */
+/* A bias starts at 0, so any update changes it by a large part of its size. */
 #define MATRICES "weights except *bias*, *beta"
 
-/* MindInsight's, for a process that evaluates by itself. */
+/* MindInsight's set, for a process that evaluates watchpoints itself. */
 static const struct entry mindinsight[] = {
     {.name = "recommend_weight_initialization_watchpoint",
      .condition = "WI",
@@ -71,21 +71,22 @@ static const struct entry mindinsight[] = {
      .value_count = 3},
 };
 
-/* A tensor of zeros in one step proves nothing: a first hidden state, a layer that begins at 0, a
- * batch without a hard example. One that the training was to change and has not in many steps does.
- * What is computed outside of all modules is a loss or a mask, not a layer. */
+/* A tensor of zeros in one step proves nothing: an initial hidden state, a layer that starts at 0,
+ * a batch without a hard example. One that training should change and that does not for many steps
+ * does. A value computed outside all modules is a loss or a mask, not a layer. */
 #define LASTS       10 /* steps in a row */
-#define LEAPS       5  /* the same, of a change: fewer come with momentum and a warm-up */
+#define LEAPS       5  /* the same, for a change: momentum and warm-up need fewer */
 #define NOT_A_LAYER "backward/*, eval/*, /^[^\\/]*$/"
 #define LAYERS                                                                                     \
     "type:linear, type:conv?d, type:relu, type:relu_, type:reluv2, type:relu6, type:leaky_relu, "  \
     "type:gelu, type:silu except " NOT_A_LAYER
-/* A bias before a normalisation has a gradient of 0 by algebra, and so has that of the keys. */
+/* A bias before a normalization has a gradient of 0 by algebra, and so has the bias of attention
+ * keys. */
 #define OF_MATRICES "gradients except *bias*, *beta, backward/*, type:InputGradient"
-/* Where the loss is 0 there is nothing left to learn. */
+/* Where the loss is 0, nothing is left to learn. */
 #define LEARNS      LOSS " != 0"
 
-/* For one where gradb evaluates: nothing that a healthy training does fires any of these. */
+/* For targets where gradb evaluates: nothing in a healthy training fires any of these. */
 static const struct entry own[] = {
     {.name = "recommend_tensor_overflow_watchpoint", .condition = "TO", .where = "all"},
     {.name = "recommend_weight_change_too_large_watchpoint",
@@ -156,7 +157,7 @@ bool gd_watch_can(struct gd_session *session, const struct gd_condition *conditi
     return w && session->target && watching_mode(w, &cover, &mode, &err) == GD_OK;
 }
 
-/* Nodes that it would cover: as a watchpoint, without constants. */
+/* The number of nodes it would cover: as a watchpoint, without constants. */
 static size_t count_nodes(struct gd_session *session, const char *where)
 {
     struct gd_watchpoint watch = {.enabled = true};
@@ -176,8 +177,8 @@ static size_t count_nodes(struct gd_session *session, const char *where)
     return count;
 }
 
-/* A program that runs as it goes has shown nothing before its first step: what waits finds its
- * nodes when they come. */
+/* An eager program has shown nothing before its first step: pending watchpoints find their nodes
+ * when they come. */
 static bool is_to_come(const struct gd_session *session)
 {
     return gd_session_grows(session) && gd_stop_is_before_first(&session->stop) &&

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What watching has cost the targets, shared out among the watchpoints. */
+/* What watching has cost the targets, divided among the watchpoints. */
 #include <stdlib.h>
 
 #include "engine/watch/watch_impl.h"
 
-struct costs { /* one question to all sessions */
+struct costs { /* one question for all sessions */
     struct gd_debugger *debugger;
-    uint64_t round; /* of several that wait only the last one counts */
+    uint64_t round; /* only the last waiting one counts */
     size_t waiting;
     struct gd_watch_total total;
     void (*fn)(void *ctx, const struct gd_watch_total *total);
@@ -41,8 +41,8 @@ static void done_one(struct costs *costs)
     free(costs);
 }
 
-/* An item's time in equal parts; what does not divide goes to the first ones, so that the parts add
- * up to it. */
+/* Divides an item's time into equal parts; the remainder goes to the first ones, so that the parts
+ * add up. */
 static void share_item(struct gd_watching *w, const struct watch_item *item, uint64_t ns,
                        uint64_t runs)
 {
@@ -58,7 +58,7 @@ static void share_item(struct gd_watching *w, const struct watch_item *item, uin
     }
 }
 
-/* Bytes by how much of the plan is a watchpoint's. */
+/* Divides bytes by each watchpoint's share of the plan. */
 static void share_bytes(struct gd_watching *w, const struct watch_plan *plan, uint64_t bytes)
 {
     uint64_t *share = calloc(w->cover_count + 1, sizeof(*share));
@@ -90,7 +90,7 @@ static void take_plan(struct costs *costs, struct gd_watching *w, const struct g
 {
     const struct watch_plan *plan = watching_plan(w, cost->plan);
     if (!plan || plan->count != cost->item_count) {
-        return; /* replaced meanwhile: its figures begin anew */
+        return; /* replaced meanwhile: its counts start again */
     }
     for (size_t i = 0; i < plan->count; i++) {
         share_item(w, &plan->items[i], cost->item_ns[i], cost->item_runs[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Nodes where values that are not finite are normal: masks, mostly. */
+/* Nodes where non-finite values are normal: mostly masks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A graph that grows while the training runs. The training waits for each part of it, and with a
- * watchpoint that is judged as each node runs a part is a node: taken in anew from the beginning,
- * twenty thousand of them would cost the square of that. New nodes stand behind the others, in the
- * graph as in all that is built from it, so that they can be added to what is there.
+ * watchpoint that is judged as each node runs, a part is one node: rebuilding everything each time
+ * would take quadratic time (twenty thousand nodes are common). New nodes come last, in the graph
+ * and in everything built from it, so they can simply be appended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool append_node(struct watch_cover *cover, gd_node_id node)
     return true;
 }
 
-/* All that it selects now, of which what it selected before must be the beginning. */
+/* All nodes that it selects now; those that it selected before must come first. */
 static bool resolve_again(struct gd_watching *w, struct watch_cover *cover, gd_node_id first)
 {
     gd_node_id *nodes = NULL;
@@ -44,7 +44,7 @@ static bool resolve_again(struct gd_watching *w, struct watch_cover *cover, gd_n
     return ok;
 }
 
-/* A number of the training stays one, unless a node may be meant that has its name. */
+/* A metric stays a metric, unless a node of that name may be meant. */
 static bool grow_scalar(const struct gd_watching *w, const struct watch_cover *cover,
                         gd_node_id first)
 {
@@ -85,8 +85,7 @@ static bool grow_cover(struct gd_watching *w, struct watch_cover *cover, gd_node
 
 /* ---- sites --------------------------------------------------------------------------------- */
 
-/* The covers of new nodes behind those of the others. `at` says how much of each cover's nodes is
- * there already. */
+/* Appends the covers of new nodes. `at`: how many nodes of each cover are already there. */
 static bool grow_sites(struct gd_watching *w, const size_t *at, uint32_t limit)
 {
     size_t total = w->first[w->node_limit];
@@ -155,7 +154,7 @@ static bool is_growth(const struct gd_watching *w)
            w->node_limit <= gd_graph_node_limit(session->graph) && are_settled(w);
 }
 
-/* What is excluded of the new nodes; false: other ones are now. */
+/* Which of the new nodes are excluded; false: exclusions of older nodes changed. */
 static bool grow_excluded(struct gd_watching *w)
 {
     unsigned char *now = NULL;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Infinities that the program asked for: masks of -inf, and what begins at infinity to become
- * smaller. They come of an argument that says so, of a constant, or of an operator that was given
- * such values, and no watchpoint fires on them. NaN is never asked for.
+ * Infinities that the program asked for: masks of -inf, and values that start at infinity and
+ * shrink. They come from an argument that says so, a constant, or an operator with such an input,
+ * and no watchpoint fires on them. NaN is never intended.
  */
 #include <strings.h>
 
 #include "engine/watch/watch_impl.h"
 
-/* Operators whose results hold an infinity of an operand as it is, as far as that can be told
- * without seeing the operand. */
+/* Operators whose result passes on an infinity of an operand, as far as that is known without
+ * seeing the operand. */
 static const char *const hands_on[] = {
     "add",    "add_",    "iadd",      "clone",        "contiguous", "expand",      "expand_as",
     "float",  "half",    "getitem",   "index_select", "repeat",     "reshape",     "slice",
     "to",     "type_as", "unsqueeze", "view",         "where",      "masked_fill", "bfloat16",
     "double", "triu",    "tril",      "transpose",    "permute",    "t",           "squeeze",
 };
-#define MOST_BEFORE 8 /* operators between where a mask was made and where it is used */
+#define MOST_BEFORE 8 /* operators between where a mask is created and where it is used */
 
 static bool is_one_of(const char *type, const char *const *list, size_t count)
 {
@@ -28,19 +28,19 @@ static bool is_one_of(const char *type, const char *const *list, size_t count)
     return false;
 }
 
-/* A value that no operator made: a constant, a buffer, what came with the data. */
+/* A value that no operator computed: a constant, a buffer, part of the data. */
 static bool comes_from_outside(const struct gd_node_info *info)
 {
     return strcasecmp(info->type, "Input") == 0 || strcasecmp(info->type, "Buffer") == 0;
 }
 
-/* Only 0 and -inf: what is added to scores to leave some of them out. */
+/* Only 0 and -inf: added to scores to exclude some of them. */
 static bool looks_like_mask(const struct gd_stats *stats)
 {
     return stats->count > 1 && stats->neg_inf && stats->zero + stats->neg_inf == stats->count;
 }
 
-/* Operators that make +inf of -inf. */
+/* Operators that turn -inf into +inf. */
 static const char *const turns[] = {"neg", "sub", "rsub", "sub_", "mul", "mul_", "div", "truediv"};
 
 static unsigned char signs_of(const struct gd_stats *stats)
@@ -48,8 +48,8 @@ static unsigned char signs_of(const struct gd_stats *stats)
     return (unsigned char)((stats->pos_inf ? 1 : 0) | (stats->neg_inf ? 2 : 0));
 }
 
-/* Whether a value that no watchpoint saw being made, as a mask of an earlier step, was filled with
- * infinities. */
+/* Whether a value whose creation no watchpoint saw, like a mask from an earlier step, was filled
+ * with infinities. */
 static bool was_filled(const struct gd_watching *w, gd_node_id node, int depth)
 {
     struct gd_node_info info;
@@ -70,7 +70,7 @@ static bool was_filled(const struct gd_watching *w, gd_node_id node, int depth)
     return false;
 }
 
-/* Whether infinities of those signs are handed on along the edge. What made them may have run in an
+/* Whether infinities of those signs are passed on along the edge. Their origin may have run in an
  * earlier step: a mask that is kept. */
 static bool edge_is_intended(const struct gd_watching *w, const struct gd_node_info *to,
                              const struct gd_edge *edge, unsigned char signs)
@@ -85,7 +85,7 @@ static bool edge_is_intended(const struct gd_watching *w, const struct gd_node_i
          is_one_of(to->type, turns, sizeof(turns) / sizeof(*turns)))) {
         return true;
     }
-    /* Values that last are judged when the step is over, after those that were made of them. */
+    /* Lasting values are judged at the end of the step, after those computed from them. */
     bool hands = is_one_of(to->type, hands_on, sizeof(hands_on) / sizeof(*hands_on));
     if (strcasecmp(from.type, "Buffer") == 0) {
         return hands;
@@ -113,7 +113,7 @@ static bool is_intended(const struct gd_watching *w, const struct watch_tensor *
     if (comes_from_outside(&info)) {
         return looks_like_mask(stats) || (!stats->pos_inf && strcasecmp(info.type, "Buffer") == 0);
     }
-    if (stats->count < 2) { /* a loss: a mask has done harm */
+    if (stats->count < 2) { /* a loss: the mask did harm */
         return false;
     }
     for (uint32_t i = 0; i < info.input_count; i++) {

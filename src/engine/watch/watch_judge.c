@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What comes of a plan: each value is judged for each watchpoint that covers it; what fires is
- * reported, and the target hears whether to stop.
+ * The reports of plans: each value is judged for each watchpoint that covers it, hits are reported,
+ * and the target learns whether to stop.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static bool number_of(void *ctx, const char *name, double *ret)
         if (strcmp(scalar->name, previous ? number : name) != 0) {
             continue;
         }
-        bool of_this_step = scalar->step >= numbers->step; /* else nothing came since */
+        bool of_this_step = scalar->step >= numbers->step; /* otherwise nothing came since */
         *ret = previous && of_this_step ? scalar->before : scalar->value;
         return !previous || !of_this_step || scalar->has_before;
     }
@@ -151,13 +151,13 @@ static void report_hit(struct watch_judging *judging, struct watch_cover *cover,
 
 /* ---- judging ------------------------------------------------------------------------------- */
 
-/* There is no value, and nothing is wrong with that: an operator that this step had no use for, a
- * model that was dropped and that nobody asked for by its name. */
+/* There is no value, and nothing is wrong with that: an operator that this step did not use, a
+ * model that was released and that no one named. */
 static bool is_no_fault(const struct gd_watchpoint *watch, unsigned error)
 {
     bool named = watch->selector && gd_selector_has_name(watch->selector);
     if (watch->label && error == GD_HIT_NO_HISTORY) {
-        return true; /* nobody asked for it by name, and a first step has none */
+        return true; /* no one named it, and a first step has none */
     }
     return error == GD_HIT_NOT_RUN || (error == GD_HIT_GONE && !named);
 }
@@ -169,7 +169,7 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
     bool first = verdict->error == GD_HIT_NO_PREVIOUS &&
                  ((place && place->scalar) || cover->watch->steps > 1);
     if (first || is_no_fault(cover->watch, verdict->error)) {
-        cover->watch->checks--; /* no change yet to judge; what did not run */
+        cover->watch->checks--; /* no change to judge yet; it did not run */
         return;
     }
     cover->watch->unclear++;
@@ -181,8 +181,8 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
     report_hit(judging, cover, place, verdict);
 }
 
-/* The condition's judgement and the guard's, as "and" has it: what is not known of the one matters
- * only where the other does not say no. */
+/* Combines the verdicts of the condition and the guard like "and": an unknown one matters only if
+ * the other is not false. */
 static void judge_both(const struct gd_watchpoint *watch, const struct gd_observation *seen,
                        enum gd_truth allowed, struct gd_verdict *ret)
 {
@@ -197,8 +197,8 @@ static void judge_both(const struct gd_watchpoint *watch, const struct gd_observ
     }
 }
 
-/* It holds in this step: whether it has for as many in a row as it takes. In a recheck, which is of
- * a step that was judged, nothing is counted. */
+/* It holds in this step: whether it has held for enough consecutive steps. A recheck judges a step
+ * again, and counts nothing. */
 static bool held_long_enough(const struct watch_judging *judging, const struct gd_watchpoint *watch,
                              struct watch_memory *memory)
 {
@@ -252,7 +252,7 @@ void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cov
     report_hit(judging, cover, place, &verdict);
 }
 
-/* Where NaN and Inf are normal a value is what its finite elements are. */
+/* Where NaN and Inf are normal, only the finite elements count. */
 static bool leave_out_nonfinite(const struct gd_observation *seen, struct gd_stats *stats)
 {
     *stats = *seen->stats;
@@ -404,7 +404,7 @@ void gd_watch_forget(struct gd_session *session)
     }
 }
 
-/* Those that wait for values that do not come. */
+/* Judges sums whose last values do not come. */
 static void judge_open_sums(struct watch_judging *judging)
 {
     for (size_t i = 0; i < judging->w->cover_count; i++) {
@@ -436,8 +436,8 @@ static void judge_serve(struct watch_judging *judging, size_t tensor,
     }
 }
 
-/* Of a tensor that is not finite throughout, where that is normal, there is nothing to judge; sums
- * must not wait for it. */
+/* A tensor without finite elements, where that is normal, has nothing to judge; sums must not wait
+ * for it. */
 static void count_for_sums(struct watch_judging *judging, const struct watch_set *set,
                            const struct watch_part *part)
 {
@@ -515,8 +515,8 @@ static int compare_sorted(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Indexes of the values in execution order; parameters, which have none, come first: they were
- * there before anything ran. NULL: out of memory, then they are taken as they come. */
+/* Indexes of the values in execution order; parameters, which have none, come first: they existed
+ * before anything ran. NULL: out of memory; then they are handled in order of arrival. */
 static struct sorted *sort_values(const struct gd_session *session,
                                   const struct gd_watch_value *values, size_t count)
 {
@@ -600,7 +600,7 @@ static void judge_scalar(struct watch_judging *judging, struct watch_cover *cove
     }
 }
 
-/* In a recheck those that a plan watches, too: there is no plan's report to wait for. */
+/* A recheck also judges those that a plan watches: no report of a plan will come. */
 void watching_judge_number(struct watch_judging *judging, const struct gd_scalar *scalar)
 {
     struct gd_watching *w = judging->w;

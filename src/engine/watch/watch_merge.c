@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Joins what the watchpoints of a node ask for into as few items as possible. Nodes with the same
- * watchpoints share the answer, so that this is done a few times and not once for each node.
+ * Merges what the watchpoints of a node need into as few items as possible. Nodes with the same
+ * watchpoints share the result, so this runs a few times and not once per node.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 
 /* ---- recipes ------------------------------------------------------------------------------- */
 
-struct draft { /* a part that is being put together */
+struct draft { /* a part under construction */
     bool exact, hold, always, tolerance;
     uint32_t layer;
     bool against_previous;
@@ -200,7 +200,7 @@ static bool of_range(enum gd_statistic statistic)
     return gd_statistic_needs(statistic) & GD_NEED_RANGE;
 }
 
-/* A watchpoint joins an item. */
+/* Adds a watchpoint to an item. */
 static bool join_draft(struct draft *draft, uint32_t which, const struct watch_cover *cover,
                        bool excluded, bool stop_on_hit)
 {
@@ -250,7 +250,7 @@ static bool join_draft(struct draft *draft, uint32_t which, const struct watch_c
     return true;
 }
 
-/* What looks for NaN and Inf alone has nothing to do where those are normal. */
+/* Conditions that only look for NaN and Inf do nothing where those are normal. */
 static bool is_left_out(const struct watch_set *set, const struct watch_cover *cover)
 {
     return set->excluded && cover->wants.nonfinite;

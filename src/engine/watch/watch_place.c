@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Where a watchpoint is judged, for who wants to show it. */
+/* Where a watchpoint is judged, for display. */
 #include <stdio.h>
 
 #include "engine/watch/watch_impl.h"
@@ -15,8 +15,8 @@ static const struct watch_cover *cover_of(const struct gd_session *session, int 
     return NULL;
 }
 
-/* Where tensors are looked at behind their operators for one watchpoint, the others that cover them
- * are judged there, too. */
+/* If tensors are examined right after their operators for one watchpoint, the others that cover
+ * them are judged there, too. */
 static bool is_exact(const struct gd_watching *w, uint32_t cover)
 {
     for (size_t i = 0; i < w->tensor_count; i++) {
@@ -33,7 +33,7 @@ static bool is_exact(const struct gd_watching *w, uint32_t cover)
     return false;
 }
 
-/* As it is meant, when no process is there to decide. */
+/* As configured, when there is no process to decide. */
 static enum gd_watch_place meant_place(const struct gd_watchpoint *watch,
                                        const struct gd_settings *settings)
 {

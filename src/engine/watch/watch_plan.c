@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The plans of a session: every watched tensor, what is to be computed of it, and which of that the
- * target was told already.
+ * The plans of a session: every watched tensor, what to compute of it, and how much of that the
+ * target already has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct build {
     struct watch_plan *plans;
     size_t plan_count;
     uint32_t *covers; /* of one node */
-    bool extends;     /* goes on where the watching stands */
+    bool extends;     /* continues from the present state of the watching */
 };
 
 /* ---- tensors ------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static bool add_node(struct build *b, gd_node_id node)
     return true;
 }
 
-/* All covers of the number `name`; those before `from` had their turn. */
+/* All covers of the metric `name`; those before `from` are already done. */
 static bool add_scalar(struct build *b, size_t from)
 {
     struct gd_watching *w = b->w;
@@ -162,7 +162,7 @@ static void order_scalars(struct build *b)
 struct carry {
     struct watch_memory *memory;
     struct gd_series *series;
-    const int *old_number; /* by index of the covers before */
+    const int *old_number; /* by index of the previous covers */
     const uint32_t *old_revision;
 };
 
@@ -206,8 +206,8 @@ static bool is_class(const struct watch_plan *plan, bool exact, bool hold, uint3
     return plan->exact == exact && plan->hold == hold && plan->layer == layer;
 }
 
-/* How many items the plan may have. While the graph grows, the plans before keep theirs: new items
- * go behind them. */
+/* How many items the plan may have. While the graph grows, existing plans keep theirs: new items
+ * come after them. */
 static size_t room_of(const struct gd_watching *w, const struct watch_plan *plan)
 {
     size_t room = WATCH_PLAN_ITEMS, plans = 0;
@@ -227,7 +227,7 @@ static size_t room_of(const struct gd_watching *w, const struct watch_plan *plan
     return plans < WATCH_SEALED_PLANS ? room : WATCH_PLAN_ITEMS;
 }
 
-/* The plan of that class with room: the last one, if any has. */
+/* The plan of that class that has room: the last one, if any. */
 static struct watch_plan *plan_for(struct build *b, const struct watch_part *part)
 {
     uint32_t chunk = 0;
@@ -290,8 +290,7 @@ static bool same_plan(const struct watch_plan *a, const struct watch_plan *b)
     return true;
 }
 
-/* A plan of the same class and place keeps its number, and is not sent again when it is the same.
- */
+/* A plan of the same class and place keeps its number, and is not sent again if it is unchanged. */
 static void number_plans(struct build *b)
 {
     struct gd_watching *w = b->w;
@@ -368,7 +367,7 @@ static bool build_plans(struct build *b, size_t first, size_t end)
     return true;
 }
 
-/* Plans that the target has and that are no more stay in the list, empty, until it was told. */
+/* Plans that the target should no longer have stay in the list, empty, until it was told. */
 static bool keep_removed(struct build *b)
 {
     struct gd_watching *w = b->w;
@@ -396,7 +395,7 @@ static bool keep_removed(struct build *b)
     return true;
 }
 
-/* How many tensors each sum takes in: of those from `first` on, up to `end`. */
+/* How many tensors each sum includes: those from `first` up to `end`. */
 static void count_sums(struct gd_watching *w, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
@@ -412,7 +411,7 @@ static int out_of_memory(struct gd_err *err)
     return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints: they may not stop the run");
 }
 
-/* Puts what was built in the place of what there was. */
+/* Replaces the present state by what was built. */
 static int install_plans(struct build *b, const struct carry *carry, struct gd_err *err)
 {
     struct gd_watching *w = b->w;
@@ -458,7 +457,7 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
 {
     struct build b = {.w = w};
     struct carry carry = {.old_number = old_number, .old_revision = old_revision};
-    struct watch_set **old_sets = w->sets; /* the tensors before still point into them */
+    struct watch_set **old_sets = w->sets; /* the previous tensors still point into them */
     w->sets = NULL;
     bool ok = add_tensors(&b);
     if (ok) {
@@ -484,7 +483,7 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
 
 /* ---- growing ------------------------------------------------------------------------------- */
 
-/* Room for what `b` counted, the new ones of which nothing is known. */
+/* Makes room for what `b` counted; new entries are empty. */
 static bool grow_memory(struct gd_watching *w, const struct build *b)
 {
     struct watch_memory *memory =
@@ -510,7 +509,7 @@ static bool grow_memory(struct gd_watching *w, const struct build *b)
     return true;
 }
 
-/* Puts the tensors that came behind the scalars in front of them. */
+/* Moves the tensors that were added after the scalars in front of them. */
 static bool order_grown(struct gd_watching *w, size_t added)
 {
     size_t scalars = 0;
@@ -538,7 +537,7 @@ static bool order_grown(struct gd_watching *w, size_t added)
     return true;
 }
 
-/* Nothing comes behind scalars, or into a plan that the target shall not be told again. */
+/* Nothing may be added after scalars, or to a plan that is not to be sent again. */
 static void seal_plans(struct gd_watching *w)
 {
     for (size_t i = 0; i < w->plan_count; i++) {
@@ -555,13 +554,13 @@ static bool add_grown_tensors(struct gd_watching *w, struct build *b, gd_node_id
     for (gd_node_id node = first; ok && node < w->node_limit; node++) {
         ok = w->first[node + 1] == w->first[node] || add_node(b, node);
     }
-    w->tensors = b->tensors; /* those behind tensor_count are nobody's yet */
+    w->tensors = b->tensors; /* those after tensor_count have no owner yet */
     w->tensor_cap = b->tensor_cap;
     size_t added = b->tensor_count - w->tensor_count;
     return ok && grow_memory(w, b) && order_grown(w, added);
 }
 
-/* The numbers of new plans; false: there are too many of their class now. */
+/* The numbers of new plans; false: their class now has too many. */
 static bool number_grown(struct gd_watching *w)
 {
     bool few = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Judging at a stop: everything again when the user asks for it, and the conditions on initial
- * weights before the first step. Statistics are asked of the target, or computed here from fetched
- * values where a watchpoint wants more than the target gives unasked.
+ * Judging at a stop: everything again when the user asks for it, and conditions on initial weights
+ * before the first step. Statistics come from the target, or are computed here from fetched values
+ * if a watchpoint needs more than the target gives by default.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,25 +15,25 @@
 
 struct watch_recheck {
     struct gd_watching *w;
-    bool initial; /* what is made for the first stop, and nothing else */
+    bool initial; /* only what is meant for the first stop */
     struct gd_tensor_ref *places;
     size_t count, next, waiting;
-    bool asking;  /* answers that come at once do not ask on */
-    bool process; /* waits for what the process finds by itself */
+    bool asking;  /* answers that come at once do not ask for more */
+    bool process; /* waits for what the process finds itself */
     int64_t step;
     uint64_t sequence; /* of the stop */
     size_t hits;
-    struct gd_hit *old; /* hits of this step found before: found again, put back or gone */
+    struct gd_hit *old; /* earlier hits of this step: found again, put back or dropped */
     size_t old_count;
     struct gd_err err; /* code GD_OK: none */
     void (*fn)(void *ctx, size_t hits, const struct gd_err *err);
     void *ctx;
 };
 
-struct question { /* about one tensor */
+struct question { /* for one tensor */
     struct watch_recheck *recheck;
     struct gd_tensor_ref ref;
-    struct gd_tensor *current; /* while the value before is fetched */
+    struct gd_tensor *current; /* while the previous value is fetched */
     int64_t step;
 };
 
@@ -82,7 +82,7 @@ static bool add_place(struct watch_recheck *recheck, size_t *cap, gd_node_id nod
     return true;
 }
 
-/* In execution order, so come the hits; what does not run first: it is there before. */
+/* In execution order, so that hits are, too; what does not run comes first: it existed before. */
 static bool list_places(struct watch_recheck *recheck)
 {
     const struct gd_graph *graph = recheck->w->session->graph;
@@ -132,7 +132,7 @@ static void put_back(struct watch_recheck *recheck, struct gd_hit *old)
     old->watchpoint = 0;
 }
 
-/* A value that is gone cannot be judged again: what was found on it holds. */
+/* A value that is gone cannot be judged again: its earlier hits stay. */
 static void put_back_of(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
 {
     for (size_t i = 0; i < recheck->old_count; i++) {
@@ -142,8 +142,8 @@ static void put_back_of(struct watch_recheck *recheck, const struct gd_tensor_re
     }
 }
 
-/* Events do not happen again, temporary watchpoints are gone; without an end nothing was decided.
- */
+/* Events do not repeat, temporary watchpoints are gone, and an unfinished recheck decides
+ * nothing. */
 static void put_back_rest(struct watch_recheck *recheck)
 {
     for (size_t i = 0; i < recheck->old_count; i++) {
@@ -158,10 +158,10 @@ static void put_back_rest(struct watch_recheck *recheck)
 
 /* ---- judging ------------------------------------------------------------------------------- */
 
-struct answer { /* what came for one tensor */
+struct answer { /* the answer for one tensor */
     enum gd_dtype dtype;
     const struct gd_stats *stats;
-    struct gd_tensor *current, *previous; /* or NULL: then the statistics are as they are */
+    struct gd_tensor *current, *previous; /* or NULL: then the statistics are used as they are */
     unsigned error;
     int64_t step;
 };
@@ -208,7 +208,7 @@ static void observe_value(const struct answer *answer, const struct gd_stats_opt
     }
 }
 
-/* A part without the covers that say nothing at this moment. */
+/* A part without the covers that do not apply now. */
 static void judge_part(struct watch_recheck *recheck, struct watch_judging *judging, size_t tensor,
                        const struct watch_part *part, const struct answer *answer)
 {
@@ -267,7 +267,7 @@ static void judge_answer(struct watch_recheck *recheck, const struct gd_tensor_r
     if (!have) {
         put_back_of(recheck, ref);
     }
-    /* What this stop has no value of cannot be judged at it: that is no news. */
+    /* A value missing at this stop cannot be judged: that is not worth reporting. */
     const struct watch_set *set =
         tensor == SIZE_MAX || recheck->initial || !have ? NULL : w->tensors[tensor].set;
     for (uint32_t i = 0; set && i < set->part_count; i++) {
@@ -293,8 +293,8 @@ static void finish_question(struct question *question, const struct answer *answ
 {
     struct watch_recheck *recheck = question->recheck;
     const struct gd_session *session = recheck->w->session;
-    /* Initial weights are asked for all at once, before the training can be told to go on: what
-     * comes is of that stop, however late. */
+    /* Initial weights are requested all at once, before the training can resume: the answers are of
+     * that stop, however late. */
     bool stands = session->stop.sequence == recheck->sequence && session->state == GD_STOPPED;
     if (stands || (recheck->initial && gd_session_is_live(session))) {
         judge_answer(recheck, &question->ref, answer);
@@ -346,7 +346,7 @@ static void stats_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
     finish_question(ctx, &answer);
 }
 
-/* Whether what a target tells of a value unasked is not enough. */
+/* Whether the target's default statistics of a value are not enough. */
 static bool wants_value(const struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
 {
     const struct gd_watching *w = recheck->w;
@@ -438,7 +438,7 @@ static void finish_ours(struct watch_recheck *recheck)
         finish_recheck(recheck);
         return;
     }
-    recheck->process = true; /* before: it may stop again before it returns */
+    recheck->process = true; /* first: it may stop again before it returns */
     if (gd_target_resume(w->session->target, &run, &recheck->err) != GD_OK &&
         w->recheck == recheck) {
         finish_recheck(recheck);

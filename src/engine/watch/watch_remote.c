@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Watchpoints that a process evaluates by itself: told whole, each time that one changes. */
+/* Watchpoints that a process evaluates itself: sent whole each time one changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the watchpoints are in one session: who evaluates each, what it asks of the statistics,
- * which nodes it covers there.
+ * The watchpoints in one session: who evaluates each, what it needs of the statistics, which nodes
+ * it covers there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings 
 
 /* ---- who evaluates ------------------------------------------------------------------------- */
 
-/* Nobody but us knows guards, counts, steps in a row, and nodes where NaN is normal. */
+/* Only gradb knows guards, counts, consecutive steps, and nodes where NaN is normal. */
 static bool is_plain(const struct gd_watching *w, const struct gd_watchpoint *watch)
 {
     const struct gd_debugger *debugger = w->session->debugger;
@@ -189,7 +189,7 @@ int watching_mode(const struct gd_watching *w, const struct watch_cover *cover,
     rc = can_plan(w, cover, err);
     if (rc != GD_OK && evaluate != GD_EVALUATE_LOCAL && condition && condition->wire >= 0 &&
         (session->target->capabilities & GD_CAN_WATCH_REMOTE)) {
-        return can_remote(w, cover, err); /* says what it is that hinders */
+        return can_remote(w, cover, err); /* says what prevents it */
     }
     return rc;
 }
@@ -244,7 +244,7 @@ static const char *keep_name(struct gd_watching *w, const char *name)
     return names[w->name_count] ? names[w->name_count++] : NULL;
 }
 
-/* A name that is no number of the training, but a node, means the node: a loss may be either. */
+/* A name that is not a metric but a node means the node: a loss can be either. */
 static int resolve_scalar(struct gd_watching *w, struct watch_cover *cover, struct gd_err *err)
 {
     const char *name = cover->watch->where;
@@ -264,8 +264,8 @@ static int resolve_scalar(struct gd_watching *w, struct watch_cover *cover, stru
     return cover->scalar ? GD_OK : gd_fail_nomem(err);
 }
 
-/* A name that was one node's when the watchpoint was set still means that node when another graph
- * comes with one of its name. */
+/* A name that was one node's when the watchpoint was set still means that node if another graph
+ * brings a node of the same name. */
 static bool keeps_nodes(const struct gd_watching *w, const struct watch_cover *cover)
 {
     gd_node_id *nodes = NULL;
@@ -298,7 +298,7 @@ static int resolve_nodes(struct gd_watching *w, struct watch_cover *cover, struc
     if (rc == GD_OK && !cover->node_count) {
         rc = gd_fail(err, GD_ENOTFOUND, "%.200s selects no node of the graph", cover->watch->where);
     }
-    return rc == GD_ENOTFOUND && gd_session_grows(w->session) ? GD_OK : rc; /* it waits */
+    return rc == GD_ENOTFOUND && gd_session_grows(w->session) ? GD_OK : rc; /* it is pending */
 }
 
 static void reset_memory(struct watch_cover *cover)
@@ -308,7 +308,7 @@ static void reset_memory(struct watch_cover *cover)
     cover->sum.step = INT64_MIN;
 }
 
-/* Brings one cover up to date; what hinders is kept in it. GD_ENOMEM alone is an error. */
+/* Updates one cover; a problem is stored in it. Only GD_ENOMEM is an error. */
 static int update_cover(struct gd_watching *w, struct watch_cover *cover, bool is_new, bool grown)
 {
     const struct gd_watchpoint *watch = cover->watch;
@@ -328,7 +328,7 @@ static int update_cover(struct gd_watching *w, struct watch_cover *cover, bool i
     }
     watching_wants(watch, &w->session->debugger->settings, &cover->wants);
     if (!gd_session_is_live(w->session)) {
-        cover->problem = GD_OK; /* nobody would evaluate it, and nobody wants to hear of that */
+        cover->problem = GD_OK; /* it would not be evaluated, and that is not worth reporting */
         return GD_OK;
     }
     enum watch_mode mode = WATCH_MODE_NONE;
@@ -363,7 +363,7 @@ static struct watch_cover *take_cover(struct gd_watching *w, int number)
     return NULL;
 }
 
-/* Those whose watchpoint is gone or disabled. */
+/* Removes those whose watchpoint is gone or disabled. */
 static void drop_covers(struct gd_watching *w)
 {
     size_t kept = 0;
@@ -380,7 +380,7 @@ static void drop_covers(struct gd_watching *w)
     w->cover_count = kept;
 }
 
-/* That of divergence is judged over all ranks: ranks.c. */
+/* Divergence is judged over all ranks: ranks.c. */
 bool watching_is_judged(const struct gd_watchpoint *watch)
 {
     return watch->enabled && !watch->spent &&
@@ -433,7 +433,7 @@ bool watching_has_sites(const struct watch_cover *cover)
     return cover->mode != WATCH_MODE_NONE && cover->mode != WATCH_MODE_SCALAR;
 }
 
-/* Node -> covers as two arrays: a count for each node, summed up, then filled from the back. */
+/* Node -> covers as two arrays: count per node, add up, then fill from the back. */
 static int build_sites(struct gd_watching *w, struct gd_err *err)
 {
     uint32_t limit = gd_graph_node_limit(w->session->graph);
@@ -461,7 +461,7 @@ static int build_sites(struct gd_watching *w, struct gd_err *err)
             site[--first[w->covers[i].nodes[n] + 1]] = (uint32_t)i;
         }
     }
-    /* Each start was moved into the place behind its node: move them back by one. */
+    /* Each start was moved to the place after its node: move them back by one. */
     memmove(first, first + 1, (size_t)limit * sizeof(*first));
     first[limit] = (uint32_t)total;
     free(w->first);

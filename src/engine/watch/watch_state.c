@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What of a graph is watched: a node by its sites, scopes by one pass over the graph. */
+/* Which part of a graph is watched: nodes by their sites, scopes by one pass over the graph. */
 #include <stdlib.h>
 
 #include "engine/watch/watch_impl.h"
@@ -53,7 +53,7 @@ static enum gd_watch_state state_of(const struct tally *tally)
     return tally->watched < tally->can ? GD_WATCHED_PART : GD_WATCHED_ALL;
 }
 
-/* A scope is made after the one that it lies in, so that a walk from the last one hands sums up. */
+/* A scope is created after its parent, so a walk from the last one passes sums up. */
 static void tally_scopes(struct gd_session *session, struct tally *tally, uint32_t scopes)
 {
     const struct gd_graph *graph = session->graph;

@@ -4,7 +4,7 @@
 
 #include "engine/watch/watch_impl.h"
 
-/* As few digits as give the same number back. */
+/* The fewest digits that read back as the same number. */
 static void put_number(struct gd_buf *out, double value)
 {
     char text[32];

@@ -42,7 +42,7 @@ void gd_watching_free(struct gd_session *session)
     session->watching = NULL;
 }
 
-/* Which watchpoint stood at which index of the covers, for what was learned of it. */
+/* Which watchpoint was at which index of the covers, for what was learned about it. */
 static int note_covers(const struct gd_watching *w, int **number, uint32_t **revision)
 {
     *number = malloc((w->cover_count + 1) * sizeof(**number));
@@ -71,7 +71,7 @@ static int build_plans(struct gd_watching *w, struct gd_err *err)
     if (rc == GD_OK) {
         rc = watching_build(w, number, revision, err);
     }
-    if (rc != GD_OK) { /* the tensors would speak of covers that are others now */
+    if (rc != GD_OK) { /* the tensors would refer to covers that have changed */
         watching_drop_plans(w);
     }
     free(number);
@@ -132,12 +132,12 @@ void watching_refresh(struct gd_session *session, int quiet, bool all)
         gd_session_on_warning(session, "out of memory for watchpoints: they may not stop the run");
         return;
     }
-    bool grew = !all && !w->stale; /* and nothing else has happened */
+    bool grew = !all && !w->stale; /* and nothing else happened */
     w->stale = true;
     if (w->building || w->judging) {
         return;
     }
-    /* A target may report from inside the calls, and an observer then change the list. */
+    /* A target may report from inside these calls, and an observer may then change the list. */
     for (int round = 0; w->stale && round < 8; round++) {
         refresh_once(w, quiet, all, grew && round == 0);
     }
@@ -159,7 +159,7 @@ void gd_watchpoints_apply(struct gd_debugger *debugger)
     }
 }
 
-/* What hinders a watchpoint in the current session, if anything does. */
+/* What prevents a watchpoint in the current session, if anything does. */
 static int problem_of(const struct gd_session *session, int number, struct gd_err *err)
 {
     const struct gd_watching *w = session ? session->watching : NULL;
@@ -174,7 +174,7 @@ static int problem_of(const struct gd_session *session, int number, struct gd_er
     return GD_OK;
 }
 
-/* The list or a watchpoint changed: the current session may refuse that, the others are warned. */
+/* The list or a watchpoint changed: the current session may refuse that, the others only warn. */
 static int settle_sessions(struct gd_debugger *debugger, const struct gd_watchpoint *watch,
                            struct gd_err *err)
 {
@@ -241,7 +241,7 @@ static void delete_spent(struct gd_debugger *debugger)
     }
 }
 
-/* Hits that the process found; ours are counted where they are judged. */
+/* Hits that the process found; gradb's own are counted where they are judged. */
 static void on_hit(struct gd_debugger *debugger, const struct gd_event *event)
 {
     const struct gd_watching *w = event->session->watching;
@@ -334,7 +334,7 @@ static int take_values(const struct gd_condition *condition,
     return GD_OK;
 }
 
-/* A plain word: it may be the name of a number. */
+/* A plain word: it may be the name of a metric. */
 static bool is_word(const char *where)
 {
     static const char *const kinds[] = {"all", "weights", "gradients", "activations", "parameters"};
@@ -364,7 +364,7 @@ static bool names_scalar(const struct gd_debugger *debugger, const char *where)
     return false;
 }
 
-/* The first number that the expression speaks of: when it comes the expression is judged. */
+/* The first metric of the expression: the expression is judged when it comes. */
 static char *scalar_of(const struct gd_expr *expr)
 {
     const char *names[1];
@@ -404,7 +404,7 @@ static int take_where(const struct gd_debugger *debugger, const char *where,
     return GD_OK;
 }
 
-/* Values of other steps cannot be compared in the middle of one. */
+/* Values of other steps cannot be compared in the middle of a step. */
 static int check_when(const struct gd_debugger *debugger, const struct gd_watchpoint *watch,
                       struct gd_err *err)
 {
@@ -568,7 +568,7 @@ int gd_watchpoint_nodes(const struct gd_watchpoint *watch, struct gd_session *se
 
 /* ---- editing ------------------------------------------------------------------------------- */
 
-/* `watch` was changed and `before` is what it was: keeps the one and frees the other. */
+/* `watch` was changed, `before` is its previous state: keeps one and frees the other. */
 static int settle_edit(struct gd_debugger *debugger, struct gd_watchpoint *watch,
                        struct gd_watchpoint *before, int rc, struct gd_err *err)
 {
@@ -667,7 +667,7 @@ int gd_watchpoint_set_guard(struct gd_debugger *debugger, int number, const char
     return settle_edit(debugger, watch, &before, GD_OK, err);
 }
 
-/* The text that selects what `where` does, and nodes more or less. */
+/* The selector text for `where` plus or minus nodes. */
 static int change_where(const struct gd_watchpoint *watch, char how, const char *where, char **ret,
                         struct gd_err *err)
 {
@@ -742,7 +742,8 @@ int gd_watchpoint_set_ignore(struct gd_debugger *debugger, int number, uint64_t 
         return GD_OK;
     }
     rc =
-        settle_sessions(debugger, watch, err); /* a process that evaluates by itself cannot count */
+        /* a process that evaluates watchpoints itself cannot count */
+        settle_sessions(debugger, watch, err);
     if (rc != GD_OK) {
         watch->ignore = before;
         gd_watchpoints_apply(debugger);
