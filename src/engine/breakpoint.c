@@ -76,7 +76,7 @@ static void warn_ambiguous(struct gd_session *session, struct gd_breakpoint *bre
     warn_once(session, &breakpoint->warned, &err);
 }
 
-/* One breakpoint's nodes behind the sites that are there. */
+/* Appends the nodes of one breakpoint to the sites. */
 static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoint)
 {
     gd_node_id *nodes = NULL;
@@ -117,7 +117,7 @@ static int resolve_sites(struct gd_session *session)
     return rc;
 }
 
-/* Sends nodes[0..count) with `send` unless it is what the target knows already. Takes the array. */
+/* Sends nodes[0..count) with `send` unless the target already has them. Takes the array. */
 static int push_nodes(struct gd_session *session, gd_node_id *nodes, size_t count,
                       gd_node_id **known, size_t *known_count,
                       int (*send)(struct gd_target *target, const gd_node_id *nodes, size_t count,
@@ -144,7 +144,7 @@ static int push_nodes(struct gd_session *session, gd_node_id *nodes, size_t coun
     return GD_OK;
 }
 
-/* Tells the target of the nodes that `rc` says were resolved. */
+/* Sends the target the nodes, if `rc` says that they were resolved. */
 static void push_sites(struct gd_session *session, int rc)
 {
     struct gd_session_impl *impl = session->impl;
@@ -183,7 +183,7 @@ void breakpoints_push(struct gd_session *session)
 
 /* ---- a graph that grows ---------------------------------------------------------------------- */
 
-/* Whether all nodes from `first` on can be taken by themselves: see gd_selector_takes_alone. */
+/* Whether all nodes from `first` on can be resolved by themselves: see gd_selector_takes_alone. */
 static bool takes_alone(const struct gd_session *session, const struct gd_selector *selector,
                         gd_node_id first, gd_node_id limit, bool resolved)
 {
@@ -464,7 +464,7 @@ int keep_previous_push(struct gd_session *session, struct gd_err *err)
         if (rc != GD_OK) {
             return rc;
         }
-        /* A name that this graph lacks (yet) keeps nothing. */
+        /* A name that this graph does not have (yet) keeps nothing. */
         if (gd_selector_resolve(selector, session->graph, &nodes, &count, NULL) != GD_OK) {
             nodes = NULL;
             count = 0;
@@ -476,7 +476,7 @@ int keep_previous_push(struct gd_session *session, struct gd_err *err)
     return GD_OK;
 }
 
-/* Of the new nodes those that are selected, behind what is kept; NULL: no memory. */
+/* The selected new nodes, after those that are already kept; NULL: out of memory. */
 static gd_node_id *kept_and_new(struct gd_session *session, const struct gd_selector *selector,
                                 size_t *count)
 {

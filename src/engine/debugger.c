@@ -25,7 +25,7 @@ int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err)
     return GD_OK;
 }
 
-/* The target of a session that was over from the start: nobody has buried it. */
+/* The target of a session that was finished from the start: it was never buried. */
 static void end_record(struct gd_session *session)
 {
     struct gd_target *target = session->target;
@@ -142,14 +142,14 @@ static bool is_buried(const struct gd_debugger *debugger, const struct gd_sessio
     return false;
 }
 
-/* Nobody looks at it, and no answer of its target can come any more. */
+/* It is not selected, and no answer of its target can come any more. */
 static bool may_be_forgotten(const struct gd_debugger *debugger, const struct gd_session *session)
 {
     return session != debugger->current && !gd_session_is_live(session) &&
            session->impl->holds == 0 && !is_buried(debugger, session);
 }
 
-/* Forgets the oldest session that may be. */
+/* Forgets the oldest session that can be forgotten. */
 static bool evict_session(struct gd_debugger *debugger)
 {
     for (size_t i = 0; i < debugger->session_count; i++) {

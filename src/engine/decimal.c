@@ -151,7 +151,7 @@ enum gd_float_class gd_float_take_apart(enum gd_dtype dtype, const void *p,
     return GD_FLOAT_FINITE;
 }
 
-/* value = rest / scale; below and above are half the distances to the neighbours, in the same
+/* value = rest / scale; below and above are half the distances to the neighbors, in the same
  * scale. */
 struct state {
     struct big rest, scale, below, above;
@@ -187,7 +187,7 @@ static void state_times_pow10(struct state *s, int power)
     big_multiply_pow10(&s->above, power);
 }
 
-/* Makes the digit at 10^position the next one; returns the position of the first digit. */
+/* Produces the digit at 10^position as the next one; returns the position of the first digit. */
 static int state_scale(struct state *s, const struct gd_float_parts *value)
 {
     int first = (int)floor(log10((double)value->mantissa) + value->exponent * 0.30102999566398120);
@@ -197,7 +197,7 @@ static int state_scale(struct state *s, const struct gd_float_parts *value)
     } else {
         state_times_pow10(s, -first);
     }
-    /* The estimate is one off at most. */
+    /* The estimate is off by one at most. */
     if (big_compare(&s->rest, &s->scale) < 0) {
         state_times_pow10(s, 1);
         return first - 1;
@@ -222,7 +222,7 @@ static unsigned char next_digit(struct state *s)
     return digit;
 }
 
-/* One up in the last place; all nines become a one that stands one place higher. */
+/* Adds one in the last place; all nines become a one, one place higher. */
 static void round_up(struct gd_decimal *out)
 {
     while (out->count && out->digit[out->count - 1] == 9) {

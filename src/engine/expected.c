@@ -9,15 +9,15 @@
 #include "engine/session_impl.h"
 #include "engine/watch/watch_impl.h"
 
-#define MAX_PARTS 1024 /* more than that, and every new node is shown at once */
+#define MAX_PARTS 1024 /* with more than that, every new node is reported at once */
 
 struct parts {
     struct gd_session *session;
     char **part;
     size_t count;
     bool names_only;      /* of terms that go by name, not by kind or place */
-    bool not_finite_only; /* those that go by kind look for values that are not finite alone */
-    bool not_finite;      /* such are waited for */
+    bool not_finite_only; /* those that go by kind only look for non-finite values */
+    bool not_finite;      /* such nodes are waited for */
     bool failed;
 };
 
@@ -60,9 +60,10 @@ static void add_breakpoints(struct parts *parts)
     }
 }
 
-/* What is judged at the end of a step is not late when the node comes late; what is judged at once
- * must know of each node before it runs on, also where it goes by kind. But nodes are only looked
- * for while something is waited for: what covers nothing yet would never find its node. */
+/* What is judged at the end of a step can wait for late nodes; what is judged at once must know of
+ * each node before it runs on, even if it goes by kind. But new nodes are only reported while
+ * something is waited for: otherwise a watchpoint that covers nothing yet would never find its
+ * node. */
 static void add_watchpoints(struct parts *parts)
 {
     const struct gd_watching *w = parts->session->watching;
@@ -79,7 +80,7 @@ static void add_watchpoints(struct parts *parts)
     }
 }
 
-/* Said once, until it went well again: it is tried with each piece of the graph. */
+/* Reported once until it works again: it is tried with each part of the graph. */
 static void warn_expected(struct gd_session *session, int rc, const struct gd_err *why)
 {
     bool warned = session->impl->warned_expected;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Values in numpy's layout. All values that will be shown are looked at once to find the common
- * style and width, then again to print them.
+ * Values in numpy's layout. A first pass over all values that will be shown finds the common style
+ * and width, a second one prints them.
  */
 #include "engine/format.h"
 
@@ -14,8 +14,8 @@
 #include "engine/decimal.h"
 
 #define WORD_MAX      1024 /* the longest one: 309 digits, a point and MAX_PRECISION more, twice */
-#define MAX_PRECISION 100  /* of the letters */
-#define MAX_UNIQUE    400  /* no shortest digits go further behind the point */
+#define MAX_PRECISION 100  /* of the letter formats */
+#define MAX_UNIQUE    400  /* shortest digits never go further after the point */
 #define LOOK_EVERY    4096 /* values */
 
 /* What numpy calls trimming: what to do with zeros at the end of a fraction. */
@@ -28,8 +28,8 @@ struct float_style {
     int precision; /* digits after the point at most; -1: as many as are unique */
     int exponent_digits;
     int left, right; /* characters before and after the point */
-    /* What is known of the numbers before the style is: */
-    double min, max; /* of the magnitudes of finite ones that are not 0 */
+    /* What is known about the numbers before the style is chosen: */
+    double min, max; /* of the magnitudes of finite non-zero values */
     bool any_finite, any_special, any_neg_inf;
 };
 
@@ -39,8 +39,8 @@ struct printer {
     struct gd_buf *out;
     int edge;
     bool abbreviated;
-    bool scanning; /* the first time round: only look */
-    size_t width;  /* of integers and of the letters' words */
+    bool scanning; /* the first pass: only look */
+    size_t width;  /* of integers and of the words of letter formats */
     struct float_style real, imag;
     size_t line_start; /* in out, of the line being filled */
     void (*visit)(struct printer *printer, const unsigned char *element);
@@ -73,7 +73,7 @@ static void add_sign(char *out, size_t *len, bool negative, bool plus)
     }
 }
 
-/* Digits [from, to) counted from the first one on; what is not there is 0. */
+/* Digits [from, to) counted from the first one; missing ones are 0. */
 static void add_digits(char *out, size_t *len, const struct gd_decimal *d, int from, int to)
 {
     for (int i = from; i < to; i++) {
@@ -81,7 +81,7 @@ static void add_digits(char *out, size_t *len, const struct gd_decimal *d, int f
     }
 }
 
-/* How many of `have` digits after the point stay. */
+/* How many of `have` digits after the point are kept. */
 static int trim_zeros(const struct gd_decimal *d, int point, int have, enum trim trim)
 {
     if (trim == TRIM_NONE) {
@@ -203,7 +203,7 @@ static void choose_notation(struct float_style *style, enum gd_dtype dtype, bool
         (!suppress && (style->min < 0.0001 || ratio_of(dtype, style->max, style->min) > 1000.0));
 }
 
-/* left, right and exponent_digits grow to what this number takes by itself. */
+/* Widens left, right and exponent_digits to what this number needs by itself. */
 static void look_at_width(struct float_style *style, int precision, enum gd_dtype dtype,
                           const void *p)
 {
@@ -294,7 +294,7 @@ static size_t part_size(enum gd_dtype dtype)
     return gd_dtype_size(dtype) / 2;
 }
 
-/* The j stands before the blanks that line the fraction up. */
+/* The j comes before the blanks that align the fraction. */
 static void complex_word(const struct printer *printer, const unsigned char *element, char *out)
 {
     enum gd_dtype dtype = printer->tensor->dtype;
@@ -356,8 +356,7 @@ static void hex_text(const unsigned char *p, size_t size, char *out)
     }
 }
 
-/* Part of an element that is not complex any more. long double: 64-bit integers keep their digits.
- */
+/* A part of an element, no longer complex. long double: 64-bit integers keep their digits. */
 static void letter_part(enum gd_dtype dtype, const struct gd_format *format, size_t size, bool plus,
                         const unsigned char *p, char *out)
 {
@@ -533,7 +532,7 @@ static void put_word(struct printer *printer, int axis, const char *word)
 {
     struct gd_buf *out = printer->out;
     size_t indent = (size_t)axis + 1, column = out->len - printer->line_start;
-    /* One is kept for the closing bracket of each axis. */
+    /* One is reserved for the closing bracket of each axis. */
     int64_t room = (int64_t)printer->format->line_width - axis - 1;
 
     if (out->failed) {
@@ -691,8 +690,8 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
         printer.edge = format->edge_items < 1 ? 1 : format->edge_items;
         printer.abbreviated = !format->all && count > format->threshold;
         printer.line_start = out->len;
-        /* Each takes two characters at least; without this check, a huge tensor would be worked
-         * through before the buffer refuses. */
+        /* Each takes at least two characters; without this check, a huge tensor would be processed
+         * before the buffer refuses. */
         if ((uint64_t)shown_count(&printer) > (out->max - out->len) / 2) {
             return gd_fail(err, GD_ELIMIT,
                            "%lld values do not fit in %zu bytes of text: print a slice",

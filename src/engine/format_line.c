@@ -36,7 +36,7 @@ static void put_number(enum gd_dtype dtype, const char *name, double value, stru
     }
 }
 
-/* Digits that tell neighbours of the type apart. */
+/* Digits that distinguish neighbors of the type. */
 static int digits_of(enum gd_dtype dtype)
 {
     switch (dtype) {
@@ -48,7 +48,7 @@ static int digits_of(enum gd_dtype dtype)
     }
 }
 
-/* Of statistics that somebody else computed: those that there are. */
+/* For statistics computed elsewhere: those that are known. */
 static void put_known(bool is_complex, const struct gd_stats *stats, struct gd_buf *out)
 {
     const struct {
@@ -122,7 +122,7 @@ void gd_format_histogram(const uint64_t *hist, size_t bins, bool utf8, struct gd
     }
     gd_buf_puts(out, " |");
     for (size_t i = 0; i < bins; i++) {
-        /* A bin that holds anything shows something. */
+        /* A bin that is not empty shows something. */
         size_t level = (size_t)ceil((double)hist[i] / (double)most * 8);
 
         if (utf8) {

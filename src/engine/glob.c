@@ -10,8 +10,8 @@ static unsigned char fold_case(char c, bool ignore_case)
     return ignore_case && u >= 'A' && u <= 'Z' ? (unsigned char)(u + ('a' - 'A')) : u;
 }
 
-/* Matches one byte against the set that starts after '['. *end gets the byte after ']'; NULL when
- * the set is not closed, so that '[' stands for itself. */
+/* Matches one byte against the set that starts after '['. *end gets the byte after ']'; NULL if the
+ * set is not closed: then '[' is a plain byte. */
 static bool match_set(const char *set, char c, bool ignore_case, const char **end)
 {
     bool negate = *set == '!' || *set == '^';
@@ -38,7 +38,7 @@ static bool match_set(const char *set, char c, bool ignore_case, const char **en
     return found != negate;
 }
 
-/* One step without a star: the pattern after what matched the byte, or NULL. */
+/* One step without a star: the pattern after the part that matched the byte, or NULL. */
 static const char *match_one(const char *pattern, char c, bool ignore_case)
 {
     const char *end;

@@ -65,7 +65,7 @@ static void put_hit(struct gd_hit_index *index, const struct gd_hit *hit, uint64
     index->used++;
 }
 
-/* Of what is kept; those that were dropped go. */
+/* Indexes the kept ones; dropped ones are gone. */
 static bool refill_index(struct gd_hit_index *index, const struct gd_session *session,
                          uint64_t before)
 {

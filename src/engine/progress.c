@@ -84,7 +84,7 @@ bool gd_progress_current(const struct gd_debugger *debugger, struct gd_progress_
 {
     const struct gd_progress *oldest = debugger->impl->progress;
 
-    while (oldest && oldest->stopped) { /* who works may look much later */
+    while (oldest && oldest->stopped) { /* the worker may look much later */
         oldest = oldest->next;
     }
     if (!oldest) {
@@ -95,14 +95,14 @@ bool gd_progress_current(const struct gd_debugger *debugger, struct gd_progress_
     memcpy(ret->unit, oldest->unit, sizeof(ret->unit));
     ret->done = oldest->done;
     ret->total = oldest->total;
-    ret->seconds = seconds > 0 ? seconds : 0; /* somebody may have set the clock */
+    ret->seconds = seconds > 0 ? seconds : 0; /* the clock may have been set */
     ret->rate = seconds > 0 ? (double)oldest->done / seconds : 0;
     return true;
 }
 
 /* ---- as a line ---- */
 
-struct scale { /* what an amount is counted in */
+struct scale { /* the unit of an amount */
     double factor;
     const char *name;
 };
@@ -156,7 +156,7 @@ static void amount_text(const struct gd_progress_info *info, char *ret, size_t s
     snprintf(ret, size, "%s%s", amount, rate);
 }
 
-/* Appends "  [####----]" of so many columns in all. */
+/* Appends " [####----]" of that many columns. */
 static void add_bar(const struct gd_progress_info *info, int cols, bool utf8, char *ret,
                     size_t size)
 {
@@ -178,7 +178,7 @@ void gd_progress_text(const struct gd_progress_info *info, int cols, bool utf8, 
 {
     char amount[160], line[512];
     cols = cols > 0 ? cols : 0;
-    int what = (int)strlen(info->what); /* columns, or more where letters have several bytes */
+    int what = (int)strlen(info->what); /* columns; more bytes where letters have several */
 
     amount_text(info, amount, sizeof(amount));
     int left = cols - what - 2 - (int)strlen(amount);
@@ -188,7 +188,7 @@ void gd_progress_text(const struct gd_progress_info *info, int cols, bool utf8, 
     }
     size_t at = strlen(line);
     snprintf(line + at, sizeof(line) - at, "  %s", amount);
-    if (left < 0) { /* how far it is matters more than what it is */
+    if (left < 0) { /* the amount matters more than the name */
         snprintf(line, sizeof(line), "%s", amount);
     }
     snprintf(ret, size, "%s", line);

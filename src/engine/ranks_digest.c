@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Tensors that should agree across ranks, compared by digests that the programs compute. A program
- * answers the command "digest" with a line for each tensor, "HASH NAME" with 16 hexadecimal digits,
- * or "- NAME" for one that ranks have different parts of. */
+/* Tensors that should agree across ranks, compared by digests that the processes compute. A process
+ * answers the command "digest" with a line per tensor, "HASH NAME" with 16 hexadecimal digits, or
+ * "- NAME" for one that ranks hold different parts of. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 struct asked { /* one rank's answer */
     struct check *check;
     int rank;
-    char *text; /* owned; its lines are cut apart when it is read */
+    char *text; /* owned; its lines are split when it is read */
     size_t left_out;
 };
 
@@ -39,7 +39,7 @@ static void check_free(struct check *check)
     free(check);
 }
 
-/* The tensor of that name; `hint` is where it is when ranks tell theirs in the same order. */
+/* The tensor of that name; `hint` is where it is if all ranks list theirs in the same order. */
 static size_t place_of(struct check *check, const char *name, size_t hint)
 {
     if (hint < check->tensor_count && strcmp(check->tensor[hint].name, name) == 0) {
@@ -205,7 +205,7 @@ static int need_standing(const struct gd_ranks *ranks, struct gd_session *const 
     return GD_OK;
 }
 
-/* Those that were asked answer, also when another one could not be asked. */
+/* Those that were asked answer, even if another one could not be asked. */
 static void ask_digests(struct check *check, struct gd_session *const *list, size_t count,
                         const char *what)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* catch divergence: at each boundary that a run comes to, the parameters of all ranks are compared.
- */
+/* catch divergence: at each boundary of a run, the parameters of all ranks are compared. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@ static struct gd_watchpoint *find_divergence(const struct gd_debugger *debugger)
     return watch;
 }
 
-/* The rank whose tensor is another one has the hit. */
+/* The rank that differs gets the hit. */
 static void on_divergence(struct gd_ranks *ranks, const struct gd_ranks_digest *tensor)
 {
     struct gd_session *session = gd_ranks_member(ranks, tensor->differs);

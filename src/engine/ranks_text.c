@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Where the ranks of a job stand, in words. */
+/* Where the ranks of a job are, in words. */
 #include <stdlib.h>
 
 #include "engine/ranks_impl.h"
 
 #define MAX_MISSING 64 /* ranks that are named */
 
-struct numbers { /* of ranks, ascending as they come: "0-2, 5" */
+struct numbers { /* rank numbers, added in ascending order: "0-2, 5" */
     struct gd_buf *out;
     int count, first, last;
 };
@@ -31,7 +31,7 @@ static void add_number(struct numbers *numbers, int rank)
     numbers->count++;
 }
 
-/* Whether two of them are told of in the same sentence. */
+/* Whether one sentence covers both. */
 static bool same_place(const struct gd_session *a, const struct gd_session *b)
 {
     if (a->state != GD_STOPPED || b->state != GD_STOPPED) {
@@ -56,7 +56,7 @@ static void add_place(const struct gd_session *session, bool many, struct gd_buf
     }
 }
 
-/* The ranks at the same place as list[first], which are taken out of the list. */
+/* The ranks at the same place as list[first], which are removed from the list. */
 static void add_sentence(const struct gd_ranks *ranks, struct gd_session **list, size_t count,
                          size_t first, struct gd_buf *out)
 {

@@ -25,7 +25,8 @@ static void repeat_size(struct level *level, unsigned long times)
     level->last *= times;
 }
 
-/* After a bracket expression whose '[' is at `at`; its first byte may be a ']'. */
+/* Returns the place after a bracket expression whose '[' is at `at`; its first byte may be a
+ * ']'. */
 static const char *skip_bracket(const char *at)
 {
     const char *from = at + 1 + (at[1] == '^');
@@ -34,7 +35,7 @@ static const char *skip_bracket(const char *at)
     return end ? end + 1 : at + 1;
 }
 
-/* After a {n,m} whose '{' is at `at`. */
+/* Returns the place after a {n,m} whose '{' is at `at`. */
 static const char *read_interval(const char *at, struct level *level)
 {
     char *end;

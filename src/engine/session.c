@@ -167,7 +167,7 @@ static int make_session(struct gd_debugger *debugger, struct gd_session **ret, s
     return GD_OK;
 }
 
-/* A session in the list, with its target. No event yet. */
+/* A session in the list, with its target. Emits nothing. */
 static int create_session(struct gd_debugger *debugger, struct gd_target *target,
                           const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The list of hits of a session: bounded, and in a record that can go back without duplicates. */
+/* A session's list of hits: bounded and, in a record that can go back, without duplicates. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "engine/session_impl.h"
 #include "engine/watch/watchpoint.h"
 
-/* Room for one more hit; the oldest go when the limit is reached, an eighth at a time. */
+/* Makes room for one more hit; at the limit, the oldest eighth is dropped. */
 static struct gd_hit *hit_slot(struct gd_session *session)
 {
     uint64_t max = session->debugger->settings.max_hits;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The stops of a session: which of those that a target reports are announced to the observers
- * (GD_EV_STOPPED), and the books that are kept of each: time, steps, cache.
- *
- * Every stop is announced, once, except that
- *   - a session that has ended hears nothing more;
- *   - at a breakpoint that is to be ignored (its condition, its ignore count) the rest of the run
- * is resumed (resume_silently), unless the user interrupts or nothing is left of the run;
- *   - a rank of a job that moves together is kept by ranks_take_stop: either it is sent on to the
- *     next boundary (rank.quiet), or ranks_settle announces it when all ranks have stopped.
- *
- * The front end decides what an announced stop looks like, and whether it runs commands.
+ * (GD_EV_STOPPED), and the bookkeeping of each: time, steps, cache. Every stop is announced, once,
+ * except that
+ * - a session that has ended receives nothing more;
+ * - at a breakpoint that is to be ignored (its condition, its ignore count), the rest of the run is
+ *   resumed (resume_silently), unless the user interrupts or nothing is left of the run;
+ * - a rank of a job that moves together is handed to ranks_take_stop: it either continues to the
+ *   next boundary (rank.quiet), or ranks_settle announces its stop when all ranks have stopped.
+ * The front end decides how an announced stop is shown, and whether it runs commands.
  */
 #include <stdio.h>
 

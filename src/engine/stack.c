@@ -75,7 +75,7 @@ static bool number_before(const struct span *span, size_t end, struct location *
     return true;
 }
 
-/* How much the text before a number looks like a file's path. */
+/* How likely the text before a number is a file's path. */
 static int path_score(const struct span *span, size_t len)
 {
     if (len > 3 && memcmp(span->text + len - 3, ".py", 3) == 0) {
@@ -90,9 +90,9 @@ static int path_score(const struct span *span, size_t len)
 }
 
 /*
- * PATH(LINE)/CODE/ or PATH:LINE/CODE/. Both the path and the code may hold '(', ':' and '/', so of
- * all numbers that are followed by '/' the first that stands behind a Python file's name is taken,
- * else the first behind a name with a dot, else the first.
+ * PATH(LINE)/CODE/ or PATH:LINE/CODE/. Both the path and the code may contain '(', ':' and '/', so
+ * of all numbers that are followed by '/', the first one after a Python file's name is taken, else
+ * the first one after a name with a dot, else the first.
  */
 static bool find_location(const struct span *span, struct location *ret)
 {
@@ -123,7 +123,7 @@ static int set_text(struct gd_arena *arena, const char *text, size_t len, const 
     return *ret ? GD_OK : GD_ENOMEM;
 }
 
-/* "CODE/ in FUNCTION", as our own dumps have it: the function is cut off. */
+/* "CODE/ in FUNCTION", as gradb's own dumps have it: the function is cut off. */
 static void cut_function(struct span *span, struct span *function)
 {
     static const char mark[] = "/ in ";
@@ -180,7 +180,7 @@ static int parse_line(struct span span, struct gd_arena *arena, struct gd_frame 
     return set_text(arena, whole.text, whole.len, &frame->code);
 }
 
-/* The next line that has something on it besides blanks. */
+/* The next line that is not blank. */
 static bool next_line(struct span *rest, struct span *line)
 {
     while (rest->len) {
@@ -201,7 +201,8 @@ static bool next_line(struct span *rest, struct span *line)
 int gd_stack_parse(const char *text, size_t len, struct gd_arena *arena, struct gd_frame **ret,
                    uint32_t *count)
 {
-    struct span whole = {text, strnlen(text, len)}; /* a NUL would cut the strings made of it */
+    /* a NUL would cut the strings that are made from it */
+    struct span whole = {text, strnlen(text, len)};
     struct span rest = whole;
     struct span line;
     struct gd_frame *frames = NULL;

@@ -8,11 +8,11 @@
 
 #include "engine/session.h"
 
-#define EPSILON 1e-9 /* of the relative update; MindSpore's, and no release lets it be changed */
+#define EPSILON 1e-9 /* of the relative update; MindSpore's, which no release lets you change */
 
 /* ---- the figures --------------------------------------------------------------------------- */
 
-/* Numbers of the record as they are. */
+/* Numbers taken from the record. */
 #define FIELD(name)                                                                                \
     static double of_##name(const struct gd_observation *seen)                                     \
     {                                                                                              \
@@ -114,7 +114,7 @@ static double of_update_ratio(const struct gd_observation *seen)
     return seen->stats->mean_abs_delta / (seen->stats->mean_abs_prev + EPSILON);
 }
 
-/* 0/0, no figure, when either is all zero. Rounding must not lead out of -1 ... 1. */
+/* 0/0 is undefined if either is all zero. Rounding must not leave -1 to 1. */
 static double of_cosine(const struct gd_observation *seen)
 {
     const struct gd_stats *stats = seen->stats;
@@ -123,7 +123,7 @@ static double of_cosine(const struct gd_observation *seen)
     return isfinite(cosine) ? fmax(-1, fmin(1, cosine)) : NAN;
 }
 
-/* A figure against a past that was nothing: not infinite, so that it can be shown and kept. */
+/* A statistic relative to a past of 0: bounded, so that it can be shown and stored. */
 static double clamp_figure(double figure)
 {
     return isnan(figure) ? figure : fmax(-GD_FIGURE_MAX, fmin(GD_FIGURE_MAX, figure));
@@ -134,7 +134,7 @@ static double deviation_of(double variance, double middle)
     return fmax(sqrt(variance), GD_SERIES_FLOOR * fabs(middle));
 }
 
-/* Of a loss that has come down, what is small against where it was is no jump. */
+/* For a loss that has come down, an increase that is small compared with its peak is not a jump. */
 static double mean_deviation(const struct gd_series *past)
 {
     return fmax(deviation_of(past->mean_var, past->mean),
@@ -173,7 +173,7 @@ static double of_mean_ratio(const struct gd_observation *seen)
     const struct gd_series *past = seen->series;
 
     if (past->mean <= 0) {
-        return NAN; /* a ratio to it would say nothing of a loss */
+        return NAN; /* for a loss, a ratio to it would say nothing */
     }
     return clamp_figure(seen->stats->mean / fmax(past->mean, mean_deviation(past)));
 }
@@ -191,7 +191,7 @@ static double of_stall(const struct gd_observation *seen)
     return fmax(0, (double)(seen->step - seen->series->best_step));
 }
 
-#define GD_RISE_VALUES 3 /* in a row: one that is far out is a spike */
+#define GD_RISE_VALUES 3 /* consecutive ones: a single outlier is a spike */
 
 static double of_rise(const struct gd_observation *seen)
 {
@@ -215,8 +215,8 @@ struct entry {
     const char *name;
     const char *of; /* "": the value; "prev", "cur-prev" */
     const char *text;
-    unsigned needs;  /* beside GD_NEED_FINITE */
-    unsigned blocks; /* what a tensor must not hold for the figure to be known */
+    unsigned needs;  /* in addition to GD_NEED_FINITE */
+    unsigned blocks; /* what makes the statistic unknown if the tensor holds it */
     double (*value)(const struct gd_observation *seen);
 };
 
@@ -363,7 +363,7 @@ enum gd_statistic gd_statistic_find(const char *name, const char *of)
 
 static bool has_numbers(enum gd_dtype dtype)
 {
-    return dtype == GD_DT_NONE || gd_dtype_size(dtype) > 0; /* NONE: nobody said */
+    return dtype == GD_DT_NONE || gd_dtype_size(dtype) > 0; /* NONE: not set */
 }
 
 static bool age_of(const struct gd_observation *seen, double *ret, unsigned *error)
@@ -376,7 +376,7 @@ static bool age_of(const struct gd_observation *seen, double *ret, unsigned *err
     return true;
 }
 
-/* What must be known of the statistics for a figure: they may be somebody else's. */
+/* What must be known to compute a statistic: the statistics may come from elsewhere. */
 static unsigned needs_of(enum gd_statistic statistic)
 {
     switch (statistic) {
@@ -419,7 +419,7 @@ unsigned gd_statistic_errors(const struct gd_observation *seen)
            (seen->stats->count ? 0U : GD_HIT_EMPTY);
 }
 
-/* Some elements are finite now that were not in the step before. */
+/* Some elements are finite now that were not in the previous step. */
 static bool was_not_finite(const struct gd_stats *stats)
 {
     return stats->has_prev && stats->unpaired > stats->nan + stats->pos_inf + stats->neg_inf;
@@ -502,8 +502,8 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
 
 /* ---- the past ------------------------------------------------------------------------------ */
 
-/* A value far out is taken in as one that is less far out: one spike must not hide those that
- * follow, and a level that stays is reached by and by all the same. */
+/* An outlier is added as a smaller one: one spike must not hide those that follow, and a new level
+ * that stays is reached gradually. */
 static void take_in(double value, double share, bool warm, double *middle, double *variance)
 {
     double reach = GD_SERIES_REACH * deviation_of(*variance, *middle);
@@ -539,7 +539,7 @@ static void take_in_recent(struct gd_series *series, double mean)
     *place = mean;
 }
 
-/* As far out as take_in takes it. */
+/* As far out as take_in would add it. */
 static void take_in_crest(struct gd_series *series, double mean, bool warm)
 {
     double reach = series->mean + GD_SERIES_REACH * mean_deviation(series);

@@ -30,7 +30,7 @@ static int need_stop(const struct gd_target *target, const char *what, struct gd
     return gd_fail(err, GD_ESTATE, "cannot %s now", what);
 }
 
-/* As need_stop; but a session that ended and has a target still is a record, which can be read. */
+/* Like need_stop; but an ended session that still has a target is a record, which can be read. */
 static int need_values(const struct gd_target *target, const char *what, struct gd_err *err)
 {
     bool record = target->session && target->session->state == GD_FINISHED;
@@ -84,7 +84,7 @@ int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct 
     if (session) {
         from = session->stop;
         sequence = session->stop.sequence;
-        /* The target may report a stop before it returns, so it must be known by then what ran. */
+        /* The target may report a stop before it returns, so what ran must be known by then. */
         session_note_run(session, run, &from, UINT64_MAX);
     }
     rc = target->ops->resume(target, run, err);

@@ -50,7 +50,7 @@ int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t 
     if (rc != GD_OK) {
         return rc;
     }
-    memcpy(&array, array_ptr, sizeof(array)); /* a pointer to any type, so no cast would do */
+    memcpy(&array, array_ptr, sizeof(array)); /* a pointer to any type: no cast would do */
     grown = realloc(array, (size_t)new_cap * item);
     if (!grown) {
         graph_give(graph, (size_t)(new_cap - *cap) * item);
@@ -68,7 +68,7 @@ static struct graph_chunk *add_chunk(struct gd_graph *graph, struct graph_pool *
     struct graph_chunk *chunk;
 
     if (!pool->head && size < 2048) {
-        bytes = 4096; /* most graphs of a test or a small network are small */
+        bytes = 4096; /* most graphs, of a test or a small network, are small */
     }
     if (graph_take(graph, sizeof(*chunk) + bytes, err) != GD_OK) {
         return NULL;
@@ -81,7 +81,7 @@ static struct graph_chunk *add_chunk(struct gd_graph *graph, struct graph_pool *
     }
     chunk->size = bytes;
     chunk->used = 0;
-    if (pool->head && bytes == size) { /* a big single: keep filling the current one */
+    if (pool->head && bytes == size) { /* a big single one: keep filling the current one */
         chunk->next = pool->head->next;
         pool->head->next = chunk;
     } else {
@@ -167,7 +167,7 @@ int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
     }
     graph->max = max_bytes;
     graph->memory = sizeof(*graph);
-    /* The address is enough of a secret to keep a peer from choosing names that collide. */
+    /* The address is secret enough to keep a peer from choosing names that collide. */
     graph->seed = ((uint64_t)(uintptr_t)graph >> 4) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     graph->current = GRAPH_NONE;
     graph->last_scope = 0;
@@ -233,7 +233,7 @@ void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret)
 {
     memset(ret, 0, sizeof(*ret));
     ret->nodes = graph->live_count;
-    /* the roots are not ones that anybody named */
+    /* no one named the roots */
     ret->scopes = graph->scope_count - 1 - graph->subgraph_count;
     ret->subgraphs = graph->subgraph_count;
     ret->edges = graph->edge_count;
@@ -378,7 +378,7 @@ bool gd_graph_is_qualified(const struct gd_graph *graph)
     return graph->live_subgraphs > 1;
 }
 
-/* The root of the one subgraph that has nodes, or of one of them where none has. */
+/* The root of the only subgraph with nodes, or of any if none has nodes. */
 static const struct graph_scope *only_root(const struct gd_graph *graph)
 {
     for (uint32_t i = 0; i < graph->subgraph_count; i++) {
@@ -389,7 +389,7 @@ static const struct graph_scope *only_root(const struct gd_graph *graph)
     return &graph->scope[0];
 }
 
-/* Of the scopes from `id` on, the first that is to be seen: subgraphs without nodes are not. */
+/* The first visible scope from `id` on: subgraphs without nodes are hidden. */
 static gd_scope_id seen_from(const struct gd_graph *graph, gd_scope_id id)
 {
     while (id != GRAPH_NONE && graph->scope[id].len == 0 && !graph->scope[id].total_count) {
@@ -421,7 +421,7 @@ bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_s
         rec = only_root(graph);
         parent = GD_NO_SCOPE;
     } else if (!qualified && rec->len == 0) {
-        rec = &no_scope; /* its place is that of the root */
+        rec = &no_scope; /* it takes the place of the root */
     } else if (!qualified && graph->scope[parent].len == 0) {
         parent = 0;
     }

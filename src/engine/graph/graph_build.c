@@ -40,7 +40,7 @@ static int add_name_chunk(struct gd_graph *graph, size_t need, struct gd_err *er
     return GD_OK;
 }
 
-/* Names lie in node order, so this is the last thing of adding a node that may fail. */
+/* Names are in node order, so this is the last step of adding a node that can fail. */
 static int copy_name(struct gd_graph *graph, const char *name, size_t len, const char **ret,
                      struct gd_err *err)
 {
@@ -328,7 +328,7 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
     return rc;
 }
 
-/* Everything of the node that may fail, its name last. */
+/* Everything about the node that can fail, its name last. */
 static int fill_node(struct gd_graph *graph, struct graph_node *node,
                      const struct gd_node_desc *desc, uint64_t hash, struct gd_err *err)
 {
@@ -520,7 +520,7 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
     return rc;
 }
 
-/* A slot of which nothing is known. */
+/* A slot with nothing known. */
 static int blank_slot(struct gd_graph *graph, uint32_t *ret, struct gd_err *err)
 {
     const struct gd_output blank = {.dtype = GD_DT_NONE};

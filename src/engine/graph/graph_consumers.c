@@ -56,7 +56,7 @@ static int rebuild_consumers(struct gd_graph *graph, struct gd_err *err)
     size_t bytes;
     int rc;
 
-    /* The old runs end here, so a failure below must leave empty ones, not dangling ones. */
+    /* The old runs end here: on failure, leave empty ones, not dangling ones. */
     graph_pool_clear(graph, &graph->overlay);
     graph_give(graph, graph->run_block_bytes);
     free(graph->run_block);
@@ -142,7 +142,7 @@ static int append_new(struct gd_graph *graph, struct gd_err *err)
     memset(graph->run + graph->run_count, 0,
            (size_t)(graph->node_count - graph->run_count) * sizeof(*graph->run));
     graph->run_count = graph->node_count;
-    graph->stale = true; /* until all is in: half an index is rebuilt at the next commit */
+    graph->stale = true; /* until it is complete: half an index is rebuilt at the next commit */
     for (uint32_t i = 0; rc == GD_OK && i < graph->pending_count; i++) {
         rc = append_inputs(graph, graph->pending[i].node, graph->pending[i].first, err);
     }
@@ -184,7 +184,7 @@ int gd_graph_commit(struct gd_graph *graph, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    /* Growth by a quarter pays for a rebuild; less is appended. */
+    /* Growth by a quarter justifies a rebuild; less is appended. */
     if (graph->stale || new_edges(graph) > graph->indexed_edges / 4) {
         rc = rebuild_consumers(graph, err);
     } else {
@@ -328,7 +328,7 @@ static void sort_execution(const struct gd_graph *graph, gd_node_id *nodes, uint
     struct ordered *pairs = malloc(((size_t)count + 1) * sizeof(*pairs));
 
     if (!pairs) {
-        return; /* the order they were sent in is still a valid one */
+        return; /* the order in which they were sent is still valid */
     }
     for (uint32_t i = 0; i < count; i++) {
         pairs[i] = (struct ordered){.order = graph->node[nodes[i]].order, .node = nodes[i]};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The graph's insides, shared by graph*.c and nobody else.
- *
- * Node records are one array. Names lie one after the other in big chunks, in node order, so that a
- * search is a scan of plain memory. Types, shapes, attribute names and stacks are kept once each.
- * Every byte goes through graph_take/graph_give, which keep the limit.
+ * The graph's insides, shared by graph*.c only. Node records are one array. Names are stored one
+ * after another in big chunks, in node order, so that a search is a scan of plain memory. Types,
+ * shapes, attribute names and stacks are stored once each. Every allocation goes through
+ * graph_take/graph_give, which enforce the limit.
  */
 #ifndef GD_ENGINE_GRAPH_IMPL_H
 #define GD_ENGINE_GRAPH_IMPL_H
@@ -14,7 +13,7 @@
 
 #define GRAPH_NONE          UINT32_MAX
 #define GRAPH_MAX_NAME      8192 /* bytes of a full name */
-#define GRAPH_MAX_DEPTH     64   /* scopes below each other; deeper ones are folded into the last */
+#define GRAPH_MAX_DEPTH     64   /* nested scopes; deeper ones are folded into the last */
 #define GRAPH_MAX_SUBGRAPHS 4096
 #define GRAPH_MAX_OUTPUTS   65536 /* an edge's slot has 16 bits */
 
@@ -52,13 +51,13 @@ struct graph_name_chunk {
     gd_node_id first; /* the node whose name starts the chunk */
 };
 
-struct graph_extra {       /* what many nodes do not have */
+struct graph_extra {       /* fields that most nodes lack */
     const char *wire_name; /* NULL: the name */
     const struct gd_attr *attrs;
     uint32_t attr_count;
     uint32_t input_slots;
     uint32_t stack;        /* GRAPH_NONE: no stack */
-    const char *qualified; /* GRAPH/NAME, of one whose name other subgraphs have, too; else NULL */
+    const char *qualified; /* GRAPH/NAME, if other subgraphs have that name, too; else NULL */
     gd_node_id same;       /* the next node of that name, in another subgraph; GD_NO_NODE: none */
 };
 
@@ -108,16 +107,16 @@ struct graph_shape {
 
 struct graph_subgraph {
     const char *name;
-    const char *word; /* what qualifies the names of its nodes: the name, unless that is "" */
+    const char *word; /* the prefix of its nodes' names: the name, unless that is "" */
     uint32_t word_len;
-    uint32_t scope;      /* its root: what is below 0, unless other subgraphs have nodes, too */
+    uint32_t scope;      /* its root: a child of scope 0, unless only this subgraph has nodes */
     uint32_t first, end; /* its nodes are in [first, end) */
-    uint32_t live;       /* so many of them are there */
+    uint32_t live;       /* number of them that exist */
     uint64_t missing;
 };
 
 struct graph_stack {
-    const char *text; /* NULL: came parsed */
+    const char *text; /* NULL: it was given already parsed */
     uint32_t len;
     bool parsed;
     uint32_t frame_count;
@@ -134,13 +133,13 @@ struct graph_pending { /* inputs from `first` on are not in the consumers' index
     uint32_t first;
 };
 
-/* Made when first asked for, thrown away by a commit; behind a pointer since readers hold the graph
- * as const. */
+/* Created on first use, dropped by a commit; behind a pointer because readers hold the graph as
+ * const. */
 struct graph_lazy {
     gd_node_id *execution;
     uint32_t execution_count;
     bool execution_valid;
-    uint32_t *position; /* by node, of those that run; NULL: not asked for yet */
+    uint32_t *position; /* by node, of those that run; NULL: not computed yet */
     struct gd_type_count *types;
     uint32_t type_count;
     bool types_valid;
@@ -173,7 +172,7 @@ struct gd_graph {
     struct graph_subgraph *subgraph;
     uint32_t subgraph_count, subgraph_cap;
     uint32_t live_subgraphs; /* that have nodes */
-    uint32_t current;        /* subgraph that nodes go to */
+    uint32_t current;        /* the subgraph for new nodes */
 
     struct graph_scope *scope;
     uint32_t scope_count, scope_cap;
@@ -240,8 +239,8 @@ int graph_intern_shape(struct gd_graph *graph, const struct gd_output *output, u
                        struct gd_err *err);
 int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret,
                       struct gd_err *err);
-/* The scope of the current subgraph that holds a node of that name, made with its parents when new.
- */
+/* The scope of the current subgraph that holds a node of that name; created with its parents if
+ * new. */
 int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uint32_t *ret,
                        struct gd_err *err);
 /* The root scope of a new subgraph, which is the last one. */
@@ -249,22 +248,22 @@ int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err
 /* The first node of that name, of any subgraph; extra->same leads to the others. */
 gd_node_id graph_find_first(const struct gd_graph *graph, const char *name, size_t len,
                             uint64_t hash);
-/* Up to two nodes of that wire name, of different subgraphs. */
+/* Up to two nodes of that wire name, in different subgraphs. */
 uint32_t graph_find_wire(const struct gd_graph *graph, const char *name, size_t len,
                          gd_node_id found[2]);
 /* Node of that (wire) name in one subgraph, or GD_NO_NODE. */
 gd_node_id graph_find_in(const struct gd_graph *graph, const struct graph_table *table,
                          const char *name, size_t len, uint64_t hash, uint32_t subgraph);
 const char *graph_wire_name(const struct graph_node *node);
-/* As people see it. */
+/* As users see it. */
 const char *graph_shown_name(const struct graph_node *node);
-/* A node of that name is to come in the current subgraph: what that takes and may fail. */
+/* Prepares for a new node of that name in the current subgraph: everything that can fail. */
 int graph_reserve_same(struct gd_graph *graph, struct graph_node *node, uint64_t hash,
                        struct gd_err *err);
-/* Enters a node in the table of names, and takes it out again. Neither can fail. */
+/* Adds a node to the table of names, or removes it. Neither can fail. */
 void graph_enter_name(struct gd_graph *graph, gd_node_id id, uint64_t hash);
 void graph_drop_name(struct gd_graph *graph, gd_node_id id);
-/* What of a name follows the word of a subgraph and a slash; NULL: it does not begin so. */
+/* The part of a name after a subgraph's name and a slash; NULL: it does not begin like that. */
 const char *graph_within(const struct graph_subgraph *sub, const char *name, size_t *len);
 
 /* ---- stacks (graph_stack.c) ----------------------------------------------------------------- */
@@ -276,11 +275,11 @@ int graph_intern_frames(struct gd_graph *graph, const struct gd_frame *frames, u
 
 /* ---- consumers (graph_consumers.c) ----------------------------------------------------------- */
 
-/* Called by connect on an indexed node: what of the new inputs is left to index. */
+/* Called by connect on an indexed node: notes which of the new inputs are not indexed yet. */
 int graph_note_reconnect(struct gd_graph *graph, gd_node_id node, const struct gd_edge *inputs,
                          uint32_t count, struct gd_err *err);
-/* Takes the edges of nodes [first, end) of a subgraph that were just marked gone out of the index.
- */
+/* Removes the edges of nodes [first, end) of a subgraph, which were just marked as gone, from the
+ * index. */
 void graph_forget_consumers(struct gd_graph *graph, uint32_t subgraph, uint32_t first,
                             uint32_t end);
 void graph_lazy_clear(struct gd_graph *graph);

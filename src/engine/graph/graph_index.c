@@ -306,7 +306,7 @@ void graph_enter_name(struct gd_graph *graph, gd_node_id id, uint64_t hash)
         return;
     }
     node->extra->same = next_same(graph, first);
-    graph->changes += !graph->node[first].shared; /* it is shown under another name now */
+    graph->changes += !graph->node[first].shared; /* it is now shown under another name */
     graph->node[first].shared = true;
     graph->node[first].extra->same = id;
 }

@@ -46,7 +46,7 @@ static gd_scope_id lookup_scope(const struct gd_graph *graph, uint32_t subgraph,
     return GD_NO_SCOPE;
 }
 
-/* Of a subgraph, by its path in it or with the graph's name in front. */
+/* A subgraph's scope, by its path in it or with the graph's name in front. */
 static gd_scope_id find_in(const struct gd_graph *graph, uint32_t subgraph, const char *path,
                            size_t len)
 {
@@ -61,7 +61,7 @@ static gd_scope_id find_in(const struct gd_graph *graph, uint32_t subgraph, cons
     return rest ? lookup_scope(graph, subgraph, rest, len) : found;
 }
 
-/* Another subgraph has nodes in a scope of that path. */
+/* Whether another subgraph has nodes in a scope of that path. */
 static bool is_elsewhere(const struct gd_graph *graph, gd_scope_id scope)
 {
     const struct graph_scope *rec = &graph->scope[scope];
@@ -96,7 +96,7 @@ gd_scope_id gd_graph_next_scope(const struct gd_graph *graph, const char *path, 
         }
     }
     if (found != GD_NO_SCOPE && graph->scope[found].len == 0 && graph->live_subgraphs < 2) {
-        found = 0; /* all that there is */
+        found = 0; /* everything */
     }
     return found;
 }
@@ -218,7 +218,7 @@ int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uin
     gd_scope_id scope = GD_NO_SCOPE;
     int missing = 0;
 
-    /* Neighbours in a graph mostly share their scope. */
+    /* Neighbors in a graph usually share their scope. */
     if (graph->last_scope && last->subgraph == graph->current && path == last->len &&
         memcmp(name, last->name, path) == 0) {
         *ret = graph->last_scope;
@@ -227,7 +227,7 @@ int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uin
     while (scope == GD_NO_SCOPE) {
         scope = lookup_scope(graph, graph->current, name, path);
         if (scope == GD_NO_SCOPE) {
-            /* Too deep a path loses its lowest levels: the ring keeps the highest ones. */
+            /* A path that is too deep loses its lowest levels: the ring keeps the highest ones. */
             prefix[missing++ % GRAPH_MAX_DEPTH] = path;
             path = parent_len(name, path);
         }

@@ -29,7 +29,7 @@ static bool same_folded(const char *text, const char *folded, size_t len)
 struct needle {
     char text[GRAPH_MAX_NAME]; /* lower case */
     size_t len;
-    size_t rare; /* where its rarest byte stands */
+    size_t rare; /* position of its rarest byte */
     unsigned char lower, upper;
 };
 
@@ -69,7 +69,7 @@ static const char *next_byte(const char *from, const char *end, unsigned char by
 struct scan {
     const struct needle *needle;
     const char *end;
-    const char *lower, *upper; /* next places of the rare byte */
+    const char *lower, *upper; /* next occurrences of the rare byte */
 };
 
 /* The first match at or after `from`, or NULL. */
@@ -98,8 +98,8 @@ static const char *scan_next(struct scan *scan, const char *from)
     }
 }
 
-/* The node whose name holds `at`: names lie in node order, so step in growing strides, then halve.
- */
+/* The node whose name contains `at`: names are in node order, so step in growing strides, then
+ * halve. */
 static gd_node_id node_at(const struct gd_graph *graph, const char *at, gd_node_id from,
                           gd_node_id end)
 {
@@ -155,7 +155,7 @@ static int search_chunk(const struct gd_graph *graph, uint32_t index, const stru
 
 /* ---- names with the name of their subgraph in front ------------------------------------------ */
 
-struct qualified { /* GRAPH/NAME, or what of it fits */
+struct qualified { /* GRAPH/NAME, or as much of it as fits */
     char text[2 * GRAPH_MAX_NAME];
     size_t word_len;
 };
@@ -191,7 +191,7 @@ bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
     return fn(ctx, qualified.text);
 }
 
-/* Whether the text could hold the end of a graph's name or all of it. */
+/* Whether the text could contain the end of a graph's name or all of it. */
 static bool may_hold_word(const struct gd_graph *graph, const char *text)
 {
     for (uint32_t i = 0; i < graph->subgraph_count; i++) {
@@ -213,7 +213,7 @@ static bool may_hold_word(const struct gd_graph *graph, const char *text)
     return false;
 }
 
-/* Slower than a scan of all names at once: only where a graph's name may be meant. */
+/* Slower than scanning all names at once: only if a graph's name may be meant. */
 static int search_qualified(const struct gd_graph *graph, const char *text, gd_node_fn fn,
                             void *ctx)
 {
@@ -326,10 +326,10 @@ static int match_suffix(void *ctx, gd_node_id id)
     return search->count == 2;
 }
 
-#define NEAR_NODES   200000 /* looked at for a near name */
+#define NEAR_NODES   200000 /* examined for a similar name */
 #define NEAR_COMPARE 20000  /* compared letter by letter */
 
-/* A node whose last component (or whole name, when NAME has slashes) is a typing error away. */
+/* A node whose last component (or whole name, if NAME has slashes) is one typing error away. */
 static gd_node_id near_name(const struct gd_graph *graph, const char *name, size_t len)
 {
     bool whole = memchr(name, '/', len) != NULL;
@@ -370,7 +370,7 @@ static int not_found(const struct gd_graph *graph, const char *name, size_t len,
                      struct gd_err *err)
 {
     if (!err) {
-        return GD_ENOTFOUND; /* nobody would read the near name */
+        return GD_ENOTFOUND; /* no one would read the similar name */
     }
     if (graph->live_count == 0) {
         return gd_fail(err, GD_ENOTFOUND, "there is no node '%.150s': the graph is empty", name);
@@ -418,7 +418,7 @@ static int find_within(const struct gd_graph *graph, const char *name, size_t le
     return count;
 }
 
-/* Up to two nodes that have the name in full, or are asked for by it. */
+/* Up to two nodes that have the name in full, as spelled or on the wire. */
 static int find_exact(const struct gd_graph *graph, const char *name, size_t len,
                       gd_node_id found[2])
 {

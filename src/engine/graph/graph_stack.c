@@ -153,7 +153,7 @@ static void parse_stack(struct gd_graph *graph, struct graph_stack *stack)
 
         graph->frames.max = left ? left : 1;
     }
-    /* Without memory the stack stays empty, and the next question tries again. */
+    /* If out of memory the stack stays empty, and the next request tries again. */
     if (!stack->parsed && gd_stack_parse(stack->text, stack->len, &graph->frames, &stack->frames,
                                          &stack->frame_count) == GD_OK) {
         stack->parsed = true;
@@ -206,7 +206,7 @@ const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node)
     return found;
 }
 
-/* `path` ends in `file`, and what is before it ends a directory. */
+/* Whether `path` ends in `file`, after a directory separator. */
 static bool file_matches(const char *path, const char *file, size_t file_len)
 {
     size_t len = strlen(path);
@@ -239,7 +239,7 @@ bool gd_graph_is_at(struct gd_graph *graph, gd_node_id node, const char *file, u
 }
 
 /* The index of source lines is the table of stacks itself: there are far fewer of them than nodes,
- * so each is asked once and the nodes only look up the answer. */
+ * so each is checked once and the nodes only look up the answer. */
 int gd_graph_search_source(struct gd_graph *graph, const char *file, uint32_t line, gd_node_fn fn,
                            void *ctx)
 {

@@ -92,7 +92,7 @@ static int match_glob(void *ctx, gd_node_id node)
     return 0;
 }
 
-/* A run of letters that every match must hold: the longest one in front of the first set. */
+/* Letters that every match must contain: the longest run before the first set. */
 static void literal_of(const char *pattern, char *ret, size_t size)
 {
     const char *best = pattern;
@@ -113,7 +113,7 @@ static void literal_of(const char *pattern, char *ret, size_t size)
     ret[best_len] = '\0';
 }
 
-/* Bytes of a regular expression that stand for themselves, from `at` on. */
+/* The literal bytes of a regular expression from `at` on. */
 static size_t plain_run(const char *at)
 {
     size_t len = strcspn(at, ".^$*+?{}[]\\");
@@ -121,7 +121,7 @@ static size_t plain_run(const char *at)
     return len > 0 && at[len] != '\0' && strchr("*?{", at[len]) ? len - 1 : len;
 }
 
-/* As literal_of, of a regular expression; "" where it has alternatives or groups. */
+/* Like literal_of, for a regular expression; "" if it has alternatives or groups. */
 static void literal_of_regex(const char *pattern, char *ret, size_t size)
 {
     size_t best_len = 0;
@@ -145,7 +145,7 @@ static void literal_of_regex(const char *pattern, char *ret, size_t size)
     }
 }
 
-/* The graph finds a piece of text in all names far faster than each can be matched. */
+/* The graph finds a literal in all names far faster than it can match each. */
 static void pick_glob(struct picked *picked, const char *pattern)
 {
     struct glob_search search = {picked, pattern, strchr(pattern, '/') == NULL};
@@ -153,7 +153,7 @@ static void pick_glob(struct picked *picked, const char *pattern)
 
     literal_of(pattern, literal, sizeof(literal));
     if (gd_graph_is_qualified(picked->graph)) {
-        literal[0] = '\0'; /* it may lie in the graph's name */
+        literal[0] = '\0'; /* it may be in the graph's name */
     }
     gd_graph_search_name(picked->graph, literal, match_glob, &search);
 }
@@ -238,7 +238,7 @@ static bool has_scope(const struct gd_graph *graph, const char *path, size_t len
     return gd_graph_next_scope(graph, path, len, &subgraph) != GD_NO_SCOPE;
 }
 
-/* The one scope whose path ends in "/text"; GD_NO_SCOPE when none or several. */
+/* The one scope whose path ends in "/text"; GD_NO_SCOPE if there are none or several. */
 static gd_scope_id scope_by_suffix(const struct gd_graph *graph, const char *text, size_t len)
 {
     struct gd_scope_info info;
@@ -354,7 +354,7 @@ static bool term_goes_by_node(const struct term *term, const struct gd_graph *gr
     size_t len = strlen(term->text ? term->text : "");
 
     switch (term->kind) {
-    case TERM_NAME: /* a pattern, unless something has that very name */
+    case TERM_NAME: /* a pattern, unless something has exactly that name */
         return gd_glob_is_pattern(term->text) &&
                gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
                !has_scope(graph, term->text, len);
@@ -404,7 +404,7 @@ bool gd_selector_matches(const struct gd_selector *selector, struct gd_graph *gr
     return matches;
 }
 
-/* Whether it may be what a name means, or lie in a scope of that name. */
+/* Whether a name may mean it, or a scope of that name that contains it. */
 static bool holds_part(const void *part, const char *name)
 {
     return strstr(name, part) != NULL;
@@ -437,7 +437,7 @@ bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph
             return false;
         } else if (!resolved && gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
                    !has_scope(graph, term->text, len)) {
-            all_found = false; /* nothing is selected before it is, or it is the end of a name */
+            all_found = false; /* nothing was selected before it, or the name is its ending */
         }
     }
     return all_found || !selected;

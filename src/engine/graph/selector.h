@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Selectors: what a command applies to. One term or several joined by ',' or '|' (union). "except"
- * takes the terms behind it away from what stands before it, "with" adds again:
+ * removes the terms after it from the selection, "with" adds to it again:
  *
  *   weights except *.bias with fc2.bias
  *
@@ -16,7 +16,7 @@
  *   activations:relu activations by their function, which is the type: a glob, case ignored
  *   type:ReLU        by type: a glob, case ignored
  *   at:FILE[:LINE]   by a line of the stack; the file by the end of its path
- *   "..."            a name as it stands, whatever it contains: a '/' in front, ',' or '|' in it
+ *   "..."            a literal name, whatever it contains: a '/' in front, ',' or '|' in it
  */
 #ifndef GD_ENGINE_SELECTOR_H
 #define GD_ENGINE_SELECTOR_H
@@ -37,7 +37,7 @@ bool gd_selector_has_name(const struct gd_selector *selector);
 
 /* What the name of a node that it may select later must contain, one piece per selecting term: ""
  * if a term goes by anything but the name, or by a pattern without letters. is_name is false for
- * regular expressions, too. The name of an existing node stands only for that node; `weights`,
+ * regular expressions, too. The name of an existing node means only that node; `weights`,
  * which do not run, for nothing. */
 typedef void (*gd_selector_part_fn)(void *ctx, const char *part, bool is_name);
 void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,

@@ -38,7 +38,7 @@ size_t gd_similar_within(const char *a, size_t a_len, const char *b, size_t b_le
             }
             best = least_of(best, now[j]);
         }
-        /* The row before has limit or more, so a swap from there is no less, either. */
+        /* The previous row is at the limit or above, so a swap from there is, too. */
         if (best > limit) {
             return limit + 1;
         }

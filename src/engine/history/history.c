@@ -269,7 +269,7 @@ static int write_tensor(struct gd_history *history, const struct gd_history_tens
                           l->text_bytes - history->text_used, tensor, &used) != GD_OK) {
         return refuse_file(history, tensor, err);
     }
-    /* what was written is read back: the copy lives in the arena, cut to what the file can say */
+    /* the arena's copy is shortened to what the file can hold, as it will be read back */
     if (!history_get_entry(entry, history->map + l->text, l->text_bytes, &history->arena, &about)) {
         memset(entry, 0, HISTORY_ENTRY);
         return gd_fail_nomem(err);
@@ -304,7 +304,7 @@ const unsigned char *history_at(const struct gd_history *history, uint32_t place
     return records + (size_t)place * HISTORY_RECORD;
 }
 
-/* Is the tensor's last record, still there, of this step and generation? */
+/* Whether the tensor's last record is still there, of this step and generation. */
 static bool same_step(const struct gd_history *history, const struct history_tensor *of,
                       int64_t step)
 {
@@ -323,7 +323,7 @@ int history_record(struct gd_history *history, uint32_t index,
         return gd_fail(err, GD_ESTATE, "a history that was opened for reading cannot be written");
     }
     if (record->step < history->last_step && !late) {
-        history->generation++; /* the training began again */
+        history->generation++; /* the training started again */
         history->last_step = record->step;
     } else if (record->step > history->last_step) {
         history->last_step = record->step;
@@ -378,8 +378,8 @@ int gd_history_add(struct gd_history *history, const struct gd_history_tensor *t
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The step of the oldest record of this generation; -1 none. Places hold rising sequences from the
- * oldest on. */
+/* The step of the oldest record of this generation; -1 none. Sequences rise from the oldest place
+ * on. */
 static int64_t first_step(const struct gd_history *history)
 {
     uint32_t start = history->map ? (uint32_t)(history->next_sequence % history->places) : 0;
@@ -455,10 +455,10 @@ size_t gd_history_read(const struct gd_history *history, uint32_t index,
 
         place = of->last;
         if (place != HISTORY_NONE && history->sequence_of[place] != of->last_sequence) {
-            place = HISTORY_NONE; /* it left the ring */
+            place = HISTORY_NONE; /* it has left the ring */
         }
     }
-    /* Newest first. A place that was used again has a higher number than what pointed to it. */
+    /* Newest first. A place that was reused has a higher number than what pointed to it. */
     while (place != HISTORY_NONE && count < max && history->sequence_of[place] < sequence &&
            history->tensor_of[place] == index) {
         if (history_get_record(history_at(history, place), &record)) {

@@ -214,10 +214,10 @@ void history_put_head(unsigned char *p, const struct gd_history *history)
         at += texts[i].size;
     }
     put_u64(p + AT_SUM, history_checksum(p + AT_COVERED, HISTORY_HEAD_FIXED - AT_COVERED));
-    memcpy(p, HISTORY_MAGIC, 8); /* last: a file that was cut short here is no history */
+    memcpy(p, HISTORY_MAGIC, 8); /* last: a truncated file is not a history */
 }
 
-/* A part of the file that lies behind `from` and ends before the file does. */
+/* A part of the file that begins after `from` and ends before the file does. */
 static bool part_fits(uint64_t at, uint64_t count, uint64_t size, uint64_t from, uint64_t bytes)
 {
     return at >= from && at <= bytes && count <= (bytes - at) / size;
@@ -280,7 +280,7 @@ int history_get_head(const unsigned char *p, struct gd_history *history, uint64_
     return GD_OK;
 }
 
-/* Two copies, written in turns: one of them is whole at any moment. */
+/* Two copies, written alternately: one of them is complete at any time. */
 void history_put_state(unsigned char *head, uint64_t serial, uint64_t left_out)
 {
     unsigned char out[HISTORY_STATE_BYTES] = {0};
@@ -369,7 +369,7 @@ int history_put_entry(unsigned char *entry, unsigned char *text, uint64_t text_a
     return GD_OK;
 }
 
-/* The strings behind the dimensions; false when they are not as the lengths say. */
+/* The strings after the dimensions; false if their lengths do not fit. */
 static bool get_texts(const unsigned char *entry, const unsigned char *p, uint64_t room,
                       struct gd_arena *arena, const char *ret[ENTRY_TEXTS])
 {

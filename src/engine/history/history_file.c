@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The file of a history: how its size is divided, where it lies, and which old ones go. */
+/* The file of a history: how its size is divided, where it is stored, and which old ones are
+ * removed. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +44,7 @@ int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err)
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* When the history was begun, by its own header; < 0: it is none, or is being written. */
+/* When the history was begun, by its own header; < 0: not a history, or being written. */
 static double age_of(int directory, const char *name)
 {
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -84,8 +85,7 @@ static int newest_first(const void *a, const void *b)
     return (x->started < y->started) - (x->started > y->started);
 }
 
-/* Removes the oldest histories that nobody writes, so that with one more there are as many as are
- * kept. */
+/* Removes the oldest histories that no one is writing, to make room for one more. */
 static void remove_old(const char *path)
 {
     DIR *directory = opendir(path);
@@ -124,7 +124,7 @@ static int open_new(const char *path)
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* "train.py" of "/usr/bin/python3 lib/train.py --epochs 3", made fit for a file's name. */
+/* "train.py" from "/usr/bin/python3 lib/train.py --epochs 3", made safe for a file name. */
 static void program_name(const char *line, char *out, size_t size)
 {
     size_t len = 0;
@@ -187,7 +187,7 @@ static int open_in_state(struct gd_history *history, char *path, size_t size, st
     return gd_fail(err, GD_EIO, "%.400s and a hundred similar names are taken", path);
 }
 
-/* What is at the path goes when it is a history that nobody writes, or is empty. */
+/* Removes what is at the path if it is a history that no one is writing, or empty. */
 static int make_way(const char *path, struct gd_err *err)
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -196,7 +196,7 @@ static int make_way(const char *path, struct gd_err *err)
     bool busy;
 
     if (fd < 0) {
-        return GD_OK; /* making it says why, if it cannot be */
+        return GD_OK; /* creating it reports the reason if it fails */
     }
     got = pread(fd, magic, 8, 0);
     busy = flock(fd, LOCK_EX | LOCK_NB) != 0;
@@ -223,7 +223,8 @@ static int open_at(struct gd_history *history, const char *path, struct gd_err *
     return history->fd >= 0 ? GD_OK : gd_fail_errno(err, GD_EIO, "cannot create %.400s", path);
 }
 
-/* All blocks are taken now: a full disk is an error here, not a signal when the map is written. */
+/* Allocates all blocks now: a full disk is then an error here, not a signal when the map is
+ * written. */
 static int take_blocks(struct gd_history *history, const char *path, struct gd_err *err)
 {
     uint64_t bytes = history->layout.bytes;
@@ -231,7 +232,7 @@ static int take_blocks(struct gd_history *history, const char *path, struct gd_e
     int failed;
 
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
-        failed = EFBIG; /* trying it would be a signal, too */
+        failed = EFBIG; /* trying would raise the signal, too */
     } else {
         do {
             failed = posix_fallocate(history->fd, 0, (off_t)bytes);
@@ -251,7 +252,7 @@ static int take_blocks(struct gd_history *history, const char *path, struct gd_e
     return GD_OK;
 }
 
-/* Memory alone, with nothing on the disk. */
+/* In memory only, with nothing on disk. */
 static int make_memory(struct gd_history *history, struct gd_err *err)
 {
     void *map = mmap(NULL, (size_t)history->layout.bytes, PROT_READ | PROT_WRITE,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Reads a history file, which may be written at the same time, may have been cut off at any moment,
- * or may not be one: everything is checked, what is not whole is left out and counted.
+ * Reads a history file, which may be written at the same time, may be truncated anywhere, or may
+ * not be one: everything is checked; what is incomplete is left out and counted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static int read_at(int fd, void *out, size_t len, uint64_t offset, struct gd_err
     return GD_OK;
 }
 
-/* A buffer for so many bytes of the file, filled. */
+/* A buffer filled with that many bytes of the file. */
 static int read_part(int fd, uint64_t offset, uint64_t len, unsigned char **ret, struct gd_err *err)
 {
     unsigned char *part = malloc(len ? (size_t)len : 1);
@@ -109,7 +109,7 @@ static int read_table(struct gd_history *history, int fd, uint32_t *numbers, str
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-struct good { /* the records that are whole, as they lie in the file */
+struct good { /* the complete records, as stored in the file */
     unsigned char *bytes;
     uint32_t count, room;
     uint64_t newest; /* sequence */
@@ -177,8 +177,8 @@ static int scan_ring(struct gd_history *history, int fd, const uint32_t *numbers
     return rc == GD_ENOMEM ? gd_fail(err, rc, "there is not enough memory to read it") : rc;
 }
 
-/* Oldest first: the records lie by sequence modulo the ring, so the oldest follows the newest. One
- * that is older than the ring is long has no business there. */
+/* Oldest first: records are stored by sequence modulo the ring, so the oldest follows the newest.
+ * One older than the ring's length is invalid. */
 static int order_records(struct gd_history *history, const uint32_t *numbers, struct good *good,
                          struct gd_err *err)
 {
@@ -208,7 +208,7 @@ static int order_records(struct gd_history *history, const uint32_t *numbers, st
         if (history->generation != record.generation || record.value.step > history->last_step) {
             history->last_step = record.value.step;
         }
-        history->generation = record.generation; /* of the newest, in the end */
+        history->generation = record.generation; /* finally, of the newest */
     }
     return rc;
 }

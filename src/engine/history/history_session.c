@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The history of a session: made when the first value comes, fed with every one. */
+/* A session's history: created with the first value, and given every value. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void warn_once(struct gd_session *session, const struct gd_err *err)
     gd_session_on_warning(session, text);
 }
 
-/* False: none is wanted, or it cannot be had. */
+/* False: none is wanted, or it could not be created. */
 static bool have_history(struct gd_session *session)
 {
     const struct gd_settings *settings = &session->debugger->settings;
@@ -30,7 +30,7 @@ static bool have_history(struct gd_session *session)
     struct gd_err err;
 
     if (gd_session_can_recall(session)) {
-        return false; /* what came by is what any step has, and it may go back */
+        return false; /* values of any step may come by, and it may go back */
     }
     if (session->history) {
         return gd_session_is_live(session);
@@ -55,7 +55,7 @@ static bool have_history(struct gd_session *session)
     return true;
 }
 
-/* What cannot be recorded is told once. */
+/* Warns once about what cannot be recorded. */
 static bool note_result(struct gd_session *session, int rc, const struct gd_err *err)
 {
     if (rc != GD_OK && rc != GD_EINVAL && !session->impl->history_warned) {
@@ -65,7 +65,7 @@ static bool note_result(struct gd_session *session, int rc, const struct gd_err 
     return rc == GD_OK;
 }
 
-/* The place in the user's program that made the node. */
+/* The place in the user's program that created the node. */
 static void describe_source(struct gd_session *session, gd_node_id node,
                             struct gd_history_tensor *ret)
 {
@@ -81,7 +81,7 @@ static void describe_source(struct gd_session *session, gd_node_id node,
     }
 }
 
-/* What the file is to say of a new tensor. */
+/* What the file records about a new tensor. */
 static void describe_tensor(struct gd_session *session, const struct gd_watch_value *value,
                             const struct gd_node_info *info, struct gd_history_tensor *ret)
 {
@@ -109,7 +109,7 @@ static void describe_tensor(struct gd_session *session, const struct gd_watch_va
     describe_source(session, value->node, ret);
 }
 
-/* The value's tensor in the history; false: it has none. This is on the way of every value. */
+/* The value's tensor in the history; false: none. Runs for every value. */
 static bool find_tensor(struct gd_session *session, const struct gd_watch_value *value,
                         uint32_t *ret)
 {
@@ -146,7 +146,7 @@ void gd_session_history_add(struct gd_session *session, const struct gd_watch_va
     note_result(session, history_record(session->history, index, &record, false, &err), &err);
 }
 
-/* A trainer reports its numbers when it gets to it: values of a later step may have come before. */
+/* A process reports its metrics late: values of a later step may already be there. */
 void session_history_scalar(struct gd_session *session, const char *name, double value,
                             int64_t step)
 {
@@ -188,7 +188,7 @@ void session_history_scalar(struct gd_session *session, const char *name, double
 
 /* ---- records, which know the past ------------------------------------------------------------ */
 
-#define RECALL_BYTES (UINT64_C(256) << 20) /* of which only what is used takes memory */
+#define RECALL_BYTES (UINT64_C(256) << 20) /* only the used part takes memory */
 
 struct recalling {
     struct gd_session *session;
@@ -235,7 +235,7 @@ static bool is_recalled(const struct gd_session *session, const struct gd_tensor
     return steps > 0 && steps == tensor->about.seen;
 }
 
-/* A part of the past would be taken for all of it. */
+/* A part of the past would look like all of it. */
 static void forget_history(struct gd_session *session, const struct gd_tensor_ref *ref)
 {
     const char *name = gd_graph_name(session->graph, ref->node);

@@ -160,21 +160,20 @@ struct gd_verdict {
     int param_count;
 };
 /*
- * The one evaluator. Values must be checked; without a test among them those of
- * gd_condition_complete are taken, and a condition that then has none can only say GD_NO_HIT or
- * GD_NOT_CHECKED. Rules:
- * - MindInsight's seventeen, but for those that look for NaN and Inf: a tensor with NaN, with Inf
- * or without elements cannot be checked, nor can one without a value of the step before (of the
- * same type and shape) when the condition compares with it. So an empty tensor is not "not
- * changed".
- * - NaN and Inf themselves are always seen; an empty tensor holds none.
+ * The only evaluator. Check the values first. If no test is among them, gd_condition_complete
+ * supplies the default; a condition that then has no test only says GD_NO_HIT or GD_NOT_CHECKED.
+ * Rules:
+ * - MindInsight's seventeen, except those that look for NaN and Inf: a tensor with NaN, with Inf or
+ *   without elements cannot be checked, nor can one without a previous value (of the same type and
+ *   shape) if the condition compares with it. So an empty tensor is not "not changed".
+ * - NaN and Inf themselves are always seen; an empty tensor has none.
  * - operator_overflow cannot be checked here: only the device knows.
- * - gradb's own: it fires when one test holds; else it could not be checked when the figure of one
- *   is not known (enum gd_statistic says when); else it did not fire.
- * - A figure that arithmetic does not give (Inf - Inf, 0/0) could not be checked, GD_HIT_NO_FIGURE;
- *   of several tests meant together the others then decide.
- * ret->param lists all parameters of the condition in wire order, those that were not given
- * disabled; actual_value is 0 for what is no test and where the figure is not known.
+ * - gradb's own conditions fire if one test holds; otherwise they could not be checked if the
+ *   statistic of one is unknown (enum gd_statistic says when); otherwise they did not fire.
+ * - An undefined statistic (Inf - Inf, 0/0) could not be checked, GD_HIT_NO_FIGURE; of several
+ *   tests together the others then decide.
+ * ret->param lists all parameters of the condition in wire order, those not given as disabled;
+ * actual_value is 0 for parameters without a test and where the statistic is unknown.
  */
 void gd_condition_judge(const struct gd_condition *condition,
                         const struct gd_condition_value *values, size_t count,

@@ -11,18 +11,18 @@
  *   unary   = ["-"] atom
  *   atom    = NUMBER | "infinity" | "step" | NAME | "(" or ")"
  *           | "prev" "(" NAME ")"
- *           | FIGURE ["(" ("cur" | "prev" | "cur-prev") ")"]
+ *           | STATISTIC ["(" ("cur" | "prev" | "cur-prev") ")"]
  *           | ("abs" | "sqrt" | "log" | "log10" | "exp") "(" or ")"
  *           | ("min" | "max") "(" or "," or ")"
  *
- * FIGURE is a name of gd_statistic_find that needs no range ("inf" is the number of elements that
- * are infinite); NAME a named number of the training, "loss", "lr", in double quotes when it is
- * more than letters, digits, "_" and "." or much like a figure's name; prev(NAME) what it was in
- * the step before.
+ * STATISTIC is a name of gd_statistic_find that needs no range ("inf" is the number of infinite
+ * elements); NAME is a metric, "loss", "lr", in double quotes if it contains more than letters,
+ * digits, "_" and ".", or resembles a statistic's name; prev(NAME) is its value in the previous
+ * step.
  *
- * Logic has three values: what cannot be known is "unknown", unknown || true is true, unknown &&
- * false is false. A number that is not a comparison is true when it is not 0. What arithmetic
- * cannot say (0/0, log(-1)) is unknown; 1/0 is infinite.
+ * Logic has three values: what is not known is "unknown", unknown || true is true, unknown &&
+ * false is false. A number that is not a comparison is true when it is not 0. Undefined arithmetic
+ * (0/0, log(-1)) is unknown; 1/0 is infinite.
  */
 #ifndef GD_ENGINE_EXPRESSION_H
 #define GD_ENGINE_EXPRESSION_H
