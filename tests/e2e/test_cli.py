@@ -350,7 +350,7 @@ class Files(unittest.TestCase):
 
     def test_gradbrc_is_read_first(self):
         done = self.with_rc("set print precision 4\necho rc\\n\n", "--batch", "-ex", "show print precision")
-        self.assertEqual(done.stdout, "rc\nprint precision = 4 digits\nDigits after the point in values.\n")
+        self.assertEqual(done.stdout, "rc\nprint precision = 4 digits\nDigits after the decimal point.\n")
 
     def test_nx_leaves_it_out(self):
         done = self.with_rc("echo rc\\n\n", "-nx", "--batch", "-ex", "echo x\\n")
@@ -727,7 +727,7 @@ class Terminal(unittest.TestCase):
         self.type("\x03")
         self.expect("once more")
         self.type("\x03")
-        self.expect("runs on in the background")
+        self.expect("continues in the background")
         self.expect(r"\(gradb\) ")
         os.kill(pid, signal.SIGCONT)
         self.expect("Interrupted")  # the first one arrives after all

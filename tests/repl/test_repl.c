@@ -78,12 +78,13 @@ static void an_empty_line_repeats_a_step(void **state)
 static void errors_are_one_line(void **state)
 {
     net_expect_rc(*state, "frobnicate", GD_ENOTFOUND,
-                  "error: there is no command \"frobnicate\"; \"help\" lists what there is\n");
-    net_expect_rc(*state, "step x", GD_EINVAL, "error: \"x\" is no number: a count is 1 or more\n");
+                  "error: there is no command \"frobnicate\": see \"help\"\n");
+    net_expect_rc(*state, "step x", GD_EINVAL,
+                  "error: \"x\" is not a number: expected a count of 1 or more\n");
     net_expect_rc(*state, "step 1 2", GD_EUSAGE,
                   "error: step: unexpected argument \"2\" (usage: step [N] [&])\n");
     net_expect_rc(*state, "step 0", GD_EINVAL,
-                  "error: 0 is out of range: from 1 to 9223372036854775807\n");
+                  "error: 0 is out of range: 1 to 9223372036854775807\n");
     net_expect_rc(*state, "echo a > b c", GD_OK, "a > b c"); /* raw: no redirection */
     net_expect_rc(*state, "help 'x", GD_EINVAL, "error: the quote ' is not closed: 'x\n");
 }
@@ -91,7 +92,7 @@ static void errors_are_one_line(void **state)
 static void errors_hide_no_control_characters(void **state)
 {
     net_expect_rc(*state, "help \033[31m", GD_ENOTFOUND,
-                  "error: there is no command \" [31m\"; \"help\" lists what there is\n");
+                  "error: there is no command \" [31m\": see \"help\"\n");
 }
 
 static void expect_file(const char *path, const char *text)
@@ -203,12 +204,12 @@ static void everyone_is_told(void **state)
     first.command = take_command;
     net.fake.target->ops = &first;
     net.fake.target->capabilities |= GD_CAN_COMMAND;
-    snprintf(want, sizeof(want), "warning: [rank 1] was not told: it is busy\n%s", stops);
+    snprintf(want, sizeof(want), "warning: [rank 1] refused: it is busy\n%s", stops);
     net_expect(*state, "catch exception", want);
     assert_int_equal(told, 2);
     first.command = refuse_command;
     net_expect_rc(*state, "catch exception", GD_EIO,
-                  "warning: [rank 1] was not told: it is busy\nerror: it is busy\n");
+                  "warning: [rank 1] refused: it is busy\nerror: it is busy\n");
     assert_int_equal(told, 3);
 }
 
@@ -245,7 +246,7 @@ static void a_command_that_calls_itself_ends(void **state)
     fake_run(&((struct net *)*state)->fake, "define deep", NULL);
     fake_run(&((struct net *)*state)->fake, "deep", NULL);
     fake_run(&((struct net *)*state)->fake, "end", NULL);
-    net_expect_rc(*state, "deep", GD_ELIMIT, "error: commands call each other more than 64 deep\n");
+    net_expect_rc(*state, "deep", GD_ELIMIT, "error: commands are nested more than 64 deep\n");
     net_expect(*state, "echo still here", "still here");
 }
 
@@ -264,8 +265,7 @@ static void alias_stands_for_a_line(void **state)
     net_expect(*state, "alias again = say", "");
     net_expect(*state, "again me", "hello me");
     net_expect_part(*state, "alias", "again  say");
-    net_expect_part(*state, "alias loop = lop",
-                    "error: there is no command \"lop\"; \"help\" lists");
+    net_expect_part(*state, "alias loop = lop", "error: there is no command \"lop\": see");
     net_expect(*state, "alias echo = echo E", ""); /* the built-in one is meant */
     net_expect(*state, "echo x", "E x");
 }
@@ -292,8 +292,7 @@ static void source_stops_at_the_first_error(void **state)
     write_file(path, "# first\necho one\\n\n\nnonsense\necho two\\n\n");
     snprintf(line, sizeof(line), "source %s", path);
     snprintf(expected, sizeof(expected),
-             "one\nerror: %s:4: there is no command \"nonsense\"; \"help\" lists what there is\n",
-             path);
+             "one\nerror: %s:4: there is no command \"nonsense\": see \"help\"\n", path);
     net_expect_rc(*state, line, GD_ENOTFOUND, expected);
     write_file(path, "define x\necho one\n");
     snprintf(expected, sizeof(expected),
@@ -372,9 +371,8 @@ static void break_and_continue(void **state)
     net_expect(n, "disable 1", "");
     net_expect_part(n, "info breakpoints", "1    breakpoint  keep  n ");
     net_expect(n, "delete 2-3", "");
-    net_expect_rc(
-        n, "delete 2", GD_ENOTFOUND,
-        "error: there is no breakpoint or watchpoint 2: \"info breakpoints\" lists them\n");
+    net_expect_rc(n, "delete 2", GD_ENOTFOUND,
+                  "error: there is no breakpoint or watchpoint 2: see \"info breakpoints\"\n");
     net_expect(n, "delete", "");
     net_expect(n, "info breakpoints", "No breakpoints.\n");
 }
@@ -470,7 +468,7 @@ static void a_lost_trainer_is_reported(void **state)
 
     fake_lose(&n->fake, "the connection broke");
     net_expect_rc(n, "step", GD_ESTATE,
-                  "error: the training process is gone (lost): step needs a live one\n");
+                  "error: the training process has ended (lost): step needs a live one\n");
     net_expect_part(n, "info target", "lost");
 }
 
@@ -492,10 +490,10 @@ static void set_and_show(void **state)
 {
     net_expect(*state, "set print precision 3", "");
     net_expect(*state, "show print precision",
-               "print precision = 3 digits\nDigits after the point in values.\n");
+               "print precision = 3 digits\nDigits after the decimal point.\n");
     net_expect(*state, "show token",
                "token = (empty)\n"
-               "Secret that trainers must show in GRADB_TOKEN.\n");
+               "Secret that training processes must have in GRADB_TOKEN.\n");
     net_expect(*state, "set token 'a b'", "");
     net_expect_part(*state, "show token", "token = a b\n");
     net_expect_part(*state, "set", "usage: set NAME VALUE");

@@ -75,7 +75,7 @@ class Overflow(torches.Folder):
         self.assertIn("every overflow.", out)
         # the mask of step 1 does not stop the run
         self.expect(
-            out, "An overflow, step 2, log (log)",
+            out, "Overflow, step 2, log (log)",
             "overflow 2: log made 4 -inf of 8 elements, " + line_of("return torch.log("),
             "float64 4 -inf of 8", "Inherent: not finite in float64 either: the cause is in the values (the logarithm of 0",
             "output 0 at [0, 0]: -inf, in float64 -inf; input.0 is 0 ",

@@ -512,7 +512,7 @@ static int find_watchpoint(struct gd_debugger *debugger, int number, struct gd_w
     *ret = gd_watchpoint_at(debugger, number);
     return *ret ? GD_OK
                 : gd_fail(err, GD_ENOTFOUND,
-                          "there is no watchpoint %d: \"info watchpoints\" lists them", number);
+                          "there is no watchpoint %d: see \"info watchpoints\"", number);
 }
 
 int gd_watchpoint_delete(struct gd_debugger *debugger, int number, struct gd_err *err)

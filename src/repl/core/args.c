@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Arguments as commands mean them: nodes, tensors, counts. */
+/* Arguments that commands take: nodes, tensors, counts. */
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CUTS 64 /* places in a text where the name of a tensor may end */
+#define MAX_CUTS 64 /* places in a text where a tensor's name may end */
 
 int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err)
 {
@@ -16,12 +16,13 @@ int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct g
     errno = 0;
     long long value = strtoll(text, &end, 0);
     if (end == text || *end != '\0') {
-        return gd_fail(err, GD_EINVAL, "\"%.80s\" is no number: a count is %lld or more", text,
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.80s\" is not a number: expected a count of %lld or more", text,
                        (long long)min);
     }
     if (errno == ERANGE || value < min || value > max) {
-        return gd_fail(err, GD_EINVAL, "%.80s is out of range: from %lld to %lld", text,
-                       (long long)min, (long long)max);
+        return gd_fail(err, GD_EINVAL, "%.80s is out of range: %lld to %lld", text, (long long)min,
+                       (long long)max);
     }
     *ret = value;
     return GD_OK;
@@ -39,14 +40,14 @@ static int find_node(struct command_call *call, const char *name, gd_node_id *re
                      struct gd_err *err)
 {
     if (strncmp(name, ".../", 4) == 0) {
-        name += 4; /* as narrow tables show it: the end of a name */
+        name += 4; /* narrow tables show only the end of a name */
     }
     if (strcmp(name, ".") != 0) {
         return gd_graph_find(call->session->graph, name, ret, err);
     }
     if (call->session->current == GD_NO_NODE) {
         return gd_fail(err, GD_ENOTFOUND,
-                       "\".\" is the current node, and there is none yet: name one");
+                       "\".\" is the current node, but none is selected yet: name one");
     }
     *ret = call->session->current;
     return GD_OK;
@@ -62,7 +63,7 @@ int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struc
     if (rc != GD_ENOTFOUND) {
         return rc;
     }
-    struct tensor_arg tensor; /* "x:0" where a node is asked for means its node */
+    struct tensor_arg tensor; /* "x:0" means node x where a node is expected */
     struct gd_err ignored;
     if (text[0] != '$' && arg_tensor(call, text, &tensor, &ignored) == GD_OK) {
         *ret = tensor.ref.node;
@@ -71,7 +72,7 @@ int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struc
     return rc;
 }
 
-/* ":0", ":in0" at *text, which moves behind it; of a value without a node only numbers. */
+/* Reads ":0" or ":in0" and moves *text past it. A value without a node takes numbers only. */
 static int parse_slot(struct command_call *call, const char **text, struct tensor_arg *arg,
                       struct gd_err *err)
 {
@@ -82,13 +83,13 @@ static int parse_slot(struct command_call *call, const char **text, struct tenso
     unsigned long slot = len > input ? strtoul(p + input, NULL, 10) : ULONG_MAX;
 
     if (slot > UINT16_MAX || len >= sizeof(name)) {
-        return gd_fail(err, GD_EINVAL, "\"%.80s\" is no slot: write NODE:0%s", *text,
-                       input ? ", or NODE:in0 for an input that was dumped" : "");
+        return gd_fail(err, GD_EINVAL, "\"%.80s\" is not a slot: write NODE:0%s", *text,
+                       input ? ", or NODE:in0 for a dumped input" : "");
     }
     snprintf(name, sizeof(name), "%.*s", (int)len, p);
     arg->ref.slot = (uint32_t)slot;
     if (input && !gd_graph_slot_find(call->session->graph, arg->ref.node, name, &arg->ref.slot)) {
-        return gd_fail(err, GD_ENODATA, "%.300s has no value of an input %lu",
+        return gd_fail(err, GD_ENODATA, "%.300s has no dumped input %lu",
                        gd_graph_name(call->session->graph, arg->ref.node), slot);
     }
     arg->has_slot = true;
@@ -96,7 +97,7 @@ static int parse_slot(struct command_call *call, const char **text, struct tenso
     return GD_OK;
 }
 
-/* "[:SLOT][SLICE]" to the end of the text. GD_EINVAL when it is something else. */
+/* "[:SLOT][SLICE]" up to the end of the text; GD_EINVAL for anything else. */
 static int parse_suffix(struct command_call *call, const char *text, struct tensor_arg *arg,
                         struct gd_err *err)
 {
@@ -117,12 +118,13 @@ static int parse_suffix(struct command_call *call, const char *text, struct tens
         p += used;
     }
     if (*p != '\0') {
-        return gd_fail(err, GD_EINVAL, "\"%.80s\" after the tensor: write NODE:SLOT[SLICE]", p);
+        return gd_fail(err, GD_EINVAL,
+                       "unexpected \"%.80s\" after the tensor: write NODE:SLOT[SLICE]", p);
     }
     return GD_OK;
 }
 
-/* $, $$, $$N, $N, each with a slice behind it. */
+/* $, $$, $$N or $N, each with an optional slice. */
 static int parse_value(struct command_call *call, const char *text, struct tensor_arg *arg,
                        struct gd_err *err)
 {
@@ -142,11 +144,11 @@ static int parse_value(struct command_call *call, const char *text, struct tenso
     }
     arg->value = number > 0 ? repl_remembered(repl, number) : NULL;
     if (!arg->value) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no value %.40s: %d are in the history", text,
+        return gd_fail(err, GD_ENOTFOUND, "there is no value %.40s: the history has %d", text,
                        repl->value_count);
     }
     if (*rest == ':') {
-        return gd_fail(err, GD_EINVAL, "a value of the history has no slots: \"%.80s\"", text);
+        return gd_fail(err, GD_EINVAL, "a value from the history has no slots: \"%.80s\"", text);
     }
     int rc = parse_suffix(call, rest, arg, err);
     char label[32];
@@ -155,13 +157,14 @@ static int parse_value(struct command_call *call, const char *text, struct tenso
     return rc;
 }
 
-/* `$_`: the label of the last value, as if it were typed, with a slice of its own or a new one. */
+/* `$_`: the label of the last value as if it were typed; a slice replaces its own. */
 static int parse_last(struct command_call *call, const char *text, struct tensor_arg *arg,
                       struct gd_err *err)
 {
     const char *label = repl_remembered_label(call->repl, 0);
     if (label[0] == '\0') {
-        return gd_fail(err, GD_ENOTFOUND, "$_ is the tensor printed last, and there is none yet");
+        return gd_fail(err, GD_ENOTFOUND,
+                       "$_ is the tensor printed last, but nothing was printed yet");
     }
     int rc = arg_tensor(call, label, arg, err);
     if (rc == GD_OK && text[2] != '\0') {
@@ -184,8 +187,8 @@ static void set_label(struct command_call *call, struct tensor_arg *arg)
     gd_buf_deinit(&label);
 }
 
-/* A name and the rest behind it. Why it is none: in *best that of the longest name that exists but
- * has a bad rest. */
+/* A name and what follows it. On failure, *best is the error of the longest existing name with an
+ * invalid rest. */
 static int parse_cut(struct command_call *call, const char *name, const char *rest,
                      struct tensor_arg *arg, struct gd_err *best, struct gd_err *err)
 {
@@ -196,7 +199,7 @@ static int parse_cut(struct command_call *call, const char *name, const char *re
         if (why.code == GD_EAMBIGUOUS && best->code == GD_OK) {
             *best = why;
         } else if (err) {
-            *err = why; /* the shortest name is the likeliest to be meant */
+            *err = why; /* the shortest name is the one most likely meant */
         }
         return rc;
     }
@@ -210,8 +213,8 @@ static int parse_cut(struct command_call *call, const char *name, const char *re
     return rc;
 }
 
-/* "NODE[:SLOT][SLICE]": names have these signs in them, too, so the longest that exists is meant.
- */
+/* "NODE[:SLOT][SLICE]": node names may contain these characters too, so the longest existing name
+ * wins. */
 static int parse_tensor(struct command_call *call, const char *text, struct tensor_arg *arg,
                         struct gd_err *err)
 {

@@ -48,7 +48,7 @@ static bool has_alias(const struct command *command, const char *word, size_t le
     return false;
 }
 
-/* The candidates of an ambiguous prefix, as gdb lists them. */
+/* Lists the candidates of an ambiguous prefix, as gdb does. */
 static int ambiguous(const struct command *table, const char *word, size_t len, struct gd_err *err)
 {
     struct gd_buf names = GD_BUF_INIT(400);
@@ -82,8 +82,7 @@ static int not_found(const struct command *table, const char *word, size_t len, 
         return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\"; did you mean \"%s\"?", kind,
                        shown, word, near->name);
     }
-    return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\"; \"help\" lists what there is", kind,
-                   shown, word);
+    return gd_fail(err, GD_ENOTFOUND, "there is no %s \"%.*s\": see \"help\"", kind, shown, word);
 }
 
 int command_find(const struct command *table_or_null, const char *word, size_t len,
@@ -93,7 +92,7 @@ int command_find(const struct command *table_or_null, const char *word, size_t l
     int matches = 0;
 
     if (len == 0) {
-        return gd_fail(err, GD_ENOTFOUND, "a command is missing; \"help\" lists what there is");
+        return gd_fail(err, GD_ENOTFOUND, "a command is missing: see \"help\"");
     }
     for (const struct command *c = first_of(table_or_null); c; c = next_of(table_or_null, c)) {
         if (strlen(c->name) == len && memcmp(c->name, word, len) == 0) {

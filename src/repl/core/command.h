@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The command table's entry, and what a command's function may use. Each command is a file of its
- * name in repl/commands/<group>/; repl/core/commands.c lists them. From the entries come dispatch,
- * help, apropos, completion at the prompt and in the shells, and the manual page.
+ * An entry of the command table, and what a command's function may use. Each command is in the file
+ * of its name, repl/commands/<group>/<name>.c; repl/core/commands.c lists them. Dispatch, help,
+ * apropos, completion at the prompt and in shells, and the manual page all come from these entries.
  */
 #ifndef GD_REPL_COMMAND_H
 #define GD_REPL_COMMAND_H
@@ -14,14 +14,14 @@
 #include "repl/core/repl.h"
 #include "repl/out/out.h"
 
-/* What completion offers at an argument; the last one given repeats */
+/* What completion offers for an argument. The last kind repeats. */
 enum command_arg {
     ARG_NONE = 0,
     ARG_NODE,
     ARG_SCOPE,
     ARG_SELECTOR,
     ARG_TENSOR, /* NODE[:SLOT][SLICE] */
-    ARG_SIDE,   /* that, or a file */
+    ARG_SIDE,   /* a tensor or a file */
     ARG_FILE,
     ARG_SETTING,
     ARG_COMMAND,
@@ -29,28 +29,28 @@ enum command_arg {
     ARG_BREAKPOINT,
     ARG_RANK,
     ARG_CONDITION,
-    ARG_WATCH,      /* behind a condition: its parameters, `on`, a selector */
-    ARG_WATCH_EDIT, /* behind a watchpoint's number: what edit takes */
-    ARG_WATCHPOINT, /* the number of one */
+    ARG_WATCH,      /* after a condition: its parameters, `on`, a selector */
+    ARG_WATCH_EDIT, /* after a watchpoint's number: what `edit` takes */
+    ARG_WATCHPOINT, /* a watchpoint's number */
     ARG_HIT,
     ARG_TYPE,
     ARG_PANE,
-    ARG_AGENT,  /* a command of the training program */
+    ARG_AGENT,  /* a command of the training process */
     ARG_WORD,   /* free text: nothing is offered */
-    ARG_CHOICE, /* one of the words that the usage names as they are typed */
-    ARG_KEY,    /* what bind takes */
+    ARG_CHOICE, /* one of the literal words in the usage */
+    ARG_KEY,    /* what `bind` takes */
 };
 #define COMMAND_MAX_ARGS 4
 
 enum command_flags {
-    CMD_NEEDS_SESSION = 1 << 0, /* some session, live or dead, is selected */
-    CMD_NEEDS_STOP = 1 << 1,    /* it is stopped (or dead: values from the cache) */
+    CMD_NEEDS_SESSION = 1 << 0, /* a session, live or ended, must be selected */
+    CMD_NEEDS_STOP = 1 << 1,    /* it must be stopped, or ended: then values come from the cache */
     CMD_NEEDS_LIVE = 1 << 2,
     CMD_REPEATS = 1 << 3,      /* an empty line runs it again */
     CMD_REPEATS_BARE = 1 << 4, /* ... without its arguments (list, x) */
     CMD_CHANGES = 1 << 5,      /* changes the training: never repeated */
     CMD_IN_TUI = 1 << 6,       /* opens or closes panes */
-    CMD_RAW = 1 << 7, /* takes the rest of the line as it stands: no splitting, no `> FILE` */
+    CMD_RAW = 1 << 7,          /* takes the rest of the line unsplit; no `> FILE` */
 };
 
 struct command_call {
@@ -62,8 +62,8 @@ struct command_call {
     const struct command *command;
     const char *format; /* letters after a slash: "f" of print/f; "" when none */
     const char *line;   /* everything after the command's name, trimmed */
-    size_t line_at;     /* where it begins in what was typed */
-    int argc;           /* line split at blanks; quotes group; brackets hold together */
+    size_t line_at;     /* offset of `line` in what was typed */
+    int argc;           /* line split at blanks; quotes and brackets group */
     char **argv;
     bool repeated;   /* by an empty line */
     bool background; /* the line ended in '&' */
@@ -75,52 +75,53 @@ struct command {
     const char *group;   /* "running", "breakpoints", "data", "graph", "status", "files", "screen",
                             "support" */
     const char *usage;   /* "step [N]" */
-    const char *summary; /* one line, no full stop */
-    const char *help;    /* paragraphs; examples indented by two */
+    const char *summary; /* one line without a period */
+    const char *help;    /* paragraphs; examples are indented by two blanks */
     enum command_arg args[COMMAND_MAX_ARGS];
     unsigned flags;
     int (*run)(struct command_call *call, struct gd_err *err); /* GD_EUSAGE adds the usage line */
-    const struct command *sub; /* ends with a NULL name; then run is called for the bare word */
+    const struct command *sub; /* ends with a NULL name; `run` handles the bare word */
 };
 
 /* All top-level commands in the order of help; ends with NULL. */
 extern const struct command *const command_table[];
 
-/* Walks them; NULL: the first. */
+/* The entry after `previous`; NULL gives the first. */
 const struct command *command_next(const struct command *previous);
-/* By exact name, alias or unique prefix. GD_ENOTFOUND, GD_EAMBIGUOUS (lists candidates). */
+/* Finds by exact name, alias or unique prefix. GD_ENOTFOUND, GD_EAMBIGUOUS (lists the
+ * candidates). */
 int command_find(const struct command *table_or_null, const char *word, size_t len,
                  const struct command **ret, struct gd_err *err);
 
 /* ---- output (see out.h) --------------------------------------------------------------------- */
 
-/* Text that is safe to print: control characters and invalid UTF-8 escaped. In call->arena. */
+/* Escapes control characters and invalid UTF-8. In call->arena. */
 const char *out_safe(struct command_call *call, const char *text);
 
-/* A loss, a learning rate, a batch number: whole numbers in full, others with so many digits; "nan"
- * has no sign. In the arena. */
+/* A loss, a learning rate or a batch number: whole numbers in full, others with `digits` digits;
+ * "nan" without a sign. In the arena. */
 const char *repl_scalar_text(struct gd_arena *arena, double value, int digits);
 
 /* ---- waiting ------------------------------------------------------------------------------- */
 
-/* Pumps the loop until done(ctx), the deadline (seconds from now; < 0 none) or Ctrl-C. GD_OK,
+/* Runs the loop until done(ctx), the deadline (seconds from now; < 0: none) or Ctrl-C. GD_OK,
  * GD_ETIMEOUT, GD_EINTR. */
 int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seconds);
-/* Fetches and waits. *ret is a reference that the caller drops. */
+/* Fetches and waits. The caller releases *ret. */
 int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
                const struct gd_slice *slice, struct gd_tensor **ret, int64_t *step,
                struct gd_err *err);
 int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
                struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err);
-/* Has the training program carry out a command of its own and waits for its words, which lie in
- * call->arena. node may be GD_NO_NODE. Ctrl-C gives the wait up, the program goes on with it. */
+/* Runs a command in the training process and waits for its reply, which is in call->arena. node may
+ * be GD_NO_NODE. Ctrl-C ends the wait; the training process still carries out the command. */
 int repl_command(struct command_call *call, const char *name, const char *args, gd_node_id node,
                  const char **ret, struct gd_err *err);
-/* GD_EUNSUPPORTED when the repl is sealed: before a file is opened or a program is started. */
+/* GD_EUNSUPPORTED when the REPL is sealed. Call it before a file is opened or a program is
+ * started. */
 int repl_check_seal(const struct repl *repl, struct gd_err *err);
-/* y/n; true without asking when batch, confirm off or not interactive. */
-/* Whether a command may write to the path: asks where a file is there, unless it is forced.
- * GD_ESTATE: there is one, and nobody can be asked. */
+/* Asks before an existing file is replaced, unless `force`. *ret: whether the command may write.
+ * GD_ESTATE: the file exists and nobody can be asked. */
 int repl_may_replace(struct command_call *call, const char *path, bool force, bool *ret,
                      struct gd_err *err);
 bool repl_confirm(struct command_call *call, const char *format, ...)
@@ -128,44 +129,43 @@ bool repl_confirm(struct command_call *call, const char *format, ...)
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-/* NODE[:SLOT][SLICE], "." for the current node, or a value of the history: `$` the last, `$$` the
- * one before, `$$N`, `$N`; each takes a slice. `$_` is the tensor that was last remembered, to be
- * fetched anew. Slot 0 and an empty slice when not written. Node names may hold ':' and '[': the
- * longest name that exists wins. Moves nothing and fetches nothing. */
+/* NODE[:SLOT][SLICE], "." for the current node, or a value from the history: `$` is the last one,
+ * `$$` the one before, then `$$N` and `$N`; each takes a slice. `$_` is the tensor printed last,
+ * fetched again. Slot 0 and an empty slice are the defaults. Node names may contain ':' and '[':
+ * the longest existing name wins. Selects nothing and fetches nothing. */
 struct tensor_arg {
-    struct gd_tensor_ref ref; /* not meaningful when value is set */
+    struct gd_tensor_ref ref; /* unset when value is set */
     struct gd_slice slice;
     bool has_slot;
-    struct gd_tensor *value; /* a value of the history, before the slice; borrowed; else NULL */
-    const char *label;       /* what was meant, "Default/x:0[1, :]" or "$3"; in call->arena */
+    struct gd_tensor *value; /* a value from the history, before the slice; borrowed; or NULL */
+    const char *label;       /* what was typed, "Default/x:0[1, :]" or "$3"; in call->arena */
 };
 int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *ret,
                struct gd_err *err);
 int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err);
 int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err);
 
-/* ---- what a group of commands keeps from one command to the next ----------------------------- */
-/* One pointer per group, made by the group on first use; free_fn runs when the repl is destroyed.
- */
+/* ---- what a group of commands keeps between commands ----------------------------------------- */
+/* One pointer per group, set on first use; free_fn runs when the REPL is destroyed. */
 enum repl_slot {
     REPL_SLOT_INSPECT, /* selected frame, `list` and `x` positions, nodes with kept previous values
                         */
     REPL_SLOT_DISPLAY, /* the display expressions */
-    REPL_SLOT_HITS,    /* the hit that was selected */
-    REPL_SLOT_AGENT,   /* the commands of the training program */
-    REPL_SLOT_SOURCE,  /* source texts that the training process told */
-    REPL_SLOT_DUMP,    /* what is dumped as the training runs */
+    REPL_SLOT_HITS,    /* the selected hit */
+    REPL_SLOT_AGENT,   /* the commands of the training process */
+    REPL_SLOT_SOURCE,  /* source text that the training process sent */
+    REPL_SLOT_DUMP,    /* what `dump` writes while the training runs */
     REPL_SLOT_COUNT
 };
 void *repl_slot(struct repl *repl, enum repl_slot slot); /* NULL before it is set */
-/* The same, made of `size` bytes of 0 where it is not set; NULL without memory. */
+/* The slot's value; `size` zeroed bytes are allocated on first use. NULL: out of memory. */
 void *repl_make_slot(struct repl *repl, enum repl_slot slot, size_t size,
                      void (*free_fn)(void *data));
 void repl_set_slot(struct repl *repl, enum repl_slot slot, void *data, void (*free_fn)(void *data));
 
-/* fn runs at every stop of the current session, after the stop was reported, with a call like a
- * command's own (argc 0, session set): what it prints follows the report, and in JSON mode its
- * record is written as a line of its own. It may fetch and wait. One fn; a NULL fn ends it. */
+/* fn runs at every stop of the current session, after its report, with a call like a command's
+ * (argc 0, session set). Its text follows the report; in JSON mode its record is a line of its own.
+ * It may fetch and wait. There is one fn; NULL removes it. */
 typedef void (*repl_stop_fn)(struct command_call *call, void *ctx);
 void repl_at_stop(struct repl *repl, repl_stop_fn fn, void *ctx);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The list of all commands, in the order in which help shows them. Each one is defined in the file
- * of its name, repl/commands/<group>/<name>.c.
+ * All commands in the order in which help lists them. Each is defined in the file of its name,
+ * repl/commands/<group>/<name>.c.
  */
 #include "repl/core/command.h"
 

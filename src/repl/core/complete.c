@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What could stand at the cursor: from the tables, the known graph, and the file system. */
+/* Tab completion: candidates from the tables, the graph and the file system. */
 #include "engine/ranks.h"
 #include "engine/utf8.h"
 #include "engine/watch/watchpoint.h"
@@ -19,14 +19,15 @@
 struct completion {
     struct repl *repl;
     const char *line; /* up to the cursor */
-    size_t start;     /* where the word begins */
+    size_t start;     /* where the word starts */
     const char *word; /* line + start */
     size_t len;
     char **words;
     size_t count, room;
 };
 
-/* What moves the cursor or reorders the line is left out: a pattern reaches such a name. */
+/* Names with control characters or bidirectional marks are not offered: a pattern can select
+ * them. */
 static void add(struct completion *c, const char *text, size_t len)
 {
     if (c->count + 1 >= c->room) {
@@ -49,7 +50,7 @@ static void add_if(struct completion *c, const char *text)
     }
 }
 
-/* Each of several blank-separated words. */
+/* Adds each word of a blank-separated list. */
 static void add_list(struct completion *c, const char *list)
 {
     for (const char *p = list; *p != '\0';) {
@@ -76,7 +77,7 @@ static struct gd_graph *graph_of(struct completion *c)
     return session ? session->graph : NULL;
 }
 
-/* What ends with the word's last slash. */
+/* Length of the word up to its last slash, inclusive. */
 static size_t dir_of_word(const struct completion *c)
 {
     size_t dir = c->len;
@@ -86,7 +87,8 @@ static size_t dir_of_word(const struct completion *c)
     return dir;
 }
 
-/* A scope by its last component, below what was typed: its path may begin with a graph's name. */
+/* Adds a scope by its last component, after what was typed: its path may start with a graph's
+ * name. */
 static void add_scope(struct completion *c, size_t dir, const char *leaf)
 {
     size_t len = dir + strlen(leaf);
@@ -108,7 +110,7 @@ static bool add_name(const void *ctx, const char *name)
     return false;
 }
 
-/* The nodes in a scope: by either name, but where several graphs have one of that name. */
+/* Adds the nodes of a scope under both of their names, unless several graphs have that name. */
 static void add_nodes_of(struct completion *c, struct gd_graph *graph, gd_scope_id scope)
 {
     struct gd_scope_info info;
@@ -141,8 +143,8 @@ static void add_scopes_of(struct completion *c, struct gd_graph *graph, gd_scope
     }
 }
 
-/* What is in the scope that the word's last slash ends, in every graph that has it; of a word
- * without one also what is at the top of each graph. */
+/* Adds the content of the scope that the word names up to its last slash, in every graph that has
+ * it. For a word without a slash, also the top level of each graph. */
 static void add_below(struct completion *c, struct gd_graph *graph, scope_fn fn)
 {
     struct gd_scope_info root, top;
@@ -173,7 +175,7 @@ static int add_leaf(void *ctx, gd_node_id node)
     return c->count >= 2000;
 }
 
-/* Behind the name of a node and a colon: its slots, where a dump has its inputs, too. */
+/* After a node's name and a colon: its slots, and inputs where a dump has them. */
 static void add_slots(struct completion *c)
 {
     const struct gd_graph *graph = graph_of(c);
@@ -198,7 +200,7 @@ static void add_slots(struct completion *c)
     }
 }
 
-/* Scope by scope; a word without a slash that begins no scope may be a node's own name. */
+/* Scope by scope. A word without a slash that starts no scope may be a node's last component. */
 static void add_nodes(struct completion *c)
 {
     struct gd_graph *graph = graph_of(c);
@@ -237,7 +239,7 @@ static int add_type_of(void *ctx, gd_node_id node)
         (c->count == 0 || strcmp(c->words[c->count - 1], info.type) != 0)) {
         add_if(c, info.type);
     }
-    return c->count >= 2000; /* they repeat: each is offered once */
+    return c->count >= 2000; /* duplicates: each is offered once */
 }
 
 static void add_activation_types(struct completion *c)
@@ -251,7 +253,7 @@ static void add_activation_types(struct completion *c)
 
 static void add_selectors(struct completion *c)
 {
-    size_t term = c->len; /* a new one begins behind ',' and '|' */
+    size_t term = c->len; /* a new term starts after ',' and '|' */
     while (term > 0 && c->word[term - 1] != ',' && c->word[term - 1] != '|') {
         term--;
     }
@@ -352,13 +354,13 @@ static void add_ranks(struct completion *c)
     }
 }
 
-/* Settings have names of several words: `from` is where the name begins. */
+/* Setting names have several words: the name starts at `from`. */
 static void add_settings(struct completion *c, size_t from)
 {
     const char *typed = c->line + from;
     const struct setting *setting = NULL;
     const char *rest = NULL;
-    size_t before = c->start - from; /* the words that are complete */
+    size_t before = c->start - from; /* the complete words */
 
     if (setting_find(typed, &setting, &rest, NULL) == GD_OK && rest <= c->word && rest > typed &&
         rest[-1] == ' ') {
@@ -398,8 +400,7 @@ static void add_conditions(struct completion *c)
     }
 }
 
-/* The words that the usage names as they are typed: "enable disable" of "tui [enable | disable]".
- */
+/* The literal words of the usage: "enable disable" of "tui [enable | disable]". */
 static void add_choices(struct completion *c, const struct command *command)
 {
     static const char gaps[] = " []|";
@@ -438,11 +439,12 @@ static void add_keys(struct completion *c)
     }
 }
 
-/* The words of a watch command before the cursor's: the last `on`, `if` and what begins it. */
+/* The words of a watch command before the cursor: the condition, the last `on` and the last
+ * `if`. */
 struct watch_words {
-    char first[64]; /* the condition, or the number of edit */
-    bool on, guard; /* behind which of the two the cursor stands */
-    bool selects;   /* edit: behind add, remove */
+    char first[64]; /* the condition, or the number after `edit` */
+    bool on, guard; /* the cursor is after this word */
+    bool selects;   /* edit: after add or remove */
 };
 
 static struct watch_words scan_words(const struct completion *c, size_t first)
@@ -505,7 +507,7 @@ static void add_scalars(struct completion *c)
     }
 }
 
-/* Behind a condition: its parameters, `on`, `if`; behind those a selector, a figure. */
+/* After a condition: its parameters, `on` and `if`; after those, a selector or a statistic. */
 static void add_watch(struct completion *c, size_t first)
 {
     const struct gd_condition *condition = NULL;
@@ -554,14 +556,14 @@ static void add_watch_edit(struct completion *c, size_t first)
     }
 }
 
-/* ---- where the cursor stands ---- */
+/* ---- where the cursor is ---- */
 
 static size_t skip(const char *line, size_t at)
 {
     return at + strspn(line + at, " \t");
 }
 
-/* End of the word at `at`: blanks inside brackets and quotes belong to it. */
+/* End of the word at `at`. Blanks inside brackets and quotes belong to it. */
 static size_t word_end(const char *line, size_t at)
 {
     int depth = 0;
@@ -595,7 +597,7 @@ static enum command_arg kind_of(const struct command *command, int index)
     return command->args[index < last ? index : last];
 }
 
-/* Argument number `index` of a command; its arguments begin at first, this one at `at`. */
+/* Argument number `index` of a command. Its arguments start at `first`, this one at `at`. */
 static void complete_argument(struct completion *c, const struct command *command, int index,
                               size_t first, size_t at)
 {
@@ -604,7 +606,7 @@ static void complete_argument(struct completion *c, const struct command *comman
     case ARG_NODE:
     case ARG_TENSOR:
     case ARG_SIDE:
-        if (c->word[0] == '-') { /* no name begins so */
+        if (c->word[0] == '-') { /* no name starts like this */
             add_choices(c, command);
         } else {
             add_nodes(c);
@@ -624,7 +626,7 @@ static void complete_argument(struct completion *c, const struct command *comman
     case ARG_SELECTOR: add_selectors(c); break;
     case ARG_CONDITION:
         add_conditions(c);
-        if (command->args[1] == ARG_WATCH) { /* an expression may stand in its place */
+        if (command->args[1] == ARG_WATCH) { /* an expression may replace it */
             add_figures(c);
         }
         break;
@@ -650,10 +652,10 @@ static bool is_command_argument(const struct command *command, int index)
     return index < COMMAND_MAX_ARGS && command->args[index] == ARG_COMMAND;
 }
 
-/* bind: "-p PANE" or nothing, a key, which may have "C-x" before it, and a command. */
+/* bind: an optional "-p PANE", a key with an optional "C-x" before it, and a command. */
 static void complete_bind(struct completion *c, size_t at)
 {
-    bool pane = false; /* behind -p */
+    bool pane = false; /* after -p */
     bool option = true;
 
     for (;;) {
@@ -790,7 +792,7 @@ char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *
         }
     }
     if (kept > 0) {
-        c.words[kept] = NULL; /* add() keeps room for it */
+        c.words[kept] = NULL; /* add() leaves room for it */
     } else {
         free(c.words);
         c.words = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What happens by itself, as text or as JSON events. Stops: stop_report.c. */
+/* Reports events, as text or as JSON lines. Stops: stop_report.c. */
 #include "repl/core/events.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ const char *event_prefix(const struct repl *repl, const struct gd_session *sessi
     return ret;
 }
 
-/* ---- what is said ---- */
+/* ---- reporting ---- */
 
 static void say_connected(struct repl_out *out, const struct gd_session *session)
 {
@@ -88,7 +88,7 @@ static void say_hit(struct repl_out *out, const struct gd_event *event)
     }
 }
 
-/* What was asked for by a command of its own is told; the rest is in the log and in `catch`. */
+/* Notes of these kinds answer a command. The others are in `info log` and for `catch`. */
 static bool is_shown(const struct gd_note *note)
 {
     return strcmp(note->kind, "overflow") == 0 || strcmp(note->kind, "busy") == 0 ||
@@ -128,12 +128,12 @@ static void say_end(struct repl_out *out, const struct gd_event *event)
             OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)),
             OUT_TEXT("what", !lost ? "The training ended"
                              : repl_lost_runs(out->repl, session)
-                                 ? "The training process runs on without the debugger"
+                                 ? "The training process continues without the debugger"
                                  : "The training process was lost"),
             OUT_BOOL("repeats", repeats));
 }
 
-/* In text only a warning is said: a log's line is in `info log`, a run is no news. */
+/* In text mode only a warning is printed: `info log` has the lines of the log. */
 static void say_text(struct repl_out *out, const struct gd_event *event, const char *type)
 {
     cJSON *record = out_record(out, type);
@@ -173,9 +173,9 @@ static void say_event(struct repl *repl, const struct gd_event *event)
     gd_arena_deinit(&arena);
 }
 
-/* ---- what is done ---- */
+/* ---- effects ---- */
 
-/* What an event changes, said or not. */
+/* What an event changes, whether it is reported or not. */
 static void note_event(struct repl *repl, const struct gd_event *event)
 {
     bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
@@ -184,7 +184,7 @@ static void note_event(struct repl *repl, const struct gd_event *event)
         repl_launch_log(repl, event->text);
     }
     if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced) {
-        repl_add_status(repl, STATUS_WATCHPOINT); /* also where it does not stop the run */
+        repl_add_status(repl, STATUS_WATCHPOINT); /* even if it does not stop the run */
     }
     if (event->session && gd_ranks_of(event->session) && !ev_is_active(&repl->watchers.ranks)) {
         ev_timer_again(repl->loop, &repl->watchers.ranks);

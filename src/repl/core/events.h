@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What reports of events have in common. */
+/* Reports of events: what they share. */
 #ifndef GD_REPL_EVENTS_H
 #define GD_REPL_EVENTS_H
 

@@ -5,7 +5,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
-/* Asks the process that call->session is. False: the wait was interrupted. */
+/* Asks call->session's process. False: the wait was interrupted. */
 static bool ask_other(struct command_call *call, const char *name, const char *args)
 {
     struct gd_err why = {.code = GD_OK};
@@ -14,13 +14,13 @@ static bool ask_other(struct command_call *call, const char *name, const char *a
     int rc = repl_command(call, name, args, GD_NO_NODE, &reply, &why);
 
     if (rc != GD_OK && rc != GD_EINTR) {
-        repl_printf(call->repl, true, "warning: [rank %d] was not told: %s\n", rank,
+        repl_printf(call->repl, true, "warning: [rank %d] refused: %s\n", rank,
                     out_safe(call, why.text));
     }
     return rc != GD_EINTR;
 }
 
-/* The numbers of the others, and how many: sessions may be forgotten while one is waited for. */
+/* Their numbers, because sessions may be freed during a wait. */
 static int *other_numbers(struct command_call *call, size_t *ret)
 {
     const struct gd_debugger *debugger = call->debugger;
@@ -54,7 +54,7 @@ int everyone_command(struct command_call *call, const char *name, const char *ar
     }
     call->session = selected;
     if (!goes_on && rc == GD_OK) {
-        rc = gd_fail(err, GD_EINTR, "interrupted: not all processes were told");
+        rc = gd_fail(err, GD_EINTR, "interrupted: some processes were not asked");
     }
     return rc;
 }

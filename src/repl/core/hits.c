@@ -21,11 +21,11 @@ int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit *
               struct gd_err *err)
 {
     if (number == 0 || number > session->hits_dropped + session->hit_count) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no hit %llu: \"info hits\" lists them",
+        return gd_fail(err, GD_ENOTFOUND, "there is no hit %llu: see \"info hits\"",
                        (unsigned long long)number);
     }
     if (number <= session->hits_dropped) {
-        return gd_fail(err, GD_ENOTFOUND, "hit %llu is not kept any more (set max-hits)",
+        return gd_fail(err, GD_ENOTFOUND, "hit %llu is no longer kept (see \"set max-hits\")",
                        (unsigned long long)number);
     }
     *ret = &session->hits[number - session->hits_dropped - 1];
@@ -41,7 +41,7 @@ static int compare_places(const void *a, const void *b)
     if (x->order != y->order) {
         return x->order < y->order ? -1 : 1;
     }
-    if (x->order == UINT32_MAX) { /* not known: as they came */
+    if (x->order == UINT32_MAX) { /* unknown: in order of arrival */
         return x->number < y->number ? -1 : 1;
     }
     if (x->slot != y->slot) {
@@ -56,7 +56,7 @@ static int compare_places(const void *a, const void *b)
 static struct hits_place place_of(const struct gd_session *session, const struct gd_hit *hit)
 {
     struct hits_place place = {.step = hit->step,
-                               .order = UINT32_MAX, /* numbers of the training: behind the nodes */
+                               .order = UINT32_MAX, /* metrics sort after the nodes */
                                .slot = hit->slot,
                                .watchpoint = hit->watchpoint,
                                .number = hits_number(session, hit)};
@@ -66,7 +66,7 @@ static struct hits_place place_of(const struct gd_session *session, const struct
     return place;
 }
 
-/* What stands no longer for the session's hits is made anew. */
+/* Starts over when the order no longer matches the session's hits. */
 static bool begin_anew(struct hits_order *order, const struct gd_session *session, int watchpoint)
 {
     bool same = order->session == session->number && order->watchpoint == watchpoint &&
@@ -85,8 +85,8 @@ static bool begin_anew(struct hits_order *order, const struct gd_session *sessio
     return !same;
 }
 
-/* Sorts the places from `from` on, and those before them that come behind one of them. Returns the
- * first that moved. Hits come almost in order, so that these are few. */
+/* Sorts the places from `from` on into those before them. Returns the first that moved. Hits arrive
+ * almost in order, so few move. */
 static size_t sort_in(struct hits_order *order, size_t from)
 {
     struct hits_place *place = order->place;
@@ -193,7 +193,7 @@ const char *hits_what(struct command_call *call, const struct gd_hit *hit)
     return copy ? copy : "";
 }
 
-/* One that no session has kept has no name of its slot. */
+/* A hit that no session has kept has no slot name. */
 static void add_slot(const struct gd_hit *hit, struct gd_buf *out)
 {
     if (hit->slot_name[0] != '\0') {
@@ -221,7 +221,7 @@ const char *hits_where(struct command_call *call, const struct gd_hit *hit)
     return where;
 }
 
-/* A figure of an expression has no value that was set. */
+/* Expressions have no value to compare with. */
 static bool has_set_value(const struct gd_hit *hit)
 {
     return hit->kind || hit->expression[0] == '\0';
@@ -230,7 +230,7 @@ static bool has_set_value(const struct gd_hit *hit)
 void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
 {
     bool named = hit->is_scalar && hit->param_count > 0 && !hit->error &&
-                 strcmp(hit->param[0].name, hit->node_name) == 0; /* its value says where */
+                 strcmp(hit->param[0].name, hit->node_name) == 0; /* its value already names it */
     if (!named) {
         hits_add_where(hit, out);
     }
@@ -257,8 +257,8 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-/* One that was not tested, that only says how another is tested, or whose figure could not be had,
- * has no actual value. */
+/* False for a parameter that was not tested, that only controls another test, or whose statistic is
+ * unavailable. */
 static bool has_actual_value(const struct gd_condition *condition, const struct gd_hit_param *param)
 {
     if (param->disabled || (isnan(param->actual_value) && !param->hit)) {

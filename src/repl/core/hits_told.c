@@ -8,8 +8,8 @@
 #include "repl/core/repl_impl.h"
 
 #define UNCLEAR_KINDS  (sizeof(((struct repl_told *)0)->unclear) / sizeof(struct repl_unclear))
-#define TOLD_IN_A_STEP 20 /* lines of hits that are printed as they come; the rest is counted */
-#define TOLD_AT_ONCE   40 /* the same, for a person: in a tenth of a second, however many steps */
+#define TOLD_IN_A_STEP 20 /* lines of hits printed per step; the rest is counted */
+#define TOLD_AT_ONCE   40 /* lines per FLOOD_SECONDS on a terminal, for any number of steps */
 #define FLOOD_SECONDS  0.1
 
 static bool is_silent(struct repl *repl, int number)
@@ -27,7 +27,7 @@ static char *safe_copy(struct repl *repl, const char *text)
     return copy;
 }
 
-/* Nobody reads hundreds of lines a second, and a terminal could not take them: they are counted. */
+/* Too many lines for a reader and a terminal: from now on they are only counted. */
 static bool floods(struct repl *repl)
 {
     struct repl_flood *flood = &repl->flood;
@@ -52,8 +52,7 @@ static void tell_left_out(struct repl *repl)
     repl->told.left_out = 0;
 }
 
-/* A line below the watchpoint's own, unless there were enough in this step: then only what `must`
- * be told. */
+/* Prints a line below the watchpoint's own. When the step has had enough lines, only if `must`. */
 static void tell(struct repl *repl, const char *line, bool must)
 {
     struct repl_told *told = &repl->told;
@@ -93,8 +92,7 @@ static void forget_unclear(struct repl_unclear *unclear)
     *unclear = (struct repl_unclear){.count = 0};
 }
 
-/* Those that could not be checked, for the same reasons, are one line; however many hits there are,
- * it is told. */
+/* One line for all that could not be checked for the same reasons. Always printed. */
 static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
 {
     char why[256], line[400];
@@ -107,7 +105,7 @@ static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
     forget_unclear(unclear);
 }
 
-/* One watchpoint's stand together. */
+/* Grouped by watchpoint. */
 static void tell_unclear(struct repl *repl)
 {
     struct repl_told *told = &repl->told;
@@ -128,7 +126,7 @@ static void tell_unclear(struct repl *repl)
     }
 }
 
-/* Returns false when there is no room for one more kind of reasons. */
+/* False: there is no room for another combination of reasons. */
 static bool count_unclear(struct repl *repl, const struct gd_hit *hit, const char *prefix,
                           const char *line)
 {
@@ -164,7 +162,7 @@ void repl_hits_over(struct repl *repl)
     repl_hits_forget(repl);
 }
 
-/* The next step's hits begin. In a flood what was left out is told with what follows. */
+/* The next step's hits begin. In a flood, what was left out is reported with what follows. */
 static void step_over(struct repl *repl)
 {
     tell_unclear(repl);
@@ -177,7 +175,7 @@ static void step_over(struct repl *repl)
     repl_hits_forget(repl);
 }
 
-/* What could not be checked waits for the end of the step. */
+/* Hits that could not be checked are reported at the end of the step. */
 static bool put_off(struct repl *repl, const struct gd_hit *hit, const char *prefix)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
@@ -211,7 +209,7 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
         told->watchpoint = hit->watchpoint;
         told->head = head_of(repl, hit, prefix);
     }
-    if (hit->is_scalar && told->head) { /* there is one in a step: it goes on the same line */
+    if (hit->is_scalar && told->head) { /* one per step: on the same line */
         gd_buf_printf(&text, "%s: ", told->head);
         free(told->head);
         told->head = NULL;
@@ -220,7 +218,8 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
     }
     repl_hit_text(hit, &text);
     char *line = safe_copy(repl, gd_buf_text(&text));
-    bool stops = told->head && !hit->traced && !hit->error; /* the first of what may stop it */
+    /* the first hit that may stop the run */
+    bool stops = told->head && !hit->traced && !hit->error;
     if (line) {
         tell(repl, line, stops);
     }

@@ -18,7 +18,7 @@ bool repl_interrupt(struct repl *repl)
     if (repl->options.interactive || repl->options.batch) {
         return false;
     }
-    /* Commands come from a pipe: there is no line to clear, the training is meant. */
+    /* Commands come from a pipe, so there is no line to clear: interrupt the training. */
     if (session && session->state == GD_RUNNING) {
         gd_ranks_interrupt(session, NULL);
     }

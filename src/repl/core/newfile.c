@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_NAMES 1000 /* tried, before the folder is given up */
+#define MAX_NAMES 1000 /* names that are tried */
 
-/* The kernel applies umask and the folder's own rules to a new file; one that replaces another has
- * that one's mode. */
+/* The kernel applies umask and the folder's rules to a new file; a replacement gets the old file's
+ * mode. */
 static int open_part(struct newfile *new, const struct stat *there)
 {
     const char *slash = strrchr(new->path, '/');
@@ -36,7 +36,7 @@ static int open_part(struct newfile *new, const struct stat *there)
     return fd;
 }
 
-/* What keeps a new file from being made would keep the old one from being written again. */
+/* Errors that would also prevent rewriting the old file. */
 static bool is_full(int why)
 {
     return why == ENOSPC || why == EDQUOT || why == EMFILE || why == ENFILE;
@@ -61,7 +61,7 @@ int newfile_open(struct newfile *ret, const char *path, struct gd_err *err)
     if (ret->file) {
         return GD_OK;
     }
-    int rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", path);
+    int rc = gd_fail_errno(err, GD_EIO, "cannot write to %.300s", path);
     if (fd >= 0) {
         close(fd);
     }
@@ -73,7 +73,7 @@ int newfile_open(struct newfile *ret, const char *path, struct gd_err *err)
 
 int newfile_close(struct newfile *file, bool keep, struct gd_err *err)
 {
-    bool bad = ferror(file->file) != 0; /* errno is of the call that failed */
+    bool bad = ferror(file->file) != 0; /* errno is the failed call's */
     int why = errno;
 
     if (fclose(file->file) != 0 && !bad) {
@@ -89,5 +89,5 @@ int newfile_close(struct newfile *file, bool keep, struct gd_err *err)
         unlink(file->part);
     }
     errno = why;
-    return bad ? gd_fail_errno(err, GD_EIO, "cannot write %.300s", file->path) : GD_OK;
+    return bad ? gd_fail_errno(err, GD_EIO, "cannot write to %.300s", file->path) : GD_OK;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A file that a command writes whole or not at all: a new one beside the target, under a name that
- * nobody has, which takes the target's name at the end. A full disk or Ctrl-C leaves what was there
- * before. What a new file could not stand for (a device, a pipe, a link, a file with other names or
- * another owner, one in a folder that takes no new file) is written in place.
+ * A file that a command writes completely or not at all: a new file next to the target, under an
+ * unused name, that is renamed at the end. A full disk or Ctrl-C leaves the target unchanged.
+ * Targets that a new file cannot replace are written in place: a device, a pipe, a link, a file
+ * with several names or another owner, a folder that takes no new file.
  */
 #ifndef GD_REPL_NEWFILE_H
 #define GD_REPL_NEWFILE_H
@@ -17,12 +17,12 @@
 struct newfile {
     FILE *file;          /* to write to */
     const char *path;    /* borrowed */
-    char part[PATH_MAX]; /* "": it is written in place */
+    char part[PATH_MAX]; /* "": written in place */
 };
 
 int newfile_open(struct newfile *ret, const char *path, struct gd_err *err);
-/* Closes it and gives it its name. GD_EIO: something could not be written; then, and without
- * `keep`, there is no new file. */
+/* Closes it and renames it to the target. GD_EIO: something could not be written; then, and without
+ * `keep`, the target is unchanged. */
 int newfile_close(struct newfile *file, bool keep, struct gd_err *err);
 
 #endif

@@ -56,7 +56,7 @@ int parse_line(const char *line, struct gd_arena *arena, struct parsed_line *ret
         }
         if (p == start) {
             return gd_fail(err, GD_EINVAL,
-                           "a command starts with a letter, not with \"%.1s\"; try \"help\"", p);
+                           "a command starts with a letter, not with \"%.1s\": see \"help\"", p);
         }
     }
     parsed.name = *start == '/' ? "/" : gd_arena_strndup(arena, start, (size_t)(p - start));
@@ -87,8 +87,8 @@ static char closer_of(char c)
     }
 }
 
-/* For each opening bracket the offset of its partner, 0 when it has none. One pass, so that a line
- * of nothing but brackets costs no more than another. */
+/* For each opening bracket the offset of its partner; 0: none. One pass, so that a line of brackets
+ * takes linear time. */
 static uint32_t *match_brackets(const char *text, size_t len, struct gd_arena *arena)
 {
     uint32_t *match = gd_arena_zalloc(arena, (len + 1) * sizeof(*match));
@@ -106,7 +106,7 @@ static uint32_t *match_brackets(const char *text, size_t len, struct gd_arena *a
         if (text[i] != ']' && text[i] != ')' && text[i] != '}') {
             continue;
         }
-        for (size_t d = depth; d > 0; d--) { /* an opener without partner inside is skipped */
+        for (size_t d = depth; d > 0; d--) { /* skips an opening bracket without a partner */
             if (closer_of(text[stack[d - 1]]) == text[i]) {
                 match[stack[d - 1]] = (uint32_t)i;
                 depth = d - 1;
@@ -114,7 +114,7 @@ static uint32_t *match_brackets(const char *text, size_t len, struct gd_arena *a
             }
         }
         if (depth > 4096) {
-            depth = 4096; /* deeper nesting is no nesting that a person typed */
+            depth = 4096; /* nobody types a deeper nesting */
         }
     }
     return match;
@@ -122,7 +122,7 @@ static uint32_t *match_brackets(const char *text, size_t len, struct gd_arena *a
 
 struct word {
     char *text;   /* quotes removed */
-    size_t start; /* where it began in the line */
+    size_t start; /* its offset in the line */
     size_t end;
     bool quoted; /* its first character was a quote */
 };
@@ -131,9 +131,9 @@ struct scanner {
     const char *text;
     size_t len;
     size_t at;
-    const uint32_t *match; /* NULL: brackets are ordinary */
+    const uint32_t *match; /* NULL: brackets have no meaning */
     struct gd_arena *arena;
-    char *out; /* room for all words: none is longer than what it was typed as */
+    char *out; /* room for all words: none gets longer */
 };
 
 static int scanner_init(struct scanner *scan, const char *text, size_t len, struct gd_arena *arena,
@@ -144,7 +144,7 @@ static int scanner_init(struct scanner *scan, const char *text, size_t len, stru
     return scan->out ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 }
 
-/* Copies what a quote encloses; at stands on the quote. */
+/* Copies the text between quotes; the scanner is at the opening quote. */
 static int scan_quoted(struct scanner *scan, char *out, size_t *used, struct gd_err *err)
 {
     char quote = scan->text[scan->at];
@@ -210,7 +210,7 @@ static int scan_word(struct scanner *scan, struct word *ret, struct gd_err *err)
 
 #define MAX_WORDS 4096
 
-/* All words of the text; stops before a word that starts with '>' when redirect is not NULL. */
+/* Reads all words; stops before a word that starts with '>' when redirect is not NULL. */
 static int scan_all(struct scanner *scan, struct word **words, int *count, struct word *redirect,
                     struct gd_err *err)
 {
@@ -247,7 +247,7 @@ static int scan_all(struct scanner *scan, struct word **words, int *count, struc
     return gd_fail(err, GD_ENOMEM, "out of memory");
 }
 
-/* What follows the words: `> FILE` or `>> FILE`, and nothing after it. */
+/* Reads `> FILE` or `>> FILE` after the words; nothing may follow. */
 static int take_redirect(struct scanner *scan, const struct word *word, struct parsed_args *args,
                          struct gd_err *err)
 {
@@ -262,7 +262,8 @@ static int take_redirect(struct scanner *scan, const struct word *word, struct p
         return rc;
     }
     if (rc == 0 || file.text[0] == '\0') {
-        return gd_fail(err, GD_EINVAL, "no file after \"%s\": write \"> FILE\", or quote the word",
+        return gd_fail(err, GD_EINVAL,
+                       "a file is missing after \"%s\": write \"> FILE\", or quote the word",
                        args->append ? ">>" : ">");
     }
     rc = scan_word(scan, &extra, err);
@@ -270,14 +271,15 @@ static int take_redirect(struct scanner *scan, const struct word *word, struct p
         return rc;
     }
     if (rc > 0) {
-        return gd_fail(err, GD_EINVAL, "\"%.80s\" after \"> %.200s\": the file comes last",
-                       extra.text, file.text);
+        return gd_fail(err, GD_EINVAL,
+                       "unexpected \"%.80s\" after \"> %.200s\": the file comes last", extra.text,
+                       file.text);
     }
     args->file = file.text;
     return GD_OK;
 }
 
-/* Takes '&' off the end; a quoted one stays. Returns the new length. */
+/* Removes an unquoted '&' at the end. Returns the new length. */
 static size_t take_background(const char *text, size_t len, bool *background)
 {
     *background = false;

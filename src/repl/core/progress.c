@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How far long work is, in one line below a command that waits, on a terminal without panes. */
+/* The progress of long work, on one line below a waiting command, on a terminal without panes. */
 #include "engine/progress.h"
 #include "repl/core/repl_impl.h"
 #include "repl/line/tty_out.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE 0.5 /* seconds; what is over before is not shown */
+#define PATIENCE 0.5 /* seconds; shorter work is not shown */
 #define REFRESH  0.2
 
 static bool may_show(const struct repl *repl)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The object, and how a line becomes a command's call. */
+/* The REPL object, and how a line becomes a command's call. */
 #include "engine/ranks.h"
 #include "repl/core/command.h"
 #include "repl/core/events.h"
@@ -68,7 +68,7 @@ static void on_ranks_timer(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
-#define WORK_SECONDS 0.02 /* between two looks at keys and connections */
+#define WORK_SECONDS 0.02 /* before keys and connections are served again */
 
 static void on_work_check(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
@@ -214,7 +214,7 @@ int repl_check_seal(const struct repl *repl, struct gd_err *err)
     if (!repl->options.sealed) {
         return GD_OK;
     }
-    return gd_fail(err, GD_EUNSUPPORTED, "files and programs are out of reach here");
+    return gd_fail(err, GD_EUNSUPPORTED, "files and programs cannot be used here");
 }
 
 void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void *ctx)
@@ -268,7 +268,7 @@ void repl_end(struct repl *repl)
             gd_target_detach(session->target, NULL);
         }
     }
-    repl_pump(repl, 0); /* what was said goes out */
+    repl_pump(repl, 0); /* sends what is queued */
     if (debugger->server) {
         debugger->server->close(debugger->server_ctx);
     }
@@ -373,13 +373,13 @@ void repl_training_failed(struct repl *repl)
     }
 }
 
-/* The program may have results to write after its training, or another training to begin. */
+/* After its training the program may still write results, or begin another training. */
 static void wind_up(struct repl *repl)
 {
     const struct gd_session *current = repl->debugger->current;
 
     if (!current || gd_session_is_live(current) || launch_is_detached(repl)) {
-        return; /* one that the commands left before its end ends with gradb */
+        return; /* a training that the commands left running ends with gradb */
     }
     struct gd_session *stopped;
     repl->job.batch = BATCH_WINDING_UP;
@@ -389,7 +389,7 @@ static void wind_up(struct repl *repl)
     repl->job.batch = BATCH_ONE_STOP;
 }
 
-/* What connects while the end is waited for is let go, too. */
+/* Processes that connect during the wait are detached too. */
 static bool has_program_ended(void *ctx)
 {
     struct repl *repl = ctx;
@@ -422,11 +422,11 @@ bool repl_batch_fails(struct repl *repl, int rc)
     if (!launch_is_running(repl)) {
         return true;
     }
-    bool waits = repl->debugger->session_count > 0; /* else it may be no training at all */
+    bool waits = repl->debugger->session_count > 0; /* otherwise it may not be a training */
     repl_printf(repl, true,
-                "warning: a command failed: %s continues without gradb (set on-error)%s; output: "
-                "%s\n",
-                launch_program(repl), waits ? ", which waits for its end" : "",
+                "warning: a command failed: %s continues without gradb (see \"set on-error\")%s; "
+                "output: %s\n",
+                launch_program(repl), waits ? ", and gradb waits for its end" : "",
                 launch_output_path(repl));
     if (waits && repl_wait(repl, has_program_ended, repl, -1) == GD_EINTR) {
         repl_set_failed(repl, GD_EINTR);
@@ -450,7 +450,7 @@ void repl_end_batch(struct repl *repl)
     }
 }
 
-/* What the command's flags ask for, checked before it runs. */
+/* Checks what the command's flags require. */
 static int check_needs(struct command_call *call, struct gd_err *err)
 {
     unsigned flags = call->command->flags;
@@ -465,15 +465,15 @@ static int check_needs(struct command_call *call, struct gd_err *err)
     }
     const struct gd_session *session = call->session;
     if ((flags & CMD_NEEDS_LIVE) != 0 && !gd_session_is_live(session)) {
-        return gd_fail(err, GD_ESTATE, "the training process is gone (%s): %s needs a live one",
+        return gd_fail(err, GD_ESTATE, "the training process has ended (%s): %s needs a live one",
                        gd_state_name(session->state), call->command->name);
     }
-    bool runs = gd_ranks_is_running(session); /* maybe it stands between two steps of its job */
+    bool runs = gd_ranks_is_running(session); /* it may be stopped between two steps of its job */
     if ((flags & CMD_NEEDS_STOP) != 0 && gd_session_is_live(session) &&
         (runs || session->state != GD_STOPPED)) {
         if (runs) {
             return gd_fail(err, GD_ESTATE,
-                           "the training is running: \"interrupt\" stops it, then %s works",
+                           "the training is running: stop it with \"interrupt\" before %s",
                            call->command->name);
         }
         return gd_fail(err, GD_ESTATE, "the training process has not stopped yet (%s)",
@@ -510,7 +510,7 @@ static int find_sub(struct command_call *call, struct parsed_args *args, struct 
     return GD_OK;
 }
 
-/* Its usage is its name and nothing else: `kill 2` must not end process 1. */
+/* The usage is only the name: `kill 2` must not end process 1. */
 static bool takes_nothing(const struct command *command)
 {
     size_t usage = strlen(command->usage), name = strlen(command->name);
@@ -519,7 +519,7 @@ static bool takes_nothing(const struct command *command)
            strcmp(command->usage + usage - name, command->name) == 0;
 }
 
-/* Takes the line apart as the command wants it. */
+/* Splits the line as the command's flags require. */
 static int prepare(struct command_call *call, const struct parsed_line *line, struct gd_buf *name,
                    struct gd_err *err)
 {
@@ -575,7 +575,7 @@ static int call_command(struct repl *repl, const struct command *command,
         rc = check_needs(&call, &err);
     }
     if (rc == GD_OK) {
-        struct gd_session *held = call.session; /* it may end, and others come, while this runs */
+        struct gd_session *held = call.session; /* it may end while this runs */
         gd_session_hold(held);
         rc = call.command->run(&call, &err);
         gd_session_release(held);
@@ -590,7 +590,7 @@ static int call_command(struct repl *repl, const struct command *command,
         err = end_err;
     }
     if (rc != GD_OK) {
-        if (err.text[0] != '\0') { /* empty: a line inside it has been reported already */
+        if (err.text[0] != '\0') { /* empty: already reported by a line that the command ran */
             repl_print_error(repl, call.command, &err);
         }
         repl_set_failed(repl, rc);
@@ -605,7 +605,7 @@ void repl_forget_repeat(struct repl *repl)
     repl->script.repeat = NULL;
 }
 
-/* What an empty line will do after this command. */
+/* Keeps what an empty line repeats. */
 static void keep_for_repeat(struct repl *repl, const struct command *command,
                             const struct parsed_line *line, const char *typed)
 {
@@ -629,7 +629,7 @@ static void keep_for_repeat(struct repl *repl, const struct command *command,
 
 /* ---- one line ---- */
 
-/* Replaces a user's alias at the front by what it stands for. An alias may name another one. */
+/* Replaces a user's alias at the start of the line. Aliases may refer to each other. */
 static int expand_alias(struct repl *repl, struct gd_arena *arena, struct parsed_line *line,
                         struct gd_err *err)
 {
@@ -656,11 +656,11 @@ static int expand_alias(struct repl *repl, struct gd_arena *arena, struct parsed
         }
         bool same = strcmp(inner.name, line->name) == 0;
         *line = inner;
-        if (same) { /* alias s = s 2: the built-in one is meant */
+        if (same) { /* alias s = s 2: the built-in command is meant */
             return GD_OK;
         }
     }
-    return gd_fail(err, GD_ELIMIT, "the alias \"%.80s\" leads to itself", line->name);
+    return gd_fail(err, GD_ELIMIT, "the alias \"%.80s\" refers to itself", line->name);
 }
 
 static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *line,
@@ -716,7 +716,7 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
         return feed_body(repl, line);
     }
     if (repl->busy.depth >= REPL_MAX_DEPTH) {
-        gd_fail(&err, GD_ELIMIT, "commands call each other more than %d deep", REPL_MAX_DEPTH);
+        gd_fail(&err, GD_ELIMIT, "commands are nested more than %d deep", REPL_MAX_DEPTH);
         repl_print_error(repl, NULL, &err);
         repl_set_failed(repl, err.code);
         return err.code;
@@ -745,7 +745,7 @@ int repl_run_lines(struct repl *repl, const struct repl_lines *lines)
 {
     for (size_t i = 0; i < lines->count && !repl->end.quit; i++) {
         if (repl->script.user_lines++ >=
-            REPL_MAX_USER) { /* commands that call each other twice and twice */
+            REPL_MAX_USER) { /* commands that call each other repeatedly */
             struct gd_err err;
             gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
             repl_print_error(repl, NULL, &err);
@@ -769,7 +769,7 @@ int repl_execute(struct repl *repl, const char *line)
     int rc = repl_run_line(repl, line, LINE_TYPED);
     repl_follow_up(repl);
     repl_clear_interrupt(repl);
-    if (!repl->end.quit) { /* else the trainers are let go first */
+    if (!repl->end.quit) { /* otherwise the processes are detached first */
         repl_out_wait(repl, 0);
     }
     return rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The REPL's state. Files that need one part of it include that part's header.
+ * The REPL's state. A file that needs one part of it includes that part's header.
  */
 #ifndef GD_REPL_REPL_IMPL_H
 #define GD_REPL_REPL_IMPL_H
@@ -25,10 +25,10 @@ struct remembered {
 enum repl_quit {
     QUIT_NO = 0,
     QUIT_ORDERLY,
-    QUIT_AT_ONCE, /* a signal: output that the terminal has not taken is not waited for */
+    QUIT_AT_ONCE, /* a signal: does not wait for the terminal to take the output */
 };
 
-/* What a batch waits for beyond the stop of one process. */
+/* What a batch waits for. */
 enum repl_batch_wait {
     BATCH_ONE_STOP = 0,
     BATCH_WHOLE_JOB,  /* `continue`: until the job is over */
@@ -40,7 +40,7 @@ struct repl {
     struct gd_debugger *debugger;
     struct repl_options options;
 
-    struct { /* what the front end lends */
+    struct { /* what the front end provides */
         repl_write_fn write;
         void *write_ctx;
         repl_ask_fn ask;
@@ -52,34 +52,35 @@ struct repl {
         void *lend_ctx;
         const struct repl_screen_ops *screen; /* NULL: this program has no panes */
         void *screen_ctx;
-        const struct repl_residence_ops *residence; /* NULL: it ends with its terminal */
+        const struct repl_residence_ops *residence; /* NULL: the session ends with its terminal */
         void *residence_ctx;
-        void (*pause_input)(void *ctx, bool pause); /* while the loop runs inside a command */
+        void (*pause_input)(void *ctx, bool pause); /* called around the loop inside a command */
         void *pause_ctx;
         bool wants_prompt; /* `tui disable` was typed */
-        bool left;         /* the terminal is to be left */
+        bool left;         /* the terminal is being left */
     } front;
 
     struct {
-        char address[256]; /* where `listen` and `run` listen; "": the usual place */
-        bool chosen;       /* the user named it */
+        char address[256]; /* where `listen` and `run` listen; "": the default */
+        bool chosen;       /* by the user */
     } listen;
 
     struct { /* how it ends */
         enum repl_quit quit;
         bool closing;     /* after the last command: nothing is announced */
         bool let_go;      /* what `run` started is not killed */
-        bool left_behind; /* a process was detached that ends itself when gradb is gone */
+        bool left_behind; /* a process was detached that ends when gradb does */
         enum exit_status status;
-        enum exit_status fail_status; /* what the failing command asks for; 0: STATUS_FAILED */
-        int quit_status;              /* what `quit` or a signal asked for; 0: `status` counts */
+        enum exit_status fail_status; /* requested by the failing command; 0: STATUS_FAILED */
+        int quit_status;              /* requested by `quit` or a signal; 0: use `status` */
     } end;
 
-    struct { /* the processes that are moved */
+    struct { /* the processes that commands move */
         enum repl_batch_wait batch;
         bool program_failed; /* during BATCH_WHOLE_JOB: counts unless a command fails after it */
         bool muted;          /* a command ends a process: its end is not announced */
-        int drives[2];       /* sessions that a command moves and whose stops it reports; 0: none */
+        /* sessions that a command moves and whose stops it reports itself; 0: none */
+        int drives[2];
     } job;
 
     struct repl_busy busy;
@@ -89,31 +90,32 @@ struct repl {
     struct repl_flood flood;
 
     struct {          /* the recommended watchpoints */
-        bool made;    /* once is enough */
-        size_t count; /* of this session and graph: */
+        bool made;    /* asked once already */
+        size_t count; /* counted for this session and graph */
         int session;
         uint64_t generation;
     } offer;
 
     struct {
         ev_timer ranks;        /* gd_ranks_tick, while ranks of a job run */
-        ev_timer follow;       /* the follow-up of stops that nobody waits for */
-        ev_prepare work_check; /* looks whether a target has work left */
+        ev_timer follow;       /* runs repl_follow_up for stops that no command waits for */
+        ev_prepare work_check; /* checks whether a target has work left */
         ev_idle work;          /* does it */
     } watchers;
 
     struct remembered *values; /* ring of the last REPL_MAX_VALUES */
-    int value_count;           /* numbers given so far */
+    int value_count;           /* values numbered so far */
     void *slot[REPL_SLOT_COUNT];
     void (*slot_free[REPL_SLOT_COUNT])(void *data);
-    struct repl_launch *launch; /* the program that `run` started, and its log; NULL before */
+    struct repl_launch *launch; /* the program that `run` started, and its log; NULL before that */
     struct repl_lines history;  /* lines typed, oldest first */
 };
 
 #define REPL_MAX_DEPTH  64
 #define REPL_MAX_VALUES 256
 #define REPL_MAX_BODY   10000
-#define REPL_MAX_USER   100000 /* lines that one user command runs, with all that it calls */
+/* lines that one user command runs, including those of commands that it calls */
+#define REPL_MAX_USER   100000
 
 /* ---- running lines (repl.c) ---- */
 
@@ -121,14 +123,15 @@ enum line_origin { LINE_TYPED, LINE_SCRIPT };
 int repl_run_line(struct repl *repl, const char *line, enum line_origin origin);
 int repl_run_lines(struct repl *repl, const struct repl_lines *lines);
 void repl_set_failed(struct repl *repl, int rc);
-void repl_training_failed(struct repl *repl); /* unless it was us who ended it */
+void repl_training_failed(struct repl *repl); /* ignored when gradb ended it */
 
 /* ---- the recommended watchpoints (commands/breakpoints/recommend.c) ---- */
-/* At the first stop of a session: asks once, or says in a line where they are. */
+/* At a session's first stop: asks once about recommended watchpoints, or prints where to find
+ * them. */
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
 
 /* ---- the terminal (residence.c) ---- */
-/* "hold", "continue" or "detach": what `set on-hangup` chose. */
+/* "hold", "continue" or "detach": the value of `set on-hangup`. */
 const char *repl_hangup_name(const struct repl *repl);
 
 /* ---- values (history_values.c) ---- */
@@ -136,6 +139,6 @@ void repl_values_free(struct repl *repl);
 
 /* ---- the launched program (launch.c) ---- */
 void repl_launch_free(struct repl *repl);
-void repl_launch_log(struct repl *repl, const char *text); /* one line for the log */
+void repl_launch_log(struct repl *repl, const char *text); /* adds one line */
 
 #endif

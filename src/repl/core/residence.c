@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What commands know of the session's terminal: disconnect, info session, what a hangup does. */
+/* The session's terminal: disconnecting, and what a hangup does. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 
 #define HANGUP_CONTINUE 1 /* values of `on-hangup`; 0: hold */
 #define HANGUP_DETACH   2
-#define DETACH_SECONDS  2.0 /* that a trainer gets to hear that it is let go */
+#define DETACH_SECONDS  2.0 /* for training processes to receive the detach */
 
 static const char *const hangup_words[] = {"hold", "continue", "detach"};
 
@@ -62,7 +62,7 @@ void repl_let_all_go(struct repl *repl)
     struct gd_debugger *debugger = repl->debugger;
     bool muted = repl->job.muted, waits = false;
 
-    repl->job.muted = true; /* "the training ended" would be untrue */
+    repl->job.muted = true; /* they detach: "the training ended" would be wrong */
     for (size_t i = 0; i < debugger->session_count; i++) {
         struct gd_session *session = debugger->sessions[i];
         if (gd_session_is_live(session)) {
@@ -71,13 +71,13 @@ void repl_let_all_go(struct repl *repl)
         }
     }
     launch_detach(repl);
-    if (waits) { /* a dump has nothing to hear */
+    if (waits) { /* not for dumps */
         repl_wait(repl, all_are_over, debugger, DETACH_SECONDS);
     }
     repl->job.muted = muted;
 }
 
-/* No live session before it is of the same job. */
+/* Whether no earlier live session belongs to the same job. */
 static bool is_first_of_job(const struct gd_debugger *debugger, size_t index)
 {
     const struct gd_ranks *ranks = gd_ranks_of(debugger->sessions[index]);
@@ -91,8 +91,7 @@ static bool is_first_of_job(const struct gd_debugger *debugger, size_t index)
     return true;
 }
 
-/* Each training process, or job, by itself: the current one is nothing special when nobody looks.
- */
+/* Each process or job on its own: without a user, the selected one is not special. */
 static void hold_or_continue(struct repl *repl, bool go_on)
 {
     struct gd_debugger *debugger = repl->debugger;
@@ -104,7 +103,7 @@ static void hold_or_continue(struct repl *repl, bool go_on)
             continue;
         }
         if (go_on && session->state == GD_STOPPED) {
-            gd_ranks_resume(session, &run, NULL); /* those of its job go with it */
+            gd_ranks_resume(session, &run, NULL); /* resumes its whole job */
         } else if (!go_on && gd_ranks_is_running(session) && is_first_of_job(debugger, i)) {
             gd_ranks_interrupt(session, NULL);
         }
@@ -115,7 +114,7 @@ void repl_hang_up(struct repl *repl)
 {
     int how = repl->debugger->settings.on_hangup;
 
-    repl_printf(repl, false, "[The terminal went: on-hangup %s]\n", hangup_words[how]);
+    repl_printf(repl, false, "[The terminal was closed: on-hangup %s]\n", hangup_words[how]);
     if (how == HANGUP_DETACH) {
         repl_let_all_go(repl);
     } else {

@@ -24,11 +24,11 @@ int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name
     struct repl_body *body = &repl->script.body;
 
     if (body->kind != BODY_NONE) {
-        return gd_fail(err, GD_ESTATE, "the body of \"%s\" is still open: \"end\" closes it",
+        return gd_fail(err, GD_ESTATE, "the body of \"%s\" is still open: close it with \"end\"",
                        body_name(body->kind));
     }
     if (strlen(name) >= sizeof(body->name)) {
-        return gd_fail(err, GD_ELIMIT, "a name has at most %zu letters", sizeof(body->name) - 1);
+        return gd_fail(err, GD_ELIMIT, "a name has at most %zu characters", sizeof(body->name) - 1);
     }
     *body = (struct repl_body){.kind = kind, .first = first, .last = last};
     snprintf(body->name, sizeof(body->name), "%s", name);
@@ -41,7 +41,7 @@ void repl_body_drop(struct repl *repl)
     repl->script.body = (struct repl_body){.kind = BODY_NONE};
 }
 
-/* Moves the lines: the body's owner is the caller then. */
+/* The caller owns the lines afterwards. */
 static struct repl_lines take_lines(struct repl_body *body)
 {
     struct repl_lines lines = body->lines;
@@ -181,7 +181,7 @@ static int close_body(struct repl *repl, struct gd_err *err)
     return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");
 }
 
-/* First word of a line inside a body, as far as bodies within bodies matter. */
+/* Whether the first word of a line opens a body within a body. */
 static bool opens_body(const char *word, size_t len)
 {
     static const char *const words[] = {"commands", "define", "document"};
@@ -257,7 +257,7 @@ struct user_alias *repl_alias(struct repl *repl, const char *name)
     return NULL;
 }
 
-/* $argc, $arg0 ... $argN and $arg* replaced by what the user command was given. */
+/* Replaces $argc, $arg0 ... $argN and $arg* by the user command's arguments. */
 static void substitute(const char *line, int argc, char *const *argv, const char *rest,
                        struct gd_buf *out)
 {
@@ -297,7 +297,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
         gd_buf_clear(&text);
         substitute(user->lines.line[i], args.argc, args.argv, args.line, &text);
         if (text.failed || repl_lines_add(&lines, gd_buf_text(&text)) != GD_OK) {
-            rc = gd_fail(err, GD_ELIMIT, "%s: line %zu is too long with its arguments", user->name,
+            rc = gd_fail(err, GD_ELIMIT, "%s: with its arguments, line %zu is too long", user->name,
                          i + 1);
         }
     }
@@ -309,7 +309,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
         rc = repl_run_lines(repl, &lines);
         repl->script.user_depth--;
         if (rc != GD_OK && err) {
-            *err = (struct gd_err){.code = rc}; /* the line has reported it */
+            *err = (struct gd_err){.code = rc}; /* already reported by the line */
         }
     }
     if (rc == GD_OK && repl->script.body.kind != BODY_NONE) {
@@ -323,7 +323,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
 
 /* ---- files ---- */
 
-/* One line without its end, of PARSE_MAX_LINE letters at most. 1: a line; 0: the end; negative: an
+/* One line without its end, at most PARSE_MAX_LINE bytes. 1: a line; 0: the end; negative: an
  * error. */
 static int read_line(FILE *file, struct gd_buf *line, struct gd_err *err)
 {
@@ -331,8 +331,9 @@ static int read_line(FILE *file, struct gd_buf *line, struct gd_err *err)
 
     gd_buf_clear(line);
     while ((c = getc(file)) != EOF && c != '\n') {
-        if (c == '\0') { /* the rest would be lost in silence */
-            return gd_fail(err, GD_EINVAL, "the line holds a NUL byte: this is no command file");
+        if (c == '\0') { /* the rest would be lost silently */
+            return gd_fail(err, GD_EINVAL,
+                           "the line contains a NUL byte: this is not a command file");
         }
         if (gd_buf_putc(line, (char)c) != GD_OK) {
             return gd_fail(err, GD_ELIMIT, "the line is longer than %d bytes", PARSE_MAX_LINE);
@@ -375,8 +376,7 @@ int repl_source(struct repl *repl, const char *path)
     } else if (!file) {
         rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
     } else if (repl->busy.depth >= REPL_MAX_DEPTH) {
-        rc = gd_fail(&err, GD_ELIMIT, "command files call each other more than %d deep",
-                     REPL_MAX_DEPTH);
+        rc = gd_fail(&err, GD_ELIMIT, "command files are nested more than %d deep", REPL_MAX_DEPTH);
     } else {
         bool had_body = repl->script.body.kind != BODY_NONE;
         repl->script.source_path = path;

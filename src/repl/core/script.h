@@ -25,7 +25,7 @@ struct repl_body { /* lines being collected until `end` */
     enum repl_body_kind kind;
     char name[64];   /* of the user command */
     int first, last; /* breakpoint numbers */
-    int nested;      /* bodies open inside it */
+    int nested;      /* bodies that are open inside it */
     struct repl_lines lines;
 };
 
@@ -39,17 +39,17 @@ struct user_command {
 struct user_alias {
     struct user_alias *next;
     char *name;
-    char *text; /* what the name stands for */
+    char *text; /* what it stands for */
 };
 
-struct stop_commands { /* what hangs on breakpoint N: `commands`, `enable count` */
+struct stop_commands { /* what `commands` and `enable count` attached to breakpoint N */
     struct stop_commands *next;
     int number;
     struct repl_lines lines;
     uint64_t count; /* stops until it is disabled (`enable once`); 0: none */
 };
 
-/* Of the REPL: what is typed, read and kept. */
+/* The REPL's lines. */
 struct repl_script {
     char *repeat;            /* the line that an empty line runs; NULL: none */
     const char *source_path; /* of the file being read; NULL: none */
@@ -58,8 +58,8 @@ struct repl_script {
     struct user_command *user_commands;
     struct user_alias *aliases;
     struct stop_commands *stop_commands;
-    int user_depth;    /* user commands within user commands */
-    size_t user_lines; /* lines that they ran, together */
+    int user_depth;    /* nesting of user commands */
+    size_t user_lines; /* lines that they ran in all */
 };
 
 int repl_lines_add(struct repl_lines *lines, const char *text);
@@ -76,7 +76,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
 const struct repl_lines *repl_commands_of(struct repl *repl, int number);
 int repl_set_stop_count(struct repl *repl, int number, uint64_t count);
 uint64_t repl_stop_count(struct repl *repl, int number); /* 0: none */
-bool repl_count_stop(struct repl *repl, int number); /* true: that was the last one of its count */
+bool repl_count_stop(struct repl *repl, int number); /* true: that was the last stop of its count */
 void repl_forget_number(struct repl *repl, int number);
 void repl_script_free(struct repl *repl);
 

@@ -15,105 +15,102 @@
 
 const struct setting settings_table[] = {
     {"altscreen", "tui altscreen", SETTING_BOOL, AT(altscreen), 0, 0, NULL, "",
-     "The panes use the terminal's second screen, and leave what stood on the first; off: what "
-     "they showed last stays when they close"},
+     "Use the terminal's alternate screen for the panes; off: their last picture stays on the "
+     "terminal"},
     {"charset", NULL, SETTING_CHOICE, AT(charset), 0, 0, "auto utf8 ascii", "",
-     "Characters used for drawing; auto goes by the locale"},
+     "Characters used for drawing; auto: according to the locale"},
     {"color", "colour", SETTING_CHOICE, AT(color), 0, 0, "auto always never", "",
-     "Colour in the output; auto goes by the terminal and NO_COLOR"},
+     "Colour in the output; auto: according to the terminal and NO_COLOR"},
     {"colors", "colours", SETTING_CHOICE, AT(colors), 0, 0, "auto 8 16 256", "",
-     "Most colours that the panes use; auto: as many as the terminal has"},
+     "Number of colours that the panes use; auto: as many as the terminal has"},
     {"confirm", NULL, SETTING_BOOL, AT(confirm), 0, 0, NULL, "",
-     "Ask before something that cannot be undone"},
+     "Ask before an action that cannot be undone"},
     {"dump-bytes", NULL, SETTING_SIZE, AT(dump_bytes), 0, 1e18, NULL, "bytes",
-     "What dump writes at most, of all steps together; 0: no limit"},
+     "Most bytes that dump writes, over all steps; 0: no limit"},
     {"dump-config", NULL, SETTING_TEXT, AT(dump_config), 0, ROOM(dump_config), NULL, "",
-     "The data_dump.json that dump goes by"},
+     "The data_dump.json that dump follows"},
     {"evaluate", NULL, SETTING_CHOICE, AT(evaluate), 0, 0, "auto local remote", "",
      "Who evaluates watchpoints: gradb (local), the training process itself (remote), or the "
      "process where it can (auto)"},
     {"history size", NULL, SETTING_INT, AT(history_size), 0, 1e6, NULL, "lines",
      "Lines kept in the history file"},
     {"history-bytes", NULL, SETTING_SIZE, AT(history_bytes), 0, 4 * GIB, NULL, "bytes",
-     "Size of the file that keeps statistics of the last steps; 0 keeps none"},
+     "Size of the file of recent statistics; 0: none is kept"},
     {"history-file", NULL, SETTING_TEXT, AT(history_file), 0, ROOM(history_file), NULL, "",
-     "Where that file lies; empty: in the user's state directory"},
+     "Path of that file; empty: in the user's state directory"},
     {"keep-previous", NULL, SETTING_TEXT, AT(keep_previous), 0, ROOM(keep_previous), NULL, "",
-     "Selector of the nodes whose value of the step before the trainer keeps"},
+     "Selector of the nodes whose previous value the training process keeps"},
     {"keepalive", NULL, SETTING_SECONDS, AT(keepalive), 0, 86400, NULL, "seconds",
-     "Time between the pings that notice a lost trainer; 0 sends none"},
+     "Seconds between the pings that detect a lost training process; 0: no pings"},
     {"list-lines", "listsize", SETTING_INT, AT(list_lines), 1, 10000, NULL, "lines",
      "Source lines that list shows"},
     {"max-cache", NULL, SETTING_SIZE, AT(max_cache), 0, 1024 * GIB, NULL, "bytes",
-     "Fetched tensors kept, for each training process"},
+     "Memory for fetched tensors, per training process"},
     {"max-connections", NULL, SETTING_COUNT, AT(max_connections), 1, 65536, NULL, "",
      "Connections open at once"},
     {"max-graph", NULL, SETTING_SIZE, AT(max_graph), 4 * KIB, 64 * GIB, NULL, "bytes",
-     "Largest graph that is accepted, as sent"},
+     "Largest graph that is accepted, in bytes as sent"},
     {"max-graph-memory", NULL, SETTING_SIZE, AT(max_graph_memory), 64 * KIB, 1024 * GIB, NULL,
-     "bytes", "Memory for all graphs of a training process"},
+     "bytes", "Memory for all graphs, per training process"},
     {"max-hits", NULL, SETTING_COUNT, AT(max_hits), 1, 1e8, NULL, "",
-     "Watchpoint hits kept, for each training process"},
+     "Watchpoint hits kept, per training process"},
     {"max-log-lines", NULL, SETTING_COUNT, AT(max_log_lines), 0, 1e7, NULL, "lines",
-     "Lines of the trainer's output that info log can show"},
+     "Lines of the script's output that info log can show"},
     {"max-message", NULL, SETTING_SIZE, AT(max_message), 4 * KIB, 2 * GIB - 1, NULL, "bytes",
-     "Largest message that is accepted from a trainer"},
+     "Largest message that is accepted from a training process"},
     {"max-sessions", NULL, SETTING_COUNT, AT(max_sessions), 1, 65536, NULL, "",
-     "Training processes known at once"},
+     "Most training processes at once"},
     {"max-tensor", NULL, SETTING_SIZE, AT(max_tensor), 1, 1024 * GIB, NULL, "bytes",
      "Largest tensor that is fetched"},
     {"mouse", NULL, SETTING_BOOL, AT(mouse), 0, 0, NULL, "",
-     "In the panes a click gives the focus and the wheel scrolls; the terminal then selects no "
-     "text"},
+     "Use the mouse in the panes: a click moves the focus, the wheel scrolls; the terminal then "
+     "selects no text"},
     {"ms-remote", NULL, SETTING_BOOL, AT(ms_shared_allow_remote), 0, 0, NULL, "",
-     "Let MindSpore processes connect from other hosts, although they cannot show a token"},
+     "Let MindSpore processes on other hosts connect, although they cannot send a token"},
     {"ms-version-check", NULL, SETTING_SWITCH, AT(ms_version_check_strict), 0, 0, "lenient strict",
-     "", "What happens to a MindSpore of another version: a warning, or a refusal"},
+     "", "How to treat another version of MindSpore: warn (lenient) or refuse (strict)"},
     {"on-error", NULL, SETTING_CHOICE, AT(on_error), 0, 0, "detach kill continue", "",
-     "When a command fails with --batch: let the training run on by itself and wait for its end, "
-     "end it, or go on with the next command; the exit status is not 0 in any case"},
+     "When a command fails with --batch: detach and wait for the training to end, kill it, or "
+     "continue with the next command; the exit status is never 0"},
     {"on-hangup", NULL, SETTING_CHOICE, AT(on_hangup), 0, 0, "hold continue detach", "",
-     "When the terminal goes: stop the trainers and stay, let them go on and stay, or let go of "
-     "them "
-     "and end"},
+     "When the terminal is closed: stop the training and keep the session (hold), resume it and "
+     "keep the session (continue), or detach and exit (detach)"},
     {"on-loss", NULL, SETTING_CHOICE, AT(on_loss), 0, 0, "continue hold", "",
-     "What a trainer does when gradb vanishes: go on, or wait for it at the next stop"},
+     "When gradb disappears, the training process continues, or waits for gradb at the next stop"},
     {"pagination", NULL, SETTING_BOOL, AT(pagination), 0, 0, NULL, "",
-     "Pause long output at every screenful"},
+     "Pause long output after each screenful"},
     {"print edge-items", NULL, SETTING_INT, AT(print_edge_items), 0, 1000000, NULL, "elements",
      "Elements shown at each end of a shortened axis"},
     {"print precision", NULL, SETTING_INT, AT(print_precision), 0, 17, NULL, "digits",
-     "Digits after the point in values"},
+     "Digits after the decimal point"},
     {"print suppress", NULL, SETTING_BOOL, AT(print_suppress), 0, 0, NULL, "",
      "Print very small values as 0 instead of in scientific notation"},
     {"print threshold", "print elements", SETTING_INT64, AT(print_threshold), 0, 1e12, NULL,
-     "elements", "Tensors with more elements are shortened with \"...\""},
+     "elements", "Shorten tensors with more elements with \"...\""},
     {"print width", NULL, SETTING_INT, AT(print_width), 20, 100000, NULL, "columns",
-     "Columns that printed values may take"},
+     "Columns for printed values"},
     {"rank-locking", "scheduler-locking", SETTING_CHOICE, AT(rank_locking), 0, 0, "off step on", "",
-     "Which ranks of a job go on: all (off), all but for next (step), the selected one alone (on)"},
+     "Which ranks of a job resume: all (off), all except for next (step), only the selected one "
+     "(on)"},
     {"rank-patience", NULL, SETTING_SECONDS, AT(rank_patience), 0, 86400, NULL, "seconds",
-     "Time that the other ranks of a job have to stand, when one has stopped by itself, before it "
-     "is "
-     "told which run on"},
+     "When a rank has stopped by itself: seconds before gradb reports which other ranks still run"},
     {"recommend", NULL, SETTING_CHOICE, AT(recommend), 0, 0, "off ask on", "",
-     "The recommended watchpoints at the first stop, at a terminal: nothing, a question whether to "
-     "set them, or set at once (on)"},
+     "Recommended watchpoints at the first stop, on a terminal: off, ask whether to set them, or "
+     "set them (on)"},
     {"shared-memory", NULL, SETTING_BOOL, AT(shared_memory), 0, 0, NULL, "",
-     "Take tensors through shared memory from trainers on this host"},
+     "Fetch tensors through shared memory from training processes on this host"},
     {"start-timeout", NULL, SETTING_SECONDS, AT(start_timeout), 0, 86400, NULL, "seconds",
-     "Time that run waits for the program to connect; 0 waits for ever"},
+     "Seconds that run waits for the program to connect; 0: no limit"},
     {"stop-on-hit", NULL, SETTING_BOOL, AT(stop_on_hit), 0, 0, NULL, "",
-     "A watchpoint that fires ends the run; off only reports it (MindSpore processes)"},
+     "Stop when a watchpoint fires; off: only report it (MindSpore processes)"},
     {"theme", NULL, SETTING_CHOICE, AT(theme), 0, 0, "dark light safe", "",
-     "Colours of the panes: for a dark or a light ground, or blue and orange alone, which "
-     "everybody "
-     "tells apart (safe)"},
+     "Colours of the panes: for a dark or a light background, or only blue and orange, for "
+     "colour-blind readers (safe)"},
     {"token", NULL, SETTING_TEXT, AT(token), 0, ROOM(token), NULL, "",
-     "Secret that trainers must show in GRADB_TOKEN"},
+     "Secret that training processes must have in GRADB_TOKEN"},
     {"watch-when", NULL, SETTING_CHOICE, AT(watch_when), 0, 0, "auto exact step", "",
-     "When tensors are looked at: behind each operator (exact), at the end of the step, or exact "
-     "only for NaN and Inf (auto)"},
+     "When tensors are checked: after each operator (exact), at the end of the step (step), or "
+     "exact only for NaN and Inf (auto)"},
     {.name = NULL},
 };
 
@@ -126,7 +123,7 @@ static bool same_letter(char typed, char named)
     return typed_gap || named_gap ? typed_gap && named_gap : typed == named;
 }
 
-/* How many letters of text are used up when it spells the whole name; 0 when it does not. */
+/* How many characters of text spell the whole name; 0: it does not. */
 static size_t spells(const char *text, const char *name)
 {
     size_t i = 0;
@@ -140,8 +137,8 @@ static size_t spells(const char *text, const char *name)
     return name && ends ? i : 0;
 }
 
-/* Whether the words of text, each maybe shortened, are the first words of the name: "pr prec".
- * Returns the letters used up; whole words of the text only. */
+/* Whether the words of text abbreviate the first words of the name: "pr prec". Returns the
+ * characters used; whole words of the text only. */
 static size_t abbreviates(const char *text, const char *name)
 {
     size_t at = 0;
@@ -170,8 +167,7 @@ static size_t abbreviates(const char *text, const char *name)
 
 static int no_setting(const char *text, struct gd_err *err)
 {
-    return gd_fail(err, GD_ENOTFOUND,
-                   "there is no setting \"%.60s\"; \"info settings\" lists what there is", text);
+    return gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.60s\": see \"info settings\"", text);
 }
 
 int setting_find(const char *text, const struct setting **ret, const char **rest,
@@ -224,7 +220,7 @@ static int wrong_value(const struct setting *setting, const char *value, struct 
     return rc;
 }
 
-/* Index of the choice by name or unique prefix; -1 when it is none. */
+/* Index of the choice by name or unique prefix; -1: not a choice. */
 static int find_choice(const char *choices, const char *value)
 {
     size_t len = strlen(value);
@@ -251,7 +247,7 @@ static int parse_switch(const char *value)
     static const char *const words[] = {"off", "on",    "no",   "yes",     "0",
                                         "1",   "false", "true", "disable", "enable"};
     if (value[0] == '\0') {
-        return 1; /* gdb: `set confirm` turns it on */
+        return 1; /* as in gdb, `set confirm` turns it on */
     }
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcasecmp(value, words[i]) == 0) {
@@ -261,7 +257,7 @@ static int parse_switch(const char *value)
     return -1;
 }
 
-/* "64 MiB", "64M", "1.5g", "4096". Negative when it is none. */
+/* "64 MiB", "64M", "1.5g", "4096". Negative: not a size. */
 static double parse_size(const char *value)
 {
     static const char units[] = "bkmgt";
@@ -343,12 +339,12 @@ int setting_parse(const struct setting *setting, const char *value, struct gd_se
         if (setting->type == SETTING_SWITCH) {
             *(bool *)at = index != 0;
         } else {
-            memcpy(at, &index, sizeof(index)); /* int or an enum of its size */
+            memcpy(at, &index, sizeof(index)); /* an int, or an enum of that size */
         }
         return GD_OK;
     case SETTING_TEXT:
         if ((double)strlen(value) > setting->max) {
-            return gd_fail(err, GD_ELIMIT, "%s has at most %.0f letters", setting->name,
+            return gd_fail(err, GD_ELIMIT, "%s has at most %.0f characters", setting->name,
                            setting->max);
         }
         memcpy(at, value, strlen(value) + 1);
@@ -420,7 +416,7 @@ void setting_range(const struct setting *setting, struct gd_buf *out)
     case SETTING_BOOL: gd_buf_puts(out, "on | off"); break;
     case SETTING_CHOICE:
     case SETTING_SWITCH: print_choices(setting->choices, out); break;
-    case SETTING_TEXT: gd_buf_puts(out, "a text"); break;
+    case SETTING_TEXT: gd_buf_puts(out, "text"); break;
     case SETTING_SIZE:
         print_size((uint64_t)setting->min, out);
         gd_buf_puts(out, " to ");

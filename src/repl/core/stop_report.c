@@ -45,7 +45,7 @@ static void add_stop(cJSON *object, const struct gd_session *session)
 
 /* ---- the text ---- */
 
-/* The line itself: as the process sent it, or from the file when it is here. */
+/* The source line as the process sent it, or from the file if it exists here. */
 static const char *source_text(struct repl *repl, struct gd_arena *arena,
                                const struct gd_frame *frame)
 {
@@ -62,7 +62,7 @@ static const char *source_text(struct repl *repl, struct gd_arena *arena,
     return part.line[0];
 }
 
-/* "model.c:42 <tab> y = x * w;", as gdb shows where it stands. */
+/* "model.c:42 <tab> y = x * w;", as gdb prints it. */
 static void say_source(struct repl_out *out, const struct gd_session *session)
 {
     const struct gd_frame *frame = session->stop.node != GD_NO_NODE
@@ -92,7 +92,7 @@ const char *repl_scalar_text(struct gd_arena *arena, double value, int digits)
     return copy ? copy : "";
 }
 
-/* Six digits: what a loss gains from one step to the next shows. */
+/* With six digits, so that a loss's change from step to step is visible. */
 static void say_scalars(struct repl_out *out, const struct gd_session *session)
 {
     const char *before = "";
@@ -162,8 +162,7 @@ static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
     gd_buf_puts(out, ", ");
 }
 
-#define OVERFLOW                                                                                   \
-    "overflow " /* what the program says of one that it was told to stop at begins so */
+#define OVERFLOW "overflow " /* the script's text for a stop at an overflow starts with this */
 
 static void add_reason(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
 {
@@ -173,11 +172,11 @@ static void add_reason(struct repl *repl, const struct gd_session *session, stru
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
     case GD_STOP_PROGRAM:
         gd_buf_puts(out, strncmp(session->stop.text, OVERFLOW, strlen(OVERFLOW)) == 0
-                             ? "An overflow, "
-                             : "The program asked to stop, ");
+                             ? "Overflow, "
+                             : "The script requested a stop, ");
         break;
-    case GD_STOP_END: gd_buf_puts(out, "The dump ends here, "); break;
-    case GD_STOP_EXCEPTION: gd_buf_puts(out, "An exception, "); break;
+    case GD_STOP_END: gd_buf_puts(out, "End of the dump, "); break;
+    case GD_STOP_EXCEPTION: gd_buf_puts(out, "Exception, "); break;
     default: break;
     }
 }
@@ -212,7 +211,7 @@ static void say_stop(struct repl_out *out, const cJSON *record, const struct gd_
             OUT_TEXT("prefix", event_prefix(out->repl, session, prefix)),
             OUT_TEXT("why", gd_buf_text(&why)),
             OUT_TEXT("when", counts ? "" : "before the first step"));
-    if (stop->reason != GD_STOP_HIT) { /* the hits say it */
+    if (stop->reason != GD_STOP_HIT) { /* the hits were reported */
         out_say(out, record, "[{text}\n]");
     }
     if (stop->at_step_end) {

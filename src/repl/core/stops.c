@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Waiting for the trainer to stop, Ctrl-C meanwhile, and what hangs on a stop. */
+/* Waiting for the training to stop, Ctrl-C meanwhile, and what follows a stop. */
 #include "engine/progress.h"
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ALONE_SECONDS 3.0
-#define HINT_SECONDS  1.0 /* after an interrupt: then it is said that it takes time */
+#define HINT_SECONDS  1.0 /* after an interrupt, before a hint that it takes time */
 
 static void add_number(struct repl *repl, int number)
 {
@@ -32,7 +32,7 @@ static void add_number(struct repl *repl, int number)
 void repl_note_stop(struct repl *repl, struct gd_session *session)
 {
     if (session->stop.together) {
-        return; /* another rank is why it stands */
+        return; /* another rank is the reason */
     }
     repl->stop.session = session->number;
     repl->stop.number_count = 0;
@@ -45,7 +45,8 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
     while (first > 0 && session->hits[first - 1].stop_sequence == session->stop.sequence) {
         first--;
     }
-    for (size_t i = first; i < session->hit_count; i++) { /* those that let it go on do not count */
+    /* traces and unchecked hits do not stop it */
+    for (size_t i = first; i < session->hit_count; i++) {
         const struct gd_hit *hit = &session->hits[i];
         if (!hit->traced && !hit->error && hit->step == session->stop.step) {
             add_number(repl, hit->watchpoint);
@@ -61,7 +62,7 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
     }
 }
 
-/* The hook that prints displays, with a call of its own. */
+/* Runs the hook that prints displays, with a call of its own. */
 static void run_stop_hook(struct repl *repl, struct gd_session *session)
 {
     static const struct command hook = {.name = "display"};
@@ -91,7 +92,7 @@ static void run_stop_hook(struct repl *repl, struct gd_session *session)
 static void run_body(struct repl *repl, int number)
 {
     const struct repl_lines *body = repl_commands_of(repl, number);
-    struct repl_lines copy = {.line = NULL}; /* the body may replace itself */
+    struct repl_lines copy = {.line = NULL}; /* a body may replace itself */
 
     if (!body) {
         return;
@@ -113,7 +114,7 @@ static void run_body(struct repl *repl, int number)
     repl_lines_clear(&copy);
 }
 
-/* `enable once` and `enable count`: after the last stop of its count it is disabled. */
+/* `enable once` and `enable count`: disables it after the last stop of its count. */
 static void count_stops(struct repl *repl, const int *numbers, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -128,8 +129,8 @@ static void count_stops(struct repl *repl, const int *numbers, int count)
     }
 }
 
-/* Displays, then bodies. `waited`: a command of the user did. True when a body resumed the trainer.
- */
+/* Displays, then bodies. `waited`: a command waited for the stop. True: a body resumed the
+ * training. */
 static bool follow(struct repl *repl, bool waited)
 {
     struct gd_session *session = gd_debugger_session(repl->debugger, repl->stop.session);
@@ -144,7 +145,7 @@ static bool follow(struct repl *repl, bool waited)
         return false;
     }
     repl->busy.depth++;
-    if (repl_dump_at_stop(repl, session)) { /* it stood for that alone, and runs again */
+    if (repl_dump_at_stop(repl, session)) { /* it stopped only to be dumped, and was resumed */
         repl->busy.depth--;
         return true;
     }
@@ -157,7 +158,7 @@ static bool follow(struct repl *repl, bool waited)
     }
     if (waited || !line_is_idle(repl) || repl_offers(repl) == 0) {
         repl_offer(repl, session, waited);
-    } /* else it is asked at the prompt, when all this is over */
+    } /* otherwise the prompt asks later */
     repl->stop.in_body = true;
     repl->stop.resumed = false;
     repl->script.user_lines = 0;
@@ -187,7 +188,7 @@ static bool is_newcomer(const struct gd_session *session)
     return session->state == GD_STOPPED && session->stop.reason == GD_STOP_CONNECTED;
 }
 
-/* Nobody is at a prompt who could let them run. A job of several ranks has to be complete first. */
+/* In a batch nobody could resume them. A job of several ranks must be complete first. */
 static void let_newcomers_run(struct repl *repl, const struct gd_session *except)
 {
     const struct gd_ranks *exempt = except ? gd_ranks_of(except) : NULL;
@@ -204,7 +205,7 @@ static void let_newcomers_run(struct repl *repl, const struct gd_session *except
     }
 }
 
-/* The first that stands for a reason that a command may look at. */
+/* The first one that stopped for a reason that commands may examine. */
 static struct gd_session *find_stopped(const struct repl *repl)
 {
     struct gd_session *found = NULL;
@@ -249,12 +250,12 @@ bool repl_lost_runs(const struct repl *repl, const struct gd_session *session)
 struct stop_wait {
     struct repl *repl;
     struct gd_debugger *debugger;
-    int number; /* not the session itself: one that is over may be forgotten meanwhile */
+    int number; /* a number, because the session may be freed during the wait */
     uint64_t before;
-    const struct gd_ranks *ranks; /* NULL: the session alone is waited for */
+    const struct gd_ranks *ranks; /* NULL: only the session counts */
     uint64_t settled;
-    bool interrupted; /* the trainer was asked to stop */
-    bool left;        /* it was lost because it became another program */
+    bool interrupted; /* a stop was requested */
+    bool left;        /* lost because exec replaced the program */
 };
 
 static struct gd_session *waited_for(const struct stop_wait *wait)
@@ -262,7 +263,7 @@ static struct gd_session *waited_for(const struct stop_wait *wait)
     return gd_debugger_session(wait->debugger, wait->number);
 }
 
-/* Another process of a batch's job has stopped meanwhile. */
+/* Another process of the batch's job has stopped. */
 static bool has_other_stopped(const struct stop_wait *wait, const struct gd_session *session)
 {
     const struct gd_session *other = gd_debugger_session(wait->debugger, wait->repl->stop.session);
@@ -290,7 +291,8 @@ static bool stop_done(void *ctx)
            (session->state == GD_STOPPED && session->stop.sequence != wait->before);
 }
 
-/* Ctrl-C while the trainer runs. 0: wait on; 1: the prompt comes back; negative: an error. */
+/* Ctrl-C while the training runs. 0: continue to wait; 1: return to the prompt; negative: an
+ * error. */
 static int handle_interrupt(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
 {
     struct repl *repl = call->repl;
@@ -306,7 +308,7 @@ static int handle_interrupt(struct command_call *call, struct stop_wait *wait, s
     repl_dump_interrupted(repl);
     wait->interrupted = true;
     int rc = GD_OK;
-    if (!again) { /* it runs, so it lives */
+    if (!again) {
         call->session = gd_debugger_session(repl->debugger, wait->number);
         rc = call->session && gd_session_is_live(call->session)
                  ? gd_ranks_interrupt(call->session, &why)
@@ -318,23 +320,25 @@ static int handle_interrupt(struct command_call *call, struct stop_wait *wait, s
     if (rc != GD_OK) {
         repl_printf(repl, true, "warning: %s\n", why.text);
     }
-    out_printf(call->out, "The training runs on in the background: \"interrupt\" stops it.\n");
+    out_printf(call->out,
+               "The training continues in the background: stop it with \"interrupt\".\n");
     return 1;
 }
 
-/* A rank that goes alone comes to no end where the others have a part in what it does. */
+/* A rank that runs alone blocks in the first collective that needs the others. */
 static void tell_slow(struct command_call *call, const struct stop_wait *wait)
 {
     const struct gd_session *session = waited_for(wait);
 
     if (wait->interrupted) {
-        out_printf(call->out, "The trainer was asked to stop; Ctrl-C once more lets it run in the "
-                              "background.\n");
+        out_printf(call->out, "Waiting for the training to stop; press Ctrl-C again to let it run "
+                              "in the background.\n");
     } else if (session) {
-        out_printf(call->out,
-                   "Rank %d goes alone, and has not stopped: it may wait in a collective for the "
-                   "others, which stand (Ctrl-C twice: it runs in the background).\n",
-                   session->peer.rank);
+        out_printf(
+            call->out,
+            "Rank %d runs alone and has not stopped: it may wait in a collective for the other "
+            "ranks, which are stopped (press Ctrl-C twice to let it run in the background).\n",
+            session->peer.rank);
     }
     out_flush(call->out);
 }
@@ -368,8 +372,7 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
     }
 }
 
-/* Another rank than the one that was asked may be where the job stands, and a body may have moved
- * one alone. */
+/* The job may have stopped at another rank, and a body may have moved one alone. */
 static void wait_on(struct stop_wait *wait, const struct gd_session *session, uint64_t settled)
 {
     const struct gd_ranks *ranks = gd_ranks_of(session);
@@ -381,7 +384,7 @@ static void wait_on(struct stop_wait *wait, const struct gd_session *session, ui
     wait->interrupted = false;
 }
 
-/* What one process was waited for is over, or another one stopped: the rest of the job. *session
+/* After the awaited process ended or another one stopped: waits for the rest of the job. *session
  * becomes the one that stopped, and is selected. */
 static int wait_job(struct command_call *call, struct stop_wait *wait,
                     const struct gd_session **session, struct gd_err *err)
@@ -409,17 +412,15 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
     struct repl *repl = call->repl;
 
     if (repl->stop.in_body) {
-        repl->stop.resumed = true; /* who runs the body waits */
+        repl->stop.resumed = true; /* the caller that runs the body waits */
         return GD_OK;
     }
     if (call->background && !repl->options.batch) {
         return GD_OK;
     }
     if (call->background) {
-        repl_printf(
-            repl, true,
-            "warning: with --batch nothing runs in the background: gradb waits for the next "
-            "stop\n");
+        repl_printf(repl, true,
+                    "warning: --batch runs nothing in the background: waiting for the next stop\n");
     }
     for (;;) {
         out_flush(call->out);
@@ -436,7 +437,7 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
         }
         if (!session || (session->state == GD_LOST && !wait.left)) {
             if (err) {
-                *err = (struct gd_err){.code = GD_ELOST}; /* the event said it */
+                *err = (struct gd_err){.code = GD_ELOST}; /* already reported by the event */
             }
             return GD_ELOST;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
+/* What commands wait for: the loop runs inside them, and Ctrl-C ends the wait. */
 #include "repl/core/await.h"
 #include "repl/core/command.h"
 #include "repl/core/interrupt.h"
@@ -40,7 +40,7 @@ bool repl_out_wait(struct repl *repl, size_t most)
     if (tty_out_waiting() <= most) {
         return true;
     }
-    repl->busy.waiting = was_waiting || repl->options.interactive; /* Ctrl-C is for us */
+    repl->busy.waiting = was_waiting || repl->options.interactive; /* Ctrl-C interrupts this */
     while (tty_out_waiting() > most && !repl->debugger->interrupted &&
            repl->end.quit != QUIT_AT_ONCE && !repl->front.left) {
         repl_pump(repl, -1);
@@ -148,7 +148,7 @@ static void on_text(void *ctx, const char *text, const struct gd_err *err)
     }
 }
 
-/* After the request was accepted. On failure the answer is gone. */
+/* After the request was accepted. On failure the answer has been freed or left. */
 static int wait_answer(struct command_call *call, struct answer *answer, struct gd_err *err)
 {
     if (!answer->await.arrived) {
@@ -158,8 +158,8 @@ static int wait_answer(struct command_call *call, struct answer *answer, struct 
     if (rc != GD_OK) {
         return rc == GD_EINTR
                    ? repl_interrupted(call->repl,
-                                      "interrupted while waiting for the trainer's answer", err)
-                   : gd_fail(err, rc, "waiting for the trainer's answer was given up");
+                                      "interrupted while waiting for the training process", err)
+                   : gd_fail(err, rc, "the training process did not answer");
     }
     if (answer->code != GD_OK) {
         rc = answer->code;
@@ -208,8 +208,7 @@ int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
     return rc;
 }
 
-/* Of a target that leaves statistics to us: fetched as a value, and computed where Ctrl-C is
- * heard. */
+/* For a target without statistics: fetches the value and computes them here, interruptibly. */
 static int stats_here(struct command_call *call, const struct gd_tensor_ref *ref,
                       enum gd_dtype *dtype, struct gd_shape *shape, struct gd_stats *ret,
                       int64_t *step, struct gd_err *err)
@@ -232,7 +231,7 @@ static int stats_here(struct command_call *call, const struct gd_tensor_ref *ref
     return rc;
 }
 
-/* While the loop runs, others may ask for statistics, too: they do not run it again. */
+/* Requests for statistics made while the loop runs do not run it again. */
 static bool meanwhile(void *ctx, uint64_t done, uint64_t total)
 {
     struct repl_work *work = ctx;
@@ -246,7 +245,7 @@ static bool meanwhile(void *ctx, uint64_t done, uint64_t total)
     return goes;
 }
 
-/* Of a record they are computed before the call is back. */
+/* A dump computes them before the call returns. */
 static int ask_record(struct command_call *call, const struct gd_tensor_ref *ref,
                       struct answer *answer, struct gd_err *err)
 {
@@ -344,7 +343,7 @@ int repl_may_replace(struct command_call *call, const char *path, bool force, bo
         return GD_OK;
     }
     if (!can_ask(call->repl)) {
-        return gd_fail(err, GD_ESTATE, "%.300s exists: %s -f replaces it", path,
+        return gd_fail(err, GD_ESTATE, "%.300s exists: replace it with %s -f", path,
                        call->command->name);
     }
     *ret = repl_confirm(call, "%s exists. Replace it?", path);

@@ -12,7 +12,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
 
-#define MAX_COVERING 64 /* numbers shown of the watchpoints of one node */
+#define MAX_COVERING 64 /* watchpoints of one node whose numbers are shown */
 #define COST_SECONDS 5.0
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ int watch_number(struct command_call *call, const char *text, int *ret, struct g
         return GD_OK;
     }
     if (arg_count(text, 1, INT_MAX, &number, NULL) != GD_OK) {
-        return gd_fail(err, GD_EINVAL, "\"%.40s\" is no number of a watchpoint", text);
+        return gd_fail(err, GD_EINVAL, "\"%.40s\" is not a watchpoint's number", text);
     }
     *ret = (int)number;
     return GD_OK;
@@ -41,8 +41,8 @@ int watch_find(struct command_call *call, const char *text, struct gd_watchpoint
     }
     struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, number);
     if (!watch) {
-        return gd_fail(err, GD_ENOTFOUND,
-                       "there is no watchpoint %d: \"info watchpoints\" lists them", number);
+        return gd_fail(err, GD_ENOTFOUND, "there is no watchpoint %d: see \"info watchpoints\"",
+                       number);
     }
     *ret = watch;
     return GD_OK;
@@ -81,7 +81,7 @@ const char *watch_text(struct command_call *call, const struct gd_watchpoint *wa
     struct gd_buf text = GD_BUF_INIT(1 << 16);
     gd_watchpoint_text(watch, &text);
     const char *safe = out_safe(call, gd_buf_text(&text));
-    const char *copy = gd_arena_strdup(call->arena, safe); /* safe may be the buffer itself */
+    const char *copy = gd_arena_strdup(call->arena, safe); /* `safe` may point into the buffer */
     gd_buf_deinit(&text);
     return copy ? copy : "";
 }
@@ -188,7 +188,7 @@ static bool is_reported(const struct gd_session *session, const char *name)
     return false;
 }
 
-/* A number of the training that nobody has reported is more likely a slip of the pen. */
+/* A metric that was never reported is probably misspelled. */
 static void note_unknown_names(struct command_call *call, const struct gd_expr *expr)
 {
     const struct gd_session *session = call->debugger->current;
@@ -199,8 +199,8 @@ static void note_unknown_names(struct command_call *call, const struct gd_expr *
         const char *of = gd_expr_previous(name[i], number) ? number : name[i];
         if (!is_reported(session, of)) {
             out_printf(call->out,
-                       "  The trainer has not reported a number \"%s\": nothing fires before it "
-                       "does.\n",
+                       "  The training has not reported a metric \"%s\" yet: the watchpoint waits "
+                       "for it.\n",
                        out_safe(call, of));
         }
     }
@@ -216,11 +216,12 @@ void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
     } else if (!session || !session->graph_generation) {
         out_printf(call->out, " (pending: no graph yet)\n");
     } else if (waits) {
-        out_printf(call->out, " (pending: %s; it waits)\n", waits);
+        out_printf(call->out, " (pending: %s)\n", waits);
     } else {
         out_printf(call->out, ": %s\n", inspect_plural(call, watch_nodes(call, watch), "node"));
     }
-    if (!watch->event || strcmp(watch->event, GD_DIVERGENCE) != 0) { /* that one nobody reports */
+    /* never reported as a metric */
+    if (!watch->event || strcmp(watch->event, GD_DIVERGENCE) != 0) {
         note_unknown_names(call, watch->expr);
     }
     note_unknown_names(call, watch->guard);
@@ -256,8 +257,8 @@ int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struc
     rc = repl_await(call->repl, costs, COST_SECONDS);
     if (rc != GD_OK) {
         return gd_fail(err, rc,
-                       rc == GD_EINTR ? "interrupted while the trainer's answer was awaited"
-                                      : "the trainer has not answered");
+                       rc == GD_EINTR ? "interrupted while waiting for the training process"
+                                      : "the training process has not answered");
     }
     *ret = costs->total;
     free(costs);

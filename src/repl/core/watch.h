@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the commands about watchpoints share: finding one by its number, how one is named and
- * recorded, and the words of hits.
+ * What commands about watchpoints share: finding one by number, its name and record.
  */
 #ifndef GD_REPL_WATCH_H
 #define GD_REPL_WATCH_H
@@ -9,47 +8,47 @@
 #include "engine/watch/watchpoint.h"
 #include "repl/core/command.h"
 
-/* "3" or "$bpnum" (the number given last). GD_EINVAL. */
+/* "3", or "$bpnum" for the last one that was set. GD_EINVAL. */
 int watch_number(struct command_call *call, const char *text, int *ret, struct gd_err *err);
-/* The same, and there is such a watchpoint. GD_ENOTFOUND. */
+/* The watchpoint with that number. GD_EINVAL, GD_ENOTFOUND. */
 int watch_find(struct command_call *call, const char *text, struct gd_watchpoint **ret,
                struct gd_err *err);
-/* The first word of a command that takes its line raw ("" at the end), and what follows it. */
+/* The first word of a raw line ("" at the end), and what follows it. */
 const char *watch_first_word(struct command_call *call, const char **rest);
 
 /* "watch", "trace", "temporary" */
 const char *watch_kind(const struct gd_watchpoint *watch);
-/* "Watchpoint", "Trace", "Temporary watchpoint": as a sentence begins. */
+/* "Watchpoint", "Trace", "Temporary watchpoint", for the start of a sentence. */
 const char *watch_noun(const struct gd_watchpoint *watch);
-/* "TL abs_mean_gt=1000 on gradients if step > 10", safe to print, in the arena. */
+/* "TL abs_mean_gt=1000 on gradients if step > 10", escaped, in the arena. */
 const char *watch_text(struct command_call *call, const struct gd_watchpoint *watch);
-/* Nodes of the current session that it covers; 0 for a number of the training. */
+/* Nodes of the current session that it covers; 0 for a metric. */
 size_t watch_nodes(struct command_call *call, const struct gd_watchpoint *watch);
 /* Why it covers no node yet, in a process that may show some later; NULL when that is not so. */
 /* "hid 40 values of 2 tensors: intentional, e.g. masks of -inf"; "": it hid none. */
 const char *watch_hidden(struct command_call *call, const struct gd_watchpoint *watch);
 const char *watch_waits(struct command_call *call, const struct gd_watchpoint *watch);
-/* Everything known of it, into `object`. */
+/* Adds its fields to `object`. */
 void watch_record(struct command_call *call, cJSON *object, const struct gd_watchpoint *watch);
-/* "Watchpoint 2: TO on all: 212 nodes", and the record "watchpoint". */
+/* Prints "Watchpoint 2: TO on all: 212 nodes" and fills the record "watchpoint". */
 void watch_show(struct command_call *call, const struct gd_watchpoint *watch);
 
-/* The name of the current node, of the graph. GD_EUSAGE: there is none. */
+/* The current node's name. GD_EUSAGE: none is selected. */
 int watch_current_node(struct command_call *call, const char **ret, struct gd_err *err);
-/* Where the line of `break` or `tbreak` has an `if`: makes the watchpoint that it stands for, which
- * looks at the node right when it has executed. *ret: whether it has one; else nothing is done.
- * GD_EUSAGE, and what gd_watchpoint_add says. */
+/* If the line of `break` or `tbreak` has an `if`, sets the watchpoint that it means, which checks
+ * the node right after it was executed, and sets *ret; otherwise does nothing. GD_EUSAGE, and the
+ * errors of gd_watchpoint_add. */
 int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct gd_err *err);
 
-/* Asks for the costs and waits: the watchpoints' cost_ns and cost_bytes are up to date then.
- * GD_EINTR, GD_ETIMEOUT, or why the targets cannot tell. */
+/* Asks the training processes for the costs and waits: afterwards cost_ns and cost_bytes are
+ * current. GD_EINTR, GD_ETIMEOUT, or why they are unavailable. */
 int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struct gd_err *err);
 
-/* The numbers of the watchpoints that cover a node, "1, 4", "" when none does; in the arena. */
+/* Numbers of the watchpoints that cover a node: "1, 4"; "": none. In the arena. */
 const char *watch_numbers_of(struct command_call *call, gd_node_id node);
-/* The same into an array. */
+/* The same as an array. */
 cJSON *watch_numbers_record(struct command_call *call, gd_node_id node);
-/* ", watched" or ", partly watched"; "" */
+/* ", watched", ", partly watched" or "". */
 const char *watch_scope_mark(struct command_call *call, gd_scope_id scope);
 /* "none", "part", "all", "cannot" */
 const char *watch_state_name(enum gd_watch_state state);

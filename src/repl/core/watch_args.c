@@ -13,12 +13,12 @@
 struct scan {
     struct gd_arena *arena;
     struct gd_cursor in;
-    size_t closed; /* behind the last closing bracket */
-    size_t column; /* where text begins in the line */
+    size_t closed; /* offset after the last closing bracket */
+    size_t column; /* where the text starts in the line */
     struct gd_err *err;
 };
 
-/* `what` at that offset: says the column in the line as it was typed. */
+/* Reports `what` at an offset, with the column in the line as typed. */
 static int fault(const struct scan *scan, size_t at, int code, const char *what)
 {
     gd_fail(scan->err, code, "%s (column %zu)", what, scan->column + at + 1);
@@ -33,8 +33,8 @@ static int no_memory(const struct scan *scan)
     return gd_fail(scan->err, GD_ENOMEM, "out of memory");
 }
 
-/* End of the word at `at`: blanks inside quotes and brackets belong to it. A bracket or a quote
- * that is not closed is a letter like any other. */
+/* End of the word at `at`. Blanks inside quotes and brackets belong to it; an unclosed bracket or
+ * quote is an ordinary character. */
 static size_t word_end(const struct scan *scan, size_t at)
 {
     const char *text = scan->in.text;
@@ -62,8 +62,8 @@ static bool is_word(const struct scan *scan, size_t at, const char *word)
            (gd_is_blank(scan->in.text[at + len]) || scan->in.text[at + len] == '\0');
 }
 
-/* The words from scan->in.at up to one of the two keywords (NULL: none) or the end, trimmed;
- * scan->in.at then stands at the keyword. *from is where they begin. */
+/* The words from scan->in.at up to one of the keywords (NULL: none) or the end, trimmed;
+ * scan->in.at moves to the keyword. *from is their offset. */
 static const char *take_up_to(struct scan *scan, const char *key, const char *other, size_t *from)
 {
     gd_cursor_skip_blanks(&scan->in);
@@ -88,7 +88,7 @@ const char *watch_args_unquote(struct gd_arena *arena, const char *text)
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
-/* Moves an error inside a part of the text to its place in the text. */
+/* Converts an error's offset within a part to one within the text. */
 static int inside(const struct scan *scan, size_t from, int rc)
 {
     if (scan->err) {
@@ -108,7 +108,7 @@ static int check_expression(const struct scan *scan, const char *text, size_t fr
     return GD_OK;
 }
 
-/* A name of the training may stand in double quotes: "train loss" > 3. */
+/* A metric's name may be in double quotes: "train loss" > 3. */
 static bool operator_behind_quote(const struct scan *scan)
 {
     const char *close = strchr(scan->in.text + scan->in.at + 1, '"');
@@ -116,7 +116,7 @@ static bool operator_behind_quote(const struct scan *scan)
     return *next != '\0' && strchr("<>=!+-*/&|", *next);
 }
 
-/* Quotes around the whole expression: *ret is what is inside. */
+/* Removes quotes around the whole expression. */
 static int take_quoted(struct scan *scan, const char **ret)
 {
     size_t from = scan->in.at, len;
@@ -153,9 +153,9 @@ static int take_where(struct scan *scan, const char **ret)
         return no_memory(scan);
     }
     if (text[0] == '\0') {
-        return fault(scan, from, GD_EUSAGE, "a selector is missing behind \"on\"");
+        return fault(scan, from, GD_EUSAGE, "a selector is missing after \"on\"");
     }
-    if (text[0] == '\'') { /* double quotes are the selector's own: a name as it stands */
+    if (text[0] == '\'') { /* double quotes belong to the selector: a literal name */
         text = watch_args_unquote(scan->arena, text);
         from++;
     }
@@ -179,14 +179,14 @@ static int take_guard(struct scan *scan, const char **ret)
         return no_memory(scan);
     }
     if (bare[0] == '\0') {
-        return fault(scan, from, GD_EUSAGE, "an expression is missing behind \"if\"");
+        return fault(scan, from, GD_EUSAGE, "an expression is missing after \"if\"");
     }
     scan->in.at += strlen(scan->in.text + from);
     *ret = bare;
     return check_expression(scan, bare, from + (bare != text ? 1 : 0));
 }
 
-/* [on SELECTOR] [if EXPR] and nothing else. */
+/* [on SELECTOR] [if EXPR], and nothing else. */
 static int take_tail(struct scan *scan, struct watch_args *args)
 {
     int rc = GD_OK;
@@ -199,7 +199,7 @@ static int take_tail(struct scan *scan, struct watch_args *args)
         rc = take_guard(scan, &args->guard);
     }
     if (rc == GD_OK && scan->in.text[scan->in.at] != '\0') {
-        rc = fault(scan, scan->in.at, GD_EUSAGE, "\"on SELECTOR\" or \"if EXPR\" is expected");
+        rc = fault(scan, scan->in.at, GD_EUSAGE, "expected \"on SELECTOR\" or \"if EXPR\"");
     }
     return rc;
 }
@@ -218,7 +218,7 @@ static int parse_value(const struct scan *scan, size_t from, const char *text,
     value->type = GD_PARAM_FLOAT;
     value->value = strtod(text, &end);
     if (end == text || (*end != '\0' && strcmp(end, "%") != 0)) {
-        gd_fail(scan->err, GD_EINVAL, "%.60s=%.60s: \"%.60s\" is no number (column %zu)",
+        gd_fail(scan->err, GD_EINVAL, "%.60s=%.60s: \"%.60s\" is not a number (column %zu)",
                 value->name, text, text, scan->column + from + 1);
         return inside(scan, from, GD_EINVAL);
     }
@@ -242,8 +242,7 @@ static int take_values(struct scan *scan, bool edit, struct watch_args *args)
         }
         if (!equals || equals == word) {
             gd_fail(scan->err, GD_EUSAGE,
-                    "\"%.60s\" is neither PARAM=VALUE nor \"on SELECTOR\" nor \"if EXPR\" (column "
-                    "%zu)",
+                    "\"%.60s\" is not PARAM=VALUE, \"on SELECTOR\" or \"if EXPR\" (column %zu)",
                     word, scan->column + from + 1);
             return inside(scan, from, GD_EUSAGE);
         }
@@ -280,8 +279,7 @@ static int take_steps(struct scan *scan, struct watch_args *args)
         return no_memory(scan);
     }
     if (arg_count(word, 1, MAX_STEPS, &steps, NULL) != GD_OK) {
-        return fault(scan, scan->in.at, GD_EINVAL,
-                     "-for takes a number of steps, from 1 to a million");
+        return fault(scan, scan->in.at, GD_EINVAL, "-for takes a number of steps, 1 to 1000000");
     }
     args->steps = (uint32_t)steps;
     scan->in.at = end;
@@ -303,15 +301,15 @@ static int take_options(struct scan *scan, struct watch_args *args)
             }
             continue;
         } else {
-            break; /* an expression may begin with a minus */
+            break; /* an expression may start with a minus */
         }
         scan->in.at = word_end(scan, scan->in.at);
     }
     return GD_OK;
 }
 
-/* The condition that the word at scan->in.at names; NULL: none, and err says which there are.
- * *operand: what follows makes it a part of an expression. */
+/* The condition named by the word at scan->in.at; NULL: none, and err lists the conditions.
+ * *operand: what follows makes the word part of an expression. */
 static const struct gd_condition *condition_here(struct scan *scan, size_t *end, bool *operand)
 {
     const struct gd_condition *found = NULL;
@@ -325,8 +323,8 @@ static const struct gd_condition *condition_here(struct scan *scan, size_t *end,
     return found;
 }
 
-/* Whether the head is meant as an expression although its first word is no condition: then errors
- * speak of the expression. */
+/* Whether the head looks like an expression although its first word is not a condition: errors are
+ * then about the expression. */
 static bool meant_as_expression(const struct scan *scan)
 {
     struct scan ahead = *scan;
@@ -349,7 +347,7 @@ static int take_head(struct scan *scan, struct watch_args *args)
     if (scan->in.text[scan->in.at] == '\0' || is_word(scan, scan->in.at, "on") ||
         is_word(scan, scan->in.at, "if")) {
         return fault(scan, scan->in.at, GD_EUSAGE,
-                     "name a condition (\"info conditions\" lists them) or write an expression");
+                     "name a condition (see \"info conditions\") or write an expression");
     }
     args->has_head = true;
     const struct gd_condition *condition = condition_here(scan, &end, &operand);
@@ -397,16 +395,17 @@ int watch_args_parse_edit(struct gd_arena *arena, const char *text, size_t colum
     gd_cursor_skip_blanks(&scan.in);
     bool tail = is_word(&scan, scan.in.at, "on") || is_word(&scan, scan.in.at, "if");
     if (text[scan.in.at] == '\0') {
-        return fault(&scan, scan.in.at, GD_EUSAGE, "what shall change?");
+        return fault(&scan, scan.in.at, GD_EUSAGE,
+                     "nothing to change: give parameters, \"on\", \"if\", \"add\" or \"remove\"");
     }
     ret->has_head = !tail;
     if (!tail && condition) {
         rc = take_values(&scan, true, ret);
     } else if (!tail) {
-        rc = meant_as_expression(&scan) ? take_expression(&scan, &ret->expression)
-                                        : fault(&scan, scan.in.at, GD_EUSAGE,
-                                                "that is neither an expression nor one of \"on\", "
-                                                "\"if\", \"add\", \"remove\"");
+        rc = meant_as_expression(&scan)
+                 ? take_expression(&scan, &ret->expression)
+                 : fault(&scan, scan.in.at, GD_EUSAGE,
+                         "expected an expression, \"on\", \"if\", \"add\" or \"remove\"");
     }
     return rc == GD_OK ? take_tail(&scan, ret) : rc;
 }

@@ -9,9 +9,9 @@
 #include "repl/core/interrupt.h"
 #include "repl/core/repl_impl.h"
 
-#define LEAST_BYTES ((uint64_t)4 << 20) /* less is done before anybody looks */
+#define LEAST_BYTES ((uint64_t)4 << 20) /* less work is done at once */
 #define PUMP_EVERY  0.02                /* seconds */
-#define PIECE       ((int64_t)1 << 20)  /* elements of a histogram's piece, about */
+#define PIECE       ((int64_t)1 << 20)  /* elements of a piece of a histogram, roughly */
 
 void repl_work_name(char *ret, size_t size, const char *doing, const struct gd_session *session,
                     const struct gd_tensor_ref *ref)
@@ -31,7 +31,7 @@ void repl_work_begin_count(struct repl_work *work, struct command_call *call, co
     work->progress = gd_progress_begin(call->debugger, what, unit, total);
     work->pumped_at = repl_now(repl);
     work->was_waiting = repl->busy.waiting;
-    repl->busy.waiting = true; /* Ctrl-C is for us */
+    repl->busy.waiting = true; /* Ctrl-C interrupts this */
 }
 
 void repl_work_begin(struct repl_work *work, struct command_call *call, const char *what,
@@ -120,7 +120,7 @@ int repl_stats_of(struct command_call *call, const struct gd_tensor_ref *ref,
     return repl_work_end(&mine.work, rc, err);
 }
 
-/* The axis to cut along so that the pieces are as even as can be. */
+/* The axis along which pieces are cut. */
 static int longest_axis(const struct gd_shape *shape)
 {
     int longest = 0;

@@ -80,10 +80,10 @@ static void watch_trace_twatch(void **state)
         n, "watch", GD_EUSAGE,
         "error: watch: specify a condition (\"info conditions\" lists them) (usage: watch "
         "[-exact | -step] [-for N] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR])\n");
-    net_expect_part(n, "  watch TL abs_mean_gt=x", "is no number (column 12)");
+    net_expect_part(n, "  watch TL abs_mean_gt=x", "is not a number (column 12)");
     net_expect(n, "unwatch 1 2", "");
     net_expect_rc(n, "unwatch 1", GD_ENOTFOUND,
-                  "error: there is no watchpoint 1: \"info watchpoints\" lists them\n");
+                  "error: there is no watchpoint 1: see \"info watchpoints\"\n");
 }
 
 static void steps_in_a_row(void **state)
@@ -92,7 +92,7 @@ static void steps_in_a_row(void **state)
     net_expect(n, "watch -for 3 TO on net/fc1 if step > 1",
                "Watchpoint 1: TO on net/fc1 if step > 1, 3 steps in a row: 1 node\n");
     net_expect_rc(n, "watch -for 0 TO on net/fc1", GD_EINVAL,
-                  "error: -for takes a number of steps, from 1 to a million (column 12)\n");
+                  "error: -for takes a number of steps, 1 to 1000000 (column 12)\n");
     net_expect_rc(
         n, "watch -for 3 -exact TO on net/fc1", GD_EINVAL,
         "error: tensor_overflow can be checked only at the end of a step, not with -exact\n");
@@ -108,11 +108,11 @@ static void test_guards(void **state)
     net_expect(n, "cond 1", "Watchpoint 1: guard removed.\n");
     net_expect_part(n, "condition 1 max >", "missing at the end");
     net_expect_rc(n, "condition 2 max > 1", GD_ENOTFOUND,
-                  "error: there is no watchpoint 2: \"info watchpoints\" lists them\n");
+                  "error: there is no watchpoint 2: see \"info watchpoints\"\n");
     net_expect_part(n, "break type:MatMul", "Breakpoint 2");
     net_expect_rc(n, "condition 2 max > 1", GD_EUNSUPPORTED,
                   "error: 2 is a breakpoint: use \"break NODE if EXPR\" for a conditional one\n");
-    net_expect_rc(n, "condition x", GD_EINVAL, "error: \"x\" is no number of a watchpoint\n");
+    net_expect_rc(n, "condition x", GD_EINVAL, "error: \"x\" is not a watchpoint's number\n");
 }
 
 static void breakpoints_with_a_condition(void **state)
@@ -125,7 +125,7 @@ static void breakpoints_with_a_condition(void **state)
                "Watchpoint 3: 'count >= 0' on net/fc1 if step > 3: 1 node\n");
     net_expect(n, "break if max > 5",
                "Watchpoint 4: 'max > 5' on net/fc1/MatMul-op1: 1 node\n"); /* the current one */
-    net_expect_part(n, "break net/fc1 if", "an expression is missing behind \"if\"");
+    net_expect_part(n, "break net/fc1 if", "an expression is missing after \"if\"");
     net_expect_part(n, "break net/fc1 if max >", "missing at the end");
     net_expect_part(n, "break net/fc1 if norm(cur-prev) > 1", "only at the end of a step");
     net_expect_part(n, "break nothing/here if max > 5", "there is no node 'nothing/here'");
@@ -158,8 +158,8 @@ static void test_edits(void **state)
     net_expect_part(n, "edit 1 foo=3", "has no parameter \"foo\"");
     net_expect(n, "watch max > 3 on net/fc1", "Watchpoint 2: 'max > 3' on net/fc1: 1 node\n");
     net_expect(n, "edit 2 'min < 3' on type:Add", "Watchpoint 2: 'min < 3' on type:Add: 2 nodes\n");
-    net_expect_part(n, "edit 2 foo", "neither an expression");
-    net_expect_part(n, "edit 2", "what shall change? (column 7)");
+    net_expect_part(n, "edit 2 foo", "expected an expression");
+    net_expect_part(n, "edit 2", "nothing to change: give parameters, \"on\", \"if\", \"add\" or \"remove\" (column 7)");
     net_expect_part(n, "edit 9 on all", "there is no watchpoint 9");
 }
 
@@ -364,7 +364,7 @@ static void the_table_adds_up(void **state)
     net_expect_part(n, "info watchpoints 9", "there is no watchpoint 9");
     n->fake.never_answer = true; /* Ctrl-C */
     net_expect_part(n, "info watchpoints",
-                    "The costs are unknown: interrupted while the trainer's answer was awaited.\n");
+                    "The costs are unknown: interrupted while waiting for the training process.\n");
     n->fake.never_answer = false;
     net_expect_part(n, "info watchpoints", "8 us 100.0%");
 }

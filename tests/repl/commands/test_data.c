@@ -219,7 +219,7 @@ static void print_history(void **state)
     net_expect_part(net, "print $$", "$1\nfloat32 (2, 3)");
     assert_int_equal(net->fake.fetches, fetches);
     net_expect_rc(net, "print $7", GD_ENOTFOUND,
-                  "error: there is no value $7: 2 are in the history\n");
+                  "error: there is no value $7: the history has 2\n");
     net_expect_rc(net, "print $1 prev", GD_EINVAL,
                   "error: $1 is a history value: it has no previous one\n");
 }
@@ -565,7 +565,7 @@ static void save_writes_npy(void **state)
     close(descriptor);
     char line[128];
     snprintf(line, sizeof(line), "save net/big[1, :3] %s", path);
-    net_expect_part(net, line, " exists: save -f replaces it");
+    net_expect_part(net, line, " exists: replace it with save -f");
     struct stat there;
     assert_int_equal(stat(path, &there), 0);
     assert_int_equal(there.st_size, 0);
@@ -583,7 +583,7 @@ static void save_writes_npy(void **state)
     assert_non_null(strstr(data + 10, "'shape': (3,)"));
     assert_memory_equal(data + 128, expected, sizeof(expected));
     net_expect_part(net, "save net/big /nowhere/at/all.npy",
-                    "error: cannot write /nowhere/at/all.npy: No such file or directory");
+                    "error: cannot write to /nowhere/at/all.npy: No such file or directory");
 }
 
 static void what_is_saved_has_a_name(void **state)
@@ -601,7 +601,7 @@ static void what_is_saved_has_a_name(void **state)
     assert_int_equal(chdir(dir), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         net_expect_part(net, cases[i][0], cases[i][1]);
-        net_expect_part(net, cases[i][0], " exists: save -f replaces it");
+        net_expect_part(net, cases[i][0], " exists: replace it with save -f");
         assert_int_equal(unlink(cases[i][1]), 0);
     }
     assert_int_equal(chdir(before), 0);
