@@ -380,7 +380,7 @@ class Pipe(unittest.TestCase):
     def test_a_nul_byte_is_told(self):
         done = gradb(input="echo a\0b\\n\necho c\\n\n")
         self.assertEqual(done.stdout, "c\n")
-        self.assertEqual(done.stderr, "error: the line holds a NUL byte and is left out\n")
+        self.assertEqual(done.stderr, "error: the line contains a NUL byte and is skipped\n")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "nul.gdb")
             path.write_bytes(b"echo a\0b\n")
@@ -614,7 +614,7 @@ class Terminal(unittest.TestCase):
         self.expect(r"\(gradb\) ")
         program = " ".join(str(word) for word in trainer("--steps", "50")[2:])
         self.type(f"run -- {program}\rnext\rinfo watchpoints\r")
-        self.expect(r"Set the \d recommended watchpoints\? \(y or n\) That is no answer but a command: taken as n\.")
+        self.expect(r"Set the \d recommended watchpoints\? \(y or n\) Not an answer but a command: assumed n\.")
         self.expect(r"\"recommend\" shows them")
         self.expect(r"\(gradb\) next\r\nstep 1, Default(?s:.*)\(gradb\) info watchpoints\r\nNo watchpoints\.\r\n(?s:.*)\(gradb\) ")
 
@@ -760,11 +760,11 @@ class Terminal(unittest.TestCase):
         self.start("-q")
         self.expect(r"\(gradb\) ")
         self.type("help all\r")
-        self.expect("-- Enter shows more")
+        self.expect("-- Enter: more")
         self.type("q\r")
         self.expect(r"\(gradb\) ")
         self.type("help all\r")
-        self.expect("-- Enter shows more")
+        self.expect("-- Enter: more")
         self.type("c\r")
         self.expect(r"complete +List ")
         self.expect(r"\(gradb\) ")

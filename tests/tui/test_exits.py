@@ -187,7 +187,7 @@ class PlainQuestion(Case):
             mark = len(t.raw)
             t.send("info target\r")
             t.expect_raw(b"stopped", mark)
-            more = b"-- Enter shows more"
+            more = b"-- Enter: more"
             for typed, answer in (("help all\r", more), ("\x0c", more), ("q\r", b"gradb)")):
                 mark = len(t.raw)
                 t.send(typed)
@@ -355,7 +355,7 @@ class Prompt(Case):
             t.expect_raw(b"gradb)")
             mark = len(t.raw)
             t.send("\t\t")
-            t.expect_raw(b" more: type more of it", mark)
+            t.expect_raw(b" more: type more characters", mark)
             t.send("step\r")
             t.expect_raw(b"step 1", mark)
             t.send("quit\r")

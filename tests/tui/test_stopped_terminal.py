@@ -199,7 +199,7 @@ class Keys(Case):
             for number in range(2):
                 mark = len(t.raw)
                 t.send("help keys\r")
-                t.expect_raw(b"Enter shows more", mark)
+                t.expect_raw(b"Enter: more", mark)
                 harness.wait_for("a whole line to be read", lambda: flags(t) == (True, True))
                 t.send(END_OF_INPUT)
                 t.expect_raw(b"gradb)", mark)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What has to be typed so that a training process finds gradb. */
+/* Instructions for connecting a training process to gradb. */
 #include "base/owner.h"
 #include "repl/commands/support/help.h"
 #include "repl/core/command.h"
@@ -9,17 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UNFOLDED  10000 /* columns: no line is broken */
+#define UNFOLDED  10000 /* columns: no line is folded */
 #define MIN_WIDTH 24
-#define PYTORCH   "python3 -m gradb train.py" /* the package is installed: README */
+#define PYTORCH   "python3 -m gradb train.py" /* see README: the package is installed */
 
 struct connect_text {
     struct gd_buf *out;
     int width;
 };
 
-/* Words at blanks, each line but the first behind `indent` blanks; behind a line that goes on comes
- * `more`. A word that is wider than a line stays whole: it shall be copied. */
+/* Folds at blanks. Lines after the first are indented by `indent`; a line that continues ends with
+ * `more`. A word wider than the line is not broken, so that it can be copied. */
 static void add_folded(struct connect_text *text, const char *words, int first, int indent,
                        const char *more)
 {
@@ -50,13 +50,13 @@ static void add_sentence(struct connect_text *text, const char *sentence)
     add_folded(text, sentence, 0, 0, "");
 }
 
-/* For a shell: a line that goes on ends with a backslash. */
+/* For a shell: a continued line ends with a backslash. */
 static void add_shell(struct connect_text *text, const char *line)
 {
     add_folded(text, line, 2, 4, " \\");
 }
 
-/* All addresses of this host: others reach it by its name. */
+/* All addresses of this host: other hosts use its name. */
 static bool is_any(const char *host)
 {
     return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 || strcmp(host, "::") == 0;
@@ -67,10 +67,10 @@ struct place {
     char host[128];
     const char *port;   /* NULL: not on TCP */
     const char *socket; /* "unix:PATH"; NULL: none */
-    const char *token;  /* "" none is needed */
+    const char *token;  /* "": not needed */
 };
 
-/* `address` NULL: where the program looks by itself. */
+/* `address` NULL: the program's default. */
 static void add_agent(struct connect_text *text, const struct place *place, const char *address,
                       const char *program)
 {
@@ -89,7 +89,7 @@ static bool is_loopback(const char *host)
            strcmp(host, "localhost") == 0;
 }
 
-/* Where a program on this host finds us; NULL: where it looks by itself. */
+/* The address for a program on this host; NULL: the program's default. */
 static const char *near_address(const struct place *place, char *out, size_t size)
 {
     char directory[GD_SOCKET_PATH];
@@ -122,7 +122,7 @@ static void add_mindspore(struct connect_text *text, const struct place *place)
     add_shell(text, line);
 }
 
-/* From elsewhere: through a tunnel to a loopback address, else by this host's name or address. */
+/* For other hosts: a tunnel to a loopback address, else this host's name or address. */
 static void add_other_hosts(struct connect_text *text, const struct place *place)
 {
     char here[256] = "this-host";
@@ -138,11 +138,11 @@ static void add_other_hosts(struct connect_text *text, const struct place *place
         return;
     }
     bool loopback = is_loopback(place->host);
-    bool same = loopback && !place->socket; /* the lines above serve there as well */
-    add_sentence(text, same       ? "On another host the same, after this was typed here:"
-                       : loopback ? "On another host, after this was typed here:"
-                                  : "On another host the same; where a firewall is between, type "
-                                    "here:");
+    bool same = loopback && !place->socket; /* the lines above also work there */
+    add_sentence(text, same ? "On another host, type the same after this command here:"
+                       : loopback
+                           ? "On another host, after this command here:"
+                           : "On another host, type the same; through a firewall, type here:");
     snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", place->port, place->host,
              place->port);
     add_shell(text, line);
@@ -160,7 +160,7 @@ static void add_lines(struct connect_text *text, const struct place *place)
 {
     add_sentence(text, "PyTorch:");
     add_near(text, place, PYTORCH);
-    add_sentence(text, "A trainer in C, or another one, with libgradb:");
+    add_sentence(text, "A training program in C or another language, with libgradb:");
     add_near(text, place, "./train");
     if (place->port) {
         add_sentence(text, "MindSpore 1.x:");
@@ -196,10 +196,11 @@ void repl_connect_text(const struct gd_debugger *debugger, int width, struct gd_
     if (find_place(debugger, &place)) {
         add_lines(&text, &place);
     } else {
-        add_sentence(&text, "gradb does not listen: no training process can connect. In gradb:");
+        add_sentence(&text,
+                     "gradb is not listening, so no training process can connect. In gradb, type:");
         add_shell(&text, "listen");
     }
-    add_sentence(&text, "Or gradb starts the training itself, here or from the shell:");
+    add_sentence(&text, "Or let gradb start the training, here or from the shell:");
     add_shell(&text, "run -- python3 train.py");
     add_shell(&text, "gradb run -- python3 train.py");
 }
@@ -210,7 +211,7 @@ void repl_connect_short(const struct gd_debugger *debugger, int width, struct gd
     struct place place;
 
     if (find_place(debugger, &place)) {
-        add_sentence(&text, "A training process connects with one of these (see help connect):");
+        add_sentence(&text, "Connect a training process with one of these (see help connect):");
         add_near(&text, &place, PYTORCH);
         if (place.port) {
             add_mindspore(&text, &place);

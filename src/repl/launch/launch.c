@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 #define MAX_LOG_LINE  8192
-#define KILL_PATIENCE 3.0 /* seconds between asking to end and ending */
+#define KILL_PATIENCE 3.0 /* seconds between SIGTERM and SIGKILL */
 
 extern char **environ;
 
 struct repl_launch {
     pid_t pid;    /* 0 before the first start */
     bool alive;   /* not reaped */
-    bool running; /* its end was not reported yet: its last output comes first */
+    bool running; /* its end was not reported yet: its output comes first */
     bool detached;
     ev_child child;
     int status;   /* from waitpid */
@@ -57,7 +57,7 @@ static void log_drop_oldest(struct repl_launch *launch)
     launch->log.dropped++;
 }
 
-/* Makes room for one line more; the ring is laid out anew when it grows. */
+/* Makes room for one more line. */
 static bool log_reserve(struct repl_launch *launch, size_t max)
 {
     while (launch->log.count > 0 && launch->log.count >= max) {
@@ -160,13 +160,13 @@ static void report_end(struct repl *repl, int status)
         repl_training_failed(repl);
     }
     bool quiet =
-        repl->job.muted || (repl->job.batch != BATCH_ONE_STOP && status == 0); /* nobody asks */
+        repl->job.muted || (repl->job.batch != BATCH_ONE_STOP && status == 0); /* not of interest */
     if (!repl->end.closing && (!quiet || repl->options.json)) {
         say_end(repl, exited, number);
     }
 }
 
-/* Its last lines come before its end. What it started itself may write on. */
+/* Its last lines are reported before its end. Its own children may still write. */
 static void on_read(void *ctx)
 {
     struct repl *repl = ctx;
@@ -217,7 +217,7 @@ struct variable {
     const char *value; /* NULL: not set */
 };
 
-/* Ours, then everything of our own environment that does not name the same. */
+/* These variables, then the rest of our own environment. */
 static char **make_environment(struct gd_arena *arena, const struct variable *ours, size_t count)
 {
     size_t have = 0;
@@ -253,8 +253,8 @@ static char **make_environment(struct gd_arena *arena, const struct variable *ou
     return list;
 }
 
-/* What gradb's own agents connect to: the socket, else the port. A program that runs here reaches
- * all addresses, and any loopback name, by 127.0.0.1. */
+/* Where gradb's agents connect: the socket, else the port. From this host, 127.0.0.1 reaches all
+ * addresses and loopback names. */
 static char *agent_address(struct repl *repl, const char *host, const char *port,
                            struct gd_arena *arena)
 {
@@ -290,7 +290,7 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     snprintf(made, sizeof(made), "run-%ld-%.0f", (long)getpid(), repl_now(repl) * 1000);
     struct variable ours[] = {
         {"GRADB_ADDRESS", here},
-        {"GRADB_RUN", here}, /* its user knows who stops it */
+        {"GRADB_RUN", here}, /* tells the agent that a user waits */
         {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
         {"GRADB_JOB", job ? job : gd_arena_strdup(arena, made)},
         {"GRADB_DISABLE", NULL},
@@ -304,8 +304,8 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     return make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
 }
 
-/* In the child: never returns. In a session of its own no terminal reaches it, whatever happens to
- * gradb. `failed` carries errno of a failed exec. */
+/* In the child; never returns. In its own session no terminal signal reaches it, whatever happens
+ * to gradb. `failed` carries the errno of a failed exec. */
 static void exec_child(char *const argv[], char **env, int output, int failed)
 {
     sigset_t none;
@@ -328,7 +328,7 @@ static void exec_child(char *const argv[], char **env, int output, int failed)
     _exit(written == (ssize_t)sizeof(code) ? 127 : 126);
 }
 
-/* Waits for exec to succeed (the pipe closes) or to say why not. */
+/* Waits until exec succeeds (the pipe closes) or reports its error. */
 static int exec_error(int fd)
 {
     int code = 0;
@@ -389,7 +389,7 @@ static int keep_argv(struct repl_launch *launch, char *const argv[])
         return GD_ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        copy[i] = strdup(argv[i]); /* argv may be the kept one: free after copying */
+        copy[i] = strdup(argv[i]); /* argv may be the kept array: free it after copying */
     }
     free_argv(launch);
     launch->argv = copy;
@@ -409,7 +409,7 @@ static int may_start(struct repl *repl, const struct repl_launch *launch, struct
         return rc;
     }
     if (launch->running) {
-        return gd_fail(err, GD_ESTATE, "%s is running already: \"kill\" ends it",
+        return gd_fail(err, GD_ESTATE, "%s is already running: end it with \"kill\"",
                        launch_program(repl));
     }
     if (!ev_is_default_loop(repl->loop)) {
@@ -418,7 +418,7 @@ static int may_start(struct repl *repl, const struct repl_launch *launch, struct
     return GD_OK;
 }
 
-/* Of a program before it, somebody may still write: that file stays where it is. */
+/* The previous program's children may still write to its file, so that file stays. */
 static int open_output(struct repl *repl, const char *program, int *fd, struct gd_err *err)
 {
     struct repl_launch *launch = repl->launch;
@@ -487,9 +487,7 @@ pid_t launch_pid(const struct repl *repl)
     return repl->launch ? repl->launch->pid : 0;
 }
 
-#define EXITING                                                                                    \
-    0x4 /* PF_EXITING of the kernel: its descriptors are closed before it is a zombie              \
-         */
+#define EXITING 0x4 /* the kernel's PF_EXITING: descriptors close before it is a zombie \ */
 
 bool launch_has_process(const struct repl *repl, pid_t pid)
 {
@@ -506,7 +504,7 @@ bool launch_has_process(const struct repl *repl, pid_t pid)
         fclose(file);
     }
     text[len] = '\0';
-    const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
+    const char *end = strrchr(text, ')'); /* of the name, which may contain anything */
     if (!end || sscanf(end, ") %*c %*d %*d %*d %*d %*d %lu", &flags) != 1) {
         return false;
     }
@@ -543,7 +541,7 @@ void launch_wait(struct repl *repl, double seconds)
 
 static void signal_group(const struct repl_launch *launch, int number)
 {
-    if (launch->alive) { /* else the number may be another's */
+    if (launch->alive) { /* otherwise the pid may have been reused */
         kill(-launch->pid, number);
     }
 }
@@ -557,7 +555,7 @@ void launch_kill(struct repl *repl)
     if (!launch_is_running(repl)) {
         return;
     }
-    repl->end.quit = QUIT_NO; /* the waits below go on while we quit */
+    repl->end.quit = QUIT_NO; /* the waits below must continue while gradb quits */
     repl->job.muted = true;
     signal_group(launch, SIGTERM);
     signal_group(launch, SIGCONT);

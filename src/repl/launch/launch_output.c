@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #define MAX_LINE     8192
-#define AT_ONCE      65536             /* bytes between two looks at keys and connections */
-#define KEPT         ((off_t)64 << 20) /* of what was read: the file tells it after a crash */
+#define AT_ONCE      65536             /* bytes before keys and connections are served again */
+#define KEPT         ((off_t)64 << 20) /* of what was read, for after a crash */
 #define FREED_AT     ((off_t)16 << 20)
-#define RESERVED     ((off_t)8 << 20) /* so that a disk that fills up does not fail the program */
+#define RESERVED     ((off_t)8 << 20)      /* so that a full disk does not stop the program */
 #define LEAST_FREE   ((uint64_t)256 << 20) /* on a disk that can take the output */
 #define LOOK_SECONDS 1.0
 #define POLL_SECONDS 0.1 /* without inotify */
@@ -45,8 +45,8 @@ static bool make_directories(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-/* False: there is no place of that number, or it cannot be one of ours alone. The user's state
- * directory outlives a logout; the runtime directory may not, and may be in memory. */
+/* False: there is no place with that number, or it is not private to the user. The state directory
+ * survives a logout; the runtime directory may not, and may be in memory. */
 static bool find_place(int number, bool make, char *path, size_t size)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -65,7 +65,7 @@ static bool find_place(int number, bool make, char *path, size_t size)
            gd_own_directory_check(path, false, NULL) == GD_OK;
 }
 
-/* A program that writes faster than we read must not find the disk full. */
+/* A program that writes faster than gradb reads must not fill the disk. */
 static bool has_room(const char *path)
 {
     struct statvfs disk;
@@ -74,7 +74,7 @@ static bool has_room(const char *path)
            (disk.f_blocks == 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= LEAST_FREE);
 }
 
-/* "/usr/bin/python3" is python3; what a file's name should not have becomes "_". */
+/* python3 for "/usr/bin/python3"; replaces characters unfit for a file name by "_". */
 static void short_name(const char *program, char *out, size_t size)
 {
     const char *slash = strrchr(program, '/');
@@ -93,7 +93,7 @@ off_t launch_output_size(const struct launch_output *output)
     return output->fd >= 0 && fstat(output->fd, &st) == 0 ? st.st_size : 0;
 }
 
-/* The blocks ahead of the writer. False: the disk is full. */
+/* Allocates blocks ahead of the writer. False: the disk is full. */
 static bool reserve(struct launch_output *output, off_t from)
 {
     output->reserved = from + RESERVED;
@@ -110,7 +110,7 @@ static void free_until(struct launch_output *output, off_t end)
     }
 }
 
-/* Bounds what the file takes: of what was read only the last part stays, or none on a full disk. */
+/* Limits the file's size: keeps the last part of what was read, or nothing on a full disk. */
 static void free_read(struct launch_output *output)
 {
     if (output->at - KEPT - output->freed >= FREED_AT) {
@@ -135,7 +135,7 @@ static void drop_file(struct launch_output *output)
     }
 }
 
-/* -1: not here. Else for the program, at the end of the file with every write. */
+/* Returns a descriptor that appends to the new file; -1: not possible in this directory. */
 static int open_in(struct launch_output *output, const char *directory, const char *name)
 {
     int len = snprintf(output->path, sizeof(output->path), "%s/" PREFIX "%ld-%s-XXXXXX" SUFFIX,
@@ -192,7 +192,7 @@ int launch_output_open(struct launch_output *output, const char *program, int *p
         drop_file(output);
         return rc;
     }
-    flock(fd, LOCK_SH); /* whoever inherits it holds the lock */
+    flock(fd, LOCK_SH); /* every process that inherits it holds the lock */
     gd_buf_init(&output->line, MAX_LINE);
     *program_fd = fd;
     return GD_OK;
@@ -214,7 +214,7 @@ static void take_bytes(struct launch_output *output, const char *bytes, size_t l
         char c = bytes[i];
         if (c == '\n' && output->line.len == 0) {
             output->on_line(output->ctx, "");
-        } else if (c == '\n' || c == '\r') { /* a progress bar's rewritten lines are lines */
+        } else if (c == '\n' || c == '\r') { /* rewrites of a progress bar count as lines */
             launch_output_end_line(output);
         } else if ((c == '\0' || gd_buf_putc(&output->line, c) != GD_OK) &&
                    output->line.len >= MAX_LINE) {
@@ -228,7 +228,7 @@ void launch_output_read(struct launch_output *output, size_t max)
 {
     char bytes[16384];
 
-    if (output->reading) { /* a line's reader runs the loop */
+    if (output->reading) { /* on_line may run the loop */
         return;
     }
     output->reading = true;
@@ -241,7 +241,7 @@ void launch_output_read(struct launch_output *output, size_t max)
             free_read(output);
             max -= (size_t)got < max ? (size_t)got : max;
         } else if (got == 0 && launch_output_size(output) < output->at) {
-            output->at = output->freed = 0; /* "> /dev/stderr" empties it: its lines come */
+            output->at = output->freed = 0; /* "> /dev/stderr" truncated it */
         } else {
             output->at_end = got == 0 || errno != EINTR;
         }
@@ -283,7 +283,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
     look(timer->data);
 }
 
-/* The process is known now: people look for its number. */
+/* Adds the pid to the file's name. */
 static void name_after(struct launch_output *output, pid_t pid)
 {
     char path[PATH_MAX + 32];
@@ -324,7 +324,7 @@ void launch_output_watch(struct launch_output *output, struct ev_loop *loop, pid
 
 /* ---- the end ---- */
 
-/* Whoever has the program's end of it open holds a shared lock. */
+/* Every process that has the program's end open holds a shared lock. */
 static bool is_locked(int fd)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -353,7 +353,7 @@ void launch_output_close(struct launch_output *output)
         output->notify = -1;
     }
     if (launch_output_is_written(output)) {
-        output->path[0] = '\0'; /* theirs now */
+        output->path[0] = '\0'; /* it belongs to them now */
     }
     drop_file(output);
     gd_buf_deinit(&output->line);
@@ -361,7 +361,7 @@ void launch_output_close(struct launch_output *output)
 
 /* ---- what others left ---- */
 
-/* gradb-GRADB-PROGRAM-PID.log; cut into its parts. */
+/* Splits gradb-GRADB-PROGRAM-PID.log. */
 static bool read_name(char *name, long *owner, struct launch_left *left)
 {
     size_t len = strlen(name), end = strlen(SUFFIX);

@@ -10,15 +10,15 @@
 
 #define LIBRARY   "libgradb.so.1"
 #define BOOT      "gradb/_boot"
-/* Where an installation, a virtual environment that a wheel went into, and the package itself have
- * it, from the folder of this program on. */
+/* Relative to this program's folder: in an installation, in a virtual environment with a wheel, and
+ * in the package itself. */
 #define INSTALLED "../" GRADB_DATADIR "/gradb/python/"
 #define PACKAGES  "../lib*/python3*/*-packages/"
 #define INSIDE    "../../"
 
-/* ---- what is where ---- */
+/* ---- places ---- */
 
-/* The folder that this program lies in; false when nobody knows. */
+/* The folder of this program; false: unknown. */
 static bool own_folder(char ret[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", ret, PATH_MAX - 1);
@@ -34,7 +34,7 @@ static bool own_folder(char ret[PATH_MAX])
     return true;
 }
 
-/* folder/rest without links and dots when it can be read, else NULL. */
+/* folder/rest as a real path if it is readable, else NULL. */
 static const char *existing(struct gd_arena *arena, const char *folder, const char *rest)
 {
     char path[2 * PATH_MAX];
@@ -48,7 +48,7 @@ static const char *existing(struct gd_arena *arena, const char *folder, const ch
     return gd_arena_strdup(arena, real);
 }
 
-/* The first that a pattern finds below the folder. */
+/* The first match of a pattern below the folder. */
 static const char *matching(struct gd_arena *arena, const char *folder, const char *pattern)
 {
     char text[2 * PATH_MAX];
@@ -66,7 +66,7 @@ static const char *matching(struct gd_arena *arena, const char *folder, const ch
     return path;
 }
 
-/* Beside this program, in a build tree, or where it was installed. */
+/* Next to this program, in a build tree, or where it was installed. */
 static const char *find_library(struct gd_arena *arena, const char *own)
 {
     static const char tree[] = "agent/" LIBRARY;
@@ -83,7 +83,7 @@ static const char *find_library(struct gd_arena *arena, const char *own)
     return matching(arena, own, PACKAGES "gradb*/" LIBRARY);
 }
 
-/* A build tree has a file that names the source tree's folder. */
+/* In a build tree, a file names the source folder. */
 static const char *find_boot(struct gd_arena *arena, const char *own)
 {
     const char *boot = existing(arena, own, INSTALLED BOOT);
@@ -111,7 +111,7 @@ static const char *find_boot(struct gd_arena *arena, const char *own)
     return boot;
 }
 
-/* An empty part of PYTHONPATH would be the current folder: an empty variable adds none. */
+/* An empty part of PYTHONPATH would mean the current folder: an empty variable adds none. */
 static const char *in_front(struct gd_arena *arena, const char *boot)
 {
     const char *old = getenv("PYTHONPATH");
@@ -144,7 +144,7 @@ void launch_python_find(struct gd_arena *arena, struct launch_python *ret)
     }
 }
 
-/* ---- why it was not seen ---- */
+/* ---- hints ---- */
 
 static bool is_python(const char *program)
 {
@@ -156,13 +156,13 @@ static bool is_python(const char *program)
            (len > 3 && strcmp(name + len - 3, ".py") == 0);
 }
 
-/* Whether one of the interpreter's own options makes it ignore PYTHONPATH or sitecustomize. */
+/* Whether an interpreter option disables PYTHONPATH or sitecustomize. */
 static bool is_isolated(char *const argv[])
 {
     for (size_t i = 1; argv[i] && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
         for (const char *p = argv[i] + 1; *p != '\0'; p++) {
             if (*p == 'c' || *p == 'm') {
-                return false; /* what follows is the program's */
+                return false; /* the rest is the script's */
             }
             if (*p == 'W' || *p == 'X') {
                 i += p[1] == '\0' && argv[i + 1] ? 1 : 0;
@@ -176,11 +176,12 @@ static bool is_isolated(char *const argv[])
     return false;
 }
 
-/* That the agent is not there, and where it was looked for; NULL: it is. */
+/* Says that the agent is missing and where it was expected; NULL: it exists. */
 static const char *missing_agent(struct gd_arena *arena)
 {
-    static const char form[] = "gradb's Python agent was not found in %s/" INSTALLED
-                               ", %s/" PACKAGES " or %s/" INSIDE ": \"pip install\" gradb there";
+    static const char form[] =
+        "gradb's Python agent was not found in %s/" INSTALLED ", %s/" PACKAGES " or %s/" INSIDE
+        ": install it with \"pip install\"";
     char own[PATH_MAX];
     char text[4 * PATH_MAX];
 
@@ -206,9 +207,9 @@ const char *launch_python_hint(struct gd_arena *arena, char *const argv[], bool 
                "start the script with \"python -m gradb SCRIPT\"";
     }
     if (went_well) {
-        return "gradb attaches when a PyTorch script makes an optimizer, calls a module in "
-               "training "
-               "mode or runs backward(); if yours does, start it with \"python -m gradb SCRIPT\"";
+        return "gradb attaches when a PyTorch script creates an optimizer, calls a module in "
+               "training mode or runs backward(); otherwise start it with \"python -m gradb "
+               "SCRIPT\"";
     }
     return NULL;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What lets `run` show a Python program that has never heard of gradb: a folder in front of
- * PYTHONPATH whose sitecustomize waits for PyTorch, and the libgradb that belongs to this gradb.
- * Both are looked for where this program was built or installed, from its own place on: a wheel
- * puts it into the bin of an environment.
+ * Lets `run` debug a Python script that does not import gradb: a folder in front of PYTHONPATH
+ * whose sitecustomize waits for PyTorch, and this gradb's libgradb. Both are searched relative to
+ * this program, in the build tree or the installation; a wheel puts it into an environment's bin.
  */
 #ifndef GD_REPL_LAUNCH_PYTHON_H
 #define GD_REPL_LAUNCH_PYTHON_H
@@ -13,15 +12,15 @@
 #include "base/arena.h"
 
 struct launch_python {
-    const char *path;    /* for PYTHONPATH, the user's own behind ours; NULL: leave it as it is */
-    const char *library; /* for GRADB_LIBRARY; NULL: none was found, or the user names one */
+    const char *path;    /* for PYTHONPATH, before the user's own; NULL: leave it unchanged */
+    const char *library; /* for GRADB_LIBRARY; NULL: not found, or set by the user */
 };
 
-/* Fills *ret; its texts are the arena's. What is not found is NULL: other programs need none. */
+/* Fills *ret; texts are in the arena. What is not found is NULL: other programs need none. */
 void launch_python_find(struct gd_arena *arena, struct launch_python *ret);
 
-/* Why a program that never connected may not have been seen, and what to do: a part of a sentence.
- * went_well: it ended with status 0, or runs still. NULL: it is no Python, or speaks for itself. */
+/* Why a program that never connected may have been missed, and what to do, as part of a sentence.
+ * went_well: it ended with status 0 or still runs. NULL: not Python, or its error explains it. */
 const char *launch_python_hint(struct gd_arena *arena, char *const argv[], bool went_well);
 
 #endif

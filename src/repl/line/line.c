@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The prompt: readline's callback interface on the event loop, or plain lines when stdin is no
- * terminal. Reports that come while a line is being typed are printed above it. */
+/* The prompt: readline's callback interface on the event loop, or plain lines when stdin is not a
+ * terminal. Reports that arrive while a line is being typed are printed above it. */
 #include "repl/line/line.h"
 #include "repl/core/interrupt.h"
 #include "repl/core/parse.h"
@@ -23,33 +23,33 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-#define MOST_AHEAD ((size_t)1 << 16) /* bytes that were typed before they were wanted */
+#define MOST_AHEAD ((size_t)1 << 16) /* bytes typed ahead */
 
 struct line {
     struct repl *repl;
     bool terminal;
-    bool at_prompt; /* readline shows the prompt now */
+    bool at_prompt; /* readline shows the prompt */
     bool ended;     /* end of input */
-    bool executing; /* a line that was typed */
-    bool left;      /* the prompt ends, the session goes on */
-    bool held;      /* keys wait until the terminal has taken what they shall follow */
+    bool executing; /* a typed line runs */
+    bool left;      /* the prompt ends, the session continues */
+    bool held;      /* keys wait until the terminal has taken earlier output */
     ev_io input;
     ev_signal winch;
     ev_signal cont;
     ev_signal suspend;
-    bool pasting; /* bytes of the terminal are text, not keys */
+    bool pasting; /* input is pasted text, not keys */
     struct gd_buf pasted;
-    size_t paste_matched;  /* bytes of the mark that ends it */
-    struct gd_buf pending; /* bytes of a pipe that are no line yet */
-    struct gd_buf ahead;   /* typed while no prompt was there: the answer to a question, and more */
+    size_t paste_matched;  /* bytes matched of the mark that ends it */
+    struct gd_buf pending; /* bytes from a pipe, not a complete line yet */
+    struct gd_buf ahead;   /* typed without a prompt: the answer to a question, or more */
     /* paging */
     int rows_printed; /* since the command began */
-    bool paging;      /* the question stands on the screen */
+    bool paging;      /* the question is on the screen */
     bool page_all;    /* c: no more questions for this command */
     bool page_none;   /* q: the rest of this command's output is dropped */
 };
 
-/* readline keeps its state in globals, and its callbacks take no context. */
+/* readline keeps its state in globals, and its callbacks have no context. */
 static struct line *active;
 
 /* ---- completion ---- */
@@ -75,8 +75,8 @@ static void write_matches(void *ctx, const char *row)
     fprintf(rl_outstream, "%s\n", row);
 }
 
-/* A screenful at most and no question: readline would wait for its answer, and the training
- * process for us. */
+/* At most a screenful, without readline's question: it would block while the training process
+ * waits. */
 static void show_matches(char **matches, int count, int longest)
 {
     (void)longest;
@@ -104,8 +104,8 @@ static bool may_page(const struct line *line)
            !line->repl->busy.pumping;
 }
 
-/* Asks, and waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of
- * input. That end (C-d) is one of the answer, and the next prompt finds its own. */
+/* Asks and waits for a line from the terminal, running the loop. NULL: Ctrl-C or end of input. That
+ * end of input (C-d) belongs to the answer, not to the next prompt. */
 static char *read_answer(struct line *line, const char *question, bool *ended)
 {
     char *answer;
@@ -116,7 +116,7 @@ static char *read_answer(struct line *line, const char *question, bool *ended)
     line->repl->busy.waiting = true;
     void (*pause)(void *, bool) = line->repl->front.pause_input;
     line->repl->front.pause_input = NULL;
-    line_redraw_key(true); /* before anybody can answer */
+    line_redraw_key(true); /* before an answer can be typed */
     tty_out_puts(STDOUT_FILENO, question);
     while (!(answer = line_take(&line->ahead, LINE_REDRAW "\n")) && !line->ended &&
            !repl_is_interrupted(line->repl)) {
@@ -133,7 +133,7 @@ static char *read_answer(struct line *line, const char *question, bool *ended)
 
 static void ask_for_more(struct line *line)
 {
-    static const char question[] = "-- Enter shows more, q stops here, c shows all --";
+    static const char question[] = "-- Enter: more, q: quit, c: continue without paging --";
     bool ended;
     char *answer = NULL;
 
@@ -153,7 +153,7 @@ static void ask_for_more(struct line *line)
     free(answer);
 }
 
-/* A screenful at a time. */
+/* Pauses after each screenful. */
 static void write_paged(struct line *line, const char *text, size_t len)
 {
     int width = out_width(&(struct repl_out){.repl = line->repl});
@@ -196,7 +196,7 @@ static void line_write(void *ctx, const char *text, size_t len, bool is_error)
     }
 }
 
-/* A question that came by itself may meet a line that was typed before it stood there. */
+/* A line typed before an unsolicited question appeared must not answer it. */
 static bool take_command(struct line *line, char *text)
 {
     size_t len = strlen(text);
@@ -215,7 +215,7 @@ static bool take_command(struct line *line, char *text)
     gd_buf_deinit(&line->ahead);
     line->ahead = whole;
     free(text);
-    tty_out_puts(STDOUT_FILENO, "That is no answer but a command: taken as n.\n");
+    tty_out_puts(STDOUT_FILENO, "Not an answer but a command: assumed n.\n");
     return true;
 }
 
@@ -225,7 +225,7 @@ static bool line_ask(void *ctx, const char *question)
 
     for (;;) {
         tty_out_puts(STDOUT_FILENO, question);
-        bool yes; /* gdb's habit: the end of input means it */
+        bool yes; /* as in gdb, the end of input means yes */
         char *answer = read_answer(line, " (y or n) ", &yes);
         if (!answer) {
             tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
@@ -256,8 +256,8 @@ void line_put_away(void)
     rl_callback_handler_remove();
 }
 
-/* C-s and C-q are keys at the prompt: a terminal that C-s stops is for the output of commands. They
- * are taken first, for a terminal that stands still would hold readline up. */
+/* C-s and C-q are keys at the prompt; they stop the terminal only during a command's output. Taken
+ * first, because a stopped terminal would block readline. */
 static bool took_flow;
 
 static void prepare_terminal(int meta)
@@ -275,8 +275,8 @@ static void restore_terminal(void)
     took_flow = false;
 }
 
-/* One that went with the prompt on it could not be given back: readline would take the next for it,
- * which is as it shall be already. */
+/* A terminal that was lost with the prompt on it cannot be restored, and readline would restore the
+ * next one instead, which needs no restoring. */
 static void forget_terminal(void)
 {
     struct termios now;
@@ -294,7 +294,7 @@ static void show_prompt(struct line *line)
 {
     rl_callback_handler_install(repl_prompt(line->repl), on_line);
     line->at_prompt = true;
-    if (line->ahead.len > 0) { /* the beginning of a line */
+    if (line->ahead.len > 0) { /* the start of a line */
         rl_insert_text(gd_buf_text(&line->ahead));
         rl_redisplay();
         gd_buf_clear(&line->ahead);
@@ -325,7 +325,7 @@ static void execute(struct line *line, const char *text)
     }
 }
 
-/* A line that readline did not show. */
+/* Runs a line that readline did not show. */
 static void execute_shown(struct line *line, const char *text)
 {
     tty_out_puts(STDOUT_FILENO, repl_prompt(line->repl));
@@ -334,7 +334,7 @@ static void execute_shown(struct line *line, const char *text)
     execute(line, text);
 }
 
-/* What was typed before a question that it did not answer. */
+/* Runs what was typed before a question that it does not answer. */
 static void execute_ahead(struct line *line)
 {
     char *text;
@@ -346,7 +346,7 @@ static void execute_ahead(struct line *line)
     }
 }
 
-/* Several were pasted: the prompt shows each before what it does. */
+/* Several lines were pasted: shows each at the prompt before it runs. */
 static void execute_lines(struct line *line, char *text)
 {
     char *rest = text;
@@ -366,7 +366,7 @@ static void execute_lines(struct line *line, char *text)
     }
 }
 
-/* End of input: as gdb, on a line of its own, with the question that quit asks. */
+/* End of input: as in gdb, on its own line, with the question of `quit`. */
 static void end_of_input(struct line *line)
 {
     struct termios state;
@@ -375,7 +375,7 @@ static void end_of_input(struct line *line)
         return;
     }
     if (line->terminal && repl_is_resident(line->repl) && tcgetattr(STDIN_FILENO, &state) != 0) {
-        raise(SIGHUP); /* not an end that somebody typed */
+        raise(SIGHUP); /* nobody typed that end */
     } else if (line->terminal) {
         tty_out_puts(STDOUT_FILENO, "quit\n");
         repl_execute(line->repl, "quit");
@@ -404,8 +404,8 @@ static void on_line(char *text)
     }
 }
 
-/* Bytes in canonical mode: the answer to a question. What was typed while the prompt was still
- * there may be several lines at once. */
+/* Reads in canonical mode: the answer to a question. Input typed at the prompt may be several
+ * lines. */
 static void read_plain(struct line *line)
 {
     char bytes[4096];
@@ -419,13 +419,13 @@ static void read_plain(struct line *line)
         bytes[i] = bytes[i] == '\r' ? '\n' : bytes[i] == '\0' ? ' ' : bytes[i];
     }
     if (gd_buf_add(&line->ahead, bytes, (size_t)got) != GD_OK) {
-        gd_buf_clear(&line->ahead); /* nobody typed that */
+        gd_buf_clear(&line->ahead); /* not typed */
     }
 }
 
 /* ---- pasting ---- */
 
-#define MOST_PASTED ((size_t)1 << 20) /* what is beyond is dropped */
+#define MOST_PASTED ((size_t)1 << 20) /* bytes; the rest is dropped */
 
 static void paste_stop(struct line *line)
 {
@@ -450,7 +450,7 @@ static void redisplay(void)
     rl_redisplay();
 }
 
-/* The text stands at the cursor as if it had been typed, with nothing in it taken for a key. */
+/* Inserts the text at the cursor; nothing in it acts as a key. */
 static void paste_insert(struct line *line)
 {
     char *text = strdup(gd_buf_text(&line->pasted));
@@ -467,7 +467,7 @@ static void paste_insert(struct line *line)
     free(text);
 }
 
-/* Takes a byte; what may be the beginning of the end is kept out of the text until it is known. */
+/* Takes a byte. A possible start of the end mark is kept out of the text until it is certain. */
 static bool paste_ends(struct line *line, char byte)
 {
     static const char end[] = "\033[201~";
@@ -484,7 +484,7 @@ static bool paste_ends(struct line *line, char byte)
     return end[line->paste_matched] == '\0';
 }
 
-/* One byte at a time: what follows the end of the paste is for readline. */
+/* One byte at a time: readline reads what follows the paste. */
 static void read_pasted(struct line *line)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -492,7 +492,7 @@ static void read_pasted(struct line *line)
 
     while (line->pasting && poll(&input, 1, 0) == 1) {
         if (read(STDIN_FILENO, &byte, 1) != 1) {
-            paste_stop(line); /* readline finds the end of input, too */
+            paste_stop(line); /* readline sees the end of input too */
         } else if (paste_ends(line, byte)) {
             paste_insert(line);
         }
@@ -505,12 +505,12 @@ static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
 
     (void)events;
     if (tty_look(STDIN_FILENO) == TTY_NOTHING) {
-        return; /* Ctrl-C took it away: readline would wait for the next key */
+        return; /* Ctrl-C discarded the input: readline would block */
     }
     if (line->at_prompt && tty_out_waiting() > 0) {
         line->held = true;
         ev_io_stop(loop, io);
-        return; /* readline rings the bell by itself, and would wait */
+        return; /* readline rings the bell itself, and would block */
     }
     if (line->at_prompt && line->pasting) {
         read_pasted(line);
@@ -521,12 +521,12 @@ static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
     }
 }
 
-/* The terminal has taken all. */
+/* The terminal has taken all output. */
 static void on_empty(void *ctx)
 {
     struct line *line = ctx;
 
-    if (line->held && !line->repl->busy.pumping) { /* else the pump's end does it */
+    if (line->held && !line->repl->busy.pumping) { /* otherwise the end of repl_pump does it */
         ev_io_start(line->repl->loop, &line->input);
     }
     line->held = false;
@@ -551,7 +551,7 @@ static void on_cont(struct ev_loop *loop, ev_signal *signal, int events)
     (void)loop;
     (void)events;
     take_width(line);
-    if (line->at_prompt) { /* the shell had the terminal meanwhile */
+    if (line->at_prompt) { /* the shell used the terminal meanwhile */
         restore_terminal();
         prepare_terminal(1);
         rl_resize_terminal();
@@ -559,17 +559,17 @@ static void on_cont(struct ev_loop *loop, ev_signal *signal, int events)
     }
 }
 
-/* Ctrl-Z: the shell gets the terminal as it was. */
+/* Ctrl-Z: restores the terminal for the shell. */
 static void on_suspend(struct ev_loop *loop, ev_signal *watcher, int events)
 {
     struct line *line = watcher->data;
 
     (void)events;
-    ev_signal_stop(loop, watcher); /* the signal does what it usually does again */
+    ev_signal_stop(loop, watcher); /* restores the signal's default action */
     if (line->at_prompt) {
         restore_terminal();
     }
-    raise(SIGTSTP); /* on_cont does the rest */
+    raise(SIGTSTP); /* continues in on_cont */
     ev_signal_start(loop, watcher);
 }
 
@@ -624,7 +624,7 @@ void line_leave(struct repl *repl)
 
 /* ---- a pipe or a file ---- */
 
-/* Nobody has pressed Enter: an empty line of a file does not repeat a step. */
+/* An empty line of a file must not repeat a command. */
 static bool is_to_run(const struct line *line, const char *text)
 {
     return text &&
@@ -647,9 +647,9 @@ static void run_pending(struct line *line)
         char *text = strndup(line->pending.data, len);
         memmove(line->pending.data, line->pending.data + used, line->pending.len - used);
         line->pending.len -= used;
-        if (nul) { /* the rest of the line would be lost in silence */
+        if (nul) { /* the rest of the line would be lost silently */
             struct gd_err err;
-            gd_fail(&err, GD_EINVAL, "the line holds a NUL byte and is left out");
+            gd_fail(&err, GD_EINVAL, "the line contains a NUL byte and is skipped");
             repl_print_error(line->repl, NULL, &err);
         } else if (is_to_run(line, text)) {
             execute(line, text);
@@ -672,7 +672,7 @@ static void on_pipe(struct ev_loop *loop, ev_io *io, int events)
         line->ended = true;
         ev_io_stop(loop, io);
     } else if (gd_buf_add(&line->pending, bytes, (size_t)got) != GD_OK) {
-        tty_out_puts(STDERR_FILENO, "error: a line of the input is too long\n");
+        tty_out_puts(STDERR_FILENO, "error: an input line is too long\n");
         line->ended = true;
         gd_buf_clear(&line->pending);
         ev_io_stop(loop, io);
@@ -699,7 +699,7 @@ static void pause_input(void *ctx, bool pause)
 
 /* ---- the whole ---- */
 
-/* C-x a, as in gdb: the prompt's caller opens the panes. */
+/* C-x a, as in gdb: the caller of the prompt opens the panes. */
 static int panes_key(int count, int key)
 {
     (void)count;
@@ -727,7 +727,7 @@ static void start_terminal(struct line *line)
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
     line_keys_take();
-    rl_redisplay_function = redisplay; /* not before: readline would take no bracketed paste */
+    rl_redisplay_function = redisplay; /* not earlier, or readline ignores bracketed paste */
     rl_bind_keyseq("\\C-xa", panes_key);
     rl_bind_keyseq("\\C-x\\C-a", panes_key);
     line_history_load(repl);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the readline prompt of repl_run_prompt offers to who owns the signals.
+ * The readline prompt of repl_run_prompt: what others may do with it. One thread.
  */
 #ifndef GD_REPL_LINE_H
 #define GD_REPL_LINE_H
@@ -10,42 +10,44 @@
 
 #define LINE_REDRAW "\f" /* C-l */
 
-/* Ctrl-C while nothing waits: clears the line being typed and drops an open body. From the loop. */
+/* Ctrl-C while nothing waits: clears the typed line and drops an open body. Called from the
+ * loop. */
 void line_interrupt(struct repl *repl);
 
-/* Whether the prompt is there with nothing typed; asking there whether to set the recommended
- * watchpoints, if that is open. From the loop. */
+/* line_is_idle: the prompt is shown and nothing is typed. line_offer: asks there about the
+ * recommended watchpoints, if that question is open. From the loop. */
 bool line_is_idle(const struct repl *repl);
 void line_offer(struct repl *repl);
 
-/* Ends repl_run_prompt without ending the session. From a key of readline's. */
+/* Ends repl_run_prompt but not the session. Called from a readline key. */
 void line_leave(struct repl *repl);
 
-/* Before a prompt: no key makes readline jump out of what is under way (line_keys.c). */
+/* Before a prompt: replaces the keys that make readline jump out of its caller (line_keys.c). */
 void line_keys_take(void);
-/* After each key: what is no character in the line becomes a question mark (line_text.c). */
+/* After each key: replaces invalid bytes in the line by question marks (line_text.c). */
 void line_mend(void);
-/* The terminal edits an answer itself: C-l ends one at once while it is on, as Enter does. */
+/* While on, C-l ends an answer like Enter, when the terminal itself edits the line. */
 void line_redraw_key(bool on);
-/* The first of the lines that were typed, with a C-l that ended it; NULL: none has ended. */
+/* The first complete line typed ahead, including a C-l that ended it; NULL: none. */
 char *line_take(struct gd_buf *ahead, const char *ends);
-/* Takes control characters out of an answer. True: a C-l was in it, and cleared the screen. */
+/* Removes control characters from an answer. True: it had a C-l, and the screen was cleared. */
 bool line_answer_redraws(char *answer);
-/* From a key of readline's: what the terminal sends is pasted text, until it says otherwise. */
+/* Called from a readline key: the terminal sends pasted text until its end mark. */
 void line_paste_begin(void);
-/* Ends readline's prompt with all that was under way at it: a search, a count, a line of the
- * history that was changed. The next prompt begins with nothing. */
+/* Ends readline's prompt and everything in progress there: a search, a count, a changed history
+ * line. */
 void line_put_away(void);
 
-/* line_history.c; also for a front end that shows readline's line itself (the panes). */
-void line_history_load(struct repl *repl); /* readline's list from the file */
+/* line_history.c; also for panes, which show readline's line themselves. */
+void line_history_load(struct repl *repl); /* fills readline's list from the file */
 void line_history_save(struct repl *repl);
-void line_remember(struct repl *repl, const char *text); /* in readline's list and the REPL's own */
-/* What a rl_attempted_completion_function returns. */
+/* adds to readline's list and the REPL's */
+void line_remember(struct repl *repl, const char *text);
+/* For rl_attempted_completion_function. */
 char **line_complete(struct repl *repl, int start, int end);
 
-/* What readline's completion found, matches[1] to matches[count], in rows of columns: at most so
- * many rows, and one more that tells how many are left out. */
+/* Prints readline's matches[1] to matches[count] in columns: at most so many rows, plus one that
+ * says how many are left out. */
 typedef void (*line_row_fn)(void *ctx, const char *row);
 void line_match_rows(char **matches, int count, int cols, int most_rows, line_row_fn fn, void *ctx);
 

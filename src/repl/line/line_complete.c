@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Completion as readline wants it, and the rows in which its candidates are shown. */
+/* Completion for readline, and the rows that show its candidates. */
 #include "repl/core/repl_impl.h"
 #include "repl/line/line.h"
 
@@ -8,7 +8,7 @@
 
 #include <readline/readline.h>
 
-/* Our word may start elsewhere than readline's: what lies between is taken off or put in front. */
+/* Our word may start elsewhere than readline's: removes or adds the part in between. */
 static void shift_words(char **words, const char *line, int theirs, size_t ours)
 {
     for (char **w = words; *w; w++) {
@@ -30,7 +30,7 @@ static void shift_words(char **words, const char *line, int theirs, size_t ours)
     }
 }
 
-/* The array as readline wants it: first what all have in common. Takes words over. */
+/* readline's form of the array: the common prefix first. Takes ownership of words. */
 static char **with_common_prefix(char **words)
 {
     size_t count = 0;
@@ -61,7 +61,7 @@ char **line_complete(struct repl *repl, int start, int end)
 {
     size_t ours = 0;
 
-    rl_attempted_completion_over = 1; /* never readline's own file names */
+    rl_attempted_completion_over = 1; /* no file names from readline */
     rl_completion_append_character = ' ';
     rl_completion_suppress_append = 0;
     char **words = repl_complete(repl, rl_line_buffer, (size_t)end, &ours);
@@ -70,13 +70,13 @@ char **line_complete(struct repl *repl, int start, int end)
     }
     size_t len = strlen(words[0]);
     if (!words[1] && len > 0 && strchr("/:=", words[0][len - 1])) {
-        rl_completion_suppress_append = 1; /* more is to come */
+        rl_completion_suppress_append = 1; /* the word continues */
     }
     shift_words(words, rl_line_buffer, start, ours);
     return with_common_prefix(words);
 }
 
-/* Padded to `width` but for the last of a row. */
+/* Padded to `width`, except for the last of a row. */
 static void add_match(struct gd_buf *row, const char *match, int width, bool last)
 {
     int used = repl_display_width(match);
@@ -108,7 +108,7 @@ void line_match_rows(char **matches, int count, int cols, int most_rows, line_ro
         }
     }
     if (count > shown) {
-        gd_buf_printf(&row, "and %d more: type more of it", count - shown);
+        gd_buf_printf(&row, "and %d more: type more characters", count - shown);
         fn(ctx, gd_buf_text(&row));
     }
     gd_buf_deinit(&row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The lines that were typed: readline's list of them, its file, and the REPL's own. */
+/* The typed lines: readline's list, its file, and the REPL's own list. */
 #include "repl/core/repl_impl.h"
 #include "repl/line/line.h"
 
@@ -10,7 +10,7 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-/* $XDG_STATE_HOME/gradb/history, its directories made. False when there is no home. */
+/* $XDG_STATE_HOME/gradb/history; creates its directories. False: there is no home directory. */
 static bool history_path(char *out, size_t size)
 {
     const char *state = getenv("XDG_STATE_HOME");
@@ -43,7 +43,7 @@ void line_history_load(struct repl *repl)
     char path[4096];
 
     using_history();
-    rl_clear_history(); /* panes and prompt may take turns */
+    rl_clear_history(); /* panes and prompt may alternate */
     stifle_history(repl->debugger->settings.history_size);
     if (history_path(path, sizeof(path))) {
         read_history(path);
@@ -56,7 +56,7 @@ void line_history_save(struct repl *repl)
 
     stifle_history(repl->debugger->settings.history_size);
     if (history_path(path, sizeof(path))) {
-        mode_t before = umask(077); /* commands may name what is private */
+        mode_t before = umask(077); /* commands may contain private names */
         write_history(path);
         chmod(path, 0600);
         umask(before);

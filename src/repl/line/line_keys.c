@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The keys of readline that may give up what is under way. Where readline gives up it jumps out to
- * where its caller stood; with keys that were pushed back (by a search that ended, by a keyboard
- * macro) that place may have returned already, and the jump ends in ruins. So the functions that
- * would jump have others in their place here, which look first or give up without a jump. Those
- * that move through the former lines have theirs in line_moves.c and line_search.c.
+ * Readline keys that may abort an action. To abort, readline jumps to its caller's stack frame;
+ * after keys were pushed back (by a search that ended, or a keyboard macro) that frame may have
+ * returned, and the jump corrupts memory. The functions here replace those that would jump: they
+ * check first, or abort without a jump. Keys that move through the history are in line_moves.c and
+ * line_search.c.
  */
 #include "repl/line/line.h"
 
@@ -32,14 +32,14 @@ static int stop_key(int count, int key)
 
 /* ---- keyboard macros ---- */
 
-static bool has_macro; /* readline's last keyboard macro is there */
+static bool has_macro; /* readline has a keyboard macro */
 
 static int macro_begin_key(int count, int key)
 {
     if (RL_ISSTATE(RL_STATE_MACRODEF)) {
         return stop_key(count, key);
     }
-    rl_explicit_arg = 0; /* with one, readline would go on from the last macro */
+    rl_explicit_arg = 0; /* with one, readline would continue the last macro */
     return rl_start_kbd_macro(1, key);
 }
 
@@ -60,10 +60,9 @@ static int macro_call_key(int count, int key)
     return rl_call_last_kbd_macro(count, key);
 }
 
-/* ---- what was cut ---- */
+/* ---- cut text ---- */
 
-/* There is always something to put back: an empty text, until another was cut. From an empty line.
- */
+/* Cuts an empty text, so that there is always something to yank. Called on an empty line. */
 static void cut_nothing(void)
 {
     static bool done;
@@ -75,7 +74,7 @@ static void cut_nothing(void)
     }
 }
 
-/* An older one in the place of what was just put back: readline compares with its own functions. */
+/* Replaces the yanked text by an older one; readline's own compares with its own functions. */
 static int yank_pop_key(int count, int key)
 {
     if (rl_last_func != rl_yank && rl_last_func != yank_pop_key) {
@@ -105,7 +104,7 @@ static int read_again_key(int count, int key)
     return rc;
 }
 
-/* readline's own reads on until the paste ends, and the training process would wait for us. */
+/* readline's own function blocks until the paste ends, and the training process would wait. */
 static int paste_key(int count, int key)
 {
     (void)count;
@@ -134,7 +133,7 @@ static rl_command_func_t *instead_of(rl_command_func_t *function)
         {rl_call_last_kbd_macro, macro_call_key},
         {rl_yank_pop, yank_pop_key},
         {rl_named_function("vi-yank-pop"), vi_yank_pop_key},
-        {rl_named_function("execute-named-command"), stop_key}, /* calls any, by its own name */
+        {rl_named_function("execute-named-command"), stop_key}, /* calls any function by name */
         {rl_re_read_init_file, read_again_key},
         {rl_bracketed_paste_begin, paste_key},
     };
@@ -147,8 +146,8 @@ static rl_command_func_t *instead_of(rl_command_func_t *function)
     return function;
 }
 
-/* falls_back: where a sequence means nothing readline tries a shorter one, as vi's Escape before
- * any key; it gives up only where it does not. */
+/* falls_back: readline tries a shorter sequence when this one is unbound, like vi's Escape before
+ * any key. It aborts only where it cannot. */
 static void take_map(Keymap map, bool falls_back)
 {
     falls_back = falls_back || map[ANYOTHERKEY].function;
@@ -159,7 +158,7 @@ static void take_map(Keymap map, bool falls_back)
                 map[key].function = stop_key;
             }
         } else if (map[key].type == ISKMAP) {
-            take_map((Keymap)map[key].function, falls_back); /* so readline keeps it */
+            take_map((Keymap)map[key].function, falls_back); /* readline stores maps like this */
         } else if (map[key].type == ISFUNC) {
             map[key].function = instead_of(map[key].function);
         }
@@ -168,11 +167,11 @@ static void take_map(Keymap map, bool falls_back)
 
 void line_keys_take(void)
 {
-    rl_initialize(); /* what the user binds is bound now */
+    rl_initialize(); /* binds the user's keys now */
     rl_startup_hook = line_moves_begin;
     take_map(emacs_standard_keymap, false);
     take_map(vi_insertion_keymap, false);
     take_map(vi_movement_keymap, false);
-    take_map(rl_get_keymap(), false); /* the user's inputrc may name another */
+    take_map(rl_get_keymap(), false); /* the user's inputrc may select another */
     cut_nothing();
 }

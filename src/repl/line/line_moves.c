@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Moves through the former lines at the readline prompt: see line_moves.h. */
+/* Moves through the history at the readline prompt: see line_moves.h. */
 #include "repl/line/line_moves.h"
 
 #include "repl/line/line.h"
@@ -12,12 +12,12 @@
 
 #include <readline/history.h>
 
-/* ---- lines that were left ---- */
+/* ---- kept lines ---- */
 
 struct kept {
     int position;
     char *text;
-    UNDO_LIST *undo; /* ours alone */
+    UNDO_LIST *undo; /* owned */
 };
 
 static struct kept *all_kept;
@@ -33,7 +33,7 @@ static struct kept *find_kept(int position)
     return NULL;
 }
 
-/* readline has no function that frees any list but its own. */
+/* readline can only free its own list. */
 static void free_undo(UNDO_LIST *undo)
 {
     UNDO_LIST *shown = rl_undo_list;
@@ -43,7 +43,7 @@ static void free_undo(UNDO_LIST *undo)
     rl_undo_list = shown;
 }
 
-/* The line as it was run: the new one is empty. NULL where there is none. */
+/* The line as it was run; the new line is empty. NULL: no such line. */
 static const char *text_as_run(int position)
 {
     HIST_ENTRY *entry;
@@ -62,7 +62,7 @@ const char *line_text_at(int position)
     return kept ? kept->text : text_as_run(position);
 }
 
-/* Memory is short: the changes are lost, the line as it was run is not. */
+/* Out of memory: only the changes are lost. */
 static void add_kept(int position, UNDO_LIST *undo)
 {
     char *text = strdup(rl_line_buffer);
@@ -187,7 +187,7 @@ static int last_key(int count, int key)
     return 0;
 }
 
-/* The line of a number, from the end when it is negative; the first one without a number. */
+/* Shows the line with that number, counted from the end if negative; without a number the first. */
 static int fetch_key(int count, int key)
 {
     int wanted = count > 0 ? count - history_base : where_history() + count;
@@ -203,9 +203,9 @@ static int fetch_key(int count, int key)
     return 0;
 }
 
-/* ---- run it, and on to the one after it ---- */
+/* ---- run the line, and show the next one ---- */
 
-static int next_number; /* of the line to show at the next prompt; 0: none */
+static int next_number; /* of the line for the next prompt; 0: none */
 
 static int run_and_next_key(int count, int key)
 {
@@ -247,7 +247,7 @@ rl_command_func_t *line_moves_instead(rl_command_func_t *theirs)
         {rl_vi_fetch_history, fetch_key},
         {rl_named_function("fetch-history"), fetch_key},
         {rl_named_function("operate-and-get-next"), run_and_next_key},
-        {rl_arrow_keys, bell_key}, /* reads the rest of a sequence that has bindings of its own */
+        {rl_arrow_keys, bell_key}, /* reads the rest of a sequence that has its own bindings */
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Searches in the former lines at the readline prompt: see line_moves.h. While one reads what to
- * search for, a keymap of its own has every key; the line that was shown is kept meanwhile.
+ * Searches the history at the readline prompt: see line_moves.h. While the search text is typed, a
+ * separate keymap handles every key, and the shown line is kept.
  */
 #include "repl/line/line_moves.h"
 
@@ -20,29 +20,29 @@
 #define DELETE           127
 #define CTRL_KEY(letter) ((letter)&0x1f)
 
-#define MOST_WANTED 512 /* bytes of what is searched for, and a NUL */
+#define MOST_WANTED 512 /* bytes of the search text, and a NUL */
 
 enum kind {
     SEARCH_NONE,
-    SEARCH_AS_TYPED, /* C-r, C-s: shows what it finds after each letter */
+    SEARCH_AS_TYPED, /* C-r, C-s: shows the match after each character */
     SEARCH_WHOLE,    /* M-p, M-n, vi's / and ?: after Enter */
 };
 
 static struct search {
     enum kind kind;
-    int direction; /* -1: to the older lines */
+    int direction; /* -1: towards older lines */
     char wanted[MOST_WANTED];
     size_t len;
     bool failed;
     int from, from_point; /* where the search began */
-    int at, at_point;     /* what it found */
-    const char *prompt;   /* of SEARCH_WHOLE */
-    bool pattern;         /* vi's: * ? [] mean what they do for a shell */
-    Keymap keymap;        /* to go back to */
+    int at, at_point;     /* the match */
+    const char *prompt;   /* for SEARCH_WHOLE */
+    bool pattern;         /* vi: * ? [] as in a shell */
+    Keymap keymap;        /* restored at the end */
 } search;
 
-static char last_typed[MOST_WANTED]; /* what C-r C-r finds again */
-static char last_whole[MOST_WANTED]; /* what vi's n finds again */
+static char last_typed[MOST_WANTED]; /* repeated by C-r C-r */
+static char last_whole[MOST_WANTED]; /* repeated by vi's n */
 
 /* ---- finding ---- */
 
@@ -51,7 +51,7 @@ static bool is_vi(void)
     return rl_editing_mode == 0;
 }
 
-/* From point on, or back; -1: not in this line. */
+/* Searches forward or back from point; -1: not in this line. */
 static int find_in(const char *text, const char *wanted, int point, int direction)
 {
     int len = (int)strlen(wanted);
@@ -66,7 +66,7 @@ static int find_in(const char *text, const char *wanted, int point, int directio
     return -1;
 }
 
-/* The next place, from this point of the line that is shown on; a copy of it is not another one. */
+/* The next match from this point of the shown line; identical lines do not count again. */
 static bool find_next(int point)
 {
     const char *shown = line_text_at(search.at);
@@ -112,7 +112,7 @@ static bool matches(const char *text, const char *wanted, bool pattern)
     return strstr(text, wanted) != NULL;
 }
 
-/* The next line that has it, from the one that is kept now, up to a line; -1: none. */
+/* The next matching line, from the kept line up to a line; -1: none. */
 static int find_line(const char *wanted, int direction, bool pattern, int newest)
 {
     for (int at = where_history() + direction; at >= 0 && at <= newest; at += direction) {
@@ -129,7 +129,7 @@ static int find_former(const char *wanted, int direction, bool pattern)
     return wanted[0] != '\0' ? find_line(wanted, direction, pattern, history_length - 1) : -1;
 }
 
-/* ---- while it reads ---- */
+/* ---- while typing ---- */
 
 static void show(void)
 {
@@ -165,7 +165,7 @@ void line_search_end(bool at_found)
     rl_clear_message();
 }
 
-/* Is there more of a sequence of keys that Escape begins? */
+/* Whether more of a key sequence follows Escape. */
 static bool more_waits(void)
 {
     struct pollfd input = {.fd = rl_instream ? fileno(rl_instream) : 0, .events = POLLIN};
@@ -190,12 +190,12 @@ static void take_bytes(const char *bytes, size_t len)
     search.wanted[search.len] = '\0';
 }
 
-static bool is_inside(char byte) /* of a character of UTF-8 */
+static bool is_inside(char byte) /* a UTF-8 continuation byte */
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* The rest of the last character has yet to come. */
+/* Bytes of the last character are missing. */
 static bool is_cut(void)
 {
     size_t last = search.len;
@@ -244,7 +244,7 @@ static void look_from(int point)
     }
 }
 
-/* C-r and C-s: the next one, or the other way. */
+/* C-r and C-s: the next match, or in the other direction. */
 static void look_further(int direction)
 {
     int point = search.at_point;
@@ -258,7 +258,7 @@ static void look_further(int direction)
     look_from(point);
 }
 
-/* C-w and C-y: more of the line that was found, to the end of a word or of all. */
+/* C-w and C-y: takes more of the matched line, up to the end of a word or of the line. */
 static void take_from_line(bool word)
 {
     const char *text = line_text_at(search.at);
@@ -277,7 +277,7 @@ static void take_from_line(bool word)
     look_from(search.at_point);
 }
 
-/* Keys that do what they always do end the search first. */
+/* Ends the search before the key's usual action. */
 static void leave_for(int key)
 {
     line_search_end(true);
@@ -385,8 +385,8 @@ static int search_key(int count, int key)
     return 0;
 }
 
-/* The key that ends a search is read twice, so a macro that is being defined would have it twice:
- * no search begins then. */
+/* The key that ends a search is read twice, and would be recorded twice in a macro: no search
+ * starts while one is being defined. */
 static void begin(enum kind kind, int direction, const char *prompt)
 {
     static KEYMAP_ENTRY_ARRAY keymap;
@@ -446,7 +446,7 @@ static int vi_search_key(int count, int key)
 
 /* ---- without a question ---- */
 
-/* Shows the line, after line_keep; the one that was kept with the bell when it is -1. */
+/* After line_keep: shows the line; -1: the kept line, with the bell. */
 static void show_found(int at, int point)
 {
     line_show(at >= 0 ? at : where_history());
@@ -486,14 +486,14 @@ static int vi_again_key(int count, int key)
     return again(key == 'N' ? 1 : -1);
 }
 
-/* ---- what stands before the cursor ---- */
+/* ---- text before the cursor ---- */
 
 static int begin_older_key(int count, int key);
 static int begin_newer_key(int count, int key);
 static int part_older_key(int count, int key);
 static int part_newer_key(int count, int key);
 
-/* The same keys go on with what stood before the cursor when the first was typed. */
+/* Repeated keys continue with the text before the cursor at the first one. */
 static const char *before_cursor(bool at_begin)
 {
     static char wanted[MOST_WANTED];

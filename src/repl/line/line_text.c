@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The text of the line at the prompt. Where it holds bytes that are no character (pasted from
- * elsewhere, in the history file, in a node's name) some of readline's functions that move by words
- * never end.
+ * The text of the line at the prompt. With invalid bytes in it (pasted, from the history file, or a
+ * node's name) some of readline's word functions never return.
  */
 #include "repl/line/line.h"
 
@@ -53,7 +52,7 @@ char *line_take(struct gd_buf *ahead, const char *ends)
         return NULL;
     }
     char *text = strndup(gd_buf_text(ahead), len + (ahead->data[len] == LINE_REDRAW[0]));
-    memmove(ahead->data, ahead->data + len + 1, ahead->len - len); /* the NUL, too */
+    memmove(ahead->data, ahead->data + len + 1, ahead->len - len); /* including the NUL */
     ahead->len -= len + 1;
     return text;
 }

@@ -8,8 +8,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* What it has now. TTY_GONE also where it is readable and yet has no byte: an end of input that was
- * typed, or bytes that were taken away just now. */
+/* What it has now. TTY_GONE also when it is readable but empty: an end of input, or input that was
+ * just discarded. */
 static enum tty_input look_once(int fd)
 {
     struct pollfd look = {.fd = fd, .events = POLLIN};
@@ -28,7 +28,7 @@ enum tty_input tty_look(int fd)
 {
     enum tty_input found = look_once(fd);
 
-    return found == TTY_GONE ? look_once(fd) : found; /* an end stays one */
+    return found == TTY_GONE ? look_once(fd) : found; /* an end of input stays one */
 }
 
 static int open_to_write(const char *name)
@@ -50,7 +50,7 @@ int tty_open_again(int fd)
             close(again);
         }
     }
-    /* Its name may belong to somebody else (su), or to nothing here (a container). */
+    /* Its name may belong to another user (su) or not exist here (a container). */
     return tcgetsid(fd) >= 0 ? open_to_write("/dev/tty") : -1;
 }
 
@@ -62,7 +62,7 @@ bool tty_flow_take(int fd)
         return false;
     }
     now.c_iflag &= ~(tcflag_t)IXON;
-    return tcsetattr(fd, TCSANOW, &now) == 0; /* not behind what it has not taken yet */
+    return tcsetattr(fd, TCSANOW, &now) == 0; /* without waiting for queued output */
 }
 
 void tty_flow_give(int fd)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the program asks of a terminal.
+ * Terminals: input that may vanish, a second descriptor, flow control.
  */
 #ifndef GD_REPL_TTY_H
 #define GD_REPL_TTY_H
@@ -8,23 +8,22 @@
 #include <stdbool.h>
 
 /*
- * What a terminal that was said to be readable has. Ctrl-C throws away what was typed before it, so
- * by the time one looks there may be nothing: a read would wait for the next key with everybody
- * else, and it is not the end of the terminal either.
+ * What a terminal has that was reported as readable. Ctrl-C discards earlier input, so there may be
+ * nothing left: a read would block, although the terminal has not ended.
  */
 enum tty_input {
-    TTY_NOTHING, /* a read would wait */
+    TTY_NOTHING, /* a read would block */
     TTY_BYTES,
-    TTY_GONE, /* hung up, or its input ended */
+    TTY_GONE, /* hung up, or end of input */
 };
 enum tty_input tty_look(int fd);
 
-/* The terminal once more, to write to without waiting: the description behind fd is shared with the
- * shell and with all that was started from it. -1: it cannot be had. */
+/* Opens the terminal again for non-blocking writes: fd's open file is shared with the shell and its
+ * programs. -1: impossible. */
 int tty_open_again(int fd);
 
-/* C-s and C-q are keys from now on, and a terminal that stands still goes on. true: they were not
- * before, so they are to be given back. */
+/* Makes C-s and C-q ordinary keys and resumes a stopped terminal. True: they were not; restore them
+ * later. */
 bool tty_flow_take(int fd);
 void tty_flow_give(int fd);
 

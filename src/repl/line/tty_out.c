@@ -16,17 +16,17 @@
 #include "base/error.h"
 #include "repl/line/tty.h"
 
-#define MOST          ((size_t)4 << 20)  /* that wait before text is left out */
-#define TIDY          ((size_t)64 << 10) /* sent bytes that are kept in front of those that wait */
+#define MOST          ((size_t)4 << 20)  /* bytes that wait before text is left out */
+#define TIDY          ((size_t)64 << 10) /* sent bytes kept before those that wait */
 #define STREAMS       (STDERR_FILENO + 1)
-#define LOOK_AGAIN_MS 200  /* for a signal that came between looking and waiting */
-#define LAST_MS       1000 /* that a reader has to take something when a signal came */
+#define LOOK_AGAIN_MS 200  /* for a signal that arrives between the check and the wait */
+#define LAST_MS       1000 /* that a reader has after a signal */
 
 static struct {
-    struct ev_loop *loop; /* NULL: no terminal */
-    bool leads[STREAMS];  /* the stream leads to it */
+    struct ev_loop *loop; /* NULL: there is no terminal */
+    bool leads[STREAMS];  /* the stream is that terminal */
     int fd;               /* to write to */
-    bool own;             /* that one is ours, and does not wait */
+    bool own;             /* opened by us, non-blocking */
     ev_io writable;
     struct gd_buf text;
     size_t sent;     /* of it */
@@ -43,8 +43,8 @@ size_t tty_out_waiting(void)
 
 /* ---- sending ---- */
 
-/* As much as the terminal takes now. Somebody else's may make us wait: what poll promises is good
- * for a byte. -1 with EAGAIN: nothing. */
+/* Sends as much as the terminal takes now. A descriptor that is not ours may block: poll only
+ * guarantees one byte. -1 with EAGAIN: nothing. */
 static ssize_t send_some(const char *text, size_t len)
 {
     struct pollfd look = {.fd = out.fd, .events = POLLOUT};
@@ -71,7 +71,7 @@ static void tidy(void)
     }
 }
 
-/* Where text was left out. */
+/* Marks the place of omitted text. */
 static void add_note(void)
 {
     if (out.left_out > 0) {
@@ -89,7 +89,7 @@ static void send_on(void)
             break;
         }
         if (done < 0 && errno != EINTR) {
-            out.sent = out.text.len; /* it is gone: its SIGHUP is on its way */
+            out.sent = out.text.len; /* it is gone: SIGHUP follows */
             out.left_out = 0;
         }
         out.sent += done > 0 ? (size_t)done : 0;
@@ -172,9 +172,9 @@ void tty_out_end(int patience_ms)
 
 /* ---- text ---- */
 
-/* Set from a signal handler: what nobody takes is not waited for any more. */
+/* Set by a signal handler: stop waiting for the reader. */
 static volatile sig_atomic_t interrupted;
-static bool given_up; /* nobody took anything since */
+static bool given_up; /* the reader has taken nothing since */
 
 void tty_out_interrupt(void)
 {
@@ -192,7 +192,7 @@ bool tty_out_gave_up(void)
     return given_up;
 }
 
-/* Whether there may be no reader, or one who takes his time. */
+/* Whether the reader may be slow or missing. */
 static bool may_wait(int fd)
 {
     struct stat status;
@@ -200,7 +200,8 @@ static bool may_wait(int fd)
     return fstat(fd, &status) != 0 || !S_ISREG(status.st_mode);
 }
 
-/* Until somebody takes more, which may be never. false: a signal came, and nobody does. */
+/* Waits until the reader takes more, perhaps for ever. False: a signal arrived and the reader takes
+ * nothing. */
 static bool wait_for_reader(int fd)
 {
     struct pollfd look = {.fd = fd, .events = POLLOUT};
@@ -216,8 +217,8 @@ static bool wait_for_reader(int fd)
     return true;
 }
 
-/* To where somebody waits for every byte; dropped when a signal asks for us and he takes none. What
- * poll promises of a pipe is good for PIPE_BUF bytes. */
+/* Writes all bytes; drops the rest after a signal if the reader takes nothing. For a pipe, poll
+ * guarantees PIPE_BUF bytes. */
 static bool write_all(int fd, const char *text, size_t len)
 {
     size_t most = may_wait(fd) ? PIPE_BUF : SIZE_MAX;
@@ -298,7 +299,7 @@ static ssize_t file_write(void *ctx, const char *bytes, size_t len)
 {
     (void)ctx;
     put(STDOUT_FILENO, bytes, len);
-    return (ssize_t)len; /* else it would come again */
+    return (ssize_t)len; /* otherwise it is sent again */
 }
 
 FILE *tty_out_file(void)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The way of text to the terminal. A terminal takes nothing while its user has stopped it (C-s),
- * nor while the line to it hangs; a write would wait then, and with it the training and every
- * signal. So what the terminal does not take at once waits in memory, and the loop sends it on.
+ * Text on its way to the terminal. A terminal takes nothing while its user has stopped it (C-s) or
+ * its connection hangs. A write would then block the training and every signal, so what the
+ * terminal does not take at once is queued in memory and sent by the loop.
  *
- * There is one terminal: the one that stdout leads to, else stderr. Text for a stream that leads
- * elsewhere is written there at once. Where that is a pipe that nobody reads, it waits, as every
- * program does, and the training with it when it comes to something that is to be told; signals are
- * answered all the same.
+ * There is one terminal: that of stdout, else that of stderr. Text for a stream that is not a
+ * terminal is written at once. If that is a pipe that nobody reads, gradb blocks like any program,
+ * and so does the training as soon as something is to be reported; signals are still handled.
  */
 #ifndef GD_REPL_TTY_OUT_H
 #define GD_REPL_TTY_OUT_H
@@ -16,35 +15,34 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define TTY_STUCK_MS 2000 /* a terminal that took nothing for so long is left as it is */
+#define TTY_STUCK_MS 2000 /* a terminal that takes nothing for this long is given up */
 
 struct ev_loop;
 
-/* The terminal that is there now, if there is one; another one than before. */
+/* Uses the present terminal, if any. */
 void tty_out_begin(struct ev_loop *loop);
-/* Sends what waits, as long as the terminal takes something every so many milliseconds; the rest is
- * dropped. The streams are written to as ever afterwards. */
+/* Sends the queue while the terminal takes something at least every patience_ms; drops the rest.
+ * Afterwards the streams are written to directly. */
 void tty_out_end(int patience_ms);
 
-/* fd: STDOUT_FILENO or STDERR_FILENO. Text that would be the first to exceed some megabytes still
- * waits; what comes then is left out, and a line says so where it would stand. false: it could not
- * be written, with errno. */
+/* fd: STDOUT_FILENO or STDERR_FILENO. Some megabytes are queued; text beyond them is left out, and
+ * a line marks the place. False: writing failed, with errno. */
 bool tty_out_write(int fd, const char *text, size_t len);
 bool tty_out_puts(int fd, const char *text);
 size_t tty_out_waiting(void); /* bytes */
-/* Nobody wants what waits. The row that has begun is ended. */
+/* Drops the queue and ends the current row. */
 void tty_out_drop(void);
-/* For the handler of a signal that the loop answers: until that is done (tty_out_interrupted), text
- * that nobody takes for a second is dropped instead of waited with. */
+/* For the handler of a signal that the loop handles: until tty_out_interrupted, text that is not
+ * taken within a second is dropped. */
 void tty_out_interrupt(void);
 void tty_out_interrupted(void);
-/* Whether text was dropped so, and nothing answered the signal since. */
+/* Whether text was dropped like this and the signal has not been handled since. */
 bool tty_out_gave_up(void);
-/* From the loop, each time that all has gone out. NULL: no more. */
+/* fn is called from the loop each time the queue has become empty. NULL: removes it. */
 void tty_out_when_empty(void (*fn)(void *ctx), void *ctx);
 
-/* For who writes to a FILE (readline): what is flushed goes this way, as for stdout. NULL: out of
- * memory. It stays. */
+/* A FILE for readline: what is flushed is queued as for stdout. Never closed. NULL: out of
+ * memory. */
 FILE *tty_out_file(void);
 
 #endif

@@ -14,7 +14,9 @@
 
 #define OUT_MAX_TEXT   ((size_t)256 << 20)
 #define OUT_FLUSH_SIZE ((size_t)32 << 10)
-#define OUT_MOST_AHEAD ((size_t)1 << 20) /* of the terminal, before a command waits for it */
+#define OUT_MOST_AHEAD                                                                             \
+    ((size_t)1 << 20) /* bytes queued for the terminal before a command waits                      \
+                       */
 
 void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error)
 {
@@ -28,9 +30,9 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
         repl->front.write(repl->front.write_ctx, text, len, is_error);
         return;
     }
-    fflush(stdout); /* what stands there came before */
+    fflush(stdout); /* earlier output comes first */
     if (!tty_out_write(is_error ? STDERR_FILENO : STDOUT_FILENO, text, len) && errno == EPIPE) {
-        repl_quit(repl, STATUS_FAILED); /* the reader has seen enough */
+        repl_quit(repl, STATUS_FAILED); /* the reader has closed the pipe */
     }
 }
 
@@ -46,7 +48,7 @@ void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
     gd_buf_deinit(&text);
 }
 
-/* ---- text that is safe ---- */
+/* ---- escaping ---- */
 
 bool repl_is_utf8(const struct repl *repl)
 {

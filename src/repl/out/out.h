@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What a command answers: one record, given once, shown as text or as JSON.
+ * A command's result: one record, built once, printed as text or as JSON.
  *
- * The command fills its record (a JSON object) with typed fields and then says the same in words:
- * out_say() takes the fields that its template names from the record. In JSON mode the record alone
- * is written, as one line {"v":1,"type":TYPE,...}, and out_say() does nothing; in text mode only
- * the words are written. Build the record in both modes. The keys are interface: do not rename
- * them.
+ * The command fills its record (a JSON object) with typed fields. out_say() then prints sentences
+ * whose {fields} come from the record. In JSON mode only the record is written, as one line
+ * {"v":1,"type":TYPE,...}, and out_say() does nothing; in text mode only the sentences are written.
+ * Build the record in both modes. The keys are an interface: do not rename them.
  *
  *     cJSON *record = out_record(call->out, "scan");
  *     out_set(record, OUT_INT("values", sum->values), OUT_INT("steps", sum->steps),
@@ -16,8 +15,7 @@
  *     text: 1,200 values of 3 steps in 1.25 s: part.gdscan.
  *     JSON: {"v":1,"type":"scan","values":1200,"steps":3,"seconds":1.25,"file":"part.gdscan"}
  *
- * Text that a list holds is said for each of its members; a table has one column list for both
- * modes:
+ * A table has one list of columns for both modes:
  *
  *     static const struct out_column columns[] = {{"name", "Name", false, "{name:fit}"},
  *                                                 {"hits", "Hits", true, "{hits:n}"}};
@@ -25,8 +23,8 @@
  *     out_put(table, OUT_TEXT("name", node->name), OUT_INT("hits", node->hits));
  *     out_table_end(table);
  *
- * Memory: an object belongs to what it was added to, the record to `out`. Text given to a field is
- * copied. Without memory a field, a row or a line is missing; nothing fails. One thread.
+ * Memory: an object belongs to the one it was added to, the record to `out`. Text in fields is
+ * copied. When memory is short, a field, a row or a line is missing; nothing fails. One thread.
  */
 #ifndef GD_REPL_OUT_H
 #define GD_REPL_OUT_H
@@ -41,7 +39,7 @@ struct repl_out;
 
 /* ---- records: fields, lists, objects --------------------------------------------------------- */
 
-/* The record, an empty object at first. The type of the first call counts. */
+/* The record, at first an empty object. The first call sets the type. */
 cJSON *out_record(struct repl_out *out, const char *type);
 
 enum out_kind {
@@ -68,19 +66,19 @@ struct out_field {
 /* Invalid UTF-8 is escaped; NULL becomes null. */
 #define OUT_TEXT(key, text_)     OUT_FIELD(OUT_KIND_TEXT, key, text, text_)
 #define OUT_INT(key, number)     OUT_FIELD(OUT_KIND_INT, key, whole, (int64_t)(number))
-/* With the digits that give the same double again; "nan", "inf" and "-inf" as text. */
+/* Enough digits to read the same double again; "nan", "inf" and "-inf" as text. */
 #define OUT_REAL(key, number)    OUT_FIELD(OUT_KIND_REAL, key, real, (double)(number))
-/* Digits that were chosen already: a number where the text is one, else text. */
+/* Formatted digits: a number if the text is one, else text. */
 #define OUT_NUMERAL(key, digits) OUT_FIELD(OUT_KIND_NUMERAL, key, text, digits)
 #define OUT_BOOL(key, yes)       OUT_FIELD(OUT_KIND_BOOL, key, truth, (yes))
-#define OUT_JSON(key, object)    OUT_FIELD(OUT_KIND_JSON, key, json, object) /* takes it over */
+#define OUT_JSON(key, object)    OUT_FIELD(OUT_KIND_JSON, key, json, object) /* takes ownership */
 #define OUT_NOTHING              ((struct out_field){.kind = OUT_KIND_NOTHING})
-/* A field that is there only sometimes; its value is not evaluated otherwise. */
+/* An optional field. Its value is evaluated only if the condition holds. */
 #define OUT_IF(condition, field) ((condition) ? (field) : OUT_NOTHING)
-/* Text that is left out when it is "" (never NULL). */
+/* Left out when the text is "" (it must not be NULL). */
 #define OUT_SOME(key, text)      OUT_IF((text)[0] != '\0', OUT_TEXT(key, text))
 
-/* out_set(object, FIELD...): adds the fields in this order. */
+/* out_set(object, FIELD...) adds the fields in this order. */
 #define out_set(object, ...) out_set_fields(object, OUT_FIELDS(__VA_ARGS__))
 #define OUT_FIELDS(...)                                                                            \
     ((const struct out_field[]){OUT_NOTHING, ##__VA_ARGS__, {.kind = OUT_KIND_END}})
@@ -92,54 +90,56 @@ cJSON *out_push(cJSON *list);                      /* a new {} at its end */
 void out_push_text(cJSON *list, const char *text);
 void out_push_int(cJSON *list, int64_t number);
 
-/* Reading, for records that came from a training process: "" or 0 where there is no such member. */
+/* For records from a training process: the member, or "" or 0 if there is none. */
 const char *out_text_of(const cJSON *object, const char *key);
 double out_number_of(const cJSON *object, const char *key);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 /*
  * A template:
- *   {key}        text, made safe to print; a whole number in full, others with 6 digits; true,
- * false; the members of a list with ", " between them; "?" when there is no such member. {a.b}:
- *                member b of object a. {}: the object itself, in out_say_each over texts.
- *   {key|noun}   "1 node", "12,345 nodes"
- *   {key:FORM}   in one or several of these forms, separated by ':'
- *                n      12,345
- *                bytes  32 KiB
- *                time   1.25 s, for seconds
- *                .9     9 significant digits, whole numbers in full
- *                g4     4 significant digits, as of %.4g      f1  1 digit after the point
- *                fit    a node's name, for a person without leading scopes where the line is too
- *                       short for it; fit40: 40 columns of the line are needed for the rest
- *                8      right-aligned in 8 columns  -8    left-aligned
- *                ;      between the members of a list, in place of ", "; begins with ' ', ',' or
- * ';' [text]       left out unless each field in it is set; sections nest, each judged by itself.
- * Not set: no such member, null, "", 0, false, an empty list.
- *   {?key} {!key}  nothing; in a section, asks for a field that is set, or that is not.
- *   \\c          the character c itself
+ *   {key}      text, escaped; whole numbers in full, others with 6 digits; true or false; the
+ *              members of a list, separated by ", "; "?" if there is no such member
+ *   {a.b}      member b of object a
+ *   {}         the object itself, for out_say_each over a list of texts
+ *   {key|noun} "1 node", "12,345 nodes"
+ *   {key:FORM} one or several of these forms, separated by ':':
+ *     n        12,345
+ *     bytes    32 KiB
+ *     time     1.25 s (seconds)
+ *     .9       9 significant digits, whole numbers in full
+ *     g4       4 significant digits, like %.4g
+ *     f1       1 digit after the decimal point
+ *     fit      a node's name, without leading scopes if it does not fit a terminal's line; fit40:
+ *              the rest of the line needs 40 columns
+ *     8, -8    right-aligned or left-aligned in 8 columns
+ *     ;        separator of a list's members; starts with ' ', ',' or ';'
+ *   [text]     a section: left out unless every field in it is set. Sections nest; each is judged
+ *              by its own fields. Not set: no such member, null, "", 0, false, an empty list.
+ *   {?key}     prints nothing; its section is left out unless the field is set
+ *   {!key}     prints nothing; its section is left out if the field is set
+ *   \\c        the character c
  *
- * FIELD...: fields that only the text needs, no OUT_JSON; they hide those of the object. The object
- * may be NULL.
+ * FIELD...: fields for the text only (no OUT_JSON); they hide the object's. The object may be NULL.
  */
 #define out_say(out, object, template, ...)                                                        \
     out_say_fields(out, object, template, OUT_FIELDS(__VA_ARGS__))
 void out_say_fields(struct repl_out *out, const cJSON *object, const char *template,
                     const struct out_field *fields);
-/* Once for each member of the list. */
+/* out_say for each member of the list. */
 void out_say_each(struct repl_out *out, const cJSON *list, const char *template);
 
-/* Text that is in no record. Text mode only; paged and redirected by the caller. */
+/* Text that is in no record; nothing in JSON mode. */
 void out_printf(struct repl_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void out_write(struct repl_out *out, const char *text, size_t len);
 bool out_is_json(const struct repl_out *out);
 bool out_utf8(const struct repl_out *out);
 int out_width(const struct repl_out *out); /* columns */
-/* The escape sequence that begins a colour or ends it, "31" style parameters; "" without colour. */
+/* The escape sequence of an SGR parameter such as "31"; "" without colour. In the arena. */
 const char *out_sgr(const struct repl_out *out, const char *sgr);
 #define OUT_RESET "0"
 
-/* Control characters and invalid UTF-8 escaped, \\x1b; without `utf8` all that is not ASCII. */
+/* Escapes control characters and invalid UTF-8 (\\x1b); without `utf8`, everything but ASCII. */
 void out_add_safe(struct gd_buf *out, const char *text, bool utf8);
 /* "12,345"; "1.25 s", "3 min 20 s", "unknown" when it is negative or nan. */
 void out_add_number(struct gd_buf *text, uint64_t number);
@@ -147,35 +147,35 @@ void out_add_duration(struct gd_buf *text, double seconds);
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 /*
- * In text mode columns are aligned on display width under their titles, and a table without rows
- * prints nothing. In JSON mode rows become objects in record[name], with all their fields, also
- * those that no column shows.
+ * In text mode columns are aligned under their titles by display width; an empty table prints
+ * nothing. In JSON mode rows become objects in record[name], with all their fields, even those
+ * without a column.
  */
 struct out_column {
-    const char *name;  /* the field that it shows */
+    const char *name;  /* the field shown */
     const char *title; /* "Hits" */
     bool number;       /* right-aligned */
-    const char *cell;  /* template over the row, "{rank} of {world_size}"; NULL: "{NAME}", an absent
-                          field or null: empty */
+    /* a template over the row, "{rank} of {world_size}"; NULL: "{NAME}", empty if the field is
+     * missing or null */
+    const char *cell;
 };
 struct out_table;
 struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
                                   const struct out_column *columns, int count);
-/* The next row, an object to be filled before the next call. It belongs to the table. */
+/* The next row: an object that the table owns. Fill it before the next call. */
 cJSON *out_row(struct out_table *table);
-/* out_put(table, FIELD...): a row of these fields. */
+/* out_put(table, FIELD...) adds a row. */
 #define out_put(table, ...)      out_set(out_row(table), __VA_ARGS__)
-/* out_put_text(table, FIELD...): fields of the present row that only its text needs, no OUT_JSON.
- */
+/* out_put_text(table, FIELD...): fields of the current row for its text only; no OUT_JSON. */
 #define out_put_text(table, ...) out_put_text_fields(table, OUT_FIELDS(__VA_ARGS__))
 void out_put_text_fields(struct out_table *table, const struct out_field *fields);
 void out_table_end(struct out_table *table); /* prints; frees */
-/* Text only: the first `most` members of a list that the record has already, as a table. */
+/* Text mode only: prints the first `most` members of a list in the record as a table. */
 void out_table_of(struct repl_out *out, const cJSON *list, size_t most,
                   const struct out_column *columns, int count);
 
-/* The older way, where a cell's text is also its JSON: NULL is null, and a cell of a number's
- * column that parses as a number becomes one. */
+/* Older form: a cell's text is also its JSON value. NULL is null; in a number column, text that
+ * parses as a number becomes one. */
 void out_table_row(struct out_table *table, const char *const *cells);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Records: typed fields into JSON objects, and back. */
+/* Fields: from C values to JSON and back. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "engine/utf8.h"
 #include "repl/out/out.h"
 
-#define EXACT_DOUBLE 1e15 /* below it cJSON prints a whole number in full */
+#define EXACT_DOUBLE 1e15 /* cJSON prints smaller whole numbers in full */
 
 static bool is_utf8(const char *text)
 {
@@ -25,7 +25,7 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-/* As out_safe on a UTF-8 terminal. */
+/* out_safe for UTF-8. */
 static char *escape_text(const char *text)
 {
     struct gd_buf out = GD_BUF_INIT(SIZE_MAX);
@@ -59,7 +59,7 @@ static cJSON *int_item(int64_t number)
     return cJSON_CreateRaw(text);
 }
 
-/* The fewest digits that read back as the same number: cJSON's own would be inexact. */
+/* The shortest text that reads back as the same number; cJSON's own is inexact. */
 static cJSON *real_item(double number)
 {
     char text[40];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `> FILE` and `>> FILE`: a command's output into a file. */
+/* `> FILE` and `>> FILE`: redirects a command's output. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,10 +7,10 @@
 
 #include "repl/core/repl_impl.h"
 
-/* A new file beside the target takes the output, and its name when the command is done: a command
- * that was interrupted, or a full disk, leaves no half of it. NULL: it has to be written in place,
- * as a device, a pipe, a link, what has other names or another owner, which a new file would not
- * have, or where the directory takes no new file or has one of that name. */
+/* Opens a new file next to the target, to be renamed when the command is done: an interrupted
+ * command or a full disk leaves no partial file. NULL: the target must be written in place, because
+ * a new file cannot replace it (a device, a pipe, a link, several names, another owner) or cannot
+ * be created. */
 static FILE *open_part(struct repl_out *out, const char *path)
 {
     struct stat there;
@@ -25,7 +25,7 @@ static FILE *open_part(struct repl_out *out, const char *path)
         return NULL;
     }
     snprintf(part, size, "%s.part", path);
-    FILE *file = fopen(part, "wxe"); /* never over a file of the user's */
+    FILE *file = fopen(part, "wxe"); /* never overwrites a file */
     if (!file) {
         return NULL;
     }
@@ -59,7 +59,7 @@ int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_
     return GD_OK;
 }
 
-/* What was written so far is taken back. false: it could not be. */
+/* Undoes the writing. False: impossible. */
 static bool drop_output(struct repl_out *out)
 {
     fclose(out->sink);
@@ -90,6 +90,6 @@ int out_close_sink(struct repl_out *out, bool failed, struct gd_err *err)
     }
     out->sink = NULL;
     errno = why;
-    return bad ? gd_fail_errno(err, GD_EIO, "the output could not be written to %s", out->sink_path)
+    return bad ? gd_fail_errno(err, GD_EIO, "cannot write the output to %s", out->sink_path)
                : GD_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Templates: sentences whose fields come from a record. The syntax is in out.h. */
+/* Templates: sentences with fields from a record. Syntax: out.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define MAX_FORM     32
 #define MAX_LINE     ((size_t)16 << 20)
 #define MAX_WIDTH    512
-#define EXACT_DOUBLE 1e15 /* whole numbers below it are printed in full */
+#define EXACT_DOUBLE 1e15 /* smaller whole numbers are printed in full */
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ void out_add_duration(struct gd_buf *text, double seconds)
     }
 }
 
-/* A double that is a number, or the text of one: cJSON keeps exact numbers raw. */
+/* Numbers are doubles, or raw text where a double would be inexact. */
 static bool read_number(const cJSON *item, double *ret)
 {
     char *end = NULL;
@@ -96,7 +96,7 @@ struct template
     struct gd_buf text;
 };
 
-/* The number at the front of a form; templates are ours, so that it is small. */
+/* The number at the start of a form. Templates are literals, so it is small. */
 static int read_digits(const char *text)
 {
     long number = strtol(text, NULL, 10);
@@ -104,9 +104,9 @@ static int read_digits(const char *text)
 }
 
 struct form {
-    char name[MAX_FORM]; /* "" the usual one */
-    char between[8];     /* the members of a list */
-    const char *noun;    /* with its length; NULL: none */
+    char name[MAX_FORM]; /* "": the default form */
+    char between[8];     /* separator of a list's members */
+    const char *noun;    /* not terminated; NULL: none */
     size_t noun_len;
     int width; /* negative: left-aligned; 0: none */
 };
@@ -204,7 +204,7 @@ static void add_item(struct template *t, const struct form *form, const cJSON *i
     }
 }
 
-/* What was added from `start` on, in a field of so many columns. */
+/* Pads what was added since `start`. */
 static void align_field(struct gd_buf *text, size_t start, int width)
 {
     int columns = abs(width), used = repl_display_width(gd_buf_text(text) + start);
@@ -218,7 +218,7 @@ static void align_field(struct gd_buf *text, size_t start, int width)
     memset(text->data + start, ' ', pad);
 }
 
-/* Reads ":n:8" or "|noun" up to the closing brace. */
+/* Parses ":n:8" or "|noun" up to the closing brace. */
 static const char *parse_forms(const char *at, struct form *form)
 {
     *form = (struct form){.between = ", "};
@@ -241,7 +241,7 @@ static const char *parse_forms(const char *at, struct form *form)
     return at + strcspn(at, "}");
 }
 
-/* The field at *at, behind its brace; false: it is not set, or a condition does not hold. */
+/* Adds the field at *at, after its brace. False: it is not set, or its condition does not hold. */
 static bool add_field(struct template *t, const char **at)
 {
     char key[MAX_KEY];
@@ -264,7 +264,8 @@ static bool add_field(struct template *t, const char **at)
     return is_set(item);
 }
 
-/* Up to the end, or the bracket that closes a section. false: a field of it was not set. */
+/* Adds text up to the end, or up to the bracket that closes a section. False: a field was not
+ * set. */
 static bool add_text(struct template *t, const char **at, bool is_section)
 {
     bool complete = true;

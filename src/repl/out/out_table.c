@@ -17,7 +17,7 @@ struct out_table {
     int width[MAX_COLUMNS];
     struct repl_lines cells; /* row by row */
     cJSON *rows;             /* in JSON mode; owned by the record */
-    cJSON *row;              /* in text mode, from out_row: no cells were made of it yet; owned */
+    cJSON *row;              /* text mode: from out_row, not formatted yet; owned */
 };
 
 struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
@@ -126,7 +126,7 @@ const char *repl_fit_name(const struct repl_out *out, const char *text, int used
 
 static void print_row(const struct out_table *table, const char *const *cells, int last)
 {
-    int used = 0; /* columns in front of the cell */
+    int used = 0; /* columns before the cell */
     char room[512];
 
     for (int i = 0; i <= last; i++) {
@@ -148,7 +148,7 @@ static void print_row(const struct out_table *table, const char *const *cells, i
     out_printf(table->out, "\n");
 }
 
-/* Trailing empty cells leave no blanks behind. */
+/* Index of the last cell that is not empty: no trailing blanks. */
 static int last_filled(const struct out_table *table, const char *const *cells)
 {
     int last = table->count - 1;

@@ -159,7 +159,9 @@ static void test_edits(void **state)
     net_expect(n, "watch max > 3 on net/fc1", "Watchpoint 2: 'max > 3' on net/fc1: 1 node\n");
     net_expect(n, "edit 2 'min < 3' on type:Add", "Watchpoint 2: 'min < 3' on type:Add: 2 nodes\n");
     net_expect_part(n, "edit 2 foo", "expected an expression");
-    net_expect_part(n, "edit 2", "nothing to change: give parameters, \"on\", \"if\", \"add\" or \"remove\" (column 7)");
+    net_expect_part(
+        n, "edit 2",
+        "nothing to change: give parameters, \"on\", \"if\", \"add\" or \"remove\" (column 7)");
     net_expect_part(n, "edit 9 on all", "there is no watchpoint 9");
 }
 
