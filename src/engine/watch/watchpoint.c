@@ -511,8 +511,8 @@ static int find_watchpoint(struct gd_debugger *debugger, int number, struct gd_w
 {
     *ret = gd_watchpoint_at(debugger, number);
     return *ret ? GD_OK
-                : gd_fail(err, GD_ENOTFOUND,
-                          "there is no watchpoint %d: see \"info watchpoints\"", number);
+                : gd_fail(err, GD_ENOTFOUND, "there is no watchpoint %d: see \"info watchpoints\"",
+                          number);
 }
 
 int gd_watchpoint_delete(struct gd_debugger *debugger, int number, struct gd_err *err)

@@ -33,8 +33,7 @@ int stop_range_parse(struct command_call *call, const char *text, struct stop_ra
 int stop_number_missing(int number, struct gd_err *err)
 {
     return gd_fail(err, GD_ENOTFOUND,
-                   "there is no breakpoint or watchpoint %d: see \"info breakpoints\"",
-                   number);
+                   "there is no breakpoint or watchpoint %d: see \"info breakpoints\"", number);
 }
 
 /* Calls fn for the watchpoints in the range. *any: there is at least one. */
