@@ -35,7 +35,7 @@ class Dump:
         return one
 
     def call(self, name, args, outputs, kwargs=None, parameters=None):
-        """A forward call."""
+        """The network with the weights from the file."""
         call = {"input_args": [self.element(f"{name}.input.{i}", value) for i, value in enumerate(args)],
                 "input_kwargs": {key: self.element(f"{name}.input.{key}", value)
                                  for key, value in (kwargs or {}).items()},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The network of net_torch.py as msprobe dumps it, once as it should be and once for each of its faults.
+"""The network of net_torch.py as msprobe dumps it, once correct and once for each of its faults.
 
-Usage: probe_torch.py VALUES.npz DIR NAME...: a fault, "none", or "bfloat16". Dumps lie in DIR/NAME.
+Usage: probe_torch.py VALUES.npz DIR NAME...: a fault, "none", or "bfloat16". Dumps are written to DIR/NAME.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An answer that all is well says how much it looked at; where nothing could be looked at, it is an error. What threw
-NaN is an operator, not a parameter that was dumped after the update."""
+"""An "all is well" says how much was checked; if nothing could be checked, it is an error. The origin of NaN is an
+operator, not a parameter that was dumped after the update."""
 import json
 import pathlib
 import tempfile
@@ -28,8 +28,8 @@ def save(folder, kind, name, at, io, value):
 
 
 def write(root, rank=0, steps=(1, 2), bad_step=None, parameter_at=90, inputs=True, prefix="Default_"):
-    """A MindSpore dump in which the logarithm throws -Inf in one step, and the update makes the weight NaN. The weight
-    is written at `parameter_at`: operators are from 10 on."""
+    """A MindSpore dump in which the logarithm gives -Inf in one step, and the update makes the weight NaN. The weight
+    is written at `parameter_at`: operators start at 10."""
     for step in steps:
         folder = root / f"rank_{rank}" / "net" / "0" / str(step)
         value = np.linspace(1, 2, 8)
@@ -73,7 +73,7 @@ class AllClear(unittest.TestCase):
         self.assertEqual(gradb(f"first-nonfinite {self.root / 'late'}")[0][0]["kind"], "throw-point")
 
     def test_a_parameter_alone_is_named(self):
-        """No operator of the step is bad: the value is that after it."""
+        """No operator of the step is bad: the value is the one after the step."""
         root = self.root / "alone"
         write(root)
         save(root / "rank_0" / "net" / "0" / "2", "Parameter", "fc2.weight", 2900, "output", [np.nan, 1])
@@ -102,7 +102,7 @@ class AllClear(unittest.TestCase):
         self.assertTrue(record["why_not_checked"])
 
     def test_values_of_the_step_before_do_not_count(self):
-        """Inside of a step, what has not run yet still has its old value."""
+        """Within a step, what has not run yet still has its old value."""
         charlm = [str(harness.CHARLM), "--data", str(harness.SOURCE / "LICENSES" / "MIT.txt"), "--layers", "1",
                   "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--threads", "1", "--steps", "9"]
         done = harness.run_gradb("-nx", "-q", "--batch", "--json", "-ex", "step 2", "-ex", "first-nonfinite", "-ex",
@@ -115,7 +115,7 @@ class AllClear(unittest.TestCase):
         self.assertEqual(part["why_not_checked"], "its value is of step 2")
 
     def test_a_session_is_compared_in_its_step(self):
-        """What has not run in it yet is left out, and counted."""
+        """What has not run yet is left out, and counted."""
         charlm = [str(harness.CHARLM), "--data", str(harness.SOURCE / "LICENSES" / "MIT.txt"), "--layers", "1",
                   "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--threads", "1", "--steps", "9"]
         path = self.root / "step.npz"
@@ -132,7 +132,7 @@ class AllClear(unittest.TestCase):
             "--", *charlm).stdout)
 
     def test_what_was_not_compared_does_not_agree(self):
-        """Only gradients are there: of the forward pass nothing is said."""
+        """There are only gradients: nothing is said about the forward pass."""
         for name, factor in (("grad_a", 1), ("grad_b", 2)):
             (self.root / name).mkdir(exist_ok=True)
             for number in range(2):

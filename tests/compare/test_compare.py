@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""compare: figures equal to numpy's, the columns of other tools computed as those tools do, what is matched with
-what, and what is said of files that are broken."""
+"""compare: metrics equal to numpy's, other tools' columns computed as those tools do, what is matched with what, and
+what is said about broken files."""
 import csv
 import json
 import math
@@ -23,7 +23,7 @@ def gradb(*commands, cwd, text=False):
 
 
 def number(text):
-    """What JSON has of a figure: a number, or a text for one that is not finite."""
+    """A metric in JSON: a number, or a string if it is not finite."""
     return float(text)
 
 
@@ -72,14 +72,14 @@ def ckpt(path, tensors):
     path.write_bytes(out)
 
 
-# ---- the same figures, by numpy ---------------------------------------------------------------------------------
+# ---- the same metrics, by numpy ---------------------------------------------------------------------------------
 
 SMALL = {"float16": 2.0**-10, "float32": 2.0**-20, "float64": 2.0**-40, "complex64": 2.0**-20}
 CROSS = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-4), "float64": (1e-4, 1e-4), "complex64": (1e-4, 1e-4)}
 
 
 def expected(a, b):
-    """Section by section what a row of `compare a b` says, in float64."""
+    """What each section of a row of `compare a b` says, in float64."""
     if a.size != b.size:
         return {"verdict": "SHAPE"}
     coarser = min((a.dtype.name, b.dtype.name), key=["float16", "float32", "complex64", "float64"].index) \
@@ -229,7 +229,7 @@ class Figures(unittest.TestCase):
             with self.subTest(name):
                 want, row = expected(np.asarray(a), np.asarray(b)), rows[name]
                 self.assertEqual(row["verdict"], want.pop("verdict"))
-                if not np.size(a):  # there is no distance between nothing
+                if not np.size(a):  # no elements: no distance
                     self.assertFalse(DISTANCES & set(row))
                     want = {key: value for key, value in want.items() if key not in DISTANCES}
                 for key, value in want.items():

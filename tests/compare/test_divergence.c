@@ -62,7 +62,7 @@ static struct gd_source *make_values(float first)
     return source;
 }
 
-/* A dump of the nodes whose letter is not '-'; '!' has other values. */
+/* A dump of the nodes whose letter is not '-'; '!' has different values. */
 static void fill_table(struct gd_table *table, const struct gd_graph *graph,
                        const gd_node_id id[NODES], const char *what)
 {
@@ -105,7 +105,7 @@ static void find_divergence(const char *a, const char *b, struct gd_divergence *
             *at = names[i];
         }
     }
-    /* names of the table are not ours: those of the graph are compared by the caller before */
+    /* the table copies names: point them at the graph's */
     for (size_t i = 0; i < ret->between_count; i++) {
         for (int j = 0; j < NODES; j++) {
             if (strcmp(ret->between[i], names[j]) == 0) {
@@ -138,7 +138,7 @@ static void test_labels(void **state)
     assert_int_equal(d.between_count, 0);
     gd_divergence_free(&d);
 
-    find_divergence("x--!!", "x--rf", &d, &at); /* what made its input was not dumped */
+    find_divergence("x--!!", "x--rf", &d, &at); /* the producer of its input was not dumped */
     assert_string_equal(at, "relu");
     assert_int_equal(d.origin, GD_ORIGIN_UNKNOWN);
     assert_true(d.collective);
@@ -218,7 +218,7 @@ static void test_common_names(void **state)
     (void)state;
     check_common("bn1.gamma", "bn1.weight");
     check_common("block.bn2d.moving_variance", "block.running_var");
-    check_common("gamma", "gamma"); /* alone it is no parameter of a layer */
+    check_common("gamma", "gamma"); /* on its own it is not a layer's parameter */
     check_common("Cell.fc1.Dense.forward.0", "Module.fc1.Linear.forward.0");
     check_common("NN_Dense_0", "NN_Linear_0");
     check_common("Default/network-Net/conv1-Conv2d/Conv2D-op12", "network.conv1.conv2d");
@@ -252,8 +252,7 @@ static void add_many(struct gd_table *table, int first)
     }
 }
 
-/* Very many operators of one scope, which the rules give the same name: each has its partner, in
- * their order. */
+/* Many operators of one scope get the same name by the rules: each has its partner, in order. */
 static void test_same_names(void **state)
 {
     struct gd_match_options options = {.last = GD_HOW_RULES};
@@ -300,7 +299,7 @@ static void add_operators(struct gd_table *table, const struct op *list, size_t 
     }
 }
 
-/* By layer: whose partner is which, "" none. */
+/* Matching by layer: the partner of each, "" for none. */
 static void check_layers(const struct op *a, size_t count_a, const struct op *b, size_t count_b,
                          const char *const *partners)
 {

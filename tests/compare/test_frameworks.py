@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One network in PyTorch and in MindSpore, dumped by msprobe and by MindSpore itself: first-divergence says that they
-agree, names the layer that was made wrong in one of them, and takes bfloat16 for float32 where it may."""
+agree, names the layer that is wrong in one of them, and accepts bfloat16 for float32 where it may."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ FAULTS = {"eps": "bn1", "weight": "fc1", "transposed": "fc2"}  # and the layer t
 
 
 def python_of(variable, venv):
-    """The Python that the variable names, else that of a venv that ./dev made; None: there is none."""
+    """The Python in the variable, otherwise that of a venv made by ./dev; None: there is none."""
     made = harness.BUILD.resolve().parent / venv / "bin" / "python"
     return os.environ.get(variable) or (str(made) if made.exists() else None)
 
@@ -42,7 +42,7 @@ def values():
 
 
 def run(*words, **more):
-    """Fails with what it said when it fails."""
+    """Fails with the program's output."""
     env = dict(os.environ, OMP_NUM_THREADS="1", GLOG_v="3", **more)
     done = subprocess.run(words, env=env, text=True, capture_output=True, timeout=6 * harness.DEADLINE, check=False)
     if done.returncode != 0:
@@ -96,7 +96,7 @@ class Frameworks(unittest.TestCase):
                         (record["node"], record["node_a"])
                     self.assertTrue(torch.startswith(layer + "/"), torch)
                     self.assertIn(f"/{layer}-", mindspore)
-                    # an attribute is the operator's own; a weight is what it was given
+                    # an attribute is the operator's own; a weight is an input
                     self.assertEqual(record["label"], "ORIGIN" if fault == "eps" else "INHERITED")
                     if fault != "eps":
                         self.assertRegex(record["bad_input"], f"/{layer}-.*MatMul-op0:in1|{layer}/.*linear.*:in1")

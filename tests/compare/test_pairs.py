@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands for what in two checkpoints or dumps, where they part first, and what is said of parameters and
-losses."""
+"""What is matched with what in two checkpoints or dumps, where they first diverge, and what is said about parameters
+and losses."""
 import csv
 import json
 import os
@@ -14,7 +14,7 @@ import harness
 import numpy as np
 from test_compare import bfloat16, ckpt, gradb, safetensors
 
-# A state dict with an optimizer, by PyTorch where there is one; the values are read from raw files.
+# A state dict with an optimizer, saved by PyTorch if it is installed; the values are read from raw files.
 SAVE = """
 import pathlib, sys
 import torch
@@ -36,7 +36,7 @@ MINDSPORE = {"bn1.weight": "bn1.gamma", "bn1.bias": "bn1.beta", "bn1.running_mea
 
 
 def forward(x, weights, wrong=None):
-    """Outputs of a little network by name, in order; `wrong`: a layer that computes something else."""
+    """Outputs of a small network by name, in order; `wrong`: a layer that computes something else."""
     outs = [("input", x)]
     for i, weight in enumerate(weights):
         x = x @ weight
@@ -59,7 +59,7 @@ class Pairs(unittest.TestCase):
         cls.state = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
         other = {name: value.copy() for name, value in cls.state.items()}
         other["bn1.running_var"] += np.float32(0.25)
-        other["conv1.weight"] = other["conv1.weight"][:, :, None]  # MindSpore's Conv1d has an axis more
+        other["conv1.weight"] = other["conv1.weight"][:, :, None]  # MindSpore's Conv1d has one more axis
         ckpt(cls.folder / "mindspore.ckpt", [("network." + MINDSPORE.get(n, n), v) for n, v in other.items()] +
              [("moment1.network." + MINDSPORE.get(n, n), v * 2) for n, v in other.items() if "running" not in n])
         (cls.folder / "names").write_text("".join(f"{n} {' '.join(map(str, v.shape))}\n" for n, v in cls.state.items()))
@@ -145,7 +145,7 @@ class Pairs(unittest.TestCase):
             self.assertIn(said, record["message"])
 
     def test_values_tell_tensors_apart_that_have_the_same_moments(self):
-        """Largest, mean, mean size and norm are equal; of the first two the sums of cubes, too."""
+        """Max, mean, mean size and norm are equal; for the first two also the sums of cubes."""
         half = {"a": (0, 4, 7, 11, 20), "b": (1, 2, 9, 10, 20), "c": (1, 5, 6, 9), "d": (2, 3, 7, 9)}
         a, b, c, d = (np.tile(np.array(half[name] + tuple(-n for n in half[name]), np.float32), 9).reshape(9, -1)
                       for name in "abcd")
@@ -176,7 +176,7 @@ class Pairs(unittest.TestCase):
         self.assertEqual((len(found), status), (5, 0))
 
     def test_a_session_and_its_step_before(self):
-        """Every value that is held, as `compare TENSOR` has it for one; of a dump the step before."""
+        """Every value held, like `compare TENSOR` for one; of a dump, the previous step."""
         lines = ["set keep-previous weights", "step 2", "step", "compare @1 prev --csv {}/prev.csv", "compare head.bias",
                  "compare @1:prev @1 --on Default/network/head.bias"]
         args = [part for line in lines for part in ("-ex", line.format(self.folder))]
@@ -211,7 +211,7 @@ class Pairs(unittest.TestCase):
         self.assertEqual(status, 6)
         self.assertEqual((record["node"], record["last_good"], record["label"]), ("7_dense3", "6_relu2", "UNKNOWN-IN"))
         self.assertEqual(record["how"], "rules")
-        # without a layer's file the interval is wider, and the layer is what to dump
+        # without one layer's file the interval is wider, and that layer is to be dumped
         (self.folder / "ms" / "dense3_float32_7.npy").unlink()
         record, _ = self.run_one("first-divergence ms pt")
         self.assertEqual((record["node"], record["dump_next"]), ("8_relu3", ["7_dense3"]))
@@ -316,7 +316,7 @@ class Pairs(unittest.TestCase):
         self.assertIn("--tag", self.run_one("compare loss a.log b.log --tag psnr")[0]["message"])
 
     def test_losses_of_loss_monitor(self):
-        """MindSpore's callback: steps begin again in each epoch, and a loss that is not finite ends the training."""
+        """MindSpore's callback: steps restart in each epoch, and a non-finite loss ends the training."""
         lines = [f"epoch: {epoch} step: {step}, loss is {2.5 - 0.25 * epoch - 0.125 * step}"
                  for epoch in (1, 2) for step in (1, 2, 3)]
         first, second = self.folder / "a.log", self.folder / "b.log"

@@ -28,7 +28,7 @@ def table(path):
 
 
 def same(one, other):
-    """Equal texts, or numbers that are equal but for the order of sums."""
+    """Equal texts, or numbers that are equal except for the order of sums."""
     if one.strip() == other.strip():
         return True
     try:
@@ -56,7 +56,7 @@ class Tables(unittest.TestCase):
         cls.temporary.cleanup()
 
     def test_tables_are_msprobes(self):
-        """Columns, order, every cell; of the messages how many there are, and how grave."""
+        """Columns, order, every cell; for messages their number and severity."""
         for kind in ("tensor", "statistics", "md5"):
             ours = self.folder / f"{kind}.csv"
             done = harness.run_gradb("-nx", "-q", "--batch", "-ex", f"compare {kind}/npu {kind}/bench --as msprobe "

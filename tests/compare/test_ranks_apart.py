@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""first-divergence of two dumps of several ranks: each rank for itself, then the earliest of them; a collective whose
-inputs agree on every rank is where it begins."""
+"""first-divergence of two dumps of several ranks: each rank separately, then the earliest; a collective whose inputs
+agree on every rank is the origin."""
 import json
 import pathlib
 import tempfile
@@ -15,8 +15,8 @@ NODES = [("Conv2D", "Default_conv1-Conv2d_Conv2D-op1"), ("AllReduce", "Default_A
 
 
 def write(root, wrong=None):
-    """A MindSpore dump of two steps; `wrong`: {(step, rank, operator)}, whose output, and all that is made of it, is
-    off."""
+    """A MindSpore dump of two steps; `wrong`: {(step, rank, operator)}, whose outputs are off, as is everything
+    computed from them."""
     random = np.random.RandomState(4)
     data = random.rand(2, RANKS, 64).astype(np.float32)  # of each step and rank
     for step in range(2):
@@ -47,7 +47,7 @@ class Ranks(unittest.TestCase):
         cls.folder.cleanup()
 
     def found(self, name, wrong, *options):
-        """The record of first-divergence, and what it says to people."""
+        """The record of first-divergence, and its text."""
         write(self.root / name, wrong)
         line = " ".join(["first-divergence", str(self.root / name), str(self.root / "good"), *options])
         done = harness.run_gradb("-q", "-nx", "--json", "--batch", "-ex", line)
@@ -57,7 +57,7 @@ class Ranks(unittest.TestCase):
         return record, harness.run_gradb("-q", "-nx", "--batch", "-ex", line).stdout
 
     def test_a_collective_is_the_origin(self):
-        """The exchange is off on both ranks, though nothing that went into it is."""
+        """The exchange is off on both ranks, although its inputs are not."""
         record, text = self.found("exchange", {(1, 0, "AllReduce"), (1, 1, "AllReduce")})
         self.assertEqual((record["label"], record["op"], record["step"], record["rank"]),
                          ("ORIGIN", "AllReduce", 1, 0))
@@ -66,13 +66,13 @@ class Ranks(unittest.TestCase):
         self.assertIn("in step 1", text)
 
     def test_the_earliest_of_all_ranks(self):
-        """Rank 1 is off before the exchange, which hands it on to rank 0."""
+        """Rank 1 is off before the exchange, which passes it on to rank 0."""
         record, text = self.found("earlier", {(0, 1, "Conv2D")})
         self.assertEqual((record["label"], record["op"], record["step"], record["rank"]), ("ORIGIN", "Conv2D", 0, 1))
         self.assertIn("of rank 1", text)
         handed, _ = self.found("earlier", {(0, 1, "Conv2D")}, "--rank", "0")
         self.assertEqual((handed["op"], handed["rank"]), ("AllReduce", 0))
-        self.assertEqual(handed["label"], "ORIGIN")  # as far as rank 0 can tell
+        self.assertEqual(handed["label"], "ORIGIN")  # as far as rank 0 knows
 
     def test_they_agree(self):
         record, text = self.found("same", None)

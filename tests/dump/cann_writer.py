@@ -14,7 +14,7 @@ TYPES = {"FLOAT": (1, 32), "FLOAT16": (2, 16), "INT8": (3, 8), "UINT8": (4, 8), 
          "INT4": (28, 4), "UINT1": (29, 1), "INT2": (30, 2), "UINT2": (31, 2), "COMPLEX32": (32, 32),
          "HIFLOAT8": (33, 8), "FLOAT8_E5M2": (34, 8), "FLOAT8_E4M3FN": (35, 8), "FLOAT8_E8M0": (36, 8),
          "FLOAT4_E2M1": (39, 4), "FLOAT4_E1M2": (40, 4)}
-# The runtime numbers them otherwise.
+# The runtime has other numbers.
 RUNTIME = {"FLOAT": 0, "FLOAT16": 1, "INT8": 2, "INT32": 3, "UINT8": 4, "INT16": 6, "UINT16": 7, "UINT32": 8,
            "INT64": 9, "UINT64": 10, "DOUBLE": 11, "BOOL": 12, "COMPLEX64": 16, "COMPLEX128": 17, "BF16": 27,
            "INT4": 29, "UINT1": 30, "INT2": 31, "UINT2": 32}
@@ -55,7 +55,7 @@ def shape_message(field, dims, packed):
 # ---- containers ------------------------------------------------------------------------------------------
 
 class Tensor:
-    """One input or output. `data` are its bytes; `size` is what the description says of them."""
+    """One input or output. `data` are its bytes; `size` is what the description claims."""
 
     def __init__(self, data=b"", dtype="FLOAT", fmt="ND", shape=(), original=None, group=0, size=None,
                  origin=None, packed=True):
@@ -99,7 +99,7 @@ def container(inputs=(), outputs=(), buffers=(), spaces=(), **more):
 
 
 def legacy(inputs=(), outputs=(), **more):
-    """Of old releases: the message alone, with the bytes inside."""
+    """Old releases: only the message, which contains the bytes."""
     return description(inputs, outputs, version="1.0", inside=True, **more)
 
 
@@ -124,7 +124,7 @@ def nano(inputs=(), outputs=()):
 # ---- overflow records ------------------------------------------------------------------------------------
 
 def old_record(dha=None, l2=None, core=None):
-    """Each is (model, stream, task, task type, pc, parameters, status); the core's has kernel and block more."""
+    """Each is (model, stream, task, task type, pc, parameters, status); the core's also has kernel and block."""
     out = bytearray(2048)
     for at, status_at, unit in ((0, 512, dha), (128, 768, l2), (256, None, core)):
         if unit:
@@ -150,7 +150,7 @@ def record_file(record):
 # ---- how the device lays tensors out ---------------------------------------------------------------------
 
 def padded(array, axis, block):
-    """Filled up with what must not come out again."""
+    """Filled up with values that must not appear in the result."""
     more = -array.shape[axis] % block
     widths = [(0, more if i == axis % array.ndim else 0) for i in range(array.ndim)]
     return np.pad(array, widths, constant_values=np.array(99).astype(array.dtype))

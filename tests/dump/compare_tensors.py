@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""compare_tensors.py A B: safetensors' own reader finds the same in both, but that float8 became float32."""
+"""compare_tensors.py A B: safetensors' own reader finds the same in both, except that float8 became float32."""
 import pathlib
 import sys
 

@@ -185,7 +185,7 @@ static int do_run(const cJSON *ask, cJSON *answer, struct gd_source *source, str
     return rc;
 }
 
-/* Doubles as texts that give them back exactly. */
+/* Doubles as strings that give them back exactly. */
 static void add_double(cJSON *to, const char *name, double value)
 {
     char text[64];

@@ -49,7 +49,7 @@ class Tool:
         return np.frombuffer(bytes.fromhex(answer["hex"]), dtype).reshape(answer["shape"])
 
     def run(self, path, first, count, dtype, name=""):
-        """So many elements in C order."""
+        """`count` elements in C order."""
         answer = self.ask("run", path, name=name, first=first, count=count)
         return np.frombuffer(bytes.fromhex(answer["hex"]), dtype)
 

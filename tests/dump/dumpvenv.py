@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Python that has the libraries whose files we read: GRADB_DUMP_PYTHON, or build/dump-venv of ./dev."""
+"""The Python with the libraries whose files are read: GRADB_DUMP_PYTHON, or build/dump-venv of ./dev."""
 import os
 import pathlib
 import subprocess
@@ -19,7 +19,7 @@ def python():
 
 
 def missing(*modules):
-    """Why a test that needs these modules cannot run; "" when it can."""
+    """Why a test that needs these modules cannot run; "" if it can."""
     if python() is None:
         return "no build/dump-venv: ./dev makes it where pip can install packages"
     tried = subprocess.run([python(), "-c", "import " + ", ".join(modules)], capture_output=True, text=True,
@@ -28,7 +28,7 @@ def missing(*modules):
 
 
 def write(script, *args):
-    """Runs one of the scripts beside us."""
+    """Runs one of the scripts in this directory."""
     done = subprocess.run([python(), SCRIPTS / script, *args], capture_output=True, text=True,
                           timeout=4 * harness.DEADLINE, check=False)
     if done.returncode != 0:

@@ -47,7 +47,7 @@ def main():
         (root / name).mkdir(parents=True, exist_ok=True)
     seen = set()
     for name, kind, data in seeds():
-        if name not in seen:  # one of a layout is enough
+        if name not in seen:  # one of each layout is enough
             (root / "cann" / name).write_bytes(bytes([kind]) + data)
         seen.add(name)
     (root / "ge_text" / "graph").write_text(test_cann.GRAPH)

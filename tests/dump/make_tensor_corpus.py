@@ -30,7 +30,7 @@ def npz(save, **arrays):
 
 
 def tight(descr, order, shape, data):
-    """A header without its padding: fewer bytes to mutate in vain."""
+    """A header without its padding: fewer bytes to mutate needlessly."""
     text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}}}".encode()
     return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + data
 

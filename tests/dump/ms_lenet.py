@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small convolutional network in MindSpore on the CPU: what is dumped of it is looked at by the tests.
+"""A small convolutional network in MindSpore on the CPU, whose dump the tests examine.
 
-Usage: ms_lenet.py STEPS [ZERO], or ms_lenet.py EPOCHS eval; MINDSPORE_DUMP_CONFIG names the configuration of the
-dump. Prints the losses. With ZERO the loss is a logarithm, which is given 0 in that step: its gradients, and so the parameters, are NaN then.
+Usage: ms_lenet.py STEPS [ZERO], or ms_lenet.py EPOCHS eval; MINDSPORE_DUMP_CONFIG names the configuration of the dump.
+Prints the losses. With ZERO the loss is a logarithm, which is given 0 in that step: its gradients, and so the
+parameters, are NaN from then on.
 """
 import sys
 
@@ -13,7 +14,7 @@ from mindspore import nn
 
 
 class Net(nn.Cell):
-    """LeNet, cut down."""
+    """LeNet, shortened."""
 
     def __init__(self):
         super().__init__()
@@ -46,7 +47,7 @@ class LogLoss(nn.Cell):
 
 
 class Evaluation(mindspore.Callback):
-    """Evaluates at the end of every epoch: a second graph, which has iterations of its own."""
+    """Evaluates at the end of every epoch: a second graph, with its own iterations."""
 
     def __init__(self, model, data):
         super().__init__()

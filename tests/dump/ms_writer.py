@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Dumps as MindSpore's releases write them, made from the layouts alone: names, npy files, statistic.csv,
-execution order, graphs as protobuf by hand."""
+"""Dumps as MindSpore's releases write them, made from the layouts only: names, npy files, statistic.csv, execution
+order, graphs as hand-written protobuf."""
 import hashlib
 import re
 
@@ -11,17 +11,17 @@ DTYPES = {"float32": "Float32", "float16": "Float16", "float64": "Float64", "int
 
 
 def escape(name):
-    """An operator's name in the name of a file since 2.3."""
+    """An operator's name in file names since 2.3."""
     return re.sub(r"[/\\. ]", "_", name)
 
 
 def short(name):
-    """The same before: the last part of it."""
+    """The same before 2.3: its last part."""
     return name.rsplit("/", 1)[-1]
 
 
 def npy(path, array, descr=None):
-    """MindSpore's own way of writing the header: no blanks in the shape, a comma behind every dimension."""
+    """MindSpore's way of writing the header: no blanks in the shape, a comma after every dimension."""
     shape = "(" + "".join(f"{n}," for n in array.shape) + ")"
     text = f"{{'descr': '{descr or array.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
     head = text + " " * (-(10 + len(text) + 1) % 64) + "\n"
@@ -43,7 +43,7 @@ ALL = ["Max Value", "Min Value", "Avg Value", "Count", "Negative Zero Count", "P
 
 
 def figures(array):
-    """What MindSpore counts, by numpy."""
+    """MindSpore's statistics, by numpy."""
     flat = array.astype(np.float64).ravel()
     finite = flat[np.isfinite(flat)]
     return {"Max Value": number(finite.max()) if finite.size else "null",
@@ -65,7 +65,7 @@ class Statistic:
         self.rows = [",".join([HEADER, *self.columns])]
 
     def nothing(self, known):
-        """Since 2.3 the extremes of no finite element are what they began with; before they are null."""
+        """Since 2.3 the extremes without finite elements keep their initial values; before, they are null."""
         if self.comma and known["Max Value"] == "null":
             known |= {"Max Value": "-1.79769e+308", "Min Value": "1.79769e+308", "Avg Value": "0"}
         return known
@@ -84,8 +84,8 @@ class Statistic:
 
 
 class WholeGraphStatistic(Statistic):
-    """The same of a whole graph on Ascend, as msprobe writes it: other words, types of the device, no comma at
-    the end, and what the device did not compute is NA."""
+    """The same for a whole graph on Ascend, as msprobe writes it: other words, device types, no comma at the end, and
+    what the device did not compute is NA."""
     HEADER = "Op Type,Op Name,Task ID,Stream ID,Timestamp,Input/Output,Slot,Data Size,Data Type,Format,Shape"
     COLUMNS = ["Max Value", "Min Value", "Avg Value", "L2Norm Value", "NaN Count", "Negative Inf Count",
                "Positive Inf Count", "MD5 Value"]

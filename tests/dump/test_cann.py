@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What CANN dumps: containers of every type and layout bit for bit, trees of all front ends, overflow records,
-compiled graphs, and what the vendor's converter would make of them. The files are made by cann_writer."""
+"""CANN's dumps: containers of every type and layout bit for bit, trees of all front ends, overflow records, compiled
+graphs, and conversion like the vendor's converter. The files are made by cann_writer."""
 import json
 import pathlib
 import struct
@@ -16,7 +16,7 @@ from cann_writer import Tensor
 rng = np.random.default_rng(11)
 STAMP = 1700000000000000
 
-# Type of the dump, numpy's type of its bytes, numpy's type of what comes out.
+# Type in the dump, numpy's type of its bytes, numpy's type of the result.
 PLAIN = [("FLOAT", "<f4"), ("FLOAT16", "<f2"), ("INT8", "i1"), ("UINT8", "u1"), ("INT16", "<i2"),
          ("UINT16", "<u2"), ("INT32", "<i4"), ("INT64", "<i8"), ("UINT32", "<u4"), ("UINT64", "<u8"), ("BOOL", "?"),
          ("DOUBLE", "<f8"), ("COMPLEX64", "<c8"), ("COMPLEX128", "<c16"), ("QINT8", "i1"), ("QINT16", "<i2"),
@@ -24,7 +24,7 @@ PLAIN = [("FLOAT", "<f4"), ("FLOAT16", "<f2"), ("INT8", "i1"), ("UINT8", "u1"), 
 
 
 def any_bits(dtype, shape):
-    """Any bits at all, as far as the type has them."""
+    """Arbitrary bits of the type."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
@@ -32,7 +32,7 @@ def any_bits(dtype, shape):
 
 
 def small_float(bits, exponents, mantissas, bias, special):
-    """A byte of sign, exponent and mantissa; special: what the byte without sign means instead."""
+    """A byte of sign, exponent and mantissa; special: other meanings of the byte without sign."""
     out = []
     for byte in bits:
         sign, rest = (-1.0 if byte >> (exponents + mantissas) & 1 else 1.0), byte & ((1 << exponents + mantissas) - 1)
@@ -47,7 +47,7 @@ def small_float(bits, exponents, mantissas, bias, special):
 
 
 def hifloat8(bits):
-    """Dot field, exponent with a sign of its own, mantissa; the smallest dot field has no exponent field."""
+    """Dot field, exponent with its own sign, mantissa; the smallest dot field has no exponent."""
     special = {0x00: 0.0, 0x80: np.nan, 0x6F: np.inf, 0xEF: -np.inf}
     out = []
     for byte in bits:
@@ -79,7 +79,7 @@ def hifloat8(bits):
 
 
 def small_types():
-    """Name, stored bytes, shape, what comes out."""
+    """Name, stored bytes, shape, result."""
     every = np.arange(256, dtype=np.uint8)
     nan, inf = float("nan"), float("inf")
     yield "FLOAT8_E4M3FN", every, (16, 16), small_float(every, 4, 3, 7, {0x7F: nan})
@@ -124,7 +124,7 @@ def layouts():
     x = rng.integers(-8, 8, (2, 70, 3, 2)).astype("i1")
     for fmt, stored in (("NC1HWC0", writer.nc1hwc0(x, 64)), ("FRACTAL_Z", writer.fractal_z(x, 64))):
         yield f"{fmt} of int4", fmt, stored, 0, x
-    # The framework had it in another order than NCHW.
+    # The framework's order was not NCHW.
     yield "NC1HWC0 of NHWC", "NC1HWC0", writer.nc1hwc0(x, 16), 0, x.transpose(0, 2, 3, 1)
     yield "FRACTAL_Z of HWCN", "FRACTAL_Z", writer.fractal_z(x, 16), 0, x.transpose(2, 3, 1, 0)
     yield "NHWC of NCHW", "NHWC", x.transpose(0, 2, 3, 1), 0, x
@@ -137,7 +137,7 @@ def type_of(array):
 
 
 class Dump(unittest.TestCase):
-    """A directory, and one gradb for all that is to be known of it."""
+    """A directory, and one gradb that answers everything about it."""
 
     def setUp(self):
         home = tempfile.TemporaryDirectory(prefix="gradb-cann-")
@@ -162,7 +162,7 @@ class Dump(unittest.TestCase):
         return done.stdout + done.stderr
 
     def ask(self, tensor, want, what):
-        """`check` will compare what gradb saves of it."""
+        """Adds a tensor; `check` compares it with what gradb saves."""
         self.asked.append((tensor, want, what))
 
     def check(self, target="dump", *before):
@@ -173,7 +173,7 @@ class Dump(unittest.TestCase):
             got = np.load(self.dir / f"{i}.npy")
             self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), what)
             same = got.tobytes() == np.ascontiguousarray(want).tobytes()
-            if want.dtype.kind in "fc":  # one NaN is as good as another where types are widened
+            if want.dtype.kind in "fc":  # any NaN will do if the type is widened
                 same = same or np.array_equal(got, want, equal_nan=True)
             self.assertTrue(same, what)
         self.asked = []
@@ -223,20 +223,20 @@ class Values(Dump):
         x = any_bits("<f2", (2, 3, 16, 16))
         stored = Tensor(x, "FLOAT16", "FRACTAL_ZN_LSTM", x.shape, (6, 256))
         self.write(f"dump/0/Op.lstm.1.2.{STAMP}", writer.container([], [stored]))
-        self.ask("lstm", x, "a layout that nobody knows stays as stored")
-        # A weight of 16 x 16 x 16 x 16 fits several orders: the file says which it was.
+        self.ask("lstm", x, "an unknown layout stays as stored")
+        # A weight of 16 x 16 x 16 x 16 fits several orders: the file says which one it is.
         x = any_bits("<f2", (16, 16, 16, 16))
         origin = Tensor(writer.fractal_z(x, 16), "FLOAT16", "FRACTAL_Z", writer.fractal_z(x, 16).shape,
                         x.shape, origin=("w", 0, "HWCN"))
         self.write(f"dump/0/Op.hinted.1.3.{STAMP}", writer.container([], [origin]))
-        self.ask("hinted", x.transpose(2, 3, 1, 0), "the order that the file tells")
+        self.ask("hinted", x.transpose(2, 3, 1, 0), "the order given in the file")
         self.check()
         out = self.gradb(f'open "{self.dir / "dump"}"', "print lstm", "print n0:0")
         self.assertIn("as stored by the device: FRACTAL_ZN_LSTM", out)
         self.assertIn("stored as NC1HWC0 (2, 2, 3, 5, 16)", out)
 
     def test_what_is_missing(self):
-        """Sizes that lie, empty addresses, cut files: what is there is shown, the rest is told."""
+        """Wrong sizes, empty addresses, truncated files: what is there is shown, the rest is reported."""
         x = any_bits("<f4", (2, 3))
         whole = Tensor(x, "FLOAT", "ND", (2, 3))
         self.write(f"dump/0/Op.cut.1.1.{STAMP}", writer.container([whole], [whole])[:-10])
@@ -250,7 +250,7 @@ class Values(Dump):
         self.write(f"dump/0/Op.strings.7.1.{STAMP}", writer.container([], [Tensor(b"abcdef", "STRING", "ND", (1,))]))
         self.ask("cut:in0", x, "in front of the cut")
         self.ask("null:in0", x, "in front of the gap")
-        self.ask("optional:in1", x, "behind what was not given")
+        self.ask("optional:in1", x, "after a missing one")
         self.ask("shapeless", x.reshape(-1), "without a shape")
         self.ask("lies", x.reshape(-1), "with a wrong shape")
         self.ask("huge", x.reshape(-1), "with a shape that no memory holds")
@@ -261,7 +261,7 @@ class Values(Dump):
         self.assertIn("0 of the 24 bytes", self.gradb(f'open "{self.dir / "dump"}"', "print null:0", fails=True))
 
     def test_statistics(self):
-        """Where statistics were dumped in the place of values; a header may stand there again."""
+        """Statistics dumped instead of values; the header may be repeated."""
         head = ("Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,Avg Value,Count,Nan Count,"
                 "Negative Inf Count,Positive Inf Count\n")
         rows = "Output,0,24,DT_FLOAT,ND,2x3,2.5,-1.25,0.5,6,1,0,2\n" + head + "Input,0,8,DT_INT64,ND,-,NA,NA,NA,1,0,0,0\n"
@@ -271,11 +271,11 @@ class Values(Dump):
             self.assertIn(word, out)
 
     def test_statistics_that_are_not_finite(self):
-        """Without counts they prove that there are such elements."""
+        """Without counts they prove that such elements exist."""
         head = "Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,Avg Value,Count\n"
         for name, row in (("bad", "nan,nan,nan,6"), ("high", "inf,-1,inf,6"), ("good", "2,1,1.5,6")):
-            self.write(f"figures/0/Op.{name}.1.1.{STAMP}.csv", head + f"Output,0,24,DT_FLOAT,ND,2x3,{row}\n")
-        lines = (f'open "{self.dir / "figures"}"', "watch TO on all", "scan", "stats bad:0", "stats high:0")
+            self.write(f"numbers/0/Op.{name}.1.1.{STAMP}.csv", head + f"Output,0,24,DT_FLOAT,ND,2x3,{row}\n")
+        lines = (f'open "{self.dir / "numbers"}"', "watch TO on all", "scan", "stats bad:0", "stats high:0")
         out = harness.run_gradb("-q", "-nx", "--batch", *(part for line in lines for part in ("-ex", line))).stdout
         for name in ("bad:0", "high:0"):
             self.assertRegex(out, rf"(?m)^  {name}$")
@@ -285,7 +285,7 @@ class Values(Dump):
 
 
 class Trees(Dump):
-    """Directories of all front ends, with what their places say."""
+    """Directories of all front ends, and what their paths say."""
 
     def op(self, where, name, value, stamp=0, task=1, stream=1, **more):
         tensor = Tensor(np.full((2,), value, "<f4"), "FLOAT", "ND", (2,), (2,))
@@ -293,7 +293,7 @@ class Trees(Dump):
                           writer.container([], [tensor], **more))
 
     def steps(self, path):
-        """Of every rank: its number, and what `v` was in each step."""
+        """Of every rank: its number, and the value of `v` in each step."""
         found = {}
         opened = self.gradb(f'open "{self.dir / path}"', "info ranks", json_lines=True)
         ranks = opened[0]["ranks"]
@@ -351,13 +351,13 @@ class Trees(Dump):
         self.check("d")
 
     def test_overflows(self):
-        """Records of both layouts, and as JSON, with the operator that they blame."""
+        """Records of both layouts, and as JSON, with the operator they blame."""
         self.op("d/rank_0/net/0/1", "Default_guilty", 1, task=57, stream=3, op_name="Default/guilty")
         self.op("d/rank_0/net/0/1", "innocent", 1, task=58, stream=3)
         core = (514, 3, 57, 0, 0x1000, 0x2000, 0x120, 0x3000, 1)
         self.write(f"d/rank_0/net/0/1/Opdebug.Node_OpDebug.57.3.{STAMP + 3}",
                    writer.record_file(writer.old_record(core=core)))
-        self.write(f"d/rank_0/net/0/1/Opdebug.Node_OpDebug.58.3.{STAMP + 4}",  # the body does not know
+        self.write(f"d/rank_0/net/0/1/Opdebug.Node_OpDebug.58.3.{STAMP + 4}",  # not in the contents
                    writer.record_file(writer.old_record(dha=(2 ** 64 - 1,) * 3 + (0, 0, 0, 0xB00))))
         new = writer.new_record(1, (514, 3, 57, 0, 65535, 65535, 1, 2, 3, 4, 0x20, 0, 0x400, 0), version=1)
         self.write(f"d/rank_0/debug_files/1/Opdebug.Node_OpDebug.1.1.{STAMP + 5}", writer.record_file(new))
@@ -378,7 +378,7 @@ class Trees(Dump):
             self.assertIn(node, line)
 
     def test_overflows_of_every_unit(self):
-        """Every unit, every bit of a status, and the operator by what the body says, else the name of the file."""
+        """Every unit, every status bit, and the operator named in the record, otherwise in the file name."""
         nothing = 2 ** 64 - 1
         atomic = ["overflow", "underflow", "the source is NaN", "the destination is NaN", "both are NaN"]
         bits = {0x8: "negation of the smallest signed integer", 0x10: "integer overflow",
@@ -399,7 +399,7 @@ class Trees(Dump):
         records.append((writer.new_record(2, (1, 3, task + 1, 0, 65535, 0, 65535, 7)), "AICPU: overflow (status 0x7)"))
         records.append((writer.new_record(3, (1, 3, task + 2, 0, 65535, 65535, 1, 2, 3, 9)), "SDMA: overflow (status 0x9)"))
         records.append((writer.new_record(1, (nothing, nothing, nothing, 0, 65535, 65535, 1, 2, 3, 4, 0x10)),
-                        "AIV: integer overflow"))  # the name of the file knows
+                        "AIV: integer overflow"))  # from the file name
         for i, (record, _) in enumerate(records):
             self.op("d/rank_0/net/0/1", f"op{i:02}", 1, task=i, stream=3)
             self.write(f"d/rank_0/net/0/1/Opdebug.Node_OpDebug.{i}.3.{STAMP + i}", writer.record_file(record))
@@ -412,7 +412,7 @@ class Trees(Dump):
             self.assertIn(f"in task {i} of stream 3", found[f"op{i:02}"])
 
     def test_mindspores_graph(self):
-        """An asynchronous dump beside MindSpore's own graph: files are of its nodes, which have edges."""
+        """An asynchronous dump next to MindSpore's own graph: files belong to its nodes, which have edges."""
         def node(number, full, kind, *inputs):
             return writer.message(1, b"".join(writer.message(1, writer.message(1, i)) for i in inputs)
                                   + writer.message(2, number) + writer.message(3, kind) + writer.message(8, full))
@@ -440,7 +440,7 @@ class Trees(Dump):
         self.assertIn("[0. 1. 2.]", out)
 
     def test_rotten_files_are_left_out(self):
-        """Lengths that lie, random bytes, a description that grows: told, and the others are read."""
+        """Wrong lengths, random bytes, a description that grows: reported, and the others are read."""
         self.op("d/0", "v", 7)
         for i, data in enumerate((struct.pack("<Q", 1 << 40) + bytes(100), struct.pack("<Q", 64) + b"\x0a" * 64,
                                   struct.pack("<Q", 20) + struct.pack("<II", writer.MAGIC, 1)
@@ -483,7 +483,7 @@ graph { name: "body" op { name: "inner" type: "Mul" output_desc { dtype: DT_FLOA
 
 
 class Graphs(Dump):
-    """A dump with compiled graphs beside it."""
+    """A dump with compiled graphs next to it."""
 
     def setUp(self):
         super().setUp()
@@ -494,7 +494,7 @@ class Graphs(Dump):
         where = "d/dump/20230101010101/0/ge_default_1/11"
         self.x = any_bits("<f2", (2, 16, 4, 4))
         stored = writer.nc1hwc0(self.x, 16)
-        # 16 channels of 4 x 4: only the graph tells which order the framework has.
+        # 16 channels of 4 x 4: only the graph gives the framework's order.
         conv = Tensor(stored, "FLOAT16", "NC1HWC0", stored.shape, (2, 4, 4, 16))
         y = Tensor(np.arange(2, dtype="<f4"), "FLOAT", "ND", (2,), (2,))
         for step in (0, 3):
@@ -518,7 +518,7 @@ class Graphs(Dump):
         self.assertNotIn("Wrong", out)
         self.assertNotIn("xyz", out)
         self.assertIn("_no_task", self.gradb(f'open "{self.dir / "d"}"', "print ctl", fails=True))
-        # The Iterator is of the host: what it gave is what another was given.
+        # The Iterator runs on the host: its output is known from another operator's input.
         out = self.gradb(f'open "{self.dir / "d"}"', "print data")
         self.assertIn("[0. 1.]", out)
         self.assertIn("not dumped: it is the value that scope/conv1:in0 received", out)
@@ -530,7 +530,7 @@ class Graphs(Dump):
         self.assertIn("scope/conv1", out)
 
     def test_broken_graphs(self):
-        """Deep nesting, strings without an end: told, and the values are still there."""
+        """Deep nesting, unterminated strings: reported, and the values are still there."""
         graph = self.dir / "d/graph/pid_12_deviceid_0/ge_proto_00000005_Build.txt"
         for text, why in (("graph { name: \"ge_default_1\" op " + "{ a " * 100000, "too deep"),
                           (GRAPH[:700], "ends within"), (GRAPH.replace('"Mul"', '"Mul'), "not closed")):
@@ -541,7 +541,7 @@ class Graphs(Dump):
 
 
 class Convert(Dump):
-    """The names and values of the vendor's converter."""
+    """The vendor converter's names and values."""
 
     def setUp(self):
         super().setUp()
@@ -607,7 +607,7 @@ class Convert(Dump):
         self.assertIn("mapping.csv", self.files("one"))  # of a file that mapping.csv names
 
     def test_links_are_not_followed(self):
-        """A directory of the target that is a link to elsewhere takes nothing; a file that is one is replaced."""
+        """Nothing is written through a link to a directory; a link to a file is replaced."""
         (self.dir / "elsewhere").mkdir()
         (self.dir / "out" / "1").mkdir(parents=True)
         (self.dir / "out" / "0").symlink_to(self.dir / "elsewhere")

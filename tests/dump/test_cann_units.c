@@ -17,7 +17,7 @@
 struct name_case {
     const char *text;
     bool exceptions;
-    int kind; /* -1: it is none */
+    int kind; /* -1: none */
     const char *type, *name;
     int64_t task, stream, context, thread;
     uint64_t time;
@@ -35,7 +35,7 @@ static const struct name_case names[] = {
      1700000000000001},
     {"Add.a.7.2.1700000000000001.4.21.2.0", false, GD_CANN_OPERATOR, "Add", "a", 7, 2, 21, 2,
      1700000000000001},
-    /* With a time at the end, the digits before it are a part of the name. */
+    /* If a time follows, the preceding digits are part of the name. */
     {"Add.a.1.2.3.4.5.6.1700000000000001", false, GD_CANN_OPERATOR, "Add", "a.1.2.3.4", 5, 6, -1,
      -1, 1700000000000001},
     {"Add.a.65535.65535.99999999999999999999999", false, GD_CANN_OPERATOR, "Add", "a", 65535, 65535,
@@ -88,7 +88,7 @@ static void test_places(void **state)
     static const struct {
         const char *part[8];
         int inside, rank, levels;
-        int64_t step; /* -1: not told */
+        int64_t step; /* -1: unknown */
         const char *model;
     } places[] = {
         {{"3", "0", "net", "rank_7"}, 4, 7, 4, 3, "net"},

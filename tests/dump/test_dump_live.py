@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""dump: a training's values on the disk as numpy has them and as gradb opens them again; steps that are chosen
-before they come, a data_dump.json that is obeyed, mistakes in one, a quota, and a gradb that is killed."""
+"""dump: a training's values on disk equal numpy's, and gradb opens them again; steps selected in advance, a
+data_dump.json that is obeyed, mistakes in one, a quota, and a gradb that is killed."""
 import csv
 import json
 import pathlib
@@ -30,7 +30,7 @@ def gradb(folder, lines, *options, steps=50, status=0):
 
 
 def files(directory):
-    """(name as it is escaped, io, slot): array, of one step."""
+    """(escaped name, io, slot): array, of one step."""
     found = {}
     for path in directory.glob("*.npy"):
         kind, name, _, io, slot, dtype = NAME.fullmatch(path.name).groups()
@@ -131,8 +131,8 @@ class Steps(unittest.TestCase):
 
 
 class Moves(unittest.TestCase):
-    """Moves from node to node pass the ends of steps that are due: those are dumped, and the moves end where they
-    would have ended without that."""
+    """Moves from node to node pass the ends of selected steps: those are dumped, and the moves end where they would
+    have ended anyway."""
 
     MOVES = ("next 3", "next 200", "run-to Default/network/loss/Log-op29", "run-to Default/network/loss/Log-op29",
              "finish", "finish", "finish", "next 7")
@@ -155,13 +155,13 @@ class Moves(unittest.TestCase):
 
     def test_two_ranks_are_dumped_together(self):
         with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
-            trainer = " ".join(map(shlex.quote, map(str, [*TRAINER, "--steps", 50])))
+            process = " ".join(map(shlex.quote, map(str, [*TRAINER, "--steps", 50])))
             lines = ["set rank-patience 100", "dump d on weights --steps 2-3",
                      "run-to Default/network/loss/Log-op29", "step 3", "dump off", "set rank-locking on", "step",
                      "set rank-locking off", "dump e on weights", "kill"]
             commands = [word for line in lines for word in ("-ex", line)]
             done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *commands, "--listen", "127.0.0.1:0",
-                                     "run", "--", "/bin/sh", "-c", f"RANK=0 {trainer} & RANK=1 {trainer}; wait",
+                                     "run", "--", "/bin/sh", "-c", f"RANK=0 {process} & RANK=1 {process}; wait",
                                      env={"WORLD_SIZE": "2"}, cwd=folder)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(re.findall(r"Dumped step (\d): (\d+) tensors", done.stdout),

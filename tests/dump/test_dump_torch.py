@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""dump of PyTorch trainings, whose values come and go: the weights, the gradients and what the operators made and the
-program dropped again are what the training itself wrote down, also where a step is passed from node to node, and of
-operators that nobody has seen before; nothing of another step is there."""
+"""dump of PyTorch trainings, whose values come and go: weights, gradients, and operator outputs that the script dropped
+equal those the training wrote itself, also if a step is passed from node to node or an operator is unknown; there is
+nothing from another step."""
 import json
 import pathlib
 import re
@@ -71,7 +71,7 @@ class Training(torches.Folder):
                 with self.subTest(step=step, name=name):
                     self.assertIn(at, found)
                     self.assertEqual(found[at].tolist(), value)
-            # the loss has a gradient of `extra` in even steps alone: zero_grad() takes that of the step before away
+            # the loss has a gradient of `extra` only in even steps: zero_grad() removes that of the previous step
             self.assertEqual("extra_weight_grad" in found, step in "24", sorted(found))
             self.assertEqual("extra_linear" in found, step in "24", sorted(found))
         part = re.search(r"Dumped step (\d) as far as (\S+):", done.stdout)
@@ -95,11 +95,11 @@ class Training(torches.Folder):
             self.assertEqual(found, {name.replace(".", "_"): value for name, value in told[step].items()
                                      if name.endswith(".linear")})
         self.assertIn("announce the step: dump DIR --steps 5\n", done.stdout)
-        # a step that is none of those is not copied, and nothing of the one before is left
+        # other steps are not copied, and nothing of the previous step is left
         self.assertIn("the script no longer has it", done.stdout + done.stderr)
 
     def test_where_two_trainings_part(self):
-        """Of what gradb dumped: an operator that one of them has more."""
+        """In gradb's dumps: one of them has an additional operator."""
         for name, changed in (("plain", ""), ("more", "* 1.01")):
             script = self.write(name + ".py", TRAINER.replace("if step % 2 == 0:", f"out = out {changed}\n    if False:"))
             done = self.gradb([self.python, script], f"dump {name} --steps 1", "step", "kill")

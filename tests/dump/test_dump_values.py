@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""dump and save of values that a training makes up: every type, no dimension, no element, constants, names
-that are too long, several slots, stacks; a step of which a part ran; and what hinders the writing."""
+"""dump and save of values that a training makes up: every type, no dimension, no element, constants, overlong names,
+several slots, stacks; a partial step; and obstacles to writing."""
 import json
 import pathlib
 import resource
@@ -54,13 +54,13 @@ def dtype_of(name, array):
 
 
 def as_dumped(name, array):
-    """What numpy reads of it: bfloat16 is widened."""
+    """As numpy reads it: bfloat16 is widened."""
     return (array.astype(np.uint32) << 16).view(np.float32) if name == "types/bfloat16" else array
 
 
 class MadeUp(Trainer):
-    """Stands where it is told to. older: names whose values are of the step before; silent_at: the value that
-    it is asked for in vain, and says no more from then on."""
+    """Stops wherever it is asked to. older: names whose values are from the previous step; silent_at: the value that it
+    never sends, and after which it is silent."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -159,7 +159,7 @@ class Values(Case):
                     self.assertEqual((read.shape, read.dtype), (expected.shape, expected.dtype))
                     self.assertEqual(read.tobytes(), expected.tobytes())
         config = json.loads((self.root / "d" / "rank_0" / ".dump_metadata" / "data_dump.json").read_text())
-        common = config["common_dump_settings"]  # what MindInsight wants to know
+        common = config["common_dump_settings"]  # what MindInsight needs to know
         self.assertEqual([common[key] for key in ("net_name", "iteration", "saved_data", "input_output")],
                          ["net", "1", "full", 2])
         live = self.run_line("info node net/Add-op2", "node")
@@ -181,7 +181,7 @@ class Values(Case):
                     self.assertEqual(saved[key].tobytes(), as_dumped(name, array).tobytes(), key)
 
     def test_a_part_of_a_step(self):
-        """Nothing that step 1 computed is taken for a value of step 2; weights are as they are."""
+        """Nothing computed in step 1 is taken for a value of step 2; weights stay."""
         behind = [name for name in VALUES if name not in KINDS][4:]
         self.trainer.older, self.trainer.step = (*behind, "net/weight"), 2
         self.trainer.say(running=pb.Running(step=2))
@@ -305,7 +305,7 @@ class Files(unittest.TestCase):
     def test_a_large_tensor_goes_by_pieces(self):
         with tempfile.TemporaryDirectory(prefix="gradb-save-") as name:
             folder = pathlib.Path(name).resolve()
-            array = np.arange(7 * 1250001, dtype=np.float32).reshape(1250001, 7)  # pieces do not divide it
+            array = np.arange(7 * 1250001, dtype=np.float32).reshape(1250001, 7)  # not a multiple of the pieces
             np.savez(folder / "in.npz", large=array, small=np.ones(3))
             np.save(folder / "fortran.npy", np.asfortranarray(array[:, :7]))
             many, = self.saved(folder, folder / "in.npz", "save all out.npz")
@@ -318,7 +318,7 @@ class Files(unittest.TestCase):
             self.assertEqual(data[8 + int.from_bytes(data[:8], "little"):], array.tobytes())
 
     def test_names_that_collide(self):
-        """Two networks of a dump may have the same names."""
+        """Two networks in a dump may have the same names."""
         with tempfile.TemporaryDirectory(prefix="gradb-save-") as name:
             folder = pathlib.Path(name).resolve()
             for graph in (0, 1):
@@ -352,7 +352,7 @@ class Hindrances(Case):
         self.assertEqual((opened[0]["type"], opened[0]["left_out"]), ("open", 0))
 
     def test_what_cannot_be_written(self):
-        """A directory that is a file, and files that may not grow: root has no more right to either."""
+        """A directory that is a file, and files that may not grow: root has no permission either."""
         (self.root / "file").write_text("")
         for line in ("dump file", "dump file --steps 5", "dump missing/d", "dump d on /a(/ --steps 5"):
             self.gradb.send(line)

@@ -108,7 +108,7 @@ class Logs(unittest.TestCase):
         text = gradb(new.parent, "info target", "info events", "info node fc-Dense/MatMul-op0")
         self.assertRegex(text, r"graphs of stages +2")
         self.assertRegex(text, r"compilation failed at this node")
-        for cut in range(0, len(NEW_IR), 173):  # whatever is left of it, gradb lives
+        for cut in range(0, len(NEW_IR), 173):  # whatever is left of it, gradb survives
             self.put("cut.ir", NEW_IR[:cut])
             self.assertNotRegex(gradb(self.dir / "cut.ir", "info target"), r"(?i)internal|signal") \
                 if cut % (173 * 4) == 0 else None
@@ -122,7 +122,7 @@ class Logs(unittest.TestCase):
                  "0:\n\tDefault/ReLU-op2{[0]: x}\n\t0\n\t0\n1:\n\tDefault/fc-Dense/MatMul-op1{}\n\t0\n\t0\n====\n")
         self.put(f"{rdr}/OPTIMIZER.somas_mem_info.0.20240501102030.txt", "text\n")
         name = "Default/fc-Dense/MatMul-op1"
-        self.put(f"{rdr}/SESSION.assign_stream.0.20240501102030.json",  # appended to: one array behind the other
+        self.put(f"{rdr}/SESSION.assign_stream.0.20240501102030.json",  # appended to: several arrays
                  json.dumps([{"index": 0, "node_name": name, "logic_id": 3, "stream_id": 7, "node_info": "x",
                               "event_id": 2, "active_stream_id": "1,4"}], indent=2) + "\n"
                  + json.dumps([{"index": 0, "node_name": "Default/ReLU-op2", "logic_id": 9, "stream_id": 8},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MindSpore's synchronous dumps: one that MindSpore itself makes while it trains, and those of its older
-releases as an independent writer lays them out. Values bit for bit as numpy has them, statistics to the printed
-digit, and the commands of a training on a dump."""
+"""MindSpore's synchronous dumps: one that MindSpore itself makes while it trains, and those of older releases from an
+independent writer. Values bit for bit as in numpy, statistics to the printed digit, and the commands of a training on a
+dump."""
 import hashlib
 import json
 import os
@@ -21,7 +21,7 @@ rng = np.random.default_rng(7)
 
 
 def gradb(path, lines, *options):
-    """What gradb prints when the commands are typed; fails with it when one of them does."""
+    """gradb's output for the commands; fails if one of them fails."""
     with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
         script = pathlib.Path(folder) / "commands"
         script.write_text("\n".join(lines) + "\n")
@@ -38,7 +38,7 @@ def records(path, lines, *wanted):
 
 
 def saved(path, tensors):
-    """The values of (step, tensor): all of them in one run of gradb."""
+    """The values of (step, tensor), all in one run of gradb."""
     with tempfile.TemporaryDirectory(prefix="gradb-saved-") as folder:
         lines, here = [], None
         for i, (step, tensor) in enumerate(tensors):
@@ -62,7 +62,7 @@ def mindspore_python():
 
 
 def lenet(root, *words):
-    """Trains it in `root`, dumping everything; what it printed."""
+    """Trains it in `root`, dumping everything; returns its output."""
     config = root / "data_dump.json"
     config.write_text(json.dumps({
         "common_dump_settings": {"dump_mode": 0, "path": str(root / "dump"), "net_name": "lenet",
@@ -96,7 +96,7 @@ class MindSporeItself(unittest.TestCase):
         cls.folder.cleanup()
 
     def other_number(self, name):
-        """The only operator of the execution order that differs in its number alone."""
+        """The only operator of the execution order that differs only in its number."""
         found = [line for line in self.order if re.sub(r"\d+$", "", writer.escape(line)) == re.sub(r"\d+$", "", name)]
         return found[0] if len(found) == 1 else name
 
@@ -125,7 +125,7 @@ class MindSporeItself(unittest.TestCase):
     def test_graph_order_and_facts(self):
         [opened, target, nodes] = records(self.rank.parent, ["info target", "info nodes -a"], "open", "target", "nodes")
         self.assertEqual((opened["formats"], opened["ranks"], opened["steps"], opened["left_out"]),
-                         (["mindspore-sync", "mindspore-ir"], 1, 3, 1))  # the graph as text stands beside its .pb
+                         (["mindspore-sync", "mindspore-ir"], 1, 3, 1))  # the graph as text is next to its .pb
         self.assertEqual((target["framework"], target["device"]), ("MindSpore", "CPU"))
         ran = [row["node"] for row in nodes["nodes"] if row.get("order") is not None]
         self.assertEqual(ran[:len(self.order) - 1], [line for line in self.order if line])
@@ -136,7 +136,7 @@ class MindSporeItself(unittest.TestCase):
         known = {writer.escape(line) for line in self.order}
         others = {path.name.split(".")[1] for path in self.rank.glob("lenet/0/*/*-op*.npy")} - known
         self.assertLess(len(nodes["nodes"]), len(set(self.order)) + 60)
-        for name in others:  # the dump numbers an operator otherwise than the graph
+        for name in others:  # the dump and the graph number an operator differently
             [node] = records(self.rank.parent, [f"info node {self.other_number(name)}"], "node")
             self.assertIn(f"dumped as {name}", node["dump"])
 
@@ -148,7 +148,7 @@ class MindSporeItself(unittest.TestCase):
     def test_watching_goes_from_step_to_step(self):
         bias = np.stack([np.load(next(self.rank.glob(f"lenet/0/{s}/Parameter.fc2_bias.*"))) for s in range(3)])
         means = np.abs(bias.astype(np.float64)).mean(1)
-        limit = sorted(means)[1] + 1e-9  # one step has more than that
+        limit = sorted(means)[1] + 1e-9  # exceeded in one step
         text = gradb(self.rank.parent, [f"watch abs_mean > {limit!r} on fc2.bias", "goto 0", "recheck"])
         expected = int(np.argmax(means))
         if expected > 0:
@@ -158,7 +158,7 @@ class MindSporeItself(unittest.TestCase):
         self.assertEqual([round(float(row["abs_mean"]), 12) for row in track["history"]], [round(m, 12) for m in means])
 
     def test_the_logarithm_threw_it_and_not_a_parameter(self):
-        """Parameters are dumped after the update that made them NaN, also in the first step, which is 0."""
+        """Parameters are dumped after the update that made them NaN, also in the first step, 0."""
         for zero in (0, 1):
             with self.subTest(step=zero), tempfile.TemporaryDirectory(prefix="gradb-ms-") as folder:
                 root = pathlib.Path(folder).resolve()
@@ -173,8 +173,8 @@ class MindSporeItself(unittest.TestCase):
 
 @unittest.skipUnless(mindspore_python(), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
 class TwoGraphs(unittest.TestCase):
-    """Model.train with an evaluation after each epoch: two graphs, whose parameters have the same names and whose
-    iterations are counted apart."""
+    """Model.train with an evaluation after each epoch: two graphs, with parameters of the same names and separate
+    iterations."""
 
     @classmethod
     def setUpClass(cls):
@@ -242,7 +242,7 @@ class TwoGraphs(unittest.TestCase):
 
 
 class OlderReleases(unittest.TestCase):
-    """Every generation of the layout, from the layouts themselves."""
+    """Every generation of the layout, written from its description."""
 
     @classmethod
     def setUpClass(cls):
@@ -321,7 +321,7 @@ class OlderReleases(unittest.TestCase):
         self.assertIn(f"{conv}:0 (Conv2D)", text.replace(f"{conv} (Conv2D)", f"{conv}:0 (Conv2D)"))
 
     def test_numbers_that_differ_from_the_graphs(self):
-        """A file is of the only operator of its type and scope; of two nobody knows which."""
+        """A file belongs to the only operator of its type and scope; with two, it is ambiguous."""
         rank = self.tree("numbers")
         nodes = ["Default/a/Add-op3", "Default/b/Mul-op1", "Default/b/Mul-op2", "Default/c/Sub-op1", "Default/d/Div-op4"]
         (rank / "graphs").mkdir(parents=True)
@@ -373,7 +373,7 @@ class OlderReleases(unittest.TestCase):
         self.assertIn("no mapping.csv with the original", text)
 
     def statistics(self, name, columns, comma):
-        """A dump of statistics alone, and what numpy says of it."""
+        """A dump with only statistics, and numpy's values for it."""
         rank, arrays = self.tree(name), {}
         with np.errstate(invalid="ignore"):
             values = [rng.standard_normal((2, 3)).astype("f4"), np.zeros((3,), "f4"),
@@ -387,7 +387,7 @@ class OlderReleases(unittest.TestCase):
                 table.add("Add", "Add-op1", 1700000000000000 + slot, "output", slot, value)
                 arrays[step, slot] = value
             table.rows.append("Add,Add-op1,0,0,17,sideways,0,4,float32,\"(1)\"")
-            table.rows.append(table.rows[0])  # written in several goes
+            table.rows.append(table.rows[0])  # written in several parts
             table.write(rank / (f"20240101000000/step_{step}" if whole else f"net/0/{step}"))
         return arrays
 
@@ -396,19 +396,19 @@ class OlderReleases(unittest.TestCase):
             "Negative Zero Count": "negative", "Positive Zero Count": "positive", "L2Norm Value": "l2"}
 
     def same_figures(self, record, array, columns):
-        """What gradb says is what the table said, and nothing of a column that was not there."""
+        """gradb's statistics equal the table's, and there is nothing for missing columns."""
         figures = writer.figures(array)
         for column, key in self.KEYS.items():
             value = record["stats"][key]
             nothing = key in ("max", "min", "mean", "l2") and not np.isfinite(array).any()
             if key in ("nan", "pos_inf", "neg_inf") and column not in columns and value is not None:
-                self.assertIn(value, (0, 1), column)  # there are such elements, and nobody knows how many
+                self.assertIn(value, (0, 1), column)  # there are some, but their number is unknown
                 self.assertFalse(np.isfinite(array).all(), column)
             elif column not in columns:
                 self.assertIsNone(value, column)
             elif key == "l2" and figures[column] == "nan" and value is None:
                 pass
-            elif nothing:  # what MindSpore prints then depends on its release
+            elif nothing:  # what MindSpore prints here depends on the release
                 self.assertIn(value, (None, figures[column]), column)
             elif isinstance(value, str):
                 self.assertEqual(value, figures[column], column)
@@ -433,7 +433,7 @@ class OlderReleases(unittest.TestCase):
                     self.same_figures(record, array, columns)
 
     def test_files_and_their_rows(self):
-        """Values beside statistics: figures are of the values, and the digest is the row's."""
+        """Values next to statistics: gradb computes from the values; the digest is the row's."""
         rank, columns = self.tree("full"), [*writer.ALL[:10], "MD5"]
         values = [np.array([np.nan, 1, -np.inf, 0], "f4"), rng.standard_normal((2, 3)).astype("f4")]
         table = writer.Statistic(columns, True)
@@ -454,7 +454,7 @@ class OlderReleases(unittest.TestCase):
             self.assertTrue(same_bits(value, got))
 
     def test_figures_that_are_not_finite(self):
-        """Where nobody counted, such a figure tells that there are such elements: a watchpoint sees it."""
+        """Without counts, a statistic that is not finite shows that such elements exist: a watchpoint fires."""
         rank, head = self.tree("guessed"), writer.HEADER + ",Max Value,Min Value,Avg Value,L2Norm Value\n"
         rows = ["inf,-2,null,inf", "nan,nan,nan,nan", "3,-inf,1,null", "-1.79769e+308,1.79769e+308,0,nan", "2,1,1.5,3"]
         table = "".join(f'Add,Add-op{i},0,0,{17 + i},output,0,8,float32,"(2)",{row},\n' for i, row in enumerate(rows))
@@ -472,7 +472,7 @@ class OlderReleases(unittest.TestCase):
         self.assertIn("that there are NaN or infinite elements, but not how many", text)
 
     def test_records_beside_converted_files(self):
-        """Overflows are events of the rank whose files lie beside them, and blame what these are of."""
+        """Overflows become events of the rank with the files next to them, and blame their operators."""
         overflow = json.dumps({"AI Core": {"task_id": 12, "stream_id": 3, "status": 32}})
         for name, where in (("async", "net/0/1"), ("ascend", "20240101000000/step_1")):
             step = self.tree(name) / where
@@ -490,7 +490,7 @@ class OlderReleases(unittest.TestCase):
             self.assertTrue(same_bits(value, np.arange(3, dtype="<f4")))
 
     def test_many_dumps_and_what_is_none(self):
-        """One walk over a directory that holds everything: all that is known is read, the rest is told."""
+        """One directory with everything: all known formats are read, the rest is reported."""
         root = self.root / "mixed"
         name = "Add.Add-op1.0.0.17.output.0.DefaultFormat.npy"
         writer.npy(root / "sync/rank_1/net/0/2" / name, np.full((2,), 1, "<f4"))
@@ -520,7 +520,7 @@ class OlderReleases(unittest.TestCase):
         self.assertEqual(opened["ranks"], 5)
 
     def test_the_previous_step_is_that_of_the_graph(self):
-        """Two graphs with gaps: what one did not run in is no step of the other's."""
+        """Two graphs with gaps: a step that one did not run does not count for it."""
         root = self.root / "gaps"
         values = {0: {0: 1, 1: 2, 2: 2, 3: 4}, 1: {0: 5, 2: 6, 3: 6}}
         for graph, steps in values.items():
@@ -541,7 +541,7 @@ class OlderReleases(unittest.TestCase):
         self.assertRegex(done.stderr, "graph_1/Add-op1:0 was not dumped in step 1: the nearest step that has it is")
 
     def test_two_graphs_of_one_name(self):
-        """Both are there, the second by the number that its files have."""
+        """Both are there, the second with the number of its files."""
         root = self.root / "twins"
         rank = root / "rank_0"
         (rank / "graphs").mkdir(parents=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables of figures: msprobe's two monitors of a training on the CPU, as they themselves write them; grad_probe of all
-levels as an independent writer lays it out, on two ranks, and what is broken."""
+"""Tables of statistics: msprobe's two monitors of a training on the CPU, in their own format; grad_probe at all levels
+from an independent writer, on two ranks; and broken ones."""
 import csv
 import json
 import os
@@ -40,7 +40,7 @@ class Monitors(unittest.TestCase):
 
 
 class Tables(unittest.TestCase):
-    """What needs a place for its files."""
+    """Tests with a directory for their files."""
     @classmethod
     def setUpClass(cls):
         cls.home = tempfile.TemporaryDirectory(prefix="gradb-figures-")
@@ -60,7 +60,7 @@ class Tables(unittest.TestCase):
 
 class GradProbe(Tables):
     def test_levels(self):
-        """Steps and ranks; digests; shares of intervals; signs that were saved."""
+        """Steps and ranks; digests; shares of intervals; saved signs."""
         bounds = ["(-inf, -1.0]", "(-1.0, 0.0]", "(0.0, inf)", "=0"]
         for rank in (0, 1):
             for step in (5, 10):
@@ -85,7 +85,7 @@ class GradProbe(Tables):
         self.assertRegex(text, r"elements +3 ")
 
     def test_broken(self):
-        """Rows that are none are told with their lines; what else is there is read."""
+        """Invalid rows are reported with their lines; the others are read."""
         self.put("bad/rank0/grad_summary_1.csv", ["param_name", "max", "min", "norm", "shape"], ["a", "1", "0"], [""],
                  ["b", "x", "", "1e999", "[9999999999999999999, 3]"], ["c" * 5000, "1", "1", "1", "[1]"])
         self.put("bad/Nov22_08-41-10-rank7-de30794b/actv_0-9.csv", ["vpp_stage", "name", "step", "norm", "entropy"],
@@ -98,7 +98,7 @@ class GradProbe(Tables):
 
 
 class Atb(Tables):
-    """The transformer library's dump: a table, and tensors with a head of text."""
+    """The transformer library's dump: a table, and tensors with a text header."""
     HEADER = ("Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,"
               "Norm,Tensor Path").split(",")
 
@@ -144,7 +144,7 @@ class Atb(Tables):
 
 class Results(Tables):
     def test_beside_a_dump_and_alone(self):
-        """Rows that did not pass are events of the dump's nodes; what is not read is told."""
+        """Rows that did not pass become events of the dump's nodes; files that are not read are reported."""
         folder = self.dir / "run" / "step0" / "rank0"
         folder.mkdir(parents=True)
         (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L1", "data": {

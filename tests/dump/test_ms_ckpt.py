@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MindSpore's checkpoints: written here from the layout of the format, and by MindSpore itself where it is installed."""
+"""MindSpore's checkpoints: written here from the description of the format, and by MindSpore itself if it is installed.
+"""
 import json
 import os
 import pathlib
@@ -144,7 +145,7 @@ class Layout(Files):
         wrong = bytearray(with_sum(data))
         wrong[-20] ^= 1
         self.assertRegex(self.tool.open(self.put(bytes(wrong)))["notes"][0], "CORRUPT: the file's CRC-32")
-        # The same letters at the end of a parameter are its values.
+        # The letters of a checksum at the end of a parameter are its values.
         last = record("w", [17], "Int8", b"crc_num" + bytes(10))
         self.assertEqual(self.tool.read(self.put(last), "w").tobytes(), b"crc_num" + bytes(10))
         self.refused(data + b"crc_num" + bytes(9), "a record of a checkpoint was expected")
@@ -202,7 +203,7 @@ class Layout(Files):
             found = self.tool.entries(self.put(good + entry))
             self.assertRegex(found["x"]["problem"], pattern)
             self.assertEqual(found["w"]["shape"], [2])
-        # Fields of a later MindSpore are passed over.
+        # Fields of later MindSpore releases are skipped.
         later = field(1, field(1, b"x") + b"\x48\x05" + field(2, tensor([2], "Float32", F2) + field(9, b"more")) + b"\x55abcd")
         self.assertEqual(self.tool.read(self.put(good + later), "x").tobytes(), F2)
         for end in range(1, len(good)):

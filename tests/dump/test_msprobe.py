@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Dumps of msprobe: one that mindstudio-probe itself makes of a training on the CPU, values bit for bit; and older
-layouts, MindSpore's flavour and broken files as an independent writer lays them out."""
+layouts, MindSpore's variant and broken files from an independent writer."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def probe_python():
-    """The Python that has msprobe and PyTorch: GRADB_MSPROBE_PYTHON, or build/msprobe-venv of ./dev."""
+    """The Python with msprobe and PyTorch: GRADB_MSPROBE_PYTHON, or build/msprobe-venv of ./dev."""
     given = os.environ.get("GRADB_MSPROBE_PYTHON")
     venv = harness.BUILD.resolve().parent / "msprobe-venv" / "bin" / "python"
     return given or (str(venv) if venv.exists() else None)
@@ -71,7 +71,7 @@ class Real(unittest.TestCase):
         self.assertRegex(text, r"(?s)elements +6 \(24 B\)\n.*\+Inf +[1-6]\b.*msprobe level +mix")
 
     def test_figures(self):
-        """Equal to what the JSON says, digests too; infinite extremes are told."""
+        """Equal to the JSON, including digests; infinite extremes are reported."""
         found = sorted((self.dir / "statistics").glob("dump/step0/*/dump.json"))
         data = json.loads(found[0].read_text())["data"]
         weight = data["Module.fc1.Linear.forward.0"]["parameters"]["weight"]
@@ -135,7 +135,8 @@ class Written(unittest.TestCase):
         self.assertRegex(text, r"(?s)net/fc/Mint\.add\.0\.forward:0\n +type +float32 \(2,\)\n.*NaN +at least 1\b")
 
     def test_statistics_that_are_not_finite_fire(self):
-        """They prove such elements, not how many: TO, WO and GE are hits; what cannot be decided is counted."""
+        """They prove that such elements exist, but not how many: TO, WO and GE are hits; undecidable ones are counted.
+        """
         nan, inf = float("nan"), float("inf")
         rows = {"all": (nan, nan, nan, nan), "mean": (2.0, 1.0, nan, nan), "inf": (inf, 1.0, inf, inf),
                 "fine": (2.0, 1.0, 1.5, 3.0)}
@@ -159,11 +160,11 @@ class Written(unittest.TestCase):
                         if not hit["error"]}
                 self.assertEqual((framework, condition, hits), (framework, condition, names))
         text = gradb(folder, "watch 'nan > 5' on *all*", "scan")
-        self.assertIn("could not be checked", text)  # there is one at least: whether there are more is not known
+        self.assertIn("could not be checked", text)  # at least one: the number is unknown
         self.assertIn("at least 1 NaN of 2", gradb(folder, "first-nonfinite"))
 
     def test_a_call_of_one_step_alone(self):
-        """It runs where it ran in that step: what it made is not what came from outside."""
+        """It is ordered where it ran in that step: its outputs do not come from outside."""
         nan = float("nan")
         bad = self.tensor(Max=nan, Min=nan, Mean=nan, Norm=nan)
         calls = {0: [("begin", [1, 2]), ("pow", [1, 2]), ("mean", [1, 2])],
@@ -181,8 +182,8 @@ class Written(unittest.TestCase):
         self.assertEqual(re.findall(r"Torch\.(\w+)\.0\.forward$", text, re.M), ["first", "begin", "log", "pow", "mean"])
 
     def test_findings(self):
-        """Overflow check, nan_check, the analysis of anomalies, what msprobe failed at; calls that were recomputed and
-        arguments that are no tensors."""
+        """Overflow check, nan_check, the anomaly analysis, msprobe's own errors; recomputed calls and arguments that
+        are not tensors."""
         inf = self.tensor(Max=float("inf"), Min=1.0, Mean=float("inf"), Norm=None)
         data = {"Torch.dropout.0.forward": {"input_args": [self.tensor([1, 2]), {"type": "float", "value": 0.5},
                                                            {"type": "slice", "value": [None, 3, None]}],
@@ -213,7 +214,7 @@ class Written(unittest.TestCase):
             self.assertRegex(text, wanted)
 
     def test_debug_distributed_and_mixed(self):
-        """Level debug; xor sums; DTensors; MindSpore's mixed execution, whose halves are one training."""
+        """Level debug; xor sums; DTensors; MindSpore's mixed mode, whose halves are one training."""
         values = np.array([3, -4], "f4")
         spread = {"type": "torch.distributed.tensor.DTensor", "dtype": "torch.float32", "shape": [2], "Max": 3.0,
                   "Min": -4.0, "Mean": -0.5, "Norm": 5.0, "requires_grad": True, "device_mesh": [0, 1],
@@ -240,7 +241,7 @@ class Written(unittest.TestCase):
         self.assertRegex(gradb(self.dir / "mixed"), r"2 nodes, 2 steps from 1 to 2")
 
     def test_kernels_of_the_same_step(self):
-        """What level L2 dumps beside the calls is of the same rank and step."""
+        """What level L2 dumps next to the calls belongs to the same rank and step."""
         self.put("kernels/step2/rank0", {"task": "statistics", "level": "L1", "data": {
             "Torch.add.0.forward": {"output": [self.tensor([1, 2])]}}})
         kernels = self.dir / "kernels" / "step2" / "20240501102030" / "0"
@@ -253,7 +254,7 @@ class Written(unittest.TestCase):
         self.assertRegex(text, r"(?s)\nmsprobe +1 .*\ncann +1 ")
 
     def test_broken(self):
-        """What stands before a fault is read, the fault is told; nothing outside the directory is opened."""
+        """Everything before an error is read, the error is reported; nothing outside the directory is opened."""
         good = {"A.b.0.forward": {"output": [self.tensor([1, 2], "../../secret.npy")]},
                 "A.c.0.forward": {"output": [{"type": "torch.Tensor", "dtype": 7, "shape": [-1, "x", 1e99]}]},
                 "A.d.0.forward": {"output": [{"type": "torch.Tensor", "dtype": "torch.float32",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Dumps of ptdbg_ascend, versions 1 to 6, and API info files, as an independent writer lays them out."""
+"""Dumps of ptdbg_ascend, versions 1 to 6, and API info files, from an independent writer."""
 import json
 import pathlib
 import tempfile
@@ -22,7 +22,7 @@ def gradb(path, *commands):
 
 
 def record(name, values, norm=True, marker=1, md5=False):
-    """A line of the .pkl, as Python's encoder spells it."""
+    """A line of the .pkl, as Python's encoder writes it."""
     figures = [float(values.max()), float(values.min()), float(values.mean())]
     figures += [float(np.linalg.norm(values))] if norm else []
     return json.dumps([name, marker, f"{zlib.crc32(values.tobytes()):08x}" if md5 else [], f"torch.{values.dtype}",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of elements alone, as msprobe saves those of whole graphs on Ascend: with and without a table that tells their
-shapes, too short, of no known type; and the kernels that it dumps into the directory of a step."""
+"""Files of raw elements, as msprobe saves them for whole graphs on Ascend: with and without a table of their shapes,
+too short, of unknown type; and kernels dumped into a step's directory."""
 import pathlib
 import tempfile
 import unittest

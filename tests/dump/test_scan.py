@@ -20,7 +20,7 @@ rng = np.random.default_rng(5)
 
 
 def make(root):
-    """What was dumped, by rank and step; returns the values that are NaN or infinite as (rank, step, layer)."""
+    """Writes the dump by rank and step; returns the NaN or infinite values as (rank, step, layer)."""
     bad = set()
     for rank in range(RANKS):
         for step in range(STEPS):
@@ -64,7 +64,7 @@ class Scan(unittest.TestCase):
 
     @classmethod
     def gradb(cls, *commands, env=None, watches=None, dump=None):
-        """What gradb tells of the dump with the watchpoints set; hits of all ranks at the end."""
+        """gradb's records for the dump with the watchpoints set; hits of all ranks at the end."""
         lines = [f"open {dump or cls.dump}", *(WATCHES if watches is None else watches), *commands,
                  "info hits -ranks -a"]
         args = [word for line in lines for word in ("-ex", line)]
@@ -78,7 +78,7 @@ class Scan(unittest.TestCase):
 
     @classmethod
     def hits_of(cls, told):
-        """All that `info hits` told, without the numbers and stops that depend on the order of finding."""
+        """The `info hits` records, without numbers and stops that depend on the order."""
         hits = cls.of(told, "hits")["hits"]
         return [{key: value for key, value in hit.items() if key not in ("number", "stop")} for hit in hits]
 
@@ -100,7 +100,7 @@ class Scan(unittest.TestCase):
         self.assertEqual(list((self.dir / "state").rglob("*.gdscan")), [])
 
     def test_is_what_going_through_it_gives(self):
-        """The same verdicts as `continue` gives, which judges each step as a live run does."""
+        """The same verdicts as `continue`, which judges each step like a live run."""
         told = self.gradb("set stop-on-hit off", "continue", watches=WATCHES[:3])
         going = self.hits_of(told)
         self.assertEqual(going, [hit for hit in self.hits if hit["step"] > 0 and hit["watchpoint"] <= 3])
@@ -159,7 +159,7 @@ class Scan(unittest.TestCase):
         self.assertEqual(self.hits_of(self.gradb(f"merge {parts}")), self.hits)
 
     def test_takes_up_where_it_was(self):
-        """A file that ends anywhere, as after a crash, is gone on with: nothing is lost, nothing looked at twice."""
+        """A scan resumes from a file truncated anywhere, as after a crash: nothing is lost or scanned twice."""
         kept = self.dir / "kept.gdscan"
         first = self.of(self.gradb(f"scan --out {kept}"), "scan")
         whole = kept.read_bytes()
@@ -188,7 +188,7 @@ class Scan(unittest.TestCase):
         self.assertEqual(foreign.read_text(), "mine\n")
 
     def test_killed(self):
-        """What a gradb had found when it was killed is known to the next one."""
+        """What gradb had found when it was killed is known to the next one."""
         big = self.dir / "big"
         for step in range(3):
             (big / f"step_{step}").mkdir(parents=True)
@@ -206,7 +206,7 @@ class Scan(unittest.TestCase):
         self.assertEqual(self.of(told, "scan")["values"], 450)
 
     def test_reads_once(self):
-        """Conditions on the step before, and several of one value, do not make a file be read again."""
+        """A file is read only once, also if several conditions need it, or the next step does."""
         once = self.dir / "once"
         for step in range(12):
             for rank in range(RANKS):
@@ -232,7 +232,7 @@ class Scan(unittest.TestCase):
         self.assertEqual(same, [(step, rank, "layer2") for step in range(1, 12) if step % 5 for rank in range(RANKS)])
 
     def test_interrupted(self):
-        """C-c while files with far more than can be read at once are looked at; gradb answers, and knows how far."""
+        """C-c while scanning files too large to be read at once; gradb answers, and knows how far it got."""
         vast, kept = self.dir / "vast", self.dir / "vast.gdscan"
         vast.mkdir()
         for layer in range(4):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Stored types, strided sources, bytes that are loaded, files that are opened again. */
+/* Stored types, strided sources, loaded bytes, files that are reopened. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -158,7 +158,7 @@ static void test_layouts(void **state)
     gd_bytes_unref(bytes);
 }
 
-/* Steps that are never taken may be anything. */
+/* Steps that are never taken may have any value. */
 static void test_absurd_steps(void **state)
 {
     struct gd_bytes *bytes = make_numbers();
@@ -304,8 +304,8 @@ static int open_one(void *ctx, struct gd_source **ret, struct gd_err *err)
     return rc;
 }
 
-/* Of very many that were looked at only so many stay open; each can be looked at again, and what
- * was told of it stays. */
+/* After many were used, only a limited number stay open; each can be used again, and keeps its
+ * info. */
 static void test_sources_are_closed(void **state)
 {
     static const struct gd_source_ops ops = {.open = open_one};
@@ -330,7 +330,7 @@ static void test_sources_are_closed(void **state)
     }
     assert_int_equal(opens, 0);
     assert_int_equal(gd_source_info(source[SOURCES - 1], &again, NULL), GD_OK);
-    assert_int_equal(opens, 0); /* what it is, is known */
+    assert_int_equal(opens, 0); /* its info is known */
     assert_ptr_equal(again.note, info.note);
     assert_string_equal(again.note, "a note");
     for (int i = 0; i < SOURCES; i++) {
@@ -340,7 +340,7 @@ static void test_sources_are_closed(void **state)
 
 /* ---- more files than may be open ------------------------------------------------------------- */
 
-#define FILES 90 /* of which a process with 64 descriptors has not half open */
+#define FILES 90 /* more than half of 64 descriptors */
 
 static char home[SCRATCH_PATH];
 
@@ -411,7 +411,7 @@ static bool refuse_progress(void *ctx, uint64_t done)
     return false;
 }
 
-/* A file that is cut short under the hand, on several threads; and somebody who does not wait. */
+/* A file that is truncated while it is read by several threads; and a caller that cancels. */
 static void test_statistics_that_end_early(void **state)
 {
     uint64_t done = 0;

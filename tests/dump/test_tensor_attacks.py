@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Broken and malicious .npy, .npz, safetensors files and indexes: one clear line each, nothing else happens.
 
-Every prefix of a good file is tried, too: none may be taken for more than it is.
+Every prefix of a good file is also tried: none may be taken for a complete one.
 """
 import io
 import json
@@ -45,7 +45,7 @@ def tensor(begin, end, dtype="F32", shape=None):
 
 
 class Zip:
-    """A zip file made by hand: every field of it can be wrong."""
+    """A hand-made zip file: every field of it can be wrong."""
 
     def __init__(self):
         self.body, self.central, self.count = b"", b"", 0
@@ -94,14 +94,14 @@ class Attacks(unittest.TestCase):
         return path
 
     def refused(self, data, pattern, name="file", read=None, **options):
-        """Opening it, or reading the one tensor `read`, ends in one line that says so."""
+        """Opening it, or reading its tensor `read`, fails with one line that says so."""
         path = self.put(data, name)
         with self.assertRaisesRegex(dumptool.Refused, pattern, msg=f"{data[:90]!r}") as caught:
             self.tool.open(path, **options) if read is None else self.tool.read(path, read)
         self.assertNotRegex(str(caught.exception), r"[\x00-\x1f\x7f]")
 
     def prefixes(self, data, step=1):
-        """No part of a good file is opened as a whole one, and none ends us."""
+        """No prefix of a good file opens as a complete one, and none crashes the reader."""
         for end in range(0, len(data), step):
             path = self.put(data[:end])
             with self.assertRaises(dumptool.Refused, msg=end):
@@ -199,7 +199,7 @@ class Attacks(unittest.TestCase):
             self.refused(data, pattern, read="a")
 
     def test_zip64_counts(self):
-        """How many members there are is believed when the directory has room for them, whatever the record says."""
+        """The number of members is accepted only if the directory has room for them."""
         plain = Zip().add(b"a.npy", npy_bytes(np.arange(5))).bytes()
         size, start = struct.unpack("<II", plain[-10:-2])
         for count, pattern in [(1, None), (2, "directory too short for its members"), (1 << 32, "claims to have 4294967296 members in 51 bytes"),
@@ -214,7 +214,8 @@ class Attacks(unittest.TestCase):
                 self.assertEqual(self.tool.read(self.put(data), "a").tolist(), [0, 1, 2, 3, 4])
 
     def test_large_member_is_checked_as_it_is_read(self):
-        """Its checksum is known when all of it was read, in whatever pieces; until then a part is what it is."""
+        """Its checksum is known when all of it has been read, in any pieces; until then, parts are returned unchecked.
+        """
         array = np.arange(400000, dtype="<f4").reshape(1000, 400)
         whole = npy_bytes(array)
         broken = bytearray(whole)
@@ -228,7 +229,7 @@ class Attacks(unittest.TestCase):
             self.assertEqual(self.tool.read(path, "b").tobytes(), array.tobytes())
 
     def test_zip_bomb_stays_packed(self):
-        """A member that inflates to more than it may is refused before, and one that lies about it at its size."""
+        """A member that claims to inflate too much is refused; one with a wrong size ends at that size."""
         zeros = zlib.compressobj(9, zlib.DEFLATED, -15)
         bomb = zeros.compress(b"\0" * (64 << 20)) + zeros.flush()
         head = npy_bytes(np.zeros(4, "u1"))

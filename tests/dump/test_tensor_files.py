@@ -19,7 +19,7 @@ rng = np.random.default_rng(7)
 
 
 def bits(dtype, shape):
-    """Any bits at all: NaN with payloads, infinities, denormals."""
+    """Arbitrary bits: NaN with payloads, infinities, denormals."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
@@ -27,7 +27,7 @@ def bits(dtype, shape):
 
 
 def native(array):
-    """The same values in this machine's byte order, one after another in C order."""
+    """The same values in native byte order, in C order."""
     return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
@@ -66,7 +66,7 @@ class Npy(Files):
             self.same(self.tool.read(path), array, (dtype, shape, order))
 
     def test_slices_are_numpys(self):
-        """Of files larger than what is read at a time, in every direction."""
+        """Of files larger than one read, in every direction."""
         base = bits("<f4", (90, 80, 70))
         texts = ["[3]", "[-1, 5:9]", "[::7, ::-3]", "[..., 2]", "[:, -1, ::11]", "[10:10]", "[::-1, ::-1, ::-1]",
                  "[5:80:25, None, 3]", "[89, 79, 69]", "[:, :, 0]", "[1:, 2:, 3:]", "[::45, 40]"]
@@ -75,7 +75,7 @@ class Npy(Files):
                 array = np.array(base.astype(dtype), order=order)
             path = self.save(array)
             for text in texts:
-                want = eval("array" + text, {"array": array})  # the texts above
+                want = eval("array" + text, {"array": array})  # the strings above
                 self.same(self.tool.read(path, slice=text), want, (order, dtype, text))
             flat = native(array).reshape(-1)
             for first, count in [(0, 1), (1, 69), (69, 2), (5599, 5602), (123456, 34567), (503999, 1), (0, 504000)]:
@@ -87,7 +87,7 @@ class Npy(Files):
             self.tool.read(path, max=1000)
 
     def test_statistics_stream(self):
-        """Large ones come by pieces, on threads, in any layout: the same figures as of the whole in memory."""
+        """Large ones are read in pieces, by threads, in any layout: the same statistics as of the whole in memory."""
         a = rng.standard_normal((1500, 1501)).astype("<f4")
         b = a + rng.standard_normal(a.shape).astype("<f4")
         a[7, 3], a[1400, 2], a[9, 9] = np.nan, np.inf, -np.inf
@@ -173,7 +173,7 @@ class Npz(Files):
         self.assertEqual(self.tool.entries(empty), {})
 
     def test_large_member(self):
-        """Larger than what is checked or read at a time, both ways of packing."""
+        """Larger than what is checked or read at a time, with both compression methods."""
         array = np.repeat(rng.standard_normal(5000), 100).reshape(500, 1000)
         for save in (np.savez, np.savez_compressed):
             save(self.dir / "large.npz", array)
@@ -181,7 +181,7 @@ class Npz(Files):
             self.assertEqual(*self.tool.stats(self.dir / "large.npz", "arr_0", threads=2))
 
     def test_members_of_zeros(self):
-        """Their last packed bytes inflate to more than is asked for at a time."""
+        """Their last compressed bytes inflate to more than is requested at a time."""
         for count in (1 << 20, 1 << 21, 3 << 21, 17 << 20):
             array = np.zeros(count, "<f4")
             array[0] = count
@@ -199,7 +199,7 @@ class Npz(Files):
 
 
 class Unseekable(io.RawIOBase):
-    """Like a pipe: sizes come behind the data."""
+    """Like a pipe: sizes follow the data."""
 
     def __init__(self, out):
         self.out = out
@@ -227,7 +227,7 @@ class OtherLibraries(Files):
         return np.load(self.dir / "expected" / file / (name + ".npy"))
 
     def values(self, got, want, what):
-        """Bit for bit, but that any NaN of a widened type will do."""
+        """Bit for bit, except that any NaN of a widened type will do."""
         if got.dtype == np.float32:
             got, want = (np.where(np.isnan(x), np.float32("nan"), x) for x in (got, want))
         self.same(got, want, what)

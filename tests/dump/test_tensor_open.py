@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Directories of tensor files as sessions: trees of parameters, steps and ranks of names; save writes them back."""
+"""Directories of tensor files as sessions: trees of parameters, steps and ranks from names; save writes them back."""
 import json
 import pathlib
 import pickle
@@ -59,7 +59,7 @@ class Opening(unittest.TestCase):
         self.assertRegex(text, r"cut\.npy.*no \.npy header")
 
     def test_files_of_graphs_on_ascend(self):
-        """What msprobe's graphs leave: a file a tensor, named by the call; configurations are told."""
+        """Files of msprobe's graphs: one per tensor, named after the call; configurations are reported."""
         folder = self.dir / "aclgraph" / "step2" / "rank1" / "tensor_data"
         folder.mkdir(parents=True)
         for name in ("Torch.add.0.input.0.pt", "Torch.add.0.output.pt"):
@@ -86,7 +86,7 @@ class Opening(unittest.TestCase):
         self.assertRegex(text, r"(?s)layer/0/weight:0.*a/b:0.*a/b#2:0.*\[200\. 200\.\]")
 
     def test_many_on_the_command_line(self):
-        """What stands behind the word open is what stands behind the command: paths and options."""
+        """`gradb open` takes the same paths and options as the command."""
         self.put("one.npy", np.arange(3, dtype="f4"))
         self.put("with space.npy", np.arange(4, dtype="f4"))
         (self.dir / "cut off.npy").write_bytes((self.dir / "one.npy").read_bytes()[:-4])
@@ -104,7 +104,7 @@ class Opening(unittest.TestCase):
         self.assertRegex(gradb(f"{path} --partial", "print short"), r"float32 \(2, 3\)(?s:.*)the file is truncated")
 
     def test_pickles_without_tensors(self):
-        """Their values are told; what an attack would need is told at once."""
+        """Their values are shown; signs of an attack are reported at once."""
         (self.dir / "values.pkl").write_bytes(pickle.dumps({"lr": 0.125, "opt": {"name": "Adam", "betas": (0.9, 0.5)}}))
         text = gradb(self.dir / "values.pkl", "info target")
         self.assertRegex(text, r"(?s)0 nodes.*lr +0\.125\n.*opt\.name +'Adam'.*opt\.betas +\(0\.9, 0\.5\)")
@@ -175,7 +175,7 @@ def varint(number):
 
 
 def field(number, data):
-    """A message or text of a .ckpt: what comes before it, where `data` is a number of bytes that come later."""
+    """A message or string of a .ckpt: the bytes before it, where `data` is the number of bytes that follow."""
     return bytes([number << 3 | 2]) + (data if isinstance(data, bytes) else varint(data))
 
 
@@ -192,7 +192,7 @@ def huge_safetensors(out):
 
 
 def huge_torch(out):
-    """As torch.save writes it: sizes of 64 bits, in the directory and behind the values."""
+    """As torch.save writes it: 64-bit sizes, in the directory and after the values."""
     program = (b"\x80\x02}X\x01\0\0\0wctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n"
                b"X\x01\0\0\x000X\x03\0\0\0cpu\x8a\x08" + struct.pack("<q", 25 * GB) +
                b"tQK\0J" + struct.pack("<i", 250000) + b"J" + struct.pack("<i", 100000) + b"\x86J" +
@@ -226,7 +226,7 @@ def huge_ckpt(out):
 
 
 class Profiles(unittest.TestCase):
-    """What profilers write has no tensors: gradb says what it is, in a line."""
+    """Profiler output has no tensors: gradb says in one line what it is."""
 
     def test_told_for_what_they_are(self):
         with tempfile.TemporaryDirectory(prefix="gradb-open-") as folder:
@@ -246,7 +246,7 @@ class Profiles(unittest.TestCase):
 
 
 class Huge(unittest.TestCase):
-    """Checkpoints of 100 GB, nearly all of it holes: they open by their heads, and a slice is what is read of it."""
+    """Checkpoints of 100 GB, nearly all of it holes: opening reads only headers, and a slice reads only itself."""
 
     @classmethod
     def setUpClass(cls):
@@ -258,7 +258,7 @@ class Huge(unittest.TestCase):
         cls.home.cleanup()
 
     def make(self, name, write):
-        """write(file) gives pieces, and where they lie; the last one ends the file."""
+        """write(file) yields pieces and their offsets; the last one ends the file."""
         path = self.dir / name
         with path.open("wb") as out:
             try:
@@ -287,7 +287,7 @@ class Huge(unittest.TestCase):
                 self.assertLess(self.proc(gradb, "status", "VmHWM") - memory, 64 << 10)
 
     def test_interrupted(self):
-        """C-c while the statistics of all of it are taken."""
+        """C-c while the statistics of the whole are computed."""
         path = self.make("whole.npy", huge_npy)
         with harness.Gradb("-nx", listen=None, command=()) as gradb:
             gradb.run(f"open {path}", "1 node")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Broken and malicious pickles and PyTorch files: one clear line each, nothing is run, nothing grows without bound."""
+"""Broken and malicious pickles and PyTorch files: one clear line each, nothing is executed, memory stays bounded."""
 import io
 import os
 import pathlib
@@ -47,7 +47,7 @@ def tensor(where=None, offset=0, size=(2, 3), stride=(3, 1), flags=b"", function
 
 
 def single(what):
-    """A program that has this for its result."""
+    """A program with this result."""
     return PROTO + what + b"."
 
 
@@ -80,7 +80,7 @@ class Attacks(unittest.TestCase):
         return path
 
     def refused(self, data, pattern, **options):
-        """Opening it ends in one line that says so."""
+        """Opening it fails with one line that says so."""
         path = self.put(data)
         with self.assertRaisesRegex(dumptool.Refused, pattern, msg=f"{data[:120]!r}") as caught:
             self.tool.open(path, **options)
@@ -88,7 +88,7 @@ class Attacks(unittest.TestCase):
         self.assertIn(str(path), str(caught.exception))
 
     def problem(self, program, pattern, records=None):
-        """The file opens, and its one tensor says why it cannot be read."""
+        """The file opens, and its only tensor says why it cannot be read."""
         entry, = self.tool.open(self.put(torch_zip(single(program), records)))["entries"]
         self.assertRegex(entry.get("problem", ""), pattern, f"{program[:120]!r}")
         self.assertNotIn("shape", entry)
@@ -189,7 +189,7 @@ class Attacks(unittest.TestCase):
                  b")\x89NtR", "unknown kind of quantisation"),
         ]:
             self.problem(program, pattern)
-        # Expanded to a million million elements, it is still only a slice that is read.
+        # Expanded to 10**12 elements, still only the slice is read.
         path = self.put(torch_zip(single(tensor(size=(10**6, 10**6), stride=(0, 0)))))
         self.assertEqual(self.tool.open(path)["entries"][0]["shape"], [10**6, 10**6])
         self.assertEqual(self.tool.read(path, slice="[5, 7:9]").tobytes(), bytes(8))
@@ -213,17 +213,17 @@ class Attacks(unittest.TestCase):
                 self.tool.open(self.put(whole[:end]))
 
     def test_sharing(self):
-        """Containers in themselves, and in each other very often."""
+        """Containers within themselves, and very often within each other."""
         loop = self.tool.open(self.put(torch_zip(single(b"}q\x00(" + text("self") + b"h\x00" + text("w") + tensor() + b"u"))))
         self.assertEqual([entry["name"] for entry in loop["entries"]], ["w"])
-        # Sixty lists, each twice in the next: 2 ** 60 names, of nothing and of something.
+        # Sixty lists, each twice in the next: 2 ** 60 names, for nothing and for something.
         for leaf, pattern in ((b"}", "contain each other so often that there are more than 16000000"),
                               (b"]", "too many for its size")):
             lists = leaf + b"q\x00"
             for i in range(60):
                 lists += b"0](h" + bytes([i, ord("h"), i]) + b"eq" + bytes([i + 1])
             self.refused(torch_zip(single(lists)), pattern)
-        # Objects by the thousand that share one state are searched in it once each: that counts, too.
+        # Thousands of objects that share one state, each searched: that counts, too.
         ordered = named("collections", "OrderedDict") + b")R"
         state = ordered + b"K\x01K\x02s" * 20000 + b"q\x040"
         objects = b"(" + (ordered + b"K\x01K\x02sh\x04b") * 1000 + b"l"
@@ -234,7 +234,7 @@ class Attacks(unittest.TestCase):
         self.assertRegex(answer["notes"][0], "levels beyond 256")
 
     def test_distributed(self):
-        """Places by the hundred thousand that are the same one, tensors that share very many pieces."""
+        """Hundreds of thousands of equal places, and tensors that share very many pieces."""
         listing = "torch.distributed.checkpoint.metadata"
 
         def made(name, **state):

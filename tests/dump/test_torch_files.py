@@ -45,7 +45,7 @@ class Files:
         cls.home.cleanup()
 
     def check(self, path, entries, **options):
-        """The file holds exactly these, in this order."""
+        """The file has exactly these entries, in this order."""
         found = self.tool.entries(path, **options)
         self.assertEqual(list(found), list(entries), path)
         for name, want in entries.items():
@@ -104,7 +104,7 @@ class Files:
             self.tool.open(self.dir / "script.jit")
 
     def test_packed_again(self):
-        """Another zip program may have deflated it, and another machine may have another byte order."""
+        """Another zip program may have deflated it, and another machine may have the other byte order."""
         with zipfile.ZipFile(self.dir / "types.pt") as source, \
                 zipfile.ZipFile(self.dir / "big.pt", "w", zipfile.ZIP_DEFLATED) as target:
             for entry in source.namelist():

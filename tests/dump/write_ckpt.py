@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checkpoints as MindSpore saves them, and beside them what is in them: write_ckpt.py DIRECTORY."""
+"""Checkpoints saved by MindSpore, and their contents: write_ckpt.py DIRECTORY."""
 import json
 import pathlib
 import sys
@@ -12,7 +12,7 @@ rng = np.random.default_rng(5)
 
 
 def parameters():
-    """Of every type, from any bits at all; a scalar and one of a single element."""
+    """Of every type, with arbitrary bits; a scalar and one with a single element."""
     made = {}
     for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"):
         made[name] = np.frombuffer(rng.bytes(6 * np.dtype(name).itemsize), name).reshape(2, 3)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""write_monitor.py DIR: three steps of a small network that msprobe's own monitors look at, the first in DIR/first, the
-second in DIR/second, and in DIR/kept.json the norms of the gradients as PyTorch had them."""
+"""write_monitor.py DIR: three steps of a small network observed by msprobe's own monitors, the first in DIR/first, the
+second in DIR/second, and PyTorch's norms of the gradients in DIR/kept.json."""
 import json
 import os
 import pathlib

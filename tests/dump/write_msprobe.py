@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""write_msprobe.py DIR: a small network that msprobe itself dumps: its tensors, and its figures with digests; and the
-same tensors as PyTorch had them, as .npy beside."""
+"""write_msprobe.py DIR: a small network dumped by msprobe itself: its tensors, and statistics with digests; and the
+same tensors from PyTorch as .npy."""
 import json
 import pathlib
 import sys
@@ -20,12 +20,12 @@ class Net(nn.Module):
         self.fc2 = nn.Linear(8, 2)
 
     def forward(self, x):
-        """Of a batch."""
+        """For a batch."""
         return self.fc2(torch.relu(self.fc1(x)))
 
 
 def train(debugger, kept):
-    """Two steps, the second of which ends in infinities. What msprobe must have goes to `kept`."""
+    """Two steps, the second of which ends in infinities. The expected values go to `kept`."""
     torch.manual_seed(1)
     net = Net()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes files with safetensors' and ml_dtypes' own code: write_tensors.py DIRECTORY.
 
-Beside each tensor lies what it must read as, as plain .npy: DIRECTORY/expected/FILE/TENSOR.npy.
+The expected values of each tensor are written as plain .npy to DIRECTORY/expected/FILE/TENSOR.npy.
 """
 import json
 import pathlib

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files as PyTorch writes them, and beside them what PyTorch says is in them: write_torch.py DIRECTORY.
+"""Files written by PyTorch, and their contents according to PyTorch: write_torch.py DIRECTORY.
 
-expected.json: file -> name -> {"dtype", "shape", "hex"} of a tensor (values as they read in gradb's types, in C
-order, little-endian), {"text"} of a value, or {"problem"}; of tensors that are the same, {"same_as"}; "kind" and
-"trainable" where PyTorch tells.
+expected.json: file -> name -> {"dtype", "shape", "hex"} of a tensor (values in gradb's types, in C order,
+little-endian), {"text"} of a value, or {"problem"}; for identical tensors {"same_as"}; "kind" and "trainable" if
+PyTorch says so.
 """
 import collections
 import io
@@ -24,7 +24,7 @@ expected = {}
 
 
 def bits(dtype, shape):
-    """Any bits at all: NaN with payloads, infinities, denormals."""
+    """Arbitrary bits: NaN with payloads, infinities, denormals."""
     size = torch.empty((), dtype=dtype).element_size() if dtype != torch.bool else 1
     count = int(np.prod(shape)) * size
     if dtype == torch.bool:
@@ -33,7 +33,7 @@ def bits(dtype, shape):
 
 
 def values(tensor):
-    """A tensor's values as gradb shows them: plain bytes, one element after another."""
+    """A tensor's values as gradb shows them: plain bytes, in order."""
     tensor = tensor.detach()
     if tensor.is_quantized:
         tensor = tensor.int_repr()
@@ -50,12 +50,12 @@ def values(tensor):
 
 
 def same(tensor):
-    """What two tensors have in common that are one."""
+    """What two identical tensors share."""
     return (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
 
 
 class Listing:
-    """The entries of one file, as they should be found."""
+    """The entries of one file, as expected."""
 
     def __init__(self):
         self.entries, self.seen = {}, {}
@@ -69,7 +69,7 @@ class Listing:
         self.entries[name] = dict(entry, **more)
 
     def walk(self, name, value):
-        """Dicts and lists by their keys; what has no tensors in it is its repr."""
+        """Dicts and lists by their keys; what contains no tensors is its repr."""
         if isinstance(value, torch.Tensor):
             self.tensor(name, value)
         elif isinstance(value, dict):
@@ -105,7 +105,7 @@ def all_types():
 
 
 def new_types():
-    """Those that have no storage class of their own."""
+    """Types without a storage class of their own."""
     names = ["complex32", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
              "float8_e5m2fnuz", "float8_e8m0fnu"]
     return {name: bits(getattr(torch, name), (3, 5)) for name in names
@@ -123,7 +123,7 @@ def views():
 
 
 def lazy():
-    """Flags that are applied when values are read; PyTorch 1.13 loses them when it saves."""
+    """Flags applied when values are read; PyTorch 1.13 loses them when it saves."""
     z, other = bits(torch.complex64, (3, 4)), bits(torch.complex64, (3, 4))
     return {"z": z, "conj": z.conj(), "both": z.conj().t(), "real": other.real, "imag": other.conj().imag,
             "double": bits(torch.complex128, (5,)).conj()}
@@ -139,7 +139,7 @@ def simple_values():
 
 
 class Net(torch.nn.Module):
-    """With tied weights, a missing bias, buffers that are saved and that are not, modules in modules."""
+    """With tied weights, a missing bias, buffers that are saved or not, nested modules."""
 
     def __init__(self):
         super().__init__()
@@ -158,7 +158,7 @@ class Net(torch.nn.Module):
 
 
 def module_listing(net):
-    """Its own parameters and buffers before those of the modules in it."""
+    """Its own parameters and buffers before those of its submodules."""
     listing = Listing()
     for prefix, module in net.named_modules():
         at = prefix + "." if prefix else ""
@@ -196,11 +196,11 @@ def checkpoint_listing(value):
 
 
 class Tagged(torch.Tensor):
-    """A class of its own, with an attribute."""
+    """A subclass with an attribute."""
 
 
 def odd():
-    """What is not one dense tensor."""
+    """Everything except one dense tensor."""
     listing, value = Listing(), {}
     coo = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
     csr = torch.eye(3).to_sparse_csr()
@@ -236,7 +236,7 @@ def odd():
 
 
 def arrays():
-    """numpy's, which stand in the pickle."""
+    """numpy's, whose values are in the pickle."""
     value = {"plain": np.arange(6, dtype="<f4").reshape(2, 3), "big": np.arange(5, dtype=">i2"),
              "fortran": np.asfortranarray(np.arange(12.0).reshape(3, 4)), "scalar": np.float32(0.1), "count": np.int64(-7),
              "bytes": np.frombuffer(bytes(range(256)), "u1"), "truth": np.array([True, False]), "none": np.zeros((0, 3), "i4"),
@@ -254,7 +254,7 @@ def arrays():
 
 
 def pretend(module, name, **members):
-    """A class of a package that is not here: pickles only hold its name."""
+    """A class of a package that is not installed: pickles contain only its name."""
     parts = module.split(".")
     for i in range(len(parts)):
         sys.modules.setdefault(".".join(parts[:i + 1]), types.ModuleType(".".join(parts[:i + 1])))
@@ -303,7 +303,7 @@ def adapter():
 
 
 def distributed():
-    """Checkpoints of several ranks: one that PyTorch writes, and one of two files with pieces of tensors."""
+    """Checkpoints of several ranks: one written by PyTorch, and one of two files with pieces of tensors."""
     from torch.distributed.checkpoint import metadata, save  # pylint: disable=C0415
     from torch.distributed.checkpoint.filesystem import FileSystemReader, _StorageInfo  # pylint: disable=C0415
     flat = {"model.w": bits(torch.float32, (3, 4)), "model.half": bits(torch.bfloat16, (5,)),
@@ -384,7 +384,7 @@ def main():
     value, entries = adapter()
     torch.save(value, DIRECTORY / "adapter.pt")
     expected["adapter.pt"] = entries
-    if int(torch.__version__.split(".")[0]) >= 2:  # the one before wrote them in another way
+    if int(torch.__version__.split(".")[0]) >= 2:  # older versions write them differently
         distributed()
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), str(DIRECTORY / "script.jit"))
     (DIRECTORY / "expected.json").write_text(json.dumps({"version": torch.__version__, "files": expected}))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What every fuzz target shares. FUZZ_CHECK is assert that no build option switches off.
+ * Shared by all fuzz targets. FUZZ_CHECK is an assert that no build option disables.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H

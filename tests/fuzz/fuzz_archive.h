@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tensor files for fuzz targets: bytes become a file, the file an archive, and of the archive all
- * is looked at and a little of each tensor read.
+ * Tensor files for fuzz targets: the bytes become a file, the file an archive; all entries are
+ * examined, and a part of each tensor is read.
  */
 #ifndef TESTS_FUZZ_FUZZ_ARCHIVE_H
 #define TESTS_FUZZ_FUZZ_ARCHIVE_H
@@ -54,7 +54,7 @@ static inline void fuzz_look_at(const struct gd_archive *archive)
     }
 }
 
-/* A file of those bytes. Returns its descriptor, which the caller closes. */
+/* A file with those bytes. Returns its descriptor, which the caller closes. */
 static inline int fuzz_file(const void *data, size_t size, struct gd_disk **ret)
 {
     char path[64];
@@ -66,7 +66,7 @@ static inline int fuzz_file(const void *data, size_t size, struct gd_disk **ret)
     return fd;
 }
 
-/* `format` NULL: whatever the bytes are. */
+/* `format` NULL: any format. */
 static inline void fuzz_archive(const void *data, size_t size, const char *format, bool partial)
 {
     struct gd_archive_options options = {.format = format, .partial = partial};

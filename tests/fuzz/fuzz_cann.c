@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What CANN dumps: the first byte says what the rest is: a container, whose tensors are read in
- * their own and in another layout; a table of statistics; a record of an overflow; names.
+ * CANN's dumps: the first byte says what the rest is: a container, whose tensors are read in their
+ * own and in another layout; a table of statistics; an overflow record; names.
  */
 #include "fuzz.h"
 
@@ -33,7 +33,7 @@ static struct gd_disk *disk_of(const uint8_t *data, size_t size)
     return disk;
 }
 
-/* What is read has the shape that was promised, and no more of the file than there is. */
+/* What is read has the announced shape, and no more of the file than there is. */
 static void read_source(struct gd_source *source)
 {
     struct gd_source_info info;

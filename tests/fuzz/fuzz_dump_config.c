@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* data_dump.json and acl.json: a file is either fine or has mistakes that are told, and what it
- * chooses can be asked of any name. */
+/* data_dump.json and acl.json: a file is either valid or its mistakes are reported, and its
+ * selection can be queried for any name. */
 #include "fuzz.h"
 
 #include <string.h>

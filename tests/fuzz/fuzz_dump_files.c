@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Files of a dump that are read because of their names, in a directory with what they tell of. The
- * first byte of the input says which file the rest is: tables of results and of gradients, notes of
+ * Files of a dump that are read because of their names, in a directory with what they describe. The
+ * first byte of the input says which file the rest is: tables of results and of gradients, files of
  * MindSpore's recorder, lines of ptdbg_ascend, names that were too long, ...
  */
 #include <string.h>
@@ -62,7 +62,7 @@ static void remove_file(const char *name)
     unlink(path);
 }
 
-/* A graph that names can be of, and a file whose name was too long. */
+/* A graph with the names, and a file whose name was too long. */
 static const char graph_name[] = "SESSION.graph_build.0." RDR "_0042.ir";
 static const char graph[] =
     "#IR entry : @g\nsubgraph @g() {\n  %0(z) = ReLU(%para1)\n      : (<Tensor>) -> "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* JSON of the dumps of PyTorch's tools: members of a file that may be cut short, arguments however
- * they are nested, stacks; and the nodes that are made of them. */
+/* JSON of PyTorch tools' dumps: members of a file that may be truncated, arguments with any
+ * nesting, stacks; and the nodes made of them. */
 #include "dump/msprobe/api_load.h"
 #include "fuzz.h"
 

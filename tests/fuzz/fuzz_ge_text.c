@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The text of a compiled graph: as fields, and as a graph whose strings and counts must hold. */
+/* The text of a compiled graph: as fields, and as a graph whose strings and counts must be
+ * valid. */
 #include "fuzz.h"
 
 #include <fcntl.h>

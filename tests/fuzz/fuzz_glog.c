@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A line of a log: what it tells lies within it. */
+/* A line of a log: its parts point into it. */
 #include <stdlib.h>
 #include <string.h>
 

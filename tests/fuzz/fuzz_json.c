@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * JSON, and the indexes of sharded checkpoints that are made of it. What is taken for JSON can be
- * written and read again, and is the same then.
+ * JSON, and the indexes of sharded checkpoints. What is accepted can be written and read again,
+ * with the same result.
  */
 #include "fuzz_archive.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Maps of names from outside: JSON or lines; and the common spelling of any name. */
+/* Name maps from outside: JSON or lines; and the common spelling of any name. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* MindSpore's checkpoints and print files. The input is the file, behind a byte of options. */
+/* MindSpore's checkpoints and print files. The input is the file, after a byte of options. */
 #include "fuzz_archive.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What MindSpore's synchronous dump leaves: the first byte says what the rest is: names of files, a
- * table of statistics, a graph, or operators of a graph ("+TYPE NAME") and what files call theirs
- * ("TYPE NAME"), a line each.
+ * Files of MindSpore's synchronous dump: the first byte says what the rest is: file names, a table
+ * of statistics, a graph, or operators of a graph ("+TYPE NAME") and names in files ("TYPE NAME"),
+ * one per line.
  */
 #include "fuzz.h"
 
@@ -104,7 +104,7 @@ static void check_graph(const uint8_t *data, size_t size)
     gd_disk_unref(disk);
 }
 
-/* Every name has a node; one that is joined is of the node's type, and alone. */
+/* Every name has a node; a joined one has the node's type, and is the only one. */
 static void check_settled(const struct ms_nodes *nodes, struct gd_graph *graph)
 {
     for (uint32_t i = 0; i < nodes->wanted_count; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The small messages of debugger.EventListener, and a target that is told them: the first byte of
- * each says which, the second how long it is.
+ * The small messages of debugger.EventListener, and a target that receives them: the first byte of
+ * each is its kind, the second its length.
  */
 #include "fuzz.h"
 

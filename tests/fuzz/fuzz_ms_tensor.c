@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * TensorProto streaming. The first byte says how large the pieces are in which a message arrives,
- * the rest are messages, each behind a length of two bytes. The same messages in one piece must
- * give the same tensors.
+ * TensorProto streaming. The first byte is the size of the pieces in which a message arrives, the
+ * rest are messages, each after a length of two bytes. The same messages in one piece must give
+ * the same tensors.
  */
 #include "fuzz.h"
 
@@ -53,7 +53,7 @@ static int feed_chunks(struct gd_ms_tensor_decoder *decoder, const uint8_t *data
 
     do {
         size_t part = len - at < step ? len - at : step;
-        uint8_t *copy = malloc(part + 1); /* of that size: a sanitizer sees a read behind it */
+        uint8_t *copy = malloc(part + 1); /* exact size: a sanitizer detects a read beyond it */
 
         if (part) {
             memcpy(copy, data + at, part);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * NumPy's .npy, whole or cut short. What is read element by element is what is read at once, and
- * statistics of the file are those of the tensor in memory.
+ * NumPy's .npy, complete or truncated. Reading element by element gives the same as reading at
+ * once, and statistics of the file equal those of the tensor in memory.
  */
 #include "fuzz_archive.h"
 
@@ -41,7 +41,7 @@ static void check_array(struct gd_bytes *bytes, const struct gd_npy *npy, bool p
         FUZZ_CHECK(err.text[0]);
         return;
     }
-    /* The file is small, so nothing of it is large. */
+    /* The file is small, so nothing in it is large. */
     FUZZ_CHECK(gd_source_read(source, NULL, FUZZ_READ_BYTES, &whole, NULL) == GD_OK);
     check_runs(source, whole);
     check_stats(source, whole);

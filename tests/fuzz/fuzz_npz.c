@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Zip files, read as NumPy's .npz: directories, local headers, inflated members. A member that is
- * inflated as it is read gives the bytes, and the faults, that it has when it is unpacked whole.
+ * Zip files, read as NumPy's .npz: directories, local headers, inflated members. A member inflated
+ * while it is read gives the same bytes, and errors, as one inflated as a whole.
  */
 #include "fuzz_archive.h"
 
@@ -10,7 +10,7 @@
 #define MEMBERS 8
 #define PIECE   1000
 
-/* From the end to the start, in pieces: every one but the first is read back. */
+/* From the end to the start, in pieces: every one but the first seeks back. */
 static void read_back(struct zip_stream *stream, const unsigned char *whole, size_t size)
 {
     unsigned char piece[PIECE];
@@ -55,7 +55,7 @@ static void stream_members(struct gd_disk *disk)
     }
     for (size_t i = 0; i < gd_zip_count(zip) && i < MEMBERS; i++) {
         const struct gd_zip_entry *entry = gd_zip_entry(zip, i);
-        if (entry->method == GD_ZIP_DEFLATED && entry->size > 0) { /* small, as the input is */
+        if (entry->method == GD_ZIP_DEFLATED && entry->size > 0) { /* small, like the input */
             stream_member(zip, entry);
         }
     }

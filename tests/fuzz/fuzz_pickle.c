@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The interpreter of pickles, and the text of what they hold. The input is the program. */
+/* The pickle reader, and the text of the values. The input is the program. */
 #include "fuzz.h"
 
 #include "dump/torch/pickle.h"
 
-/* Containers may hold themselves: so many values are looked at. */
+/* Containers may contain themselves: limit the number of values visited. */
 static void visit_value(const struct gd_pickle_value *value, int *budget)
 {
     const struct gd_pickle_value *dict = gd_pickle_dict(value);

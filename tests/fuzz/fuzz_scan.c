@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The reader of what scans remember. The first byte says whether the checksums of records are
- * mended first, so that what lies behind them is reached.
+ * The reader of saved scans. The first byte says whether the checksums of records are repaired
+ * first, so that the code after the check is reached.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Tables of figures: those of a monitor, of the transformer library, of gradients; what is read of
- * them is a dump that is whole. */
+/* Tables of statistics: of a monitor, of the transformer library, of gradients; reading them gives
+ * a consistent dump. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>

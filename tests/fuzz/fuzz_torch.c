@@ -22,7 +22,7 @@ static void put_bytes(struct out *out, const void *data, size_t size)
     out->len += size;
 }
 
-/* Bytes behind those of the number are 0. */
+/* The remaining bytes are 0. */
 static void put_number(struct out *out, uint64_t number, int bytes)
 {
     for (int i = 0; i < bytes; i++, number >>= 8) {
@@ -32,7 +32,7 @@ static void put_number(struct out *out, uint64_t number, int bytes)
     }
 }
 
-/* What local and central headers have in common: stored, without a sum. */
+/* What local and central headers have in common: stored, without a checksum. */
 static void put_member(struct out *out, const char *name, size_t size)
 {
     put_number(out, 0, 2 + 2 + 2 + 2 + 4);

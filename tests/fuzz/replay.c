@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A fuzz target without a fuzzer: plays every file of a corpus directory, every prefix of the short
- * ones, then mutations of them drawn from a fixed seed, so that a failure comes back the same.
+ * ones, then mutations with a fixed seed, so that failures are reproducible.
  *
  *     fuzz_NAME CORPUS_DIR MAX_LEN [MUTATIONS]
  *     fuzz_NAME FILE MAX_LEN          plays that one input
  *
- * At a crash the input goes to the standard error in hexadecimal.
+ * On a crash, the input is written to standard error in hexadecimal.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static void *must_alloc(size_t size)
     return p;
 }
 
-/* A sanitizer ends the process by itself after its report: this is its hook, where there is one. */
+/* A sanitizer ends the process itself after its report: this is its hook, if there is one. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static void show_input(void)
@@ -91,7 +91,7 @@ static void on_signal(int sig)
     raise(sig);
 }
 
-/* A copy of exactly that size: reading one byte beyond it is then seen by the sanitizer. */
+/* A copy of exactly that size: the sanitizer then detects reading one byte beyond it. */
 static void play_copy(const uint8_t *data, size_t size)
 {
     uint8_t *copy = must_alloc(size);
@@ -143,7 +143,7 @@ static void read_corpus(const char *dir_path, size_t max_len)
         read_seed(path, entry->d_name, max_len);
     }
     closedir(dir);
-    /* The directory's own order differs between machines. */
+    /* The order of a directory differs between machines. */
     qsort(seeds, seed_count, sizeof(seeds[0]), by_name);
     if (seed_count == 0) {
         give_up("no seeds in", dir_path);

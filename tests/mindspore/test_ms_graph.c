@@ -363,7 +363,7 @@ static void test_broken_bytes(void **state)
     const uint8_t *data = (const uint8_t *)gd_buf_text(&whole);
     size_t refused = 0;
     for (size_t cut = 1; cut < whole.len; cut++) {
-        uint8_t *copy = malloc(cut); /* so that a sanitizer sees a read behind it */
+        uint8_t *copy = malloc(cut); /* so that a sanitizer detects a read beyond it */
         memcpy(copy, data, cut);
         struct gd_err err;
         int rc = gd_ms_graph_load(graph, copy, cut, NULL, &info, &err);
@@ -471,8 +471,8 @@ static void test_long_attributes_are_left_out(void **state)
 
 /* ---- bytes that must not cost more than themselves ----------------------------------------- */
 
-/* Many inputs that name one item whose bytes are many: looked through for each, they would take
- * hours; the suite's limit ends the test. */
+/* Many inputs that name one large item: searching it for each of them would take hours; the suite's
+ * time limit would end the test. */
 static void test_large_items_are_read_once(void **state)
 {
     (void)state;
@@ -482,7 +482,7 @@ static void test_large_items_are_read_once(void **state)
     struct gd_node_info found;
     chosen.max = 1u << 24;
     pb_text(&weight, 1, "w");
-    for (int i = 0; i < PARTS; i++) { /* of no field that anybody knows */
+    for (int i = 0; i < PARTS; i++) { /* of an unknown field */
         pb_int(&weight, 15, 0);
         pb_int(&chosen, 15, 0);
     }
@@ -527,7 +527,7 @@ static void test_a_long_scope_is_looked_at_once(void **state)
     free(scope);
     pb_message(&bytes, 1, &node);
     pb_message(&bytes, 3, &weight);
-    assert_int_equal(load_graph(&bytes), GD_ELIMIT); /* no parameter can be shown in such a place */
+    assert_int_equal(load_graph(&bytes), GD_ELIMIT); /* a parameter cannot be shown there */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
