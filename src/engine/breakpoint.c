@@ -39,8 +39,7 @@ static void warn_once(struct gd_session *session, bool *warned, const struct gd_
     }
 }
 
-/* ---- where they stand in a graph
- * ------------------------------------------------------------------ */
+/* ---- their places in a graph ----------------------------------------------------------------- */
 
 static int compare_sites(const void *a, const void *b)
 {
@@ -307,8 +306,7 @@ enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id 
     return verdict;
 }
 
-/* ---- the list
- * ------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 struct gd_breakpoint *gd_debugger_breakpoint(struct gd_debugger *debugger, int number)
 {
@@ -433,8 +431,7 @@ void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node)
     }
 }
 
-/* ---- values of the previous step
- * ------------------------------------------------------------------- */
+/* ---- values of the previous step ------------------------------------------------------------- */
 
 /* Takes the array. */
 static void push_kept(struct gd_session *session, gd_node_id *nodes, size_t count)

@@ -106,8 +106,7 @@ void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event
     gd_watchpoints_on_event(debugger, event);
 }
 
-/* ---- sessions
- * ------------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 void debugger_bury(struct gd_debugger *debugger, struct gd_target *target)
 {

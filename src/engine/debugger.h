@@ -96,7 +96,7 @@ struct gd_debugger {
     uint64_t cost_round;               /* of gd_watch_costs */
     struct gd_exclude *excludes;       /* engine/watch/watch_exclude.c */
     struct gd_settings settings;
-    bool interrupted; /* the user pressed Ctrl-C; whoever acts on it clears it */
+    bool interrupted; /* the user pressed Ctrl-C; cleared by the code that acts on it */
     const struct gd_server_ops *server;
     void *server_ctx;
     gd_open_fn open_file; /* NULL: nothing can be opened */

@@ -29,7 +29,7 @@ enum gd_float_class gd_float_take_apart(enum gd_dtype dtype, const void *p,
 
 #define GD_DECIMAL_DIGITS 40
 
-/* 0.d1 d2 d3 ... * 10^(exponent + 1): digit[0] stands at 10^exponent. Zero is the one digit 0 at 0.
+/* 0.d1 d2 d3 ... * 10^(exponent + 1): digit[0] is at 10^exponent. Zero is the one digit 0 at 0.
  */
 struct gd_decimal {
     int count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Nodes that breakpoints and watchpoints wait for. Where the graph grows as the program runs, the
- * process is told what their names contain: it reports such a node at once, and does not continue
- * past it before it knows whether to stop there.
+ * process learns what their names contain: it reports a matching node at once, and does not
+ * continue past it before it knows whether to stop there.
  */
 #ifndef GD_ENGINE_EXPECTED_H
 #define GD_ENGINE_EXPECTED_H

@@ -107,8 +107,7 @@ static int64_t step_of(const struct gd_session *session, int64_t step)
     return step < 0 && session->stop.at_step_end ? session->stop.step : step;
 }
 
-/* ---- statistics of what we hold
- * ------------------------------------------------------------------- */
+/* ---- statistics of what we hold -------------------------------------------------------------- */
 
 /* The held value that `tensor`, the value of `ref`, is compared with; NULL: none. */
 static struct gd_tensor *previous_of(struct gd_session *session, const struct gd_tensor_ref *ref,
@@ -206,8 +205,7 @@ static void answer_stats(struct session_request *request, struct gd_tensor *tens
     request->stats_fn(request->ctx, tensor->dtype, &tensor->shape, &stats, step, NULL);
 }
 
-/* ---- answers of the target
- * -------------------------------------------------------------------------- */
+/* ---- answers of the target ------------------------------------------------------------------- */
 
 static void tensor_came(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
 {
@@ -284,8 +282,7 @@ static void stats_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *sh
     free_request(request);
 }
 
-/* ---- for front ends
- * ------------------------------------------------------------------------------------ */
+/* ---- for front ends -------------------------------------------------------------------------- */
 
 static int no_value(const struct gd_session *session, const struct gd_tensor_ref *ref,
                     struct gd_err *err)
@@ -404,8 +401,7 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
     return rc;
 }
 
-/* ---- the end
- * -------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void end_session(struct gd_session *session, enum gd_state state, bool failed,
                         const char *why)

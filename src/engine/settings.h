@@ -56,7 +56,7 @@ struct gd_settings {
     uint64_t history_bytes; /* of the ring of statistics of a session; 0 none; default 64 MiB */
     uint64_t dump_bytes;    /* that `dump` writes at most, of all steps; 0 no limit */
     char dump_config[256];  /* the data_dump.json that `dump` goes by; "" none */
-    char history_file[256]; /* where it lies; "" in the user's state directory */
+    char history_file[256]; /* its path; "" in the user's state directory */
     bool ms_shared_allow_remote; /* accept MindSpore clients (which cannot show a token) from other
                                     hosts; default off */
     /* wire */
@@ -64,7 +64,7 @@ struct gd_settings {
     bool shared_memory;      /* take tensors through shared memory on the same host; default on */
     enum gd_on_loss on_loss; /* what a gradb.v1 trainer does when we vanish; default continue */
     double keepalive;        /* seconds between our HTTP/2 PINGs; 0 off; default 20 */
-    double rank_patience;    /* seconds that other ranks have to stand when one does; default 1 */
+    double rank_patience;    /* seconds that other ranks have to stop when one does; default 1 */
     double start_timeout;    /* seconds that `run` waits for the trainer to connect; default 60 */
     /* printing */
     int print_precision;     /* default 8 */

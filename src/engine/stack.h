@@ -4,7 +4,7 @@
  *
  * Accepted (spec section 7.4): "      # In file PATH(LINE)/CODE/", "      # In file
  * PATH:LINE/CODE/", the same after " - " or three spaces, and title lines "# Corresponding ...:".
- * Our own dumps have the function behind it, too: "PATH(LINE)/CODE/ in FUNCTION".
+ * gradb's own dumps add the function: "PATH(LINE)/CODE/ in FUNCTION".
  * Lines of other shape become frames with an empty file and the text as code.
  */
 #ifndef GD_ENGINE_STACK_H

@@ -10,7 +10,7 @@
 
 #define EPSILON 1e-9 /* of the relative update; MindSpore's, which no release lets you change */
 
-/* ---- the figures --------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------- */
 
 /* Numbers taken from the record. */
 #define FIELD(name)                                                                                \

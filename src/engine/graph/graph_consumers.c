@@ -293,8 +293,7 @@ uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
     return graph->run[node].count;
 }
 
-/* ---- orders and types, when somebody asks
- * -------------------------------------------------------- */
+/* ---- orders and types, when somebody asks ---------------------------------------------------- */
 
 void graph_lazy_clear(struct gd_graph *graph)
 {

@@ -297,8 +297,7 @@ int gd_graph_search_kind(const struct gd_graph *graph, enum gd_node_kind kind, g
     return rc;
 }
 
-/* ---- one node by what somebody typed
- * -------------------------------------------------------------- */
+/* ---- one node by what somebody typed --------------------------------------------------------- */
 
 struct suffix_search {
     const struct gd_graph *graph;

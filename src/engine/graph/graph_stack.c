@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- stacks are kept once: the nodes of a layer, and of a loop, share theirs
- * --------------------- */
+/* ---- stacks are kept once: the nodes of a layer, and of a loop, share theirs ----------------- */
 
 static int add_stack(struct gd_graph *graph, const struct graph_stack *stack, uint32_t hash,
                      uint32_t *ret, struct gd_err *err)
@@ -143,8 +142,7 @@ int graph_intern_frames(struct gd_graph *graph, const struct gd_frame *frames, u
     return add_stack(graph, &stack, hash, ret, err);
 }
 
-/* ---- reading
- * --------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void parse_stack(struct gd_graph *graph, struct graph_stack *stack)
 {

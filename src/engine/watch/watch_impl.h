@@ -109,7 +109,7 @@ struct watch_set { /* the covers of a node; shared by all nodes with the same on
 };
 
 struct watch_tensor {
-    gd_node_id node; /* GD_NO_NODE: a scalar; those stand last */
+    gd_node_id node; /* GD_NO_NODE: a scalar; those are last */
     uint32_t slot;
     const char *scalar;
     const struct watch_set *set;

@@ -13,7 +13,7 @@
 #include "engine/session_impl.h"
 #include "engine/watch/watch_impl.h"
 
-/* ---- named numbers ------------------------------------------------------------------------- */
+/* ---- metrics ------------------------------------------------------------------------- */
 
 struct numbers {
     const struct gd_session *session;

@@ -157,7 +157,8 @@ static void order_scalars(struct build *b)
     }
 }
 
-/* ---- what was learned goes on -------------------------------------------------------------- */
+/* ---- carry over what was learned --------------------------------------------------------------
+ */
 
 struct carry {
     struct watch_memory *memory;
@@ -367,7 +368,8 @@ static bool build_plans(struct build *b, size_t first, size_t end)
     return true;
 }
 
-/* Plans that the target should no longer have stay in the list, empty, until it was told. */
+/* Plans that the target should no longer have stay in the list, empty, until they are removed
+ * there. */
 static bool keep_removed(struct build *b)
 {
     struct gd_watching *w = b->w;
@@ -612,7 +614,7 @@ bool watching_extend(struct gd_watching *w, gd_node_id first)
     return number_grown(w) && ok;
 }
 
-/* ---- telling ------------------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------------- */
 
 static int push_plan(struct gd_watching *w, struct watch_plan *plan, struct gd_err *err)
 {

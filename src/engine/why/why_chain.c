@@ -15,7 +15,7 @@
 #define MIN_RUNS   6     /* of an operator, to speak of growth */
 #define MIN_FACTOR 1.2   /* from one run to the next, in the middle */
 #define MIN_TOTAL  100.0 /* over all of them */
-#define MAX_SLOTS  4     /* of an operator, that are looked at */
+#define MAX_SLOTS  4     /* examined, of an operator */
 #define MAX_BACK   400   /* nodes from one run of an operator back to the previous one */
 
 /* ---- the runs of an operator ----------------------------------------------------------------- */
@@ -32,7 +32,7 @@ struct run { /* of an operator: net/relu, net/relu_1, ... are runs of one */
 struct runs {
     struct run *run;
     uint32_t count;
-    int64_t step; /* whose figures count */
+    int64_t step; /* whose statistics count */
 };
 
 static size_t plain_length(const char *name)

@@ -378,7 +378,7 @@ static uint32_t multiply_axes(const struct algebra *a, const struct step *s)
         return 0;
     }
     bool fits = left.dim[left.rank - 1] == right.dim[right.rank - 2];
-    bool turned = left.dim[left.rank - 1] == right.dim[right.rank - 1]; /* x.mT is no node */
+    bool turned = left.dim[left.rank - 1] == right.dim[right.rank - 1]; /* x.mT is not a node */
     if (s->at == 0) {
         return fits ? (uint32_t)is_same(s->in.same, &left, left.rank - 2) << (rank - 2) : 0;
     }

@@ -10,7 +10,7 @@
 
 #include "engine/why/why_impl.h"
 
-#define MAX_BROADCAST 200000 /* nodes that are looked at */
+#define MAX_BROADCAST 200000 /* nodes that are examined */
 
 bool why_in_phase(const struct gd_node_info *info, const char *phase)
 {

@@ -415,8 +415,7 @@ static void test_execution(void **state)
     gd_graph_destroy(graph);
 }
 
-/* ---- searching
- * ----------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 struct found {
     gd_node_id node[64];
@@ -676,8 +675,7 @@ static void test_memory_limit(void **state)
     assert_true(refused > 10);
 }
 
-/* ---- many nodes
- * ---------------------------------------------------------------------------------- */
+/* ---- many nodes ------------------------------------------------------------------------------ */
 
 static void test_stress(void **state)
 {
