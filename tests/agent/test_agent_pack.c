@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Values of watch reports are packed by hand: the bytes are those of the protobuf library. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/random_bits.h"
+#include "../unit.h"
 #include "agent/agent_watch.h"
 
 /* What is packed by hand, and what the library makes of the same message. */

@@ -10,17 +10,11 @@
 #ifndef TESTS_AGENT_WORLD_H
 #define TESTS_AGENT_WORLD_H
 
-/* cmocka.h wants these first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <ev.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../unit.h"
 #include "agent/gradb.h"
 #include "engine/debugger.h"
 #include "proto/grpc/grpc_server.h"

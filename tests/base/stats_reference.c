@@ -3,12 +3,10 @@
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../unit.h"
 
 /* An IEEE 754 binary float with `exponent` and `mantissa` bits. */
 static long double decode_float(uint64_t bits, int exponent, int mantissa)

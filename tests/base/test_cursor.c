@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "base/cursor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../unit.h"
 
 /* A copy of exactly that length, so that a sanitizer detects reads beyond it. */
 static struct gd_cursor cursor_of(const char *text)

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Parsing, text and errors. test_slice_numpy.py compares application with numpy. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "base/slice.h"
 
 static const struct gd_shape shape_4_5 = {.rank = 2, .dim = {4, 5}};

@@ -3,12 +3,10 @@
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../unit.h"
+
 #ifdef __SSE__
 #include <xmmintrin.h>
 #endif

@@ -2,15 +2,11 @@
 /* Compares each level of vector code with the reference, including the edges of its loops. */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "base/stats_impl.h"
 #include "random_bits.h"
 #include "stats_reference.h"

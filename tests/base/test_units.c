@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Compares dead units with a count by gd_tensor_get of every element. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "base/units.h"
 
 static struct gd_tensor *make_zeros(enum gd_dtype dtype, int64_t rows, int64_t columns)

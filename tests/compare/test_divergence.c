@@ -2,15 +2,11 @@
 /* first-divergence over a graph: whether inputs agree, what was not dumped, in which order to dump
  * it; levels of the kernels against each other; alignment by order; many of the same name. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "compare/divergence.h"
 #include "compare/kernel.h"
 

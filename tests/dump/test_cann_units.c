@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Names and places of CANN's dump files, which steps are dumped, MD5: by tables. */
 #include <md5.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "dump/cann/cann_file_name.h"
 #include "dump/cann/cann_path.h"
 #include "dump/cann/cann_types.h"

@@ -2,17 +2,14 @@
 /* Stored types, strided sources, loaded bytes, files that are reopened. */
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../scratch.h"
+#include "../unit.h"
 #include "dump/io/source.h"
 
 /* ---- stored types ---------------------------------------------------------------------------- */

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Limits, scalars and byte counts; the layout itself is compared with numpy elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "engine/decimal.h"
 #include "engine/format.h"
 

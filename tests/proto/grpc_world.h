@@ -13,13 +13,8 @@
 #define GD_TESTS_GRPC_WORLD_H
 
 #include <ev.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "proto/grpc/grpc_client.h"
 #include "proto/grpc/grpc_frame.h"
 #include "proto/grpc/grpc_impl.h"

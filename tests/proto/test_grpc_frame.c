@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 #include <zlib.h>
 
+#include "../unit.h"
 #include "proto/grpc/grpc_frame.h"
 
 /* What the deframer said, as text: "m5:hello " for a message, "c0-3/5:hel " for a chunk. */

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Graphs that are taken in a little at each turn of the loop, and what Ctrl-C does to them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <ev.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-#include <ev.h>
-
+#include "../unit.h"
 #include "engine/progress.h"
 #include "pb_write.h"
 #include "proto/ms/ms_ingest.h"

@@ -2,15 +2,11 @@
 /*
  * The messages of debugger.EventListener, byte for byte as clients send and expect them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "proto/ms/ms_message.h"
 #include "proto/ms/ms_tensor.h"
 

@@ -4,15 +4,11 @@
  * makes of right, wrong and missing answers, and how it ends in the middle.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "debug_grpc.pb-c.h"
 #include "engine/watch/condition.h"
 #include "engine/watch/watchpoint.h"

@@ -3,15 +3,11 @@
  * A MindSpore target without a wire: decoded messages in, reply bytes out, and a clock that the
  * test moves.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "engine/watch/condition.h"
 #include "engine/watch/watchpoint.h"
 #include "pb_write.h"

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <ev.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "repl/core/interrupt.h"
 #include "repl/fake_target.h"
 #include "repl/fake_watch.h"

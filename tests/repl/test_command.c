@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The tables themselves, and how a word finds its command. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <ctype.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "repl/core/command.h"
 
 static const struct command *find_command(const char *word)

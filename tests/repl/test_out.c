@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Records, tables and safe text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <locale.h>
 #include <math.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "repl/core/repl_impl.h"
 #include "repl/net.h"
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What watch, trace, twatch and edit are given, taken apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "repl/core/watch_args.h"
 
 static struct gd_arena arena;

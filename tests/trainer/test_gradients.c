@@ -3,15 +3,10 @@
  * Compares the hand-written backward pass with finite differences of the loss (summed in double):
  * for each parameter, along its gradient and along random directions, with each activation.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "trainer_text.h"
 
 static double loss_of(struct train *t)

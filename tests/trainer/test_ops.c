@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Compares the kernels with plain double-precision references. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "gemm.h"
 #include "ops.h"
 #include "rng.h"

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Training as a whole: the loss falls, runs repeat exactly, and each fault has its effect. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "trainer_text.h"
 
 static struct train *start_training(enum fault fault)

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Every key of the table is explained, found, and runs a command that exists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "repl/core/command.h"
 #include "tui/keys.h"
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What may be put on a screen, and how wide it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <locale.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "tui/text.h"
 
 static const struct {

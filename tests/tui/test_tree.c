@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The tree's rows against a plain flattening of the same graph, through opening, folding, growing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "tui/panes/tree.h"
 
 static void add_node(struct gd_graph *graph, const char *name, const char *type)

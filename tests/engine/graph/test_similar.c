@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How alike names are, against the definition worked out by hand and by recursion. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../../unit.h"
 #include "engine/graph/similar.h"
 
 static void test_slips(void **state)

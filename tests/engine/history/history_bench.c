@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include <dirent.h>
 #include <unistd.h>
 
 #include "../../scratch.h"
+#include "../../unit.h"
 #include "history_bench.h"
 
 /* ---- a directory of our own ------------------------------------------------------------------ */

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../unit.h"
 #include "engine/watch/watch_report.h"
 #include "fake_target.h"
 #include "history_bench.h"

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which plans are made of watchpoints, and what of them is sent when something changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "watch_bench.h"
 
+#include "../../unit.h"
 #include "engine/watch/watch_impl.h"
 
 static bool has_trigger(const struct gd_watch_item *item, enum gd_statistic statistic,

@@ -3,15 +3,11 @@
 #include "engine/watch/watch_report.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../unit.h"
 
 /* ---- making -------------------------------------------------------------------------------- */
 

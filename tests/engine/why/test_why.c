@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The walk of `why`: where it goes, what it believes, and how it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../../scratch.h"
+#include "../../unit.h"
 #include "engine/history/history.h"
 #include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"

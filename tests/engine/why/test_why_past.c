@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What `why` says of a loss by its past, and of gradients by what the program tells and by algebra.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../../unit.h"
 #include "why_net.h"
 
 static void tell_losses(struct bench *b, const double *losses, int count)

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What `why` says happened: every rule of the table, just where it begins to hold; batches, weights
  * and learning rates that are out of the ordinary. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../../scratch.h"
+#include "../../unit.h"
 #include "engine/history/history.h"
 #include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"

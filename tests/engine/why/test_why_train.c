@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Mistakes of a training as `why` finds them in its graph and in what its program tells. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../../scratch.h"
+#include "../../unit.h"
 #include "engine/history/history.h"
 #include "engine/watch/watch_report.h"
 #include "why_net.h"

@@ -2,15 +2,11 @@
 #include "why_bench.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../unit.h"
 
 /* ---- the target ------------------------------------------------------------------------------ */
 

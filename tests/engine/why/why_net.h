@@ -3,13 +3,7 @@
 #ifndef TESTS_ENGINE_WHY_NET_H
 #define TESTS_ENGINE_WHY_NET_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "../../unit.h"
 #include "why_bench.h"
 
 #define NONE GD_NO_NODE

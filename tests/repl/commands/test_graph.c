@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* search, inputs, outputs, node, scope, info ..., list, backtrace on a small graph. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <cjson/cJSON.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../unit.h"
 #include "repl/net.h"
 #include "scratch.h"
 
