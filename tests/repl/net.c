@@ -2,6 +2,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../unit.h"
@@ -73,6 +74,32 @@ void net_create(struct net *net, const struct repl_options *options)
 void net_destroy(struct net *net)
 {
     fake_destroy(&net->fake);
+}
+
+int net_setup(void **state, const struct repl_options *options)
+{
+    struct net *net = malloc(sizeof(*net));
+    assert_non_null(net);
+    net_create(net, options);
+    *state = net;
+    return 0;
+}
+
+int net_setup_text(void **state)
+{
+    return net_setup(state, &(struct repl_options){.batch = true});
+}
+
+int net_setup_json(void **state)
+{
+    return net_setup(state, &(struct repl_options){.batch = true, .json = true});
+}
+
+int net_teardown(void **state)
+{
+    net_destroy(*state);
+    free(*state);
+    return 0;
 }
 
 void net_expect(struct net *net, const char *line, const char *output)

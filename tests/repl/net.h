@@ -6,6 +6,7 @@
 #ifndef GD_TESTS_REPL_NET_H
 #define GD_TESTS_REPL_NET_H
 
+#include "../unit.h"
 #include "repl/fake_target.h"
 
 #define NET_BIG_ROWS 50
@@ -27,6 +28,15 @@ struct net {
 /* Stopped at matmul in step 3. */
 void net_create(struct net *net, const struct repl_options *options);
 void net_destroy(struct net *net);
+
+/* For cmocka: *state is a net whose repl has these options. */
+int net_setup(void **state, const struct repl_options *options);
+int net_setup_text(void **state); /* batch */
+int net_setup_json(void **state); /* batch, JSON */
+int net_teardown(void **state);
+
+#define NET_TEXT(test) cmocka_unit_test_setup_teardown(test, net_setup_text, net_teardown)
+#define NET_JSON(test) cmocka_unit_test_setup_teardown(test, net_setup_json, net_teardown)
 
 /* Fails the test unless the command's output (or its result) is this. */
 void net_expect(struct net *net, const char *line, const char *output);

@@ -12,37 +12,10 @@
 #include "../unit.h"
 #include "repl/net.h"
 
-static const struct repl_options typed_mode = {.batch = false};
-static const struct repl_options batch_mode = {.batch = true};
-static const struct repl_options json_mode = {.batch = true, .json = true};
-
-static struct net net;
-
 static int setup_typed(void **state)
 {
-    net_create(&net, &typed_mode);
-    fake_run(&net.fake, "", NULL);
-    *state = &net;
-    return 0;
-}
-
-static int setup_batch(void **state)
-{
-    net_create(&net, &batch_mode);
-    *state = &net;
-    return 0;
-}
-
-static int setup_json(void **state)
-{
-    net_create(&net, &json_mode);
-    *state = &net;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    net_destroy(*state);
+    net_setup(state, &(struct repl_options){.batch = false});
+    fake_run(&((struct net *)*state)->fake, "", NULL);
     return 0;
 }
 
@@ -185,20 +158,21 @@ static void everyone_is_told(void **state)
                                         {.ops = &taking, .capabilities = GD_CAN_COMMAND}};
     struct gd_stop stop = {.reason = GD_STOP_STEP, .step = 3, .node = GD_NO_NODE};
     char want[300];
+    struct net *net = *state;
 
     told = 0;
-    first = *net.fake.target->ops;
+    first = *net->fake.target->ops;
     for (int i = 0; i < 2; i++) {
         struct gd_peer peer = {.rank = i + 1, .world_size = 1};
         struct gd_session *session = NULL;
-        assert_int_equal(gd_session_create(net.fake.debugger, &others[i], &peer, &session, NULL),
+        assert_int_equal(gd_session_create(net->fake.debugger, &others[i], &peer, &session, NULL),
                          GD_OK);
         gd_session_on_stopped(session, &stop);
     }
-    fake_run(&net.fake, "session 1", NULL);
+    fake_run(&net->fake, "session 1", NULL);
     first.command = take_command;
-    net.fake.target->ops = &first;
-    net.fake.target->capabilities |= GD_CAN_COMMAND;
+    net->fake.target->ops = &first;
+    net->fake.target->capabilities |= GD_CAN_COMMAND;
     snprintf(want, sizeof(want), "warning: [rank 1] refused: it is busy\n%s", stops);
     net_expect(*state, "catch exception", want);
     assert_int_equal(told, 2);
@@ -631,41 +605,39 @@ static void a_hit_is_the_same_wherever_it_is_told(void **state)
 
 int main(void)
 {
-#define TYPED(fn) cmocka_unit_test_setup_teardown(fn, setup_typed, tear_down)
-#define BATCH(fn) cmocka_unit_test_setup_teardown(fn, setup_batch, tear_down)
-#define JSON(fn)  cmocka_unit_test_setup_teardown(fn, setup_json, tear_down)
+#define TYPED(fn) cmocka_unit_test_setup_teardown(fn, setup_typed, net_teardown)
     const struct CMUnitTest tests[] = {
         TYPED(comments_and_empty_lines_do_nothing),
         TYPED(an_empty_line_repeats_a_step),
-        BATCH(errors_are_one_line),
-        BATCH(errors_hide_no_control_characters),
-        BATCH(output_goes_to_a_file),
-        BATCH(everyone_is_told),
-        BATCH(define_makes_a_command),
-        BATCH(define_inside_define),
-        BATCH(a_command_that_calls_itself_ends),
-        BATCH(define_refuses_bad_names),
-        BATCH(alias_stands_for_a_line),
-        BATCH(source_stops_at_the_first_error),
-        BATCH(a_file_that_sources_itself_ends),
-        BATCH(runs_are_told_to_the_target),
-        BATCH(a_stop_at_a_node_shows_its_source),
-        BATCH(break_and_continue),
-        BATCH(continue_n_ignores_the_breakpoint_just_hit),
-        BATCH(a_stop_at_a_steps_end_tells_its_scalars),
-        BATCH(commands_run_at_the_stop),
-        BATCH(enable_once_disables_after_the_stop),
-        BATCH(a_lost_trainer_is_reported),
-        BATCH(numbers_of_the_history),
-        BATCH(set_and_show),
-        BATCH(help_and_apropos),
-        BATCH(shell_and_pipe),
-        BATCH(test_statuses),
-        JSON(every_line_is_an_object),
-        JSON(the_result_comes_last_and_names_its_command),
-        JSON(errors_have_codes),
-        JSON(a_hit_is_the_same_wherever_it_is_told),
-        JSON(bytes_that_are_no_text_do_not_break_the_line),
+        NET_TEXT(errors_are_one_line),
+        NET_TEXT(errors_hide_no_control_characters),
+        NET_TEXT(output_goes_to_a_file),
+        NET_TEXT(everyone_is_told),
+        NET_TEXT(define_makes_a_command),
+        NET_TEXT(define_inside_define),
+        NET_TEXT(a_command_that_calls_itself_ends),
+        NET_TEXT(define_refuses_bad_names),
+        NET_TEXT(alias_stands_for_a_line),
+        NET_TEXT(source_stops_at_the_first_error),
+        NET_TEXT(a_file_that_sources_itself_ends),
+        NET_TEXT(runs_are_told_to_the_target),
+        NET_TEXT(a_stop_at_a_node_shows_its_source),
+        NET_TEXT(break_and_continue),
+        NET_TEXT(continue_n_ignores_the_breakpoint_just_hit),
+        NET_TEXT(a_stop_at_a_steps_end_tells_its_scalars),
+        NET_TEXT(commands_run_at_the_stop),
+        NET_TEXT(enable_once_disables_after_the_stop),
+        NET_TEXT(a_lost_trainer_is_reported),
+        NET_TEXT(numbers_of_the_history),
+        NET_TEXT(set_and_show),
+        NET_TEXT(help_and_apropos),
+        NET_TEXT(shell_and_pipe),
+        NET_TEXT(test_statuses),
+        NET_JSON(every_line_is_an_object),
+        NET_JSON(the_result_comes_last_and_names_its_command),
+        NET_JSON(errors_have_codes),
+        NET_JSON(a_hit_is_the_same_wherever_it_is_told),
+        NET_JSON(bytes_that_are_no_text_do_not_break_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

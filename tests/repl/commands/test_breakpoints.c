@@ -13,43 +13,24 @@
 #include "repl/net.h"
 #include "scratch.h"
 
-static int set_up(void **state, const struct repl_options *options)
-{
-    struct net *net = malloc(sizeof(*net));
-    if (!net) {
-        return -1;
-    }
-    net_create(net, options);
-    *state = net;
-    return 0;
-}
-
 static int set_up_typed(void **state)
 {
-    return set_up(state, &(struct repl_options){.utf8 = true, .width = 80});
+    return net_setup(state, &(struct repl_options){.utf8 = true, .width = 80});
 }
 
 static int set_up_batch(void **state)
 {
-    return set_up(state, &(struct repl_options){.batch = true, .utf8 = true, .width = 80});
+    return net_setup(state, &(struct repl_options){.batch = true, .utf8 = true, .width = 80});
 }
 
 static int set_up_json(void **state)
 {
-    return set_up(state, &(struct repl_options){.json = true, .utf8 = true});
+    return net_setup(state, &(struct repl_options){.json = true, .utf8 = true});
 }
 
 static int set_up_person(void **state)
 {
-    return set_up(state, &(struct repl_options){.interactive = true, .utf8 = true, .width = 80});
-}
-
-static int tear_down(void **state)
-{
-    struct net *net = *state;
-    net_destroy(net);
-    free(net);
-    return 0;
+    return net_setup(state, &(struct repl_options){.interactive = true, .utf8 = true, .width = 80});
 }
 
 /* ---- making and changing ------------------------------------------------------------------- */
@@ -546,10 +527,10 @@ static void records_say_what_the_texts_say(void **state)
 
 int main(void)
 {
-#define TYPED(fn)  cmocka_unit_test_setup_teardown(fn, set_up_typed, tear_down)
-#define BATCH(fn)  cmocka_unit_test_setup_teardown(fn, set_up_batch, tear_down)
-#define JSON(fn)   cmocka_unit_test_setup_teardown(fn, set_up_json, tear_down)
-#define PERSON(fn) cmocka_unit_test_setup_teardown(fn, set_up_person, tear_down)
+#define TYPED(fn)  cmocka_unit_test_setup_teardown(fn, set_up_typed, net_teardown)
+#define BATCH(fn)  cmocka_unit_test_setup_teardown(fn, set_up_batch, net_teardown)
+#define JSON(fn)   cmocka_unit_test_setup_teardown(fn, set_up_json, net_teardown)
+#define PERSON(fn) cmocka_unit_test_setup_teardown(fn, set_up_person, net_teardown)
     const struct CMUnitTest tests[] = {
         TYPED(watch_trace_twatch),
         TYPED(steps_in_a_row),

@@ -13,31 +13,6 @@
 #include "repl/net.h"
 #include "scratch.h"
 
-static const struct repl_options text_mode = {.batch = true, .utf8 = false};
-static const struct repl_options json_mode = {.batch = true, .json = true};
-
-static int setup_text(void **state)
-{
-    static struct net net;
-    net_create(&net, &text_mode);
-    *state = &net;
-    return 0;
-}
-
-static int setup_json(void **state)
-{
-    static struct net net;
-    net_create(&net, &json_mode);
-    *state = &net;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    net_destroy(*state);
-    return 0;
-}
-
 /* ---- print --------------------------------------------------------------------------------- */
 
 static void print_shows_summary_and_values(void **state)
@@ -635,51 +610,42 @@ static void display_survives_missing_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(print_shows_summary_and_values, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_never_hides_nan_and_inf, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_without_argument_takes_the_current_node, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(print_of_a_slice_fetches_the_slice_alone, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(print_abbreviates_unless_all_are_asked_for, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(print_formats, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_of_scalars_and_empty_tensors, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_shows_every_slot, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_of_a_huge_tensor_fetches_nothing, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(absurd_shapes_are_survived, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(examine_trusts_the_value_not_the_graph, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(print_several, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_history, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(history_has_a_budget, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_previous_and_difference, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_previous_turns_keeping_on, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_says_why_there_is_no_value, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_of_a_lost_session_reads_the_cache, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(print_escapes_names, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(print_can_be_interrupted, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(long_work_can_be_interrupted, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(an_interrupted_save_leaves_no_file, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_saved_takes_only_its_own_name, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(print_json, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(print_json_is_bounded, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(examine_goes_on_across_rows, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(examine_fetches_a_small_box, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(examine_refuses, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(whatis_fetches_nothing, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(stats_are_computed_where_the_tensor_lives, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(tensors_lists_and_says_what_is_missing, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(find_lists_indices, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(save_writes_npy, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_saved_has_a_name, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(display_shows_at_every_stop, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(display_survives_missing_values, setup_text, tear_down),
+        NET_TEXT(print_shows_summary_and_values),
+        NET_TEXT(print_never_hides_nan_and_inf),
+        NET_TEXT(print_without_argument_takes_the_current_node),
+        NET_TEXT(print_of_a_slice_fetches_the_slice_alone),
+        NET_TEXT(print_abbreviates_unless_all_are_asked_for),
+        NET_TEXT(print_formats),
+        NET_TEXT(print_of_scalars_and_empty_tensors),
+        NET_TEXT(print_shows_every_slot),
+        NET_TEXT(print_of_a_huge_tensor_fetches_nothing),
+        NET_TEXT(absurd_shapes_are_survived),
+        NET_TEXT(examine_trusts_the_value_not_the_graph),
+        NET_TEXT(print_several),
+        NET_TEXT(print_history),
+        NET_TEXT(history_has_a_budget),
+        NET_TEXT(print_previous_and_difference),
+        NET_TEXT(print_previous_turns_keeping_on),
+        NET_TEXT(print_says_why_there_is_no_value),
+        NET_TEXT(print_of_a_lost_session_reads_the_cache),
+        NET_TEXT(print_escapes_names),
+        NET_TEXT(print_can_be_interrupted),
+        NET_TEXT(long_work_can_be_interrupted),
+        NET_TEXT(an_interrupted_save_leaves_no_file),
+        NET_TEXT(what_is_saved_takes_only_its_own_name),
+        NET_JSON(print_json),
+        NET_JSON(print_json_is_bounded),
+        NET_TEXT(examine_goes_on_across_rows),
+        NET_TEXT(examine_fetches_a_small_box),
+        NET_TEXT(examine_refuses),
+        NET_TEXT(whatis_fetches_nothing),
+        NET_TEXT(stats_are_computed_where_the_tensor_lives),
+        NET_TEXT(tensors_lists_and_says_what_is_missing),
+        NET_TEXT(find_lists_indices),
+        NET_TEXT(save_writes_npy),
+        NET_TEXT(what_is_saved_has_a_name),
+        NET_TEXT(display_shows_at_every_stop),
+        NET_TEXT(display_survives_missing_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

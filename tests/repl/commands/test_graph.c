@@ -12,31 +12,6 @@
 #include "repl/net.h"
 #include "scratch.h"
 
-static const struct repl_options text_mode = {.batch = true, .utf8 = false};
-static const struct repl_options json_mode = {.batch = true, .json = true};
-
-static int setup_text(void **state)
-{
-    static struct net net;
-    net_create(&net, &text_mode);
-    *state = &net;
-    return 0;
-}
-
-static int setup_json(void **state)
-{
-    static struct net net;
-    net_create(&net, &json_mode);
-    *state = &net;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    net_destroy(*state);
-    return 0;
-}
-
 /* ---- search -------------------------------------------------------------------------------- */
 
 static void search_by_name_type_and_line(void **state)
@@ -183,7 +158,7 @@ static void info_needs_a_session_or_says_so(void **state)
 {
     struct fake fake;
     (void)state;
-    fake_create(&fake, &text_mode);
+    fake_create(&fake, &(struct repl_options){.batch = true});
     int rc = 0;
     assert_non_null(strstr(fake_run(&fake, "info graph", &rc),
                            "the training process has not sent a graph yet"));
@@ -528,32 +503,30 @@ static void narrow_terminals_get_short_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(search_by_name_type_and_line, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(search_json, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(inputs_are_a_tree, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(a_cycle_ends, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(control_edges_are_shown_when_asked_for, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(trees_in_json, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(scopes_are_a_tree, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(node_selects, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(info_node_tells_everything, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(info_graph_counts, setup_text, tear_down),
+        NET_TEXT(search_by_name_type_and_line),
+        NET_JSON(search_json),
+        NET_TEXT(inputs_are_a_tree),
+        NET_TEXT(a_cycle_ends),
+        NET_TEXT(control_edges_are_shown_when_asked_for),
+        NET_JSON(trees_in_json),
+        NET_TEXT(scopes_are_a_tree),
+        NET_TEXT(node_selects),
+        NET_TEXT(info_node_tells_everything),
+        NET_TEXT(info_graph_counts),
         cmocka_unit_test(info_needs_a_session_or_says_so),
-        cmocka_unit_test_setup_teardown(info_of_the_session, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(a_slow_first_step_is_in_the_mean_alone, setup_text,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(info_json, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(every_command_gives_one_record, setup_json, tear_down),
-        cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(list_warns_of_changed_files, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(stack_of_a_value, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(a_trainer_tells_what_is_shown, setup_text, tear_down),
-        cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, tear_down),
+        NET_TEXT(info_of_the_session),
+        NET_TEXT(a_slow_first_step_is_in_the_mean_alone),
+        NET_JSON(info_json),
+        NET_JSON(every_command_gives_one_record),
+        NET_TEXT(list_marks_the_line),
+        NET_TEXT(list_of_an_unreadable_file),
+        NET_TEXT(list_warns_of_changed_files),
+        NET_TEXT(stack_of_a_value),
+        NET_TEXT(stack_and_frames),
+        NET_TEXT(a_trainer_tells_what_is_shown),
+        NET_TEXT(frames_are_walked),
         cmocka_unit_test(narrow_terminals_get_short_names),
-        cmocka_unit_test_setup_teardown(long_lists_are_limited, setup_text, tear_down),
+        NET_TEXT(long_lists_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,6 @@
 #include "repl/values/spark.h"
 #include "scratch.h"
 
-static const struct repl_options text_mode = {.batch = true, .utf8 = true};
-static const struct repl_options json_mode = {.batch = true, .json = true};
-
 static char folder[SCRATCH_PATH];
 
 static int make_folder(void **state)
@@ -35,32 +32,23 @@ static int drop_folder(void **state)
     return rmdir(folder);
 }
 
-static int set_up(void **state, const struct repl_options *options)
+static int set_up(void **state, bool json)
 {
-    static struct net net;
-
-    net_create(&net, options);
-    snprintf(net.fake.debugger->settings.history_file,
-             sizeof(net.fake.debugger->settings.history_file), "%s/file", folder);
-    net.fake.debugger->settings.history_bytes = 64 << 10;
-    *state = &net;
+    net_setup(state, &(struct repl_options){.batch = true, .json = json, .utf8 = !json});
+    struct gd_settings *settings = &((struct net *)*state)->fake.debugger->settings;
+    snprintf(settings->history_file, sizeof(settings->history_file), "%s/file", folder);
+    settings->history_bytes = 64 << 10;
     return 0;
 }
 
 static int setup_text(void **state)
 {
-    return set_up(state, &text_mode);
+    return set_up(state, false);
 }
 
 static int setup_json(void **state)
 {
-    return set_up(state, &json_mode);
-}
-
-static int tear_down(void **state)
-{
-    net_destroy(*state);
-    return 0;
+    return set_up(state, true);
 }
 
 /* ---- bars ------------------------------------------------------------------------------------ */
@@ -436,8 +424,8 @@ static void wrong_comparisons_are_told(void **state)
     }
 }
 
-#define TEXT(name) cmocka_unit_test_setup_teardown(name, setup_text, tear_down)
-#define JSON(name) cmocka_unit_test_setup_teardown(name, setup_json, tear_down)
+#define TEXT(name) cmocka_unit_test_setup_teardown(name, setup_text, net_teardown)
+#define JSON(name) cmocka_unit_test_setup_teardown(name, setup_json, net_teardown)
 
 int main(void)
 {
