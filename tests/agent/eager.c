@@ -442,3 +442,25 @@ void eager_join(struct eager *e)
     pthread_mutex_destroy(&e->big_lock);
     sem_destroy(&e->let_go);
 }
+
+void eager_begin(struct eager *eager, struct world *world)
+{
+    eager_start(eager, world);
+    world_until_stops(world, 1);
+}
+
+void eager_end(struct eager *eager, struct world *world)
+{
+    const struct gd_session *session = world_session(world);
+
+    atomic_store(&eager->end, 1);
+    while (!world_has_ended(world)) {
+        if (session->state == GD_STOPPED) {
+            world_resume(world, GD_RUN_CONTINUE, 0, NULL);
+        }
+        ev_run(world->loop, EVRUN_ONCE);
+        gd_debugger_reap(world->debugger);
+    }
+    eager_join(eager);
+    assert_int_equal(atomic_load(&eager->wrong_thread), 0);
+}

@@ -81,5 +81,9 @@ float eager_value(int64_t step, int op, int i);
 float eager_weight(int64_t step, int i);
 void eager_start(struct eager *eager, const struct world *world);
 void eager_join(struct eager *eager); /* tells it to end and waits */
+/* Starts the training and waits for its first stop. */
+void eager_begin(struct eager *eager, struct world *world);
+/* Lets the training run to its end, whatever stops it, and joins its thread. */
+void eager_end(struct eager *eager, struct world *world);
 
 #endif

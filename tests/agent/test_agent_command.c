@@ -17,11 +17,6 @@ struct both {
     unsigned notes;
 };
 
-static bool has_ended(struct world *w)
-{
-    return w->finished + w->lost > 0;
-}
-
 static void note_event(void *ctx, const struct gd_event *event)
 {
     struct both *b = ctx;
@@ -45,26 +40,10 @@ static int set_up(void **state)
     return 0;
 }
 
-static void begin_training(struct both *b)
-{
-    eager_start(&b->e, &b->w);
-    world_until_stops(&b->w, 1);
-}
-
 static int tear_down(void **state)
 {
     struct both *b = *state;
-    atomic_store(&b->e.end, 1);
-    const struct gd_session *session = world_session(&b->w);
-    while (!has_ended(&b->w)) {
-        if (session->state == GD_STOPPED) {
-            world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-        }
-        ev_run(b->w.loop, EVRUN_ONCE);
-        gd_debugger_reap(b->w.debugger);
-    }
-    eager_join(&b->e);
-    assert_int_equal(atomic_load(&b->e.wrong_thread), 0);
+    eager_end(&b->e, &b->w);
     world_close(&b->w);
     free(b);
     return 0;
@@ -118,7 +97,7 @@ static const char *run_command(struct both *b, const char *name, const char *arg
 static void a_command_is_answered(void **state)
 {
     struct both *b = *state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     assert_true(world_session(&b->w)->target->capabilities & GD_CAN_COMMAND);
     assert_string_equal(run_command(b, "overflow", "3 4", GD_NO_NODE), "overflow(3 4) on 0");
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
@@ -132,7 +111,7 @@ static void a_command_is_answered(void **state)
 static void answers_have_a_limit(void **state)
 {
     struct both *b = *state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     assert_int_equal(strlen(run_command(b, "flood", "1048576", GD_NO_NODE)), 1 << 20);
     assert_null(run_command(b, "flood", "1048577", GD_NO_NODE));
     assert_int_equal(reply.err.code, GD_ELIMIT);
@@ -142,7 +121,7 @@ static void commands_want_a_stop(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
     assert_int_equal(ask_command(b, "overflow", "", GD_NO_NODE, &err), GD_ESTATE);
 }
@@ -177,7 +156,7 @@ static void heartbeats_go_on_during_a_command(void **state)
 {
     struct both *b = *state;
     b->w.debugger->settings.keepalive = 0.1;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     begin_hold(b);
     heard.count = 0;
     world_until(&b->w, "heartbeats", has_heard_five);
@@ -193,7 +172,7 @@ static void heartbeats_go_on_during_a_command(void **state)
 static void a_run_ends_a_command(void **state)
 {
     struct both *b = *state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     begin_hold(b);
     unsigned stops = b->w.stops;
     world_resume(&b->w, GD_RUN_STEP, 1, NULL);
@@ -216,7 +195,7 @@ static void a_debugger_that_is_lost_does_not_wait(void **state)
 {
     struct both *b = *state;
     b->w.debugger->settings.on_loss = GD_ON_LOSS_HOLD;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     begin_hold(b);
     v1_conn_finish(b->w.service->conns, GD_GRPC_UNAVAILABLE, "away");
     world_until(&b->w, "the answer", has_reply);
@@ -236,7 +215,7 @@ static bool has_logged(struct world *w)
 static void a_command_may_call_libgradb(void **state)
 {
     struct both *b = *state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     assert_string_equal(run_command(b, "call-back", "", GD_NO_NODE), "call-back() on 0");
     world_until(&b->w, "what it said", has_logged);
     assert_int_equal(world_session(&b->w)->scalar_count, 1);
@@ -269,7 +248,7 @@ static void a_thread_that_talks_does_not_lock_up(void **state)
     pthread_t talker;
     struct gd_err err = {0};
     b->e.stats = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     assert_int_equal(pthread_create(&talker, NULL, log_endlessly, &b->e), 0);
     for (int i = 0; i < 20; i++) {
         struct gd_tensor *tensor = NULL;
@@ -286,7 +265,7 @@ static void a_thread_that_talks_does_not_lock_up(void **state)
 static void a_command_may_fork(void **state)
 {
     struct both *b = *state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     assert_string_equal(run_command(b, "fork", "", GD_NO_NODE), "fork() on 0");
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     assert_int_equal(world_session(&b->w)->stop.step, 1);
@@ -327,7 +306,7 @@ static void interrupted_at(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
     assert_true(session->target->capabilities & GD_CAN_INTERRUPT_AT);
     atomic_store(&b->e.gate, 5);
@@ -356,7 +335,7 @@ static void interrupted_behind_ignored_breakpoints(void **state)
     struct both *b = *state;
     struct gd_err err;
     struct gd_breakpoint *point = NULL;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(gd_debugger_break(b->w.debugger, "net/op1", false, &point, &err), GD_OK);
     point->ignore = 1000000;
@@ -376,7 +355,7 @@ static void interrupted_at_of_the_next_run(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(gd_target_interrupt_at(session->target, 3, &err), GD_OK);
     world_run(&b->w, GD_RUN_NEXT, 100000, NULL);
@@ -396,7 +375,7 @@ static void interrupts_taken_back(void **state)
 {
     struct both *b = *state;
     struct gd_err err;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
     atomic_store(&b->e.gate, 2);
     world_resume(&b->w, GD_RUN_STEP, 4, NULL);
@@ -422,7 +401,7 @@ static void times_of_a_step(void **state)
 {
     struct both *b = *state;
     b->e.times = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(session->step_times.step, 0);
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
@@ -445,7 +424,7 @@ static void events_reach_observers(void **state)
 {
     struct both *b = *state;
     b->e.times = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
     assert_int_equal(b->notes, 2);
     assert_string_equal(b->kind, "skipped-step");
@@ -461,7 +440,7 @@ static void expect_job(const char *job)
     void *state = NULL;
     set_up(&state);
     b = state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     assert_string_equal(world_session(&b->w)->peer.job, job);
     tear_down(&state);
 }

@@ -14,11 +14,6 @@ struct both {
     struct eager e;
 };
 
-static bool has_ended(struct world *w)
-{
-    return w->finished + w->lost > 0;
-}
-
 static int set_up(void **state)
 {
     struct both *b = calloc(1, sizeof(*b));
@@ -33,31 +28,14 @@ static int set_up(void **state)
 
 static void begin_training(struct both *b)
 {
-    eager_start(&b->e, &b->w);
-    world_until_stops(&b->w, 1);
+    eager_begin(&b->e, &b->w);
     assert_string_equal(gd_stop_reason_name(world_session(&b->w)->stop.reason), "connected");
-}
-
-/* Lets the rest of the run go. */
-static void end_run(struct both *b)
-{
-    atomic_store(&b->e.end, 1);
-    const struct gd_session *session = world_session(&b->w);
-    while (!has_ended(&b->w)) {
-        if (session->state == GD_STOPPED) {
-            world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-        }
-        ev_run(b->w.loop, EVRUN_ONCE);
-        gd_debugger_reap(b->w.debugger);
-    }
 }
 
 static int tear_down(void **state)
 {
     struct both *b = *state;
-    end_run(b);
-    eager_join(&b->e);
-    assert_int_equal(atomic_load(&b->e.wrong_thread), 0);
+    eager_end(&b->e, &b->w);
     world_close(&b->w);
     free(b);
     return 0;

@@ -35,11 +35,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-static bool has_ended(struct world *w)
-{
-    return w->finished + w->lost > 0;
-}
-
 static bool has_connected(struct world *w)
 {
     return w->connected > 0;
@@ -49,7 +44,7 @@ static void end_run(struct both *b)
 {
     atomic_store(&b->toy.end, 1);
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-    world_until(&b->w, "the end of the training", has_ended);
+    world_until(&b->w, "the end of the training", world_has_ended);
     assert_int_equal(b->w.lost, 0);
     toy_join(&b->toy);
 }
@@ -202,7 +197,7 @@ static void detached_run_goes_on(void **state)
     world_until_stops(&b->w, 1);
     world_run(&b->w, GD_RUN_NEXT, 4, NULL);
     assert_int_equal(gd_target_detach(world_session(&b->w)->target, &err), GD_OK);
-    world_until(&b->w, "the detachment", has_ended);
+    world_until(&b->w, "the detachment", world_has_ended);
     assert_int_equal(b->w.finished, 1);
     assert_string_equal(world_session(&b->w)->end_text, "detached");
     world_until(&b->w, "a few steps", has_run_on);
@@ -304,7 +299,7 @@ static void leave_child_alone(struct both *b, bool bare)
     world_run(&b->w, GD_RUN_NEXT, 1, NULL); /* the parent noticed nothing */
     assert_string_equal(world_session(&b->w)->stop.node_name, "net/ReLU-op2");
     assert_int_equal(gd_target_kill(world_session(&b->w)->target, &err), GD_OK);
-    world_until(&b->w, "the end of the training", has_ended);
+    world_until(&b->w, "the end of the training", world_has_ended);
     assert_int_equal(b->w.logs, 1);
     toy_join(&b->toy);
 }

@@ -14,11 +14,6 @@ struct both {
     struct eager e;
 };
 
-static bool has_ended(struct world *w)
-{
-    return w->finished + w->lost > 0;
-}
-
 static int set_up(void **state)
 {
     struct both *b = calloc(1, sizeof(*b));
@@ -30,27 +25,11 @@ static int set_up(void **state)
     return 0;
 }
 
-static void begin_training(struct both *b)
-{
-    eager_start(&b->e, &b->w);
-    world_until_stops(&b->w, 1);
-}
-
 static int tear_down(void **state)
 {
     struct both *b = *state;
-    atomic_store(&b->e.end, 1);
-    struct gd_session *session = world_session(&b->w);
-    while (!has_ended(&b->w)) {
-        if (session->state == GD_STOPPED) {
-            world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-        }
-        ev_run(b->w.loop, EVRUN_ONCE);
-        gd_debugger_reap(b->w.debugger);
-    }
-    eager_join(&b->e);
+    eager_end(&b->e, &b->w);
     assert_int_equal(b->w.lost, 0);
-    assert_int_equal(atomic_load(&b->e.wrong_thread), 0);
     assert_int_equal(atomic_load(&b->e.located), 0); /* released in the end */
     world_close(&b->w);
     free(b);
@@ -82,7 +61,7 @@ static void values_are_asked_for(void **state)
 {
     struct both *b = *state;
     b->e.parameter_first = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     expect_values(b, "net/w", GD_CURRENT, 0, eager_weight(0, 0));
     assert_int_equal(atomic_load(&b->e.locates), 1);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
@@ -108,7 +87,7 @@ static bool is_released(struct world *w)
 static void what_is_read_is_released(void **state)
 {
     struct both *b = *state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     expect_values(b, "net/op0", GD_CURRENT, 1, eager_value(1, 0, 0));
     world_until(&b->w, "the release", is_released); /* while it stands */
@@ -125,7 +104,7 @@ static void statistics_of_the_source(void **state)
     struct gd_err err = {0};
     int64_t step = -2;
     b->e.stats = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
     assert_int_equal(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, &step, &err), GD_OK);
     assert_true(stats.min == -4711.0);
@@ -144,7 +123,7 @@ static void statistics_that_we_compute(void **state)
     struct both *b = *state;
     struct gd_stats stats;
     struct gd_err err = {0};
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
     assert_int_equal(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, NULL, &err), GD_OK);
     assert_true(stats.min == (double)eager_value(2, 2, 0));
@@ -167,7 +146,7 @@ static void expect_error(struct both *b, enum eager_odd odd, int code, const cha
 static void reasons_reach_the_user(void **state)
 {
     struct both *b = *state;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     expect_error(b, EAGER_GONE, GD_ENODATA, "the program has let it go");
     expect_error(b, EAGER_SPARSE, GD_EUNSUPPORTED, "it is sparse");
@@ -184,7 +163,7 @@ static void nonsense_is_refused(void **state)
 {
     struct both *b = *state;
 #define TOLD "the training program returned a value with "
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     expect_error(b, EAGER_NO_ADDRESS, GD_EIO, TOLD "no address");
     expect_error(b, EAGER_WRONG_TYPE, GD_EIO, TOLD "an unknown type");
@@ -225,7 +204,7 @@ static void previous_values_are_kept_by_the_source(void **state)
     struct both *b = *state;
     struct gd_err err = {0};
     b->e.keeps = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     keep_all(b);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
     assert_int_equal(atomic_load(&b->e.kept), 1 + b->e.ops);
@@ -254,7 +233,7 @@ static void exact_watchpoints_ask_at_that_moment(void **state)
     b->e.told = true;
     b->e.nan_op = 2;
     b->e.nan_step = 3;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     set_watch(b, "TO", "all", GD_WHEN_EXACT);
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_hit(b, 3, "net/op2");
@@ -271,7 +250,7 @@ static void what_did_not_run_is_not_asked_for(void **state)
     b->e.stats = true;
     b->e.told = true;
     b->e.rests_from = 3;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     set_watch(b, "TO", "net/op*", GD_WHEN_EXACT);
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
     int before = atomic_load(&b->e.stats_calls);
@@ -287,7 +266,7 @@ static void what_did_not_run_is_not_missing(void **state)
     char last[32];
     b->e.told = true;
     b->e.rests_from = 3;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     snprintf(last, sizeof(last), "net/op%d", b->e.ops - 1);
     world_run(&b->w, GD_RUN_STEP, 2, NULL);
     set_watch(b, "TO", last, GD_WHEN_STEP_END);
@@ -305,7 +284,7 @@ static void without_statistics_values_are_located(void **state)
     struct both *b = *state;
     b->e.nan_op = 1;
     b->e.nan_step = 2;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     set_watch(b, "TO", "all", GD_WHEN_EXACT);
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_hit(b, 2, "net/op1");
@@ -345,7 +324,7 @@ static void a_verdict_counts_before_it_is_waited_for(void **state)
     b->e.stats = true;
     b->e.nan_op = 1;
     b->e.nan_step = 2;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     set_watch(b, "TO", "net/op1", GD_WHEN_STEP_END);
     set_action(b, "TO", "net/w", GD_WHEN_STEP_END, GD_WATCH_TRACE);
@@ -370,7 +349,7 @@ static void end_of_step_watchpoints_see_what_is_gone(void **state)
     b->e.told = true;
     b->e.nan_op = 1;
     b->e.nan_step = 2;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     set_watch(b, "TO", "all", GD_WHEN_STEP_END);
     world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
     expect_hit(b, 2, "net/op1");
@@ -390,7 +369,7 @@ static void values_that_are_gone_do_not_stop_the_run(void **state)
 {
     struct both *b = *state;
     b->e.stats = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     set_watch(b, "TO", "all", GD_WHEN_EXACT);
     atomic_store(&b->e.odd, EAGER_GONE);
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
@@ -403,7 +382,7 @@ static void differences_come_from_the_source(void **state)
     struct both *b = *state;
     b->e.stats = true;
     b->e.keeps = true;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     set_watch(b, "WCL", "all", GD_WHEN_STEP_END);
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
     assert_int_equal(atomic_load(&b->e.kept) > 0, 1);
@@ -418,7 +397,7 @@ static void library_frames_are_marked(void **state)
 {
     struct both *b = *state;
     uint32_t count = 0;
-    begin_training(b);
+    eager_begin(&b->e, &b->w);
     world_run(&b->w, GD_RUN_STEP, 1, NULL);
     const struct gd_frame *frame =
         gd_graph_stack(world_session(&b->w)->graph, world_node(&b->w, "net/op1"), &count);

@@ -106,11 +106,6 @@ static struct training *begin_training(void *(*train)(void *))
     return t;
 }
 
-static bool has_ended(struct world *w)
-{
-    return w->finished + w->lost > 0;
-}
-
 static void end_training(struct training *t)
 {
     atomic_store(&t->end, 1);
@@ -118,7 +113,7 @@ static void end_training(struct training *t)
     if (session->state == GD_STOPPED) {
         world_resume(&t->w, GD_RUN_CONTINUE, 0, NULL);
     }
-    world_until(&t->w, "the end of the training", has_ended);
+    world_until(&t->w, "the end of the training", world_has_ended);
     assert_int_equal(t->w.lost, 0);
     pthread_join(t->thread, NULL);
     world_close(&t->w);
@@ -151,7 +146,7 @@ static void all_at_once(void **state)
         assert_string_equal(gd_stop_reason_name(session->stop.reason), "node");
     }
     world_resume(&t->w, GD_RUN_CONTINUE, 0, NULL); /* the quick way, while others add nodes */
-    world_until(&t->w, "the end of the training", has_ended);
+    world_until(&t->w, "the end of the training", world_has_ended);
     struct gd_graph_counts counts;
     gd_graph_counts(session->graph, &counts);
     assert_int_equal(counts.nodes, 2 + WORKERS * ROUNDS);

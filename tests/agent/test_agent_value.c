@@ -12,11 +12,6 @@ struct both {
     struct toy toy;
 };
 
-static bool has_ended(struct world *w)
-{
-    return w->finished > 0 || w->lost > 0;
-}
-
 static int start_with(void **state, bool shared_memory)
 {
     struct both *b = calloc(1, sizeof(*b));
@@ -46,7 +41,7 @@ static int tear_down(void **state)
     struct both *b = *state;
     atomic_store(&b->toy.end, 1);
     world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-    world_until(&b->w, "the end of the training", has_ended);
+    world_until(&b->w, "the end of the training", world_has_ended);
     toy_join(&b->toy);
     world_close(&b->w);
     free(b);
@@ -256,7 +251,7 @@ static void tensors_outlive_the_trainer(void **state)
     assert_int_equal(world_fetch(&b->w, "net/Big-op4", GD_CURRENT, NULL, &tensor, NULL, &err),
                      GD_OK);
     assert_int_equal(gd_target_kill(world_session(&b->w)->target, &err), GD_OK);
-    world_until(&b->w, "the end of the training", has_ended);
+    world_until(&b->w, "the end of the training", world_has_ended);
     gd_debugger_reap(b->w.debugger);
     assert_true(gd_tensor_get(tensor, 0) == toy_value(1, TOY_BIG_NODE, 0));
     gd_tensor_unref(tensor);

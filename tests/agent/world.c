@@ -104,6 +104,11 @@ void world_until_stops(struct world *w, unsigned stops)
     world_until(w, "a stop", has_stopped);
 }
 
+bool world_has_ended(struct world *world)
+{
+    return world->finished + world->lost > 0;
+}
+
 struct gd_session *world_session(const struct world *w)
 {
     assert_true(w->debugger->session_count > 0);

@@ -38,6 +38,7 @@ int world_port(const struct world *world);
 typedef bool (*world_fn)(struct world *world);
 void world_until(struct world *world, const char *what, world_fn done);
 void world_until_stops(struct world *world, unsigned stops);
+bool world_has_ended(struct world *world); /* a session finished or was lost */
 /* The only or last session. */
 struct gd_session *world_session(const struct world *world);
 /* Resumes and waits for the next stop. */

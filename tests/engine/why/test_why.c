@@ -3,12 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "../../scratch.h"
 #include "../../unit.h"
-#include "engine/history/history.h"
-#include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"
 
@@ -377,23 +373,12 @@ static void history_knows_since_when(void **state)
 {
     struct bench *b = *state;
     struct training t = make_training(b);
-    struct gd_peer peer = {.framework = "test"};
-    char path[SCRATCH_PATH];
-    int fd = scratch_file(path);
     struct gd_stats good = bench_finite(-1, 1), bad = bad_stats();
-    struct gd_shape shape = {.rank = 1, .dim = {10}};
 
-    assert_true(fd >= 0);
-    close(fd);
-    assert_int_equal(gd_history_create(path, 1 << 20, &peer, &b->session->history, NULL), GD_OK);
+    bench_open_history(b);
     bench_stop(b, 8, t.matmul);
     for (int64_t step = 1; step <= 7; step++) {
-        struct gd_watch_value value = {.node = t.w,
-                                       .dtype = GD_FLOAT32,
-                                       .shape = &shape,
-                                       .stats = step < 5 ? &good : &bad,
-                                       .value_step = step};
-        gd_session_history_add(b->session, &value, step);
+        bench_record(b, t.w, step < 5 ? good : bad, step);
     }
     bench_value(b, t.x, bench_finite(1, 2), 8);
     bench_value(b, t.w, bad, 7);
@@ -401,7 +386,6 @@ static void history_knows_since_when(void **state)
     bench_value(b, t.adam, bad, 7);
     bench_value(b, t.grad, bench_finite(0, 1), 7);
     bench_ask(b, t.matmul, NF);
-    unlink(path);
     assert_int_equal(b->code, GD_OK);
     assert_int_equal(b->why.since, 5);
 }
@@ -631,34 +615,31 @@ static void what_a_hit_looks_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(origin_is_the_first_bad_one, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(tree_is_in_order_of_printing, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(first_of_two_origins, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(answers_may_come_late_and_in_any_order, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(what_is_good_is_said_to_be, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(not_computed_yet, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(a_target_that_knows_no_steps, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(no_statistics, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(nothing_at_all_is_known, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(weight_back_to_the_gradient_of_the_step_before, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(weight_updated_since, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(kept_weight_was_bad, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(what_is_finite_after_an_update_was_before, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(weight_that_was_made_so, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(optimizer_without_a_value, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(learning_rates_are_only_read, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(history_knows_since_when, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(cycles_end, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(long_ways_are_cut, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(masks_are_no_fault, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(excluded_nodes_are_no_fault, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(trainer_lost_on_the_way, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(debugger_ends_on_the_way, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(training_goes_on_on_the_way, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(test_refused, bench_setup, bench_teardown),
+        BENCH_TEST(origin_is_the_first_bad_one),
+        BENCH_TEST(tree_is_in_order_of_printing),
+        BENCH_TEST(first_of_two_origins),
+        BENCH_TEST(answers_may_come_late_and_in_any_order),
+        BENCH_TEST(what_is_good_is_said_to_be),
+        BENCH_TEST(not_computed_yet),
+        BENCH_TEST(a_target_that_knows_no_steps),
+        BENCH_TEST(no_statistics),
+        BENCH_TEST(nothing_at_all_is_known),
+        BENCH_TEST(weight_back_to_the_gradient_of_the_step_before),
+        BENCH_TEST(weight_updated_since),
+        BENCH_TEST(kept_weight_was_bad),
+        BENCH_TEST(what_is_finite_after_an_update_was_before),
+        BENCH_TEST(weight_that_was_made_so),
+        BENCH_TEST(optimizer_without_a_value),
+        BENCH_TEST(learning_rates_are_only_read),
+        BENCH_TEST(history_knows_since_when),
+        BENCH_TEST(cycles_end),
+        BENCH_TEST(long_ways_are_cut),
+        BENCH_TEST(masks_are_no_fault),
+        BENCH_TEST(excluded_nodes_are_no_fault),
+        BENCH_TEST(trainer_lost_on_the_way),
+        BENCH_TEST(debugger_ends_on_the_way),
+        BENCH_TEST(training_goes_on_on_the_way),
+        BENCH_TEST(test_refused),
         cmocka_unit_test(what_a_hit_looks_for),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -223,17 +223,15 @@ static void what_is_no_gradient_is_asked_for_zeros(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_takes_a_part, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(one_stands_out, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(a_relu_that_is_dead, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(weights_that_are_small, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(what_lies_between_is_not_known, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(it_does_not_fall, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(the_larger_of_two_is_followed, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(as_many_types_as_operators, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(what_is_no_gradient_is_asked_for_zeros, bench_setup,
-                                        bench_teardown),
+        BENCH_TEST(each_takes_a_part),
+        BENCH_TEST(one_stands_out),
+        BENCH_TEST(a_relu_that_is_dead),
+        BENCH_TEST(weights_that_are_small),
+        BENCH_TEST(what_lies_between_is_not_known),
+        BENCH_TEST(it_does_not_fall),
+        BENCH_TEST(the_larger_of_two_is_followed),
+        BENCH_TEST(as_many_types_as_operators),
+        BENCH_TEST(what_is_no_gradient_is_asked_for_zeros),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,13 +138,12 @@ static void bias_before_a_fixed_normalisation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(loss_that_grew, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(loss_that_is_noisy, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(gradients_that_are_gone, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(result_that_leaves_the_graph, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(bias_before_a_normalisation, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(bias_before_a_fixed_normalisation, bench_setup,
-                                        bench_teardown),
+        BENCH_TEST(loss_that_grew),
+        BENCH_TEST(loss_that_is_noisy),
+        BENCH_TEST(gradients_that_are_gone),
+        BENCH_TEST(result_that_leaves_the_graph),
+        BENCH_TEST(bias_before_a_normalisation),
+        BENCH_TEST(bias_before_a_fixed_normalisation),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -4,12 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "../../scratch.h"
 #include "../../unit.h"
-#include "engine/history/history.h"
-#include "engine/watch/watch_report.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"
 
@@ -18,6 +14,7 @@
 /* ---- operators ------------------------------------------------------------------------------- */
 
 struct value {
+    bool given;
     double min, max;
     uint64_t zero, nan, pos_inf, neg_inf;
 };
@@ -25,265 +22,98 @@ struct value {
 struct rule_case {
     const char *type;
     enum gd_bad bad;
-    int inputs;
-    struct value in[2], out;
+    struct value in0, in1, out;
     enum gd_dtype dtype; /* of the output; none: float32 */
-    const char *rule;    /* "" : none may hold */
+    const char *rule;    /* "": none may hold */
     const char *text;
 };
 
 #define NF   GD_BAD_NONFINITE
 #define ZERO GD_BAD_ZERO
-#define INF3                                                                                       \
+
+#define TEN(min, max, ...)                                                                         \
     {                                                                                              \
-        0, 1, 0, 0, 3, 0                                                                           \
+        true, min, max, __VA_ARGS__                                                                \
     }
-#define NEG3                                                                                       \
+#define SPAN(min, max)     TEN(min, max, 0, 0, 0, 0)
+#define ZEROS(n, min, max) TEN(min, max, n, 0, 0, 0)
+#define INF3               TEN(0, 1, 0, 0, 3, 0)
+#define NEG3               TEN(0, 1, 0, 0, 0, 3)
+#define NEG10              TEN(0, 0, 0, 0, 0, 10)
+#define NAN3               TEN(0, 1, 0, 3, 0, 0)
+#define ALL0               TEN(0, 0, 10, 0, 0, 0)
+#define NO_INPUT                                                                                   \
     {                                                                                              \
-        0, 1, 0, 0, 0, 3                                                                           \
-    }
-#define NAN3                                                                                       \
-    {                                                                                              \
-        0, 1, 0, 3, 0, 0                                                                           \
-    }
-#define ALL0                                                                                       \
-    {                                                                                              \
-        0, 0, 10, 0, 0, 0                                                                          \
+        0                                                                                          \
     }
 
 static const struct rule_case cases[] = {
-    {"Log", NF, 1, {{0, 1, 3, 0, 0, 0}}, NEG3, 0, "log-of-zero", "3 of 10 elements of in0 are 0"},
-    {"Log",
-     NF,
-     1,
-     {{0, 0, 10, 0, 0, 0}},
-     {0, 0, 0, 0, 0, 10},
-     0,
-     "log-of-zero",
-     "all 10 elements of in0"},
-    {"Log", NF, 1, {{-2, 1, 3, 0, 0, 0}}, NAN3, 0, "log-of-negative", "(minimum -2)"},
-    {"Log", NF, 1, {{1e-30, 1, 0, 0, 0, 0}}, NEG3, 0, "", "none of its inputs is"},
-    {"log2", NF, 1, {{0, 1, 3, 0, 0, 0}}, NEG3, 0, "log-of-zero", "is -Inf"},
-    {"Log1p", NF, 1, {{-1, 1, 3, 0, 0, 0}}, NEG3, 0, "log-of-zero", "minimum of in0 is -1"},
-    {"Log1p", NF, 1, {{-0.99, 1, 3, 0, 0, 0}}, NEG3, 0, "", ""},
-    {"LogGrad",
-     NF,
-     2,
-     {{-1, 1, 0, 0, 0, 0}, {0, 1, 2, 0, 0, 0}},
-     INF3,
-     0,
-     "division-by-zero",
+    {"Log", NF, ZEROS(3, 0, 1), NO_INPUT, NEG3, 0, "log-of-zero", "3 of 10 elements of in0 are 0"},
+    {"Log", NF, ALL0, NO_INPUT, NEG10, 0, "log-of-zero", "all 10 elements of in0"},
+    {"Log", NF, ZEROS(3, -2, 1), NO_INPUT, NAN3, 0, "log-of-negative", "(minimum -2)"},
+    {"Log", NF, SPAN(1e-30, 1), NO_INPUT, NEG3, 0, "", "none of its inputs is"},
+    {"log2", NF, ZEROS(3, 0, 1), NO_INPUT, NEG3, 0, "log-of-zero", "is -Inf"},
+    {"Log1p", NF, ZEROS(3, -1, 1), NO_INPUT, NEG3, 0, "log-of-zero", "minimum of in0 is -1"},
+    {"Log1p", NF, ZEROS(3, -0.99, 1), NO_INPUT, NEG3, 0, "", ""},
+    {"LogGrad", NF, SPAN(-1, 1), ZEROS(2, 0, 1), INF3, 0, "division-by-zero",
      "2 of 10 elements of in1"},
-    {"RealDiv",
-     NF,
-     2,
-     {{0, 1, 4, 0, 0, 0}, {0, 1, 2, 0, 0, 0}},
-     NAN3,
-     0,
-     "zero-over-zero",
-     "4 of 10 of in0"},
-    {"Div",
-     NF,
-     2,
-     {{1, 2, 0, 0, 0, 0}, {0, 1, 2, 0, 0, 0}},
-     INF3,
-     0,
-     "division-by-zero",
+    {"RealDiv", NF, ZEROS(4, 0, 1), ZEROS(2, 0, 1), NAN3, 0, "zero-over-zero", "4 of 10 of in0"},
+    {"Div", NF, SPAN(1, 2), ZEROS(2, 0, 1), INF3, 0, "division-by-zero",
      "2 of 10 elements of the divisor"},
-    {"Div", NF, 2, {{1, 2, 0, 0, 0, 0}, {1, 2, 0, 0, 0, 0}}, INF3, 0, "", ""},
-    {"div", NF, 1, {{0, 1, 3, 0, 0, 0}}, INF3, 0, "division-by-zero", "of the divisor in0 are 0"},
-    {"div", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "", ""},
-    {"SqrtBackward0", NF, 1, {{0, 1, 0, 0, 0, 0}}, INF3, 0, "slope-at-zero", "infinite at 0"},
-    {"DivBackward0",
-     NF,
-     1,
-     {{0, 1, 2, 0, 0, 0}},
-     NAN3,
-     0,
-     "slope-at-zero",
+    {"Div", NF, SPAN(1, 2), SPAN(1, 2), INF3, 0, "", ""},
+    {"div", NF, ZEROS(3, 0, 1), NO_INPUT, INF3, 0, "division-by-zero", "of the divisor in0 are 0"},
+    {"div", NF, ZEROS(2, 0, 1), NO_INPUT, INF3, 0, "", ""},
+    {"SqrtBackward0", NF, SPAN(0, 1), NO_INPUT, INF3, 0, "slope-at-zero", "infinite at 0"},
+    {"DivBackward0", NF, ZEROS(2, 0, 1), NO_INPUT, NAN3, 0, "slope-at-zero",
      "divides by the input of the"},
-    {"AcosBackward0", NF, 1, {{0, 1, 2, 0, 0, 0}}, NEG3, 0, "slope-at-one", "at 1 and -1"},
-    {"PowBackward0", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "slope-at-zero", "a power below 1"},
-    {"cross_entropy",
-     NF,
-     2,
-     {{-9, 9, 0, 0, 0, 0}, {-100, -100, 0, 0, 0, 0}},
-     NAN3,
-     0,
-     "no-labels",
+    {"AcosBackward0", NF, ZEROS(2, 0, 1), NO_INPUT, NEG3, 0, "slope-at-one", "at 1 and -1"},
+    {"PowBackward0", NF, ZEROS(2, 0, 1), NO_INPUT, INF3, 0, "slope-at-zero", "a power below 1"},
+    {"cross_entropy", NF, SPAN(-9, 9), SPAN(-100, -100), NAN3, 0, "no-labels",
      "all of in1 are -100"},
-    {"cross_entropy", NF, 2, {{-9, 9, 0, 0, 0, 0}, {0, 3, 4, 0, 0, 0}}, NAN3, 0, "", ""},
-    {"Reciprocal", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "division-by-zero", "divides by 0"},
-    {"Rsqrt", NF, 1, {{0, 1, 2, 0, 0, 0}}, INF3, 0, "division-by-zero", "divides by 0"},
-    {"Rsqrt", NF, 1, {{-1, 1, 0, 0, 0, 0}}, NAN3, 0, "sqrt-of-negative", "square root of negative"},
-    {"Sqrt", NF, 1, {{-3, 1, 0, 0, 0, 0}}, NAN3, 0, "sqrt-of-negative", "(minimum -3)"},
-    {"SqrtGrad",
-     NF,
-     2,
-     {{0, 1, 2, 0, 0, 0}, {1, 1, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "division-by-zero",
-     "slope is infinite"},
-    {"Pow",
-     NF,
-     2,
-     {{-3, 1, 0, 0, 0, 0}, {0.5, 0.5, 0, 0, 0, 0}},
-     NAN3,
-     0,
-     "power-of-negative",
-     "fractional"},
-    {"Pow",
-     NF,
-     2,
-     {{0, 1, 2, 0, 0, 0}, {-1, -1, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "division-by-zero",
-     "0 to a negative power"},
-    {"Exp", NF, 1, {{0, 88.73, 0, 0, 0, 0}}, INF3, 0, "exp-overflow", "from 88.7"},
-    {"Exp", NF, 1, {{0, 88.72, 0, 0, 0, 0}}, INF3, 0, "", ""},
-    {"Exp",
-     NF,
-     1,
-     {{0, 11.1, 0, 0, 0, 0}},
-     INF3,
-     GD_FLOAT16,
-     "exp-overflow",
+    {"cross_entropy", NF, SPAN(-9, 9), ZEROS(4, 0, 3), NAN3, 0, "", ""},
+    {"Reciprocal", NF, ZEROS(2, 0, 1), NO_INPUT, INF3, 0, "division-by-zero", "divides by 0"},
+    {"Rsqrt", NF, ZEROS(2, 0, 1), NO_INPUT, INF3, 0, "division-by-zero", "divides by 0"},
+    {"Rsqrt", NF, SPAN(-1, 1), NO_INPUT, NAN3, 0, "sqrt-of-negative", "square root of negative"},
+    {"Sqrt", NF, SPAN(-3, 1), NO_INPUT, NAN3, 0, "sqrt-of-negative", "(minimum -3)"},
+    {"SqrtGrad", NF, ZEROS(2, 0, 1), SPAN(1, 1), INF3, 0, "division-by-zero", "slope is infinite"},
+    {"Pow", NF, SPAN(-3, 1), SPAN(0.5, 0.5), NAN3, 0, "power-of-negative", "fractional"},
+    {"Pow", NF, ZEROS(2, 0, 1), SPAN(-1, -1), INF3, 0, "division-by-zero", "0 to a negative power"},
+    {"Exp", NF, SPAN(0, 88.73), NO_INPUT, INF3, 0, "exp-overflow", "from 88.7"},
+    {"Exp", NF, SPAN(0, 88.72), NO_INPUT, INF3, 0, "", ""},
+    {"Exp", NF, SPAN(0, 11.1), NO_INPUT, INF3, GD_FLOAT16, "exp-overflow",
      "infinite in float16 from 11.09"},
-    {"Exp", NF, 1, {{0, 709.7, 0, 0, 0, 0}}, INF3, GD_FLOAT64, "", ""},
-    {"Exp", NF, 1, {{0, 709.8, 0, 0, 0, 0}}, INF3, GD_FLOAT64, "exp-overflow", "float64"},
-    {"Softmax", NF, 1, {{0, 100, 0, 0, 0, 0}}, NAN3, 0, "exp-overflow", "apparently the largest"},
-    {"Softmax", NF, 1, {{0, 50, 0, 0, 0, 0}}, NAN3, 0, "", ""},
-    {"LayerNorm",
-     NF,
-     1,
-     {{4, 4, 0, 0, 0, 0}},
-     NAN3,
-     0,
-     "no-variance",
+    {"Exp", NF, SPAN(0, 709.7), NO_INPUT, INF3, GD_FLOAT64, "", ""},
+    {"Exp", NF, SPAN(0, 709.8), NO_INPUT, INF3, GD_FLOAT64, "exp-overflow", "float64"},
+    {"Softmax", NF, SPAN(0, 100), NO_INPUT, NAN3, 0, "exp-overflow", "apparently the largest"},
+    {"Softmax", NF, SPAN(0, 50), NO_INPUT, NAN3, 0, "", ""},
+    {"LayerNorm", NF, SPAN(4, 4), NO_INPUT, NAN3, 0, "no-variance",
      "all elements of in0 are equal (4)"},
-    {"Mul",
-     NF,
-     2,
-     {{0, 300, 0, 0, 0, 0}, {1, 300, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "fp16-range",
-     "can reach 90000"},
-    {"Mul",
-     NF,
-     2,
-     {{0, 300, 0, 0, 0, 0}, {1, 200, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "",
-     ""}, /* within half's range as well */
-    {"Mul",
-     NF,
-     2,
-     {{0, 1e20, 0, 0, 0, 0}, {1, 1e20, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "float-range",
+    {"Mul", NF, SPAN(0, 300), SPAN(1, 300), INF3, 0, "fp16-range", "can reach 90000"},
+    {"Mul", NF, SPAN(0, 300), SPAN(1, 200), INF3, 0, "", ""}, /* within half's range as well */
+    {"Mul", NF, SPAN(0, 1e20), SPAN(1, 1e20), INF3, 0, "float-range",
      "exceeds the range of float32"},
-    {"Mul",
-     NF,
-     2,
-     {{0, 300, 0, 0, 0, 0}, {1, 300, 0, 0, 0, 0}},
-     INF3,
-     GD_FLOAT16,
-     "fp16-range",
-     "its maximum is 65504"},
-    {"Mul", NF, 2, {{0, 1e20, 0, 0, 0, 0}, {1, 1e20, 0, 0, 0, 0}}, INF3, GD_FLOAT64, "", ""},
-    {"Add",
-     NF,
-     2,
-     {{0, 40000, 0, 0, 0, 0}, {0, 40000, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "fp16-range",
-     "half precision"},
-    {"Add", NF, 2, {{0, 3e38, 0, 0, 0, 0}, {0, 3e38, 0, 0, 0, 0}}, INF3, 0, "float-range", "(in0)"},
-    {"Cast",
-     NF,
-     1,
-     {{-70000, 3, 0, 0, 0, 0}},
-     NEG3,
-     GD_FLOAT16,
-     "fp16-range",
+    {"Mul", NF, SPAN(0, 300), SPAN(1, 300), INF3, GD_FLOAT16, "fp16-range", "its maximum is 65504"},
+    {"Mul", NF, SPAN(0, 1e20), SPAN(1, 1e20), INF3, GD_FLOAT64, "", ""},
+    {"Add", NF, SPAN(0, 40000), SPAN(0, 40000), INF3, 0, "fp16-range", "half precision"},
+    {"Add", NF, SPAN(0, 3e38), SPAN(0, 3e38), INF3, 0, "float-range", "(in0)"},
+    {"Cast", NF, SPAN(-70000, 3), NO_INPUT, NEG3, GD_FLOAT16, "fp16-range",
      "with values up to 70000 (in0)"},
-    {"MatMul",
-     NF,
-     2,
-     {{0, 100, 0, 0, 0, 0}, {0, 100, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "fp16-range",
-     "can reach 100000"},
-    {"MatMul",
-     NF,
-     2,
-     {{0, 1e19, 0, 0, 0, 0}, {0, 1e19, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "float-range",
-     "can reach 1e+39"},
-    {"Conv2D",
-     NF,
-     2,
-     {{0, 100, 0, 0, 0, 0}, {0, 100, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "fp16-range",
-     "can reach 100000"},
-    {"ReduceSum", NF, 1, {{0, 30000, 0, 0, 0, 0}}, INF3, 0, "fp16-range", "can reach 300000"},
-    {"Square", NF, 1, {{0, 300, 0, 0, 0, 0}}, INF3, 0, "fp16-range", "can reach 90000"},
-    {"Custom", NF, 1, {{0, 60000, 0, 0, 0, 0}}, INF3, 0, "fp16-range", "probably"},
-    {"Custom",
-     NF,
-     1,
-     {{0, 1e16, 0, 0, 0, 0}},
-     INF3,
-     0,
-     "float-range",
+    {"MatMul", NF, SPAN(0, 100), SPAN(0, 100), INF3, 0, "fp16-range", "can reach 100000"},
+    {"MatMul", NF, SPAN(0, 1e19), SPAN(0, 1e19), INF3, 0, "float-range", "can reach 1e+39"},
+    {"Conv2D", NF, SPAN(0, 100), SPAN(0, 100), INF3, 0, "fp16-range", "can reach 100000"},
+    {"ReduceSum", NF, SPAN(0, 30000), NO_INPUT, INF3, 0, "fp16-range", "can reach 300000"},
+    {"Square", NF, SPAN(0, 300), NO_INPUT, INF3, 0, "fp16-range", "can reach 90000"},
+    {"Custom", NF, SPAN(0, 60000), NO_INPUT, INF3, 0, "fp16-range", "probably"},
+    {"Custom", NF, SPAN(0, 1e16), NO_INPUT, INF3, 0, "float-range",
      "whose largest magnitude is 1e+16"},
-    {"Custom", NF, 1, {{0, 10, 0, 0, 0, 0}}, INF3, 0, "", "Custom"},
-    {"ReLU", ZERO, 1, {{-5, -1, 0, 0, 0, 0}}, ALL0, 0, "dead-relu", "(maximum -1)"},
-    {"ReLU", ZERO, 1, {{-5, 1, 0, 0, 0, 0}}, ALL0, 0, "", ""},
-    {"ReluGrad",
-     ZERO,
-     2,
-     {{-1, 1, 0, 0, 0, 0}, {-5, -1, 0, 0, 0, 0}},
-     ALL0,
-     0,
-     "dead-relu",
-     "no gradient through"},
-    {"TanhGrad",
-     ZERO,
-     2,
-     {{-1, 1, 0, 0, 0, 0}, {1, 1, 0, 0, 0, 0}},
-     ALL0,
-     0,
-     "saturated",
-     "activation is saturated"},
-    {"Mul",
-     ZERO,
-     2,
-     {{1e-30, 1e-30, 0, 0, 0, 0}, {1e-30, 1e-30, 0, 0, 0, 0}},
-     ALL0,
-     0,
-     "underflow",
-     "rounds to 0"},
-    {"Mul",
-     ZERO,
-     2,
-     {{1e-5, 1e-5, 0, 0, 0, 0}, {1e-5, 1e-5, 0, 0, 0, 0}},
-     ALL0,
-     GD_FLOAT16,
-     "underflow",
-     "float16"},
-    {"Mul", ZERO, 2, {{1e-5, 1e-5, 0, 0, 0, 0}, {1e-5, 1e-5, 0, 0, 0, 0}}, ALL0, 0, "", "all zero"},
+    {"Custom", NF, SPAN(0, 10), NO_INPUT, INF3, 0, "", "Custom"},
+    {"ReLU", ZERO, SPAN(-5, -1), NO_INPUT, ALL0, 0, "dead-relu", "(maximum -1)"},
+    {"ReLU", ZERO, SPAN(-5, 1), NO_INPUT, ALL0, 0, "", ""},
+    {"ReluGrad", ZERO, SPAN(-1, 1), SPAN(-5, -1), ALL0, 0, "dead-relu", "no gradient through"},
+    {"TanhGrad", ZERO, SPAN(-1, 1), SPAN(1, 1), ALL0, 0, "saturated", "activation is saturated"},
+    {"Mul", ZERO, SPAN(1e-30, 1e-30), SPAN(1e-30, 1e-30), ALL0, 0, "underflow", "rounds to 0"},
+    {"Mul", ZERO, SPAN(1e-5, 1e-5), SPAN(1e-5, 1e-5), ALL0, GD_FLOAT16, "underflow", "float16"},
+    {"Mul", ZERO, SPAN(1e-5, 1e-5), SPAN(1e-5, 1e-5), ALL0, 0, "", "all zero"},
 };
 
 static struct gd_stats stats_of(const struct value *v)
@@ -294,16 +124,14 @@ static struct gd_stats stats_of(const struct value *v)
 static void one_rule(const struct rule_case *c)
 {
     struct bench *b = bench_make();
-    gd_node_id in[2] = {bench_leaf(b, "in0", "Data"), NONE};
-    gd_node_id op;
+    gd_node_id in0 = bench_leaf(b, "in0", "Data");
+    gd_node_id in1 = c->in1.given ? bench_leaf(b, "in1", "Data") : NONE;
+    gd_node_id op = bench_node(b, "op", c->type, in0, in1, NONE);
 
-    if (c->inputs > 1) {
-        in[1] = bench_leaf(b, "in1", "Data");
-    }
-    op = bench_node(b, "op", c->type, in[0], in[1], NONE);
     bench_stop(b, 1, NONE);
-    for (int i = 0; i < c->inputs; i++) {
-        bench_value(b, in[i], stats_of(&c->in[i]), 1);
+    bench_value(b, in0, stats_of(&c->in0), 1);
+    if (c->in1.given) {
+        bench_value(b, in1, stats_of(&c->in1), 1);
     }
     bench_value(b, op, stats_of(&c->out), 1)->dtype = c->dtype ? c->dtype : GD_FLOAT32;
     bench_ask(b, op, c->bad);
@@ -324,20 +152,13 @@ static void every_rule(void **state)
 static void infinities_that_are_no_fault_themselves(void **state)
 {
     static const struct rule_case meant[] = {
-        {"Sub", NF, 2, {INF3, INF3}, NAN3, 0, "inf-minus-inf", "Inf - Inf is NaN"},
-        {"Add", NF, 2, {INF3, NEG3}, NAN3, 0, "inf-minus-inf", "opposite signs"},
-        {"Mul",
-         NF,
-         2,
-         {INF3, {0, 1, 4, 0, 0, 0}},
-         NAN3,
-         0,
-         "zero-times-inf",
-         "in1 can be 0 (4 of 10"},
-        {"Div", NF, 2, {INF3, INF3}, NAN3, 0, "inf-over-inf", "divides Inf by Inf"},
-        {"Softmax", NF, 1, {INF3}, NAN3, 0, "softmax-of-inf", "received Inf"},
-        {"Softmax", NF, 1, {NEG3}, NAN3, 0, "masked-row", "a whole row of in0 is masked"},
-        {"Custom", NF, 1, {INF3}, NAN3, 0, "inf-arithmetic", "computes with Inf from in0"},
+        {"Sub", NF, INF3, INF3, NAN3, 0, "inf-minus-inf", "Inf - Inf is NaN"},
+        {"Add", NF, INF3, NEG3, NAN3, 0, "inf-minus-inf", "opposite signs"},
+        {"Mul", NF, INF3, ZEROS(4, 0, 1), NAN3, 0, "zero-times-inf", "in1 can be 0 (4 of 10"},
+        {"Div", NF, INF3, INF3, NAN3, 0, "inf-over-inf", "divides Inf by Inf"},
+        {"Softmax", NF, INF3, NO_INPUT, NAN3, 0, "softmax-of-inf", "received Inf"},
+        {"Softmax", NF, NEG3, NO_INPUT, NAN3, 0, "masked-row", "a whole row of in0 is masked"},
+        {"Custom", NF, INF3, NO_INPUT, NAN3, 0, "inf-arithmetic", "computes with Inf from in0"},
     };
 
     (void)state;
@@ -346,12 +167,12 @@ static void infinities_that_are_no_fault_themselves(void **state)
         struct bench *b = bench_make();
         gd_node_id in0 = bench_leaf(b, "in0", "Const");
         gd_node_id in1 = bench_leaf(b, "in1", "Const");
-        gd_node_id op = bench_node(b, "op", c->type, in0, c->inputs > 1 ? in1 : NONE, NONE);
+        gd_node_id op = bench_node(b, "op", c->type, in0, c->in1.given ? in1 : NONE, NONE);
 
         assert_int_equal(gd_exclude_add(b->debugger, "in*", NULL), GD_OK);
         bench_stop(b, 1, NONE);
-        bench_value(b, in0, stats_of(&c->in[0]), 1);
-        bench_value(b, in1, stats_of(&c->in[1]), 1);
+        bench_value(b, in0, stats_of(&c->in0), 1);
+        bench_value(b, in1, stats_of(&c->in1), 1);
         bench_value(b, op, stats_of(&c->out), 1);
         bench_ask(b, op, NF);
         bench_expect(b, op, c->rule, c->text);
@@ -642,29 +463,18 @@ static void jump_by_what_was_recorded(void **state)
 {
     struct bench *b = *state;
     struct training t = make_training(b, "SGD");
-    struct gd_peer peer = {.framework = "test"};
-    struct gd_shape shape = {.rank = 1, .dim = {10}};
-    char path[SCRATCH_PATH];
-    int fd = scratch_file(path);
 
-    assert_true(fd >= 0);
-    close(fd);
-    assert_int_equal(gd_history_create(path, 1 << 20, &peer, &b->session->history, NULL), GD_OK);
+    bench_open_history(b);
     bench_stop(b, 9, NONE);
     for (int64_t step = 1; step <= 9; step++) { /* one odd step among them does not count */
-        struct gd_stats size = bench_finite(0, step == 8 ? 1000 : step == 9 ? 60 : 10);
-        struct gd_watch_value value = {.node = t.matmul,
-                                       .dtype = GD_FLOAT32,
-                                       .shape = &shape,
-                                       .stats = &size,
-                                       .value_step = step};
-        gd_session_history_add(b->session, &value, step);
+        double size = step == 8 ? 1000 : step == 9 ? 60 : 10;
+
+        bench_record(b, t.matmul, bench_finite(0, size), step);
     }
     fill_training(b, &t);
     set_weight(b, &t, 1, 0.01);
     bench_value(b, t.matmul, bench_finite(0, 60), 9);
     bench_ask(b, t.loss, GD_BAD_LARGE);
-    unlink(path);
     bench_expect(b, t.matmul, "jump", "its mean magnitude is 30; before, it was 5");
 }
 
@@ -704,26 +514,22 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule),
         cmocka_unit_test(infinities_that_are_no_fault_themselves),
-        cmocka_unit_test_setup_teardown(batch_of_clamped_ids, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(batch_of_clamped_ids_and_zeros, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(batch_that_holds_the_last_id, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(batch_out_of_range, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(batch_of_one_value, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(batch_with_nan, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(batch_unlike_the_one_before, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(rate_by_a_measured_update, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(vector_that_is_small, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(rate_by_an_estimate, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(no_estimate_without_an_adaptive_optimizer, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(rate_behind_values_out_of_range, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(jump_of_an_activation, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(jump_by_what_was_recorded, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(test_zeros, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(weight_that_no_optimizer_takes, bench_setup,
-                                        bench_teardown),
+        BENCH_TEST(batch_of_clamped_ids),
+        BENCH_TEST(batch_of_clamped_ids_and_zeros),
+        BENCH_TEST(batch_that_holds_the_last_id),
+        BENCH_TEST(batch_out_of_range),
+        BENCH_TEST(batch_of_one_value),
+        BENCH_TEST(batch_with_nan),
+        BENCH_TEST(batch_unlike_the_one_before),
+        BENCH_TEST(rate_by_a_measured_update),
+        BENCH_TEST(vector_that_is_small),
+        BENCH_TEST(rate_by_an_estimate),
+        BENCH_TEST(no_estimate_without_an_adaptive_optimizer),
+        BENCH_TEST(rate_behind_values_out_of_range),
+        BENCH_TEST(jump_of_an_activation),
+        BENCH_TEST(jump_by_what_was_recorded),
+        BENCH_TEST(test_zeros),
+        BENCH_TEST(weight_that_no_optimizer_takes),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,12 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "../../scratch.h"
 #include "../../unit.h"
 #include "engine/history/history.h"
-#include "engine/watch/watch_report.h"
 #include "why_net.h"
 
 /* ---- what gets no update --------------------------------------------------------------------- */
@@ -449,13 +446,10 @@ static void each_against_each(void **state)
 /* The norm of a value of step 1, as a watchpoint recorded it. */
 static void record_norm(struct bench *b, gd_node_id node, double norm)
 {
-    struct gd_shape shape = {.rank = 1, .dim = {10}};
     struct gd_stats stats = bench_finite(-1, 1);
-    struct gd_watch_value value = {
-        .node = node, .dtype = GD_FLOAT32, .shape = &shape, .stats = &stats, .value_step = 1};
 
     stats.sum_sq = norm * norm;
-    gd_session_history_add(b->session, &value, 1);
+    bench_record(b, node, stats, 1);
 }
 
 #define TIMES 8
@@ -463,16 +457,10 @@ static void record_norm(struct bench *b, gd_node_id node, double norm)
 /* h = W h, eight times; the gradient is `factor` times as large from one to the one before. */
 static gd_node_id make_chain(struct bench *b, double factor)
 {
-    struct gd_peer peer = {.program = "why"};
     gd_node_id made[TIMES], h, w, gradient = 0;
     char name[96], of[64];
-    char path[SCRATCH_PATH];
-    int fd = scratch_file(path);
 
-    assert_true(fd >= 0);
-    close(fd);
-    assert_int_equal(gd_history_create(path, 1 << 20, &peer, &b->session->history, NULL), GD_OK);
-    unlink(path);
+    bench_open_history(b);
     bench_leaf(b, "first", "Const");
     h = bench_leaf(b, "h", "Input");
     w = add_op(b, &(struct about){.name = "cell/w",
@@ -626,45 +614,35 @@ static void numbers_that_count_from_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(recurrence_that_nobody_watches, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(where_the_way_to_the_loss_ends, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(what_else_cuts, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(gradients_switched_off, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(many_weights_that_nothing_reaches, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(weights_that_nothing_reaches, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(softmax_over_the_batch, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(softmax_over_the_classes, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(softmax_over_positions, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(softmax_over_the_last_axis, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(softmax_that_is_turned, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(attention_over_columns, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(attention_over_rows, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(columns_of_no_square, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(columns_that_are_summed, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(softmax_before_cross_entropy, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(log_softmax_before_cross_entropy, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(sigmoid_before_its_loss, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(probabilities_without_logarithm, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(what_leads_nowhere, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(frozen_forgotten_and_standing, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(gradients_that_nobody_sets_back, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(ranks_that_part, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(each_against_each, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(recurrent_weight_that_explodes, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(recurrent_weight_that_does_not, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(runs_before_what_cannot_be_taken, bench_setup,
-                                        bench_teardown),
-        cmocka_unit_test_setup_teardown(label_out_of_range, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(numbers_that_count_from_the_end, bench_setup,
-                                        bench_teardown),
+        BENCH_TEST(recurrence_that_nobody_watches),
+        BENCH_TEST(where_the_way_to_the_loss_ends),
+        BENCH_TEST(what_else_cuts),
+        BENCH_TEST(gradients_switched_off),
+        BENCH_TEST(many_weights_that_nothing_reaches),
+        BENCH_TEST(weights_that_nothing_reaches),
+        BENCH_TEST(softmax_over_the_batch),
+        BENCH_TEST(softmax_over_the_classes),
+        BENCH_TEST(softmax_over_positions),
+        BENCH_TEST(softmax_over_the_last_axis),
+        BENCH_TEST(softmax_that_is_turned),
+        BENCH_TEST(attention_over_columns),
+        BENCH_TEST(attention_over_rows),
+        BENCH_TEST(columns_of_no_square),
+        BENCH_TEST(columns_that_are_summed),
+        BENCH_TEST(softmax_before_cross_entropy),
+        BENCH_TEST(log_softmax_before_cross_entropy),
+        BENCH_TEST(sigmoid_before_its_loss),
+        BENCH_TEST(probabilities_without_logarithm),
+        BENCH_TEST(what_leads_nowhere),
+        BENCH_TEST(frozen_forgotten_and_standing),
+        BENCH_TEST(gradients_that_nobody_sets_back),
+        BENCH_TEST(ranks_that_part),
+        BENCH_TEST(each_against_each),
+        BENCH_TEST(recurrent_weight_that_explodes),
+        BENCH_TEST(recurrent_weight_that_does_not),
+        BENCH_TEST(runs_before_what_cannot_be_taken),
+        BENCH_TEST(label_out_of_range),
+        BENCH_TEST(numbers_that_count_from_the_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -5,8 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "../../scratch.h"
 #include "../../unit.h"
+#include "engine/history/history.h"
+#include "engine/watch/watch_report.h"
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
@@ -216,6 +220,28 @@ struct bench_value *bench_previous(struct bench *bench, gd_node_id node, struct 
                                    int64_t step)
 {
     return put_value(bench, node, GD_PREVIOUS, stats, step);
+}
+
+void bench_open_history(struct bench *bench)
+{
+    struct gd_peer peer = {.framework = "test"};
+    char path[SCRATCH_PATH];
+    int fd = scratch_file(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(gd_history_create(path, 1 << 20, &peer, &bench->session->history, NULL),
+                     GD_OK);
+    unlink(path);
+}
+
+void bench_record(struct bench *bench, gd_node_id node, struct gd_stats stats, int64_t step)
+{
+    struct gd_shape shape = {.rank = 1, .dim = {10}};
+    struct gd_watch_value value = {
+        .node = node, .dtype = GD_FLOAT32, .shape = &shape, .stats = &stats, .value_step = step};
+
+    gd_session_history_add(bench->session, &value, step);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #ifndef TESTS_ENGINE_WHY_BENCH_H
 #define TESTS_ENGINE_WHY_BENCH_H
 
+#include "../../unit.h"
 #include "engine/debugger.h"
 #include "engine/why/why.h"
 
@@ -54,6 +55,8 @@ void bench_end(struct bench *bench);
 int bench_setup(void **state);
 int bench_teardown(void **state);
 
+#define BENCH_TEST(test) cmocka_unit_test_setup_teardown(test, bench_setup, bench_teardown)
+
 /* A leaf: "Parameter", "Data", "Const". Its output is float32 (10,). */
 gd_node_id bench_leaf(struct bench *bench, const char *name, const char *type);
 /* A node with one output, after all so far in execution order; up to three inputs, GD_NO_NODE ends
@@ -76,6 +79,11 @@ struct bench_value *bench_value(struct bench *bench, gd_node_id node, struct gd_
                                 int64_t step);
 struct bench_value *bench_previous(struct bench *bench, gd_node_id node, struct gd_stats stats,
                                    int64_t step);
+
+/* Gives the session a history, in a file that has no name any more. */
+void bench_open_history(struct bench *bench);
+/* Records what a watchpoint saw of a node in a step. */
+void bench_record(struct bench *bench, gd_node_id node, struct gd_stats stats, int64_t step);
 
 /* Asks and, unless answers are late, has the answer in the bench. */
 void bench_ask(struct bench *bench, gd_node_id node, enum gd_bad bad);
