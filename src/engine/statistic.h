@@ -110,7 +110,7 @@ struct gd_series {
 #define GD_SERIES_WINDOW 20   /* steps */
 #define GD_SERIES_WARMUP 10   /* values before comparisons start */
 #define GD_SERIES_FLOOR  1e-3 /* least deviation, as a share of the running mean */
-#define GD_SERIES_SUNK   0.05 /* the same of mean, as a share of how far it is below the crest */
+#define GD_SERIES_SUNK   0.05 /* the same for mean, as a share of how far it is below the crest */
 #define GD_SERIES_SINKS  200
 #define GD_SERIES_REACH  10
 #define GD_SERIES_BETTER 1e-4

@@ -182,12 +182,21 @@ struct gd_watching {
 
 /* ---- watchpoint.c -------------------------------------------------------------------------- */
 
+/* Deletes a watchpoint from the list, and from all sessions. */
+void watchpoints_remove(struct gd_debugger *debugger, struct gd_watchpoint *watch);
+
+/* ---- watch_session.c ----------------------------------------------------------------------- */
+
 /* The session's watching, created on first use; NULL: out of memory. */
 struct gd_watching *watching_of(struct gd_session *session);
 /* Brings a session up to date with the list and its graph. Warns about each problem once, about
  * nodes that may still come only with `all`, and never about watchpoint `quiet`. */
 void watching_refresh(struct gd_session *session, int quiet, bool all);
-/* ends one level of judging; rebuilds what had to wait */
+/* `watch` was added or changed: updates all sessions. The current one may refuse it (GD_ESTATE,
+ * GD_EUNSUPPORTED, GD_ENOTFOUND), the others only warn. */
+int watching_settle(struct gd_debugger *debugger, const struct gd_watchpoint *watch,
+                    struct gd_err *err);
+/* Ends one level of judging; rebuilds what had to wait. */
 void watching_end_judging(struct gd_watching *w);
 
 /* ---- watch_resolve.c ----------------------------------------------------------------------- */

@@ -1,198 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The list of watchpoints, and how the sessions follow it. */
+/* The list of watchpoints: making, changing and deleting them. */
 #include "engine/watch/watchpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/expected.h"
 #include "engine/graph/selector.h"
 #include "engine/watch/watch_impl.h"
 
-/* ---- a session's watching ------------------------------------------------------------------ */
-
-struct gd_watching *watching_of(struct gd_session *session)
-{
-    if (!session->watching) {
-        session->watching = calloc(1, sizeof(*session->watching));
-        if (session->watching) {
-            session->watching->session = session;
-        }
-    }
-    return session->watching;
-}
-
-void gd_watching_free(struct gd_session *session)
-{
-    struct gd_watching *w = session->watching;
-    if (!w) {
-        return;
-    }
-    watching_recheck_free(w);
-    watching_clear_plans(w);
-    watching_clear_recipes(w->recipes);
-    watching_clear_covers(w);
-    for (size_t i = 0; i < w->name_count; i++) {
-        free(w->names[i]);
-    }
-    free(w->names);
-    free(w->scope_state);
-    free(w);
-    session->watching = NULL;
-}
-
-/* Which watchpoint was at which index of the covers, for what was learned about it. */
-static int note_covers(const struct gd_watching *w, int **number, uint32_t **revision)
-{
-    *number = malloc((w->cover_count + 1) * sizeof(**number));
-    *revision = malloc((w->cover_count + 1) * sizeof(**revision));
-    if (!*number || !*revision) {
-        return GD_ENOMEM;
-    }
-    for (size_t i = 0; i < w->cover_count; i++) {
-        (*number)[i] = w->covers[i].number;
-        (*revision)[i] = w->covers[i].revision;
-    }
-    return GD_OK;
-}
-
-static int build_plans(struct gd_watching *w, struct gd_err *err)
-{
-    int *number = NULL;
-    uint32_t *revision = NULL;
-    int rc = note_covers(w, &number, &revision);
-    if (rc != GD_OK) {
-        gd_fail(err, rc, "out of memory for watchpoints: they may not stop the run");
-    }
-    if (rc == GD_OK) {
-        rc = watching_resolve(w, err);
-    }
-    if (rc == GD_OK) {
-        rc = watching_build(w, number, revision, err);
-    }
-    if (rc != GD_OK) { /* the tensors would refer to covers that have changed */
-        watching_drop_plans(w);
-    }
-    free(number);
-    free(revision);
-    return rc;
-}
-
-static void tell_problems(struct gd_watching *w, int quiet, bool all)
-{
-    for (size_t i = 0; i < w->cover_count; i++) {
-        struct watch_cover *cover = &w->covers[i];
-        char text[sizeof(cover->problem_text) + 64];
-        if (!cover->problem || cover->warned || cover->number == quiet ||
-            (cover->problem == GD_ENOTFOUND && !all)) {
-            continue;
-        }
-        cover->warned = true;
-        snprintf(text, sizeof(text), "watchpoint %d is not set in this process: %s", cover->number,
-                 cover->problem_text);
-        gd_session_on_warning(w->session, text);
-    }
-}
-
-static void warn_once(struct gd_watching *w, bool *warned, const struct gd_err *err)
-{
-    if (*warned) {
-        return;
-    }
-    *warned = true;
-    gd_session_on_warning(w->session, err->text);
-}
-
-static void refresh_once(struct gd_watching *w, int quiet, bool all, bool grew)
-{
-    struct gd_err err;
-    w->building = true;
-    w->stale = false;
-    if (!(grew && watching_grow(w)) && build_plans(w, &err) != GD_OK) {
-        warn_once(w, &w->warned_memory, &err);
-    } else {
-        watching_push_remote(w);
-    }
-    if (w->session->target && watching_push(w, &err) != GD_OK) {
-        warn_once(w, &w->warned_push, &err);
-    }
-    w->building = false;
-    tell_problems(w, quiet, all);
-}
-
-void watching_refresh(struct gd_session *session, int quiet, bool all)
-{
-    struct gd_watching *w = session->watching;
-    if (!w && !session->debugger->watchpoints) {
-        return;
-    }
-    w = watching_of(session);
-    if (!w) {
-        gd_session_on_warning(session, "out of memory for watchpoints: they may not stop the run");
-        return;
-    }
-    bool grew = !all && !w->stale; /* and nothing else happened */
-    w->stale = true;
-    if (w->building || w->judging) {
-        return;
-    }
-    /* A target may report from inside these calls, and an observer may then change the list. */
-    for (int round = 0; w->stale && round < 8; round++) {
-        refresh_once(w, quiet, all, grew && round == 0);
-    }
-    gd_expected_push(session);
-    watching_initial(w);
-}
-
-void watching_end_judging(struct gd_watching *w)
-{
-    if (--w->judging == 0 && w->stale) {
-        watching_refresh(w->session, 0, true);
-    }
-}
-
-void gd_watchpoints_apply(struct gd_debugger *debugger)
-{
-    for (size_t i = 0; i < debugger->session_count; i++) {
-        watching_refresh(debugger->sessions[i], 0, true);
-    }
-}
-
-/* What prevents a watchpoint in the current session, if anything does. */
-static int problem_of(const struct gd_session *session, int number, struct gd_err *err)
-{
-    const struct gd_watching *w = session ? session->watching : NULL;
-    if (!w || !gd_session_is_live(session)) {
-        return GD_OK;
-    }
-    for (size_t i = 0; i < w->cover_count; i++) {
-        if (w->covers[i].number == number && w->covers[i].problem) {
-            return gd_fail(err, w->covers[i].problem, "%s", w->covers[i].problem_text);
-        }
-    }
-    return GD_OK;
-}
-
-/* The list or a watchpoint changed: the current session may refuse that, the others only warn. */
-static int settle_sessions(struct gd_debugger *debugger, const struct gd_watchpoint *watch,
-                           struct gd_err *err)
-{
-    struct gd_session *current = debugger->current;
-    int rc = GD_OK;
-    if (current) {
-        watching_refresh(current, watch->number, true);
-        rc = problem_of(current, watch->number, err);
-    }
-    for (size_t i = 0; rc == GD_OK && i < debugger->session_count; i++) {
-        if (debugger->sessions[i] != current) {
-            watching_refresh(debugger->sessions[i], 0, true);
-        }
-    }
-    return rc;
-}
-
-/* ---- what happens -------------------------------------------------------------------------- */
+/* ---- making and deleting one ----------------------------------------------------------------- */
 
 static void forget_pointers(struct gd_debugger *debugger, int number)
 {
@@ -217,7 +34,7 @@ static void destroy_watchpoint(struct gd_watchpoint *watch)
     free(watch);
 }
 
-static void unlink_one(struct gd_debugger *debugger, struct gd_watchpoint *watch)
+void watchpoints_remove(struct gd_debugger *debugger, struct gd_watchpoint *watch)
 {
     struct gd_watchpoint **link = &debugger->watchpoints;
     while (*link != watch) {
@@ -228,92 +45,6 @@ static void unlink_one(struct gd_debugger *debugger, struct gd_watchpoint *watch
     destroy_watchpoint(watch);
     gd_watchpoints_apply(debugger);
 }
-
-static void delete_spent(struct gd_debugger *debugger)
-{
-    struct gd_watchpoint *watch = debugger->watchpoints;
-    while (watch) {
-        struct gd_watchpoint *next = watch->next;
-        if (watch->spent) {
-            unlink_one(debugger, watch);
-        }
-        watch = next;
-    }
-}
-
-/* Hits that the process found; gradb's own are counted where they are judged. */
-static void on_hit(struct gd_debugger *debugger, const struct gd_event *event)
-{
-    const struct gd_watching *w = event->session->watching;
-    struct gd_watchpoint *watch = gd_watchpoint_at(debugger, event->hit->watchpoint);
-    if (!watch || (w && w->judging)) {
-        return;
-    }
-    if (event->hit->error) {
-        watch->unclear++;
-        return;
-    }
-    watch->hits++;
-    if (watch->temporary && debugger->settings.stop_on_hit) {
-        watch->spent = true;
-    }
-}
-
-static void on_scalar(const struct gd_event *event)
-{
-    const struct gd_session *session = event->session;
-    for (int i = 0; event->text && i < session->scalar_count; i++) {
-        if (session->watching && strcmp(session->scalar[i].name, event->text) == 0) {
-            watching_on_scalar(session->watching, &session->scalar[i]);
-        }
-    }
-}
-
-/* A process that was further along when it was first seen. */
-static void tell_missed(struct gd_watching *w)
-{
-    char text[160];
-    for (size_t i = 0; i < w->cover_count; i++) {
-        struct watch_cover *cover = &w->covers[i];
-        if (cover->mode != WATCH_MODE_INITIAL || cover->initial != INITIAL_TO_DO ||
-            w->session->stop.step <= 0) {
-            continue;
-        }
-        cover->initial = INITIAL_DONE;
-        snprintf(text, sizeof(text),
-                 "watchpoint %d is not checked in this process: its first step is already over",
-                 cover->number);
-        gd_session_on_warning(w->session, text);
-    }
-}
-
-static void on_stopped(struct gd_debugger *debugger, struct gd_session *session)
-{
-    delete_spent(debugger);
-    if (session->watching) {
-        tell_missed(session->watching);
-        tell_problems(session->watching, 0, true);
-        watching_initial(session->watching);
-    }
-}
-
-void gd_watchpoints_on_event(struct gd_debugger *debugger, const struct gd_event *event)
-{
-    switch (event->type) {
-    case GD_EV_GRAPH: watching_refresh(event->session, 0, false); break;
-    case GD_EV_HIT: on_hit(debugger, event); break;
-    case GD_EV_SCALAR: on_scalar(event); break;
-    case GD_EV_STOPPED: on_stopped(debugger, event->session); break;
-    case GD_EV_LOST:
-    case GD_EV_FINISHED: delete_spent(debugger); break;
-    default: break;
-    }
-    if (event->session && event->session->watching) {
-        watching_recheck_event(event->session->watching, event);
-    }
-}
-
-/* ---- making one ---------------------------------------------------------------------------- */
 
 static int take_values(const struct gd_condition *condition,
                        const struct gd_condition_value *values, size_t count,
@@ -473,10 +204,10 @@ int gd_watchpoint_add(struct gd_debugger *debugger, const struct gd_watch_spec *
     }
     watch->number = debugger->next_breakpoint++;
     *end = watch;
-    rc = settle_sessions(debugger, watch, err);
+    rc = watching_settle(debugger, watch, err);
     if (rc != GD_OK) {
         debugger->next_breakpoint--;
-        unlink_one(debugger, watch);
+        watchpoints_remove(debugger, watch);
         return rc;
     }
     if (ret) {
@@ -520,7 +251,7 @@ int gd_watchpoint_delete(struct gd_debugger *debugger, int number, struct gd_err
     struct gd_watchpoint *watch;
     int rc = find_watchpoint(debugger, number, &watch, err);
     if (rc == GD_OK) {
-        unlink_one(debugger, watch);
+        watchpoints_remove(debugger, watch);
     }
     return rc;
 }
@@ -533,7 +264,7 @@ int gd_watchpoint_enable(struct gd_debugger *debugger, int number, bool enable, 
         return rc;
     }
     watch->enabled = enable;
-    rc = settle_sessions(debugger, watch, err);
+    rc = watching_settle(debugger, watch, err);
     if (rc != GD_OK) {
         watch->enabled = !enable;
         gd_watchpoints_apply(debugger);
@@ -578,7 +309,7 @@ static int settle_edit(struct gd_debugger *debugger, struct gd_watchpoint *watch
     bool told = rc == GD_OK;
     watch->revision++;
     if (rc == GD_OK && watch->enabled) {
-        rc = settle_sessions(debugger, watch, err);
+        rc = watching_settle(debugger, watch, err);
     }
     struct gd_watchpoint *gone = rc != GD_OK ? watch : before;
     const struct gd_watchpoint *other = rc != GD_OK ? before : watch;
@@ -743,7 +474,7 @@ int gd_watchpoint_set_ignore(struct gd_debugger *debugger, int number, uint64_t 
     }
     rc =
         /* a process that evaluates watchpoints itself cannot count */
-        settle_sessions(debugger, watch, err);
+        watching_settle(debugger, watch, err);
     if (rc != GD_OK) {
         watch->ignore = before;
         gd_watchpoints_apply(debugger);

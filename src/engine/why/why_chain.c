@@ -103,7 +103,7 @@ static bool runs_find(const struct why_walk *walk, bool backward, struct runs *r
     return ret->count >= MIN_RUNS;
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 /* The recorded norm of a value of that step; -1: none. */
 static double norm_of(const struct why_walk *walk, int64_t step, gd_node_id node, uint32_t slot)
@@ -308,7 +308,7 @@ static bool is_recorded(const struct why_walk *walk, const struct runs *runs, ui
     return false;
 }
 
-/* ---- without figures of the runs ------------------------------------------------------------- */
+/* - without statistics of the runs ------------------------------------------------------------- */
 
 struct recurrence { /* the runs [begin, end) of an operator that reads its own output */
     uint32_t begin, end;

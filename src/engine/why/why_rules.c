@@ -70,7 +70,7 @@ bool why_type_in(const char *type, const char *types)
     "double to type view permute getitem clone contiguous detach unsqueeze chunk mean amax max "   \
     "cat ToCopyBackward* ToBackward* ViewBackward* TransposeBackward* CloneBackward*"
 
-/* ---- figures -------------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 static bool is_known(const struct why_case *c, uint32_t i)
 {

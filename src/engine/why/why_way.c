@@ -407,7 +407,7 @@ void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
     }
 }
 
-/* ---- what the program tells ------------------------------------------------------------------ */
+/* ---- what the program reports --------------------------------------------------------------- */
 
 bool why_is_loss(const struct why_walk *walk)
 {
