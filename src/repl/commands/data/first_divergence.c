@@ -237,74 +237,24 @@ static const char *say_next(const struct found *f)
            "then the optimizer state";
 }
 
-static void show_names(struct command_call *call, const struct gd_divergence *d)
+/* The nodes between the last good one and this one, in the order in which to dump them. */
+static void record_next(struct command_call *call, cJSON *object, const struct gd_divergence *d)
 {
     size_t *order = calloc(d->between_count + 1, sizeof(*order));
+    cJSON *next = out_list(object, "dump_next");
 
-    if (!order || d->between_count == 0) {
-        free(order);
-        return;
+    if (order) {
+        gd_middle_first(d->between_count, order);
     }
-    out_printf(call->out, "  between them, not comparable: %zu%s\n",
-               d->between_count + d->between_more, d->between_count == 1 ? " node" : " nodes");
-    gd_middle_first(d->between_count, order);
-    out_printf(call->out, "  dump these next, the middle one first:\n");
-    for (size_t i = 0; i < d->between_count && i < NAMES_SHOWN; i++) {
-        out_printf(call->out, "    %s\n", out_safe(call, d->between[order[i]]));
+    for (size_t i = 0; order && i < d->between_count; i++) {
+        out_push_text(next, inspect_name(call, d->between[order[i]]));
     }
     free(order);
-}
-
-static const char *describe_place(struct command_call *call, const struct found *f)
-{
-    const char *text =
-        f->step >= 0 ? inspect_printf(call, " in step %lld", (long long)f->step) : "";
-
-    return f->rank > 0 ? inspect_printf(call, "%s of rank %d", text, f->rank) : text;
-}
-
-static void show_difference(struct command_call *call, const struct found *f)
-{
-    const struct gd_difference *d = &f->d.difference;
-
-    out_printf(call->out, "  %s: %s", out_safe(call, f->item_b), gd_verdict_name(d->verdict));
-    compare_difference_show(call, d);
-}
-
-static void show_found(struct command_call *call, const struct found *f)
-{
-    const char *label = gd_origin_name(f->d.origin);
-    bool same = strcmp(f->a, f->b) == 0;
-
-    out_printf(call->out, "First divergence%s: %s%s%s%s, %s\n", describe_place(call, f),
-               out_safe(call, f->b), f->op[0] ? " (" : "", out_safe(call, f->op),
-               f->op[0] ? ")" : "", label);
-    if (!same) {
-        out_printf(call->out, "  matches %s, by %s (%g)\n", out_safe(call, f->a),
-                   gd_how_name(f->d.at.how), gd_how_confidence(f->d.at.how));
-    }
-    show_difference(call, f);
-    if (f->d.inputs > 0) {
-        out_printf(call->out, "  inputs: %zu of %zu agree%s%s\n", f->d.inputs_agree, f->d.inputs,
-                   f->bad_input ? ", not " : "", f->bad_input ? out_safe(call, f->bad_input) : "");
-    }
-    if (f->only_a) {
-        out_printf(call->out, "  in A its input is the output of %s, which has no match in B\n",
-                   out_safe(call, f->only_a));
-    }
-    out_printf(call->out, "  last that agrees: %s\n", f->good ? out_safe(call, f->good) : "none");
-    show_names(call, &f->d);
-    if (f->d.unchecked > 0) {
-        out_printf(call->out, "  %zu nodes before it not checked (--bisect)\n", f->d.unchecked);
-    }
-    out_printf(call->out, "  %s\n  %s\n", say_advice(f), say_next(f));
 }
 
 static void record_found(struct command_call *call, cJSON *object, const struct found *f)
 {
     const struct gd_difference *d = &f->d.difference;
-    size_t *order = calloc(f->d.between_count + 1, sizeof(*order));
-    cJSON *next;
 
     out_set(object, OUT_TEXT("label", gd_origin_name(f->d.origin)), OUT_TEXT("node", f->b),
             OUT_TEXT("node_a", f->a), OUT_TEXT("tensor", f->item_b), OUT_TEXT("op", f->op),
@@ -319,68 +269,86 @@ static void record_found(struct command_call *call, cJSON *object, const struct 
             OUT_IF(f->good, OUT_TEXT("last_good", f->good)),
             OUT_INT("between", f->d.between_count + f->d.between_more),
             OUT_INT("unchecked", f->d.unchecked));
-    next = out_list(object, "dump_next");
-    if (order) {
-        gd_middle_first(f->d.between_count, order);
-    }
-    for (size_t i = 0; order && i < f->d.between_count; i++) {
-        out_push_text(next, inspect_name(call, f->d.between[order[i]]));
-    }
-    free(order);
+    record_next(call, object, &f->d);
 }
 
-static void show_none(struct looking *l, const struct found *last)
+static void print_next(struct command_call *call, const cJSON *object)
+{
+    const cJSON *next = cJSON_GetObjectItem(object, "dump_next"), *name;
+    int shown = 0;
+
+    if (cJSON_GetArraySize(next) == 0) {
+        return;
+    }
+    out_say(call->out, object,
+            "  between them, not comparable: {between|node}\n"
+            "  dump these next, the middle one first:\n");
+    cJSON_ArrayForEach(name, next)
+    {
+        if (shown++ < NAMES_SHOWN) {
+            out_say(call->out, name, "    {}\n");
+        }
+    }
+}
+
+static void show_found(struct looking *l, cJSON *object, const struct found *f)
 {
     struct command_call *call = l->call;
 
-    out_printf(call->out, "No divergence: %zu of %zu and %zu nodes match; %s", last->matched,
-               last->units_a, last->units_b,
-               inspect_checked_text(call, &l->checked, "tensor", "compared"));
-    if (l->unchecked > 0) {
-        out_printf(call->out, "; %s not checked (--bisect)",
-                   inspect_plural(call, l->unchecked, "node"));
-    }
-    if (l->steps > 1 || l->steps_left_out > 0) {
-        out_printf(call->out, "; %s", inspect_plural(call, l->steps, "step"));
-    }
-    if (l->steps_left_out > 0) {
-        out_printf(call->out, ", %zu more on one side only", l->steps_left_out);
-    }
-    out_printf(call->out, ".\n");
+    record_found(call, object, f);
+    out_say(
+        call->out, object,
+        "First divergence[{?stepped} in step {step}][{?ranked} of rank {rank}]: {node}[ ({op})], "
+        "{label}\n"
+        "[{!same}  matches {node_a}, by {how} ({confidence:g6})\n]"
+        "  {tensor}: {verdict}",
+        OUT_BOOL("stepped", f->step >= 0), OUT_BOOL("ranked", f->rank > 0),
+        OUT_BOOL("same", strcmp(f->a, f->b) == 0),
+        OUT_REAL("confidence", gd_how_confidence(f->d.at.how)));
+    compare_difference_show(call, &f->d.difference);
+    out_say(call->out, object,
+            "[{?inputs}  inputs: {inputs_agree} of {inputs} agree[, not {bad_input}]\n]"
+            "[  in A its input is the output of {only_a}, which has no match in B\n]"
+            "  last that agrees: [{last_good}][{!last_good}none]\n");
+    print_next(call, object);
+    out_say(call->out, object,
+            "[  {unchecked} nodes before it not checked (--bisect)\n]"
+            "  {advice}\n  {next}\n  {checked} up to here\n",
+            OUT_TEXT("advice", say_advice(f)), OUT_TEXT("next", say_next(f)),
+            OUT_TEXT("checked", inspect_checked_text(call, &l->checked, "tensor", "compared")));
+}
+
+static void show_none(struct looking *l, cJSON *object)
+{
+    out_set(object, OUT_INT("unchecked", l->unchecked));
+    out_say(l->call->out, object,
+            "No divergence: {matched} of {units_a} and {units_b} nodes match; {compared}"
+            "[; {unchecked|node} not checked (--bisect)][{?several}; {steps|step}]"
+            "[, {steps_left_out} more on one side only].\n",
+            OUT_TEXT("compared", inspect_checked_text(l->call, &l->checked, "tensor", "compared")),
+            OUT_BOOL("several", l->steps > 1 || l->steps_left_out > 0));
 }
 
 static int show_result(struct looking *l, const struct found *f, const struct found *last,
                        struct gd_err *err)
 {
-    struct command_call *call = l->call;
     int rc = f->any ? GD_OK : inspect_need_checked(&l->checked, "tensor", "compared", err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    if (out_is_json(call->out)) {
-        cJSON *object = out_record(call->out, "first-divergence");
-
-        out_set(object, OUT_BOOL("found", f->any), OUT_INT("matched", last->matched),
-                OUT_INT("units_a", last->units_a), OUT_INT("units_b", last->units_b),
-                OUT_INT("checked", f->any ? f->d.checked : l->nodes), OUT_INT("steps", l->steps),
-                OUT_INT("steps_left_out", l->steps_left_out), OUT_INT("tensors", l->checked.done),
-                OUT_INT("not_compared", l->checked.not_done),
-                OUT_IF(l->checked.why, OUT_TEXT("why_not_compared", l->checked.why)));
-        if (f->any) {
-            record_found(call, object, f);
-        } else {
-            out_set(object, OUT_INT("unchecked", l->unchecked));
-        }
-    } else if (f->any) {
-        show_found(call, f);
-        out_printf(call->out, "  %s up to here\n",
-                   inspect_checked_text(call, &l->checked, "tensor", "compared"));
-    } else {
-        show_none(l, last);
-    }
+    cJSON *object = out_record(l->call->out, "first-divergence");
+    out_set(object, OUT_BOOL("found", f->any), OUT_INT("matched", last->matched),
+            OUT_INT("units_a", last->units_a), OUT_INT("units_b", last->units_b),
+            OUT_INT("checked", f->any ? f->d.checked : l->nodes), OUT_INT("steps", l->steps),
+            OUT_INT("steps_left_out", l->steps_left_out), OUT_INT("tensors", l->checked.done),
+            OUT_INT("not_compared", l->checked.not_done),
+            OUT_IF(l->checked.why, OUT_TEXT("why_not_compared", l->checked.why)));
     if (f->any) {
-        repl_add_status(call->repl, STATUS_DIFFERS);
+        show_found(l, object, f);
+        repl_add_status(l->call->repl, STATUS_DIFFERS);
+    } else {
+        show_none(l, object);
     }
     return GD_OK;
 }

@@ -78,70 +78,8 @@ static const char *count_text(struct command_call *call, const struct gd_stats *
                : inspect_printf(call, "%s of %s", text, inspect_number(call, stats->count));
 }
 
-static void show_inputs(struct command_call *call, const struct gd_table *table,
-                        const struct gd_nonfinite *n)
+static void record_origin(cJSON *object, const struct gd_table *table, const struct gd_nonfinite *n)
 {
-    if (n->bad_input != UINT32_MAX) {
-        out_printf(
-            call->out,
-            "  its input %s is not finite either, and nothing before it in the dump produced that: "
-            "it came from the data, a parameter, or a node that was not dumped\n",
-            out_safe(call, table->item[n->bad_input].name));
-    } else if (n->late_input != UINT32_MAX) {
-        out_printf(call->out,
-                   "  it reads %s, which is not finite after the step; its value before the step "
-                   "was not dumped\n",
-                   out_safe(call, table->item[n->late_input].name));
-    } else if (n->left) {
-        out_printf(call->out, "  this is its value after the step: no dumped operator of the step "
-                              "has NaN or infinity\n");
-    } else if (n->has_range) {
-        out_printf(call->out, "  its inputs are finite, from %s to %s\n",
-                   inspect_double(call, n->least), inspect_double(call, n->most));
-    }
-}
-
-static void show_text(struct looking *l, const struct gd_table *table, const struct gd_nonfinite *n)
-{
-    struct command_call *call = l->call;
-    const struct gd_unit *unit = &table->unit[n->unit];
-
-    out_printf(call->out, "First non-finite value");
-    if (table->step >= 0) {
-        out_printf(call->out, ", step %lld", (long long)table->step);
-    }
-    if (table->rank > 0) {
-        out_printf(call->out, ", rank %d", table->rank);
-    }
-    out_printf(call->out, ": %s%s%s%s, %s\n", out_safe(call, unit->name), unit->op[0] ? " (" : "",
-               out_safe(call, unit->op), unit->op[0] ? ")" : "", kinds[n->kind]);
-    out_printf(call->out, "  %s: %s\n", out_safe(call, table->item[n->item].name),
-               count_text(call, &n->stats));
-    show_inputs(call, table, n);
-    if (n->hint[0]) {
-        out_printf(call->out, "  likely cause: %s\n", n->hint);
-    }
-}
-
-static void show_notes(struct looking *l, const struct gd_table *table,
-                       const struct gd_nonfinite *n)
-{
-    for (size_t i = 0; i < n->mask_count; i++) {
-        out_printf(l->call->out, "note: %s contains -Inf, as masks do on purpose\n",
-                   out_safe(l->call, table->unit[n->masks[i]].name));
-    }
-    for (size_t i = 0; i < n->close_count; i++) {
-        out_printf(l->call->out,
-                   "note: %s is within a factor of 10 of the largest value of its type\n",
-                   out_safe(l->call, table->unit[n->close_calls[i]].name));
-    }
-}
-
-static void show_record(struct looking *l, const struct gd_table *table,
-                        const struct gd_nonfinite *n)
-{
-    cJSON *object = l->record;
-
     out_set(
         object,
         OUT_TEXT("kind", n->kind == GD_THROW_POINT    ? "throw-point"
@@ -156,28 +94,68 @@ static void show_record(struct looking *l, const struct gd_table *table,
         OUT_IF(n->bad_input != UINT32_MAX, OUT_TEXT("bad_input", table->item[n->bad_input].name)),
         OUT_IF(n->late_input != UINT32_MAX,
                OUT_TEXT("late_input", table->item[n->late_input].name)),
-        OUT_IF(n->left, OUT_BOOL("after_step", true)));
-    if (n->has_range) {
-        out_set(object, OUT_REAL("inputs_min", n->least), OUT_REAL("inputs_max", n->most));
+        OUT_IF(n->left, OUT_BOOL("after_step", true)),
+        OUT_IF(n->has_range, OUT_REAL("inputs_min", n->least)),
+        OUT_IF(n->has_range, OUT_REAL("inputs_max", n->most)), OUT_SOME("hint", n->hint));
+}
+
+static const char *inputs_template(const struct gd_nonfinite *n)
+{
+    return n->bad_input != UINT32_MAX
+               ? "  its input {bad_input} is not finite either, and nothing before it in the dump "
+                 "produced that: it came from the data, a parameter, or a node that was not "
+                 "dumped\n"
+           : n->late_input != UINT32_MAX ? "  it reads {late_input}, which is not finite after the "
+                                           "step; its value before the "
+                                           "step was not dumped\n"
+           : n->left
+               ? "  this is its value after the step: no dumped operator of the step has NaN or "
+                 "infinity\n"
+           : n->has_range ? "  its inputs are finite, from {inputs_min} to {inputs_max}\n"
+                          : "";
+}
+
+static void show_origin(struct looking *l, const struct gd_table *table,
+                        const struct gd_nonfinite *n)
+{
+    struct repl_out *out = l->call->out;
+
+    record_origin(l->record, table, n);
+    out_say(
+        out, l->record,
+        "First non-finite value[{?stepped}, step {step}][{?ranked}, rank {rank}]: {node}[ ({op})], "
+        "{kind_title}\n"
+        "  {tensor}: {counts}\n",
+        OUT_BOOL("stepped", table->step >= 0), OUT_BOOL("ranked", table->rank > 0),
+        OUT_TEXT("kind_title", kinds[n->kind]), OUT_TEXT("counts", count_text(l->call, &n->stats)));
+    out_say(out, l->record, inputs_template(n));
+    out_say(out, l->record, "[  likely cause: {hint}\n]");
+}
+
+static void show_notes(struct looking *l, const struct gd_table *table,
+                       const struct gd_nonfinite *n)
+{
+    struct repl_out *out = l->call->out;
+
+    for (size_t i = 0; i < n->mask_count; i++) {
+        out_printf(out, "note: %s contains -Inf, as masks do on purpose\n",
+                   out_safe(l->call, table->unit[n->masks[i]].name));
     }
-    out_set(object, OUT_SOME("hint", n->hint));
+    for (size_t i = 0; i < n->close_count; i++) {
+        out_printf(out, "note: %s is within a factor of 10 of the largest value of its type\n",
+                   out_safe(l->call, table->unit[n->close_calls[i]].name));
+    }
 }
 
 /* Another rank has one in the same step too. */
 static void show_also(struct looking *l, const struct gd_table *table, const struct gd_nonfinite *n)
 {
-    struct command_call *call = l->call;
-    const char *name = table->unit[n->unit].name;
+    cJSON *list = cJSON_GetObjectItem(l->record, "also");
+    cJSON *item = out_push(list ? list : out_list(l->record, "also"));
 
-    out_printf(call->out, "Also on rank %d: %s, %s\n", table->rank, out_safe(call, name),
-               kinds[n->kind]);
-    if (out_is_json(call->out)) {
-        cJSON *list = cJSON_GetObjectItem(l->record, "also");
-        cJSON *item = out_push(list);
-
-        list = list ? list : out_list(l->record, "also");
-        out_set(item, OUT_INT("rank", table->rank), OUT_TEXT("node", name));
-    }
+    out_set(item, OUT_INT("rank", table->rank), OUT_TEXT("node", table->unit[n->unit].name));
+    out_say(l->call->out, item, "Also on rank {rank}: {node}, {kind_title}\n",
+            OUT_TEXT("kind_title", kinds[n->kind]));
 }
 
 static void count_items(struct looking *l, const struct gd_nonfinite *n)
@@ -214,11 +192,7 @@ static int look_at(struct looking *l, const struct place *place, struct gd_err *
     } else if (rc == GD_OK && n.kind != GD_THROW_NONE) {
         l->found = true;
         l->found_step = place->step;
-        if (out_is_json(l->call->out)) {
-            show_record(l, &table, &n);
-        } else {
-            show_text(l, &table, &n);
-        }
+        show_origin(l, &table, &n);
     }
     gd_table_deinit(&table);
     return rc;

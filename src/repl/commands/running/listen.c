@@ -28,17 +28,16 @@ static void tell_how_to_connect(struct command_call *call)
     gd_buf_deinit(&text);
 }
 
-static void print_listening(struct command_call *call)
+static void show_addresses(struct command_call *call)
 {
     const char *address = listening_address(call);
     const char *socket = listening_socket(call);
     cJSON *record = out_record(call->out, "listen");
-    bool both = address && socket && strcmp(address, socket) != 0;
 
-    out_printf(call->out, "Listening on %s%s%s\n", address ? out_safe(call, address) : "?",
-               both ? " and " : "", both ? out_safe(call, socket) : "");
     out_set(record, OUT_TEXT("address", address ? address : ""),
             OUT_IF(socket, OUT_TEXT("socket", socket)));
+    out_say(call->out, record, "Listening on {address}[{?both} and {socket}]\n",
+            OUT_BOOL("both", address && socket && strcmp(address, socket) != 0));
 }
 
 static int run_listen(struct command_call *call, struct gd_err *err)
@@ -57,7 +56,7 @@ static int run_listen(struct command_call *call, struct gd_err *err)
         call->repl->end.fail_status = STATUS_NO_CONNECTION;
         return rc;
     }
-    print_listening(call);
+    show_addresses(call);
     if (!call->repl->options.batch) {
         tell_how_to_connect(call);
         return GD_OK;

@@ -33,8 +33,9 @@ static void add_digests(cJSON *list, const struct gd_ranks_digests *digests,
     out_set(item, OUT_JSON("digests", hashes));
 }
 
-static void check_record(struct command_call *call, const struct gd_ranks_digests *digests)
+static void show_digests(struct command_call *call, const struct gd_ranks_digests *digests)
 {
+    static const struct out_column columns[] = {{"name", "Tensor", false}, {"rank", "Rank", true}};
     cJSON *record = out_record(call->out, "rank_check");
     cJSON *ranks = out_list(record, "ranks");
     out_set(record, OUT_INT("tensors", digests->compared), OUT_INT("alone", digests->alone),
@@ -49,57 +50,20 @@ static void check_record(struct command_call *call, const struct gd_ranks_digest
             add_digests(differing, digests, &digests->tensor[i]);
         }
     }
-}
-
-static void check_table(struct command_call *call, const struct gd_ranks_digests *digests)
-{
-    static const struct out_column columns[] = {{"name", "Tensor", false}, {"rank", "Rank", true}};
-    struct out_table *table = out_table_begin(call->out, "differing", columns, 2);
-    size_t rows = 0;
-
-    for (size_t i = 0; i < digests->tensor_count && rows < CHECK_ROWS; i++) {
-        const struct gd_ranks_digest *tensor = &digests->tensor[i];
-        char rank[16];
-        if (tensor->differs >= 0) {
-            snprintf(rank, sizeof(rank), "%d", tensor->differs);
-            out_table_row(table, (const char *[]){out_safe(call, tensor->name), rank});
-            rows++;
-        }
-    }
-    out_table_end(table);
-    if (digests->differing > rows) {
-        out_printf(call->out, "... and %zu more\n", digests->differing - rows);
-    }
-}
-
-static void print_left_out(struct command_call *call, const struct gd_ranks_digests *digests)
-{
-    if (digests->left_out + digests->alone > 0) {
-        out_printf(call->out, "Not compared: %zu sharded or unreadable, %zu on one rank only.\n",
-                   digests->left_out, digests->alone);
-    }
-}
-
-static void print_check(struct command_call *call, const struct gd_ranks_digests *digests)
-{
-    const char *s = digests->compared == 1 ? "" : "s";
-
-    if (out_is_json(call->out)) {
-        check_record(call, digests);
-        return;
-    }
-    if (digests->differing == 0) {
-        out_printf(call->out, "%zu tensor%s agree%s on %zu ranks.\n", digests->compared, s,
-                   digests->compared == 1 ? "s" : "", digests->rank_count);
-    } else {
-        out_printf(
-            call->out,
-            "%zu of %zu tensor%s differ%s between %zu ranks; first differing rank of each:\n",
-            digests->differing, digests->compared, s, digests->differing == 1 ? "s" : "",
-            digests->rank_count);
-        check_table(call, digests);
-    }
-    print_left_out(call, digests);
+    out_say(call->out, record,
+            digests->differing == 0
+                ? "{tensors|tensor} [{?one}agrees][{!one}agree] on {rank_count} ranks.\n"
+                : "{count} of {tensors|tensor} [{?one}differs][{!one}differ] between {rank_count} "
+                  "ranks; first differing rank of each:\n",
+            OUT_INT("count", digests->differing), OUT_INT("rank_count", digests->rank_count),
+            OUT_BOOL("one", (digests->differing ? digests->differing : digests->compared) == 1));
+    out_table_of(call->out, differing, CHECK_ROWS, columns, 2);
+    out_say(
+        call->out, record,
+        "[... and {more} more\n]"
+        "[{?skipped}Not compared: {left_out} sharded or unreadable, {alone} on one rank only.\n]",
+        OUT_INT("more", digests->differing > CHECK_ROWS ? digests->differing - CHECK_ROWS : 0),
+        OUT_BOOL("skipped", digests->left_out + digests->alone > 0));
 }
 
 static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
@@ -117,7 +81,7 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
                 "one rank only",
                 digests->rank_count, digests->left_out, digests->alone);
     } else {
-        print_check(asked->call, digests);
+        show_digests(asked->call, digests);
         if (digests->differing > 0) {
             repl_add_status(asked->call->repl, STATUS_DIFFERS);
         }

@@ -55,18 +55,17 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
     return gd_fail(err, GD_ELOST, "%s %s before it connected%s%s", program, end, between, hint);
 }
 
-static void print_start(struct command_call *call)
+static void show_start(struct command_call *call)
 {
     char *const *argv = launch_argv(call->repl);
-    cJSON *words = out_list(out_record(call->out, "run"), "argv");
+    cJSON *record = out_record(call->out, "run");
+    cJSON *words = out_list(record, "argv");
 
-    out_printf(call->out, "Starting program:");
     for (size_t i = 0; argv[i]; i++) {
-        out_printf(call->out, " %s", out_safe(call, argv[i]));
         out_push_text(words, argv[i]);
     }
-    out_printf(call->out, "\n");
-    out_set(out_record(call->out, "run"), OUT_INT("pid", launch_pid(call->repl)));
+    out_set(record, OUT_INT("pid", launch_pid(call->repl)));
+    out_say(call->out, record, "Starting program: {argv: }\n");
     out_flush(call->out);
 }
 
@@ -90,7 +89,7 @@ static int start_program(struct command_call *call, char *const argv[], struct g
         repl->end.fail_status = STATUS_NO_CONNECTION;
         return rc;
     }
-    print_start(call);
+    show_start(call);
     double timeout = call->debugger->settings.start_timeout;
     rc = repl_wait(repl, connected_or_ended, &first, timeout > 0 ? timeout : -1);
     struct gd_session *session = first_stop_session(&first);

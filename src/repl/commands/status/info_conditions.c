@@ -14,30 +14,24 @@ static const char *range_text(const struct gd_condition_param *param)
     return gd_param_range_text(param->range);
 }
 
-static void param_record(cJSON *list, const struct gd_condition_param *param)
+static void show_param(struct command_call *call, cJSON *list,
+                       const struct gd_condition_param *param)
 {
     cJSON *object = out_push(list);
-    out_set(object, OUT_TEXT("name", param->name), OUT_TEXT("range", range_text(param)));
-    if (param->has_default && param->type == GD_PARAM_BOOL) {
-        out_set(object, OUT_BOOL("default", param->value != 0));
-    } else if (param->has_default) {
-        out_set(object, OUT_REAL("default", param->value));
-    }
-    out_set(object, OUT_BOOL("support", param->support));
+    out_set(object, OUT_TEXT("name", param->name), OUT_TEXT("range", range_text(param)),
+            OUT_IF(param->has_default, param->type == GD_PARAM_BOOL
+                                           ? OUT_BOOL("default", param->value != 0)
+                                           : OUT_REAL("default", param->value)),
+            OUT_BOOL("support", param->support));
+    out_say(call->out, object,
+            "       {name} ({range}[{?has_default}, default {default}][{?needs_range}, with a "
+            "range])\n",
+            OUT_BOOL("has_default", param->has_default),
+            OUT_BOOL("needs_range", param->needs_range));
 }
 
-static void param_text(struct command_call *call, const struct gd_condition_param *param)
-{
-    out_printf(call->out, "       %s (%s", param->name, range_text(param));
-    if (param->has_default && param->type == GD_PARAM_BOOL) {
-        out_printf(call->out, ", default %s", param->value != 0 ? "true" : "false");
-    } else if (param->has_default) {
-        out_printf(call->out, ", default %g", param->value);
-    }
-    out_printf(call->out, "%s)\n", param->needs_range ? ", with a range" : "");
-}
-
-static void condition_record(cJSON *list, const struct gd_condition *condition)
+static void show_condition(struct command_call *call, cJSON *list,
+                           const struct gd_condition *condition)
 {
     cJSON *object = out_push(list);
     out_set(object, OUT_TEXT("id", condition->id), OUT_TEXT("abbreviation", condition->abbr),
@@ -45,22 +39,12 @@ static void condition_record(cJSON *list, const struct gd_condition *condition)
             OUT_BOOL("mindspore", condition->wire != GD_WIRE_OWN),
             OUT_TEXT("fires", condition->fires), OUT_TEXT("look", condition->look),
             OUT_TEXT("advice", condition->advice ? condition->advice : ""));
+    out_say(call->out, object, "{abbreviation:-4} {id} ({selector})\n");
+    watch_fold(call, condition->fires, 5);
     cJSON *params = out_list(object, "params");
     for (int i = 0; i < condition->param_count; i++) {
         if (!condition->param[i].hidden) {
-            param_record(params, &condition->param[i]);
-        }
-    }
-}
-
-static void condition_text(struct command_call *call, const struct gd_condition *condition)
-{
-    out_printf(call->out, "%-4s %s (%s)\n", condition->abbr, condition->id,
-               gd_condition_selector(condition));
-    watch_fold(call, condition->fires, 5);
-    for (int i = 0; i < condition->param_count; i++) {
-        if (!condition->param[i].hidden) {
-            param_text(call, &condition->param[i]);
+            show_param(call, params, &condition->param[i]);
         }
     }
 }
@@ -77,8 +61,7 @@ int info_conditions(struct command_call *call, struct gd_err *err)
     cJSON *list = out_list(out_record(call->out, "conditions"), "conditions");
     for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
         if (!only || condition == only) {
-            condition_record(list, condition);
-            condition_text(call, condition);
+            show_condition(call, list, condition);
         }
     }
     if (only) {

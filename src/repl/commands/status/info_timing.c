@@ -32,45 +32,27 @@ static struct times times_of(struct command_call *call)
     return times;
 }
 
-static void timing_record(struct command_call *call, const struct times *times)
+static void show_times(struct command_call *call, const struct times *times)
 {
     const struct gd_timing *timing = &call->session->timing;
     cJSON *record = out_record(call->out, "timing");
+    bool any = timing->steps_run > 0 && times->running > 0;
     out_set(record, OUT_REAL("connected_seconds", times->age),
             OUT_REAL("running_seconds", times->running),
             OUT_REAL("stopped_seconds", times->stopped),
-            OUT_REAL("last_run_seconds", timing->last_run),
-            OUT_REAL("steps", (double)timing->steps_run),
-            OUT_REAL("last_run_steps", (double)timing->last_run_steps),
+            OUT_REAL("last_run_seconds", timing->last_run), OUT_INT("steps", timing->steps_run),
+            OUT_INT("last_run_steps", timing->last_run_steps),
             OUT_IF(times->running > 0,
                    OUT_REAL("steps_per_second", (double)timing->steps_run / times->running)),
             OUT_IF(times->age > 0, OUT_REAL("stopped_share", times->stopped / times->age)));
-}
-
-static void timing_text(struct command_call *call, const struct times *times)
-{
-    const struct gd_timing *timing = &call->session->timing;
-    out_printf(call->out, "Connected for %s: %s running, %s stopped",
-               inspect_duration(call, times->age), inspect_duration(call, times->running),
-               inspect_duration(call, times->stopped));
-    if (times->age > 0) {
-        out_printf(call->out, " (%.3g %%)", 100 * times->stopped / times->age);
-    }
-    out_printf(call->out, "\n");
-    if (timing->steps_run > 0 && times->running > 0) {
-        out_printf(call->out, "Steps: %s, %.4g per second, %s each\n",
-                   inspect_number(call, (uint64_t)timing->steps_run),
-                   (double)timing->steps_run / times->running,
-                   inspect_duration(call, times->running / (double)timing->steps_run));
-    }
-    if (timing->last_run > 0) {
-        out_printf(call->out, "Last run: %s", inspect_duration(call, timing->last_run));
-        if (timing->last_run_steps > 0) {
-            out_printf(call->out, ", %s",
-                       inspect_plural(call, (uint64_t)timing->last_run_steps, "step"));
-        }
-        out_printf(call->out, "\n");
-    }
+    out_say(call->out, record,
+            "Connected for {connected_seconds:time}: {running_seconds:time} running, "
+            "{stopped_seconds:time} stopped[{?age} ({percent:g3} %)]\n"
+            "[{?any}Steps: {steps:n}, {steps_per_second:g4} per second, {each:time} each\n]"
+            "[{?last_run_seconds}Last run: {last_run_seconds:time}[, {last_run_steps|step}]\n]",
+            OUT_BOOL("age", times->age > 0), OUT_BOOL("any", any),
+            OUT_REAL("percent", times->age > 0 ? 100 * times->stopped / times->age : 0),
+            OUT_REAL("each", any ? times->running / (double)timing->steps_run : 0));
 }
 
 /* ---- by the training's --------------------------------------------------------------------- */
@@ -181,18 +163,12 @@ int info_timing(struct command_call *call, struct gd_err *err)
     struct times times = times_of(call);
     bool told = call->session->step_times.step > 0;
     (void)err;
-    if (out_is_json(call->out)) {
-        timing_record(call, &times);
-        if (told) {
-            steps_record(call, out_record(call->out, "timing"));
-        }
-        return GD_OK;
-    }
-    timing_text(call, &times);
+    show_times(call, &times);
     if (told) {
+        steps_record(call, out_record(call->out, "timing"));
         steps_text(call);
     }
-    if (call->session->step_times.op_count > 0) {
+    if (!out_is_json(call->out) && call->session->step_times.op_count > 0) {
         ops_text(call);
     }
     return GD_OK;
