@@ -70,6 +70,17 @@ def examples(command, parent=""):
     return found
 
 
+def told(gradb, command, parent=""):
+    """The command with its help as the session gives it: the names in examples are those of its framework."""
+    gradb.send(f"help {parent}{command['name']}")
+    while True:
+        record = json.loads(gradb.expect(r"^\{").string)
+        if record["type"] == "help":
+            break
+    subs = [told(gradb, sub, command["name"] + " ") for sub in command.get("sub") or []]
+    return {**command, "help": record["text"], "sub": subs}
+
+
 class Examples(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -98,7 +109,7 @@ class Examples(unittest.TestCase):
                           *[["print head.bias[:2]"]] * 3):
                 self.assertEqual(self.outcome(gradb, lines), ("", ""), lines)
             gradb.send("break Softmax-op47")
-            for command in commands():
+            for command in [told(gradb, command) for command in commands()]:
                 for lines in examples(command):
                     if lines[0] in ELSEWHERE:
                         continue

@@ -158,7 +158,7 @@ class Recorder(unittest.TestCase):
             gradb.run("step 3", "no history is kept: no room for 16777216 bytes")
             gradb.expect("end of step 3")
             gradb.run("step 2", "end of step 5")
-            gradb.run("info history", "^error: there is no history")
+            gradb.run("info history", "^error: the history is empty")
             self.assertEqual(gradb.text().count("no history is kept"), 1)
         self.assertFalse(self.path.exists())
 
@@ -188,7 +188,7 @@ class Recorder(unittest.TestCase):
             gradb.run(f"open {path}", "recorded by gradb, last step 2")
         with self.start("set history-bytes 0") as gradb:
             gradb.run("step 2", "end of step 2")
-            gradb.run("info history", "^error: no history is kept")
+            gradb.run("info history", "^error: no history is recorded")
             self.assertEqual(list(pathlib.Path(gradb.home.name).glob("state/gradb/history-*")), [])
 
     def test_damaged_files(self):

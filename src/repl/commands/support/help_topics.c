@@ -128,12 +128,13 @@ static const char *const example_names[][2] = {
     {"layer_norm", "LayerNorm"},
     {"search linear", "search matmul"},
     {"grep linear", "grep MatMul"},
+    {"model.py", "model.c"}, /* the last: not for MindSpore */
 };
 #define EXAMPLE_NAMES (sizeof(example_names) / sizeof(example_names[0]))
 
-static size_t replace_name(const char *at, struct gd_buf *out)
+static size_t replace_name(const char *at, size_t names, struct gd_buf *out)
 {
-    for (size_t i = 0; i < EXAMPLE_NAMES; i++) {
+    for (size_t i = 0; i < names; i++) {
         size_t len = strlen(example_names[i][0]);
         if (strncmp(at, example_names[i][0], len) == 0) {
             gd_buf_puts(out, example_names[i][1]);
@@ -153,8 +154,9 @@ const char *help_examples(struct command_call *call, const char *text)
     if (!text || framework[0] == '\0' || strcasestr(framework, "torch")) {
         return text;
     }
+    size_t names = strcasestr(framework, "mindspore") ? EXAMPLE_NAMES - 1 : EXAMPLE_NAMES;
     for (const char *p = text; *p != '\0';) {
-        p += replace_name(p, &out);
+        p += replace_name(p, names, &out);
     }
     const char *copy = out.failed ? NULL : gd_arena_strdup(call->arena, gd_buf_text(&out));
     gd_buf_deinit(&out);
