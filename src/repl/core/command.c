@@ -49,7 +49,8 @@ static bool has_alias(const struct command *command, const char *word, size_t le
 }
 
 /* Lists the candidates of an ambiguous prefix, as gdb does. */
-static int ambiguous(const struct command *table, const char *word, size_t len, struct gd_err *err)
+static int fail_ambiguous(const struct command *table, const char *word, size_t len,
+                          struct gd_err *err)
 {
     struct gd_buf names = GD_BUF_INIT(400);
 
@@ -111,7 +112,7 @@ int command_find(const struct command *table_or_null, const char *word, size_t l
         }
     }
     if (matches > 1) {
-        return ambiguous(table_or_null, word, len, err);
+        return fail_ambiguous(table_or_null, word, len, err);
     }
     if (matches == 0) {
         return not_found(table_or_null, word, len, err);

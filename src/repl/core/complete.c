@@ -28,7 +28,7 @@ struct completion {
 
 /* Names with control characters or bidirectional marks are not offered: a pattern can select
  * them. */
-static void add(struct completion *c, const char *text, size_t len)
+static void add_word(struct completion *c, const char *text, size_t len)
 {
     if (c->count + 1 >= c->room) {
         size_t room = c->room > 0 ? c->room * 2 : 32;
@@ -46,7 +46,7 @@ static void add(struct completion *c, const char *text, size_t len)
 static void add_if(struct completion *c, const char *text)
 {
     if (strncmp(text, c->word, c->len) == 0) {
-        add(c, text, strlen(text));
+        add_word(c, text, strlen(text));
     }
 }
 
@@ -56,7 +56,7 @@ static void add_list(struct completion *c, const char *list)
     for (const char *p = list; *p != '\0';) {
         size_t len = strcspn(p, " ");
         if (len >= c->len && strncmp(p, c->word, c->len) == 0) {
-            add(c, p, len);
+            add_word(c, p, len);
         }
         p += len + (p[len] == ' ' ? 1 : 0);
     }
@@ -300,7 +300,7 @@ static void add_files(struct completion *c)
         if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
             memcpy(path + dir_len + name_len, "/", 2);
         }
-        add(c, path, strlen(path));
+        add_word(c, path, strlen(path));
         free(path);
     }
     if (dir) {
@@ -372,7 +372,7 @@ static void add_settings(struct completion *c, size_t from)
     for (const struct setting *s = settings_table; s->name; s++) {
         if (strncmp(s->name, typed, strlen(typed)) == 0) {
             const char *part = s->name + before;
-            add(c, part, strcspn(part, " "));
+            add_word(c, part, strcspn(part, " "));
         }
     }
 }
@@ -410,7 +410,7 @@ static void add_choices(struct completion *c, const struct command *command)
         size_t len = strcspn(p, gaps);
         bool typed = len > 1 && strspn(p, "abcdefghijklmnopqrstuvwxyz-") >= len;
         if (typed && len >= c->len && strncmp(p, c->word, c->len) == 0) {
-            add(c, p, len);
+            add_word(c, p, len);
         }
         p += len;
     }
@@ -558,7 +558,7 @@ static void add_watch_edit(struct completion *c, size_t first)
 
 /* ---- where the cursor is ---- */
 
-static size_t skip(const char *line, size_t at)
+static size_t skip_blanks(const char *line, size_t at)
 {
     return at + strspn(line + at, " \t");
 }
@@ -671,7 +671,7 @@ static void complete_bind(struct completion *c, size_t at)
             }
             return;
         }
-        at = skip(c->line, end);
+        at = skip_blanks(c->line, end);
         if (pane) {
             pane = false;
         } else if (option && len == 2 && memcmp(word, "-p", 2) == 0) {
@@ -686,7 +686,7 @@ static void complete_bind(struct completion *c, size_t at)
 
 static void complete_arguments(struct completion *c, const struct command *command, size_t from)
 {
-    size_t first = skip(c->line, from);
+    size_t first = skip_blanks(c->line, from);
     size_t at = first;
 
     if (command->args[0] == ARG_KEY) {
@@ -711,7 +711,7 @@ static void complete_arguments(struct completion *c, const struct command *comma
                 }
                 return;
             }
-            at = skip(c->line, end);
+            at = skip_blanks(c->line, end);
             continue;
         }
         if (index == 0 && command->sub) {
@@ -729,7 +729,7 @@ static void complete_arguments(struct completion *c, const struct command *comma
 
 static void complete_line(struct completion *c, size_t from)
 {
-    size_t at = skip(c->line, from);
+    size_t at = skip_blanks(c->line, from);
     size_t end = at;
     const struct command *command = NULL;
 

@@ -28,7 +28,7 @@ static char *safe_copy(struct repl *repl, const char *text)
 }
 
 /* Too many lines for a reader and a terminal: from now on they are only counted. */
-static bool floods(struct repl *repl)
+static bool is_flooded(struct repl *repl)
 {
     struct repl_flood *flood = &repl->flood;
     double now = repl_now(repl);
@@ -53,10 +53,10 @@ static void tell_left_out(struct repl *repl)
 }
 
 /* Prints a line below the watchpoint's own. When the step has had enough lines, only if `must`. */
-static void tell(struct repl *repl, const char *line, bool must)
+static void print_line(struct repl *repl, const char *line, bool must)
 {
     struct repl_told *told = &repl->told;
-    if ((told->lines >= TOLD_IN_A_STEP || floods(repl)) && !must) {
+    if ((told->lines >= TOLD_IN_A_STEP || is_flooded(repl)) && !must) {
         told->left_out++;
         return;
     }
@@ -100,7 +100,7 @@ static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
     snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)", unclear->count,
              why, unclear->watchpoint);
     if (unclear->first) {
-        tell(repl, unclear->count > 1 ? line : unclear->first, true);
+        print_line(repl, unclear->count > 1 ? line : unclear->first, true);
     }
     forget_unclear(unclear);
 }
@@ -166,7 +166,7 @@ void repl_hits_over(struct repl *repl)
 static void step_over(struct repl *repl)
 {
     tell_unclear(repl);
-    if (floods(repl)) {
+    if (is_flooded(repl)) {
         repl->flood.left_out += repl->told.left_out;
     } else {
         repl->flood.lines += repl->flood.left_out + repl->told.left_out > 0 ? 1 : 0;
@@ -221,7 +221,7 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
     /* the first hit that may stop the run */
     bool stops = told->head && !hit->traced && !hit->error;
     if (line) {
-        tell(repl, line, stops);
+        print_line(repl, line, stops);
     }
     free(line);
     gd_buf_deinit(&text);

@@ -520,8 +520,8 @@ static bool takes_nothing(const struct command *command)
 }
 
 /* Splits the line as the command's flags require. */
-static int prepare(struct command_call *call, const struct parsed_line *line, struct gd_buf *name,
-                   struct gd_err *err)
+static int prepare_call(struct command_call *call, const struct parsed_line *line,
+                        struct gd_buf *name, struct gd_err *err)
 {
     static char *no_words[1] = {NULL};
     struct parsed_args args = {.file = NULL};
@@ -569,7 +569,7 @@ static int call_command(struct repl *repl, const struct command *command,
                                 .repeated = repeated};
 
     out_begin(&out, repl, arena, NULL);
-    int rc = prepare(&call, line, &name, &err);
+    int rc = prepare_call(&call, line, &name, &err);
     out.command = gd_buf_text(&name);
     if (rc == GD_OK) {
         rc = check_needs(&call, &err);

@@ -258,8 +258,8 @@ struct user_alias *repl_alias(struct repl *repl, const char *name)
 }
 
 /* Replaces $argc, $arg0 ... $argN and $arg* by the user command's arguments. */
-static void substitute(const char *line, int argc, char *const *argv, const char *rest,
-                       struct gd_buf *out)
+static void substitute_arguments(const char *line, int argc, char *const *argv, const char *rest,
+                                 struct gd_buf *out)
 {
     const char *p = line;
 
@@ -295,7 +295,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
     int rc = parse_args(rest, &arena, &args, err);
     for (size_t i = 0; rc == GD_OK && i < user->lines.count; i++) {
         gd_buf_clear(&text);
-        substitute(user->lines.line[i], args.argc, args.argv, args.line, &text);
+        substitute_arguments(user->lines.line[i], args.argc, args.argv, args.line, &text);
         if (text.failed || repl_lines_add(&lines, gd_buf_text(&text)) != GD_OK) {
             rc = gd_fail(err, GD_ELIMIT, "%s: with its arguments, line %zu is too long", user->name,
                          i + 1);

@@ -124,7 +124,7 @@ static bool same_letter(char typed, char named)
 }
 
 /* How many characters of text spell the whole name; 0: it does not. */
-static size_t spells(const char *text, const char *name)
+static size_t match_name(const char *text, const char *name)
 {
     size_t i = 0;
     while (name && name[i] != '\0') {
@@ -139,7 +139,7 @@ static size_t spells(const char *text, const char *name)
 
 /* Whether the words of text abbreviate the first words of the name: "pr prec". Returns the
  * characters used; whole words of the text only. */
-static size_t abbreviates(const char *text, const char *name)
+static size_t match_words(const char *text, const char *name)
 {
     size_t at = 0;
     const char *n = name;
@@ -179,15 +179,15 @@ int setting_find(const char *text, const struct setting **ret, const char **rest
     int matches = 0;
 
     for (const struct setting *s = settings_table; s->name; s++) {
-        size_t exact = spells(text, s->name);
-        exact = exact > 0 ? exact : spells(text, s->also);
+        size_t exact = match_name(text, s->name);
+        exact = exact > 0 ? exact : match_name(text, s->also);
         if (exact > used) {
             used = exact;
             found = s;
         }
     }
     for (const struct setting *s = settings_table; used == 0 && s->name; s++) {
-        size_t letters = abbreviates(text, s->name);
+        size_t letters = match_words(text, s->name);
         if (letters > 0) {
             gd_buf_printf(&names, "%s%s", matches > 0 ? ", " : "", s->name);
             matches++;
@@ -200,7 +200,7 @@ int setting_find(const char *text, const struct setting **ret, const char **rest
     } else if (!found) {
         rc = no_setting(text, err);
     } else {
-        used = used > 0 ? used : abbreviates(text, found->name);
+        used = used > 0 ? used : match_words(text, found->name);
         *ret = found;
         *rest = text + used + strspn(text + used, " \t");
     }

@@ -131,7 +131,7 @@ static void count_stops(struct repl *repl, const int *numbers, int count)
 
 /* Displays, then bodies. `waited`: a command waited for the stop. True: a body resumed the
  * training. */
-static bool follow(struct repl *repl, bool waited)
+static bool follow_up(struct repl *repl, bool waited)
 {
     struct gd_session *session = gd_debugger_session(repl->debugger, repl->stop.session);
     int numbers[sizeof(repl->stop.numbers) / sizeof(repl->stop.numbers[0])];
@@ -175,7 +175,7 @@ static bool follow(struct repl *repl, bool waited)
 void repl_follow_up(struct repl *repl)
 {
     if (repl->stop.session != 0 && repl->busy.depth == 0 && !repl->busy.pumping) {
-        if (!follow(repl, false) && line_is_idle(repl)) {
+        if (!follow_up(repl, false) && line_is_idle(repl)) {
             line_offer(repl);
         }
     }
@@ -443,7 +443,7 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
         }
         uint64_t sequence = session->stop.sequence;
         uint64_t settled = wait.ranks ? gd_ranks_settled(wait.ranks) : 0;
-        if (session->state != GD_STOPPED || !follow(repl, true)) {
+        if (session->state != GD_STOPPED || !follow_up(repl, true)) {
             return GD_OK;
         }
         if (repl->debugger->current) {

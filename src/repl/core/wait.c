@@ -232,7 +232,7 @@ static int stats_here(struct command_call *call, const struct gd_tensor_ref *ref
 }
 
 /* Requests for statistics made while the loop runs do not run it again. */
-static bool meanwhile(void *ctx, uint64_t done, uint64_t total)
+static bool run_meanwhile(void *ctx, uint64_t done, uint64_t total)
 {
     struct repl_work *work = ctx;
     struct gd_debugger *debugger = work->call->debugger;
@@ -241,7 +241,7 @@ static bool meanwhile(void *ctx, uint64_t done, uint64_t total)
     gd_progress_of(work->progress, total);
     work->total = total;
     bool goes = repl_work_at(work, done);
-    debugger->meanwhile = meanwhile;
+    debugger->meanwhile = run_meanwhile;
     return goes;
 }
 
@@ -255,7 +255,7 @@ static int ask_record(struct command_call *call, const struct gd_tensor_ref *ref
 
     repl_work_name(name, sizeof(name), "statistics of", call->session, ref);
     repl_work_begin_count(&work, call, name, "B", 0);
-    debugger->meanwhile = meanwhile;
+    debugger->meanwhile = run_meanwhile;
     debugger->meanwhile_ctx = &work;
     int rc = gd_session_stats(call->session, ref, on_stats, answer, err);
     debugger->meanwhile = NULL;

@@ -19,7 +19,7 @@ struct scan {
 };
 
 /* Reports `what` at an offset, with the column in the line as typed. */
-static int fault(const struct scan *scan, size_t at, int code, const char *what)
+static int fail_at(const struct scan *scan, size_t at, int code, const char *what)
 {
     gd_fail(scan->err, code, "%s (column %zu)", what, scan->column + at + 1);
     if (scan->err) {
@@ -89,7 +89,7 @@ const char *watch_args_unquote(struct gd_arena *arena, const char *text)
 /* ---- parts --------------------------------------------------------------------------------- */
 
 /* Converts an error's offset within a part to one within the text. */
-static int inside(const struct scan *scan, size_t from, int rc)
+static int fail_inside(const struct scan *scan, size_t from, int rc)
 {
     if (scan->err) {
         scan->err->offset += from;
@@ -102,7 +102,7 @@ static int check_expression(const struct scan *scan, const char *text, size_t fr
     struct gd_expr *expr = NULL;
     int rc = gd_expr_parse(text, &expr, scan->err);
     if (rc != GD_OK) {
-        return inside(scan, from, rc);
+        return fail_inside(scan, from, rc);
     }
     gd_expr_destroy(expr);
     return GD_OK;
@@ -122,7 +122,7 @@ static int take_quoted(struct scan *scan, const char **ret)
     size_t from = scan->in.at, len;
     const char *inside_quotes;
     if (!gd_cursor_take_quoted(&scan->in, &inside_quotes, &len)) {
-        return fault(scan, from, GD_EINVAL, "the quote is not closed");
+        return fail_at(scan, from, GD_EINVAL, "the quote is not closed");
     }
     *ret = gd_arena_strndup(scan->arena, inside_quotes, len);
     if (!*ret) {
@@ -153,7 +153,7 @@ static int take_where(struct scan *scan, const char **ret)
         return no_memory(scan);
     }
     if (text[0] == '\0') {
-        return fault(scan, from, GD_EUSAGE, "a selector is missing after \"on\"");
+        return fail_at(scan, from, GD_EUSAGE, "a selector is missing after \"on\"");
     }
     if (text[0] == '\'') { /* double quotes belong to the selector: a literal name */
         text = watch_args_unquote(scan->arena, text);
@@ -161,7 +161,7 @@ static int take_where(struct scan *scan, const char **ret)
     }
     int rc = text ? gd_selector_parse(text, &selector, scan->err) : no_memory(scan);
     if (rc != GD_OK) {
-        return inside(scan, from, rc);
+        return fail_inside(scan, from, rc);
     }
     gd_selector_destroy(selector);
     *ret = text;
@@ -179,7 +179,7 @@ static int take_guard(struct scan *scan, const char **ret)
         return no_memory(scan);
     }
     if (bare[0] == '\0') {
-        return fault(scan, from, GD_EUSAGE, "an expression is missing after \"if\"");
+        return fail_at(scan, from, GD_EUSAGE, "an expression is missing after \"if\"");
     }
     scan->in.at += strlen(scan->in.text + from);
     *ret = bare;
@@ -199,7 +199,7 @@ static int take_tail(struct scan *scan, struct watch_args *args)
         rc = take_guard(scan, &args->guard);
     }
     if (rc == GD_OK && scan->in.text[scan->in.at] != '\0') {
-        rc = fault(scan, scan->in.at, GD_EUSAGE, "expected \"on SELECTOR\" or \"if EXPR\"");
+        rc = fail_at(scan, scan->in.at, GD_EUSAGE, "expected \"on SELECTOR\" or \"if EXPR\"");
     }
     return rc;
 }
@@ -220,7 +220,7 @@ static int parse_value(const struct scan *scan, size_t from, const char *text,
     if (end == text || (*end != '\0' && strcmp(end, "%") != 0)) {
         gd_fail(scan->err, GD_EINVAL, "%.60s=%.60s: \"%.60s\" is not a number (column %zu)",
                 value->name, text, text, scan->column + from + 1);
-        return inside(scan, from, GD_EINVAL);
+        return fail_inside(scan, from, GD_EINVAL);
     }
     return GD_OK;
 }
@@ -244,10 +244,10 @@ static int take_values(struct scan *scan, bool edit, struct watch_args *args)
             gd_fail(scan->err, GD_EUSAGE,
                     "\"%.60s\" is not PARAM=VALUE, \"on SELECTOR\" or \"if EXPR\" (column %zu)",
                     word, scan->column + from + 1);
-            return inside(scan, from, GD_EUSAGE);
+            return fail_inside(scan, from, GD_EUSAGE);
         }
         if (args->value_count == GD_MAX_CONDITION_PARAMS) {
-            return fault(scan, from, GD_EINVAL, "too many parameters");
+            return fail_at(scan, from, GD_EINVAL, "too many parameters");
         }
         struct gd_condition_value *value = &args->values[args->value_count];
         *equals = '\0';
@@ -279,7 +279,7 @@ static int take_steps(struct scan *scan, struct watch_args *args)
         return no_memory(scan);
     }
     if (arg_count(word, 1, MAX_STEPS, &steps, NULL) != GD_OK) {
-        return fault(scan, scan->in.at, GD_EINVAL, "-for takes a number of steps, 1 to 1000000");
+        return fail_at(scan, scan->in.at, GD_EINVAL, "-for takes a number of steps, 1 to 1000000");
     }
     args->steps = (uint32_t)steps;
     scan->in.at = end;
@@ -346,8 +346,8 @@ static int take_head(struct scan *scan, struct watch_args *args)
     gd_cursor_skip_blanks(&scan->in);
     if (scan->in.text[scan->in.at] == '\0' || is_word(scan, scan->in.at, "on") ||
         is_word(scan, scan->in.at, "if")) {
-        return fault(scan, scan->in.at, GD_EUSAGE,
-                     "name a condition (see \"info conditions\") or write an expression");
+        return fail_at(scan, scan->in.at, GD_EUSAGE,
+                       "name a condition (see \"info conditions\") or write an expression");
     }
     args->has_head = true;
     const struct gd_condition *condition = condition_here(scan, &end, &operand);
@@ -359,7 +359,7 @@ static int take_head(struct scan *scan, struct watch_args *args)
     if (operand || meant_as_expression(scan)) {
         return take_expression(scan, &args->expression);
     }
-    return inside(scan, scan->in.at, GD_ENOTFOUND);
+    return fail_inside(scan, scan->in.at, GD_ENOTFOUND);
 }
 
 static struct scan scan_of(struct gd_arena *arena, const char *text, size_t column,
@@ -395,8 +395,8 @@ int watch_args_parse_edit(struct gd_arena *arena, const char *text, size_t colum
     gd_cursor_skip_blanks(&scan.in);
     bool tail = is_word(&scan, scan.in.at, "on") || is_word(&scan, scan.in.at, "if");
     if (text[scan.in.at] == '\0') {
-        return fault(&scan, scan.in.at, GD_EUSAGE,
-                     "nothing to change: give parameters, \"on\", \"if\", \"add\" or \"remove\"");
+        return fail_at(&scan, scan.in.at, GD_EUSAGE,
+                       "nothing to change: give parameters, \"on\", \"if\", \"add\" or \"remove\"");
     }
     ret->has_head = !tail;
     if (!tail && condition) {
@@ -404,8 +404,8 @@ int watch_args_parse_edit(struct gd_arena *arena, const char *text, size_t colum
     } else if (!tail) {
         rc = meant_as_expression(&scan)
                  ? take_expression(&scan, &ret->expression)
-                 : fault(&scan, scan.in.at, GD_EUSAGE,
-                         "expected an expression, \"on\", \"if\", \"add\" or \"remove\"");
+                 : fail_at(&scan, scan.in.at, GD_EUSAGE,
+                           "expected an expression, \"on\", \"if\", \"add\" or \"remove\"");
     }
     return rc == GD_OK ? take_tail(&scan, ret) : rc;
 }

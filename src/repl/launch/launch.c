@@ -428,7 +428,7 @@ static int open_output(struct repl *repl, const char *program, int *fd, struct g
     return launch_output_open(&launch->out, program, fd, err);
 }
 
-static void begin(struct repl *repl, pid_t pid)
+static void begin_program(struct repl *repl, pid_t pid)
 {
     struct repl_launch *launch = repl->launch;
 
@@ -465,7 +465,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     }
     gd_arena_deinit(&arena);
     if (rc == GD_OK) {
-        begin(repl, pid);
+        begin_program(repl, pid);
         return keep_argv(launch, argv) == GD_OK ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
     }
     launch_output_close(&launch->out);

@@ -94,7 +94,7 @@ off_t launch_output_size(const struct launch_output *output)
 }
 
 /* Allocates blocks ahead of the writer. False: the disk is full. */
-static bool reserve(struct launch_output *output, off_t from)
+static bool reserve_blocks(struct launch_output *output, off_t from)
 {
     output->reserved = from + RESERVED;
     return fallocate(output->fd, FALLOC_FL_KEEP_SIZE, from, RESERVED) == 0 ||
@@ -117,9 +117,9 @@ static void free_read(struct launch_output *output)
         free_until(output, output->at - KEPT);
     }
     off_t size = launch_output_size(output);
-    if (size + RESERVED / 2 > output->reserved && !reserve(output, size)) {
+    if (size + RESERVED / 2 > output->reserved && !reserve_blocks(output, size)) {
         free_until(output, output->at);
-        reserve(output, size);
+        reserve_blocks(output, size);
     }
 }
 
@@ -151,7 +151,7 @@ static int open_in(struct launch_output *output, const char *directory, const ch
         return -1;
     }
     int fd = open(output->path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (fd < 0 || !reserve(output, 0)) {
+    if (fd < 0 || !reserve_blocks(output, 0)) {
         if (fd >= 0) {
             close(fd);
         }
@@ -258,7 +258,7 @@ static void set_timer(struct launch_output *output)
     ev_timer_start(output->loop, &output->timer);
 }
 
-static void look(struct launch_output *output)
+static void check_file(struct launch_output *output)
 {
     char events[4096];
 
@@ -273,14 +273,14 @@ static void on_notify(struct ev_loop *loop, ev_io *io, int events)
 {
     (void)loop;
     (void)events;
-    look(io->data);
+    check_file(io->data);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop;
     (void)events;
-    look(timer->data);
+    check_file(timer->data);
 }
 
 /* Adds the pid to the file's name. */

@@ -35,7 +35,7 @@ static bool own_folder(char ret[PATH_MAX])
 }
 
 /* folder/rest as a real path if it is readable, else NULL. */
-static const char *existing(struct gd_arena *arena, const char *folder, const char *rest)
+static const char *find_existing(struct gd_arena *arena, const char *folder, const char *rest)
 {
     char path[2 * PATH_MAX];
     char real[PATH_MAX];
@@ -49,7 +49,7 @@ static const char *existing(struct gd_arena *arena, const char *folder, const ch
 }
 
 /* The first match of a pattern below the folder. */
-static const char *matching(struct gd_arena *arena, const char *folder, const char *pattern)
+static const char *find_matching(struct gd_arena *arena, const char *folder, const char *pattern)
 {
     char text[2 * PATH_MAX];
     glob_t found;
@@ -60,7 +60,7 @@ static const char *matching(struct gd_arena *arena, const char *folder, const ch
         return NULL;
     }
     for (size_t i = 0; i < found.gl_pathc && !path; i++) {
-        path = existing(arena, found.gl_pathv[i], ".");
+        path = find_existing(arena, found.gl_pathv[i], ".");
     }
     globfree(&found);
     return path;
@@ -75,26 +75,26 @@ static const char *find_library(struct gd_arena *arena, const char *own)
                                          INSIDE "gradb/" LIBRARY};
 
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        const char *path = existing(arena, own, places[i]);
+        const char *path = find_existing(arena, own, places[i]);
         if (path) {
             return path;
         }
     }
-    return matching(arena, own, PACKAGES "gradb*/" LIBRARY);
+    return find_matching(arena, own, PACKAGES "gradb*/" LIBRARY);
 }
 
 /* In a build tree, a file names the source folder. */
 static const char *find_boot(struct gd_arena *arena, const char *own)
 {
-    const char *boot = existing(arena, own, INSTALLED BOOT);
-    const char *tree = existing(arena, own, "../python/tree");
+    const char *boot = find_existing(arena, own, INSTALLED BOOT);
+    const char *tree = find_existing(arena, own, "../python/tree");
     char line[PATH_MAX];
 
     if (!boot) {
-        boot = existing(arena, own, INSIDE BOOT);
+        boot = find_existing(arena, own, INSIDE BOOT);
     }
     if (!boot && !tree) {
-        boot = matching(arena, own, PACKAGES BOOT);
+        boot = find_matching(arena, own, PACKAGES BOOT);
     }
     if (boot || !tree) {
         return boot;
@@ -105,7 +105,7 @@ static const char *find_boot(struct gd_arena *arena, const char *own)
     }
     if (fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = '\0';
-        boot = existing(arena, line, BOOT);
+        boot = find_existing(arena, line, BOOT);
     }
     fclose(file);
     return boot;

@@ -309,7 +309,7 @@ static void hide_prompt(struct line *line)
     }
 }
 
-static void execute(struct line *line, const char *text)
+static void execute_line(struct line *line, const char *text)
 {
     line->rows_printed = 0;
     line->page_all = false;
@@ -331,7 +331,7 @@ static void execute_shown(struct line *line, const char *text)
     tty_out_puts(STDOUT_FILENO, repl_prompt(line->repl));
     tty_out_puts(STDOUT_FILENO, text);
     tty_out_puts(STDOUT_FILENO, "\n");
-    execute(line, text);
+    execute_line(line, text);
 }
 
 /* Runs what was typed before a question that it does not answer. */
@@ -357,7 +357,7 @@ static void execute_lines(struct line *line, char *text)
             return;
         }
         if (first) {
-            execute(line, one);
+            execute_line(line, one);
         } else {
             execute_shown(line, one);
         }
@@ -444,7 +444,7 @@ void line_paste_begin(void)
 }
 
 /* readline calls it after each key. */
-static void redisplay(void)
+static void redisplay_line(void)
 {
     line_mend();
     rl_redisplay();
@@ -463,7 +463,7 @@ static void paste_insert(struct line *line)
         *p = *p == '\r' ? '\n' : *p;
     }
     rl_insert_text(text);
-    redisplay();
+    redisplay_line();
     free(text);
 }
 
@@ -652,7 +652,7 @@ static void run_pending(struct line *line)
             gd_fail(&err, GD_EINVAL, "the line contains a NUL byte and is skipped");
             repl_print_error(line->repl, NULL, &err);
         } else if (is_to_run(line, text)) {
-            execute(line, text);
+            execute_line(line, text);
         }
         free(text);
     }
@@ -727,7 +727,7 @@ static void start_terminal(struct line *line)
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
     line_keys_take();
-    rl_redisplay_function = redisplay; /* not earlier, or readline ignores bracketed paste */
+    rl_redisplay_function = redisplay_line; /* not earlier, or readline ignores bracketed paste */
     rl_bind_keyseq("\\C-xa", panes_key);
     rl_bind_keyseq("\\C-x\\C-a", panes_key);
     line_history_load(repl);

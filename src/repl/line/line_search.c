@@ -101,7 +101,7 @@ static bool matches_pattern(const char *text, const char *wanted)
     return fnmatch(pattern, text, 0) == 0;
 }
 
-static bool matches(const char *text, const char *wanted, bool pattern)
+static bool match_line(const char *text, const char *wanted, bool pattern)
 {
     if (pattern) {
         return matches_pattern(text, wanted);
@@ -117,7 +117,7 @@ static int find_line(const char *wanted, int direction, bool pattern, int newest
 {
     for (int at = where_history() + direction; at >= 0 && at <= newest; at += direction) {
         const char *text = line_text_at(at);
-        if (text && matches(text, wanted, pattern)) {
+        if (text && match_line(text, wanted, pattern)) {
             return at;
         }
     }
@@ -131,7 +131,7 @@ static int find_former(const char *wanted, int direction, bool pattern)
 
 /* ---- while typing ---- */
 
-static void show(void)
+static void show_search(void)
 {
     if (search.kind == SEARCH_WHOLE) {
         rl_replace_line(search.wanted, 0);
@@ -262,10 +262,10 @@ static void look_further(int direction)
 static void take_from_line(bool word)
 {
     const char *text = line_text_at(search.at);
-    size_t begin = (size_t)search.at_point + (search.failed ? 0 : search.len);
-    size_t end = begin;
+    size_t begin_search = (size_t)search.at_point + (search.failed ? 0 : search.len);
+    size_t end = begin_search;
 
-    if (!text || begin >= strlen(text)) {
+    if (!text || begin_search >= strlen(text)) {
         rl_ding();
         return;
     }
@@ -273,7 +273,7 @@ static void take_from_line(bool word)
         end++;
     } while (text[end] != '\0' &&
              (!word || is_inside(text[end]) || isalnum((unsigned char)text[end])));
-    take_bytes(text + begin, end - begin);
+    take_bytes(text + begin_search, end - begin_search);
     look_from(search.at_point);
 }
 
@@ -314,7 +314,7 @@ static void as_typed_key(int key)
         }
         look_from(search.at_point);
     }
-    show();
+    show_search();
 }
 
 /* ---- after Enter ---- */
@@ -370,7 +370,7 @@ static void whole_key(int key)
         }
     }
     if (!is_cut()) {
-        show();
+        show_search();
     }
 }
 
@@ -387,7 +387,7 @@ static int search_key(int count, int key)
 
 /* The key that ends a search is read twice, and would be recorded twice in a macro: no search
  * starts while one is being defined. */
-static void begin(enum kind kind, int direction, const char *prompt)
+static void begin_search(enum kind kind, int direction, const char *prompt)
 {
     static KEYMAP_ENTRY_ARRAY keymap;
 
@@ -408,34 +408,34 @@ static void begin(enum kind kind, int direction, const char *prompt)
     line_keep();
     rl_set_keymap(keymap);
     rl_save_prompt();
-    show();
+    show_search();
 }
 
 static int backward_key(int count, int key)
 {
     (void)key;
-    begin(SEARCH_AS_TYPED, count < 0 ? 1 : -1, "");
+    begin_search(SEARCH_AS_TYPED, count < 0 ? 1 : -1, "");
     return 0;
 }
 
 static int forward_key(int count, int key)
 {
     (void)key;
-    begin(SEARCH_AS_TYPED, count < 0 ? -1 : 1, "");
+    begin_search(SEARCH_AS_TYPED, count < 0 ? -1 : 1, "");
     return 0;
 }
 
 static int whole_backward_key(int count, int key)
 {
     (void)count;
-    begin(SEARCH_WHOLE, -1, key == '/' ? "/" : ":");
+    begin_search(SEARCH_WHOLE, -1, key == '/' ? "/" : ":");
     return 0;
 }
 
 static int whole_forward_key(int count, int key)
 {
     (void)count;
-    begin(SEARCH_WHOLE, 1, key == '?' ? "?" : ":");
+    begin_search(SEARCH_WHOLE, 1, key == '?' ? "?" : ":");
     return 0;
 }
 
@@ -456,7 +456,7 @@ static void show_found(int at, int point)
     }
 }
 
-static int again(int direction)
+static int search_again(int direction)
 {
     int point = rl_point;
 
@@ -470,20 +470,20 @@ static int again_backward_key(int count, int key)
 {
     (void)count;
     (void)key;
-    return again(-1);
+    return search_again(-1);
 }
 
 static int again_forward_key(int count, int key)
 {
     (void)count;
     (void)key;
-    return again(1);
+    return search_again(1);
 }
 
 static int vi_again_key(int count, int key)
 {
     (void)count;
-    return again(key == 'N' ? 1 : -1);
+    return search_again(key == 'N' ? 1 : -1);
 }
 
 /* ---- text before the cursor ---- */

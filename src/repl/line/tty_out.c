@@ -59,7 +59,7 @@ static ssize_t send_some(const char *text, size_t len)
     return write(out.fd, text, 1);
 }
 
-static void tidy(void)
+static void drop_sent(void)
 {
     if (out.sent == out.text.len) {
         gd_buf_clear(&out.text);
@@ -94,11 +94,11 @@ static void send_on(void)
         }
         out.sent += done > 0 ? (size_t)done : 0;
         if (tty_out_waiting() == 0) {
-            tidy();
+            drop_sent();
             add_note();
         }
     }
-    tidy();
+    drop_sent();
 }
 
 static void on_writable(struct ev_loop *loop, ev_io *io, int events)
@@ -247,7 +247,7 @@ static size_t count_lines(const char *text, size_t len)
     return count;
 }
 
-static bool put(int fd, const char *text, size_t len)
+static bool put_text(int fd, const char *text, size_t len)
 {
     if (!out.loop || !out.leads[fd]) {
         return write_all(fd, text, len);
@@ -268,7 +268,7 @@ bool tty_out_write(int fd, const char *text, size_t len)
     if (out.file) {
         fflush(out.file);
     }
-    return put(fd, text, len);
+    return put_text(fd, text, len);
 }
 
 bool tty_out_puts(int fd, const char *text)
@@ -298,7 +298,7 @@ void tty_out_when_empty(void (*fn)(void *ctx), void *ctx)
 static ssize_t file_write(void *ctx, const char *bytes, size_t len)
 {
     (void)ctx;
-    put(STDOUT_FILENO, bytes, len);
+    put_text(STDOUT_FILENO, bytes, len);
     return (ssize_t)len; /* otherwise it is sent again */
 }
 

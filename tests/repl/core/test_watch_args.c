@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../unit.h"
 #include "repl/core/watch_args.h"
+#include "unit.h"
 
 static struct gd_arena arena;
 

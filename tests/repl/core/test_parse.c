@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit.h"
 #include "repl/core/parse.h"
+#include "unit.h"
 
 static struct gd_arena arena;
 static struct gd_err err;

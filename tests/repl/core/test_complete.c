@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../scratch.h"
-#include "../unit.h"
 #include "repl/net.h"
+#include "scratch.h"
+#include "unit.h"
 
 static const struct repl_options mode = {.batch = true};
 static struct net net;

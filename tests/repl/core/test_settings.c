@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
-#include "../unit.h"
 #include "repl/core/settings_table.h"
+#include "unit.h"
 
 static struct gd_settings settings;
 static struct gd_err err;

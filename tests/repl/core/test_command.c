@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "../unit.h"
 #include "repl/core/command.h"
+#include "unit.h"
 
 static const struct command *find_command(const char *word)
 {

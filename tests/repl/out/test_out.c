@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../unit.h"
 #include "repl/core/repl_impl.h"
 #include "repl/net.h"
+#include "unit.h"
 
 static struct net net;
 static struct gd_arena arena;

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../scratch.h"
-#include "../unit.h"
 #include "repl/net.h"
+#include "scratch.h"
+#include "unit.h"
 
 static int setup_typed(void **state)
 {
