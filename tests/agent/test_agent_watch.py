@@ -248,7 +248,7 @@ class Scalars(Watching):
         for step in (1, 3):
             values = self.report(step=step).values
             self.assertEqual([(v.scalar, v.error_code) for v in values], [("even", pb.RequestError.NO_VALUE)])
-            self.assertIn(f"not told in step {step}", values[0].error)
+            self.assertIn(f"even was not reported in step {step}", values[0].error)
         self.debugger.never("watch_report", until="goodbye")
 
     def test_triggers_and_verdicts(self):

@@ -591,7 +591,7 @@ class Strangers(Session):
         trainer = FakeMindSpore(gradb.port, version="1.9.0", backend="Ascend", host=host)
         self.trainers.append(trainer)
         trainer.start()
-        gradb.expect("warning: .*another host was refused")
+        gradb.expect("warning: .*refused a MindSpore process on another host")
         trainer.wait_note("failed", test=lambda error: "PERMISSION_DENIED" in error)
         gradb.send("set ms-remote on")
         trainer = FakeMindSpore(gradb.port, version="1.9.0", backend="Ascend", host=host)
@@ -804,7 +804,7 @@ class Steps(Session):
         """The stacks have the text of their lines; the file itself is on another machine."""
         gradb = self.gradb_with()
         self.trainer(version="1.9.0", backend="GPU")
-        gradb.run("annotate lenet.py", "^/src/lenet.py cannot be read here")
+        gradb.run("annotate lenet.py", "^cannot read /src/lenet.py; these lines were sent with the stacks:")
         gradb.expect(r"^    1 \|   42  x = self\.conv1\(x\)$")
         gradb.expect(r"^    1 \|   43  x = self\.relu\(x\)$")
         gradb.run("list lenet.py:42", "^error: cannot read /src/lenet.py: .*copy it below the current directory")

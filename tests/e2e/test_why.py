@@ -118,7 +118,7 @@ class Why(unittest.TestCase):
         self.assertEqual(record["rule"], "learning-rate")
         self.assertEqual(record["origin"]["node_type"], "AdamWeightDecay")
         self.assertRegex(record["text"], r"The learning rate is [\d.]+, [\d.]+ times its value at step 1")
-        self.assertIn("still grows", record["text"])
+        self.assertIn("still growing", record["text"])
         self.assertRegex(record["text"], r"The last update changed \S+head.weight by [\d.]+ % of its size")
         self.assertIn("gradients are clipped (clip_norm = 1)", record["text"])
 

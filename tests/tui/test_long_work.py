@@ -384,7 +384,7 @@ class Flood(unittest.TestCase):
             t.command(f"info hits > {t.home.name}/hits", r"^\(gradb\) $|^\(gradb\)$")
             said = pathlib.Path(t.home.name, "hits")
             harness.wait_for("the hits", lambda: said.exists() and "#" in said.read_text())
-            self.assertRegex(said.read_text(), r"(?m)^[\d,]+ older ones are not kept \(set max-hits\)$")
+            self.assertRegex(said.read_text(), r"(?m)^[\d,]+ older hits were dropped \(set max-hits\)$")
 
 
 class Idle(unittest.TestCase):

@@ -130,7 +130,7 @@ class WatchPanes(unittest.TestCase):
             t.expect(r"^ +max_gt +9$")
             t.send(DOWN * 5 + "\x15\r")  # no guard
             t.expect(r"^\(gradb\) condition 1$")
-            t.expect(r"^Watchpoint 1 is without a guard now")
+            t.expect(r"^Watchpoint 1: guard removed\.")
             t.send("e")
             t.expect(r"─ watchpoint 1: ")
             t.send(ESCAPE)
@@ -306,7 +306,7 @@ class MindSpore(unittest.TestCase):
                 t.send("tensor conv1.weight prev\r")
                 t.expect(r"conv1\.weight:0, previous|previous.*conv1\.weight|-1\.35")
                 t.expect(r"-1\.35")
-                self.assertNotIn("keeps no previous", t.text())
+                self.assertNotIn("cannot keep previous", t.text())
 
     def test_a_hit_has_one_name_everywhere(self):
         with mindspore(make=Bare, version="1.9.0", backend="Ascend", steps=5) as (t, _):

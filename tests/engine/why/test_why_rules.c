@@ -401,7 +401,7 @@ static void rate_by_an_estimate(void **state)
         b, t.w, "learning-rate",
         "Each update of AdamWeightDecay moves every element by about that much, 26.3 % of the "
         "mean magnitude of net/fc.weight.");
-    assert_null(strstr(b->why.text, "still grows"));
+    assert_null(strstr(b->why.text, "still growing"));
     bench_again(b);
     set_weight(b, &t, 2.1, -1);
     bench_ask(b, t.loss, GD_BAD_LARGE);
