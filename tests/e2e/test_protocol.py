@@ -349,7 +349,7 @@ class Rules(Case):
                          dict(heartbeat=pb.Heartbeat()), hello=False)
 
     def test_garbage(self):
-        self.turned_away(grpc.StatusCode.INVALID_ARGUMENT, "no FromTrainer", b"\xff" * 100)
+        self.turned_away(grpc.StatusCode.INVALID_ARGUMENT, "not a FromTrainer", b"\xff" * 100)
 
     def test_second_hello(self):
         self.turned_away(grpc.StatusCode.INVALID_ARGUMENT, "second Hello", dict(hello=pb.Hello()))
@@ -396,7 +396,7 @@ class Rules(Case):
 
     def test_token(self):
         self.gradb.send("set token sesame")
-        for token, word in (("", "missing"), ("sesame", "in clear")):
+        for token, word in (("", "missing"), ("sesame", "in plain text")):
             trainer = self.trainer()
             trainer.hello(token=token)
             self.refused_token(trainer, word)
@@ -577,7 +577,7 @@ class Rules(Case):
 
     def test_shared_memory_that_was_not_agreed_on(self):
         place = pb.ShmPlace(segment=1, name="/gradb-1-0123456789abcdef-1", size=4096)
-        self.bad_value("not agreed on", dtype=pb.FLOAT32, shape=[3, 4], bytes=48, shm=place)
+        self.bad_value("in shared memory, which was not negotiated", dtype=pb.FLOAT32, shape=[3, 4], bytes=48, shm=place)
 
     def test_more_data_than_announced(self):
         trainer = self.standing()
@@ -673,11 +673,11 @@ class SharedMemory(Case):
         self.segment(other, b"\0" * 4096)
         for words, place in (
                 ("has 4096 bytes, not 8192", dict(segment=2, name=base + "2", size=8192)),
-                ("do not lie in", dict(segment=2, name=base + "2", size=4096, offset=4090)),
-                ("do not lie in", dict(segment=2, size=4096, offset=2**64 - 8)),
-                ("no proper name", dict(segment=3, name=other, size=4096)),
-                ("no proper name", dict(segment=4, size=4096)),
-                ("no proper name", dict(segment=0, name=base + "2", size=4096))):
+                ("exceed a shared memory segment", dict(segment=2, name=base + "2", size=4096, offset=4090)),
+                ("exceed a shared memory segment", dict(segment=2, size=4096, offset=2**64 - 8)),
+                ("has an invalid name", dict(segment=3, name=other, size=4096)),
+                ("has an invalid name", dict(segment=4, size=4096)),
+                ("has an invalid name", dict(segment=0, name=base + "2", size=4096))):
             self.gradb.send("print net/weight")
             fetch = trainer.hear("fetch")
             trainer.say(tensor_begin=pb.TensorBegin(request=fetch.request, dtype=pb.FLOAT32,
