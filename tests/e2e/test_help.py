@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The help texts are true: every example in them is typed in, against charlm as the demo runs it."""
+"""The help texts are true: every example in them is typed in, against charlm as the demo runs it. `help` shows the names
+of its graph there; those of the manual are typed in against a PyTorch script (tests/torch/test_examples.py)."""
 import json
 import pathlib
 import re
@@ -70,54 +71,59 @@ def examples(command, parent=""):
     return found
 
 
-def told(gradb, command, parent=""):
-    """The command with its help as the session gives it: the names in examples are those of its framework."""
-    gradb.send(f"help {parent}{command['name']}")
+def outcome(gradb, lines):
+    """Types an example in; the error's code and text, or two empty ones."""
+    for line in lines:
+        gradb.send(line)
+    gradb.send("apropos end-of-example")
+    error = ("", "")
     while True:
         record = json.loads(gradb.expect(r"^\{").string)
-        if record["type"] == "help":
-            break
-    subs = [told(gradb, sub, command["name"] + " ") for sub in command.get("sub") or []]
-    return {**command, "help": record["text"], "sub": subs}
+        if record["type"] == "error":
+            error = (record["code"], record["message"])
+        if record.get("command") == "apropos" and not record["commands"]:
+            return error
 
 
-class Examples(unittest.TestCase):
+def shown(gradb, command, parent=""):
+    """The command with the help texts that `help` shows in this session."""
+    gradb.send(f"help {parent}{command['name']}")
+    text = json.loads(gradb.expect(r'^\{"v":1,"type":"help",').string)["text"]
+    return dict(command, help=text, sub=[shown(gradb, sub, command["name"] + " ") for sub in command.get("sub") or []])
+
+
+class Typed:
+    """Types every example in while a training runs, and compares how each ends. A part of a TestCase."""
+
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
 
-    def outcome(self, gradb, lines):
-        """Types an example in; the error's code and text, or two empty ones."""
-        for line in lines:
-            gradb.send(line)
-        gradb.send("apropos end-of-example")
-        error = ("", "")
-        while True:
-            record = json.loads(gradb.expect(r"^\{").string)
-            if record["type"] == "error":
-                error = (record["code"], record["message"])
-            if record.get("command") == "apropos" and not record["commands"]:
-                return error
-
-    def test_every_example_does_what_it_says(self):
+    def type_in(self, program, softmax, bias, later, fails, **more):
         tried = set()
-        pathlib.Path(self.folder.name, "check.gdb").write_text("# a comment\nprint head.bias[0]\n", encoding="utf-8")
-        with harness.Gradb("-nx", "--json", command=TRAINER, cwd=self.folder.name) as gradb:
+        (self.folder / "check.gdb").write_text(f"# a comment\nprint {bias}[0]\n", encoding="utf-8")
+        with harness.Gradb("-nx", "--json", command=program, cwd=self.folder, **more) as gradb:
             gradb.expect('"type":"run"')
-            for lines in (["set keep-previous all"], ["step 2"], ["break Softmax-op10"], ["continue"], ["delete 1"],
-                          ["trace -step TL abs_mean_gt=1e-9 on weights"], ["step 2"],
-                          *[["print head.bias[:2]"]] * 3):
-                self.assertEqual(self.outcome(gradb, lines), ("", ""), lines)
-            gradb.send("break Softmax-op47")
-            for command in [told(gradb, command) for command in commands()]:
-                for lines in examples(command):
+            for lines in (["set keep-previous all"], ["step 2"], [f"break {softmax}"], ["continue"], ["delete 1"],
+                          ["trace -step TL abs_mean_gt=1e-9 on weights"], ["step 2"], *[[f"print {bias}[:2]"]] * 3):
+                self.assertEqual(outcome(gradb, lines), ("", ""), lines)
+            gradb.send(f"break {later}")
+            for command in commands():
+                for lines in examples(shown(gradb, command)):
                     if lines[0] in ELSEWHERE:
                         continue
                     tried.add(command["name"])
-                    code, text = self.outcome(gradb, lines)
+                    code, text = outcome(gradb, lines)
                     with self.subTest(example=lines[0]):
-                        self.assertEqual(code, FAIL_HERE.get(lines[0], ""), text)
+                        self.assertEqual(code, fails.get(lines[0], ""), text)
         self.assertGreater(len(tried), 35)
+
+
+class Examples(Typed, unittest.TestCase):
+    def test_every_example_does_what_it_says(self):
+        self.type_in(TRAINER, "Softmax-op10", "head.bias", "Softmax-op47", FAIL_HERE)
 
     def test_every_exception_is_still_an_example(self):
         known = {lines[0] for command in commands() for lines in examples(command)}

@@ -81,7 +81,7 @@ const struct command cmd_watch = {
         "  watch -step GL max_gt=1e6 on gradients except *bias if step > 10\n"
         "  watch weight_overflow\n"
         "  watch 'max > 1e4 || nan > 0' on gradients\n"
-        "  watch norm(cur-prev) > 100 * norm(prev) on head/weight\n"
+        "  watch norm(cur-prev) > 100 * norm(prev) on model/head/weight\n"
         "  watch loss > 100",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,

@@ -310,7 +310,7 @@ const struct command cmd_why = {
         "step, a line says so.\n\n"
         "  why\n"
         "  why loss\n"
-        "  why nll_loss -a\n",
+        "  why model/loss/nll_loss -a\n",
     .args = {ARG_TENSOR},
     .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS,
     .run = run_why,

@@ -294,8 +294,8 @@ const struct command cmd_display = {
     .help = "Show one line of statistics, and the values if there are few or a format letter is\n"
             "given. Without an argument, show all displays again.\n\n"
             "  display loss\n"
-            "  display head/weight diff\n"
-            "  display/e head/weight[0, :4]\n",
+            "  display model/head/weight diff\n"
+            "  display/e model/head/weight[0, :4]\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS_BARE,
     .run = run_display,

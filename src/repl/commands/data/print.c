@@ -257,9 +257,9 @@ const struct command cmd_print = {
         "  /x /d  the bits in hexadecimal; integers\n"
         "  prev   the value of the previous step, which is kept from now on\n"
         "  diff   the current value minus the previous one\n\n"
-        "  print block0/attn/linear\n"
-        "  print block0/attn/softmax[0, 0, :, 1:3]\n"
-        "  print/e head/weight[:2] diff\n"
+        "  print model/block0/attn/linear\n"
+        "  print model/block0/attn/softmax[0, 0, :, 1:3]\n"
+        "  print/e model/head/weight[:2] diff\n"
         "  print */weight\n"
         "  print $1[::2]\n",
     .args = {ARG_TENSOR},

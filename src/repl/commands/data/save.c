@@ -62,7 +62,7 @@ const struct command cmd_save = {
         "save overflow writes the call of an overflow (\"info overflows\") to a new directory\n"
         "on the host of the training.\n\n"
         "  save watchpoints watch.gdb\n"
-        "  save head/weight w.npy\n"
+        "  save model/head/weight w.npy\n"
         "  save weights except *bias weights.safetensors\n"
         "  save $3[0] first-row.npy\n",
     .args = {ARG_TENSOR, ARG_FILE},

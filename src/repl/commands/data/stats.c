@@ -110,8 +110,8 @@ const struct command cmd_stats = {
         "Minimum, maximum and mean are those of the finite elements; counts cover all elements.\n"
         "They are computed where the tensor is. `diff` shows the statistics of the change since\n"
         "the previous step.\n\n"
-        "  stats attn/softmax\n"
-        "  stats head/weight diff\n",
+        "  stats model/block0/attn/softmax\n"
+        "  stats model/head/weight diff\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_stats,

@@ -152,10 +152,10 @@ const struct command cmd_tensor = {
             "  -heat range|rank|off   show a heat map, by range or by rank, or numbers\n"
             "  -axes ROWS,COLUMNS     choose the two axes\n"
             "  -plane next|back       move along the other axes\n\n"
-            "  tensor head/weight\n"
+            "  tensor model/head/weight\n"
             "  tensor -to 3,17\n"
             "  tensor -find abs>0.1\n"
-            "  tensor block0/attn/softmax[0, :, :, 3]\n",
+            "  tensor model/block0/attn/softmax[0, :, :, 3]\n",
     .args = {ARG_TENSOR},
     .run = run_tensor,
 };

@@ -77,8 +77,8 @@ const struct command cmd_whatis = {
     .group = "data",
     .usage = "whatis [NODE[:SLOT][SLICE]|$N]",
     .summary = "Show the data type, shape and size of a tensor without fetching it",
-    .help = "  whatis head/weight\n"
-            "  whatis head/weight[0, ::2]\n",
+    .help = "  whatis model/head/weight\n"
+            "  whatis model/head/weight[0, ::2]\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS,
     .run = run_whatis,

@@ -355,9 +355,9 @@ const struct command cmd_x = {
     .summary = "Examine COUNT elements of a tensor, with their indices",
     .help = "Plain indices say where to start; elements follow in C order, across rows. Any other\n"
             "slice is shown from its beginning. An empty line shows the next elements.\n\n"
-            "  x/8f head/weight\n"
-            "  x/16x head/weight[3, 10]\n"
-            "  x/4 head/weight[:, 0]\n",
+            "  x/8f model/head/weight\n"
+            "  x/16x model/head/weight[3, 10]\n"
+            "  x/4 model/head/weight[:, 0]\n",
     .args = {ARG_TENSOR},
     .flags = CMD_REPEATS | CMD_REPEATS_BARE,
     .run = run_x,

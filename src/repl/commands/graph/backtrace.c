@@ -148,7 +148,7 @@ const struct command cmd_backtrace = {
             "`all` is given or there are no others. A gradient is shown with the stack of its\n"
             "producer, a weight with that of its user.\n\n"
             "  backtrace\n"
-            "  bt attn/linear all\n",
+            "  bt model/block0/attn/linear all\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = info_stack,

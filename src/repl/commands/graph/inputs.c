@@ -46,8 +46,8 @@ const struct command cmd_inputs = {
             "  -c        include control edges\n"
             "  -a        show all lines, not only the first 200\n"
             "A node that was already shown is not expanded again.\n\n"
-            "  inputs loss/log\n"
-            "  inputs attn/linear -d 4\n",
+            "  inputs model/loss/log\n"
+            "  inputs model/block0/attn/linear -d 4\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_inputs,
@@ -60,8 +60,8 @@ const struct command cmd_outputs = {
     .usage = "outputs [NODE] [-d DEPTH] [-r] [-c] [-a]",
     .summary = "Show the consumers of a node as a tree",
     .help = "The options are those of `inputs`.\n\n"
-            "  outputs head/weight\n"
-            "  lo attn/linear -r\n",
+            "  outputs model/head/weight\n"
+            "  lo model/block0/attn/linear -r\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
     .run = run_outputs,

@@ -296,7 +296,7 @@ const struct command cmd_list = {
         "and warns if it differs from what ran, judged by the line sent with the stack or by\n"
         "its time. `set list-lines` sets the number of lines.\n\n"
         "  list\n"
-        "  list attn/linear\n"
+        "  list model/block0/attn/linear\n"
         "  list model.py:42\n"
         "  list 10,30\n",
     .args = {ARG_NODE},

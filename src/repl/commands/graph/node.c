@@ -35,7 +35,7 @@ const struct command cmd_node = {
     .summary = "Select the current node, or show it",
     .help = "Commands without an argument apply to the current node; `.` stands for it in other\n"
             "commands. A stop selects the node that was executed last.\n\n"
-            "  node attn/linear\n",
+            "  node model/block0/attn/linear\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION,
     .run = run_node,

@@ -263,7 +263,7 @@ const struct command cmd_tensor_graph = {
     .help =
         "Show each slot with its type, shape and statistics, the conditions that fired on it at\n"
         "this stop, and the watchpoints that cover it. -d sets the depth (up to 10).\n\n"
-        "  tensor-graph loss/log\n"
+        "  tensor-graph model/loss/log\n"
         "  tensor-graph . -d 2\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,

@@ -39,7 +39,7 @@ static const struct command info_subs[] = {
         .usage = "info node [NODE]",
         .summary = "Show a node: type, outputs, inputs, consumers, attributes, source",
         .help = "Without an argument, show the current node.\n\n"
-                "  info node attn/linear\n",
+                "  info node model/block0/attn/linear\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_node,
@@ -77,7 +77,7 @@ static const struct command info_subs[] = {
         .aliases = "s",
         .usage = "info stack [NODE] [COUNT] [all]",
         .summary = "Show the call stack that created a node (same as backtrace)",
-        .help = "  info stack attn/linear\n",
+        .help = "  info stack model/block0/attn/linear\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION,
         .run = info_stack,
@@ -205,8 +205,8 @@ static const struct command info_subs[] = {
             "metrics that the training reports.\n\n"
             "  info history\n"
             "  info history loss\n"
-            "  info history head/bias -n 5\n"
-            "  info history head/bias norm max update_ratio\n",
+            "  info history model/head/bias -n 5\n"
+            "  info history model/head/bias norm max update_ratio\n",
         .args = {ARG_TENSOR, ARG_WORD},
         .flags = CMD_NEEDS_SESSION,
         .run = info_history,
@@ -327,7 +327,7 @@ const struct command cmd_info = {
     .summary = "Show the state of the training, its graph, nodes, stacks and timing",
     .help = "  info target\n"
             "  info graph\n"
-            "  info node attn/linear\n",
+            "  info node model/block0/attn/linear\n",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_REPEATS,
     .run = run_info,

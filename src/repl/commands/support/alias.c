@@ -91,7 +91,7 @@ const struct command cmd_alias = {
     .summary = "Define another name for a command, or list such names",
     .help = "Arguments that follow the alias are appended.\n"
             "Example:\n"
-            "  alias gw = print head/weight",
+            "  alias gw = print model/head/weight",
     .args = {ARG_WORD, ARG_COMMAND},
     .flags = CMD_RAW,
     .run = run_alias,

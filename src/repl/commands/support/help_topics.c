@@ -42,7 +42,7 @@ const struct command help_topics[] = {
              "After \"if\", an expression restricts when a condition can fire.\n\n"
              "  watch TL abs_mean_gt=1000 on gradients\n"
              "  watch 'max > 1e4 || nan > 0' on gradients\n"
-             "  watch norm(cur-prev) > 100 * norm(prev) on head/weight\n"
+             "  watch norm(cur-prev) > 100 * norm(prev) on model/head/weight\n"
              "  watch GL max_gt=1e6 on gradients if step > 10"},
     {.name = "batch",
      .aliases = "scripts status",
@@ -111,16 +111,15 @@ const struct command *help_find_topic(const char *word)
  * names come first. */
 static const char *const example_names[][2] = {
     {"model/block0/attn/linear", "Default/network/block0/attn/MatMul-op4"},
-    {"attn/linear", "attn/MatMul-op4"},
-    {"attn/softmax", "attn/Softmax-op10"},
+    {"model/block0/attn/softmax", "attn/Softmax-op10"},
     {"model/block0", "Default/network/block0"},
     {"info scopes model", "info scopes Default/network"},
-    {"head/weight", "head.weight"},
-    {"head/bias", "head.bias"},
+    {"model/head/weight", "head.weight"},
+    {"model/head/bias", "head.bias"},
     {"fc2/bias", "fc2.bias"},
     {"*/weight", "*.weight"},
-    {"loss/log", "loss/Log-op49"},
-    {"nll_loss", "NLLLoss-op50"},
+    {"model/loss/log", "loss/Log-op49"},
+    {"model/loss/nll_loss", "NLLLoss-op50"},
     {"type:softmax", "type:Softmax"},
     {"type:linear", "type:MatMul"},
     {"type:relu", "type:ReLU"},
