@@ -19,42 +19,9 @@
 
 #include "base/slice.h"
 #include "engine/format.h"
+#include "tool_words.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
-
-static char *next_word(char **line)
-{
-    /* A slice holds blanks: what starts with [ ends behind its ]. */
-    char *start = *line, *end = start;
-
-    if (!start) {
-        return NULL;
-    }
-    if (*start == '[') {
-        end = strchr(start, ']');
-    }
-    end = end ? strchr(end, ' ') : NULL;
-    if (end) {
-        *end++ = '\0';
-    }
-    *line = end;
-    return start;
-}
-
-static bool parse_dims(const char *text, struct gd_shape *shape)
-{
-    shape->rank = 0;
-    if (strcmp(text, "-") == 0) {
-        return true;
-    }
-    for (char *end; shape->rank < GD_MAX_RANK; text = end + 1) {
-        shape->dim[shape->rank++] = strtoll(text, &end, 10);
-        if (*end != ',') {
-            return *end == '\0';
-        }
-    }
-    return false;
-}
 
 static unsigned char *parse_hex(const char *text, size_t *size)
 {
@@ -369,16 +336,10 @@ int main(void)
 {
     char *line = NULL;
     size_t cap = 0;
-    ssize_t len;
 
-    while ((len = getline(&line, &cap, stdin)) > 0) {
+    while (read_line(&line, &cap)) {
         struct gd_err err;
-        int rc;
-
-        if (line[len - 1] == '\n') {
-            line[len - 1] = '\0';
-        }
-        rc = run_line(line, &err);
+        int rc = run_line(line, &err);
         if (rc != GD_OK) {
             printf("error %s: %s\n", gd_status_name(rc), err.text);
         }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tool_words.h"
 #include "base/units.h"
 #include "engine/watch/condition.h"
 
@@ -36,32 +37,6 @@ static struct {
     struct gd_stats_options options;
     bool computed;
 } now = {.value_step = -1};
-
-static char *next_word(char **line)
-{
-    char *start = *line, *end = start ? strchr(start, ' ') : NULL;
-
-    if (end) {
-        *end++ = '\0';
-    }
-    *line = end;
-    return start;
-}
-
-static bool parse_dims(const char *text, struct gd_shape *shape)
-{
-    shape->rank = 0;
-    if (strcmp(text, "-") == 0) {
-        return true;
-    }
-    for (char *end; shape->rank < GD_MAX_RANK; text = end + 1) {
-        shape->dim[shape->rank++] = strtoll(text, &end, 10);
-        if (*end != ',') {
-            return *end == '\0';
-        }
-    }
-    return false;
-}
 
 static bool read_bytes(const char *path, unsigned char *bytes, size_t size)
 {
@@ -355,14 +330,10 @@ int main(void)
 {
     char *line = NULL;
     size_t cap = 0;
-    ssize_t len;
 
-    while ((len = getline(&line, &cap, stdin)) > 0) {
+    while (read_line(&line, &cap)) {
         struct gd_err err;
 
-        if (line[len - 1] == '\n') {
-            line[len - 1] = '\0';
-        }
         if (run_line(line, &err) != GD_OK) {
             printf("error %s\n", err.text);
         }

@@ -642,6 +642,5 @@ int main(void)
         BENCH_TEST(test_refused),
         cmocka_unit_test(what_a_hit_looks_for),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

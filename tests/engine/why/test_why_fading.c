@@ -233,6 +233,5 @@ int main(void)
         BENCH_TEST(as_many_types_as_operators),
         BENCH_TEST(what_is_no_gradient_is_asked_for_zeros),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,5 @@ int main(void)
         BENCH_TEST(bias_before_a_fixed_normalisation),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

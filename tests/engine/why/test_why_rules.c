@@ -531,6 +531,5 @@ int main(void)
         BENCH_TEST(test_zeros),
         BENCH_TEST(weight_that_no_optimizer_takes),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -645,6 +645,5 @@ int main(void)
         BENCH_TEST(numbers_that_count_from_the_end),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 
 #include <ev.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "proto/grpc/grpc_client.h"
 #include "proto/grpc/grpc_frame.h"
 #include "proto/grpc/grpc_impl.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "proto/ms/ms_message.h"
 #include "proto/ms/ms_tensor.h"
 

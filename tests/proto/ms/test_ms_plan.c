@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "debug_grpc.pb-c.h"
 #include "engine/watch/condition.h"
 #include "engine/watch/watchpoint.h"

@@ -13,7 +13,7 @@ import grpc
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import harness  # noqa: E402
 
-SERVER = harness.BUILD / "tests" / "proto" / "grpc_echo_server"
+SERVER = harness.BUILD / "tests" / "proto" / "grpc" / "grpc_echo_server"
 WAIT = harness.DEADLINE
 
 

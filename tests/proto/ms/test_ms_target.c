@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "engine/watch/condition.h"
 #include "engine/watch/watchpoint.h"
 #include "pb_write.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "proto/grpc/grpc_frame.h"
 
 /* What the deframer said, as text: "m5:hello " for a message, "c0-3/5:hel " for a chunk. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "engine/progress.h"
 #include "pb_write.h"
 #include "proto/ms/ms_ingest.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "pb_write.h"
 #include "proto/ms/ms_tensor.h"
 
