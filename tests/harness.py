@@ -99,6 +99,12 @@ def main():
     os._exit(0 if result.wasSuccessful() else 1)
 
 
+def folder_of(test):
+    """A new folder for a test, or for all tests of a class; removed after them."""
+    enter = test.enterClassContext if isinstance(test, type) else test.enterContext
+    return pathlib.Path(enter(tempfile.TemporaryDirectory(prefix="gradb-test-"))).resolve()
+
+
 def write_messages(folder, *names):
     """Generates the Python modules of src/proto/NAME.proto in a folder."""
     subprocess.run(["protoc", f"--proto_path={SOURCE / 'src' / 'proto'}", f"--python_out={folder}",
@@ -233,6 +239,11 @@ class Gradb:
         end_all_of(self.home.name)
         self.process.wait()
         self.home.cleanup()
+
+
+def typed(*commands):
+    """The options with which gradb runs these commands."""
+    return [word for command in commands for word in ("-ex", command)]
 
 
 def run_gradb(*args, input=None, env=None, cwd=None, timeout=None):

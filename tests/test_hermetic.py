@@ -5,7 +5,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import harness
@@ -15,9 +14,7 @@ DAEMON = "(setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!)"
 
 class Hermetic(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="gradb-hermetic-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = harness.folder_of(self)
 
     def start(self, script, **env):
         return subprocess.Popen([sys.executable, str(harness.SOURCE / "tests" / "hermetic.py"), "sh", "-c", script],

@@ -2,8 +2,6 @@
 """An "all is well" says how much was checked; if nothing could be checked, it is an error. The origin of NaN is an
 operator, not a parameter that was dumped after the update."""
 import json
-import pathlib
-import tempfile
 import unittest
 
 import harness
@@ -14,8 +12,7 @@ NODES = (("MatMul", "Default_fc1-Dense_MatMul-op1"), ("Log", "Default_Log-op2"),
 
 def gradb(*commands, text=False):
     """Runs the commands; their records (or their text), and the exit status."""
-    args = [part for command in commands for part in ("-ex", command)]
-    done = harness.run_gradb("-nx", "-q", "--batch", *([] if text else ["--json"]), *args)
+    done = harness.run_gradb("-nx", "-q", "--batch", *([] if text else ["--json"]), *harness.typed(*commands))
     if text:
         return done.stdout + done.stderr, done.returncode
     return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
@@ -51,18 +48,13 @@ def write(root, rank=0, steps=(1, 2), bad_step=None, parameter_at=90, inputs=Tru
 class AllClear(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-clear-")
-        cls.root = pathlib.Path(cls.folder.name).resolve()
+        cls.root = harness.folder_of(cls)
         for rank in range(2):
             write(cls.root / "good", rank)
             write(cls.root / "second", rank, bad_step=2 if rank else None)
         write(cls.root / "late", bad_step=2)
         write(cls.root / "outputs", bad_step=2, inputs=False)
         write(cls.root / "other", prefix="Other_")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def test_parameters_are_written_after_the_update(self):
         for name in ("late", "outputs"):

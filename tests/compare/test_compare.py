@@ -4,9 +4,7 @@ what is said about broken files."""
 import csv
 import json
 import math
-import pathlib
 import struct
-import tempfile
 import unittest
 
 import harness
@@ -15,8 +13,7 @@ import numpy as np
 
 def gradb(*commands, cwd, text=False):
     """Runs the commands; their records (or their text), and the exit status."""
-    args = [part for command in commands for part in ("-ex", command)]
-    done = harness.run_gradb("-nx", "-q", "--batch", *([] if text else ["--json"]), *args, cwd=cwd)
+    done = harness.run_gradb("-nx", "-q", "--batch", *([] if text else ["--json"]), *harness.typed(*commands), cwd=cwd)
     if text:
         return done.stdout, done
     return [json.loads(line) for line in done.stdout.splitlines()], done
@@ -168,8 +165,7 @@ DISTANCES = {"max_abs", "max_abs_at", "mean_abs", "rel_l2", "max_rel", "r1k", "r
 class Figures(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="gradb-compare-")
-        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.folder = harness.folder_of(cls)
         for side in "ab":
             (cls.folder / side).mkdir()
         rng = np.random.default_rng(7)
@@ -208,10 +204,6 @@ class Figures(unittest.TestCase):
         (cls.folder / "a" / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00{'descr'")
         np.save(cls.folder / "b" / "broken.npy", x)
         np.save(cls.folder / "a" / "extra.npy", x)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
     def rows(self, line):
         (record,), done = gradb(line, cwd=self.folder)

@@ -4,10 +4,8 @@ and losses."""
 import csv
 import json
 import os
-import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
 
 import harness
@@ -51,8 +49,7 @@ def forward(x, weights, wrong=None):
 class Pairs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="gradb-pairs-")
-        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.folder = harness.folder_of(cls)
         rng = np.random.default_rng(11)
         shapes = {"conv1.weight": (4, 3, 3), "bn1.weight": (4,), "bn1.bias": (4,), "bn1.running_mean": (4,),
                   "bn1.running_var": (4,), "embed.weight": (12, 4), "fc.weight": (10, 4), "fc.bias": (10,)}
@@ -71,10 +68,6 @@ class Pairs(unittest.TestCase):
         cls.torch = None if done.returncode == 0 else done.stderr.strip().splitlines()[-1:] or ["no torch"]
         cls.weights = [rng.normal(size=(16, 16)).astype(np.float32) / 4 for _ in range(6)]
         cls.x = rng.normal(size=(8, 16)).astype(np.float32)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
     def run_one(self, line):
         (record,), done = gradb(line, cwd=self.folder)
@@ -179,7 +172,7 @@ class Pairs(unittest.TestCase):
         """Every value held, like `compare TENSOR` for one; of a dump, the previous step."""
         lines = ["set keep-previous weights", "step 2", "step", "compare @1 prev --csv {}/prev.csv", "compare head.bias",
                  "compare @1:prev @1 --on Default/network/head.bias"]
-        args = [part for line in lines for part in ("-ex", line.format(self.folder))]
+        args = harness.typed(*(line.format(self.folder) for line in lines))
         done = harness.run_gradb("-nx", "-q", "--batch", "--json", "--listen", "127.0.0.1:0", *args, "run", "--",
                                  harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1,
                                  "--steps", 9, "--layers", 1, "--width", 16, "--heads", 2, "--context", 16)

@@ -6,7 +6,6 @@ import math
 import os
 import pathlib
 import subprocess
-import tempfile
 import unittest
 
 import harness
@@ -41,19 +40,13 @@ def same(one, other):
 class Tables(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="gradb-probe-")
-        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.folder = harness.folder_of(cls)
         done = subprocess.run([probe_python(), HERE / "probe_tables.py", cls.folder], capture_output=True, text=True,
                               env=dict(os.environ, OMP_NUM_THREADS="1"), timeout=20 * harness.DEADLINE, check=False)
         if done.returncode:
-            cls.temporary.cleanup()
             if "ModuleNotFoundError" in done.stderr:
                 raise unittest.SkipTest(done.stderr.strip().splitlines()[-1])
             raise AssertionError(done.stderr[-3000:])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
     def test_tables_are_msprobes(self):
         """Columns, order, every cell; for messages their number and severity."""

@@ -2,8 +2,6 @@
 """first-divergence of two dumps of several ranks: each rank separately, then the earliest; a collective whose inputs
 agree on every rank is the origin."""
 import json
-import pathlib
-import tempfile
 import unittest
 
 import harness
@@ -38,13 +36,8 @@ def write(root, wrong=None):
 class Ranks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-ranks-")
-        cls.root = pathlib.Path(cls.folder.name).resolve()
+        cls.root = harness.folder_of(cls)
         write(cls.root / "good")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def found(self, name, wrong, *options):
         """The record of first-divergence, and its text."""

@@ -2,6 +2,7 @@
 """dump_tool as a process: what gradb's readers make of a tensor file."""
 import json
 import subprocess
+import unittest
 
 import harness
 import numpy as np
@@ -71,3 +72,33 @@ class Tool:
         self.process.stdout.close()
         if status != 0:
             raise AssertionError(f"dump_tool ended with {status}")
+
+
+class Files(unittest.TestCase):
+    """A folder of files, and a dump_tool that reads them."""
+    name = "file"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = harness.folder_of(cls)
+        cls.tool = Tool()
+        cls.addClassCleanup(cls.tool.close)
+
+    def put(self, data, name=None):
+        path = self.dir / (name or self.name)
+        path.write_bytes(data)
+        return path
+
+    def refused(self, data, pattern, name=None, read=None, **options):
+        """Opening it, or reading its tensor `read`, fails with one line that says so."""
+        path = self.put(data, name)
+        with self.assertRaisesRegex(Refused, pattern, msg=f"{data[:120]!r}") as caught:
+            self.tool.open(path, **options) if read is None else self.tool.read(path, read)
+        self.assertNotRegex(str(caught.exception), r"[\x00-\x1f\x7f]")
+        self.assertIn(str(path), str(caught.exception))
+
+
+def gradb(path, *commands, options=()):
+    """What gradb prints after opening it."""
+    done = harness.run_gradb("-q", "-batch", *options, *harness.typed(f"open {path}", *commands))
+    return done.stdout + done.stderr

@@ -2,9 +2,7 @@
 """CANN's dumps: containers of every type and layout bit for bit, trees of all front ends, overflow records, compiled
 graphs, and conversion like the vendor's converter. The files are made by cann_writer."""
 import json
-import pathlib
 import struct
-import tempfile
 import unittest
 import uuid
 
@@ -140,9 +138,7 @@ class Dump(unittest.TestCase):
     """A directory, and one gradb that answers everything about it."""
 
     def setUp(self):
-        home = tempfile.TemporaryDirectory(prefix="gradb-cann-")
-        self.addCleanup(home.cleanup)
-        self.dir = pathlib.Path(home.name)
+        self.dir = harness.folder_of(self)
         self.asked = []
 
     def write(self, path, data):
@@ -152,10 +148,8 @@ class Dump(unittest.TestCase):
         return file
 
     def gradb(self, *commands, fails=False, json_lines=False):
-        args = ["-q", "-nx", "--batch"] + (["--json"] if json_lines else [])
-        for command in commands:
-            args += ["-ex", command]
-        done = harness.run_gradb(*args, cwd=self.dir, timeout=harness.DEADLINE)
+        done = harness.run_gradb("-q", "-nx", "--batch", *(["--json"] if json_lines else []),
+                                 *harness.typed(*commands), cwd=self.dir, timeout=harness.DEADLINE)
         self.assertEqual(done.returncode, 1 if fails else 0, done.stdout + done.stderr)
         if json_lines:
             return [json.loads(line) for line in done.stdout.splitlines()]
@@ -276,7 +270,7 @@ class Values(Dump):
         for name, row in (("bad", "nan,nan,nan,6"), ("high", "inf,-1,inf,6"), ("good", "2,1,1.5,6")):
             self.write(f"numbers/0/Op.{name}.1.1.{STAMP}.csv", head + f"Output,0,24,DT_FLOAT,ND,2x3,{row}\n")
         lines = (f'open "{self.dir / "numbers"}"', "watch TO on all", "scan", "stats bad:0", "stats high:0")
-        out = harness.run_gradb("-q", "-nx", "--batch", *(part for line in lines for part in ("-ex", line))).stdout
+        out = harness.run_gradb("-q", "-nx", "--batch", *harness.typed(*lines)).stdout
         for name in ("bad:0", "high:0"):
             self.assertRegex(out, rf"(?m)^  {name}$")
         self.assertRegex(out, r"(?m)^  NaN +at least 1$")

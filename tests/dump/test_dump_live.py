@@ -46,18 +46,13 @@ class Steps(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-dump-")
-        cls.root = pathlib.Path(cls.folder.name).resolve()
+        cls.root = harness.folder_of(cls)
         done = gradb(cls.root, ["dump a --steps 2|4-5 --data full", "step 3", "dump b on weights --io all",
                                 "step 2", "save all all.npz", "info dump", "compare a @1", "dump off",
                                 "info dump", "step"], "--json")
         cls.records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         cls.rank = cls.root / "a" / "rank_0"
         cls.graph = cls.rank / "net" / "0"
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def of_type(self, kind):
         return [record for record in self.records if record["type"] == kind]
@@ -159,9 +154,8 @@ class Moves(unittest.TestCase):
             lines = ["set rank-patience 100", "dump d on weights --steps 2-3",
                      "run-to Default/network/loss/Log-op29", "step 3", "dump off", "set rank-locking on", "step",
                      "set rank-locking off", "dump e on weights", "kill"]
-            commands = [word for line in lines for word in ("-ex", line)]
-            done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *commands, "--listen", "127.0.0.1:0",
-                                     "run", "--", "/bin/sh", "-c", f"RANK=0 {process} & RANK=1 {process}; wait",
+            done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *harness.typed(*lines), "--listen",
+                                     "127.0.0.1:0", "run", "--", "/bin/sh", "-c", f"RANK=0 {process} & RANK=1 {process}; wait",
                                      env={"WORLD_SIZE": "2"}, cwd=folder)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(re.findall(r"Dumped step (\d): (\d+) tensors", done.stdout),
@@ -211,9 +205,7 @@ class Configurations(unittest.TestCase):
     """data_dump.json and acl.json."""
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="gradb-dump-")
-        self.addCleanup(self.folder.cleanup)
-        self.root = pathlib.Path(self.folder.name).resolve()
+        self.root = harness.folder_of(self)
 
     def check(self, text):
         """The lines of the mistakes, their texts, and the exit status."""
@@ -269,9 +261,7 @@ class Limits(unittest.TestCase):
     """What ends a dump."""
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="gradb-dump-")
-        self.addCleanup(self.folder.cleanup)
-        self.root = pathlib.Path(self.folder.name).resolve()
+        self.root = harness.folder_of(self)
 
     def test_a_quota_ends_the_dump_and_not_the_training(self):
         done = gradb(self.root, ["set dump-bytes 3 MiB", "dump q --steps all", "step 4", "info dump"])

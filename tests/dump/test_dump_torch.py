@@ -3,7 +3,6 @@
 equal those the training wrote itself, also if a step is passed from node to node or an operator is unknown; there is
 nothing from another step."""
 import json
-import pathlib
 import re
 import sys
 

@@ -112,9 +112,7 @@ class MadeUp(Trainer):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="gradb-dump-")
-        self.addCleanup(self.folder.cleanup)
-        self.root = pathlib.Path(self.folder.name).resolve()
+        self.root = harness.folder_of(self)
         self.gradb = harness.Gradb("--json", "-nx", cwd=self.root)
         self.addCleanup(self.gradb.__exit__)
         self.gradb.send("info target")

@@ -2,12 +2,11 @@
 """MindSpore's logs, graphs as text of old and new grammar, and directories of the Running Data Recorder, as an
 independent writer lays them out."""
 import json
-import pathlib
-import tempfile
 import unittest
 
 import harness
 import numpy as np
+from dumptool import gradb
 
 OLD_IR = """#IR entry      : @construct.2
 #attrs         :
@@ -66,24 +65,10 @@ subgraph @6_inner_9(%para3_y) {
 """
 
 
-def gradb(path, *commands):
-    """What gradb prints after opening it."""
-    args = ["-q", "-batch", "-ex", f"open {path}"]
-    for command in commands:
-        args += ["-ex", command]
-    done = harness.run_gradb(*args)
-    return done.stdout + done.stderr
-
-
 class Logs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-logs-")
-        cls.dir = pathlib.Path(cls.home.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
+        cls.dir = harness.folder_of(cls)
 
     def put(self, name, text):
         path = self.dir / name

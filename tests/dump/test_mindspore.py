@@ -83,17 +83,12 @@ class MindSporeItself(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-ms-")
-        cls.root = pathlib.Path(cls.folder.name).resolve()
+        cls.root = harness.folder_of(cls)
         printed = lenet(cls.root, "3")
         cls.losses = [float(line) for line in printed.split()]
         cls.rank = cls.root / "dump" / "rank_0"
         order = cls.rank / "execution_order" / "ms_execution_order_graph_0.csv"
         cls.order = order.read_text().split("\n")[1:]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def other_number(self, name):
         """The only operator of the execution order that differs only in its number."""
@@ -178,16 +173,11 @@ class TwoGraphs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-ms-")
-        cls.root = pathlib.Path(cls.folder.name).resolve()
+        cls.root = harness.folder_of(cls)
         lenet(cls.root, "2", "eval")
         cls.rank = cls.root / "dump" / "rank_0"
         [graph] = records(cls.rank.parent, ["info graph"], "graph")
         cls.names = graph["subgraphs"]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def weights(self, graph):
         """fc2.weight by the iterations of a graph, as numpy reads it."""
@@ -246,12 +236,7 @@ class OlderReleases(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-old-")
-        cls.root = pathlib.Path(cls.folder.name).resolve()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+        cls.root = harness.folder_of(cls)
 
     def test_bin_of_1_0_to_1_2(self):
         root, expected = self.root / "bin", {}

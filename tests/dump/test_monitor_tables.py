@@ -12,7 +12,8 @@ import unittest
 
 import harness
 import numpy as np
-from test_msprobe import gradb, probe_python
+from dumptool import gradb
+from test_msprobe import probe_python
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -43,12 +44,7 @@ class Tables(unittest.TestCase):
     """Tests with a directory for their files."""
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-figures-")
-        cls.dir = pathlib.Path(cls.home.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
+        cls.dir = harness.folder_of(cls)
 
     def put(self, name, header, *rows):
         path = self.dir / name

@@ -6,7 +6,6 @@ import os
 import pathlib
 import struct
 import subprocess
-import tempfile
 import unittest
 import zlib
 
@@ -48,29 +47,8 @@ def with_sum(data):
 F2 = struct.pack("<2f", 1.0, -2.0)
 
 
-class Files(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-ckpt-")
-        cls.dir = pathlib.Path(cls.home.name)
-        cls.tool = dumptool.Tool()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.tool.close()
-        cls.home.cleanup()
-
-    def put(self, data, name="net-1_2.ckpt"):
-        path = self.dir / name
-        path.write_bytes(data)
-        return path
-
-    def refused(self, data, pattern, name="net-1_2.ckpt"):
-        path = self.put(data, name)
-        with self.assertRaisesRegex(dumptool.Refused, pattern, msg=f"{data[:120]!r}") as caught:
-            self.tool.open(path)
-        self.assertNotRegex(str(caught.exception), r"[\x00-\x1f\x7f]")
-        self.assertIn(str(path), str(caught.exception))
+class Files(dumptool.Files):
+    name = "net-1_2.ckpt"
 
 
 class Layout(Files):

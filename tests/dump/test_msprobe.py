@@ -7,12 +7,12 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tempfile
 import unittest
 
 import cann_writer
 import harness
 import numpy as np
+from dumptool import gradb
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -24,33 +24,18 @@ def probe_python():
     return given or (str(venv) if venv.exists() else None)
 
 
-def gradb(path, *commands):
-    """What gradb prints after opening it."""
-    args = ["-q", "-batch", "-ex", f"open {path}"]
-    for command in commands:
-        args += ["-ex", command]
-    done = harness.run_gradb(*args)
-    return done.stdout + done.stderr
-
-
 @unittest.skipUnless(probe_python(), "no build/msprobe-venv: ./dev makes it where pip can install packages")
 class Real(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-msprobe-")
-        cls.dir = pathlib.Path(cls.home.name)
+        cls.dir = harness.folder_of(cls)
         env = dict(os.environ, OMP_NUM_THREADS="1")
         runs = [subprocess.Popen([probe_python(), HERE / "write_msprobe.py", cls.dir / task, task], env=env,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 for task in ("tensor", "statistics")]
         told = [run.communicate(timeout=20 * harness.DEADLINE)[0] for run in runs]
         if any(run.returncode for run in runs):
-            cls.home.cleanup()
             raise AssertionError("\n".join(told)[-3000:])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
 
     def test_values_and_order(self):
         wanted = {"x": "fc1/Functional.linear.0.forward:in0", "weight": "fc1/weight",
@@ -86,12 +71,7 @@ class Real(unittest.TestCase):
 class Written(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-msprobe-")
-        cls.dir = pathlib.Path(cls.home.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
+        cls.dir = harness.folder_of(cls)
 
     def put(self, name, dump, stack=None, construct=None, tensors=None):
         folder = self.dir / name
@@ -152,10 +132,8 @@ class Written(unittest.TestCase):
             for condition, names in (("TO on all", {"all", "mean", "inf", "fc/weight", "fc/weight.grad"}),
                                      ("WO on fc/weight", {"fc/weight"}), ("GE on fc/weight.grad", {"fc/weight.grad"}),
                                      ("'nan >= 1' on all", {"all", "mean", "fc/weight", "fc/weight.grad"})):
-                args = [part for line in (f"open {folder}", f"watch {condition}", "scan", "info hits")
-                        for part in ("-ex", line)]
-                found = [json.loads(line) for line in harness.run_gradb("-q", "-batch", "--json", *args).stdout
-                         .splitlines()]
+                text = gradb(folder, f"watch {condition}", "scan", "info hits", options=["--json"])
+                found = [json.loads(line) for line in text.splitlines()]
                 hits = {re.sub(r"^.*Torch\.(\w+)\..*", r"\1", hit["node"]) for hit in found[-1]["hits"]
                         if not hit["error"]}
                 self.assertEqual((framework, condition, hits), (framework, condition, names))

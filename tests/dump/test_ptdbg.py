@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Dumps of ptdbg_ascend, versions 1 to 6, and API info files, from an independent writer."""
 import json
-import pathlib
-import tempfile
 import unittest
 import zlib
 
 import harness
 import numpy as np
+from dumptool import gradb
 
 rng = np.random.default_rng(11)
-
-
-def gradb(path, *commands):
-    """What gradb prints after opening it."""
-    args = ["-q", "-batch", "-ex", f"open {path}"]
-    for command in commands:
-        args += ["-ex", command]
-    done = harness.run_gradb(*args)
-    return done.stdout + done.stderr
 
 
 def record(name, values, norm=True, marker=1, md5=False):
@@ -40,12 +30,7 @@ def put(stem, lines, arrays):
 class Ptdbg(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-ptdbg-")
-        cls.dir = pathlib.Path(cls.home.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
+        cls.dir = harness.folder_of(cls)
 
     def check(self, root, name, values, *commands):
         """The tensor bit for bit; the text of the other commands."""

@@ -8,7 +8,7 @@ import unittest
 import harness
 import numpy as np
 from ms_writer import WholeGraphStatistic
-from test_msprobe import gradb
+from dumptool import gradb
 
 
 class Raw(unittest.TestCase):

@@ -7,7 +7,6 @@ import pathlib
 import shutil
 import struct
 import subprocess
-import tempfile
 import unittest
 
 import harness
@@ -50,8 +49,7 @@ def records(text):
 class Scan(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-scan-")
-        cls.dir = pathlib.Path(cls.home.name)
+        cls.dir = harness.folder_of(cls)
         cls.dump = cls.dir / "dump"
         cls.bad = make(cls.dump)
         cls.state = {"XDG_STATE_HOME": str(cls.dir / "state")}
@@ -59,16 +57,12 @@ class Scan(unittest.TestCase):
         cls.hits = cls.hits_of(cls.whole)
 
     @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
-
-    @classmethod
     def gradb(cls, *commands, env=None, watches=None, dump=None):
         """gradb's records for the dump with the watchpoints set; hits of all ranks at the end."""
         lines = [f"open {dump or cls.dump}", *(WATCHES if watches is None else watches), *commands,
                  "info hits -ranks -a"]
-        args = [word for line in lines for word in ("-ex", line)]
-        done = harness.run_gradb("-nx", "-q", "--batch", "--json", *args, env={**cls.state, **(env or {})})
+        done = harness.run_gradb("-nx", "-q", "--batch", "--json", *harness.typed(*lines),
+                                 env={**cls.state, **(env or {})})
         return records(done.stdout)
 
     @staticmethod
@@ -121,8 +115,7 @@ class Scan(unittest.TestCase):
         parts = self.dir / "parts"
         parts.mkdir()
         run = [subprocess.Popen([str(harness.GRADB), "-nx", "-q", "--batch", "-ex", f"open {self.dump}",
-                                 *[w for watch in WATCHES for w in ("-ex", watch)],
-                                 "-ex", f"scan --shard auto --out {parts}"],
+                                 *harness.typed(*WATCHES, f"scan --shard auto --out {parts}")],
                                 env=dict(os.environ, HOME=str(self.dir), SLURM_PROCID=str(i), SLURM_NTASKS="3"),
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for i in range(3)]
         for process in run:
@@ -151,7 +144,7 @@ class Scan(unittest.TestCase):
         env = dict(os.environ, HOME=str(self.dir), OMPI_MCA_btl="self,vader", OMPI_MCA_plm_rsh_agent="",
                    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         done = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", str(harness.GRADB), "-nx", "-q", "--batch",
-                               "-ex", f"open {self.dump}", *[w for watch in WATCHES for w in ("-ex", watch)],
+                               "-ex", f"open {self.dump}", *harness.typed(*WATCHES),
                                "-ex", f"scan --shard auto --out {parts}"], env=env, capture_output=True, text=True,
                               timeout=4 * harness.DEADLINE, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

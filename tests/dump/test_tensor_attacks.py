@@ -9,7 +9,6 @@ import os
 import pathlib
 import struct
 import tempfile
-import unittest
 import zipfile
 import zlib
 
@@ -76,30 +75,7 @@ def deflated(data):
     return zlib.compress(data, 9)[2:-4]
 
 
-class Attacks(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-attacks-")
-        cls.dir = pathlib.Path(cls.home.name)
-        cls.tool = dumptool.Tool()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
-        cls.tool.close()
-
-    def put(self, data, name="file"):
-        path = self.dir / name
-        path.write_bytes(data)
-        return path
-
-    def refused(self, data, pattern, name="file", read=None, **options):
-        """Opening it, or reading its tensor `read`, fails with one line that says so."""
-        path = self.put(data, name)
-        with self.assertRaisesRegex(dumptool.Refused, pattern, msg=f"{data[:90]!r}") as caught:
-            self.tool.open(path, **options) if read is None else self.tool.read(path, read)
-        self.assertNotRegex(str(caught.exception), r"[\x00-\x1f\x7f]")
-
+class Attacks(dumptool.Files):
     def prefixes(self, data, step=1):
         """No prefix of a good file opens as a complete one, and none crashes the reader."""
         for end in range(0, len(data), step):

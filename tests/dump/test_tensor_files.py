@@ -2,9 +2,6 @@
 """What numpy, safetensors and ml_dtypes write is read bit for bit: types, layouts, slices, statistics."""
 import io
 import itertools
-import pathlib
-import tempfile
-import unittest
 import zipfile
 
 import dumptool
@@ -36,18 +33,7 @@ def header(text, version=(1, 0)):
     return b"\x93NUMPY" + bytes(version) + size + text
 
 
-class Files(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-tensors-")
-        cls.dir = pathlib.Path(cls.home.name)
-        cls.tool = dumptool.Tool()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
-        cls.tool.close()
-
+class Files(dumptool.Files):
     def save(self, array, name="array.npy"):
         np.save(self.dir / name, array)
         return self.dir / name

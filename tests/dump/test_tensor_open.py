@@ -11,33 +11,20 @@ import unittest
 import dumpvenv
 import harness
 import numpy as np
+from dumptool import gradb
 from test_torch_attacks import single, tensor, torch_zip
 
 rng = np.random.default_rng(3)
 
 
-def gradb(path, *commands, json_mode=False):
-    """What gradb prints after opening it; one line each, or records."""
-    args = ["-q", "-batch"] + (["--json"] if json_mode else []) + ["-ex", f"open {path}"]
-    for command in commands:
-        args += ["-ex", command]
-    done = harness.run_gradb(*args)
-    return done.stdout + done.stderr
-
-
 def records(path, *commands):
-    return [json.loads(line) for line in gradb(path, *commands, json_mode=True).splitlines()]
+    return [json.loads(line) for line in gradb(path, *commands, options=["--json"]).splitlines()]
 
 
 class Opening(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-open-")
-        cls.dir = pathlib.Path(cls.home.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
+        cls.dir = harness.folder_of(cls)
 
     def put(self, name, array):
         path = self.dir / name
@@ -250,12 +237,7 @@ class Huge(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-huge-")
-        cls.dir = pathlib.Path(cls.home.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.home.cleanup()
+        cls.dir = harness.folder_of(cls)
 
     def make(self, name, write):
         """write(file) yields pieces and their offsets; the last one ends the file."""

@@ -5,7 +5,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 import zipfile
 
@@ -32,17 +31,12 @@ class Files:
     def setUpClass(cls):
         if not cls.python:
             raise unittest.SkipTest("no PyTorch: python3-torch or build/torch-venv of ./dev is missing")
-        cls.home = tempfile.TemporaryDirectory(prefix="gradb-torch-")
-        cls.dir = pathlib.Path(cls.home.name)
+        cls.dir = harness.folder_of(cls)
         cls.tool = dumptool.Tool()
-        subprocess.run([cls.python, WRITER, cls.home.name], check=True, env=dict(os.environ, OMP_NUM_THREADS="1"),
+        cls.addClassCleanup(cls.tool.close)
+        subprocess.run([cls.python, WRITER, cls.dir], check=True, env=dict(os.environ, OMP_NUM_THREADS="1"),
                        timeout=4 * harness.DEADLINE)
         cls.expected = json.loads((cls.dir / "expected.json").read_text())["files"]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.tool.close()
-        cls.home.cleanup()
 
     def check(self, path, entries, **options):
         """The file has exactly these entries, in this order."""

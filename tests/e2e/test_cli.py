@@ -228,7 +228,7 @@ class Status(unittest.TestCase):
 
     def shell(self, script, *commands):
         """A shell that trains and then does something else, in batch mode."""
-        return gradb("--batch", *(word for line in commands for word in ("-ex", line)), "run", "--", "/bin/sh", "-c",
+        return gradb("--batch", *harness.typed(*commands), "run", "--", "/bin/sh", "-c",
                      '"$0" "$@"; ' + script, str(harness.CHARLM), *SMALL, "--steps", "2")
 
     def test_a_program_that_fails_is_5(self):
@@ -264,15 +264,13 @@ class Job(unittest.TestCase):
     """With --batch gradb lasts as long as the job that it started, and does not end it for a mistake of its own."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = harness.folder_of(self)
 
     def batch(self, script, *commands):
         """gradb over a shell script, in which $charlm trains for a few steps."""
         charlm = shlex.join([str(harness.CHARLM), *SMALL])
-        words = [word for line in commands for word in ("-ex", line)]
-        return gradb("--batch", *words, "run", "--", "sh", "-c", script.replace("$charlm", charlm), cwd=self.folder)
+        return gradb("--batch", *harness.typed(*commands), "run", "--", "sh", "-c",
+                     script.replace("$charlm", charlm), cwd=self.folder)
 
     def result(self):
         """What the script wrote; None when it did not get so far."""

@@ -9,7 +9,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import tempfile
 import unittest
 
 import harness
@@ -23,17 +22,14 @@ RING = 64  # where the header says where the ring begins
 
 def records(*commands, path):
     """Opens the file in batch mode and gives the records of the commands' results, and the exit status."""
-    args = [part for command in commands for part in ("-ex", command)]
-    done = harness.run_gradb("-nx", "-q", "--batch", "--json", *args, "open", path)
+    done = harness.run_gradb("-nx", "-q", "--batch", "--json", *harness.typed(*commands), "open", path)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     return [record for record in found if record.get("command") != "open"], done
 
 
 class Recorder(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="gradb-history-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = harness.folder_of(self)
         self.path = self.folder / "record.gdhist"
 
     def start(self, *before, program=CHARLM, **more):
@@ -170,9 +166,8 @@ class Recorder(unittest.TestCase):
             self.skipTest("no file system can be mounted here")
         commands = ["set history-file " + str(self.path), "set history-bytes 1048576",
                     "trace -step 'max > 1e30' on weights", "step 3", "info scalars"]
-        args = [part for command in commands for part in ("-ex", command)]
-        done = subprocess.run([*mount, harness.GRADB, "-nx", "-q", "--batch", "--listen", "127.0.0.1:0", *args, "run",
-                               "--", *CHARLM], capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run([*mount, harness.GRADB, "-nx", "-q", "--batch", "--listen", "127.0.0.1:0",
+                               *harness.typed(*commands), "run", "--", *CHARLM], capture_output=True, text=True, check=False, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("no history is kept: no room for 1048576 bytes", done.stdout + done.stderr)
         self.assertIn("end of step 3", done.stdout)

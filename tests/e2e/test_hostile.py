@@ -205,7 +205,7 @@ class Archives(unittest.TestCase):
         self.assertLess(path.stat().st_size, rows * len(names) << 11)
 
     def peak_after(self, path, *commands):
-        args = [word for command in (*commands, "shell grep VmHWM /proc/$PPID/status") for word in ("-ex", command)]
+        args = harness.typed(*commands, "shell grep VmHWM /proc/$PPID/status")
         keeps_nothing = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
         done = harness.run_gradb("--batch", "--json", *args, "open", path, env={"ASAN_OPTIONS": keeps_nothing})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

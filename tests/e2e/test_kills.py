@@ -10,7 +10,6 @@ import pty
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile

@@ -31,8 +31,8 @@ def beside(*trainings):
 
 def lines_of(run, *commands, **more):
     """The JSON lines of gradb after the commands, and its status."""
-    words = [word for line in commands for word in ("-ex", line)]
-    done = harness.run_gradb("-q", "-nx", "--json", "--batch", *words, "--listen", "127.0.0.1:0", *run, **more)
+    done = harness.run_gradb("-q", "-nx", "--json", "--batch", *harness.typed(*commands), "--listen", "127.0.0.1:0",
+                             *run, **more)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], done.returncode
 
 

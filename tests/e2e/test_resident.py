@@ -122,9 +122,7 @@ class Case(unittest.TestCase):
         return tty
 
     def gradb(self, *commands, options=(), start=tuple(CHARLM), **size):
-        args = []
-        for command in ("set recommend off", "set confirm off", *commands):
-            args += ["-ex", command]
+        args = harness.typed("set recommend off", "set confirm off", *commands)
         return self.tty("-q", "-nx", *options, *args, "--listen", "127.0.0.1:0", *start, **size)
 
     def start(self, *commands):

@@ -8,11 +8,9 @@ import harness
 class Shell(unittest.TestCase):
     def play(self, *commands):
         """The commands in batch mode, with a keepalive that a blocked loop would miss several times."""
-        args = ["--batch", "-nx", "--listen", "127.0.0.1:0", "-ex", "set keepalive 0.3",
-                "-ex", f"run {harness.CHARLM} --threads 1 --layers 1 --data {harness.SOURCE / 'LICENSES' / 'MIT.txt'}"]
-        for command in commands:
-            args += ["-ex", command]
-        done = harness.run_gradb(*args)
+        run = f"run {harness.CHARLM} --threads 1 --layers 1 --data {harness.SOURCE / 'LICENSES' / 'MIT.txt'}"
+        done = harness.run_gradb("--batch", "-nx", "--listen", "127.0.0.1:0",
+                                 *harness.typed("set keepalive 0.3", run, *commands))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 

@@ -74,10 +74,7 @@ class Format(unittest.TestCase):
     def setUpClass(cls):
         warnings.simplefilter("ignore")
         cls.tool = Tool()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.tool.close()
+        cls.addClassCleanup(cls.tool.close)
 
     def text(self, array, precision=8, threshold=1000, edgeitems=3, linewidth=75, suppress=False,
              letter="-", show_all=0, slice_text="[...]", dtype=None):

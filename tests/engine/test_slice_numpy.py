@@ -49,10 +49,7 @@ class Slices(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.tool = Tool()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.tool.close()
+        cls.addClassCleanup(cls.tool.close)
 
     def compare(self, array, text):
         try:

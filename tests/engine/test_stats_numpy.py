@@ -78,10 +78,7 @@ class Stats(unittest.TestCase):
     def setUpClass(cls):
         warnings.simplefilter("ignore")
         cls.tool = Tool()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.tool.close()
+        cls.addClassCleanup(cls.tool.close)
 
     def stats(self, array, prev=None, slice_text="[...]", dtype=None):
         fields = ["stats", dtype or array.dtype.name, dims(array.shape), slice_text, hexed(array)]
@@ -244,10 +241,7 @@ class Line(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.tool = Tool()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.tool.close()
+        cls.addClassCleanup(cls.tool.close)
 
     def line(self, array, bins=0, utf8=1, dtype=None):
         return self.tool.ask("line", dtype or array.dtype.name, dims(array.shape), utf8, bins, hexed(array))

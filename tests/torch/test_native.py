@@ -537,8 +537,8 @@ class Native(torches.Folder):
     def answers(self, native, script, *commands):
         """gradb's records of the commands, up to the last "info hits", of a run with the module or without."""
         path = self.write("script.py", WITH + script)
-        args = ["-nx", "--json", "--batch", "--listen", "127.0.0.1:0", "-ex", "set start-timeout 0"]
-        args += [word for command in (*commands, "kill") for word in ("-ex", command)]
+        args = ["-nx", "--json", "--batch", "--listen", "127.0.0.1:0",
+                *harness.typed("set start-timeout 0", *commands, "kill")]
         done = harness.run_gradb(*args, "run", "--", *torches.warm(self.python), path, self.folder, cwd=self.folder,
                                  env=torches.environment(GRADB_NATIVE="1" if native else "0"),
                                  timeout=4 * harness.DEADLINE)

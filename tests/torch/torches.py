@@ -190,9 +190,8 @@ class Folder(Case):
         if not self.cold and program[0] == self.python and program[1].endswith(".py"):
             program[:1] = warm(self.python)
         words = " ".join('"%s"' % word.replace("\\", "\\\\").replace('"', '\\"') for word in program)
-        args = ["-nx", "--batch", "--listen", "127.0.0.1:0"]
-        for command in ("set start-timeout 0", "run -- " + words, *commands):
-            args += ["-ex", command]
+        args = ["-nx", "--batch", "--listen", "127.0.0.1:0",
+                *harness.typed("set start-timeout 0", "run -- " + words, *commands)]
         late = self.folder / "late"
         done = harness.run_gradb(*args, env=environment(GRADB_TEST_LATE=str(late), **env), cwd=self.folder,
                                  timeout=4 * harness.DEADLINE)

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
 import subprocess
 import tempfile
@@ -58,6 +57,14 @@ class Terminal:
         self.process = subprocess.Popen([*start, *argv], stdin=self.slave, stdout=self.slave, stderr=self.slave,
                                         env=full_env, start_new_session=True,
                                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+
+    @classmethod
+    @contextlib.contextmanager
+    def ready(cls, **options):
+        """The same when its graph is known and the prompt is there."""
+        with cls(**options) as terminal:
+            terminal.expect_ready()
+            yield terminal
 
     def _set_size(self, rows, cols):
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))

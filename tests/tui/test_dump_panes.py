@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The panes over a dump: what was not dumped is marked, and nothing is said that holds for a training alone."""
-import pathlib
 import sys
-import tempfile
 import unittest
 
 import numpy as np
@@ -35,9 +33,7 @@ class DumpTerminal(Terminal):
 
 class Dump(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="gradb-dump-")
-        self.addCleanup(folder.cleanup)
-        self.dir = pathlib.Path(folder.name)
+        self.dir = harness.folder_of(self)
 
     def cann(self):
         """Three steps of two operators beside their graph, one of them in the second alone."""

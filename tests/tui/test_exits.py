@@ -364,8 +364,7 @@ class Prompt(Case):
 
     def test_escape_alone(self):
         """It takes effect though no key follows it."""
-        with Terminal(rc=RC) as t:
-            t.expect_ready()
+        with Terminal.ready(rc=RC) as t:
             t.send(NEXT_PANE + "?")
             t.expect(r"this pane alone")
             t.send("\x1b")

@@ -40,8 +40,7 @@ class Layouts(unittest.TestCase):
 
     def test_every_layout_at_every_size(self):
         for env in ({}, ASCII):
-            with self.subTest(env=env), Terminal(env=env) as t:
-                t.expect_ready()
+            with self.subTest(env=env), Terminal.ready(env=env) as t:
                 for rows, cols in SIZES:
                     t.resize(rows, cols)
                     t.send("\x0c")
@@ -56,8 +55,7 @@ class Layouts(unittest.TestCase):
                 self.assertEqual(t.raw.isascii(), env == ASCII)
 
     def test_large_screens_show_more(self):
-        with Terminal(rows=43, cols=132) as t:
-            t.expect_ready()
+        with Terminal.ready(rows=43, cols=132) as t:
             t.send("layout split\r")
             t.expect(r"^[─-] graph")
             large = len(titles(t))
@@ -77,8 +75,7 @@ class Layouts(unittest.TestCase):
             self.assertEqual(len(titles(t)), 1, t.text())
 
     def test_winheight(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             for typed, rows in (("winheight 5", 5), ("winheight +2", 7), ("winheight -1", 6)):
                 t.send(typed + "\r")
                 t.wait(typed, lambda n=rows: t.row_of(r"^─ console") == 22 - n)
@@ -164,8 +161,7 @@ class Captures(unittest.TestCase):
             self.wait_same("waiting", t)
 
     def test_keys(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE + "?")
             t.expect(r"^The screen")
             self.check("keys", t)
@@ -173,8 +169,7 @@ class Captures(unittest.TestCase):
 
 class Focus(unittest.TestCase):
     def test_commands_move_it(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.command("focus hits", r"─ hits ─")
             t.command("echo the keyboard stays", r"^the keyboard stays$")
             t.send(NEXT_PANE)
@@ -189,8 +184,7 @@ class Focus(unittest.TestCase):
             t.expect(r"graph: \d+ nodes")
 
     def test_one_pane_and_back(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send("\x181")
             t.expect_not(r"graph: \d+ nodes")
             t.send("\x181")
@@ -199,8 +193,7 @@ class Focus(unittest.TestCase):
             t.command("layout", r"^tensor$")
 
     def test_escape_is_taken_at_once_and_as_meta(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send("echo one three\x1bbtwo \r")  # M-b: a word back
             t.expect(r"^one two three$")
             t.send(NEXT_PANE + "\x1b")
@@ -208,16 +201,14 @@ class Focus(unittest.TestCase):
             t.expect(r"^\(gradb\) s$")
 
     def test_prefix_shows(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send("\x18")
             t.expect(r"o pane  1 alone  2 layout")
             t.send("o")
             t.expect_not(r"o pane  1 alone  2 layout")
 
     def test_single_keys(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send("\x18s")
             t.expect(r"^ SINGLE-KEY MODE .*q ends  s step")
             t.send("s")
@@ -306,8 +297,7 @@ class Recommended(unittest.TestCase):
     ASKED = r"─ console ─+Set the \d+ recommended watchpoints\? Type y or n"
 
     def test_no_at_the_prompt(self):
-        with Terminal(rc="") as t:
-            t.expect_ready()
+        with Terminal.ready(rc="") as t:
             t.expect(self.ASKED)
             t.expect(r"^Set the \d+ recommended watchpoints\? Type y or n, then Enter\.$")
             t.command("echo meanwhile", r"^meanwhile$")
@@ -317,8 +307,7 @@ class Recommended(unittest.TestCase):
             t.command("info watchpoints", r"^No watchpoints|[Nn]o watchpoint")
 
     def test_a_letter_in_a_list_is_no_answer(self):
-        with Terminal(rc="") as t:
-            t.expect_ready()
+        with Terminal.ready(rc="") as t:
             t.expect(self.ASKED)
             t.send(NEXT_PANE + "y")
             t.expect(r"^\(gradb\) y$")
@@ -328,15 +317,13 @@ class Recommended(unittest.TestCase):
             t.command("recommend", r"set as watchpoint 6$")
 
     def test_a_training_that_runs_is_no_more_asked_about(self):
-        with Terminal(rc="") as t:
-            t.expect_ready()
+        with Terminal.ready(rc="") as t:
             t.expect(self.ASKED)
             t.command("next", r"^> ")
             t.expect_not(self.ASKED)
 
     def test_the_plain_prompt_does_not_ask_again(self):
-        with Terminal(rc="", term="xterm") as t:
-            t.expect_ready()
+        with Terminal.ready(rc="", term="xterm") as t:
             t.expect(self.ASKED)
             mark = len(t.raw)
             t.send(PLAIN)
@@ -380,8 +367,7 @@ class Interrupted(unittest.TestCase):
             t.expect_raw(b"info graph", mark)
 
     def test_too_small_while_running(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE)
             t.resize(8, 50)
             t.expect(r"^50x8 is too small for panes, which need 40x10")
@@ -395,8 +381,7 @@ class Interrupted(unittest.TestCase):
             t.expect(r"^The screen")
 
     def test_other_pane_on_a_screen_that_is_too_small(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.resize(8, 50)
             t.expect(r"^50x8 is too small for panes")
             t.send(NEXT_PANE)
@@ -421,8 +406,7 @@ class Interrupted(unittest.TestCase):
 
 class Mouse(unittest.TestCase):
     def test_off_until_it_is_wanted(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             self.assertNotIn(b"1000h", t.raw)
             mark = len(t.raw)
             t.send("set mouse on\r")

@@ -366,8 +366,7 @@ class Flood(unittest.TestCase):
     """Every node of a trainer that runs freely reports after each of its steps: thousands of hits a second."""
 
     def test_hits_faster_than_a_person_reads(self):
-        with Terminal(rows=30, cols=100, rc="set recommend off\nset max-hits 1000\n") as t:
-            t.expect_ready()
+        with Terminal.ready(rows=30, cols=100, rc="set recommend off\nset max-hits 1000\n") as t:
             t.command("trace TL max_gt=-1e9 on all", r"Trace 1")
             t.send("layout watch\rfocus console\rcontinue &\r")
             t.expect(r"running")
@@ -389,8 +388,7 @@ class Flood(unittest.TestCase):
 
 class Idle(unittest.TestCase):
     def test_nothing_is_sent_when_nothing_changes(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.wait("a screen that stands still", t.is_quiet)
             mark = len(t.raw)
             for _ in range(4):

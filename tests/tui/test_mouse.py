@@ -227,8 +227,7 @@ class Clicks(unittest.TestCase):
 
 class Off(unittest.TestCase):
     def test_nothing_is_sent_before(self):
-        with Terminal(term="xterm-256color") as t:
-            t.expect_ready()
+        with Terminal.ready(term="xterm-256color") as t:
             t.quit()
             self.assertNotIn(b"?1000", t.raw)
 
@@ -268,8 +267,7 @@ class Off(unittest.TestCase):
             t.expect_raw(SGR_ON, mark)
 
     def test_a_terminal_without_one(self):
-        with Terminal(term="vt100") as t:
-            t.expect_ready()
+        with Terminal.ready(term="vt100") as t:
             t.command("set mouse on", r"no mouse support is known for the terminal type vt100")
 
 

@@ -4,7 +4,7 @@ import tempfile
 import unittest
 
 import harness
-from terminal import NEXT_PANE, Terminal
+from terminal import Terminal
 
 NODE = "Default/network/embed/Add-op2"
 

@@ -10,8 +10,7 @@ UP, DOWN, ESCAPE = "\x1b[A", "\x1b[B", "\x1b"
 
 class Tree(unittest.TestCase):
     def test_watch_marks(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.command("next 4", r"^> +MatMul-op4")
             t.expect_not(r"^  [w~-]")
             t.command("watch TO on weights", r"Watchpoint 1")
@@ -23,8 +22,7 @@ class Tree(unittest.TestCase):
             t.expect(r"^> w +MatMul-op4")
 
     def test_hit_marks(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.command("watch max > -1000 on MatMul-op4", r"Watchpoint \d")
             t.command("continue", r"▸ network \[!1\]")
             t.send("node MatMul-op4\r")
@@ -38,8 +36,7 @@ class Tree(unittest.TestCase):
             t.expect_not(r"\[(!1|expr)\]")
 
     def test_columns(self):
-        with Terminal(rows=50, cols=200) as t:
-            t.expect_ready()
+        with Terminal.ready(rows=50, cols=200) as t:
             t.command("next 5", r"^> +BiasAdd-op5 +BiasAdd +float32 +\(2, 16, 48\)")
             t.expect(r"^ +qkv\.weight +W Parameter +float32 +\(16, 48\)")
             t.expect(r"^ +Softmax-op10 +A Softmax ")
@@ -47,8 +44,7 @@ class Tree(unittest.TestCase):
             t.expect(r"^ +qkv\.weight Parameter")
 
     def test_filter(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE + "=")
             t.expect(r"^= +name /re/ type:T kind:K graph:G *│")
             t.send("type:matmul")
@@ -69,8 +65,7 @@ class Tree(unittest.TestCase):
             t.expect(r"│Default/optimizer|│Gradients/")
 
     def test_filter_words(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE + "=kind:nothing")
             t.expect(r"unknown kind")
             t.send("\x15kind:weights")
@@ -83,8 +78,7 @@ class Tree(unittest.TestCase):
             t.expect(r"▾ Default \(\d+\)")
 
     def test_what_a_hand_chooses_is_shown(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE + "=softmax\r")
             t.expect(r"^=softmax +\d+ node")
             t.send(":")
@@ -92,8 +86,7 @@ class Tree(unittest.TestCase):
             t.expect_not(r"^=softmax")
 
     def test_search(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE + "/softmax")
             t.expect(r"^/softmax +\d+ nodes?")
             t.expect(r"│Default/network/block0/attn/Softmax-op10")  # it opened what was folded
@@ -133,8 +126,7 @@ class Tree(unittest.TestCase):
 
 class Node(unittest.TestCase):
     def test_follow_an_input(self):
-        with Terminal(rows=40, cols=100) as t:
-            t.expect_ready()
+        with Terminal.ready(rows=40, cols=100) as t:
             t.command("next 5", r"│Default/network/block0/attn/BiasAdd-op5")
             t.expect(r"│inputs")
             t.expect(r"│consumers")
@@ -146,8 +138,7 @@ class Node(unittest.TestCase):
             t.expect(r"^\(gradb\) break Default/network/block0/LayerNorm-op3$")
 
     def test_following_back_to_the_current_node(self):
-        with Terminal(rows=40, cols=100) as t:
-            t.expect_ready()
+        with Terminal.ready(rows=40, cols=100) as t:
             t.command("next 4", r"│Default/network/block0/attn/MatMul-op4")
             t.send(NEXT_PANE + "j")  # a look at another one
             t.expect(r"│Default/network/block0/attn/BiasAdd-op5")
@@ -155,21 +146,18 @@ class Node(unittest.TestCase):
             t.expect(r"│Default/network/block0/attn/MatMul-op4$")
 
     def test_histogram(self):
-        with Terminal(rows=40, cols=200) as t:
-            t.expect_ready()
+        with Terminal.ready(rows=40, cols=200) as t:
             t.command("next 5", r"│  :0 float32 .*std=\S+ \|[ ▁▂▃▄▅▆▇█]{16}\|$")
 
     def test_ascii(self):
-        with Terminal(rows=40, cols=200, env={"LC_ALL": "C"}) as t:
-            t.expect_ready()
+        with Terminal.ready(rows=40, cols=200, env={"LC_ALL": "C"}) as t:
             t.command("next 5", r"\|  :0 float32 .*std=\S+ \|[ .:\-=+*%#]{16}\|$")
             t.send(NEXT_PANE + "=qkv")
             t.expect(r"^=qkv +\d+ nodes")
             self.assertTrue(t.text().isascii())
 
     def test_watchpoints_of_the_node(self):
-        with Terminal(rows=40, cols=100) as t:
-            t.expect_ready()
+        with Terminal.ready(rows=40, cols=100) as t:
             t.command("watch TO on MatMul-op4", r"Watchpoint 1")
             t.command("next 4", r"│watchpoints")
             t.expect(r"│  1  TO")

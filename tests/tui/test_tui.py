@@ -15,8 +15,7 @@ class Panes(unittest.TestCase):
         self.assertEqual(termios.tcgetattr(terminal.slave), terminal.before)
 
     def test_start(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.expect(r"^   ▾ Default \(\d+\)")
             t.expect(r"^     ▸ network \(\d+\)")
             t.expect(r"^   ▾ Gradients \(\d+\)")
@@ -30,8 +29,7 @@ class Panes(unittest.TestCase):
             self.check_restored(t)
 
     def test_fold_and_open(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE + "\r")  # the cursor is on Default
             t.expect(r"^   ▸ Default")
             t.expect_not(r"▸ network")
@@ -47,8 +45,7 @@ class Panes(unittest.TestCase):
             t.expect(r"^   ▸ Default")
 
     def test_stepping_shows(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.command("next 5", r"^>  +BiasAdd-op5")
             t.expect(r"Default/network/block0/attn/BiasAdd-op5")
             t.expect(r"min=\S+ max=")  # statistics of the output in the node pane
@@ -60,8 +57,7 @@ class Panes(unittest.TestCase):
             t.expect(r"^>  +BiasAdd-op5")
 
     def test_values_of_an_earlier_step_say_so(self):
-        with Terminal(cols=260) as t:
-            t.expect_ready()
+        with Terminal.ready(cols=260) as t:
             t.command("step", r"Stopped at the end of step 1")
             t.command("node Add-op2", r"│Default/network/embed/Add-op2")
             t.expect(r"│  :0 float32 .*min=.*std=\S+ \|.{16}\|$")
@@ -72,8 +68,7 @@ class Panes(unittest.TestCase):
             t.expect(r"│  :0 float32 .*min=.*std=\S+ \|.{16}\|, of step 1 \(now at step 2\)$")
 
     def test_growing_fills_the_pane(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.command("next", r"^>  +Gather-op1")
             t.resize(10, 60)
             t.send(NEXT_PANE + "G")
@@ -83,8 +78,7 @@ class Panes(unittest.TestCase):
             t.expect(r"^   ▾ Default")  # what lies above comes back into view
 
     def test_keys_run_commands(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.command("next", r"^> ")
             t.send(NEXT_PANE + SINGLE_KEY + "s")
             t.expect(r"^\(gradb\) step$")
@@ -102,8 +96,7 @@ class Panes(unittest.TestCase):
             t.expect(r"float32 \(2, 16, 16\)")
 
     def test_line_editing(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send("eho one\x01\x1b[C" + "c\x05 two\r")  # C-a, Right, C-e
             t.expect(r"^one two$")
             t.send("\x1b[A\x17three\r")  # Up brings it back, C-w takes a word
@@ -116,16 +109,14 @@ class Panes(unittest.TestCase):
 
     def test_bytes_that_are_no_characters(self):
         for charset in ("C.UTF-8", "C"):
-            with self.subTest(charset=charset), Terminal(env={"LC_ALL": charset}) as t:
-                t.expect_ready()
+            with self.subTest(charset=charset), Terminal.ready(env={"LC_ALL": charset}) as t:
                 os.write(t.master, b"\xff\xe6\xa8echo \xc3one\r")
                 t.expect(r"^one$")
                 t.send("echo é two\r")
                 t.expect(r"^é two$" if charset == "C.UTF-8" else r"^ ?two$")
 
     def test_scrolling_the_console(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.command("help", r"^\(gradb\)")
             t.command("echo the end", r"^the end")
             t.send("\x1b[5~")
@@ -135,8 +126,7 @@ class Panes(unittest.TestCase):
             t.expect(r"^the end")
 
     def test_interrupt(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send("continue\r")
             t.expect(r"running, C-c stops")
             t.expect(r"step [1-9]\d* .*running")
@@ -150,8 +140,7 @@ class Panes(unittest.TestCase):
             t.command("echo whole", r"^whole")
 
     def test_sizes(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.resize(30, 100)
             t.wait("the status in row 30", lambda: "gradb" in t.screen.display[29])
             t.expect(r"─ console ─")
@@ -175,8 +164,7 @@ class Panes(unittest.TestCase):
             t.expect(r"graph: \d+ nodes ─+│")
 
     def test_help(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send(NEXT_PANE + "?")
             t.expect(r"C-x o Tab +next pane")
             t.send(" \x1b[6~")
@@ -190,8 +178,7 @@ class Panes(unittest.TestCase):
             t.expect(r"graph: \d+ nodes")
 
     def test_plain_prompt_and_back(self):
-        with Terminal(term="xterm") as t:
-            t.expect_ready()
+        with Terminal.ready(term="xterm") as t:
             mark = len(t.raw)
             t.send(PLAIN)
             t.expect_raw(b"C-x a brings them back", mark)
@@ -210,8 +197,7 @@ class Panes(unittest.TestCase):
             self.check_restored(t)
 
     def test_shell_has_the_terminal(self):
-        with Terminal() as t:
-            t.expect_ready()
+        with Terminal.ready() as t:
             t.send("shell echo from the child; tty -s && echo on a terminal\r")
             t.expect(r"^on a terminal$")
             t.expect(r"^Press Enter to return to the panes")
@@ -222,8 +208,7 @@ class Panes(unittest.TestCase):
             self.assertEqual(t.quit(), 0)
 
     def test_ascii(self):
-        with Terminal(env={"LC_ALL": "C"}) as t:
-            t.expect_ready()
+        with Terminal.ready(env={"LC_ALL": "C"}) as t:
             t.expect(r"^   - Default \(\d+\) +\|")
             t.expect(r"^     \+ network")
             t.expect(r"^- console -+$")
