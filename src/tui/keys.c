@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <wchar.h>
 
+#include "repl/commands/screen/panes.h"
 #include "repl/core/command.h"
 #include "tui/draw.h"
 
@@ -336,13 +337,6 @@ int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err)
 }
 
 /* ---- panes by name ---- */
-
-static const char *const pane_names[TUI_PANE_COUNT] = {
-    [TUI_TREE] = "graph",    [TUI_NODE] = "node",     [TUI_CONSOLE] = "console",
-    [TUI_WATCH] = "watch",   [TUI_HITS] = "hits",     [TUI_STACK] = "stack",
-    [TUI_SOURCE] = "source", [TUI_TENSOR] = "tensor", [TUI_HISTORY] = "history",
-    [TUI_LOG] = "log",
-};
 
 int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err)
 {

@@ -12,17 +12,18 @@
 
 #include "base/error.h"
 
+/* pane_names (repl/commands/screen/panes.c) has their names, in this order. */
 enum tui_pane_id {
-    TUI_TREE = 0, /* "graph" */
-    TUI_NODE,     /* "node" */
-    TUI_CONSOLE,  /* "console" */
-    TUI_WATCH,    /* "watch" */
-    TUI_HITS,     /* "hits" */
-    TUI_STACK,    /* "stack": stack of the node, source lines of the graph */
-    TUI_SOURCE,   /* "source": the file around a line */
-    TUI_TENSOR,   /* "tensor" */
-    TUI_HISTORY,  /* "history" */
-    TUI_LOG,      /* "log" */
+    TUI_TREE,
+    TUI_NODE,
+    TUI_CONSOLE,
+    TUI_WATCH,
+    TUI_HITS,
+    TUI_STACK, /* stack of the node, source lines of the graph */
+    TUI_SOURCE,
+    TUI_TENSOR,
+    TUI_HISTORY,
+    TUI_LOG,
     TUI_PANE_COUNT
 };
 

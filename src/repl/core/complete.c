@@ -3,6 +3,7 @@
 #include "engine/ranks.h"
 #include "engine/utf8.h"
 #include "engine/watch/watchpoint.h"
+#include "repl/commands/screen/panes.h"
 #include "repl/core/agent.h"
 #include "repl/core/repl_impl.h"
 #include "repl/core/settings_table.h"
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 
 #define MAX_WORDS 20000
-#define PANES     "graph node console watch hits stack source tensor history log"
 
 struct completion {
     struct repl *repl;
@@ -59,6 +59,13 @@ static void add_list(struct completion *c, const char *list)
             add_word(c, p, len);
         }
         p += len + (p[len] == ' ' ? 1 : 0);
+    }
+}
+
+static void add_panes(struct completion *c)
+{
+    for (int i = 0; pane_names[i]; i++) {
+        add_if(c, pane_names[i]);
     }
 }
 
@@ -631,7 +638,10 @@ static void complete_argument(struct completion *c, const struct command *comman
         }
         break;
     case ARG_CHOICE: add_choices(c, command); break;
-    case ARG_PANE: add_list(c, PANES " next prev"); break;
+    case ARG_PANE:
+        add_panes(c);
+        add_list(c, "next prev");
+        break;
     case ARG_WATCH: add_watch(c, first); break;
     case ARG_WATCH_EDIT: add_watch_edit(c, first); break;
     case ARG_WATCHPOINT: add_watchpoints(c); break;
@@ -665,7 +675,7 @@ static void complete_bind(struct completion *c, size_t at)
         if (c->line[end] == '\0') {
             set_start(c, at);
             if (pane) {
-                add_list(c, PANES);
+                add_panes(c);
             } else {
                 add_keys(c);
             }

@@ -4,6 +4,9 @@
 
 #include "repl/core/command.h"
 
+/* In the order of enum tui_pane_id (tui/keys.h); ends with NULL. */
+extern const char *const pane_names[];
+
 /* GD_ESTATE: this program has no panes. */
 int panes_need(struct command_call *call, struct gd_err *err);
 
