@@ -176,7 +176,7 @@ static void start_clock(struct gd_ranks *ranks, double patience)
 }
 
 /* Resumes one stopped rank. If it cannot resume (false), it counts as stopped by itself: the others
- * must not wait for it, and ranks_advance runs once more. */
+ * must not wait for it, and ranks_advance runs again. */
 static bool let_go(struct gd_session *session, const struct gd_run *run, bool quiet)
 {
     struct session_rank *rank = &session->impl->rank;

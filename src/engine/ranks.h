@@ -4,7 +4,7 @@
  * for the others in its collectives. A boundary is a place between two steps; boundary N is the end
  * of step N, 0 before the first. Two rules keep a job from being torn apart:
  * - no rank is asked to stop inside a step in which others wait for it: ranks stop at boundaries,
- *   and one that stopped inside a step by itself is never moved behind the user's back;
+ *   and one that stopped inside a step by itself is only moved when the user asks for it;
  * - as long as something can stop one rank (a watchpoint, a breakpoint), all ranks move from
  *   boundary to boundary together, so that the others are at the boundary before the next step when
  *   one stops. Otherwise they run free, and are brought together when they are asked to stop.

@@ -4,7 +4,7 @@
  * (GD_EV_STOPPED), and the bookkeeping of each: time, steps, cache. Every stop is announced, once,
  * except that
  * - a session that has ended receives nothing more;
- * - at a breakpoint that is to be ignored (its condition, its ignore count), the rest of the run is
+ * - at an ignored breakpoint (its condition, its ignore count), the rest of the run is
  *   resumed (resume_silently), unless the user interrupts or nothing is left of the run;
  * - a rank of a job that moves together is handed to ranks_take_stop: it either continues to the
  *   next boundary (rank.quiet), or ranks_settle announces its stop when all ranks have stopped.
@@ -103,8 +103,7 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
         return true; /* the process counts from the start again: how far it came is unknown */
     }
     if (ret->kind == GD_RUN_STEP) {
-        /* Counts the step ends between the two stops; a stop at a step's end has that one behind
-         * it. */
+        /* Counts the step ends between the two stops; a stop at a step's end is after it. */
         ret->count -= at->step - from->step + at->at_step_end - from->at_step_end;
         return ret->count > 0;
     }
@@ -139,7 +138,7 @@ static bool resume_silently(struct gd_session *session)
 }
 
 /* An announced stop cancels a pending interrupt, even if that is what caused it: the debugger
- * cannot tell which came first, the stop or the request. */
+ * does not know which came first, the stop or the request. */
 static void forget_interrupt(struct gd_session *session)
 {
     if (session->target && session->impl->interrupt_at) {

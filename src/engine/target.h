@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A target: what is being debugged, behind one table of operations. A live MindSpore process, a
+ * A target: what is being debugged, as one table of operations. A live MindSpore process, a
  * gradb.v1 process and a dump directory differ only in the slots they fill; an empty slot means
  * "not supported", which the gd_target_* callers turn into GD_EUNSUPPORTED with a sentence that
  * names the target's kind. Everything runs on the thread of the event loop. Operations return at

@@ -68,7 +68,7 @@ void gd_utf8_add_json(struct gd_buf *out, const char *json)
         size_t len = gd_utf8_decode(json, &code);
         if (len == 0) {
             gd_buf_puts(out, "\xef\xbf\xbd");
-        } else if (gd_utf8_is_unsafe(code)) { /* only strings hold such a one */
+        } else if (gd_utf8_is_unsafe(code)) { /* only strings can contain one */
             gd_buf_printf(out, "\\u%04x", code);
         } else {
             gd_buf_add(out, json, len);

@@ -133,7 +133,7 @@ struct graph_pending { /* inputs from `first` on are not in the consumers' index
     uint32_t first;
 };
 
-/* Created on first use, dropped by a commit; behind a pointer because readers hold the graph as
+/* Created on first use, dropped by a commit; by pointer because readers hold the graph as
  * const. */
 struct graph_lazy {
     gd_node_id *execution;

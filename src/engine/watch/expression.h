@@ -51,7 +51,7 @@ size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_
 
 /* Each metric in it, once; "prev(NAME)" is a separate one. They live as long as expr. */
 size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max);
-/* Whether such a name is "prev(NAME)"; if so NAME is copied to `number`, unless that is NULL. */
+/* Whether the name is "prev(NAME)"; if so NAME is copied to `number`, unless that is NULL. */
 #define GD_EXPR_NUMBER 64
 bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER]);
 

@@ -13,7 +13,7 @@
 
 #define MAX_GROUPS  32   /* types of operators that are distinguished */
 #define MAX_TOLD    3    /* of those, that are mentioned */
-#define LEAST_SHARE 0.2  /* of the whole fall, to be mentioned besides the greatest */
+#define LEAST_SHARE 0.2  /* of the whole fall, to be mentioned after the greatest */
 #define LEAST_FALL  10.0 /* times, to call it a fall */
 #define ALL_OF_IT   60.0 /* decimal digits that a fall to 0 counts for */
 
