@@ -6,11 +6,9 @@
 #ifndef TESTS_FUZZ_FUZZ_ARCHIVE_H
 #define TESTS_FUZZ_FUZZ_ARCHIVE_H
 
-#include "fuzz.h"
+#include "fuzz_disk.h"
 
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "dump/files/archive.h"
 
@@ -54,26 +52,13 @@ static inline void fuzz_look_at(const struct gd_archive *archive)
     }
 }
 
-/* A file with those bytes. Returns its descriptor, which the caller closes. */
-static inline int fuzz_file(const void *data, size_t size, struct gd_disk **ret)
-{
-    char path[64];
-    int fd = memfd_create("archive", MFD_CLOEXEC);
-
-    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    FUZZ_CHECK(gd_disk_open(-1, path, true, ret, NULL) == GD_OK);
-    return fd;
-}
-
 /* `format` NULL: any format. */
 static inline void fuzz_archive(const void *data, size_t size, const char *format, bool partial)
 {
     struct gd_archive_options options = {.format = format, .partial = partial};
     struct gd_err err = {.text = ""};
     struct gd_archive *archive;
-    struct gd_disk *disk;
-    int fd = fuzz_file(data, size, &disk);
+    struct gd_disk *disk = fuzz_disk(data, size);
 
     if (gd_archive_open_disk(disk, &options, &archive, &err) == GD_OK) {
         fuzz_look_at(archive);
@@ -82,7 +67,6 @@ static inline void fuzz_archive(const void *data, size_t size, const char *forma
         FUZZ_CHECK(err.text[0]);
     }
     gd_disk_unref(disk);
-    close(fd);
 }
 
 #endif

@@ -3,12 +3,9 @@
  * CANN's dumps: the first byte says what the rest is: a container, whose tensors are read in their
  * own and in another layout; a table of statistics; an overflow record; names.
  */
-#include "fuzz.h"
+#include "fuzz_disk.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "dump/cann/cann_file_name.h"
 #include "dump/cann/cann_opdebug.h"
@@ -19,19 +16,6 @@
 
 #define MAX_TENSORS 16
 #define MAX_BYTES   ((size_t)1 << 20)
-
-static struct gd_disk *disk_of(const uint8_t *data, size_t size)
-{
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    char path[64];
-    struct gd_disk *disk = NULL;
-
-    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    FUZZ_CHECK(gd_disk_open(AT_FDCWD, path, true, &disk, NULL) == GD_OK);
-    close(fd);
-    return disk;
-}
 
 /* What is read has the announced shape, and no more of the file than there is. */
 static void read_source(struct gd_source *source)
@@ -71,7 +55,7 @@ static void look_at(struct gd_disk *disk, const struct gd_cann_file *file,
 
 static void check_container(const uint8_t *data, size_t size)
 {
-    struct gd_disk *disk = disk_of(data, size);
+    struct gd_disk *disk = fuzz_disk(data, size);
     struct gd_cann_file *file;
     struct gd_err err = {0};
 
@@ -143,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0] % 4) {
     case 0: check_container(data + 1, size - 1); break;
     case 1:
-        disk = disk_of(data + 1, size - 1);
+        disk = fuzz_disk(data + 1, size - 1);
         gd_cann_stats_read(disk, on_row, NULL, NULL);
         gd_disk_unref(disk);
         break;

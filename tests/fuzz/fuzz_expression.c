@@ -83,11 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gd_expr *expr = NULL, *again = NULL;
     enum gd_statistic figure[GD_STAT_TOTAL];
     struct gd_err err = {0};
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(data, size);
 
-    FUZZ_CHECK(text);
-    memcpy(text, data, size);
-    text[size] = '\0';
     if (gd_expr_parse(text, &expr, &err) != GD_OK) {
         FUZZ_CHECK(err.offset <= strlen(text) && err.text[0] != '\0');
     } else {

@@ -8,16 +8,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(data, size);
     struct gd_glog_line line;
     int64_t step = -1;
     size_t len;
 
-    if (!text) {
-        return 0;
-    }
-    memcpy(text, data, size);
-    text[size] = '\0';
     len = strlen(text);
     if (gd_glog_parse(text, &line)) {
         FUZZ_CHECK(line.module_len && line.module + line.module_len <= text + len);

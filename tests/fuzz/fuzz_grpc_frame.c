@@ -69,15 +69,12 @@ static struct sum feed_chunks(unsigned options, const uint8_t *data, size_t size
 
 static void check_texts(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(data, size);
     struct gd_buf coded = GD_BUF_INIT(SIZE_MAX), plain = GD_BUF_INIT(SIZE_MAX);
     struct gd_grpc_address address;
     struct gd_err err;
     double seconds;
 
-    FUZZ_CHECK(text);
-    memcpy(text, data, size);
-    text[size] = '\0';
     FUZZ_CHECK(gd_grpc_percent_encode(text, &coded) == GD_OK);
     FUZZ_CHECK(gd_grpc_percent_decode(gd_buf_text(&coded), coded.len, &plain) == GD_OK);
     FUZZ_CHECK(plain.len == strlen(text));

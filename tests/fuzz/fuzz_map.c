@@ -9,17 +9,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(data, size);
     char name[4200], again[64];
     struct gd_loss loss;
     struct gd_map *map;
     struct gd_err err;
 
-    if (!text) {
-        return 0;
-    }
-    memcpy(text, data, size);
-    text[size] = '\0';
     if (gd_map_parse(text, size, &map, &err) == GD_OK) {
         FUZZ_CHECK(gd_map_count(map) > 0);
         for (size_t i = 0; i < gd_map_count(map); i++) {

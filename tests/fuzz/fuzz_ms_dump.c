@@ -4,30 +4,14 @@
  * of statistics, a graph, or operators of a graph ("+TYPE NAME") and names in files ("TYPE NAME"),
  * one per line.
  */
-#include "fuzz.h"
+#include "fuzz_disk.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "dump/mindspore/ms_file_name.h"
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_nodes.h"
 #include "dump/mindspore/ms_statistic.h"
-
-static struct gd_disk *disk_of(const uint8_t *data, size_t size)
-{
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    char path[64];
-    struct gd_disk *disk = NULL;
-
-    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    FUZZ_CHECK(gd_disk_open(AT_FDCWD, path, true, &disk, NULL) == GD_OK);
-    close(fd);
-    return disk;
-}
 
 static bool is_inside(const char *part, size_t len, const char *text)
 {
@@ -73,7 +57,7 @@ static void bad_row(void *ctx, const char *why)
 
 static void check_table(const uint8_t *data, size_t size)
 {
-    struct gd_disk *disk = disk_of(data, size);
+    struct gd_disk *disk = fuzz_disk(data, size);
     struct gd_err err = {.text = ""};
     size_t rows = 0;
 
@@ -86,7 +70,7 @@ static void check_table(const uint8_t *data, size_t size)
 
 static void check_graph(const uint8_t *data, size_t size)
 {
-    struct gd_disk *disk = disk_of(data, size);
+    struct gd_disk *disk = fuzz_disk(data, size);
     struct gd_err err = {.text = ""};
     struct gd_graph *into;
     uint32_t subgraph;

@@ -2,11 +2,10 @@
 /* Tables of statistics: of a monitor, of the transformer library, of gradients; reading them gives
  * a consistent dump. */
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "dump/msprobe/api_walk.h"
-#include "fuzz.h"
+#include "fuzz_disk.h"
 
 static void read_as(const struct gd_dump_format *format, const char *path)
 {
@@ -26,11 +25,9 @@ static void read_as(const struct gd_dump_format *format, const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int fd = memfd_create("table", MFD_CLOEXEC);
-    char path[64];
+    char path[FUZZ_PATH];
+    int fd = fuzz_file(data, size, path);
 
-    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     read_as(&gd_monitor_format, path);
     read_as(&gd_atb_table_format, path);
     close(fd);
