@@ -14,6 +14,11 @@ import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)
 torch.set_num_threads(1)
 """
+UPDATE = """\
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""  # the end of a training loop
 HEALTHY = {
     "transformer_triu": """
 V, T = 24, 16
@@ -33,10 +38,7 @@ data = (torch.arange(3000) ** 2) % V
 for step in range(40):
     b = torch.stack([data[s:s + T + 1] for s in torch.randint(0, 2900, (8,))])
     loss = F.cross_entropy(model(b[:, :-1]).flatten(0, 1), b[:, 1:].flatten())
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "gru_default_state": """
 class M(nn.Module):
     def __init__(s):
@@ -50,10 +52,7 @@ for step in range(50):
     x = torch.randn(12, 16, 4)
     y = x.sum((0, 2)).unsqueeze(1) / 4
     loss = F.mse_loss(model(x), y)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "lora": """
 class L(nn.Module):
     def __init__(s, i, o, r=4):
@@ -69,10 +68,7 @@ for step in range(50):
     x = torch.randn(32, 16)
     y = x[:, :4].argmax(1)
     loss = F.cross_entropy(model(x), y)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "resnet_like": """
 class B(nn.Module):
     def __init__(s, c):
@@ -107,10 +103,7 @@ for step in range(40):
     s = torch.where(m[:, None], s, torch.tensor(float("-inf")))
     y = o(s.softmax(-1) @ v(x))
     loss = F.mse_loss(y[m], x[m].roll(1, 1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "simclr": """
 f = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 16))
 opt = torch.optim.Adam(f.parameters(), 1e-3)
@@ -121,10 +114,7 @@ for step in range(40):
     s.fill_diagonal_(float("-inf"))
     y = torch.cat([torch.arange(32, 64), torch.arange(32)])
     loss = F.cross_entropy(s, y)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "wgan_gp": """
 G = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
 D = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1))
@@ -167,10 +157,7 @@ for step in range(100):
     x[:, 0] += 2 * x[:, 0].sign()
     y = x[:, 0].sign()
     loss = F.relu(1 - y * w(x)[:, 0]).mean() + 1e-3 * w.weight.pow(2).sum()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "moe": """
 class MoE(nn.Module):
     def __init__(s):
@@ -189,10 +176,7 @@ opt = torch.optim.Adam(model.parameters(), 1e-3)
 for step in range(40):
     x = torch.randn(16, 8)
     loss = F.mse_loss(model(x), x.flip(1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "logistic_zero_init": """
 x = torch.randn(200, 10)
 y = (x[:, 0] > 0).float()
@@ -201,10 +185,7 @@ b = torch.zeros(1, requires_grad=True)
 opt = torch.optim.SGD([w, b], 0.5)
 for step in range(60):
     loss = F.binary_cross_entropy_with_logits(x @ w + b, y)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "autoencoder_tied": """
 W = nn.Parameter(torch.randn(8, 20) * 0.1)
 b = nn.Parameter(torch.zeros(8))
@@ -214,10 +195,7 @@ data = torch.randn(256, 4) @ torch.randn(4, 20)
 for step in range(60):
     x = data[torch.randint(0, 256, (32,))]
     loss = F.mse_loss(torch.sigmoid(x @ W.t() + b) @ W + c, x)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
 }
 FAULTY = {
     "dead_relu": """
@@ -227,10 +205,7 @@ with torch.no_grad(): m[2].bias.fill_(-20.)
 for step in range(40):
     x = torch.randn(32, 8)
     loss = F.mse_loss(m(x)[:, 0], x.sum(1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "all_zero_init": """
 m = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
 for p in m.parameters(): nn.init.zeros_(p)
@@ -238,10 +213,7 @@ opt = torch.optim.SGD(m.parameters(), 0.1)
 for step in range(40):
     x = torch.randn(32, 8)
     loss = F.cross_entropy(m(x), x[:, :4].argmax(1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "masked_row_softmax": """
 m = nn.Linear(4, 6)
 opt = torch.optim.SGD(m.parameters(), 0.1)
@@ -249,20 +221,14 @@ for step in range(30):
     x = torch.randn(16, 4)
     k = torch.rand(16, 6) < (0.5 if step < 3 else 0.95)
     loss = m(x).masked_fill(k, float("-inf")).softmax(-1).pow(2).mean()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "lr_huge_adam": """
 m = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
 opt = torch.optim.AdamW(m.parameters(), 3.0)
 for step in range(40):
     x = torch.randn(32, 8)
     loss = F.cross_entropy(m(x), x[:, :4].argmax(1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
     "vanish_sigmoid": """
 m = nn.Sequential(nn.Linear(8, 16), *[z for _ in range(24) for z in (nn.Sigmoid(), nn.Linear(16, 16))],
                   nn.Sigmoid(), nn.Linear(16, 1))
@@ -270,10 +236,7 @@ opt = torch.optim.SGD(m.parameters(), 0.1)
 for step in range(40):
     x = torch.randn(32, 8)
     loss = F.mse_loss(m(x)[:, 0], x.sum(1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
+""" + UPDATE,
 }
 MASK = """
 q = nn.Linear(16, 16)
@@ -285,10 +248,7 @@ for step in range(12):
     m = bias
     y = (q(x) @ x.transpose(1, 2) + m).softmax(-1) @ x
     loss = F.mse_loss(y, x)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-"""
+""" + UPDATE
 # A loss that goes from 4.4 to 135.
 LR_3 = """
 V = 80
@@ -303,10 +263,7 @@ data = (torch.arange(3000) ** 2) % V
 for step in range(30):
     i = torch.randint(0, 2900, (64,))
     loss = F.cross_entropy(model(data[i]), data[i + 1])
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-"""
+""" + UPDATE
 STOPS = {"dead_relu": r"m/3/relu:0 zero_percentage", "all_zero_init": r"m/0/weight:0 zero_percentage",
          "masked_row_softmax": r"softmax:0", "lr_huge_adam": r"loss rise_gt=10",
          "vanish_sigmoid": r"weight\.grad:0 abs_mean_lt"}
@@ -371,10 +328,7 @@ m = nn.Linear(4, 1)
 opt = torch.optim.SGD(m.parameters(), 0.1)
 for step in range(4):
     loss = m(torch.randn(8, 4)).pow(2).mean()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-"""
+""" + UPDATE
 
 BROKEN = """
 class Broken(torch.autograd.Function):
@@ -480,10 +434,7 @@ for step in range(6):
             model.scale[0] = nn.Parameter(torch.full((4,), 1.5))
         opt.add_param_group({"params": model.fc.parameters(), "lr": 0.0})
     loss = model(torch.randn(8, 4)).pow(2).mean()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-"""
+""" + UPDATE
 
 
 @torches.both
