@@ -10,19 +10,14 @@ import unittest
 
 import harness
 import numpy as np
+import venvs
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAULTS = {"eps": "bn1", "weight": "fc1", "transposed": "fc2"}  # and the layer that is wrong then
 
 
-def python_of(variable, venv):
-    """The Python in the variable, otherwise that of a venv made by ./dev; None: there is none."""
-    made = harness.BUILD.resolve().parent / venv / "bin" / "python"
-    return os.environ.get(variable) or (str(made) if made.exists() else None)
-
-
-MINDSPORE = python_of("GRADB_MINDSPORE_PYTHON", "mindspore-venv")
-MSPROBE = python_of("GRADB_MSPROBE_PYTHON", "msprobe-venv")
+MINDSPORE = venvs.python("mindspore")
+MSPROBE = venvs.python("msprobe")
 
 
 def values():

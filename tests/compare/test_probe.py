@@ -9,15 +9,9 @@ import subprocess
 import unittest
 
 import harness
+import venvs
 
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def probe_python():
-    """The Python that has msprobe and PyTorch: GRADB_MSPROBE_PYTHON, or build/msprobe-venv of ./dev."""
-    given = os.environ.get("GRADB_MSPROBE_PYTHON")
-    venv = harness.BUILD.resolve().parent / "msprobe-venv" / "bin" / "python"
-    return given or (str(venv) if venv.exists() else None)
 
 
 def table(path):
@@ -36,12 +30,12 @@ def same(one, other):
         return False
 
 
-@unittest.skipUnless(probe_python(), "no build/msprobe-venv: ./dev makes it where pip can install packages")
+@unittest.skipUnless(venvs.python("msprobe"), "no build/msprobe-venv: ./dev makes it where pip can install packages")
 class Tables(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.folder_of(cls)
-        done = subprocess.run([probe_python(), HERE / "probe_tables.py", cls.folder], capture_output=True, text=True,
+        done = subprocess.run([venvs.python("msprobe"), HERE / "probe_tables.py", cls.folder], capture_output=True, text=True,
                               env=dict(os.environ, OMP_NUM_THREADS="1"), timeout=20 * harness.DEADLINE, check=False)
         if done.returncode:
             if "ModuleNotFoundError" in done.stderr:

@@ -11,10 +11,9 @@ import unittest
 
 import harness
 import transcript
+import venvs
 
-for folder in ("torch", "dump"):
-    sys.path.append(str(harness.SOURCE / "tests" / folder))
-import test_mindspore  # noqa: E402
+sys.path.append(str(harness.SOURCE / "tests" / "torch"))
 import torches  # noqa: E402
 
 DOCS = harness.SOURCE / "docs"
@@ -95,7 +94,7 @@ class Torch(Tutorial):
 
 class MindSpore(Tutorial):
     def test_dump(self):
-        python = test_mindspore.mindspore_python()
+        python = venvs.python("mindspore")
         if python is None:
             self.skipTest("no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
         self.put_program("python", python)

@@ -14,7 +14,7 @@ import numpy as np
 
 import harness
 import ms_writer as writer
-from test_mindspore import mindspore_python
+import venvs
 
 sys.path.insert(0, str(harness.SOURCE / "tests" / "e2e"))
 from test_protocol import Trainer, pb  # noqa: E402
@@ -249,7 +249,7 @@ print(json.dumps([model.graph.name, nodes]))
 
 class Peer(Case):
     def test_mindspores_own_message_reads_the_graph(self):
-        python = mindspore_python()
+        python = venvs.python("mindspore")
         if not python:
             self.skipTest("no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
         self.run_line("dump d on net/weight", "dump")

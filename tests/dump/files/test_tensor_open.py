@@ -12,7 +12,7 @@ import dumpvenv
 import harness
 import numpy as np
 from dumptool import gradb
-from test_torch_attacks import single, tensor, torch_zip
+from torch_writer import single, tensor, torch_zip
 
 rng = np.random.default_rng(3)
 

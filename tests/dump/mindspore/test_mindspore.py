@@ -15,6 +15,7 @@ import cann_writer
 import harness
 import ms_writer as writer
 import numpy as np
+import venvs
 
 HERE = pathlib.Path(__file__).resolve().parent
 rng = np.random.default_rng(7)
@@ -54,13 +55,6 @@ def same_bits(a, b):
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
-def mindspore_python():
-    """The Python that has MindSpore: GRADB_MINDSPORE_PYTHON, or build/mindspore-venv of ./dev."""
-    given = os.environ.get("GRADB_MINDSPORE_PYTHON")
-    venv = harness.BUILD.resolve().parent / "mindspore-venv" / "bin" / "python"
-    return given or (str(venv) if venv.exists() else None)
-
-
 def lenet(root, *words):
     """Trains it in `root`, dumping everything; returns its output."""
     config = root / "data_dump.json"
@@ -70,14 +64,14 @@ def lenet(root, *words):
                                  "support_device": list(range(8))},
         "e2e_dump_settings": {"enable": True, "trans_flag": True}}))
     env = dict(os.environ, MINDSPORE_DUMP_CONFIG=str(config), OMP_NUM_THREADS="1", GLOG_v="3")
-    done = subprocess.run([mindspore_python(), HERE / "ms_lenet.py", *words], env=env, cwd=root, text=True,
+    done = subprocess.run([venvs.python("mindspore"), HERE / "ms_lenet.py", *words], env=env, cwd=root, text=True,
                           capture_output=True, timeout=4 * harness.DEADLINE, check=False)
     if done.returncode != 0:
         raise AssertionError(done.stderr[-3000:])
     return done.stdout
 
 
-@unittest.skipUnless(mindspore_python(), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
+@unittest.skipUnless(venvs.python("mindspore"), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
 class MindSporeItself(unittest.TestCase):
     """A LeNet that MindSpore trained and dumped."""
 
@@ -166,7 +160,7 @@ class MindSporeItself(unittest.TestCase):
                 self.assertNotIn("before any operator", why["text"])
 
 
-@unittest.skipUnless(mindspore_python(), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
+@unittest.skipUnless(venvs.python("mindspore"), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
 class TwoGraphs(unittest.TestCase):
     """Model.train with an evaluation after each epoch: two graphs, with parameters of the same names and separate
     iterations."""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the seeds of fuzz_ms_dump into tests/fuzz/corpus/ms_dump: python3 tests/dump/make_ms_corpus.py"""
+"""Writes the seeds of fuzz_ms_dump into tests/fuzz/corpus/ms_dump: PYTHONPATH=tests/dump python3
+tests/dump/mindspore/make_ms_corpus.py"""
 import pathlib
 
 import ms_writer as writer
 import numpy as np
 
-TO = pathlib.Path(__file__).resolve().parent.parent / "fuzz" / "corpus" / "ms_dump"
+TO = pathlib.Path(__file__).resolve().parents[2] / "fuzz" / "corpus" / "ms_dump"
 
 
 def main():

@@ -12,25 +12,19 @@ import unittest
 import cann_writer
 import harness
 import numpy as np
+import venvs
 from dumptool import gradb
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def probe_python():
-    """The Python with msprobe and PyTorch: GRADB_MSPROBE_PYTHON, or build/msprobe-venv of ./dev."""
-    given = os.environ.get("GRADB_MSPROBE_PYTHON")
-    venv = harness.BUILD.resolve().parent / "msprobe-venv" / "bin" / "python"
-    return given or (str(venv) if venv.exists() else None)
-
-
-@unittest.skipUnless(probe_python(), "no build/msprobe-venv: ./dev makes it where pip can install packages")
+@unittest.skipUnless(venvs.python("msprobe"), "no build/msprobe-venv: ./dev makes it where pip can install packages")
 class Real(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.dir = harness.folder_of(cls)
         env = dict(os.environ, OMP_NUM_THREADS="1")
-        runs = [subprocess.Popen([probe_python(), HERE / "write_msprobe.py", cls.dir / task, task], env=env,
+        runs = [subprocess.Popen([venvs.python("msprobe"), HERE / "write_msprobe.py", cls.dir / task, task], env=env,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 for task in ("tensor", "statistics")]
         told = [run.communicate(timeout=20 * harness.DEADLINE)[0] for run in runs]

@@ -2,7 +2,6 @@
 """MindSpore's checkpoints: written here from the description of the format, and by MindSpore itself if it is installed.
 """
 import json
-import os
 import pathlib
 import struct
 import subprocess
@@ -12,6 +11,7 @@ import zlib
 import dumptool
 import harness
 import numpy as np
+import venvs
 
 WRITER = pathlib.Path(__file__).resolve().parent / "write_ckpt.py"
 TYPES = {"Int8": "i1", "UInt8": "u1", "Int16": "<i2", "UInt16": "<u2", "Int32": "<i4", "UInt32": "<u4", "Int64": "<i8",
@@ -189,17 +189,10 @@ class Layout(Files):
                 self.tool.open(self.put(good[:end]))
 
 
-def mindspore_python():
-    """The Python that has MindSpore: GRADB_MINDSPORE_PYTHON, or build/mindspore-venv of ./dev; None."""
-    venv = harness.BUILD.resolve().parent / "mindspore-venv" / "bin" / "python"
-    given = os.environ.get("GRADB_MINDSPORE_PYTHON") or (venv if venv.exists() else None)
-    return given and str(given)
-
-
-@unittest.skipUnless(mindspore_python(), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
+@unittest.skipUnless(venvs.python("mindspore"), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
 class MindSpore(Files):
     def test_saved_by_mindspore(self):
-        done = subprocess.run([mindspore_python(), WRITER, str(self.dir)], capture_output=True, text=True,
+        done = subprocess.run([venvs.python("mindspore"), WRITER, str(self.dir)], capture_output=True, text=True,
                               timeout=4 * harness.DEADLINE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         for name, entries in json.loads((self.dir / "expected.json").read_text()).items():

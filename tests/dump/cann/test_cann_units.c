@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "../../unit.h"
 #include "dump/cann/cann_file_name.h"
 #include "dump/cann/cann_path.h"
 #include "dump/cann/cann_types.h"

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../scratch.h"
-#include "../unit.h"
+#include "../../scratch.h"
+#include "../../unit.h"
 #include "dump/io/source.h"
 
 /* ---- stored types ---------------------------------------------------------------------------- */

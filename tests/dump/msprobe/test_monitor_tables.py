@@ -12,17 +12,17 @@ import unittest
 
 import harness
 import numpy as np
+import venvs
 from dumptool import gradb
-from test_msprobe import probe_python
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-@unittest.skipUnless(probe_python(), "no build/msprobe-venv: ./dev makes it where pip can install packages")
+@unittest.skipUnless(venvs.python("msprobe"), "no build/msprobe-venv: ./dev makes it where pip can install packages")
 class Monitors(unittest.TestCase):
     def test_both(self):
         with tempfile.TemporaryDirectory(prefix="gradb-figures-") as home:
-            done = subprocess.run([probe_python(), HERE / "write_monitor.py", home], text=True, capture_output=True,
+            done = subprocess.run([venvs.python("msprobe"), HERE / "write_monitor.py", home], text=True, capture_output=True,
                                   env=dict(os.environ, OMP_NUM_THREADS="1"), timeout=20 * harness.DEADLINE, check=False)
             self.assertEqual(done.returncode, 0, done.stderr[-3000:])
             kept = json.loads((pathlib.Path(home) / "kept.json").read_text())
