@@ -77,8 +77,7 @@ class Batch(unittest.TestCase):
     def test_a_failed_command_is_1_and_the_rest_is_left(self):
         done = gradb("--batch", "-ex", "nonsense", "-ex", "echo never\\n")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr, 'error: there is no command "nonsense"; "help" lists what '
-                                      "there is\n")
+        self.assertEqual(done.stderr, 'error: there is no command "nonsense": see "help"\n')
         self.assertNotIn("never", done.stdout)
 
     def test_recommended_watchpoints_are_neither_asked_about_nor_set(self):
@@ -384,7 +383,7 @@ class Pipe(unittest.TestCase):
             path.write_bytes(b"echo a\0b\n")
             done = gradb("--batch", "-x", path)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertRegex(done.stderr, r"nul\.gdb:1: the line holds a NUL byte")
+        self.assertRegex(done.stderr, r"nul\.gdb:1: the line contains a NUL byte")
 
     def test_a_silent_body_that_goes_on_says_nothing(self):
         done = gradb(*trainer("--steps", "5"),
@@ -518,7 +517,7 @@ class Listen(unittest.TestCase):
             process.kill()
             run.expect("The training process was lost")
             run.run("print $1", r"float32 \(2,\)")
-            run.run("step", "error: the training process is gone")
+            run.run("step", "error: the training process has ended")
             self.trainer(run.port, "--steps", "1000000")
             run.expect("Connected: training process 2")
             run.expect("before the first step")
@@ -723,7 +722,7 @@ class Terminal(unittest.TestCase):
         self.expect(r"Continuing\.\r\n")
         stand_still(pid)  # it hears nothing now
         self.type("\x03")
-        self.expect("once more")
+        self.expect("press Ctrl-C again")
         self.type("\x03")
         self.expect("continues in the background")
         self.expect(r"\(gradb\) ")
