@@ -10,62 +10,72 @@
 #include "repl/values/inspect.h"
 #include "repl/values/nodes.h"
 
-static void scope_record(struct command_call *call, const struct gd_scope_info *info)
+/* Lines left for the text, and how many did not get one; records have everything. */
+struct line_limit {
+    uint64_t left, hidden;
+};
+
+static bool take_line(struct line_limit *limit)
+{
+    if (limit->left == 0) {
+        limit->hidden++;
+        return false;
+    }
+    limit->left--;
+    return true;
+}
+
+static void show_child(struct command_call *call, cJSON *list, gd_scope_id id,
+                       const struct gd_scope_info *child, struct line_limit *limit)
+{
+    cJSON *item = out_push(list);
+
+    out_set(item, OUT_TEXT("scope", child->name), OUT_INT("nodes", child->total_count),
+            OUT_TEXT("watched", watch_state_name(gd_watch_scope_state(call->session, id))));
+    if (take_line(limit)) {
+        out_say(call->out, item, "  {leaf}/  {nodes|node}{mark}\n", OUT_TEXT("leaf", child->leaf),
+                OUT_TEXT("mark", watch_scope_mark(call, id)));
+    }
+}
+
+static void show_node(struct command_call *call, cJSON *list, gd_node_id node,
+                      struct line_limit *limit)
+{
+    cJSON *item = out_push(list);
+    struct gd_node_info info;
+
+    inspect_add_node(call, item, node);
+    out_set(item, OUT_JSON("watchpoints", watch_numbers_record(call, node)));
+    if (gd_graph_node(call->session->graph, node, &info) && take_line(limit)) {
+        const char *slash = strrchr(info.name, '/');
+        out_say(call->out, item, "  {leaf}  ({type}) {outputs}[, watched by {numbers}]\n",
+                OUT_TEXT("leaf", slash ? slash + 1 : info.name), OUT_TEXT("type", info.type),
+                OUT_TEXT("outputs", inspect_outputs(call, node)),
+                OUT_TEXT("numbers", watch_numbers_of(call, node)));
+    }
+}
+
+static void show_scope(struct command_call *call, const struct gd_scope_info *info, bool all)
 {
     struct gd_graph *graph = call->session->graph;
     cJSON *record = out_record(call->out, "scope");
-    out_set(record, OUT_TEXT("scope", info->name), OUT_INT("total", info->total_count));
-    cJSON *scopes = out_list(record, "scopes");
+    struct line_limit limit = {.left = all ? UINT64_MAX : NODES_SHOWN};
     struct gd_scope_info child;
+
+    out_set(record, OUT_TEXT("scope", info->name), OUT_INT("total", info->total_count));
+    out_say(call->out, record, "{scope}/  {total|node}\n");
+    cJSON *scopes = out_list(record, "scopes");
     for (gd_scope_id id = info->first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
          id = child.next) {
-        cJSON *item = out_push(scopes);
-        out_set(item, OUT_TEXT("scope", child.name), OUT_INT("nodes", child.total_count),
-                OUT_TEXT("watched", watch_state_name(gd_watch_scope_state(call->session, id))));
+        show_child(call, scopes, id, &child, &limit);
     }
     cJSON *nodes = out_list(record, "nodes");
     for (gd_node_id node = info->first_node; node != GD_NO_NODE;
          node = gd_graph_next_in_scope(graph, node)) {
-        cJSON *item = out_push(nodes);
-        inspect_add_node(call, item, node);
-        out_set(item, OUT_JSON("watchpoints", watch_numbers_record(call, node)));
+        show_node(call, nodes, node, &limit);
     }
-}
-
-static void scope_text(struct command_call *call, const struct gd_scope_info *info, bool all)
-{
-    struct gd_graph *graph = call->session->graph;
-    uint64_t lines = 0;
-    uint64_t hidden = 0;
-    out_printf(call->out, "%s/  %s\n", out_safe(call, info->name),
-               inspect_plural(call, info->total_count, "node"));
-    struct gd_scope_info child;
-    for (gd_scope_id id = info->first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
-         id = child.next) {
-        if (!all && lines++ >= NODES_SHOWN) {
-            hidden++;
-            continue;
-        }
-        out_printf(call->out, "  %s/  %s%s\n", out_safe(call, child.leaf),
-                   inspect_plural(call, child.total_count, "node"), watch_scope_mark(call, id));
-    }
-    for (gd_node_id node = info->first_node; node != GD_NO_NODE;
-         node = gd_graph_next_in_scope(graph, node)) {
-        struct gd_node_info at;
-        if ((!all && lines++ >= NODES_SHOWN) || !gd_graph_node(graph, node, &at)) {
-            hidden++;
-            continue;
-        }
-        const char *slash = strrchr(at.name, '/');
-        const char *numbers = watch_numbers_of(call, node);
-        out_printf(call->out, "  %s  (%s) %s%s%s\n", out_safe(call, slash ? slash + 1 : at.name),
-                   out_safe(call, at.type), inspect_outputs(call, node),
-                   numbers[0] != '\0' ? ", watched by " : "", numbers);
-    }
-    if (hidden > 0) {
-        out_printf(call->out, "  ... %s more (scope %s -a)\n", inspect_number(call, hidden),
-                   out_safe(call, info->name));
-    }
+    out_say(call->out, record, "[  ... {hidden:n} more (scope {scope} -a)\n]",
+            OUT_INT("hidden", limit.hidden));
 }
 
 static int run_scope(struct command_call *call, struct gd_err *err)
@@ -86,11 +96,7 @@ static int run_scope(struct command_call *call, struct gd_err *err)
     if (!gd_graph_scope(call->session->graph, scope, &info)) {
         return gd_fail(err, GD_ENODATA, "the training process has not sent a graph yet");
     }
-    if (out_is_json(call->out)) {
-        scope_record(call, &info);
-    } else {
-        scope_text(call, &info, all);
-    }
+    show_scope(call, &info, all);
     return GD_OK;
 }
 

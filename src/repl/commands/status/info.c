@@ -194,10 +194,10 @@ static const struct command info_subs[] = {
     },
     {
         .name = "history",
-        .usage = "info history [TENSOR | SCALAR] [FIGURE]... [-n STEPS] [-a]",
+        .usage = "info history [TENSOR | SCALAR] [STATISTIC]... [-n STEPS] [-a]",
         .summary = "Show the recorded history: an overview, or one tensor by step",
         .help =
-            "FIGURE is a statistic of expressions: min, max, mean, abs_mean, std, nan, inf,\n"
+            "STATISTIC is one of those of expressions: min, max, mean, abs_mean, std, nan, inf,\n"
             "nonfinite, zero, zero_percentage, norm, abs_mean(cur-prev), update_ratio, ... The "
             "bars\n"
             "range from the lowest to the highest value, oldest step first; a cross marks a step\n"

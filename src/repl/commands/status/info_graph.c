@@ -27,10 +27,10 @@ static uint32_t scope_depth(const struct gd_graph *graph, uint32_t scopes)
     return deepest;
 }
 
-static void graph_record(struct command_call *call, const struct gd_graph_counts *counts)
+static void record_graph(struct command_call *call, cJSON *record,
+                         const struct gd_graph_counts *counts)
 {
     struct gd_graph *graph = call->session->graph;
-    cJSON *record = out_record(call->out, "graph");
     out_set(record, OUT_INT("nodes", counts->nodes), OUT_INT("edges", counts->edges),
             OUT_INT("scopes", counts->scopes), OUT_INT("depth", scope_depth(graph, counts->scopes)),
             OUT_INT("missing_inputs", counts->missing_inputs), OUT_INT("memory", counts->memory));
@@ -78,27 +78,14 @@ static const char *kinds_text(struct command_call *call, const struct gd_graph_c
     return text;
 }
 
-static void graph_text(struct command_call *call, const struct gd_graph_counts *counts)
+/* "Types:   MatMul 4, Add 2", wrapped to the width of the output. */
+static void print_types(struct command_call *call, uint32_t shown)
 {
-    struct gd_graph *graph = call->session->graph;
-    out_printf(
-        call->out, "%s, %s, %s in %u levels, %s\n", inspect_plural(call, counts->nodes, "node"),
-        inspect_plural(call, counts->edges, "edge"), inspect_plural(call, counts->scopes, "scope"),
-        scope_depth(graph, counts->scopes), inspect_bytes(call, counts->memory));
-    for (uint32_t i = 0; i < counts->subgraphs && i < TYPES_SHOWN; i++) {
-        const char *name = gd_graph_subgraph_name(graph, i);
-        out_printf(call->out, "%s%s", i == 0 ? "Graphs:  " : ", ",
-                   out_safe(call, name ? name : ""));
-    }
-    if (counts->subgraphs > TYPES_SHOWN) {
-        out_printf(call->out, ", ... %u more", counts->subgraphs - TYPES_SHOWN);
-    }
-    out_printf(call->out, "%sKinds:   %s\n", counts->subgraphs > 0 ? "\n" : "",
-               kinds_text(call, counts));
     uint32_t types = 0;
-    const struct gd_type_count *type = gd_graph_types(graph, &types);
+    const struct gd_type_count *type = gd_graph_types(call->session->graph, &types);
     int column = 9;
-    for (uint32_t i = 0; i < types && i < TYPES_SHOWN; i++) {
+
+    for (uint32_t i = 0; i < types && i < shown; i++) {
         const char *text =
             inspect_printf(call, "%s %u", out_safe(call, type[i].type), type[i].count);
         column += (int)strlen(text) + 2;
@@ -106,14 +93,32 @@ static void graph_text(struct command_call *call, const struct gd_graph_counts *
         out_printf(call->out, "%s%s", i == 0 ? "Types:   " : wrap ? ",\n         " : ", ", text);
         column = wrap ? 9 + (int)strlen(text) : column;
     }
-    if (types > TYPES_SHOWN) {
-        out_printf(call->out, ", ... %u more (info types)", types - TYPES_SHOWN);
+    if (types > shown) {
+        out_printf(call->out, ", ... %u more (info types)", types - shown);
     }
     out_printf(call->out, "%s", types > 0 ? "\n" : "");
-    if (counts->missing_inputs > 0) {
-        out_printf(call->out, "Missing: %s whose producer the training process did not send\n",
-                   inspect_plural(call, counts->missing_inputs, "input"));
+}
+
+static void show_graph(struct command_call *call, const struct gd_graph_counts *counts)
+{
+    struct gd_graph *graph = call->session->graph;
+    cJSON *record = out_record(call->out, "graph");
+
+    record_graph(call, record, counts);
+    out_say(call->out, record,
+            "{nodes|node}, {edges|edge}, {scopes|scope} in {depth} levels, {memory:bytes}\n");
+    for (uint32_t i = 0; i < counts->subgraphs && i < TYPES_SHOWN; i++) {
+        const char *name = gd_graph_subgraph_name(graph, i);
+        out_printf(call->out, "%s%s", i == 0 ? "Graphs:  " : ", ",
+                   out_safe(call, name ? name : ""));
     }
+    out_say(call->out, record, "[, ... {more} more][{?any}\n]Kinds:   {kinds_text}\n",
+            OUT_INT("more", counts->subgraphs > TYPES_SHOWN ? counts->subgraphs - TYPES_SHOWN : 0),
+            OUT_BOOL("any", counts->subgraphs > 0),
+            OUT_TEXT("kinds_text", kinds_text(call, counts)));
+    print_types(call, TYPES_SHOWN);
+    out_say(call->out, record,
+            "[Missing: {missing_inputs|input} whose producer the training process did not send\n]");
 }
 
 int info_need_graph(struct command_call *call, struct gd_graph_counts *counts, struct gd_err *err)
@@ -132,11 +137,7 @@ int info_graph(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    if (out_is_json(call->out)) {
-        graph_record(call, &counts);
-    } else {
-        graph_text(call, &counts);
-    }
+    show_graph(call, &counts);
     return GD_OK;
 }
 
