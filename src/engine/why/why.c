@@ -331,11 +331,23 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
     return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
            (info.kind == GD_NODE_CONSTANT ||
             (tensor->is_leaf && stats->min == stats->max) || /* 0 and -Inf */
-            why_is_behind(walk, tensor) ||                   /* -Inf alone proves nothing */
             why_type_in(
                 info.type,
                 "MaskedFill* masked_fill* Where Select SelectV2 Fill Full full_like new_full "
                 "FillV2 Triu Tril"));
+}
+
+/* Behind values that are gone, -Inf alone proves nothing: a mask may be among the gone ones. A
+ * logarithm brings its -Inf itself. */
+static bool may_be_mask(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    struct gd_node_info info;
+    const struct gd_stats *stats = &tensor->stats;
+
+    return (walk->bad == GD_BAD_NONFINITE || walk->bad == GD_BAD_LARGE) &&
+           why_is_behind(walk, tensor) && stats->nan == 0 && stats->pos_inf == 0 &&
+           stats->neg_inf > 0 && gd_graph_node(walk->session->graph, tensor->node, &info) &&
+           !why_type_in(info.type, "Log Log2 Log10 Log1p");
 }
 
 /* Compared with its value in previous steps; labels and indices have no size. */
@@ -367,6 +379,9 @@ static void judge_value(struct why_walk *walk, uint32_t number)
     } else if (tensor->has_stats && is_mask(walk, tensor)) {
         tensor->is_mask = true;
         tensor->verdict = GD_WHY_GOOD;
+    } else if (tensor->has_stats && may_be_mask(walk, tensor)) {
+        tensor->verdict = GD_WHY_UNKNOWN;
+        bad = false;
     } else if (tensor->has_stats) {
         tensor->verdict = bad ? GD_WHY_BAD : GD_WHY_GOOD;
         if (!bad && walk->bad == GD_BAD_LARGE && tensor->before < 0) {

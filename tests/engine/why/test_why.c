@@ -507,6 +507,29 @@ static void excluded_nodes_are_no_fault(void **state)
     bench_expect(b, soft, "softmax-of-inf", "soft (Softmax) received Inf");
 }
 
+/* Behind a value that is gone, -Inf may come from a mask that is gone as well; a logarithm makes
+ * its own. */
+static void infinities_behind_gone_values(void **state)
+{
+    struct bench *b = *state;
+    gd_node_id x = (bench_leaf(b, "first", "Const"), bench_leaf(b, "x", "Input"));
+    gd_node_id sum = bench_node(b, "sum", "Add", x, NONE, NONE);
+    gd_node_id log = bench_node(b, "log", "Log", x, NONE, NONE);
+    gd_node_id product = bench_node(b, "product", "Mul", sum, log, NONE);
+    gd_node_id loss = bench_node(b, "loss", "ReduceMean", product, NONE, NONE);
+
+    bench_stop(b, 1, NONE);
+    bench_value(b, x, bench_with(0, 1, 5, 0, 0, 0), 1);
+    bench_value(b, sum, bench_with(-1, 1, 0, 0, 0, 5), 1);
+    bench_value(b, log, bench_with(0, 0, 2, 0, 0, 5), 1);
+    bench_value(b, loss, bench_finite(-1, -1), 1);
+    bench_ask(b, loss, GD_BAD_LARGE);
+    assert_int_equal(bench_verdict(b, product), GD_WHY_UNKNOWN);
+    assert_int_equal(bench_verdict(b, sum), GD_WHY_UNKNOWN);
+    assert_int_equal(bench_verdict(b, log), GD_WHY_BAD);
+    assert_null(strstr(b->why.text, "mask"));
+}
+
 /* ---- how it ends ----------------------------------------------------------------------------- */
 
 static void trainer_lost_on_the_way(void **state)
@@ -635,6 +658,7 @@ int main(void)
         BENCH_TEST(cycles_end),
         BENCH_TEST(long_ways_are_cut),
         BENCH_TEST(masks_are_no_fault),
+        BENCH_TEST(infinities_behind_gone_values),
         BENCH_TEST(excluded_nodes_are_no_fault),
         BENCH_TEST(trainer_lost_on_the_way),
         BENCH_TEST(debugger_ends_on_the_way),
