@@ -44,7 +44,7 @@ struct gd_file_text {
 /* GD_ELIMIT: the file is larger than max bytes. */
 int gd_disk_read_text(struct gd_disk *disk, uint64_t max, struct gd_file_text *ret,
                       struct gd_err *err);
-/* The same of a file that is not a symbolic link. */
+/* The same for the file at a path, which must not be a symbolic link. */
 int gd_file_text_read(const char *path, uint64_t max, struct gd_file_text *ret, struct gd_err *err);
 
 /* Size or modification time differ from when it was opened. */
