@@ -97,104 +97,22 @@ static int fake_stats(struct gd_target *target, const struct gd_tensor_ref *ref,
     return GD_OK;
 }
 
-/* ---- watching ---- */
-
-static void free_items(struct fake_plan *plan)
-{
-    for (size_t i = 0; i < plan->count; i++) {
-        free((void *)(uintptr_t)plan->items[i].options);
-        free((void *)(uintptr_t)plan->items[i].triggers);
-        free((void *)(uintptr_t)plan->items[i].scalar);
-    }
-    free(plan->items);
-    plan->items = NULL;
-    plan->count = 0;
-}
-
-static void *copy_bytes(const void *from, size_t size)
-{
-    void *to = malloc(size + 1);
-
-    if (to && size) {
-        memcpy(to, from, size);
-    }
-    return to;
-}
-
-/* False: no memory; what was copied is in `to`. */
-static bool copy_items(struct fake_plan *to, const struct gd_watch_plan *from)
-{
-    bool ok = true;
-
-    to->items = calloc(from->item_count, sizeof(*to->items));
-    to->count = to->items ? from->item_count : 0;
-    for (size_t i = 0; i < to->count; i++) {
-        const struct gd_watch_item *item = &from->items[i];
-
-        to->items[i] = *item;
-        to->items[i].options = copy_bytes(item->options, sizeof(*item->options));
-        to->items[i].triggers =
-            copy_bytes(item->triggers, item->trigger_count * sizeof(*item->triggers));
-        to->items[i].scalar = item->scalar ? strdup(item->scalar) : NULL;
-        ok = ok && to->items[i].options && to->items[i].triggers &&
-             !to->items[i].scalar == !item->scalar;
-    }
-    return ok && to->items;
-}
-
-static size_t find_plan(const struct fake_target *fake, uint32_t id)
-{
-    size_t i = 0;
-
-    while (i < fake->plan_count && fake->plans[i].id != id) {
-        i++;
-    }
-    return i;
-}
-
 const struct fake_plan *fake_plan(const struct fake_target *fake, uint32_t id)
 {
-    size_t i = find_plan(fake, id);
-
-    return i < fake->plan_count ? &fake->plans[i] : NULL;
+    return fake_plans_find(fake->plans, fake->plan_count, id);
 }
 
 static int watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
                       struct gd_err *err)
 {
     struct fake_target *fake = (struct fake_target *)target;
-    size_t i = find_plan(fake, plan->id);
 
     fake->plan_calls++;
     if (fake->plan_rc) {
         return gd_fail(err, fake->plan_rc, "the fake will not watch");
     }
-    if (!plan->item_count) {
-        fake->plan_removals++;
-        if (i == fake->plan_count) {
-            return gd_fail(err, GD_ENOTFOUND, "the fake has no such plan");
-        }
-        free_items(&fake->plans[i]);
-        fake->plan_count--;
-        memmove(fake->plans + i, fake->plans + i + 1,
-                (fake->plan_count - i) * sizeof(*fake->plans));
-        return GD_OK;
-    }
-    if (i == fake->plan_count) {
-        struct fake_plan *grown = realloc(fake->plans, (fake->plan_count + 1) * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "the fake is out of memory");
-        }
-        fake->plans = grown;
-        fake->plan_count++;
-    } else {
-        free_items(&fake->plans[i]);
-    }
-    fake->plans[i] = (struct fake_plan){
-        .id = plan->id, .exact = plan->exact, .hold = plan->hold, .record = plan->record};
-    return copy_items(&fake->plans[i], plan) ? GD_OK
-                                             : gd_fail(err, GD_ENOMEM, "the fake is out of memory");
+    fake->plan_removals += !plan->item_count;
+    return fake_plans_set(&fake->plans, &fake->plan_count, plan, err);
 }
 
 static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
@@ -246,10 +164,7 @@ static void fake_destroy(struct gd_target *target)
     if (fake->destroyed) {
         *fake->destroyed = true;
     }
-    for (size_t i = 0; i < fake->plan_count; i++) {
-        free_items(&fake->plans[i]);
-    }
-    free(fake->plans);
+    fake_plans_free(fake->plans, fake->plan_count);
     free(fake);
 }
 

@@ -4,14 +4,7 @@
 #define TESTS_ENGINE_FAKE_TARGET_H
 
 #include "engine/debugger.h"
-
-/* A plan as it was told last; items with copies of what they point to. */
-struct fake_plan {
-    uint32_t id;
-    bool exact, hold, record;
-    struct gd_watch_item *items;
-    size_t count;
-};
+#include "fake_plans.h"
 
 struct fake_target {
     struct gd_target target;

@@ -209,9 +209,9 @@ static void pump_answers(void *ctx, double max_seconds)
     }
     if (fake->session->state == GD_RUNNING) {
         bool steps = fake->run.kind == GD_RUN_STEP || fake->run.kind == GD_RUN_CONTINUE;
-        struct gd_stop stop = fake->has_next_stop    ? fake->next_stop
-                              : fake->plans && steps ? watched_run(fake)
-                                                     : stop_of_run(fake);
+        struct gd_stop stop = fake->has_next_stop             ? fake->next_stop
+                              : fake->plan_count > 0 && steps ? watched_run(fake)
+                                                              : stop_of_run(fake);
         fake->has_next_stop = false;
         gd_session_on_stopped(fake->session, &stop);
     }

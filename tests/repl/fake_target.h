@@ -45,7 +45,8 @@ struct fake {
     struct fake_answer *answers;
     struct fake_value *values;
     struct fake_plan *plans; /* fake_watch.h */
-    struct {                 /* asked for; wait for the pump */
+    size_t plan_count;
+    struct { /* asked for; wait for the pump */
         gd_watch_costs_fn fn;
         void *ctx;
     } costs[4];
