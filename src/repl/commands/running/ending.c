@@ -49,7 +49,7 @@ void ending_begin(struct ending *ending, const struct gd_session *session)
     }
 }
 
-/* A hit in the rest of the step must not keep the training from ending: tells stopped ranks
+/* A hit in the rest of the step must not keep the training from ending: asks stopped ranks
  * again. */
 static void let_go_again(const struct ending *ending)
 {
