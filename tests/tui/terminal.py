@@ -134,10 +134,12 @@ class Terminal:
             self.read(0)
         return self.process.returncode
 
-    def quit(self):
+    def quit(self, asks=True):
+        """Types the command; gradb asks while a training process is connected. Returns its exit status."""
         self.send("quit\r")
-        self.expect(r"\(y or n\)")
-        self.send("y")
+        if asks:
+            self.expect(r"\(y or n\)")
+            self.send("y")
         return self.wait_exit()
 
     def is_quiet(self):

@@ -212,8 +212,7 @@ class Paste(Case):
             mark = len(t.raw)
             t.send("\r")
             t.expect(r"^and more")  # pyte leaves some of the row below behind it
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
     def test_broken_off(self):
@@ -228,8 +227,7 @@ class Paste(Case):
             mark = len(t.raw)
             t.send("echo keys again\r")
             t.expect_raw(b"keys again", mark)
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
 
     def test_prompt(self):
         with self.open(False) as t:
@@ -238,8 +236,7 @@ class Paste(Case):
             mark = len(t.raw)
             t.send(PASTE % "echo o\\\\ne\necho two" + "\r")
             t.expect_raw(b"\r\ntwo", mark)
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
     def test_prompt_broken_off(self):
@@ -358,8 +355,7 @@ class Prompt(Case):
             t.expect_raw(b" more: type more characters", mark)
             t.send("step\r")
             t.expect_raw(b"step 1", mark)
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
     def test_escape_alone(self):
@@ -373,22 +369,19 @@ class Prompt(Case):
     def test_terminal_type_unset(self):
         with Terminal(start=("env", "-u", "TERM"), rc=RC, program=False) as t:
             t.expect(r"No panes: this terminal type cannot show them")
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.assertNotIn(b"\x1b[?1049h", t.raw)
 
     def test_no_terminal_type(self):
         with Terminal(term="", rc=RC, program=False) as t:
             t.expect(r"No panes: this terminal type cannot show them")
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.assertNotIn(b"\x1b[?1049h", t.raw)
 
     def test_dumb_terminal(self):
         with Terminal(term="dumb", rc=RC, program=False) as t:
             t.expect(r"No panes: this terminal type cannot show them")
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.assertNotIn(b"\x1b[?", t.raw)
 
 

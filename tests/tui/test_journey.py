@@ -199,8 +199,7 @@ class Journey(unittest.TestCase):
             walk(t, album, rows, cols)
             t.send(CONSOLE)
             t.expect(r"^\(gradb\) focus console\n\(gradb\)$")
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.assertEqual(termios.tcgetattr(t.slave), t.before)
             if env == ASCII and not more:
                 self.assertTrue(t.raw.isascii())

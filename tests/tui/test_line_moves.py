@@ -121,8 +121,7 @@ class Moves(unittest.TestCase):
                     t.send(keys + to_end + "!")
                     self.expect_line(t, line + "!", keys)
                     self.clear(t)
-                t.send("quit\r")
-                self.assertEqual(t.wait_exit(), 0)
+                self.assertEqual(t.quit(asks=False), 0)
 
     def test_emacs(self):
         self.check_table("emacs", EMACS, "\x05")
@@ -144,8 +143,7 @@ class Moves(unittest.TestCase):
                 t.send(UP * 3 + "\x0f")
                 self.expect_line(t, "# threeX")
                 self.clear(t)
-                t.send("quit\r")
-                self.assertEqual(t.wait_exit(), 0)
+                self.assertEqual(t.quit(asks=False), 0)
                 with open(t.home.name + "/state/gradb/history", encoding="utf-8") as file:
                     self.assertEqual(file.read().split("\n")[-7:-2],
                                      ["# zwölf", "# three", "# threeX", "# four", "# three"])

@@ -74,8 +74,7 @@ class Stopped(Case):
             t.expect_raw(b"Interrupted", mark)
             t.expect_raw(b"gradb)", mark)
             t.command("echo all of $(it)", r"^all of")
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
     def test_terminate(self):
@@ -136,8 +135,7 @@ class Unread(Case):
             found = self.read_until(t, b"gradb)")
             numbers = [line.split()[1] for line in found.splitlines() if line.startswith(b"line ")]
             self.assertEqual(numbers, [b"%d" % number for number in range(LINES)])
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
     def test_interrupt(self):
@@ -147,8 +145,7 @@ class Unread(Case):
             self.read_until(t, b"gradb)")
             t.send("echo sti" + "ll here\r")
             self.read_until(t, b"still here")
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
     def test_terminate(self):
@@ -188,8 +185,7 @@ class Keys(Case):
             t.send(STOP + "\r")
             t.expect_raw(b"\x1b[?2004h", mark)
             t.command("echo all of $(it)", r"^all of")
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
     def test_end_of_input_at_a_question(self):
@@ -207,8 +203,7 @@ class Keys(Case):
                 mark = len(t.raw)
                 t.send(f"echo num" + f"ber {number}\r")
                 t.expect_raw(b"number %d" % number, mark)
-            t.send("quit\r")
-            self.assertEqual(t.wait_exit(), 0)
+            self.assertEqual(t.quit(asks=False), 0)
             self.check_restored(t)
 
 

@@ -238,8 +238,7 @@ class NoPanes(unittest.TestCase):
         terminal.expect(r"No panes: " + why)
         terminal.send("echo still here\r")
         terminal.expect(r"^still here")
-        terminal.send("quit\r")
-        self.assertEqual(terminal.wait_exit(), 0)
+        self.assertEqual(terminal.quit(asks=False), 0)
 
     def test_small(self):
         with Terminal(rows=9, cols=60, program=False) as t:
@@ -257,8 +256,7 @@ class NoPanes(unittest.TestCase):
                 t.resize(24, 80)
                 t.send("\x18a")
                 t.expect(r"^ gradb listening")
-                t.send("quit\r")
-                self.assertEqual(t.wait_exit(), 0)
+                self.assertEqual(t.quit(asks=False), 0)
 
     def test_dumb(self):
         with Terminal(term="dumb", program=False) as t:

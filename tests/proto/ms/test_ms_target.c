@@ -136,6 +136,14 @@ static void send_second_graph(void)
     gd_buf_deinit(&bytes);
 }
 
+static void create_target(const struct gd_ms_metadata *metadata)
+{
+    assert_int_equal(
+        gd_ms_target_create(world.debugger, &io, &world, "peer:1", metadata, &world.target, NULL),
+        GD_OK);
+    world.session = gd_ms_target_session(world.target);
+}
+
 static void connect_process(const char *version, const char *backend)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .graph_num = 1};
@@ -146,10 +154,7 @@ static void connect_process(const char *version, const char *backend)
                   two = pb_node("2", "ReLU", "Default/a", RELU, (const char *[]){"1", NULL});
     snprintf(metadata.backend, sizeof(metadata.backend), "%s", backend);
     snprintf(metadata.ms_version, sizeof(metadata.ms_version), "%s", version);
-    assert_int_equal(
-        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL),
-        GD_OK);
-    world.session = gd_ms_target_session(world.target);
+    create_target(&metadata);
     gd_ms_target_on_metadata(world.target, &metadata);
     pb_message(&bytes, 1, &one);
     pb_message(&bytes, 1, &two);
@@ -266,10 +271,7 @@ static void test_a_late_start_is_seen(void **state)
 {
     (void)state;
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .cur_step = 41};
-    assert_int_equal(
-        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL),
-        GD_OK);
-    world.session = gd_ms_target_session(world.target);
+    create_target(&metadata);
     wait_at(41, RELU);
     assert_non_null(strstr(world.warning, "without having sent a graph"));
     assert_int_equal(world.session->state, GD_STOPPED);
@@ -281,10 +283,7 @@ static void test_a_late_start_between_steps(void **state)
 {
     (void)state;
     struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .cur_step = 41};
-    assert_int_equal(
-        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL),
-        GD_OK);
-    world.session = gd_ms_target_session(world.target);
+    create_target(&metadata);
     wait_at(41, RELU);
     int64_t first = world.session->stop.step;
     assert_int_equal(resume_run(GD_RUN_STEP, 1, NULL), GD_OK);
