@@ -408,7 +408,7 @@ class Watchpoints(Session):
         gradb.run("watch", "error: ")
         gradb.run("watch XY", "error: .*no condition")
         gradb.run("watch TL", "error: .*abs_mean_gt")
-        gradb.run("watch TL max_gt=many", "error: .*no number")
+        gradb.run("watch TL max_gt=many", "error: .*\"many\" is not a number")
         gradb.run("watch TL max_gt=1 min_gt=1", "error: .*two")
         gradb.run("watch TR range_percentage_lt=5", "error: .*range_start_inclusive")
         gradb.run("watch TZ zero_percentage_ge=101", "error: .*0 to 100")

@@ -68,7 +68,7 @@ class StackPane(unittest.TestCase):
             t.expect(r"^─ source lines \d+/\d+ ─")
             t.send("q")
             t.expect(r"^─ stack ─")
-            t.expect(r"^>#0  optim\.c:\d+ in moment_make")
+            t.expect(r"^>#0  optim\.c:\d+ in make_moment")
 
     def test_ascii(self):
         with TextTerminal(env={"LC_ALL": "C"}) as t:

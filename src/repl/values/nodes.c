@@ -221,7 +221,8 @@ int nodes_find_scope(struct command_call *call, const char *text, gd_scope_id *r
     gd_scope_id next = gd_graph_next_scope(graph, text, len, &subgraph);
     if (scope != GD_NO_SCOPE && next != GD_NO_SCOPE && gd_graph_scope(graph, scope, &one) &&
         gd_graph_scope(graph, next, &other)) {
-        return gd_fail(err, GD_EAMBIGUOUS, "'%.100s' is ambiguous: '%.150s' or '%.150s'",
+        return gd_fail(err, GD_EAMBIGUOUS,
+                       "'%.100s' could be '%.150s' or '%.150s': write more of the name",
                        out_safe(call, text), out_safe(call, one.name), out_safe(call, other.name));
     }
     if (scope == GD_NO_SCOPE) {
