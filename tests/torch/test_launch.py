@@ -249,10 +249,10 @@ class Started(torches.Folder):
 
     def test_program_that_does_not_train(self):
         why = self.assert_not_seen([self.python, "-c", "import torch; print(torch.ones(2).sum().item())"])
-        self.assertIn("makes an optimizer", why)
+        self.assertIn("creates an optimizer", why)
         failing = self.assert_not_seen([self.python, "-c", "raise SystemExit(7)"])
         self.assertIn("exited with status 7 before it connected", failing)
-        self.assertNotIn("makes an optimizer", failing)
+        self.assertNotIn("creates an optimizer", failing)
 
     def test_disabled_inside(self):
         program = shlex.join([*torches.warm(self.python), self.write("train.py", TRAINER)])

@@ -457,7 +457,7 @@ void v1_conn_closed(struct v1_conn *conn)
         free(conn);
     }
     if (target) {
-        v1_target_lost(target, "the connection to the training process broke");
+        v1_target_lost(target, "the connection broke");
     }
 }
 
