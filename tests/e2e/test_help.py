@@ -2,9 +2,7 @@
 """The help texts are true: every example in them is typed in, against charlm as the demo runs it. `help` shows the names
 of its graph there; those of the manual are typed in against a PyTorch script (tests/torch/test_examples.py)."""
 import json
-import pathlib
 import re
-import tempfile
 import unittest
 
 import harness
@@ -97,9 +95,7 @@ class Typed:
 
     def setUp(self):
         super().setUp()
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = harness.folder_of(self)
 
     def type_in(self, program, softmax, bias, later, fails, **more):
         tried = set()

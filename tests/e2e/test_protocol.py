@@ -13,7 +13,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import unittest
@@ -692,10 +691,9 @@ class Page(Case):
         page = (harness.SOURCE / "docs" / "protocol.md").read_text()
         code = textwrap.dedent(page[page.index("    import queue, threading"):
                                     page.index("With `gradb listen` in one terminal")])
-        folder = tempfile.TemporaryDirectory(prefix="gradb-page-")
-        self.addCleanup(folder.cleanup)
-        harness.write_messages(folder.name, "gradb_v1")
-        script = pathlib.Path(folder.name) / "example.py"
+        folder = harness.folder_of(self)
+        harness.write_messages(folder, "gradb_v1")
+        script = folder / "example.py"
         script.write_text(code.replace("127.0.0.1:50051", f"127.0.0.1:{self.port}"))
         with subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True) as example:
             self.addCleanup(example.kill)

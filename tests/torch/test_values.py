@@ -2,9 +2,7 @@
 """Values of PyTorch tensors: of every kind, equal bit for bit to the program's; why there are none; those of the
 previous step; scaled gradients; and what is computed on the tensor's device."""
 import json
-import pathlib
 import subprocess
-import tempfile
 
 import numpy as np
 
@@ -179,9 +177,7 @@ class Session(torches.Case):
 
     def start(self, text, *options):
         """Runs the script to the first stop, with a folder of its own as its argument: self.out."""
-        folder = tempfile.TemporaryDirectory(prefix="gradb-values-")
-        self.addCleanup(folder.cleanup)
-        self.out = pathlib.Path(folder.name)
+        self.out = harness.folder_of(self)
         script = self.out / "script.py"
         script.write_text(text, encoding="utf-8")
         self.gradb = harness.Gradb("-nx", "--json", *options, env=torches.environment(),

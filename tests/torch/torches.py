@@ -174,9 +174,7 @@ class Folder(Case):
 
     def setUp(self):
         super().setUp()
-        folder = tempfile.TemporaryDirectory(prefix="gradb-launch-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = harness.folder_of(self)
 
     def write(self, name, text):
         path = self.folder / name

@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-import tempfile
 import unittest
 
 import harness
@@ -13,13 +12,12 @@ SOURCES = harness.SOURCE / "examples" / "charlm"
 
 class Debugged(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.text = pathlib.Path(self.folder.name, "text.txt")
+        self.folder = harness.folder_of(self)
+        self.text = self.folder / "text.txt"
         self.text.write_text("".join(f"line {i} of {i * i % 97} is {i % 7}\n" for i in range(3000)))
 
     def run_script(self, lines, *args):
-        script = pathlib.Path(self.folder.name, "script.gdb")
+        script = self.folder / "script.gdb"
         script.write_text("\n".join(lines) + "\n")
         done = harness.run_gradb("-q", "-nx", "--batch", "-x", script, "--listen", "127.0.0.1:0",
                                  "run", "--", harness.CHARLM, "--data", self.text, "--layers", 1,
@@ -60,11 +58,11 @@ class Debugged(unittest.TestCase):
         self.assertFalse(changed("--fault", "frozen-weight"))
 
     def test_checkpoint(self):
-        self.run_script(["step 3", "checkpoint", "step"], "--checkpoint-dir", self.folder.name)
-        files = [name for name in os.listdir(self.folder.name) if name.startswith("charlm-")]
+        self.run_script(["step 3", "checkpoint", "step"], "--checkpoint-dir", str(self.folder))
+        files = [name for name in os.listdir(self.folder) if name.startswith("charlm-")]
         self.assertEqual(len(files), 1, files)
         self.assertRegex(files[0], r"^charlm-[34]\.bin$")
-        data = pathlib.Path(self.folder.name, files[0]).read_bytes()
+        data = (self.folder / files[0]).read_bytes()
         self.assertTrue(data.startswith(b"charlm 1\nstep "))
         self.assertIn(b"\nblock0/attn/qkv.weight 768\n", data)
 

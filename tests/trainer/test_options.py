@@ -68,9 +68,7 @@ class Options(unittest.TestCase):
 
 class Runs(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.text = pathlib.Path(self.folder.name, "text.txt")
+        self.text = harness.folder_of(self) / "text.txt"
         self.text.write_text("".join(f"line {i} of {i * i % 97} is {i % 7}\n" for i in range(3000)))
 
     def run_small(self, *args, **kw):

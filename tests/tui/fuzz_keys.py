@@ -12,7 +12,6 @@ import random
 import re
 import select
 import signal
-import tempfile
 import termios
 import time
 import unittest
@@ -126,9 +125,7 @@ class Fuzz(unittest.TestCase):
         """What gradb wrote of a few steps."""
         if self.recorded is not None:
             return self.recorded
-        folder = tempfile.TemporaryDirectory(prefix="gradb-fuzz-")
-        self.addCleanup(folder.cleanup)
-        path = os.path.join(folder.name, "record.gdhist")
+        path = harness.folder_of(self) / "record.gdhist"
         lines = [f"set history-file {path}", "trace -step 'max > 1e30' on weights", "step 5"]
         program = [harness.CHARLM, "--layers", "1", "--width", "16", "--heads", "2", "--context", "16", "--batch", "2",
                    "--threads", "1", "--steps", "1000"]
@@ -143,11 +140,8 @@ class Fuzz(unittest.TestCase):
         mouse, editing = self.random.choice(("on", "off")), self.random.choice(("emacs", "emacs", "vi"))
         print(f"# {self.says()}: {' '.join(kind)}, mouse {mouse}, {editing}", flush=True)
         more = {"look_at": self.record()} if kind[2] == "record" else {}
-        folder = tempfile.TemporaryDirectory(prefix="gradb-fuzz-")
-        self.addCleanup(folder.cleanup)
-        inputrc = os.path.join(folder.name, "inputrc")
-        with open(inputrc, "w", encoding="utf-8") as file:
-            file.write(f"set editing-mode {editing}\n")
+        inputrc = harness.folder_of(self) / "inputrc"
+        inputrc.write_text(f"set editing-mode {editing}\n")
         env = {"INPUTRC": inputrc, "LC_ALL": "C" if kind[1] == "ASCII" else "C.UTF-8"}
         return Terminal(term=kind[0], rc=f"set recommend off\nset confirm off\nset mouse {mouse}\n", env=env, **more)
 

@@ -4,7 +4,6 @@ screen, the cursor, the keypad, bracketed paste, the mouse. And what is pasted n
 import os
 import re
 import signal
-import tempfile
 import termios
 import unittest
 
@@ -301,12 +300,9 @@ class Prompt(Case):
 
     def with_keys(self, text):
         """The environment in which readline reads these lines."""
-        folder = tempfile.TemporaryDirectory(prefix="gradb-inputrc-")
-        self.addCleanup(folder.cleanup)
-        path = os.path.join(folder.name, "inputrc")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return {"INPUTRC": path}
+        path = harness.folder_of(self) / "inputrc"
+        path.write_text(text)
+        return {"INPUTRC": str(path)}
 
     def test_keys_of_inputrc(self):
         """What gives up there, in the file of the user and when that is read again."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keys that move through the former lines and search in them, at the prompt and in the panes, with emacs' keys and vi's:
 each shows the line it should, undo works back the changes of that line alone, and what was run stays as it was run."""
-import os
-import tempfile
 import unittest
 
 import harness
@@ -82,11 +80,8 @@ VI = [
 
 class Moves(unittest.TestCase):
     def open(self, panes, editing):
-        folder = tempfile.TemporaryDirectory(prefix="gradb-line-")
-        self.addCleanup(folder.cleanup)
-        inputrc = os.path.join(folder.name, "inputrc")
-        with open(inputrc, "w", encoding="utf-8") as file:
-            file.write(INPUTRC % editing)
+        inputrc = harness.folder_of(self) / "inputrc"
+        inputrc.write_text(INPUTRC % editing)
         return Terminal(rows=24, cols=80, env={"INPUTRC": inputrc}, rc=RC, program=False,
                         options=("--tui",) if panes else ("--no-tui",))
 
