@@ -198,7 +198,7 @@ class Disks(unittest.TestCase):
                                    sys.executable, "-c", program], text=True, capture_output=True, check=False,
                                   timeout=2 * harness.DEADLINE,
                                   env=dict(os.environ, HOME=folder, XDG_STATE_HOME=folder, XDG_RUNTIME_DIR=folder + "/no"))
-            self.assertRegex(done.stderr, "exited with status 7 .* it said last: all of it is written")
+            self.assertRegex(done.stderr, "exited with status 7 .*; its last output: all of it is written")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples of the help texts have the names of a PyTorch script: each is typed in while such a script trains."""
+"""The examples of the help texts have the names of a PyTorch script: each is typed in while that script trains."""
 import sys
 
 import harness
