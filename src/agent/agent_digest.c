@@ -3,6 +3,7 @@
 #include "agent/agent_core.h"
 #include "agent/agent_io.h"
 #include "agent/agent_tensor.h"
+#include "proto/envelope.h"
 
 #include <endian.h>
 #include <fnmatch.h>
@@ -147,12 +148,9 @@ static int send_answer(struct agent_io *io)
         rc = agent_values_refuse(io, d->request, CODE(TOO_LARGE), text);
     } else {
         Gradb__V1__CommandReply m = GRADB__V1__COMMAND_REPLY__INIT;
-        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
         m.request = d->request;
-        m.text = (char *)(uintptr_t)gd_buf_text(&d->text);
-        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY;
-        from.command_reply = &m;
-        rc = agent_wire_send(io, &from);
+        m.text = gd_envelope_text(gd_buf_text(&d->text));
+        rc = agent_wire_send(io, &m.base);
     }
     agent_digest_end(io);
     return rc;

@@ -7,6 +7,8 @@
 #include "agent/agent_mark.h"
 #include "agent/agent_tensor.h"
 #include "agent/agent_turn.h"
+#include "base/grow.h"
+#include "proto/envelope.h"
 
 #define MAX_NODES (UINT32_C(1) << 30)
 
@@ -96,16 +98,11 @@ static bool nodes_grow(struct agent *a)
     if (a->node_count < a->node_capacity) {
         return true;
     }
-    uint32_t capacity = a->node_capacity ? a->node_capacity * 2 : 256;
-    if (capacity > MAX_NODES) {
-        return false;
-    }
-    struct agent_node *more = realloc(a->nodes, capacity * sizeof(*more));
-    if (!more) {
-        return false;
-    }
-    a->nodes = more;
-    struct agent_pass *passes = calloc(capacity, sizeof(*passes));
+    size_t capacity = a->node_capacity;
+    struct agent_node *more = gd_grow(a->nodes, a->node_count, &capacity, sizeof(*more));
+    a->nodes = more ? more : a->nodes;
+    struct agent_pass *passes =
+        more && capacity <= MAX_NODES ? calloc(capacity, sizeof(*passes)) : NULL;
     if (!passes) {
         return false;
     }
@@ -120,7 +117,7 @@ static bool nodes_grow(struct agent *a)
         a->old_passes[a->old_pass_count++] = a->passes;
     }
     a->passes = passes;
-    a->node_capacity = capacity;
+    a->node_capacity = (uint32_t)capacity;
     if (a->node_count == 0) { /* id 0 is never a node */
         memset(&a->nodes[0], 0, sizeof(a->nodes[0]));
         a->node_count = 1;
@@ -264,21 +261,6 @@ gradb_node gradb_add_node(gradb *g, const gradb_node_info *info)
     return id;
 }
 
-static bool late_grow(struct agent *a, size_t more)
-{
-    if (a->late_count + more <= a->late_capacity) {
-        return true;
-    }
-    size_t capacity = (a->late_count + more) * 2;
-    struct agent_late_input *late = realloc(a->late, capacity * sizeof(*late));
-    if (!late) {
-        return false;
-    }
-    a->late = late;
-    a->late_capacity = capacity;
-    return true;
-}
-
 void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count)
 {
     struct agent *a = agent_of(g);
@@ -286,11 +268,16 @@ void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
         return;
     }
     agent_table_lock(a);
-    if (!agent_node_at(a, node) || count > UINT32_MAX / 2 || !late_grow(a, count)) {
+    struct agent_late_input *late = NULL;
+    if (agent_node_at(a, node) && count <= UINT32_MAX / 2) {
+        late = gd_grow_to(a->late, a->late_count + count, &a->late_capacity, sizeof(*late));
+    }
+    if (!late) {
         agent_set_error(a, "gradb_add_inputs: node %u was not added, or out of memory", node);
     } else {
+        a->late = late;
         for (size_t i = 0; i < count; i++) {
-            a->late[a->late_count++] = (struct agent_late_input){node, inputs[i]};
+            late[a->late_count++] = (struct agent_late_input){node, inputs[i]};
         }
     }
     pthread_mutex_unlock(&a->lock);
@@ -435,16 +422,6 @@ static void *chunk_alloc(struct chunk *chunk, size_t count, size_t size)
     return p;
 }
 
-/* protobuf-c declares char *, but only reads it. */
-static char *wire_text(const char *s)
-{
-    union {
-        const char *in;
-        char *out;
-    } u = {.in = s};
-    return u.out;
-}
-
 static Gradb__V1__Input *encode_input(struct chunk *chunk, const gradb_input *input)
 {
     Gradb__V1__Input *m = chunk_alloc(chunk, 1, sizeof(*m));
@@ -480,14 +457,14 @@ static void encode_notes(struct chunk *chunk, const struct agent_node *node, Gra
     }
     for (uint32_t i = 0; i < node->attr_count; i++) {
         gradb__v1__attr__init(&attrs[i]);
-        attrs[i].name = wire_text(node->attrs[i].name);
-        attrs[i].value = wire_text(node->attrs[i].value);
+        attrs[i].name = gd_envelope_text(node->attrs[i].name);
+        attrs[i].value = gd_envelope_text(node->attrs[i].value);
         m->attrs[m->n_attrs++] = &attrs[i];
     }
     for (uint32_t i = 0; i < node->frame_count; i++) {
         gradb__v1__frame__init(&frames[i]);
-        frames[i].file = wire_text(node->frames[i].file);
-        frames[i].function = wire_text(node->frames[i].function);
+        frames[i].file = gd_envelope_text(node->frames[i].file);
+        frames[i].function = gd_envelope_text(node->frames[i].function);
         frames[i].line = node->frames[i].line > 0 ? (uint32_t)node->frames[i].line : 0;
         frames[i].library = node->frames[i].library;
         m->frames[m->n_frames++] = &frames[i];
@@ -503,8 +480,8 @@ static Gradb__V1__Node *encode_node(struct chunk *chunk, const struct agent *a, 
     }
     gradb__v1__node__init(m);
     m->id = id;
-    m->name = wire_text(node->name);
-    m->type = wire_text(node->type);
+    m->name = gd_envelope_text(node->name);
+    m->type = gd_envelope_text(node->type);
     m->kind = (Gradb__V1__NodeKind)node->kind;
     m->phase = (Gradb__V1__Phase)node->phase;
     m->order = node->phase ? id : 0; /* parameters do not execute */
@@ -684,13 +661,9 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     if (chunk.failed) {
         rc = GD_ENOMEM;
     } else if (any || graph.commit) {
-        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_GRAPH;
-        from.graph = &graph;
-        *len = gradb__v1__from_trainer__get_packed_size(&from);
-        *ret = malloc(*len);
+        Gradb__V1__FromTrainer from = GRADB__V1__FROM_TRAINER__INIT;
+        *ret = gd_envelope_pack(&from.base, &graph.base, len);
         if (*ret) {
-            gradb__v1__from_trainer__pack(&from, *ret);
             next.uncommitted = !graph.commit;
             *cursor = next;
         } else {

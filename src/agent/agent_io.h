@@ -68,8 +68,8 @@ double agent_now(void); /* seconds, monotonic */
 
 extern const struct gd_grpc_client_ops agent_wire_ops; /* ctx is the struct agent_io */
 
-/* GD_ENOMEM, GD_ELOST. */
-int agent_wire_send(struct agent_io *io, const agent_from *from);
+/* message: what a FromTrainer contains. GD_ENOMEM, GD_ELOST. */
+int agent_wire_send(struct agent_io *io, const ProtobufCMessage *message);
 /* Sends the first message: Hello, or Authenticate, which Hello follows automatically. */
 int agent_wire_greet(struct agent_io *io);
 int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, const char *text);

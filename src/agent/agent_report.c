@@ -8,6 +8,7 @@
 #include "agent/agent_varint.h"
 #include "agent/agent_watch.h"
 #include "agent/agent_words.h"
+#include "proto/envelope.h"
 
 #define REPORT_VALUES 256 /* values per message; the rest follow in further messages */
 #define REPORT_BYTES  ((size_t)256 * 1024) /* bytes per message, not counting its last value */
@@ -184,63 +185,54 @@ static bool put_value(struct gd_buf *to, const struct agent_watch_item *item,
     return ok;
 }
 
+/* Queues a packet to be filled, unless more than `most` bytes would be queued then. */
+static struct agent_packet *append_packet(struct agent *a, size_t len, size_t most)
+{
+    bool fits = a->reports_bytes + len <= most;
+    struct agent_packet *packet = fits ? malloc(sizeof(*packet) + len) : NULL;
+    if (packet) {
+        packet->next = NULL;
+        packet->step = PEEK(a->step);
+        packet->len = len;
+        *a->reports_end = packet;
+        a->reports_end = &packet->next;
+        a->reports_bytes += len;
+    }
+    return packet;
+}
+
 /* Wraps packed values into a FromTrainer message. Reports that do not hold the training leave room
  * in the queue for those that do. */
 static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchReport *head,
                                       const char *values, size_t len)
 {
-    unsigned char envelope[16];
+    unsigned char envelope[2 * AGENT_VARINT_MOST];
     size_t head_len = gradb__v1__watch_report__get_packed_size(head);
-    size_t n = 0;
-    envelope[n++] = 12 << 3 | 2;
-    for (uint64_t rest = head_len + len;; rest >>= 7) {
-        envelope[n++] = (unsigned char)(rest >= 0x80 ? rest | 0x80 : rest);
-        if (rest < 0x80) {
-            break;
-        }
-    }
-    size_t total = n + head_len + len;
-    size_t most = head->holding ? AGENT_MAX_REPORTS : AGENT_MAX_REPORTS / 2;
-    struct agent_packet *packet = NULL;
-    if (a->reports_bytes + total <= most) {
-        packet = malloc(sizeof(*packet) + total);
-    }
+    const unsigned char *end =
+        agent_put_varint(agent_put_varint(envelope, 12 << 3 | 2), head_len + len);
+    size_t n = (size_t)(end - envelope);
+    struct agent_packet *packet = append_packet(
+        a, n + head_len + len, head->holding ? AGENT_MAX_REPORTS : AGENT_MAX_REPORTS / 2);
     if (!packet) {
         agent_set_error(a, "a watch report was dropped because the debugger is too slow");
         return NULL;
     }
-    packet->next = NULL;
-    packet->step = head->step;
-    packet->len = total;
     memcpy(packet->data, envelope, n);
     gradb__v1__watch_report__pack(head, packet->data + n);
     memcpy(packet->data + n + head_len, values, len);
     return packet;
 }
 
-static void append_packet(struct agent *a, struct agent_packet *packet)
+bool agent_queue(struct agent *a, const ProtobufCMessage *message)
 {
-    *a->reports_end = packet;
-    a->reports_end = &packet->next;
-    a->reports_bytes += packet->len;
-}
-
-bool agent_queue(struct agent *a, const agent_from *from)
-{
-    size_t len = gradb__v1__from_trainer__get_packed_size(from);
-    struct agent_packet *packet = NULL;
-    if (a->reports_bytes + len <= AGENT_MAX_REPORTS / 2) {
-        packet = malloc(sizeof(*packet) + len);
+    Gradb__V1__FromTrainer from = GRADB__V1__FROM_TRAINER__INIT;
+    gd_envelope_fill(&from.base, message);
+    size_t len = gradb__v1__from_trainer__get_packed_size(&from);
+    struct agent_packet *packet = append_packet(a, len, AGENT_MAX_REPORTS / 2);
+    if (packet) {
+        gradb__v1__from_trainer__pack(&from, packet->data);
     }
-    if (!packet) {
-        return false;
-    }
-    packet->next = NULL;
-    packet->step = atomic_load_explicit(&a->step, memory_order_relaxed);
-    packet->len = len;
-    gradb__v1__from_trainer__pack(from, packet->data);
-    append_packet(a, packet);
-    return true;
+    return packet != NULL;
 }
 
 static bool enqueue_packet(struct agent *a, struct agent_watch_plan *plan,
@@ -253,7 +245,6 @@ static bool enqueue_packet(struct agent *a, struct agent_watch_plan *plan,
     if (!packet) {
         return false;
     }
-    append_packet(a, packet);
     plan->reports++;
     plan->report_bytes += packet->len;
     return true;

@@ -5,19 +5,17 @@
 
 #include "agent/agent_io.h"
 #include "agent/agent_source.h"
+#include "proto/envelope.h"
 
-int agent_wire_send(struct agent_io *io, const agent_from *from)
+int agent_wire_send(struct agent_io *io, const ProtobufCMessage *message)
 {
     if (!io->call) {
         return GD_ELOST;
     }
-    size_t len = gradb__v1__from_trainer__get_packed_size(from);
-    unsigned char *data = malloc(len ? len : 1);
-    if (!data) {
-        return GD_ENOMEM;
-    }
-    gradb__v1__from_trainer__pack(from, data);
-    int rc = gd_grpc_client_send(io->call, data, len);
+    Gradb__V1__FromTrainer from = GRADB__V1__FROM_TRAINER__INIT;
+    size_t len = 0;
+    unsigned char *data = gd_envelope_pack(&from.base, message, &len);
+    int rc = data ? gd_grpc_client_send(io->call, data, len) : GD_ENOMEM;
     free(data);
     return rc;
 }
@@ -30,10 +28,7 @@ int agent_values_refuse(struct agent_io *io, uint64_t request, int error, const 
     m.request = request;
     m.code = (Gradb__V1__RequestError__Code)error;
     m.text = copy;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_ERROR;
-    from.error = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 uint64_t agent_request_id(const agent_to *m)

@@ -48,7 +48,6 @@
 #define AGENT_CHUNK        ((size_t)256 * 1024) /* bytes of a value or graph per message */
 #define AGENT_MAX_REPORTS  ((size_t)64 << 20)   /* bytes of queued watch reports */
 
-typedef Gradb__V1__FromTrainer agent_from;
 typedef Gradb__V1__ToTrainer agent_to;
 
 enum agent_link { LINK_DOWN, LINK_CONNECTING, LINK_HELLO, LINK_UP };

@@ -82,10 +82,7 @@ static int send_begin(struct agent_io *io, uint64_t request, struct agent_value 
     m.bytes = bytes;
     m.step = value->step;
     m.shm = place;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TENSOR_BEGIN;
-    from.tensor_begin = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 static int send_value(struct agent_io *io, const Gradb__V1__Fetch *fetch, struct agent_value *value,
@@ -146,10 +143,7 @@ static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *requ
         Gradb__V1__StatsReply reply = GRADB__V1__STATS_REPLY__INIT;
         reply.request = request->request;
         reply.value = &m.value;
-        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_STATS;
-        from.stats = &reply;
-        rc = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &reply.base);
     } else {
         rc = agent_values_refuse(io, request->request, look->code, look->text);
     }
@@ -165,10 +159,7 @@ static int answer_command(struct agent_io *io, uint64_t request, struct agent_as
     Gradb__V1__CommandReply m = GRADB__V1__COMMAND_REPLY__INIT;
     m.request = request;
     m.text = ask->reply;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY;
-    from.command_reply = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 /* ---- answering ------------------------------------------------------------------------------- */

@@ -86,17 +86,13 @@ static int say_hello(struct agent_io *io)
     if (io->shm && agent_shm_probe(io->shm, &probe)) {
         m.shm_probe = &probe;
     }
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_HELLO;
-    from.hello = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 /* With a token, neither side sends more before the other has proven it. */
 int agent_wire_greet(struct agent_io *io)
 {
     Gradb__V1__Authenticate m = GRADB__V1__AUTHENTICATE__INIT;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
 
     io->proof = PROOF_NONE;
     if (io->agent->token[0] == '\0') {
@@ -108,9 +104,7 @@ int agent_wire_greet(struct agent_io *io)
     io->proof = PROOF_ASKED;
     m.nonce.data = io->nonces.trainer;
     m.nonce.len = GD_PROOF_BYTES;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_AUTHENTICATE;
-    from.authenticate = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, const char *text)
@@ -122,10 +116,7 @@ int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, c
     m.text = copy;
     m.step = reason == GRADB__V1__GOODBYE__REASON__FAILED ? PEEK(io->agent->step)
                                                           : PEEK(io->agent->ended);
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_GOODBYE;
-    from.goodbye = &m;
-    int rc = agent_wire_send(io, &from);
+    int rc = agent_wire_send(io, &m.base);
     io->leaving = true;
     io->goodbye_at = agent_now();
     return rc != GD_OK ? rc : gd_grpc_client_half_close(io->call);
@@ -135,10 +126,7 @@ static int send_running(struct agent_io *io)
 {
     Gradb__V1__Running m = GRADB__V1__RUNNING__INIT;
     m.step = PEEK(io->agent->step);
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_RUNNING;
-    from.running = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 static int send_stopped(struct agent_io *io)
@@ -152,10 +140,7 @@ static int send_stopped(struct agent_io *io)
     m.phase = (Gradb__V1__Phase)stop->phase;
     m.text = stop->text;
     m.watch_report = stop->report;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_STOPPED;
-    from.stopped = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 static int send_heartbeat(struct agent_io *io)
@@ -163,11 +148,8 @@ static int send_heartbeat(struct agent_io *io)
     Gradb__V1__Heartbeat m = GRADB__V1__HEARTBEAT__INIT;
     m.sequence = ++io->beats;
     m.step = io->beat_step = PEEK(io->agent->step);
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_HEARTBEAT;
-    from.heartbeat = &m;
     io->last_beat = agent_now();
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 static int send_forgotten(struct agent_io *io)
@@ -179,10 +161,7 @@ static int send_forgotten(struct agent_io *io)
     if (m.n_segments == 0) {
         return GD_OK;
     }
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_SHM_FORGET;
-    from.shm_forget = &m;
-    return agent_wire_send(io, &from);
+    return agent_wire_send(io, &m.base);
 }
 
 /* The number of queued scalars that belong to steps up to this one. */
@@ -213,10 +192,7 @@ static int send_scalars(struct agent_io *io, size_t count)
         Gradb__V1__Scalars m = GRADB__V1__SCALARS__INIT;
         m.values = list;
         m.n_values = count;
-        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_SCALARS;
-        from.scalars = &m;
-        rc = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &m.base);
         a->scalar_count -= count;
         memmove(a->scalars, a->scalars + count, a->scalar_count * sizeof(*a->scalars));
     }
@@ -233,10 +209,7 @@ static int send_times(struct agent_io *io)
     for (size_t i = 0; rc == GD_OK && i < a->times_count; i++) {
         Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
         agent_fill_timing(&m, &a->times[i]);
-        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
-        from.timing = &m;
-        rc = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &m.base);
     }
     a->times_count = 0;
     return rc;
@@ -250,10 +223,7 @@ static int send_log(struct agent_io *io)
     m.lines = a->log;
     m.n_lines = a->log_count;
     m.dropped = a->log_dropped;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_LOG;
-    from.log = &m;
-    int rc = agent_wire_send(io, &from);
+    int rc = agent_wire_send(io, &m.base);
     for (size_t i = 0; i < a->log_count; i++) {
         free(a->log[i]);
     }
@@ -439,7 +409,6 @@ static void on_challenge(struct agent_io *io, const Gradb__V1__Challenge *m)
 {
     uint8_t mac[GD_PROOF_BYTES];
     Gradb__V1__Proof proof = GRADB__V1__PROOF__INIT;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     if (io->proof != PROOF_ASKED || m->nonce.len != GD_PROOF_BYTES) {
         gd_grpc_client_cancel(io->call);
     } else if (m->token) {
@@ -447,10 +416,8 @@ static void on_challenge(struct agent_io *io, const Gradb__V1__Challenge *m)
         gd_proof_make(&io->nonces, GD_PROOF_TRAINER, io->agent->token, mac);
         proof.mac.data = mac;
         proof.mac.len = sizeof(mac);
-        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_PROOF;
-        from.proof = &proof;
         io->proof = PROOF_GIVEN;
-        agent_wire_send(io, &from);
+        agent_wire_send(io, &proof.base);
     } else if (io->owner.kind == GD_OWNER_OURS) { /* its uid is sufficient proof */
         io->proof = PROOF_NONE;
         say_hello(io);
@@ -613,9 +580,6 @@ static int on_cost_request(struct agent_io *io, uint64_t request)
 {
     struct agent *a = io->agent;
     Gradb__V1__WatchCosts m = GRADB__V1__WATCH_COSTS__INIT;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_WATCH_COSTS;
-    from.watch_costs = &m;
     m.request = request;
     pthread_mutex_lock(&a->lock);
     bool ok = agent_watch_costs(a, &m);
@@ -625,11 +589,11 @@ static int on_cost_request(struct agent_io *io, uint64_t request)
                                    "out of memory in the training process");
     }
     int rc;
-    if (gradb__v1__from_trainer__get_packed_size(&from) > MAX_COSTS) {
+    if (gradb__v1__watch_costs__get_packed_size(&m) > MAX_COSTS) {
         rc = agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
                                  "the costs of this many items do not fit into one message");
     } else {
-        rc = agent_wire_send(io, &from);
+        rc = agent_wire_send(io, &m.base);
     }
     agent_watch_costs_free(&m);
     return rc;

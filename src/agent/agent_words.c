@@ -10,6 +10,7 @@
 #include "agent/agent_core.h"
 #include "agent/agent_watch.h"
 #include "agent/agent_words.h"
+#include "proto/envelope.h"
 
 #define LATE         UINT64_C(1000000000) /* nanoseconds behind an interrupt */
 #define MAX_OP_TIMES 1024                 /* per step; the debugger shows fewer */
@@ -84,10 +85,10 @@ static bool is_heard(const struct agent *a)
     return a && PEEK(a->connected) && agent_usable(a);
 }
 
-static void queue_words(struct agent *a, const agent_from *from)
+static void queue_words(struct agent *a, const ProtobufCMessage *message)
 {
     pthread_mutex_lock(&a->lock);
-    if (a->link == LINK_UP && !agent_queue(a, from)) {
+    if (a->link == LINK_UP && !agent_queue(a, message)) {
         agent_set_error(a, "messages were dropped because the debugger is too slow");
     }
     pthread_mutex_unlock(&a->lock);
@@ -107,10 +108,7 @@ void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
     m.text = kept_text;
     m.step = PEEK(a->step);
     m.node = node;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_EVENT;
-    from.event = &m;
-    queue_words(a, &from);
+    queue_words(a, &m.base);
     agent_wake(a);
 }
 
@@ -131,13 +129,10 @@ void agent_tell_late(struct agent *a)
              PEEK(a->in_step) ? "in" : "after", phases[phase < 4 ? phase : 0],
              (long long)PEEK(a->step), last ? ", after " : "", last ? last->name : "");
     Gradb__V1__Event m = GRADB__V1__EVENT__INIT;
-    m.kind = (char *)"busy";
+    m.kind = gd_envelope_text("busy");
     m.text = text;
     m.step = PEEK(a->step);
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_EVENT;
-    from.event = &m;
-    agent_queue(a, &from);
+    agent_queue(a, &m.base);
 }
 
 void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from)
@@ -166,10 +161,7 @@ static void queue_with_ops(struct agent *a, const gradb_times *times)
     }
     m.ops = list;
     agent_fill_timing(&m, &(struct agent_times){.times = *times, .step = PEEK(a->step)});
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
-    from.timing = &m;
-    queue_words(a, &from);
+    queue_words(a, &m.base);
     free(list);
     free(ops);
 }

@@ -6,7 +6,7 @@
 #include "agent/agent_state.h"
 
 /* With the lock: queues a message other than a report; false: it was dropped. */
-bool agent_queue(struct agent *a, const agent_from *from);
+bool agent_queue(struct agent *a, const ProtobufCMessage *message);
 /* Fills a message from the times of a step, without those of its nodes. */
 void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from);
 /* With the lock: after one second, explains once what delays an interrupt. */

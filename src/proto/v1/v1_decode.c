@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Shapes and statistics as the engine has them, from their messages. */
+/* Types, shapes and statistics as the engine has them, from their messages. */
 #include <math.h>
 #include <string.h>
 
 #include "proto/v1/v1_impl.h"
+
+enum gd_dtype v1_dtype(Gradb__V1__DataType type)
+{
+    return (int)type > 0 && (int)type < GD_DT_COUNT ? (enum gd_dtype)type : GD_DT_NONE;
+}
+
+const char *v1_phase_name(Gradb__V1__Phase phase)
+{
+    switch (phase) {
+    case GRADB__V1__PHASE__PHASE_FORWARD: return "forward";
+    case GRADB__V1__PHASE__PHASE_BACKWARD: return "backward";
+    case GRADB__V1__PHASE__PHASE_OPTIMIZER: return "optimizer";
+    default: return "";
+    }
+}
 
 int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
              struct gd_err *err)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/progress.h"
 #include "proto/v1/v1_impl.h"
 
@@ -21,38 +22,21 @@ void v1_graph_free(struct v1_target *target)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static int grow_ids(void **array, uint32_t *capacity, uint32_t need, size_t item,
-                    struct gd_err *err)
-{
-    if (need <= *capacity) {
-        return GD_OK;
-    }
-    uint32_t more = need < 512 ? 1024 : need > UINT32_MAX / 2 ? UINT32_MAX : need * 2;
-    char *grown = realloc(*array, more * item);
-    if (!grown) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for %u nodes", need);
-    }
-    memset(grown + *capacity * item, 0, (more - *capacity) * item);
-    *array = grown;
-    *capacity = more;
-    return GD_OK;
-}
-
 /* Records both numbers of a node. */
 static int number_node(struct v1_target *t, gd_node_id node, struct gd_err *err)
 {
-    void *gd = t->gd_of_wire, *wire = t->wire_of_gd;
-    int rc = grow_ids(&gd, &t->wire_capacity, t->wire_count + 1, sizeof(*t->gd_of_wire), err);
-    t->gd_of_wire = gd;
-    if (rc == GD_OK) {
-        rc = grow_ids(&wire, &t->gd_capacity, node + 1, sizeof(*t->wire_of_gd), err);
-        t->wire_of_gd = wire;
+    size_t known = t->gd_capacity;
+    gd_node_id *gd = gd_grow(t->gd_of_wire, t->wire_count, &t->wire_capacity, sizeof(*gd));
+    t->gd_of_wire = gd ? gd : t->gd_of_wire;
+    uint32_t *wire = gd_grow_to(t->wire_of_gd, node + 1, &t->gd_capacity, sizeof(*wire));
+    t->wire_of_gd = wire ? wire : t->wire_of_gd;
+    if (!gd || !wire) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for %u nodes", t->wire_count + 1);
     }
-    if (rc == GD_OK) {
-        t->gd_of_wire[t->wire_count++] = node;
-        t->wire_of_gd[node] = t->wire_count;
-    }
-    return rc;
+    memset(wire + known, 0, (t->gd_capacity - known) * sizeof(*wire));
+    gd[t->wire_count++] = node;
+    wire[node] = t->wire_count;
+    return GD_OK;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -70,23 +54,11 @@ static int convert_outputs(const Gradb__V1__Node *m, struct gd_arena *arena,
         if (rc != GD_OK) {
             return rc;
         }
-        outputs[i].dtype = (int)from->dtype > 0 && (int)from->dtype < GD_DT_COUNT
-                               ? (enum gd_dtype)from->dtype
-                               : GD_DT_NONE;
+        outputs[i].dtype = v1_dtype(from->dtype);
     }
     desc->outputs = outputs;
     desc->output_count = (uint32_t)m->n_outputs;
     return GD_OK;
-}
-
-static const char *phase_name(Gradb__V1__Phase phase)
-{
-    switch (phase) {
-    case GRADB__V1__PHASE__PHASE_FORWARD: return "forward";
-    case GRADB__V1__PHASE__PHASE_BACKWARD: return "backward";
-    case GRADB__V1__PHASE__PHASE_OPTIMIZER: return "optimizer";
-    default: return NULL;
-    }
 }
 
 /* The phase becomes an attribute, unless the training process sends it as one. */
@@ -95,7 +67,7 @@ static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
 {
     struct gd_attr *attrs = gd_arena_alloc(arena, (m->n_attrs + 1) * sizeof(*attrs));
     struct gd_frame *frames = gd_arena_zalloc(arena, (m->n_frames + 1) * sizeof(*frames));
-    const char *phase = phase_name(m->phase);
+    const char *phase = v1_phase_name(m->phase);
     if (!attrs || !frames) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a node");
     }
@@ -103,12 +75,12 @@ static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
         attrs[i].name = m->attrs[i]->name;
         attrs[i].value = m->attrs[i]->value;
         if (strcmp(attrs[i].name, "phase") == 0) {
-            phase = NULL;
+            phase = "";
         }
     }
     desc->attrs = attrs;
     desc->attr_count = (uint32_t)m->n_attrs;
-    if (phase) {
+    if (phase[0]) {
         attrs[desc->attr_count].name = "phase";
         attrs[desc->attr_count++].value = phase;
     }
@@ -150,15 +122,12 @@ static int reserve_edges(struct v1_target *t, size_t count, struct gd_err *err)
     if (count > MAX_EDGES - t->edge_count) {
         return gd_fail(err, GD_ELIMIT, "more than %zu edges before a commit", MAX_EDGES);
     }
-    if (t->edge_count + count > t->edge_capacity) {
-        size_t capacity = (t->edge_count + count) * 2;
-        struct v1_edge *edges = realloc(t->edges, capacity * sizeof(*edges));
-        if (!edges) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the graph's edges");
-        }
-        t->edges = edges;
-        t->edge_capacity = capacity;
+    struct v1_edge *edges =
+        gd_grow_to(t->edges, t->edge_count + count, &t->edge_capacity, sizeof(*edges));
+    if (!edges) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the graph's edges");
     }
+    t->edges = edges;
     return GD_OK;
 }
 
@@ -252,9 +221,7 @@ static int change_outputs(struct v1_target *t, const Gradb__V1__GraphChunk *chun
         if (rc != GD_OK) {
             return rc;
         }
-        output.dtype = (int)m->output->dtype > 0 && (int)m->output->dtype < GD_DT_COUNT
-                           ? (enum gd_dtype)m->output->dtype
-                           : GD_DT_NONE;
+        output.dtype = v1_dtype(m->output->dtype);
         gd_graph_set_output(t->base.session->graph, node, m->slot, &output);
     }
     return GD_OK;

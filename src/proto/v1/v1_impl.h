@@ -29,7 +29,6 @@
 #define V1_ID_BYTES     16
 
 typedef Gradb__V1__FromTrainer v1_from;
-typedef Gradb__V1__ToTrainer v1_to;
 
 struct v1_conn;
 struct v1_target;
@@ -139,8 +138,8 @@ struct v1_target {
     /* the graph */
     gd_node_id *gd_of_wire; /* by wire number - 1 */
     uint32_t *wire_of_gd;   /* by gd_node_id; 0 none */
-    uint32_t wire_count, wire_capacity;
-    uint32_t gd_capacity;
+    uint32_t wire_count;
+    size_t wire_capacity, gd_capacity;
     struct v1_edge *edges;
     size_t edge_count, edge_capacity;
     uint64_t graph_bytes;
@@ -179,13 +178,14 @@ void v1_target_lost(struct v1_target *target, const char *why);
 
 /* ---- v1_send.c ----------------------------------------------------------------------- */
 
-int v1_conn_send(struct v1_conn *conn, const v1_to *message);
+/* message: what a ToTrainer contains. GD_ELOST, GD_ELIMIT, GD_ENOMEM. */
+int v1_conn_send(struct v1_conn *conn, const ProtobufCMessage *message);
 /* Tells the training process which shared memory is free again. */
 void v1_target_flush(struct v1_target *target);
 /* The wire number of a node; 0: none. */
 uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node);
 bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capability);
-int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err);
+int v1_target_send(struct v1_target *target, const ProtobufCMessage *message, struct gd_err *err);
 /* The node with a wire number, or GD_NO_NODE. */
 gd_node_id v1_graph_node(const struct v1_target *target, uint32_t wire);
 
@@ -194,6 +194,8 @@ gd_node_id v1_graph_node(const struct v1_target *target, uint32_t wire);
 /* Converts wire dimensions to a shape; unknown (-1) ones only if `partial`. GD_EPROTO. */
 int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
              struct gd_err *err);
+enum gd_dtype v1_dtype(Gradb__V1__DataType type);  /* GD_DT_NONE: unknown */
+const char *v1_phase_name(Gradb__V1__Phase phase); /* "": none */
 /* Statistics not requested are 0 on the wire. */
 void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret);
 
@@ -220,12 +222,12 @@ int v1_value_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd
                    void *ctx, struct gd_err *err);
 int v1_value_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
                      gd_command_fn fn, void *ctx, struct gd_err *err);
-int v1_value_begin(struct v1_target *target, const Gradb__V1__TensorBegin *m, struct gd_err *err);
-int v1_value_data(struct v1_target *target, const Gradb__V1__TensorData *m, struct gd_err *err);
+void v1_value_begin(struct v1_target *target, const Gradb__V1__TensorBegin *m);
+void v1_value_data(struct v1_target *target, const Gradb__V1__TensorData *m);
 int v1_value_statistics(struct v1_target *target, const Gradb__V1__StatsReply *m,
                         struct gd_err *err);
-int v1_value_reply(struct v1_target *target, const Gradb__V1__CommandReply *m, struct gd_err *err);
-int v1_value_error(struct v1_target *target, const Gradb__V1__RequestError *m, struct gd_err *err);
+void v1_value_reply(struct v1_target *target, const Gradb__V1__CommandReply *m);
+void v1_value_error(struct v1_target *target, const Gradb__V1__RequestError *m);
 void v1_value_drop_all(struct v1_target *target, int code, const char *why);
 
 /* ---- v1_budget.c --------------------------------------------------------------------- */
@@ -241,7 +243,7 @@ bool v1_budget_suffices(struct v1_budget budget, const ProtobufCMessageDescripto
 
 /* ---- v1_words.c ---------------------------------------------------------------------- */
 
-/* Scalars, Log, Event, Timing or CheckpointDone. */
+/* Scalars, Log, Event, Timing or CheckpointDone; ignores anything else. */
 void v1_words(struct v1_target *target, const v1_from *message);
 
 /* ---- v1_watch.c ---------------------------------------------------------------------- */

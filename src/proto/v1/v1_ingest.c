@@ -81,11 +81,8 @@ static void say_seen(struct v1_target *t)
 {
     Gradb__V1__GraphSeen m = GRADB__V1__GRAPH_SEEN__INIT;
     m.sequence = t->graph_sequence;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN;
-    to.graph_seen = &m;
     if (t->graph_sequence) {
-        v1_target_send(t, &to, NULL);
+        v1_target_send(t, &m.base, NULL);
         t->graph_sequence = 0;
     }
 }

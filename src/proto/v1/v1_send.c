@@ -2,20 +2,18 @@
 /* Sending to a training process, and the numbers by which the two sides call a node. */
 #include <stdlib.h>
 
+#include "proto/envelope.h"
 #include "proto/v1/v1_impl.h"
 
-int v1_conn_send(struct v1_conn *conn, const v1_to *message)
+int v1_conn_send(struct v1_conn *conn, const ProtobufCMessage *message)
 {
     if (conn->finished) {
         return GD_ELOST;
     }
-    size_t len = gradb__v1__to_trainer__get_packed_size(message);
-    unsigned char *data = malloc(len ? len : 1);
-    if (!data) {
-        return GD_ENOMEM;
-    }
-    gradb__v1__to_trainer__pack(message, data);
-    int rc = conn->wire->send(conn->wire_ctx, data, len);
+    Gradb__V1__ToTrainer to = GRADB__V1__TO_TRAINER__INIT;
+    size_t len = 0;
+    unsigned char *data = gd_envelope_pack(&to.base, message, &len);
+    int rc = data ? conn->wire->send(conn->wire_ctx, data, len) : GD_ENOMEM;
     free(data);
     return rc;
 }
@@ -25,7 +23,7 @@ bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capabil
     return (target->capabilities >> (unsigned)capability & 1) != 0;
 }
 
-int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err)
+int v1_target_send(struct v1_target *target, const ProtobufCMessage *message, struct gd_err *err)
 {
     if (!target->conn) {
         return gd_fail(err, GD_ELOST, "the training process is gone");
@@ -48,10 +46,7 @@ void v1_target_flush(struct v1_target *t)
     Gradb__V1__ShmRelease m = GRADB__V1__SHM_RELEASE__INIT;
     m.segments = segments;
     while (t->shm && t->conn && (m.n_segments = v1_shm_released(t->shm, segments, 64)) > 0) {
-        v1_to to = GRADB__V1__TO_TRAINER__INIT;
-        to.msg_case = GRADB__V1__TO_TRAINER__MSG_SHM_RELEASE;
-        to.shm_release = &m;
-        if (v1_target_send(t, &to, NULL) != GD_OK) {
+        if (v1_target_send(t, &m.base, NULL) != GD_OK) {
             return;
         }
     }

@@ -38,7 +38,6 @@ static const char *token_of(const struct v1_conn *conn)
 static void on_authenticate(struct v1_conn *conn, const Gradb__V1__Authenticate *m)
 {
     Gradb__V1__Challenge challenge = GRADB__V1__CHALLENGE__INIT;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
 
     if (conn->stage != V1_MEETS || m->nonce.len != GD_PROOF_BYTES ||
         !gd_proof_nonce(conn->nonces.debugger)) {
@@ -51,16 +50,13 @@ static void on_authenticate(struct v1_conn *conn, const Gradb__V1__Authenticate 
     challenge.nonce.data = conn->nonces.debugger;
     challenge.nonce.len = GD_PROOF_BYTES;
     challenge.token = token_of(conn)[0] != '\0';
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CHALLENGE;
-    to.challenge = &challenge;
-    v1_conn_send(conn, &to);
+    v1_conn_send(conn, &challenge.base);
 }
 
 static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
 {
     uint8_t mac[GD_PROOF_BYTES];
     Gradb__V1__Proof proof = GRADB__V1__PROOF__INIT;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
     const char *token = token_of(conn);
 
     if (conn->stage != V1_CHALLENGED || token[0] == '\0') {
@@ -78,9 +74,7 @@ static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
     gd_proof_make(&conn->nonces, GD_PROOF_DEBUGGER, token, mac);
     proof.mac.data = mac;
     proof.mac.len = sizeof(mac);
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_PROOF;
-    to.proof = &proof;
-    v1_conn_send(conn, &to);
+    v1_conn_send(conn, &proof.base);
 }
 
 /* GD_GRPC_OK, or why Hello is not allowed. */
@@ -153,10 +147,7 @@ static int send_welcome(struct v1_conn *conn)
     m.max_tensor = settings->max_tensor;
     m.stop = true;
     m.graph_seen = true;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_WELCOME;
-    to.welcome = &m;
-    return v1_conn_send(conn, &to);
+    return v1_conn_send(conn, &m.base);
 }
 
 static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
@@ -356,10 +347,7 @@ static void send_heartbeat(struct v1_conn *conn)
 {
     Gradb__V1__Heartbeat m = GRADB__V1__HEARTBEAT__INIT;
     m.sequence = ++conn->beats;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_HEARTBEAT;
-    to.heartbeat = &m;
-    v1_conn_send(conn, &to);
+    v1_conn_send(conn, &m.base);
 }
 
 static void check_time(struct v1_conn *conn, double now)

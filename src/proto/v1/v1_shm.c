@@ -49,11 +49,6 @@ struct lease {
 
 /* ---- names and files ----------------------------------------------------------------- */
 
-static size_t skip_text(const char *text, const char *set)
-{
-    return strspn(text, set);
-}
-
 /* "/gradb-PID-HEX-N": the length including the last '-', or 0. */
 static size_t check_name(const char *name)
 {
@@ -62,17 +57,17 @@ static size_t check_name(const char *name)
     if (strlen(name) > NAME_MAX_LEN || strncmp(name, start, at) != 0) {
         return 0;
     }
-    size_t n = skip_text(name + at, digits);
+    size_t n = strspn(name + at, digits);
     if (n == 0 || name[at + n] != '-') {
         return 0;
     }
     at += n + 1;
-    n = skip_text(name + at, hex);
+    n = strspn(name + at, hex);
     if (n != 16 || name[at + n] != '-') {
         return 0;
     }
     at += n + 1;
-    n = skip_text(name + at, digits);
+    n = strspn(name + at, digits);
     return n > 0 && name[at + n] == '\0' ? at : 0;
 }
 

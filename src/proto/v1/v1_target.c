@@ -52,29 +52,20 @@ static int resume_run(struct gd_target *base, const struct gd_run *run, struct g
     if (rc != GD_OK) {
         return rc;
     }
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_RUN;
-    to.run = &m;
-    return v1_target_send(target_of(base), &to, err);
+    return v1_target_send(target_of(base), &m.base, err);
 }
 
 static int interrupt_run(struct gd_target *base, struct gd_err *err)
 {
     Gradb__V1__Interrupt m = GRADB__V1__INTERRUPT__INIT;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
-    to.interrupt = &m;
-    return v1_target_send(target_of(base), &to, err);
+    return v1_target_send(target_of(base), &m.base, err);
 }
 
 static int interrupt_at(struct gd_target *base, int64_t step, struct gd_err *err)
 {
     Gradb__V1__Interrupt m = GRADB__V1__INTERRUPT__INIT;
     m.step = step > 0 ? step : -1;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
-    to.interrupt = &m;
-    return v1_target_send(target_of(base), &to, err);
+    return v1_target_send(target_of(base), &m.base, err);
 }
 
 /* The wire numbers of a set of nodes; nodes unknown to the training process are left out. */
@@ -109,10 +100,7 @@ static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
     if (rc != GD_OK) {
         return rc;
     }
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_BREAKPOINTS;
-    to.breakpoints = &m;
-    rc = v1_target_send(t, &to, err);
+    rc = v1_target_send(t, &m.base, err);
     free(m.nodes);
     return rc;
 }
@@ -136,10 +124,7 @@ static int expect_nodes(struct gd_target *base, char *const *parts, size_t count
         free(packed);
         return GD_OK;
     }
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_EXPECTED;
-    to.expected = &m;
-    int rc = v1_target_send(t, &to, err);
+    int rc = v1_target_send(t, &m.base, err);
     if (rc != GD_OK) {
         free(packed);
         return rc;
@@ -162,10 +147,7 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
     if (rc != GD_OK) {
         return rc;
     }
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_KEEP_PREVIOUS;
-    to.keep_previous = &m;
-    rc = v1_target_send(t, &to, err);
+    rc = v1_target_send(t, &m.base, err);
     free(m.nodes);
     return rc;
 }
@@ -188,10 +170,7 @@ static int capture_values(struct gd_target *base, const struct gd_capture *captu
         m.last_step = capture->last_step;
         m.max_bytes = capture->max_bytes;
     }
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CAPTURE;
-    to.capture = &m;
-    rc = v1_target_send(t, &to, err);
+    rc = v1_target_send(t, &m.base, err);
     free(m.nodes);
     return rc;
 }
@@ -205,10 +184,7 @@ static int request_checkpoint(struct gd_target *base, struct gd_err *err)
     }
     Gradb__V1__CheckpointRequest m = GRADB__V1__CHECKPOINT_REQUEST__INIT;
     m.request = ++t->next_request;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CHECKPOINT;
-    to.checkpoint = &m;
-    return v1_target_send(t, &to, err);
+    return v1_target_send(t, &m.base, err);
 }
 
 static void drop_requests(struct v1_target *t, int code, const char *why)
@@ -227,10 +203,7 @@ static int detach_target(struct gd_target *base, struct gd_err *err)
 {
     struct v1_target *t = target_of(base);
     Gradb__V1__Detach m = GRADB__V1__DETACH__INIT;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_DETACH;
-    to.detach = &m;
-    int rc = v1_target_send(t, &to, err);
+    int rc = v1_target_send(t, &m.base, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -251,10 +224,7 @@ static int kill_training(struct gd_target *base, struct gd_err *err)
         return gd_fail(err, GD_EUNSUPPORTED, "this training process cannot be asked to end");
     }
     Gradb__V1__StopTraining m = GRADB__V1__STOP_TRAINING__INIT;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_STOP_TRAINING;
-    to.stop_training = &m;
-    return v1_target_send(t, &to, err);
+    return v1_target_send(t, &m.base, err);
 }
 
 static void describe_target(struct gd_target *base,
@@ -402,16 +372,6 @@ void v1_target_lost(struct v1_target *t, const char *why)
 
 /* ---- messages of the training process ------------------------------------------------ */
 
-static const char *phase_text(Gradb__V1__Phase phase)
-{
-    switch (phase) {
-    case GRADB__V1__PHASE__PHASE_FORWARD: return "forward";
-    case GRADB__V1__PHASE__PHASE_BACKWARD: return "backward";
-    case GRADB__V1__PHASE__PHASE_OPTIMIZER: return "optimizer";
-    default: return "";
-    }
-}
-
 static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
 {
     static const enum gd_stop_reason reasons[] = {
@@ -427,16 +387,13 @@ static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
         [GRADB__V1__STOP_REASON__STOP_EXCEPTION] = GD_STOP_EXCEPTION,
     };
     size_t reason = (size_t)m->reason;
-    struct gd_stop stop = {.reason = GD_STOP_PROGRAM, .node = GD_NO_NODE};
+    struct gd_stop stop = {.reason = GD_STOP_PROGRAM, .node = v1_graph_node(t, m->node)};
     if (reason < sizeof(reasons) / sizeof(reasons[0])) {
         stop.reason = reasons[reason];
     }
     stop.step = m->step > 0 ? m->step : 0;
     stop.at_step_end = m->at_step_end;
-    if (m->node != 0 && m->node <= t->wire_count) {
-        stop.node = t->gd_of_wire[m->node - 1];
-    }
-    snprintf(stop.phase, sizeof(stop.phase), "%s", phase_text(m->phase));
+    snprintf(stop.phase, sizeof(stop.phase), "%s", v1_phase_name(m->phase));
     snprintf(stop.text, sizeof(stop.text), "%s", m->text);
     gd_session_on_stopped(t->base.session, &stop);
 }
@@ -477,32 +434,25 @@ int v1_target_message(struct v1_target *t, const v1_from *m, size_t len, struct 
     case GRADB__V1__FROM_TRAINER__MSG_HELLO:
         return gd_fail(err, GD_EPROTO, "a second Hello on the same call");
     case GRADB__V1__FROM_TRAINER__MSG_GRAPH: return v1_graph_chunk(t, m->graph, len, err);
-    case GRADB__V1__FROM_TRAINER__MSG_STOPPED: on_stopped(t, m->stopped); return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_RUNNING: on_running(t, m->running); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_STATS: return v1_value_statistics(t, m->stats, err);
+    case GRADB__V1__FROM_TRAINER__MSG_WATCH_REPORT: return v1_watch_report(t, m->watch_report, err);
+    case GRADB__V1__FROM_TRAINER__MSG_STOPPED: on_stopped(t, m->stopped); break;
+    case GRADB__V1__FROM_TRAINER__MSG_RUNNING: on_running(t, m->running); break;
     case GRADB__V1__FROM_TRAINER__MSG_HEARTBEAT:
         gd_session_on_step(t->base.session, m->heartbeat->step);
-        return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_TENSOR_BEGIN: return v1_value_begin(t, m->tensor_begin, err);
-    case GRADB__V1__FROM_TRAINER__MSG_TENSOR_DATA: return v1_value_data(t, m->tensor_data, err);
-    case GRADB__V1__FROM_TRAINER__MSG_STATS: return v1_value_statistics(t, m->stats, err);
-    case GRADB__V1__FROM_TRAINER__MSG_ERROR: return v1_value_error(t, m->error, err);
-    case GRADB__V1__FROM_TRAINER__MSG_SCALARS:
-    case GRADB__V1__FROM_TRAINER__MSG_LOG:
-    case GRADB__V1__FROM_TRAINER__MSG_EVENT:
-    case GRADB__V1__FROM_TRAINER__MSG_TIMING:
-    case GRADB__V1__FROM_TRAINER__MSG_CHECKPOINT_DONE: v1_words(t, m); return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY:
-        return v1_value_reply(t, m->command_reply, err);
-    case GRADB__V1__FROM_TRAINER__MSG_WATCH_REPORT: return v1_watch_report(t, m->watch_report, err);
-    case GRADB__V1__FROM_TRAINER__MSG_WATCH_COSTS:
-        v1_watch_costs_told(t, m->watch_costs);
-        return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_GOODBYE: on_goodbye(t, m->goodbye); return GD_OK;
+        break;
+    case GRADB__V1__FROM_TRAINER__MSG_TENSOR_BEGIN: v1_value_begin(t, m->tensor_begin); break;
+    case GRADB__V1__FROM_TRAINER__MSG_TENSOR_DATA: v1_value_data(t, m->tensor_data); break;
+    case GRADB__V1__FROM_TRAINER__MSG_ERROR: v1_value_error(t, m->error); break;
+    case GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY: v1_value_reply(t, m->command_reply); break;
+    case GRADB__V1__FROM_TRAINER__MSG_WATCH_COSTS: v1_watch_costs_told(t, m->watch_costs); break;
+    case GRADB__V1__FROM_TRAINER__MSG_GOODBYE: on_goodbye(t, m->goodbye); break;
     case GRADB__V1__FROM_TRAINER__MSG_SHM_FORGET:
         for (size_t i = 0; t->shm && i < m->shm_forget->n_segments; i++) {
             v1_shm_forget(t->shm, m->shm_forget->segments[i]);
         }
-        return GD_OK;
-    default: return GD_OK; /* a newer message than we know */
+        break;
+    default: v1_words(t, m);
     }
+    return GD_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/progress.h"
+#include "proto/envelope.h"
 #include "proto/v1/v1_impl.h"
 
 #define LONG_FETCH  ((size_t)1 << 20) /* bytes; smaller ones show no progress */
@@ -49,11 +50,19 @@ static void request_free(struct v1_request *request)
     free(request);
 }
 
-static void link_request(struct v1_target *t, struct v1_request *request)
+/* Takes over the request: it waits for its answer, or is freed. */
+static int send_request(struct v1_target *t, struct v1_request *request,
+                        const ProtobufCMessage *message, struct gd_err *err)
 {
+    int rc = v1_target_send(t, message, err);
+    if (rc != GD_OK) {
+        request_free(request);
+        return rc;
+    }
     *t->requests_end = request;
     t->requests_end = &request->next;
     t->request_count++;
+    return GD_OK;
 }
 
 /* Answers arrive in the order of the requests, so the first is nearly always the one. The list is
@@ -110,10 +119,7 @@ static void cancel_request(struct v1_target *t, uint64_t id)
 {
     Gradb__V1__Cancel m = GRADB__V1__CANCEL__INIT;
     m.request = id;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CANCEL;
-    to.cancel = &m;
-    v1_target_send(t, &to, NULL);
+    v1_target_send(t, &m.base, NULL);
 }
 
 /* ---- asking -------------------------------------------------------------------------- */
@@ -142,8 +148,8 @@ static void encode_slice(const struct gd_slice *slice, Gradb__V1__SliceItem *ite
     }
 }
 
-static int send_fetch(struct v1_target *t, const struct v1_request *request,
-                      const struct gd_slice *slice, struct gd_err *err)
+static int send_fetch(struct v1_target *t, struct v1_request *request, const struct gd_slice *slice,
+                      struct gd_err *err)
 {
     Gradb__V1__SliceItem items[GD_MAX_SLICE_ITEMS], *list[GD_MAX_SLICE_ITEMS];
     Gradb__V1__Fetch m = GRADB__V1__FETCH__INIT;
@@ -159,10 +165,7 @@ static int send_fetch(struct v1_target *t, const struct v1_request *request,
         m.slice = list;
         m.n_slice = (size_t)slice->count;
     }
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_FETCH;
-    to.fetch = &m;
-    return v1_target_send(t, &to, err);
+    return send_request(t, request, &m.base, err);
 }
 
 int v1_value_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
@@ -188,13 +191,7 @@ int v1_value_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
         request->whole = true;
         cut = false;
     }
-    rc = send_fetch(t, request, cut ? slice : NULL, err);
-    if (rc != GD_OK) {
-        request_free(request);
-        return rc;
-    }
-    link_request(t, request);
-    return GD_OK;
+    return send_fetch(t, request, cut ? slice : NULL, err);
 }
 
 int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
@@ -218,26 +215,7 @@ int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_s
     m.iteration =
         ref->iter == GD_PREVIOUS ? GRADB__V1__ITERATION__PREVIOUS : GRADB__V1__ITERATION__CURRENT;
     m.options = &options;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_STATS;
-    to.stats = &m;
-    rc = v1_target_send(t, &to, err);
-    if (rc != GD_OK) {
-        request_free(request);
-        return rc;
-    }
-    link_request(t, request);
-    return GD_OK;
-}
-
-/* protobuf-c declares char *, but only reads it. */
-static char *text_of(const char *s)
-{
-    union {
-        const char *in;
-        char *out;
-    } u = {.in = s};
-    return u.out;
+    return send_request(t, request, &m.base, err);
 }
 
 int v1_value_command(struct gd_target *base, const char *name, const char *args, gd_node_id node,
@@ -257,19 +235,10 @@ int v1_value_command(struct gd_target *base, const char *name, const char *args,
     request->ctx = ctx;
     Gradb__V1__Command m = GRADB__V1__COMMAND__INIT;
     m.request = request->id;
-    m.name = text_of(name);
-    m.args = text_of(args);
+    m.name = gd_envelope_text(name);
+    m.args = gd_envelope_text(args);
     m.node = node == GD_NO_NODE ? 0 : v1_target_wire(t, node);
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_COMMAND;
-    to.command = &m;
-    rc = v1_target_send(t, &to, err);
-    if (rc != GD_OK) {
-        request_free(request);
-        return rc;
-    }
-    link_request(t, request);
-    return GD_OK;
+    return send_request(t, request, &m.base, err);
 }
 
 /* ---- tensors ------------------------------------------------------------------------- */
@@ -318,10 +287,7 @@ static void say_mapped(struct v1_target *t, uint32_t segment)
 {
     Gradb__V1__ShmMapped m = GRADB__V1__SHM_MAPPED__INIT;
     m.segment = segment;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_SHM_MAPPED;
-    to.shm_mapped = &m;
-    v1_target_send(t, &to, NULL);
+    v1_target_send(t, &m.base, NULL);
 }
 
 static void begin_progress(struct v1_target *t, struct v1_request *request)
@@ -343,8 +309,7 @@ static int begin_value(struct v1_target *t, struct v1_request *request,
                        const Gradb__V1__TensorBegin *m, struct gd_err *err)
 {
     uint64_t max = t->service->debugger->settings.max_tensor;
-    enum gd_dtype dtype =
-        (int)m->dtype > 0 && (int)m->dtype < GD_DT_COUNT ? (enum gd_dtype)m->dtype : GD_DT_NONE;
+    enum gd_dtype dtype = v1_dtype(m->dtype);
     struct gd_shape shape;
     size_t bytes = 0;
     int rc = v1_shape(m->n_shape, m->shape, false, &shape, err);
@@ -389,13 +354,12 @@ static int begin_value(struct v1_target *t, struct v1_request *request,
     return rc;
 }
 
-int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct gd_err *err)
+void v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m)
 {
-    (void)err;
     struct v1_request **p = find_kind(t, m->request, V1_FETCH);
     struct gd_err why;
     if (!p) {
-        return GD_OK; /* cancelled */
+        return; /* cancelled */
     }
     if ((*p)->tensor) {
         gd_fail(&why, GD_EPROTO, "the training process began to send the same value twice");
@@ -405,23 +369,21 @@ int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct 
     } else if ((*p)->received == (*p)->bytes) {
         finish_tensor(t, p);
     }
-    return GD_OK;
 }
 
-int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd_err *err)
+void v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m)
 {
-    (void)err;
     struct v1_request **p = find_kind(t, m->request, V1_FETCH);
     struct gd_err why;
     if (!p) {
-        return GD_OK;
+        return;
     }
     struct v1_request *request = *p;
     if (gd_progress_is_stopped(request->progress)) {
         gd_fail(&why, GD_EINTR, "stopped after %zu of %zu bytes", request->received,
                 request->bytes);
         fail_tensor(t, p, &why);
-        return GD_OK;
+        return;
     }
     unsigned char *to = request->tensor ? gd_tensor_bytes_mut(request->tensor) : NULL;
     if (!to || m->offset != request->received || m->data.len > request->bytes - request->received) {
@@ -430,7 +392,7 @@ int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd
             "the training process sent %zu bytes at %llu of a value of %zu, where %zu was expected",
             m->data.len, (unsigned long long)m->offset, request->bytes, request->received);
         fail_tensor(t, p, &why);
-        return GD_OK;
+        return;
     }
     if (m->data.len) {
         memcpy(to + request->received, m->data.data, m->data.len);
@@ -440,7 +402,6 @@ int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd
     if (request->received == request->bytes) {
         finish_tensor(t, p);
     }
-    return GD_OK;
 }
 
 /* ---- statistics and errors ----------------------------------------------------------- */
@@ -454,9 +415,7 @@ int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, str
     if (!m->value || !m->value->stats) {
         return gd_fail(err, GD_EPROTO, "a StatsReply without statistics");
     }
-    enum gd_dtype dtype = (int)m->value->dtype > 0 && (int)m->value->dtype < GD_DT_COUNT
-                              ? (enum gd_dtype)m->value->dtype
-                              : GD_DT_NONE;
+    enum gd_dtype dtype = v1_dtype(m->value->dtype);
     struct gd_shape shape;
     int rc = v1_shape(m->value->n_shape, m->value->shape, false, &shape, err);
     if (rc != GD_OK) {
@@ -471,13 +430,12 @@ int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, str
     return GD_OK;
 }
 
-int v1_value_reply(struct v1_target *t, const Gradb__V1__CommandReply *m, struct gd_err *err)
+void v1_value_reply(struct v1_target *t, const Gradb__V1__CommandReply *m)
 {
     struct v1_request **p = find_kind(t, m->request, V1_COMMAND);
     struct gd_err why;
-    (void)err;
     if (!p) {
-        return GD_OK; /* cancelled */
+        return; /* cancelled */
     }
     struct v1_request *request = unlink_request(t, p);
     if (strlen(m->text) > MAX_REPLY) {
@@ -485,14 +443,13 @@ int v1_value_reply(struct v1_target *t, const Gradb__V1__CommandReply *m, struct
                 "the training process answered with %zu bytes: at most %d are allowed",
                 strlen(m->text), MAX_REPLY);
         answer_error(request, &why);
-        return GD_OK;
+        return;
     }
     request->command_fn(request->ctx, m->text, NULL);
     request_free(request);
-    return GD_OK;
 }
 
-int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct gd_err *err)
+void v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m)
 {
     static const int codes[] = {
         [GRADB__V1__REQUEST_ERROR__CODE__FAILED] = GD_EIO,
@@ -506,7 +463,6 @@ int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct
         [GRADB__V1__REQUEST_ERROR__CODE__NOT_RUN] = GD_ENODATA,
         [GRADB__V1__REQUEST_ERROR__CODE__GONE] = GD_ENODATA,
     };
-    (void)err;
     struct v1_request **p = find_request(t, m->request);
     size_t code = (size_t)m->code;
     struct gd_err why;
@@ -517,5 +473,4 @@ int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct
     } else {
         v1_watch_error(t, m->request, &why);
     }
-    return GD_OK;
 }

@@ -244,17 +244,14 @@ static int encode_items(struct v1_target *t, const struct gd_watch_plan *from,
 
 static int send_plan(struct v1_target *t, Gradb__V1__WatchPlan *m, struct gd_err *err)
 {
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_WATCH_PLAN;
-    to.watch_plan = m;
-    size_t bytes = gradb__v1__to_trainer__get_packed_size(&to);
+    size_t bytes = gradb__v1__watch_plan__get_packed_size(m);
     if (bytes > MAX_PLAN_BYTES) {
         return gd_fail(err, GD_ELIMIT,
                        "a plan of %zu tensors takes %zu bytes, but the limit is %zu: watch fewer "
                        "tensors, or use fewer watchpoints",
                        m->n_items, bytes, MAX_PLAN_BYTES);
     }
-    return v1_target_send(t, &to, err);
+    return v1_target_send(t, &m->base, err);
 }
 
 int v1_watch_plan(struct gd_target *base, const struct gd_watch_plan *from, struct gd_err *err)
@@ -334,15 +331,10 @@ static int decode_value(const struct v1_target *t, const Gradb__V1__TensorStats 
     if (m->scalar[0]) {
         value->scalar = m->scalar;
         value->slot = 0;
-    } else if (m->node == 0 || m->node > t->wire_count ||
-               t->gd_of_wire[m->node - 1] == GD_NO_NODE) {
+    } else if ((value->node = v1_graph_node(t, m->node)) == GD_NO_NODE) {
         return GD_ENOTFOUND;
-    } else {
-        value->node = t->gd_of_wire[m->node - 1];
     }
-    if ((int)m->dtype > 0 && (int)m->dtype < GD_DT_COUNT) {
-        value->dtype = (enum gd_dtype)m->dtype;
-    }
+    value->dtype = v1_dtype(m->dtype);
     int rc = v1_shape(m->n_shape, m->shape, false, &batch->shape[at], err);
     if (rc != GD_OK) {
         return rc;
@@ -410,10 +402,7 @@ static void send_verdict(struct v1_target *t, uint64_t report)
     verdict.report = report;
     verdict.stop = t->report_stop;
     verdict.text = t->report_why;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_WATCH_VERDICT;
-    to.watch_verdict = &verdict;
-    v1_target_send(t, &to, NULL);
+    v1_target_send(t, &verdict.base, NULL);
 }
 
 int v1_watch_report(struct v1_target *t, const Gradb__V1__WatchReport *m, struct gd_err *err)
@@ -459,10 +448,7 @@ int v1_watch_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, stru
     m.request = request->id = ++t->next_request;
     request->fn = fn;
     request->ctx = ctx;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_WATCH_COST;
-    to.watch_cost = &m;
-    int rc = v1_target_send(t, &to, err);
+    int rc = v1_target_send(t, &m.base, err);
     if (rc != GD_OK) {
         free(request);
         return rc;

@@ -37,15 +37,10 @@ static void on_log(struct v1_target *t, const Gradb__V1__Log *m)
     }
 }
 
-static gd_node_id node_of(const struct v1_target *t, uint32_t wire)
-{
-    return wire != 0 && wire <= t->wire_count ? t->gd_of_wire[wire - 1] : GD_NO_NODE;
-}
-
 static void on_event(struct v1_target *t, const Gradb__V1__Event *m)
 {
     int64_t step = m->step > 0 ? m->step : 0;
-    gd_session_on_event(t->base.session, m->kind, m->text, step, node_of(t, m->node));
+    gd_session_on_event(t->base.session, m->kind, m->text, step, v1_graph_node(t, m->node));
 }
 
 static void on_checkpoint(struct v1_target *t, const Gradb__V1__CheckpointDone *m)
@@ -88,7 +83,7 @@ static void on_timing(struct v1_target *t, const Gradb__V1__Timing *m)
         return;
     }
     for (size_t i = 0; i < m->n_ops; i++) {
-        struct gd_op_time op = {.node = node_of(t, m->ops[i]->node),
+        struct gd_op_time op = {.node = v1_graph_node(t, m->ops[i]->node),
                                 .calls = m->ops[i]->calls,
                                 .seconds = m->ops[i]->seconds};
         if (op.node != GD_NO_NODE && isfinite(op.seconds) && op.seconds >= 0) {
@@ -106,6 +101,6 @@ void v1_words(struct v1_target *t, const v1_from *m)
     case GRADB__V1__FROM_TRAINER__MSG_EVENT: on_event(t, m->event); break;
     case GRADB__V1__FROM_TRAINER__MSG_TIMING: on_timing(t, m->timing); break;
     case GRADB__V1__FROM_TRAINER__MSG_CHECKPOINT_DONE: on_checkpoint(t, m->checkpoint_done); break;
-    default: break;
+    default: break; /* a newer message than we know */
     }
 }
