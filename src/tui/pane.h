@@ -3,7 +3,8 @@
  * A pane: a table of operations, of which most may be NULL. To add one:
  *   1. write panes/pane_NAME.c and list it in panes/meson.build;
  *   2. declare its operations below and list them in pane.c;
- *   3. add its id to keys.h, its name to repl/commands/screen/panes.c and to the help of `focus`;
+ *   3. add its id to keys.h, its name at the same place in repl/commands/screen/panes.c and in the
+ *      help of `focus`;
  *   4. give it a place in a layout (layout.c), unless `focus` is to be the only way to it.
  *
  * A pane that is a list sets .list and .rows; searching, clicking and moving then work by default.

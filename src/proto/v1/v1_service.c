@@ -78,8 +78,8 @@ static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
 }
 
 /* GD_GRPC_OK, or why Hello is not allowed. */
-static enum gd_grpc_code judge_token(const struct v1_conn *conn, const Gradb__V1__Hello *hello,
-                                     char *text, size_t size)
+static enum gd_grpc_code require_proof(const struct v1_conn *conn, const Gradb__V1__Hello *hello,
+                                       char *text, size_t size)
 {
     const char *token = token_of(conn);
 
@@ -100,10 +100,10 @@ static enum gd_grpc_code judge_token(const struct v1_conn *conn, const Gradb__V1
 }
 
 /* GD_GRPC_OK, or why the training process is refused. */
-static enum gd_grpc_code check_proof(struct v1_conn *conn, const Gradb__V1__Hello *hello,
+static enum gd_grpc_code check_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello,
                                      char *text, size_t size)
 {
-    enum gd_grpc_code code = judge_token(conn, hello, text, size);
+    enum gd_grpc_code code = require_proof(conn, hello, text, size);
     if (code != GD_GRPC_OK) {
         return code;
     }
@@ -153,7 +153,7 @@ static int send_welcome(struct v1_conn *conn)
 static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
 {
     char text[256];
-    enum gd_grpc_code code = check_proof(conn, hello, text, sizeof(text));
+    enum gd_grpc_code code = check_hello(conn, hello, text, sizeof(text));
     if (code != GD_GRPC_OK) {
         v1_conn_finish(conn, code, text);
         return;
