@@ -10,18 +10,16 @@ static void show_worst(struct command_call *call, const struct compare_row *row,
                        const struct gd_metrics *metrics)
 {
     static const struct out_column columns[] = {{"index", "Largest differences", false},
-                                                {"a", "A", true},
-                                                {"b", "B", true},
-                                                {"distance", "|a-b|", true}};
+                                                {"a", "A", true, ":g6"},
+                                                {"b", "B", true, ":g6"},
+                                                {"distance", "|a-b|", true, ":g6"}};
     struct out_table *table = out_table_begin(call->out, "worst", columns, 4);
 
     for (int i = 0; i < metrics->worst_count; i++) {
         const struct gd_worst *one = &metrics->worst[i];
-        const char *cells[] = {inspect_index(call, &row->shape_a, one->at),
-                               inspect_double(call, one->a), inspect_double(call, one->b),
-                               inspect_double(call, fabs(one->a - one->b))};
-
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("index", inspect_index(call, &row->shape_a, one->at)),
+                OUT_REAL("a", one->a), OUT_REAL("b", one->b),
+                OUT_REAL("distance", fabs(one->a - one->b)));
     }
     out_table_end(table);
 }

@@ -11,18 +11,7 @@
 
 #define ROWS_FOR_A_PERSON 50
 #define MAX_CELLS         32
-
-static const char *format_number(struct command_call *call, double value)
-{
-    char text[40];
-
-    return inspect_printf(call, "%s", gd_tool_number(value, text, sizeof(text)));
-}
-
-static const char *shape_cell(struct command_call *call, bool has, const struct gd_shape *shape)
-{
-    return has ? inspect_shape(call, shape) : "";
-}
+#define LENGTH(array)     ((int)(sizeof(array) / sizeof((array)[0])))
 
 static const char *type_cell(struct command_call *call, const struct compare_row *row)
 {
@@ -90,58 +79,49 @@ static const char *close_cell(struct command_call *call, const struct compare_ro
     return percent < 100 && percent > 99.99 ? "99.99+%" : inspect_printf(call, "%.2f%%", percent);
 }
 
-static const char *const own_titles[] = {
-    "verdict",        "a",        "b",       "how",   "step",  "rank",    "type_a",
-    "type_b",         "shape_a",  "shape_b", "count", "close", "max_abs", "max_abs_at",
-    "mean_abs",       "rel_l2",   "max_rel", "r1k",   "r5k",   "cosine",  "ulp99",
-    "same_nonfinite", "mismatch", "rtol",    "atol",  "note"};
+/* The columns of a CSV file. */
+static const struct out_column csv_columns[] = {
+    {"verdict", "verdict"},
+    {"a", "a"},
+    {"b", "b"},
+    {"how", "how"},
+    {"step", "step"},
+    {"rank", "rank"},
+    {"stored_a", "type_a"},
+    {"stored_b", "type_b"},
+    {"shape_a", "shape_a", false, ":shape"},
+    {"shape_b", "shape_b", false, ":shape"},
+    {"count", "count"},
+    {"close", "close", false, ":repr"},
+    {"max_abs", "max_abs", false, ":repr"},
+    {"max_abs_at", "max_abs_at"},
+    {"mean_abs", "mean_abs", false, ":repr"},
+    {"rel_l2", "rel_l2", false, ":repr"},
+    {"max_rel", "max_rel", false, ":repr"},
+    {"r1k", "r1k", false, ":repr"},
+    {"r5k", "r5k", false, ":repr"},
+    {"cosine", "cosine", false, ":repr"},
+    {"ulp99", "ulp99", false, ":repr"},
+    {"same_nonfinite", "same_nonfinite"},
+    {"mismatch", "mismatch"},
+    {"rtol", "rtol", false, ":repr"},
+    {"atol", "atol", false, ":repr"},
+    {"note", "note"},
+};
 
-#define OWN_CELLS 26
-
-static const char *format_count(struct command_call *call, bool has, int64_t value)
-{
-    return has ? inspect_printf(call, "%lld", (long long)value) : "";
-}
-
-static void own_cells(struct command_call *call, const struct compare_row *row, const char **cell)
-{
-    bool has = row->has_metrics, far = has_distance(row);
-    const char *cells[OWN_CELLS] = {
-        gd_verdict_name(row->verdict),
-        row->a ? row->a : "",
-        row->b ? row->b : "",
-        row->how == GD_HOW_NONE ? "" : gd_how_name(row->how),
-        format_count(call, row->step >= 0, row->step),
-        format_count(call, row->rank >= 0, row->rank),
-        row->type_a == GD_STORED_NONE ? "" : gd_stored_name(row->type_a),
-        row->type_b == GD_STORED_NONE ? "" : gd_stored_name(row->type_b),
-        shape_cell(call, row->has_shape_a, &row->shape_a),
-        shape_cell(call, row->has_shape_b, &row->shape_b),
-        format_count(call, has, (int64_t)row->count),
-        has ? format_number(call, row->close) : "",
-        far ? format_number(call, row->max_abs) : "",
-        format_count(call, has && row->max_abs_at >= 0, row->max_abs_at),
-        far ? format_number(call, row->mean_abs) : "",
-        far ? format_number(call, row->rel_l2) : "",
-        far ? format_number(call, row->max_rel) : "",
-        far ? format_number(call, row->r1k) : "",
-        far ? format_number(call, row->r5k) : "",
-        far ? format_number(call, row->cosine) : "",
-        has && !isnan(row->ulp99) ? format_number(call, row->ulp99) : "",
-        format_count(call, has, (int64_t)row->same_nonfinite),
-        format_count(call, has, (int64_t)row->mismatch),
-        has ? format_number(call, row->tolerance.rtol) : "",
-        has ? format_number(call, row->tolerance.atol) : "",
-        row->note,
-    };
-
-    memcpy(cell, cells, sizeof(cells));
-}
-
-static double relative_norm(const struct gd_stats *stats)
-{
-    return sqrt(stats->sum_sq);
-}
+/* For a person. */
+static const struct out_column text_columns[] = {
+    {"verdict", "Verdict"},
+    {"pair", "Tensor"},
+    {"types", "Type"},
+    {"shape", "Shape"},
+    {"percent", "Close", true},
+    {"max_abs", "Max |a-b|", true, ":g6"},
+    {"rel_l2", "Rel L2", true, ":g6"},
+    {"cosine", "Cosine", true, ":g6"},
+    {"by", "By"},
+    {"remark", ""},
+};
 
 const char *compare_list_shape(struct command_call *call, const struct gd_shape *shape)
 {
@@ -153,37 +133,24 @@ const char *compare_list_shape(struct command_call *call, const struct gd_shape 
     return inspect_printf(call, "%s]", text);
 }
 
-struct columns {
-    const char *title[MAX_CELLS];
-    int count;
-};
-
-static void columns_of(const struct compare_rows *rows, const struct rows_shown *how,
-                       struct columns *ret)
+/* In a view of another tool. */
+static int titles_of(const struct compare_rows *rows, const struct rows_shown *how,
+                     const char **title)
 {
-    const char *const *view;
-    int more;
+    int count = 0, more;
 
-    ret->count = 0;
-    if (how->view == GD_TOOL_OWN) {
-        ret->count = OWN_CELLS;
-        memcpy(ret->title, own_titles, sizeof(own_titles));
-        return;
-    }
     if (how->view == GD_TOOL_MSPROBE) {
-        ret->count = compare_probe_titles(rows->probe_mode, ret->title);
-        return;
+        return compare_probe_titles(rows->probe_mode, title);
     }
-    view = gd_tool_columns(how->view, &more);
-    ret->title[ret->count++] = "orig array name";
-    ret->title[ret->count++] = "target array name";
+    title[count++] = "orig array name";
+    title[count++] = "target array name";
     if (how->shapes) {
-        ret->title[ret->count++] = "shape of orig";
-        ret->title[ret->count++] = "shape of target";
+        title[count++] = "shape of orig";
+        title[count++] = "shape of target";
     }
-    for (int i = 0; i < more; i++) {
-        ret->title[ret->count++] = view[i];
-    }
+    const char *const *view = gd_tool_columns(how->view, &more);
+    memcpy(title + count, view, (size_t)more * sizeof(*title));
+    return count + more;
 }
 
 static void cells_of(struct command_call *call, const struct compare_rows *rows,
@@ -191,10 +158,6 @@ static void cells_of(struct command_call *call, const struct compare_rows *rows,
 {
     int count = 0, more;
 
-    if (how->view == GD_TOOL_OWN) {
-        own_cells(call, row, cell);
-        return;
-    }
     if (how->view == GD_TOOL_MSPROBE) {
         compare_probe_cells(rows->probe_mode, row->probe, cell);
         return;
@@ -252,97 +215,12 @@ static const char *note_cell(struct command_call *call, const struct compare_row
     return note;
 }
 
-static void show_own(struct command_call *call, const struct compare_rows *rows,
-                     const struct rows_shown *how, bool only, size_t limit)
-{
-    static const struct out_column columns[] = {
-        {"verdict", "Verdict", false}, {"pair", "Tensor", false},
-        {"type", "Type", false},       {"shape", "Shape", false},
-        {"close", "Close", true},      {"max_abs", "Max |a-b|", true},
-        {"rel_l2", "Rel L2", true},    {"cosine", "Cosine", true},
-        {"how", "By", false},          {"note", "", false}};
-    struct out_table *table = out_table_begin(call->out, "pairs", columns, 10);
-
-    for (size_t i = 0; i < rows->count && limit > 0; i++) {
-        const struct compare_row *row = &rows->row[i];
-        bool has = row->has_metrics, far = has_distance(row);
-
-        if (only && !is_different(how, row)) {
-            continue;
-        }
-        limit--;
-        const char *cells[] = {gd_verdict_name(row->verdict),
-                               pair_cell(call, row),
-                               type_cell(call, row),
-                               row->has_shape_b ? inspect_shape(call, &row->shape_b)
-                                                : shape_cell(call, row->has_shape_a, &row->shape_a),
-                               has && row->count > 0 ? close_cell(call, row) : "-",
-                               far ? inspect_double(call, row->max_abs) : "-",
-                               far ? inspect_double(call, row->rel_l2) : "-",
-                               far ? inspect_double(call, row->cosine) : "-",
-                               gd_how_name(row->how),
-                               note_cell(call, row)};
-        out_table_row(table, cells);
-    }
-    out_table_end(table);
-}
-
-static void show_view(struct command_call *call, const struct compare_rows *rows,
-                      const struct rows_shown *how, bool only, size_t limit)
-{
-    struct columns columns;
-    struct out_column column[16] = {{NULL, NULL, false}};
-    struct out_table *table;
-
-    columns_of(rows, how, &columns);
-    for (int i = 0; i < columns.count && i < 16; i++) {
-        column[i] = (struct out_column){columns.title[i], columns.title[i], false};
-    }
-    table = out_table_begin(call->out, "pairs", column, columns.count);
-    for (size_t i = 0; i < rows->count && limit > 0; i++) {
-        const char *cell[MAX_CELLS];
-
-        if (only && !is_different(how, &rows->row[i])) {
-            continue;
-        }
-        limit--;
-        cells_of(call, rows, how, &rows->row[i], cell);
-        for (int j = 0; j < columns.count; j++) {
-            cell[j] = inspect_name(call, cell[j]);
-        }
-        out_table_row(table, cell);
-    }
-    out_table_end(table);
-}
-
-/* A table has at most 16 columns: msprobe's are printed one below the other. */
-static void show_lists(struct command_call *call, const struct compare_rows *rows,
-                       const struct rows_shown *how, bool only, size_t limit)
-{
-    struct columns columns;
-
-    columns_of(rows, how, &columns);
-    for (size_t i = 0; i < rows->count && limit > 0; i++) {
-        const char *cell[MAX_CELLS];
-
-        if (only && !is_different(how, &rows->row[i])) {
-            continue;
-        }
-        limit--;
-        cells_of(call, rows, how, &rows->row[i], cell);
-        for (int j = 0; j < columns.count; j++) {
-            out_printf(call->out, "%-27s %s\n", columns.title[j], inspect_name(call, cell[j]));
-        }
-        out_printf(call->out, "\n");
-    }
-}
-
 static void add_stats_record(cJSON *record, const char *key, const struct gd_stats *stats)
 {
     cJSON *object = out_object(record, key);
 
     out_set(object, OUT_REAL("min", stats->min), OUT_REAL("max", stats->max),
-            OUT_REAL("mean", stats->mean), OUT_REAL("l2", relative_norm(stats)),
+            OUT_REAL("mean", stats->mean), OUT_REAL("l2", sqrt(stats->sum_sq)),
             OUT_INT("nan", stats->nan), OUT_INT("pos_inf", stats->pos_inf),
             OUT_INT("neg_inf", stats->neg_inf), OUT_INT("zero", stats->zero));
 }
@@ -369,10 +247,8 @@ static void add_metrics_record(cJSON *object, const struct compare_row *row)
     add_stats_record(object, "stats_b", &row->stats_b);
 }
 
-static void add_row_record(cJSON *list, const struct compare_row *row)
+static void add_row_record(cJSON *object, const struct compare_row *row)
 {
-    cJSON *object = out_push(list);
-
     out_set(object, OUT_TEXT("verdict", gd_verdict_name(row->verdict)),
             OUT_IF(row->a, OUT_TEXT("a", row->a)), OUT_IF(row->b, OUT_TEXT("b", row->b)));
     if (row->how != GD_HOW_NONE) {
@@ -395,48 +271,106 @@ static void add_row_record(cJSON *list, const struct compare_row *row)
     out_set(object, OUT_SOME("note", row->note));
 }
 
-static void add_view_record(struct command_call *call, cJSON *list, const struct compare_rows *rows,
-                            const struct rows_shown *how, const struct compare_row *row)
+static void put_text(struct command_call *call, struct out_table *table,
+                     const struct compare_row *row)
 {
-    cJSON *object = out_push(list);
-    const char *cell[MAX_CELLS];
-    struct columns columns;
+    bool has = row->has_metrics && row->count > 0, near = !has_distance(row);
+    const struct gd_shape *shape = row->has_shape_b   ? &row->shape_b
+                                   : row->has_shape_a ? &row->shape_a
+                                                      : NULL;
 
-    columns_of(rows, how, &columns);
-    cells_of(call, rows, how, row, cell);
-    for (int i = 0; i < columns.count; i++) {
-        out_set(object, OUT_TEXT(columns.title[i], cell[i]));
-    }
+    out_put_text(table, OUT_TEXT("pair", pair_cell(call, row)),
+                 OUT_TEXT("types", type_cell(call, row)),
+                 OUT_IF(shape, OUT_TEXT("shape", inspect_shape(call, shape))),
+                 OUT_TEXT("percent", has ? close_cell(call, row) : "-"),
+                 OUT_IF(near, OUT_TEXT("max_abs", "-")), OUT_IF(near, OUT_TEXT("rel_l2", "-")),
+                 OUT_IF(near, OUT_TEXT("cosine", "-")), OUT_TEXT("by", gd_how_name(row->how)),
+                 OUT_TEXT("remark", note_cell(call, row)));
 }
 
-static void add_records(struct command_call *call, const struct compare_rows *rows,
-                        const struct rows_shown *how, size_t limit)
+/* Without a table, a view of another tool is printed as a list. */
+static void put_view(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, const struct compare_row *row,
+                     struct out_table *table)
 {
-    cJSON *object = out_record(call->out, "compare"), *list, *summary;
+    const char *title[MAX_CELLS], *cell[MAX_CELLS];
+    int count = titles_of(rows, how, title);
+    cJSON *object = out_row(table);
 
-    out_set(object, OUT_TEXT("a", how->label_a), OUT_TEXT("b", how->label_b),
+    cells_of(call, rows, how, row, cell);
+    for (int i = 0; i < count && table; i++) {
+        out_set(object, OUT_TEXT(title[i], cell[i]));
+    }
+    for (int i = 0; i < count && !table; i++) {
+        out_say(call->out, NULL, "{title:-27} {cell}\n", OUT_TEXT("title", title[i]),
+                OUT_TEXT("cell", cell[i]));
+    }
+    out_printf(call->out, table ? "" : "\n");
+}
+
+enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
+
+static void put_rows(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, struct out_table *table, enum form form,
+                     bool only, size_t limit)
+{
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        const struct compare_row *row = &rows->row[i];
+
+        if (only && !is_different(how, row)) {
+            continue;
+        }
+        limit--;
+        if (how->view != GD_TOOL_OWN) {
+            put_view(call, rows, how, row, table);
+            continue;
+        }
+        add_row_record(out_row(table), row);
+        if (form == FORM_TEXT) {
+            put_text(call, table, row);
+        } else if (form == FORM_CSV) {
+            out_put_text(table,
+                         OUT_IF(row->type_a, OUT_TEXT("stored_a", gd_stored_name(row->type_a))),
+                         OUT_IF(row->type_b, OUT_TEXT("stored_b", gd_stored_name(row->type_b))));
+        }
+    }
+    out_table_end(table);
+}
+
+static struct out_table *begin_table(struct command_call *call, const struct compare_rows *rows,
+                                     const struct rows_shown *how, FILE *csv)
+{
+    struct out_column columns[MAX_CELLS] = {{NULL}};
+    const char *title[MAX_CELLS];
+
+    if (how->view == GD_TOOL_OWN) {
+        return csv ? out_table_csv(call->out, csv, csv_columns, LENGTH(csv_columns))
+                   : out_table_begin(call->out, "pairs", text_columns, LENGTH(text_columns));
+    }
+    int count = titles_of(rows, how, title);
+    for (int i = 0; i < count; i++) {
+        columns[i] = (struct out_column){title[i], title[i]};
+    }
+    return csv ? out_table_csv(call->out, csv, columns, count)
+               : out_table_begin(call->out, "pairs", columns, count);
+}
+
+static void add_record(struct command_call *call, const struct compare_rows *rows,
+                       const struct rows_shown *how)
+{
+    cJSON *record = out_record(call->out, "compare"), *summary;
+
+    out_set(record, OUT_TEXT("a", how->label_a), OUT_TEXT("b", how->label_b),
             OUT_BOOL("differ", compare_rows_differ(rows)),
             OUT_INT("compared", compare_rows_compared(rows)),
             OUT_INT("not_compared", compare_rows_not_compared(rows)),
             OUT_INT("alone_by_nature", rows->not_counted), OUT_INT("not_held", rows->not_held),
             OUT_INT("of_other_steps", rows->old), OUT_INT("steps", how->steps),
             OUT_INT("steps_left_out", how->steps_left_out));
-    summary = out_object(object, "summary");
+    summary = out_object(record, "summary");
     for (int i = 0; i < GD_V_COUNT; i++) {
         out_set(summary, OUT_IF(rows->verdicts[i],
                                 OUT_INT(gd_verdict_name((enum gd_agreement)i), rows->verdicts[i])));
-    }
-    list = out_list(object, "pairs");
-    for (size_t i = 0; i < rows->count && limit > 0; i++) {
-        if (how->only_differing && !is_different(how, &rows->row[i])) {
-            continue;
-        }
-        limit--;
-        if (how->view == GD_TOOL_OWN) {
-            add_row_record(list, &rows->row[i]);
-        } else {
-            add_view_record(call, list, rows, how, &rows->row[i]);
-        }
     }
 }
 
@@ -447,7 +381,8 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
     size_t limit = how->limit > 0 ? (size_t)how->limit : SIZE_MAX, all;
 
     if (out_is_json(call->out)) {
-        add_records(call, rows, how, limit);
+        add_record(call, rows, how);
+        put_rows(call, rows, how, begin_table(call, rows, how, NULL), FORM_JSON, only, limit);
         return;
     }
     if (how->limit < 0) {
@@ -455,11 +390,10 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
         only = only || rows->count > limit;
     }
     all = shown_of(rows, how, only);
-    if (all > 0) {
-        (how->view == GD_TOOL_OWN       ? show_own
-         : how->view == GD_TOOL_MSPROBE ? show_lists
-                                        : show_view)(call, rows, how, only, limit);
-    }
+    /* msprobe's columns are too many for a line */
+    put_rows(call, rows, how,
+             how->view == GD_TOOL_MSPROBE ? NULL : begin_table(call, rows, how, NULL), FORM_TEXT,
+             only, limit);
     if (all > limit) {
         out_printf(call->out, "and %zu more: --limit 0 shows all, --csv FILE writes them\n",
                    all - limit);
@@ -480,58 +414,21 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
     out_printf(call->out, "\n");
 }
 
-static void csv_cell(FILE *file, const char *cell)
-{
-    /* Quotes what a spreadsheet would take for a formula. */
-    bool formula = cell[0] && strchr("=+@\t\r", cell[0]);
-    bool quote = strpbrk(cell, ",\"\r\n") || formula;
-
-    if (!quote) {
-        fputs(cell, file);
-        return;
-    }
-    fputc('"', file);
-    if (formula) {
-        fputc('\'', file);
-    }
-    for (; *cell; cell++) {
-        if (*cell == '"') {
-            fputc('"', file);
-        }
-        fputc(*cell, file);
-    }
-    fputc('"', file);
-}
-
 int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
                      const struct rows_shown *how, const char *path, struct gd_err *err)
 {
     struct newfile file;
-    struct columns columns;
     int rc = newfile_open(&file, path, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    columns_of(rows, how, &columns);
-    for (int i = 0; i < columns.count; i++) {
-        fputs(i ? "," : "", file.file);
-        csv_cell(file.file, columns.title[i]);
+    struct out_table *table = begin_table(call, rows, how, file.file);
+    if (!table) {
+        newfile_close(&file, false, NULL);
+        return gd_fail_nomem(err);
     }
-    fputc('\n', file.file);
-    for (size_t i = 0; i < rows->count; i++) {
-        const char *cell[MAX_CELLS];
-
-        if (how->only_differing && !is_different(how, &rows->row[i])) {
-            continue;
-        }
-        cells_of(call, rows, how, &rows->row[i], cell);
-        for (int j = 0; j < columns.count; j++) {
-            fputs(j ? "," : "", file.file);
-            csv_cell(file.file, cell[j]);
-        }
-        fputc('\n', file.file);
-    }
+    put_rows(call, rows, how, table, FORM_CSV, how->only_differing, SIZE_MAX);
     rc = newfile_close(&file, true, err);
     if (rc == GD_OK) {
         out_printf(call->out, "%s written to %s\n", inspect_plural(call, rows->count, "row"),

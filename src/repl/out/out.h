@@ -17,8 +17,8 @@
  *
  * A table has one list of columns for both modes:
  *
- *     static const struct out_column columns[] = {{"name", "Name", false, "{name:fit}"},
- *                                                 {"hits", "Hits", true, "{hits:n}"}};
+ *     static const struct out_column columns[] = {{"name", "Name", false, ":fit"},
+ *                                                 {"hits", "Hits", true, ":n"}};
  *     struct out_table *table = out_table_begin(call->out, "nodes", columns, 2);
  *     out_put(table, OUT_TEXT("name", node->name), OUT_INT("hits", node->hits));
  *     out_table_end(table);
@@ -33,6 +33,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct gd_buf;
 struct repl_out;
@@ -68,7 +69,7 @@ struct out_field {
 #define OUT_INT(key, number)     OUT_FIELD(OUT_KIND_INT, key, whole, (int64_t)(number))
 /* Enough digits to read the same double again; "nan", "inf" and "-inf" as text. */
 #define OUT_REAL(key, number)    OUT_FIELD(OUT_KIND_REAL, key, real, (double)(number))
-/* Formatted digits: a number if the text is one, else text. */
+/* Formatted digits: a number if the text is one, else text. NULL becomes null. */
 #define OUT_NUMERAL(key, digits) OUT_FIELD(OUT_KIND_NUMERAL, key, text, digits)
 #define OUT_BOOL(key, yes)       OUT_FIELD(OUT_KIND_BOOL, key, truth, (yes))
 #define OUT_JSON(key, object)    OUT_FIELD(OUT_KIND_JSON, key, json, object) /* takes ownership */
@@ -109,6 +110,8 @@ double out_number_of(const cJSON *object, const char *key);
  *     .9       9 significant digits, whole numbers in full
  *     g4       4 significant digits, like %.4g
  *     f1       1 digit after the decimal point
+ *     repr     as Python prints a float: 100.0
+ *     shape    (64, ?): a list of sizes; negative: unknown
  *     fit      a node's name, without leading scopes if it does not fit a terminal's line; fit40:
  *              the rest of the line needs 40 columns
  *     8, -8    right-aligned or left-aligned in 8 columns
@@ -149,33 +152,32 @@ void out_add_duration(struct gd_buf *text, double seconds);
 /*
  * In text mode columns are aligned under their titles by display width; an empty table prints
  * nothing. In JSON mode rows become objects in record[name], with all their fields, even those
- * without a column.
+ * without a column. A CSV table has the same columns and rows; its text is not escaped.
  */
 struct out_column {
     const char *name;  /* the field shown */
     const char *title; /* "Hits" */
     bool number;       /* right-aligned */
-    /* a template over the row, "{rank} of {world_size}"; NULL: "{NAME}", empty if the field is
-     * missing or null */
+    /* Forms of the field, ":n"; NULL: none. Empty if the field is missing or null.
+     * Or a template over the row, "{rank} of {world_size}". */
     const char *cell;
 };
 struct out_table;
 struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
                                   const struct out_column *columns, int count);
+/* Writes a CSV file, in every mode. NULL: out of memory. */
+struct out_table *out_table_csv(struct repl_out *out, FILE *file, const struct out_column *columns,
+                                int count);
 /* The next row: an object that the table owns. Fill it before the next call. */
 cJSON *out_row(struct out_table *table);
 /* out_put(table, FIELD...) adds a row. */
 #define out_put(table, ...)      out_set(out_row(table), __VA_ARGS__)
-/* out_put_text(table, FIELD...): fields of the current row for its text only; no OUT_JSON. */
+/* out_put_text(table, FIELD...): fields of the current row for its text or CSV; no OUT_JSON. */
 #define out_put_text(table, ...) out_put_text_fields(table, OUT_FIELDS(__VA_ARGS__))
 void out_put_text_fields(struct out_table *table, const struct out_field *fields);
 void out_table_end(struct out_table *table); /* prints; frees */
 /* Text mode only: prints the first `most` members of a list in the record as a table. */
 void out_table_of(struct repl_out *out, const cJSON *list, size_t most,
                   const struct out_column *columns, int count);
-
-/* Older form: a cell's text is also its JSON value. NULL is null; in a number column, text that
- * parses as a number becomes one. */
-void out_table_row(struct out_table *table, const char *const *cells);
 
 #endif

@@ -79,8 +79,8 @@ static cJSON *real_item(double number)
 static cJSON *numeral_item(const char *digits)
 {
     char *end = NULL;
-    double number = strtod(digits, &end);
-    bool is_number = end != digits && *end == '\0' && isfinite(number);
+    double number = digits ? strtod(digits, &end) : 0;
+    bool is_number = digits && end != digits && *end == '\0' && isfinite(number);
     return is_number ? cJSON_CreateNumber(number) : text_item(digits);
 }
 

@@ -35,9 +35,12 @@ void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena,
                const char *command);
 int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err);
 int out_close_sink(struct repl_out *out, bool failed, struct gd_err *err);
-/* out_say into a buffer, in both modes. */
+/* out_say into a buffer, in both modes. out NULL: text is not escaped. */
 void out_render(struct repl_out *out, const cJSON *object, const char *template,
                 const struct out_field *fields, struct gd_buf *text);
+/* One field; its forms are like ":n:8", or "". */
+void out_render_item(struct repl_out *out, const cJSON *item, const char *forms,
+                     struct gd_buf *text);
 /* Writes what is left and closes the sink. failed: no record is written, and a redirection leaves
  * its file unchanged. */
 int out_end(struct repl_out *out, bool failed, struct gd_err *err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/tool_metrics.h"
 #include "engine/format.h"
 #include "repl/core/repl_impl.h"
 
@@ -142,18 +143,24 @@ static int used_columns(const struct gd_buf *text)
     return repl_display_width(last ? last + 1 : line);
 }
 
+/* Without an output, for a file: the text itself. */
+static const char *escape_text(const struct template *t, const char *text)
+{
+    return t->out ? repl_safe(t->out->repl, t->out->arena, text) : text;
+}
+
 static void add_name(struct template *t, const struct form *form, const char *name)
 {
     char room[512];
     int used = form->name[3] != '\0' ? read_digits(form->name + 3) : used_columns(&t->text);
 
-    gd_buf_puts(&t->text, repl_fit_name(t->out, repl_safe(t->out->repl, t->out->arena, name), used,
-                                        room, sizeof(room)));
+    name = escape_text(t, name);
+    gd_buf_puts(&t->text, t->out ? repl_fit_name(t->out, name, used, room, sizeof(room)) : name);
 }
 
 static void add_double(struct gd_buf *text, const char *form, double number)
 {
-    char room[32];
+    char room[40];
 
     if (strcmp(form, "n") == 0) {
         out_add_number(text, number > 0 ? (uint64_t)number : 0);
@@ -161,6 +168,8 @@ static void add_double(struct gd_buf *text, const char *form, double number)
         gd_buf_puts(text, gd_format_bytes((uint64_t)fmax(number, 0), room, sizeof(room)));
     } else if (strcmp(form, "time") == 0) {
         out_add_duration(text, number);
+    } else if (strcmp(form, "repr") == 0) {
+        gd_buf_puts(text, gd_tool_number(number, room, sizeof(room)));
     } else if (form[0] == 'f') {
         gd_buf_printf(text, "%.*f", read_digits(form + 1), number);
     } else if (form[0] == 'g') {
@@ -170,6 +179,23 @@ static void add_double(struct gd_buf *text, const char *form, double number)
     } else {
         gd_buf_printf(text, "%.*g", form[0] == '.' ? read_digits(form + 1) : 6, number);
     }
+}
+
+static void add_shape(struct gd_buf *text, const cJSON *dims)
+{
+    const cJSON *dim;
+
+    gd_buf_putc(text, '(');
+    cJSON_ArrayForEach(dim, dims)
+    {
+        gd_buf_puts(text, dim != dims->child ? ", " : "");
+        if (dim->valuedouble < 0) {
+            gd_buf_putc(text, '?');
+        } else {
+            gd_buf_printf(text, "%.0f", dim->valuedouble);
+        }
+    }
+    gd_buf_puts(text, dims->child && !dims->child->next ? ",)" : ")");
 }
 
 static void add_item(struct template *t, const struct form *form, const cJSON *item)
@@ -188,6 +214,8 @@ static void add_item(struct template *t, const struct form *form, const cJSON *i
         } else {
             add_double(&t->text, form->name, number);
         }
+    } else if (cJSON_IsArray(item) && strcmp(form->name, "shape") == 0) {
+        add_shape(&t->text, item);
     } else if (cJSON_IsArray(item)) {
         const cJSON *member;
         cJSON_ArrayForEach(member, item)
@@ -198,7 +226,7 @@ static void add_item(struct template *t, const struct form *form, const cJSON *i
     } else if (cJSON_IsString(item) && strncmp(form->name, "fit", 3) == 0) {
         add_name(t, form, item->valuestring);
     } else if (cJSON_IsString(item)) {
-        gd_buf_puts(&t->text, repl_safe(t->out->repl, t->out->arena, item->valuestring));
+        gd_buf_puts(&t->text, escape_text(t, item->valuestring));
     } else if (cJSON_IsBool(item)) {
         gd_buf_puts(&t->text, cJSON_IsTrue(item) ? "true" : "false");
     }
@@ -304,6 +332,17 @@ void out_render(struct repl_out *out, const cJSON *object, const char *template,
     add_text(&t, &template, false);
     *text = t.text;
     cJSON_Delete(extra);
+}
+
+void out_render_item(struct repl_out *out, const cJSON *item, const char *forms,
+                     struct gd_buf *text)
+{
+    struct template t = {.out = out, .text = *text};
+    struct form form;
+
+    parse_forms(forms, &form);
+    add_item(&t, &form, item);
+    *text = t.text;
 }
 
 void out_say_fields(struct repl_out *out, const cJSON *object, const char *template,

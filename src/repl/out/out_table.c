@@ -5,90 +5,127 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_COLUMNS   16
-#define MAX_CELL      ((size_t)1 << 20)
-#define MAX_CELL_NAME 64
+#define MAX_COLUMNS 32
+#define MAX_CELL    ((size_t)1 << 20)
 
 struct out_table {
     struct repl_out *out;
-    const char *record_name;
     struct out_column column[MAX_COLUMNS];
     int count;
     int width[MAX_COLUMNS];
     struct repl_lines cells; /* row by row */
+    FILE *csv;               /* NULL: text or JSON */
     cJSON *rows;             /* in JSON mode; owned by the record */
-    cJSON *row;              /* text mode: from out_row, not formatted yet; owned */
+    cJSON *row;              /* text, CSV: from out_row, not formatted yet; owned */
 };
 
-struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
-                                  const struct out_column *columns, int count)
+static struct out_table *create_table(struct repl_out *out, const struct out_column *columns,
+                                      int count)
 {
     struct out_table *table = calloc(1, sizeof(*table));
     if (!table) {
         return NULL;
     }
     table->out = out;
-    table->record_name = record_name;
     table->count = count < MAX_COLUMNS ? count : MAX_COLUMNS;
     for (int i = 0; i < table->count; i++) {
         table->column[i] = columns[i];
         table->width[i] = repl_display_width(columns[i].title);
     }
-    if (out_is_json(out)) {
+    return table;
+}
+
+struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
+                                  const struct out_column *columns, int count)
+{
+    struct out_table *table = create_table(out, columns, count);
+    if (table && out_is_json(out)) {
         table->rows = out_list(out_record(out, record_name), record_name);
     }
     return table;
 }
 
-static void add_text_cell(struct out_table *table, int column, const char *cell)
+/* out NULL: the text is not escaped. */
+static const char *render_cell(struct repl_out *out, const struct out_column *column,
+                               const cJSON *row, struct gd_buf *text)
 {
-    int width = repl_display_width(cell);
+    const char *cell = column->cell ? column->cell : "";
+    const cJSON *field = cJSON_GetObjectItemCaseSensitive(row, column->name);
 
-    table->width[column] = width > table->width[column] ? width : table->width[column];
-    repl_lines_add(&table->cells, cell);
-}
-
-void out_table_row(struct out_table *table, const char *const *cells)
-{
-    if (!table) {
-        return;
+    gd_buf_clear(text);
+    if (cell[0] != '\0' && cell[0] != ':') {
+        out_render(out, row, cell, NULL, text);
+    } else if (field) {
+        out_render_item(out, field, cell, text);
     }
-    if (out_is_json(table->out)) {
-        cJSON *row = out_push(table->rows);
-        for (int i = 0; i < table->count; i++) {
-            const char *name = table->column[i].name;
-            out_set(row, table->column[i].number && cells[i] ? OUT_NUMERAL(name, cells[i])
-                                                             : OUT_TEXT(name, cells[i]));
-        }
-        return;
-    }
-    for (int i = 0; i < table->count; i++) {
-        add_text_cell(table, i, cells[i] ? cells[i] : "");
-    }
+    return gd_buf_text(text);
 }
 
 static void add_text_row(struct out_table *table, const cJSON *row)
 {
     struct gd_buf text = GD_BUF_INIT(MAX_CELL);
-    char usual[MAX_CELL_NAME];
 
     for (int i = 0; i < table->count; i++) {
-        const struct out_column *column = &table->column[i];
-        const cJSON *field = cJSON_GetObjectItemCaseSensitive(row, column->name);
-        gd_buf_clear(&text);
-        snprintf(usual, sizeof(usual), "{%s}", column->name);
-        if (column->cell || field) {
-            out_render(table->out, row, column->cell ? column->cell : usual, NULL, &text);
-        }
-        add_text_cell(table, i, gd_buf_text(&text));
+        const char *cell = render_cell(table->out, &table->column[i], row, &text);
+        int width = repl_display_width(cell);
+        table->width[i] = width > table->width[i] ? width : table->width[i];
+        repl_lines_add(&table->cells, cell);
     }
     gd_buf_deinit(&text);
 }
 
+/* ---- CSV ---- */
+
+static void write_csv_cell(FILE *file, const char *cell)
+{
+    /* Quotes what a spreadsheet would take for a formula. */
+    bool is_formula = cell[0] != '\0' && strchr("=+@\t\r", cell[0]);
+
+    if (!is_formula && !strpbrk(cell, ",\"\r\n")) {
+        fputs(cell, file);
+        return;
+    }
+    fputs(is_formula ? "\"'" : "\"", file);
+    for (; *cell != '\0'; cell++) {
+        if (*cell == '"') {
+            fputc('"', file);
+        }
+        fputc(*cell, file);
+    }
+    fputc('"', file);
+}
+
+/* row NULL: the titles. */
+static void write_csv_line(struct out_table *table, const cJSON *row)
+{
+    struct gd_buf text = GD_BUF_INIT(MAX_CELL);
+
+    for (int i = 0; i < table->count; i++) {
+        const struct out_column *column = &table->column[i];
+        fputs(i > 0 ? "," : "", table->csv);
+        write_csv_cell(table->csv, row ? render_cell(NULL, column, row, &text) : column->title);
+    }
+    fputc('\n', table->csv);
+    gd_buf_deinit(&text);
+}
+
+struct out_table *out_table_csv(struct repl_out *out, FILE *file, const struct out_column *columns,
+                                int count)
+{
+    struct out_table *table = create_table(out, columns, count);
+    if (table) {
+        table->csv = file;
+        write_csv_line(table, NULL);
+    }
+    return table;
+}
+
+/* ---- rows ---- */
+
 static void end_row(struct out_table *table)
 {
     if (table->row) {
-        add_text_row(table, table->row);
+        (table->csv ? write_csv_line : add_text_row)(table, table->row);
         cJSON_Delete(table->row);
         table->row = NULL;
     }
@@ -99,7 +136,7 @@ cJSON *out_row(struct out_table *table)
     if (!table) {
         return NULL;
     }
-    if (out_is_json(table->out)) {
+    if (table->rows) {
         return out_push(table->rows);
     }
     end_row(table);

@@ -72,11 +72,11 @@ int nodes_search(struct command_call *call, const char *text, struct node_list *
     return GD_OK;
 }
 
-static void record_node(struct command_call *call, cJSON *list, gd_node_id node)
+static void put_node(struct command_call *call, struct out_table *table, gd_node_id node)
 {
     struct gd_output output;
     struct gd_node_info info;
-    cJSON *item = out_push(list);
+    cJSON *item = out_row(table);
     inspect_add_node(call, item, node);
     if (gd_graph_output(call->session->graph, node, 0, &output)) {
         out_set(item, OUT_TEXT("dtype", gd_dtype_name(output.dtype)),
@@ -84,31 +84,8 @@ static void record_node(struct command_call *call, cJSON *list, gd_node_id node)
     }
     out_set(item, OUT_IF(gd_graph_node(call->session->graph, node, &info),
                          OUT_INT("slots", info.output_count)));
-}
-
-static void table_rows(struct command_call *call, const struct node_list *list, size_t shown)
-{
-    /* Names come last: they are long, and whole names can be copied. */
-    static const struct out_column columns[] = {
-        {"order", "Order", true},    {"type", "Type", false}, {"kind", "Kind", false},
-        {"output", "Output", false}, {"node", "Node", false},
-    };
-    struct out_table *table = out_table_begin(call->out, "nodes", columns, 5);
-    for (size_t i = 0; i < shown; i++) {
-        struct gd_node_info info;
-        if (!gd_graph_node(call->session->graph, list->node[i], &info)) {
-            continue;
-        }
-        uint32_t at = gd_graph_order(call->session->graph, list->node[i]);
-        const char *order = at == GD_NO_ORDER ? "" : inspect_printf(call, "%u", at);
-        bool current = list->node[i] == call->session->current;
-        const char *cells[] = {
-            order, out_safe(call, info.type), gd_node_kind_name(info.kind),
-            inspect_outputs(call, list->node[i]),
-            inspect_printf(call, "%s%s", out_safe(call, info.name), current ? "  <= current" : "")};
-        out_table_row(table, cells);
-    }
-    out_table_end(table);
+    out_put_text(table, OUT_TEXT("output", inspect_outputs(call, node)),
+                 OUT_BOOL("current", node == call->session->current));
 }
 
 /* ---- what runs ------------------------------------------------------------------------------ */
@@ -182,25 +159,25 @@ int nodes_must_run_any(struct command_call *call, const char *text, struct gd_er
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,
                 const char *again)
 {
+    /* Names come last: they are long, and whole names can be copied. */
+    static const struct out_column columns[] = {
+        {"order", "Order", true},
+        {"node_type", "Type", false},
+        {"kind", "Kind", false},
+        {"output", "Output", false},
+        {"node", "Node", false, "{node}[{?current}  <= current]"},
+    };
     size_t shown = all || list->count <= NODES_SHOWN ? list->count : NODES_SHOWN;
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "nodes");
-        cJSON *nodes = out_list(record, "nodes");
-        for (size_t i = 0; i < shown; i++) {
-            record_node(call, nodes, list->node[i]);
-        }
-        out_set(record, OUT_INT("count", list->count), OUT_INT("more", list->count - shown));
-        return;
+    cJSON *record = out_record(call->out, "nodes");
+    struct out_table *table = out_table_begin(call->out, "nodes", columns, 5);
+
+    for (size_t i = 0; i < shown; i++) {
+        put_node(call, table, list->node[i]);
     }
-    if (list->count == 0) {
-        out_printf(call->out, "No nodes.\n");
-        return;
-    }
-    table_rows(call, list, shown);
-    if (shown < list->count) {
-        out_printf(call->out, "... %s more (%s)\n", inspect_number(call, list->count - shown),
-                   again);
-    }
+    out_table_end(table);
+    out_set(record, OUT_INT("count", list->count), OUT_INT("more", list->count - shown));
+    out_say(call->out, record, "[{!count}No nodes.\n][... {more:n} more ({again})\n]",
+            OUT_TEXT("again", again));
 }
 
 int nodes_find_scope(struct command_call *call, const char *text, gd_scope_id *ret,

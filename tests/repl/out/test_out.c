@@ -2,10 +2,13 @@
 /* Records, tables and safe text. */
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "repl/core/repl_impl.h"
 #include "repl/net.h"
+#include "repl/values/inspect.h"
 #include "unit.h"
 
 static struct net net;
@@ -61,9 +64,9 @@ static const struct out_column columns[] = {
 static void add_rows(void)
 {
     struct out_table *table = out_table_begin(&out, "things", columns, 3);
-    out_table_row(table, (const char *const[]){"a", "1", "first"});
-    out_table_row(table, (const char *const[]){"Übergröße", "12345", NULL});
-    out_table_row(table, (const char *const[]){"漢字", "nan", "wide"});
+    out_put(table, OUT_TEXT("name", "a"), OUT_INT("hits", 1), OUT_TEXT("note", "first"));
+    out_put(table, OUT_TEXT("name", "Übergröße"), OUT_INT("hits", 12345), OUT_TEXT("note", NULL));
+    out_put(table, OUT_TEXT("name", "漢字"), OUT_REAL("hits", NAN), OUT_TEXT("note", "wide"));
     out_table_end(table);
 }
 
@@ -92,6 +95,35 @@ static void tables_become_objects(void **state)
                "{\"name\":\"a\",\"hits\":1,\"note\":\"first\"},"
                "{\"name\":\"Übergröße\",\"hits\":12345,\"note\":null},"
                "{\"name\":\"漢字\",\"hits\":\"nan\",\"note\":\"wide\"}],\"command\":\"test\"}\n");
+}
+
+static void tables_become_csv(void **state)
+{
+    static const struct out_column csv[] = {{"name", "Name"},
+                                            {"shape", "Shape, type", false, ":shape"},
+                                            {"mean", "Mean", true, ":repr"},
+                                            {"note", "\"Note\""}};
+    static const struct gd_shape vector = {.rank = 1, .dim = {8}}, unknown = {2, {3, -1}};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&text, &len);
+    struct out_table *table = out_table_csv(&out, file, csv, 4);
+
+    (void)state;
+    out_put(table, OUT_TEXT("name", "=1+2"), OUT_JSON("shape", inspect_shape_json(&vector)),
+            OUT_REAL("mean", 100), OUT_TEXT("note", "a\nb"), OUT_TEXT("hidden", "no column"));
+    out_put(table, OUT_TEXT("name", "é\t,"), OUT_JSON("shape", inspect_shape_json(&unknown)),
+            OUT_REAL("mean", 0.1), OUT_TEXT("note", NULL));
+    out_put(table, OUT_REAL("mean", NAN));
+    out_put_text(table, OUT_TEXT("note", "say \"x\""));
+    out_table_end(table);
+    fclose(file);
+    assert_string_equal(text, "Name,\"Shape, type\",Mean,\"\"\"Note\"\"\"\n"
+                              "\"'=1+2\",\"(8,)\",100.0,\"a\nb\"\n"
+                              "\"é\t,\",\"(3, ?)\",0.1,\n"
+                              ",,nan,\"say \"\"x\"\"\"\n");
+    free(text);
+    out_end(&out, false, NULL);
 }
 
 /* ---- templates ---- */
@@ -240,6 +272,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tables_are_aligned_on_display_width, setup_text, tear_down),
         cmocka_unit_test_setup_teardown(empty_tables_print_nothing, setup_text, tear_down),
         cmocka_unit_test_setup_teardown(tables_become_objects, setup_json, tear_down),
+        cmocka_unit_test_setup_teardown(tables_become_csv, setup_text, tear_down),
         cmocka_unit_test_setup_teardown(templates_name_fields, setup_text, tear_down),
         cmocka_unit_test_setup_teardown(templates_have_forms, setup_text, tear_down),
         cmocka_unit_test_setup_teardown(templates_leave_out_sections, setup_text, tear_down),

@@ -167,9 +167,9 @@ static size_t count_intended(const cJSON *entries)
 static void list_table(struct command_call *call, const cJSON *entries, bool all)
 {
     static const struct out_column columns[] = {
-        {"number", "Num", true},    {"step", "Step", true},  {"phase", "Phase", false},
-        {"node", "Node", false},    {"line", "Line", false}, {"inputs", "Given", false},
-        {"outputs", "Made", false}, {"remarks", "", false}};
+        {"number", "Num", true},           {"step", "Step", true},  {"phase", "Phase", false},
+        {"node", "Node", false, ":fit60"}, {"line", "Line", false}, {"inputs", "Given", false},
+        {"outputs", "Made", false},        {"remarks", "", false}};
     struct out_table *table = out_table_begin(call->out, "rows", columns, 8);
     const cJSON *entry;
     cJSON_ArrayForEach(entry, entries)
@@ -177,15 +177,14 @@ static void list_table(struct command_call *call, const cJSON *entries, bool all
         if (!all && is_intended(entry)) {
             continue;
         }
-        const char *cells[] = {inspect_printf(call, "%.0f", overflow_number(entry, "number")),
-                               inspect_printf(call, "%.0f", overflow_number(entry, "step")),
-                               out_safe(call, overflow_text(entry, "phase")),
-                               inspect_fit(call, overflow_text(entry, "node"), 60),
-                               out_safe(call, overflow_text(entry, "line")),
-                               overflow_tensors(call, cJSON_GetObjectItem(entry, "inputs")),
-                               overflow_tensors(call, cJSON_GetObjectItem(entry, "outputs")),
-                               remarks_text(call, entry)};
-        out_table_row(table, cells);
+        out_put(table, OUT_INT("number", overflow_number(entry, "number")),
+                OUT_INT("step", overflow_number(entry, "step")),
+                OUT_TEXT("phase", overflow_text(entry, "phase")),
+                OUT_TEXT("node", overflow_text(entry, "node")),
+                OUT_TEXT("line", overflow_text(entry, "line")),
+                OUT_TEXT("inputs", overflow_tensors(call, cJSON_GetObjectItem(entry, "inputs"))),
+                OUT_TEXT("outputs", overflow_tensors(call, cJSON_GetObjectItem(entry, "outputs"))),
+                OUT_TEXT("remarks", remarks_text(call, entry)));
     }
     out_table_end(table);
     cJSON_ArrayForEach(entry, entries)

@@ -14,17 +14,14 @@ static void log_row(struct command_call *call, struct out_table *table, const ch
     struct gd_loss_figures f;
 
     gd_loss_figures(log, &f);
-    const char *cells[] = {inspect_name(call, path),
-                           inspect_printf(call, "%zu", log->count),
-                           inspect_printf(call, "%.10g", f.min),
-                           inspect_printf(call, "%.10g", f.max),
-                           inspect_printf(call, "%.10g", f.mean),
-                           inspect_printf(call, "%zu", f.nonfinite),
-                           inspect_printf(call, "%zu", f.overflows),
-                           inspect_printf(call, "%zu", f.longest_run),
-                           inspect_printf(call, "%zu", f.last_hundred),
-                           isnan(f.least_scale) ? "-" : inspect_printf(call, "%g", f.least_scale)};
-    out_table_row(table, cells);
+    out_put(table, OUT_TEXT("log", path), OUT_INT("losses", log->count),
+            OUT_NUMERAL("min", inspect_printf(call, "%.10g", f.min)),
+            OUT_NUMERAL("max", inspect_printf(call, "%.10g", f.max)),
+            OUT_NUMERAL("mean", inspect_printf(call, "%.10g", f.mean)),
+            OUT_INT("nonfinite", f.nonfinite), OUT_INT("overflows", f.overflows),
+            OUT_INT("longest_run", f.longest_run), OUT_INT("last_hundred", f.last_hundred),
+            OUT_NUMERAL("least_scale",
+                        isnan(f.least_scale) ? "-" : inspect_printf(call, "%g", f.least_scale)));
 }
 
 static const char *place_text(struct command_call *call, const struct gd_loss_log *log, size_t i)
@@ -136,14 +133,14 @@ static int show_logs(struct command_call *call, const struct gd_loss_log *logs, 
 {
     static const struct out_column columns[] = {{"log", "Log", false},
                                                 {"losses", "Losses", true},
-                                                {"min", "Min", true},
-                                                {"max", "Max", true},
-                                                {"mean", "Mean", true},
+                                                {"min", "Min", true, ":g10"},
+                                                {"max", "Max", true, ":g10"},
+                                                {"mean", "Mean", true, ":g10"},
                                                 {"nonfinite", "Not finite", true},
                                                 {"overflows", "Overflows", true},
                                                 {"longest_run", "In a row", true},
                                                 {"last_hundred", "Of the last 100", true},
-                                                {"least_scale", "Least scale", true}};
+                                                {"least_scale", "Least scale", true, ":g6"}};
     struct out_table *table = out_table_begin(call->out, "loss", columns, 10);
 
     for (int i = 0; i < call->argc; i++) {

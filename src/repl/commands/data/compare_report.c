@@ -40,12 +40,11 @@ static const char *rule_text(struct command_call *call, const struct compare_rul
                           inspect_double(call, tally->bound), rule->tolerance);
 }
 
-static void figure_row(const struct compare_sides *sides, struct out_table *table, const char *name,
+static void put_figure(const struct compare_sides *sides, struct out_table *table, const char *name,
                        const char *a, const char *b, const char *d)
 {
-    const char *cells[] = {name, sides->a_first ? a : b, sides->a_first ? b : a, d};
-
-    out_table_row(table, cells);
+    out_put(table, OUT_TEXT("figure", name), OUT_TEXT(sides->a_key, a), OUT_TEXT(sides->b_key, b),
+            OUT_TEXT("difference", d));
 }
 
 static const char *finite_cell(struct command_call *call, bool any, double value)
@@ -95,11 +94,11 @@ static void print_figures(struct command_call *call, const struct compare_sides 
     bool any_d = d->count > d->nan + d->pos_inf + d->neg_inf;
 
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-        figure_row(sides, table, values[i].name, finite_cell(call, any_a, values[i].a),
+        put_figure(sides, table, values[i].name, finite_cell(call, any_a, values[i].a),
                    finite_cell(call, any_b, values[i].b), finite_cell(call, any_d, values[i].d));
     }
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        figure_row(sides, table, counts[i].name, inspect_number(call, counts[i].a),
+        put_figure(sides, table, counts[i].name, inspect_number(call, counts[i].a),
                    inspect_number(call, counts[i].b), inspect_number(call, counts[i].d));
     }
     out_table_end(table);
@@ -111,13 +110,10 @@ static void print_worst(struct command_call *call, const struct compare_sides *s
     struct out_table *table = begin_table(call, sides, "elements", "index", "Element");
 
     for (size_t i = 0; i < count; i++) {
-        const char *cells[] = {
-            inspect_index(call, &sides->a->shape, worst[i].at),
-            element_text(call, sides->a_first ? sides->a : sides->b, worst[i].at),
-            element_text(call, sides->a_first ? sides->b : sides->a, worst[i].at),
-            inspect_double(call, worst[i].difference)};
-
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("index", inspect_index(call, &sides->a->shape, worst[i].at)),
+                OUT_TEXT(sides->a_key, element_text(call, sides->a, worst[i].at)),
+                OUT_TEXT(sides->b_key, element_text(call, sides->b, worst[i].at)),
+                OUT_TEXT("difference", inspect_double(call, worst[i].difference)));
     }
     out_table_end(table);
 }

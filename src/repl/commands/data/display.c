@@ -277,10 +277,9 @@ int info_display(struct command_call *call, struct gd_err *err)
     struct out_table *table = out_table_begin(call->out, "displays", columns, 4);
     for (int i = 0; list && i < list->count; i++) {
         const struct display *item = &list->item[i];
-        const char *cells[] = {inspect_printf(call, "%d", item->number),
-                               item->letters[0] ? inspect_printf(call, "/%s", item->letters) : "",
-                               which[item->which], inspect_name(call, item->text)};
-        out_table_row(table, cells);
+        const char *letters = item->letters[0] ? inspect_printf(call, "/%s", item->letters) : "";
+        out_put(table, OUT_INT("number", item->number), OUT_TEXT("format", letters),
+                OUT_TEXT("which", which[item->which]), OUT_TEXT("text", item->text));
     }
     out_table_end(table);
     return GD_OK;

@@ -14,13 +14,17 @@
 
 /* Names come last: they are long, and whole names can be copied. */
 static const struct out_column plain_columns[] = {
-    {"kind", "Kind", false}, {"dtype", "Type", false},  {"shape", "Shape", false},
-    {"size", "Size", false}, {"name", "Tensor", false},
+    {"kind", "Kind", false},
+    {"dtype", "Type", false},
+    {"shape", "Shape", false, ":shape"},
+    {"bytes", "Size", false, ":bytes"},
+    {"name", "Tensor", false},
 };
 
 static const struct out_column stats_columns[] = {
-    {"min", "Min", true}, {"max", "Max", true}, {"mean", "Mean", true},    {"std", "Std", true},
-    {"nan", "NaN", true}, {"inf", "Inf", true}, {"name", "Tensor", false}, {"note", "", false},
+    {"min", "Min", true, ":g4"}, {"max", "Max", true, ":g4"}, {"mean", "Mean", true, ":g4"},
+    {"std", "Std", true, ":g4"}, {"nan", "NaN", true},        {"inf", "Inf", true},
+    {"name", "Tensor", false},   {"note", "", false},
 };
 
 static const char *slot_name(struct command_call *call, gd_node_id node, uint32_t slot)
@@ -32,8 +36,7 @@ static const char *slot_name(struct command_call *call, gd_node_id node, uint32_
 struct tensor_rows {
     struct command_call *call;
     bool want_stats;
-    struct out_table *table; /* one of the two */
-    cJSON *records;
+    struct out_table *table;
     uint64_t shown;
     uint64_t missing;      /* requested, but without a value */
     const char *first_why; /* reason of the first one without a value */
@@ -49,19 +52,12 @@ static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
     if (!gd_graph_node(call->session->graph, node, &info)) {
         return;
     }
-    if (rows->records) {
-        cJSON *item = out_push(rows->records);
-        out_set(item, OUT_TEXT("name", slot_name(call, node, slot)));
-        inspect_add_node(call, item, node);
-        out_set(item, OUT_INT("slot", slot), OUT_TEXT("dtype", gd_dtype_name(output->dtype)),
-                OUT_JSON("shape", inspect_shape_json(&output->shape)),
-                OUT_IF(sized, OUT_INT("bytes", bytes)));
-        return;
-    }
-    const char *cells[] = {gd_node_kind_name(info.kind), gd_dtype_name(output->dtype),
-                           inspect_shape(call, &output->shape),
-                           sized ? inspect_bytes(call, bytes) : "", slot_name(call, node, slot)};
-    out_table_row(rows->table, cells);
+    cJSON *item = out_row(rows->table);
+    out_set(item, OUT_TEXT("name", slot_name(call, node, slot)));
+    inspect_add_node(call, item, node);
+    out_set(item, OUT_INT("slot", slot), OUT_TEXT("dtype", gd_dtype_name(output->dtype)),
+            OUT_JSON("shape", inspect_shape_json(&output->shape)),
+            OUT_IF(sized, OUT_INT("bytes", bytes)));
 }
 
 /* NULL: unknown (a dump without that statistic). */
@@ -74,23 +70,19 @@ static const char *bad_cell(struct command_call *call, const struct gd_stats *s,
     return count > 0 ? inspect_printf(call, ">=%s", inspect_number(call, count)) : NULL;
 }
 
-static void stats_cells(struct tensor_rows *rows, const struct value *value)
+static void put_stats(struct tensor_rows *rows, const struct value *value)
 {
     struct command_call *call = rows->call;
     const struct gd_stats *s = &value->stats;
     bool finite = s->count > s->nan + s->pos_inf + s->neg_inf;
     char age[VALUE_AGE];
-    const char *cells[] = {
-        finite ? inspect_printf(call, "%.4g", s->min) : NULL,
-        finite ? inspect_printf(call, "%.4g", s->max) : NULL,
-        finite ? inspect_printf(call, "%.4g", s->mean) : NULL,
-        finite ? inspect_printf(call, "%.4g", s->std) : NULL,
-        bad_cell(call, s, GD_UNKNOWN_NAN, s->nan),
-        bad_cell(call, s, GD_UNKNOWN_INF, s->pos_inf + s->neg_inf),
-        out_safe(call, value->label),
-        value_age(call->session, value->step, age),
-    };
-    out_table_row(rows->table, cells);
+    out_put(rows->table, OUT_IF(finite, OUT_REAL("min", s->min)),
+            OUT_IF(finite, OUT_REAL("max", s->max)), OUT_IF(finite, OUT_REAL("mean", s->mean)),
+            OUT_IF(finite, OUT_REAL("std", s->std)),
+            OUT_TEXT("nan", bad_cell(call, s, GD_UNKNOWN_NAN, s->nan)),
+            OUT_TEXT("inf", bad_cell(call, s, GD_UNKNOWN_INF, s->pos_inf + s->neg_inf)),
+            OUT_TEXT("name", value->label),
+            OUT_TEXT("note", value_age(call->session, value->step, age)));
 }
 
 /* Counts tensors without a value; records give the reason for each. */
@@ -106,15 +98,15 @@ static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
     if (rc == GD_EINTR) {
         return rc;
     }
-    if (rows->records) {
-        cJSON *item = out_push(rows->records);
+    if (out_is_json(call->out)) {
+        cJSON *item = out_row(rows->table);
         if (rc == GD_OK) {
             value_record(call, &value, NULL, item);
         } else {
             out_set(item, OUT_TEXT("name", value.label), OUT_TEXT("error", err.text));
         }
     } else if (rc == GD_OK) {
-        stats_cells(rows, &value);
+        put_stats(rows, &value);
     } else if (rows->missing++ == 0) {
         rows->first_why = inspect_printf(call, "%s", out_safe(call, err.text));
     }
@@ -133,28 +125,11 @@ static int tensor_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
     return GD_OK;
 }
 
-static void open_rows(struct tensor_rows *rows)
-{
-    struct command_call *call = rows->call;
-    if (out_is_json(call->out)) {
-        rows->records = out_list(out_record(call->out, "tensors"), "tensors");
-    } else if (rows->want_stats) {
-        rows->table = out_table_begin(call->out, "tensors", stats_columns,
-                                      sizeof(stats_columns) / sizeof(stats_columns[0]));
-    } else {
-        rows->table = out_table_begin(call->out, "tensors", plain_columns,
-                                      sizeof(plain_columns) / sizeof(plain_columns[0]));
-    }
-}
-
 static void close_rows(struct tensor_rows *rows, uint64_t hidden)
 {
     struct command_call *call = rows->call;
-    if (rows->records) {
-        out_set(out_record(call->out, "tensors"), OUT_INT("more", hidden));
-        return;
-    }
     out_table_end(rows->table);
+    out_set(out_record(call->out, "tensors"), OUT_INT("more", hidden));
     if (rows->missing == 1) {
         out_printf(call->out, "1 tensor has no value: %s\n", rows->first_why);
     } else if (rows->missing > 1) {
@@ -174,7 +149,8 @@ static int show_tensors(struct command_call *call, const gd_node_id *nodes, size
     struct tensor_rows rows = {.call = call, .want_stats = want_stats};
     uint64_t hidden = 0;
     int rc = GD_OK;
-    open_rows(&rows);
+    rows.table = want_stats ? out_table_begin(call->out, "tensors", stats_columns, 8)
+                            : out_table_begin(call->out, "tensors", plain_columns, 5);
     for (size_t i = 0; i < count && rc == GD_OK; i++) {
         struct gd_output output;
         for (uint32_t slot = 0;

@@ -167,9 +167,9 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
         return rc;
     }
     if (item->problem) {
-        note = inspect_name(call, item->problem);
+        note = item->problem;
     } else if (!known) {
-        note = inspect_name(call, why.text);
+        note = why.text;
     } else if (stats.nan || stats.pos_inf || stats.neg_inf) {
         note = "not finite";
         repl_add_status(call->repl, STATUS_DIFFERS);
@@ -184,27 +184,24 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
         inspect_not_checked(call, &c->checked, item->problem ? item->problem : why.text);
     }
     count_item(c, 0, item);
-    const char *cells[] = {inspect_printf(call, "%zu", ++c->number),
-                           inspect_name(call, item->name),
-                           shape_of(call, item),
-                           type_of(item),
-                           kind_names[kind_of(item)],
-                           finite ? inspect_double(call, stats.min) : "-",
-                           finite ? inspect_double(call, stats.max) : "-",
-                           finite ? inspect_double(call, stats.mean) : "-",
-                           finite ? inspect_double(call, stats.std) : "-",
-                           note};
-    out_table_row(c->out, cells);
+    out_put(c->out, OUT_INT("number", ++c->number), OUT_TEXT("name", item->name),
+            OUT_TEXT("shape", shape_of(call, item)), OUT_TEXT("type", type_of(item)),
+            OUT_TEXT("kind", kind_names[kind_of(item)]),
+            OUT_NUMERAL("min", finite ? inspect_double(call, stats.min) : "-"),
+            OUT_NUMERAL("max", finite ? inspect_double(call, stats.max) : "-"),
+            OUT_NUMERAL("mean", finite ? inspect_double(call, stats.mean) : "-"),
+            OUT_NUMERAL("std", finite ? inspect_double(call, stats.std) : "-"),
+            OUT_TEXT("note", note));
     return GD_OK;
 }
 
 static int check_one(struct checking *c, struct gd_err *err)
 {
-    static const struct out_column columns[] = {{"number", "#", true},     {"name", "Name", false},
-                                                {"shape", "Shape", false}, {"type", "Type", false},
-                                                {"kind", "Kind", false},   {"min", "Min", true},
-                                                {"max", "Max", true},      {"mean", "Mean", true},
-                                                {"std", "Std", true},      {"note", "", false}};
+    static const struct out_column columns[] = {
+        {"number", "#", true},       {"name", "Name", false},       {"shape", "Shape", false},
+        {"type", "Type", false},     {"kind", "Kind", false},       {"min", "Min", true, ":g6"},
+        {"max", "Max", true, ":g6"}, {"mean", "Mean", true, ":g6"}, {"std", "Std", true, ":g6"},
+        {"note", "", false}};
     int rc = GD_OK;
 
     c->out = out_table_begin(c->call->out, "parameters", columns, 10);
@@ -291,17 +288,12 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
     types = a && b && a->stored != b->stored
                 ? inspect_printf(call, "%s, %s", type_of(a), type_of(b))
                 : type_of(one);
-    const char *cells[] = {inspect_printf(call, "%zu", ++c->number),
-                           a ? inspect_name(call, a->name) : "-",
-                           b ? inspect_name(call, b->name) : "-",
-                           shape_of(call, a),
-                           shape_of(call, b),
-                           types,
-                           kind_names[kind_of(one)],
-                           gd_how_name(match->how),
-                           (!a || !b) && alone ? "no counterpart expected"
-                                               : gd_verdict_name(verdict)};
-    out_table_row(c->out, cells);
+    out_put(c->out, OUT_INT("number", ++c->number), OUT_TEXT("a", a ? a->name : "-"),
+            OUT_TEXT("b", b ? b->name : "-"), OUT_TEXT("shape_a", shape_of(call, a)),
+            OUT_TEXT("shape_b", shape_of(call, b)), OUT_TEXT("type", types),
+            OUT_TEXT("kind", kind_names[kind_of(one)]), OUT_TEXT("how", gd_how_name(match->how)),
+            OUT_TEXT("verdict",
+                     (!a || !b) && alone ? "no counterpart expected" : gd_verdict_name(verdict)));
     return GD_OK;
 }
 

@@ -110,10 +110,8 @@ static void show_files(struct command_call *call, const struct file_table *table
         if (!strstr(entry->file, text)) {
             continue;
         }
-        const char *cells[] = {
-            inspect_printf(call, "%u", entry->nodes), inspect_printf(call, "%u", entry->low),
-            inspect_printf(call, "%u", entry->high), inspect_name(call, entry->file)};
-        out_table_row(rows, cells);
+        out_put(rows, OUT_INT("nodes", entry->nodes), OUT_INT("first", entry->low),
+                OUT_INT("last", entry->high), OUT_TEXT("file", entry->file));
         shown++;
     }
     out_table_end(rows);

@@ -194,16 +194,6 @@ void agent_show_reply(struct command_call *call, const char *reply)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void list_row(struct out_table *table, struct command_call *call, const cJSON *item)
-{
-    const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(item, "name"));
-    const char *usage = cJSON_GetStringValue(cJSON_GetObjectItem(item, "usage"));
-    const char *summary = cJSON_GetStringValue(cJSON_GetObjectItem(item, "summary"));
-    const char *cells[] = {out_safe(call, name ? name : ""), out_safe(call, usage ? usage : ""),
-                           out_safe(call, summary ? summary : "")};
-    out_table_row(table, cells);
-}
-
 static int run_list(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {
@@ -224,7 +214,9 @@ static int run_list(struct command_call *call, struct gd_err *err)
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "commands"))
     {
-        list_row(table, call, item);
+        out_put(table, OUT_TEXT("name", out_text_of(item, "name")),
+                OUT_TEXT("usage", out_text_of(item, "usage")),
+                OUT_TEXT("summary", out_text_of(item, "summary")));
     }
     out_table_end(table);
     cJSON_Delete(reply);

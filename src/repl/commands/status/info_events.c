@@ -28,14 +28,12 @@ int info_events(struct command_call *call, struct gd_err *err)
     size_t shown = all || count <= EVENT_ROWS ? count : EVENT_ROWS;
     struct out_table *table = out_table_begin(call->out, "events", columns, 4);
     for (size_t i = 0; i < shown; i++) {
-        const char *cells[] = {
-            events[i].step == GD_EVERY_STEP
-                ? NULL
-                : inspect_printf(call, "%lld", (long long)events[i].step),
-            out_safe(call, events[i].kind),
-            inspect_name(call, gd_graph_name(call->session->graph, events[i].node)),
-            inspect_name(call, events[i].text)};
-        out_table_row(table, cells);
+        out_put(table,
+                events[i].step == GD_EVERY_STEP ? OUT_TEXT("step", NULL)
+                                                : OUT_INT("step", events[i].step),
+                OUT_TEXT("kind", events[i].kind),
+                OUT_TEXT("node", gd_graph_name(call->session->graph, events[i].node)),
+                OUT_TEXT("text", events[i].text));
     }
     out_table_end(table);
     if (count == 0) {

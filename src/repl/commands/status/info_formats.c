@@ -23,17 +23,18 @@ static void list_known(struct command_call *call)
     struct out_table *table = out_table_begin(call->out, "formats", columns, 2);
 
     for (size_t i = 0; gd_dump_formats[i]; i++) {
-        const char *cells[] = {gd_dump_formats[i]->name, gd_dump_formats[i]->what};
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("name", gd_dump_formats[i]->name),
+                OUT_TEXT("what", gd_dump_formats[i]->what));
     }
-    out_table_row(table, (const char *[]){"history", "What gradb recorded (docs/history.md)"});
+    out_put(table, OUT_TEXT("name", "history"),
+            OUT_TEXT("what", "What gradb recorded (docs/history.md)"));
     out_table_end(table);
 }
 
 static void list_found(struct command_call *call, const struct gd_dump *dump)
 {
     static const struct out_column columns[] = {{"name", "Format", false},
-                                                {"files", "Files", true},
+                                                {"files", "Files", true, ":n"},
                                                 {"path", "Where", false},
                                                 {"rule", "Recognised by", false}};
     const struct gd_findings *findings = gd_dump_findings(dump);
@@ -44,9 +45,8 @@ static void list_found(struct command_call *call, const struct gd_dump *dump)
         char path[4096] = "?";
 
         gd_listing_path(gd_dump_listing(dump), found->root, path, sizeof(path), NULL);
-        const char *cells[] = {found->format->name, inspect_number(call, found->files),
-                               out_safe(call, path), out_safe(call, found->rule)};
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("name", found->format->name), OUT_INT("files", found->files),
+                OUT_TEXT("path", path), OUT_TEXT("rule", found->rule));
     }
     out_table_end(table);
 }
@@ -65,8 +65,7 @@ static void list_left(struct command_call *call, const struct gd_dump *dump, boo
     out_printf(call->out, "\n");
     struct out_table *table = out_table_begin(call->out, "left_out", columns, 2);
     for (size_t i = 0; i < shown; i++) {
-        const char *cells[] = {out_safe(call, left[i].name), out_safe(call, left[i].value)};
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("path", left[i].name), OUT_TEXT("why", left[i].value));
     }
     out_table_end(table);
     if (shown < count) {

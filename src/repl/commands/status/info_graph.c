@@ -154,9 +154,7 @@ int info_types(struct command_call *call, struct gd_err *err)
     const struct gd_type_count *type = gd_graph_types(call->session->graph, &types);
     struct out_table *table = out_table_begin(call->out, "types", columns, 2);
     for (uint32_t i = 0; i < types; i++) {
-        const char *cells[] = {inspect_printf(call, "%u", type[i].count),
-                               inspect_name(call, type[i].type)};
-        out_table_row(table, cells);
+        out_put(table, OUT_INT("nodes", type[i].count), OUT_TEXT("node_type", type[i].type));
     }
     out_table_end(table);
     return GD_OK;

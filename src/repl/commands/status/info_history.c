@@ -59,20 +59,19 @@ static bool is_bad(const struct gd_history_record *record)
     return record->has_stats && (stats->nan || stats->pos_inf || stats->neg_inf);
 }
 
-static const char *figure_cell(struct command_call *call, const struct track *track, size_t i,
-                               enum gd_statistic figure)
+static struct out_field figure_field(struct command_call *call, const char *key,
+                                     const struct track *track, size_t i, enum gd_statistic figure)
 {
     double value;
     unsigned error;
 
     if (figure_at(track, i, figure, &value, &error)) {
-        return out_is_json(call->out) && isfinite(value) ? inspect_printf(call, "%.17g", value)
-                                                         : inspect_double(call, value);
+        return OUT_REAL(key, value);
     }
-    if (error & (GD_HIT_NAN | GD_HIT_INF)) {
-        return error & GD_HIT_NAN ? "nan" : "inf";
-    }
-    return out_is_json(call->out) ? NULL : "-";
+    return OUT_TEXT(key, error & GD_HIT_NAN       ? "nan"
+                         : error & GD_HIT_INF     ? "inf"
+                         : out_is_json(call->out) ? NULL
+                                                  : "-");
 }
 
 static const char *spark_text(struct command_call *call, const struct track *track,
@@ -261,17 +260,15 @@ static void print_steps(struct command_call *call, const struct track *track,
     for (int i = 0; i < figures->count; i++) {
         const char *name = figure_name(figures->of[i], track->tensor.is_scalar);
 
-        columns[i + 1] = (struct out_column){name, name, true};
+        columns[i + 1] = (struct out_column){name, name, true, ":g6"};
     }
     table = out_table_begin(call->out, "history", columns, figures->count + 1);
     for (size_t i = track->count > rows ? track->count - rows : 0; i < track->count; i++) {
-        const char *cells[MAX_FIGURES + 1] = {
-            inspect_printf(call, "%lld", (long long)track->records[i].step)};
-
+        cJSON *row = out_row(table);
+        out_set(row, OUT_INT("step", track->records[i].step));
         for (int k = 0; k < figures->count; k++) {
-            cells[k + 1] = figure_cell(call, track, i, figures->of[k]);
+            out_set(row, figure_field(call, columns[k + 1].name, track, i, figures->of[k]));
         }
-        out_table_row(table, cells);
     }
     out_table_end(table);
 }
@@ -453,26 +450,25 @@ static void list_row(struct command_call *call, struct out_table *table, const s
 {
     enum gd_statistic figure = track->tensor.is_scalar ? GD_STAT_MEAN : GD_STAT_ABS_MEAN;
     size_t last = track->count - 1, bad = first_bad(track);
-    const char *none = out_is_json(call->out) ? NULL : "";
-    const char *cells[] = {
-        inspect_number(call, track->count),
-        track->count ? inspect_printf(call, "%lld", (long long)track->records[last].step) : none,
-        track->count ? figure_cell(call, track, last, figure) : none,
-        spark_text(call, track, figure, LIST_SPARK),
-        bad < track->count ? inspect_printf(call, "%lld", (long long)track->records[bad].step)
-                           : none,
-        track_label(call, track)};
 
-    out_table_row(table, cells);
+    out_put(table, OUT_INT("kept", track->count),
+            track->count ? OUT_INT("last_step", track->records[last].step)
+                         : OUT_TEXT("last_step", NULL),
+            track->count ? figure_field(call, "abs_mean", track, last, figure)
+                         : OUT_TEXT("abs_mean", NULL),
+            OUT_TEXT("spark", spark_text(call, track, figure, LIST_SPARK)),
+            bad < track->count ? OUT_INT("first_nonfinite_step", track->records[bad].step)
+                               : OUT_TEXT("first_nonfinite_step", NULL),
+            OUT_TEXT("name", track_label(call, track)));
 }
 
 static int list_tensors(struct command_call *call, const struct gd_history *history, uint32_t count,
                         bool all, struct gd_err *err)
 {
     static const struct out_column columns[] = {
-        {"kept", "Kept", true},
+        {"kept", "Kept", true, ":n"},
         {"last_step", "Last", true},
-        {"abs_mean", "Mean |x|", true},
+        {"abs_mean", "Mean |x|", true, ":g6"},
         {"spark", "", false},
         {"first_nonfinite_step", "NaN/Inf since", true},
         {"name", "Tensor", false},

@@ -36,27 +36,13 @@ static bool read_param(struct command_call *call, gd_node_id node, uint32_t slot
     return true;
 }
 
-static void show_param(struct command_call *call, struct out_table *table, cJSON *list,
-                       const struct param *param)
+static void put_param(struct out_table *table, const struct param *param)
 {
-    if (list) {
-        cJSON *item = out_push(list);
-        out_set(item, OUT_TEXT("node", param->name),
-                OUT_TEXT("kind", gd_node_kind_name(param->kind)),
-                OUT_TEXT("dtype", gd_dtype_name(param->output.dtype)),
-                OUT_JSON("shape", inspect_shape_json(&param->output.shape)));
-        if (param->sized) {
-            out_set(item, OUT_INT("elements", param->count), OUT_INT("bytes", param->bytes));
-        }
-        return;
-    }
-    const char *cells[] = {gd_node_kind_name(param->kind),
-                           gd_dtype_name(param->output.dtype),
-                           inspect_shape(call, &param->output.shape),
-                           param->sized ? inspect_number(call, param->count) : "",
-                           param->sized ? inspect_bytes(call, param->bytes) : "",
-                           out_safe(call, param->name)};
-    out_table_row(table, cells);
+    out_put(table, OUT_TEXT("node", param->name), OUT_TEXT("kind", gd_node_kind_name(param->kind)),
+            OUT_TEXT("dtype", gd_dtype_name(param->output.dtype)),
+            OUT_JSON("shape", inspect_shape_json(&param->output.shape)),
+            OUT_IF(param->sized, OUT_INT("elements", param->count)),
+            OUT_IF(param->sized, OUT_INT("bytes", param->bytes)));
 }
 
 static void param_totals(struct command_call *call, const struct param_total total[2],
@@ -92,8 +78,12 @@ static void param_totals(struct command_call *call, const struct param_total tot
 int info_params(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {
-        {"kind", "Kind", false},        {"dtype", "Type", false}, {"shape", "Shape", false},
-        {"elements", "Elements", true}, {"bytes", "Size", true},  {"node", "Parameter", false},
+        {"kind", "Kind", false},
+        {"dtype", "Type", false},
+        {"shape", "Shape", false, ":shape"},
+        {"elements", "Elements", true, ":n"},
+        {"bytes", "Size", true, ":bytes"},
+        {"node", "Parameter", false},
     };
     static const enum gd_node_kind kinds[] = {GD_NODE_WEIGHT, GD_NODE_PARAMETER};
     bool all = inspect_take_flag(call, "-a");
@@ -105,13 +95,7 @@ int info_params(struct command_call *call, struct gd_err *err)
     }
     struct param_total total[2] = {{0}};
     uint64_t rows = 0;
-    cJSON *records = NULL;
-    struct out_table *table = NULL;
-    if (out_is_json(call->out)) {
-        records = out_list(out_record(call->out, "params"), "params");
-    } else {
-        table = out_table_begin(call->out, "params", columns, 6);
-    }
+    struct out_table *table = out_table_begin(call->out, "params", columns, 6);
     for (int k = 0; k < 2; k++) {
         list.count = 0;
         gd_graph_search_kind(call->session->graph, kinds[k], node_list_add, &list);
@@ -122,7 +106,7 @@ int info_params(struct command_call *call, struct gd_err *err)
                 total[k].elements += param.count;
                 total[k].bytes += param.bytes;
                 if (all || rows++ < NODES_SHOWN) {
-                    show_param(call, table, records, &param);
+                    put_param(table, &param);
                 }
             }
         }

@@ -13,8 +13,8 @@ int info_statistics(struct command_call *call, struct gd_err *err)
         enum gd_statistic statistic = (enum gd_statistic)i;
         /* the range cannot be used in expressions */
         if ((gd_statistic_needs(statistic) & GD_NEED_RANGE) == 0) {
-            const char *cells[] = {gd_statistic_name(statistic), gd_statistic_text(statistic)};
-            out_table_row(table, cells);
+            out_put(table, OUT_TEXT("name", gd_statistic_name(statistic)),
+                    OUT_TEXT("text", gd_statistic_text(statistic)));
         }
     }
     out_table_end(table);

@@ -43,23 +43,20 @@ static const char *graphs_of_step(struct command_call *call, const struct gd_cat
 static void step_row(struct command_call *call, struct out_table *table,
                      const struct gd_catalog *catalog, const struct gd_catalog_step *step)
 {
-    bool here = step->step == call->session->stop.step;
-    const char *cells[] = {
-        out_is_json(call->out) ? (here ? "true" : "false")
-        : here                 ? "*"
-                               : "",
-        inspect_printf(call, "%lld", (long long)step->step), inspect_number(call, step->values),
-        gd_graph_is_qualified(call->session->graph) ? graphs_of_step(call, catalog, step->step)
-                                                    : ""};
+    bool is_here = step->step == call->session->stop.step;
 
-    out_table_row(table, cells);
+    out_put(table, OUT_TEXT("here", is_here ? "true" : "false"), OUT_INT("step", step->step),
+            OUT_INT("values", step->values),
+            OUT_IF(gd_graph_is_qualified(call->session->graph),
+                   OUT_TEXT("graphs", graphs_of_step(call, catalog, step->step))));
+    out_put_text(table, OUT_BOOL("is_here", is_here));
 }
 
 int info_steps(struct command_call *call, struct gd_err *err)
 {
-    static const struct out_column columns[] = {{"here", "", false},
+    static const struct out_column columns[] = {{"here", "", false, "[{?is_here}*]"},
                                                 {"step", "Step", true},
-                                                {"values", "Values", true},
+                                                {"values", "Values", true, ":n"},
                                                 {"graphs", "Graphs", false}};
     const struct gd_catalog *catalog;
     bool all = inspect_take_flag(call, "-a");

@@ -111,9 +111,9 @@ static void ops_text(struct command_call *call)
     const struct gd_step_times *times = &call->session->step_times;
     static const struct out_column columns[] = {{"seconds", "Time", true},
                                                 {"share", "Share", true},
-                                                {"calls", "Calls", true},
+                                                {"calls", "Calls", true, ":n"},
                                                 {"type", "Type", false},
-                                                {"node", "Node", false}};
+                                                {"node", "Node", false, ":fit44"}};
     out_printf(call->out, "\nSlowest operators of step %lld\n", (long long)times->step);
     struct out_table *table = out_table_begin(call->out, "operators", columns, 5);
     for (int i = 0; i < times->op_count && i < OPS_SHOWN; i++) {
@@ -122,11 +122,10 @@ static void ops_text(struct command_call *call)
         if (!gd_graph_node(call->session->graph, op->node, &info)) {
             continue;
         }
-        const char *cells[] = {time_text(call, op->seconds),
-                               share_text(call, op->seconds, times->part[GD_TIME_TOTAL]),
-                               inspect_number(call, op->calls), out_safe(call, info.type),
-                               inspect_fit(call, info.name, 44)};
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("seconds", time_text(call, op->seconds)),
+                OUT_TEXT("share", share_text(call, op->seconds, times->part[GD_TIME_TOTAL])),
+                OUT_INT("calls", op->calls), OUT_TEXT("type", info.type),
+                OUT_TEXT("node", info.name));
     }
     out_table_end(table);
 }

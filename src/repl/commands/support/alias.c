@@ -17,8 +17,7 @@ static int list_aliases(struct command_call *call)
     struct out_table *table = out_table_begin(call->out, "aliases", columns, 2);
 
     for (const struct user_alias *a = call->repl->script.aliases; a; a = a->next) {
-        const char *cells[] = {a->name, out_safe(call, a->text)};
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("name", a->name), OUT_TEXT("text", a->text));
     }
     out_table_end(table);
     if (!call->repl->script.aliases) {

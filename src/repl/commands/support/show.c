@@ -63,9 +63,8 @@ int info_settings(struct command_call *call, struct gd_err *err)
         gd_buf_clear(&usual);
         setting_print(s, &call->debugger->settings, &value);
         setting_print(s, &defaults, &usual);
-        const char *cells[] = {s->name, out_safe(call, gd_buf_text(&value)), gd_buf_text(&usual),
-                               s->text};
-        out_table_row(table, cells);
+        out_put(table, OUT_TEXT("name", s->name), OUT_TEXT("value", gd_buf_text(&value)),
+                OUT_TEXT("default", gd_buf_text(&usual)), OUT_TEXT("text", s->text));
     }
     out_table_end(table);
     gd_buf_deinit(&value);
