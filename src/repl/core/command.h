@@ -79,6 +79,11 @@ struct command {
     const char *help;    /* paragraphs; examples are indented by two blanks */
     enum command_arg args[COMMAND_MAX_ARGS];
     unsigned flags;
+    struct {
+        int least, most;     /* how many arguments; most 0: no limit */
+        const char *missing; /* the usage error otherwise: "specify one file"; NULL: not checked */
+    } words;
+    int variant; /* for `run`, when several commands share it: which one this is */
     int (*run)(struct command_call *call, struct gd_err *err); /* GD_EUSAGE adds the usage line */
     const struct command *sub; /* ends with a NULL name; `run` handles the bare word */
 };

@@ -472,6 +472,11 @@ static int prepare_call(struct command_call *call, const struct parsed_line *lin
     if (call->argc > 0 && takes_nothing(call->command)) {
         return gd_fail(err, GD_EUSAGE, "%s takes no argument", call->command->usage);
     }
+    const struct command *command = call->command;
+    if (command->words.missing && (call->argc < command->words.least ||
+                                   (command->words.most > 0 && call->argc > command->words.most))) {
+        return gd_fail(err, GD_EUSAGE, "%s: %s", command->name, command->words.missing);
+    }
     return file ? out_redirect(call->out, file, append, err) : GD_OK;
 }
 

@@ -16,6 +16,8 @@
 #include "repl/core/watch_args.h"
 #include "repl/values/nodes.h"
 
+enum variant { ALWAYS, ONCE };
+
 /* How many nodes of the current session the breakpoint covers; *first is the first of them. 0:
  * none, *why says why. */
 static size_t count_covered(struct command_call *call, const struct gd_breakpoint *at,
@@ -71,8 +73,9 @@ void breakpoint_record(struct command_call *call, cJSON *object, const struct gd
     }
 }
 
-static int set_breakpoint(struct command_call *call, bool temporary, struct gd_err *err)
+static int run_break(struct command_call *call, struct gd_err *err)
 {
+    bool temporary = call->command->variant == ONCE;
     const char *where = watch_args_unquote(call->arena, call->line);
     struct gd_breakpoint *at = NULL;
     struct gd_buf place = GD_BUF_INIT(1 << 20);
@@ -99,16 +102,6 @@ static int set_breakpoint(struct command_call *call, bool temporary, struct gd_e
     breakpoint_record(call, out_record(call->out, "breakpoint"), at);
     gd_buf_deinit(&place);
     return GD_OK;
-}
-
-static int run_break(struct command_call *call, struct gd_err *err)
-{
-    return set_breakpoint(call, false, err);
-}
-
-static int run_tbreak(struct command_call *call, struct gd_err *err)
-{
-    return set_breakpoint(call, true, err);
 }
 
 /* The word "if" begins here. */
@@ -224,5 +217,6 @@ const struct command cmd_tbreak = {
             "  tbreak type:gelu",
     .args = {ARG_SELECTOR},
     .flags = CMD_RAW,
-    .run = run_tbreak,
+    .variant = ONCE,
+    .run = run_break,
 };

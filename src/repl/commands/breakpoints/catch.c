@@ -14,6 +14,8 @@
 #include "repl/core/watch_args.h"
 #include "repl/values/inspect.h"
 
+enum variant { ALWAYS, ONCE };
+
 struct event {
     const char *name;
     const char *condition;  /* abbreviation of its condition; NULL: see expression */
@@ -165,8 +167,9 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
 }
 
 /* The line is taken raw: "step > 100" is not a redirection. */
-static int run_event(struct command_call *call, bool temporary, struct gd_err *err)
+static int run_catch(struct command_call *call, struct gd_err *err)
 {
+    bool temporary = call->command->variant == ONCE;
     const char *rest;
     const char *word = watch_first_word(call, &rest);
     const struct command *sub = NULL;
@@ -188,16 +191,6 @@ static int run_event(struct command_call *call, bool temporary, struct gd_err *e
     return set_catchpoint(call, event_of(sub->name), temporary, err);
 }
 
-static int run_catch(struct command_call *call, struct gd_err *err)
-{
-    return run_event(call, false, err);
-}
-
-static int run_tcatch(struct command_call *call, struct gd_err *err)
-{
-    return run_event(call, true, err);
-}
-
 #define SKIP_SUMMARY       "Stop when the gradient scaler skips the optimizer step"
 #define SCALE_SUMMARY      "Stop when the loss scale changes"
 #define LR_SUMMARY         "Stop when the learning rate changes"
@@ -206,20 +199,19 @@ static int run_tcatch(struct command_call *call, struct gd_err *err)
 #define DIVERGENCE_SUMMARY "Stop when a parameter is not equal on all ranks of the job"
 #define OVERFLOW_SUMMARY   "Stop when an operator with finite inputs produces infinity or NaN"
 
+/* Of these entries only the help and the arguments are used: the line is taken raw. */
 static const struct command catch_subs[] = {
     {.name = "skip",
      .usage = "catch skip [if EXPR]",
      .summary = SKIP_SUMMARY,
      .help = "The gradients contained infinities or NaN (GradScaler).\n"
              "  catch skip\n",
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = "scale",
      .usage = "catch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
      .help = "The metric loss_scale differs from the previous step.\n"
              "  catch scale\n",
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = "lr",
      .usage = "catch lr [if EXPR]",
@@ -227,7 +219,6 @@ static const struct command catch_subs[] = {
      .help = "The step used a different learning rate than the previous one.\n"
              "  catch lr\n"
              "  catch lr if step > 100\n",
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = "loss-spike",
      .usage = "catch loss-spike [PARAM=VALUE]... [if EXPR]",
@@ -236,14 +227,12 @@ static const struct command catch_subs[] = {
              "  catch loss-spike\n"
              "  catch loss-spike mean_ratio_gt=5\n",
      .args = {ARG_WATCH},
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = "nan-loss",
      .usage = "catch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
      .help = "Like watch LN.\n"
              "  catch nan-loss\n",
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = GD_DIVERGENCE,
      .usage = "catch divergence",
@@ -252,7 +241,6 @@ static const struct command catch_subs[] = {
          "Compare the ranks' parameters by digests at the end of each step (\"rank check\" does\n"
          "this once) and stop at the first rank that differs.\n"
          "  catch divergence\n",
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = OVERFLOW,
      .usage = "catch overflow [N]",
@@ -264,7 +252,6 @@ static const struct command catch_subs[] = {
          "  catch overflow\n"
          "  catch overflow 3\n",
      .args = {ARG_WORD},
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = EXCEPTION,
      .usage = "catch exception [uncaught | off]",
@@ -277,7 +264,6 @@ static const struct command catch_subs[] = {
          "  catch exception\n"
          "  catch exception off\n",
      .args = {ARG_WORD},
-     .flags = CMD_RAW,
      .run = run_catch},
     {.name = NULL},
 };
@@ -287,45 +273,38 @@ static const struct command tcatch_subs[] = {
      .usage = "tcatch skip [if EXPR]",
      .summary = SKIP_SUMMARY,
      .help = "  tcatch skip\n",
-     .flags = CMD_RAW,
-     .run = run_tcatch},
+     .run = run_catch},
     {.name = "scale",
      .usage = "tcatch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
      .help = "  tcatch scale\n",
-     .flags = CMD_RAW,
-     .run = run_tcatch},
+     .run = run_catch},
     {.name = "lr",
      .usage = "tcatch lr [if EXPR]",
      .summary = LR_SUMMARY,
      .help = "  tcatch lr\n",
-     .flags = CMD_RAW,
-     .run = run_tcatch},
+     .run = run_catch},
     {.name = "loss-spike",
      .usage = "tcatch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
      .help = "  tcatch loss-spike\n",
      .args = {ARG_WATCH},
-     .flags = CMD_RAW,
-     .run = run_tcatch},
+     .run = run_catch},
     {.name = "nan-loss",
      .usage = "tcatch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
      .help = "  tcatch nan-loss\n",
-     .flags = CMD_RAW,
-     .run = run_tcatch},
+     .run = run_catch},
     {.name = GD_DIVERGENCE,
      .usage = "tcatch divergence",
      .summary = DIVERGENCE_SUMMARY,
      .help = "  tcatch divergence\n",
-     .flags = CMD_RAW,
-     .run = run_tcatch},
+     .run = run_catch},
     {.name = OVERFLOW,
      .usage = "tcatch overflow",
      .summary = OVERFLOW_SUMMARY,
      .help = "  tcatch overflow\n",
-     .flags = CMD_RAW,
-     .run = run_tcatch},
+     .run = run_catch},
     {.name = NULL},
 };
 
@@ -362,6 +341,7 @@ const struct command cmd_tcatch = {
             "  tcatch skip",
     .args = {ARG_SUBCOMMAND},
     .flags = CMD_RAW,
-    .run = run_tcatch,
+    .variant = ONCE,
+    .run = run_catch,
     .sub = tcatch_subs,
 };

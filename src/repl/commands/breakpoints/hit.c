@@ -165,34 +165,21 @@ static int select_by(struct command_call *call, int by, struct gd_err *err)
     return rc == GD_OK ? select_hit(call, hit, err) : rc;
 }
 
-static int run_next_hit(struct command_call *call, struct gd_err *err)
-{
-    return select_by(call, 1, err);
-}
-
-static int run_previous_hit(struct command_call *call, struct gd_err *err)
-{
-    return select_by(call, -1, err);
-}
-
 static int run_hit(struct command_call *call, struct gd_err *err)
 {
-    static const char *const words[] = {"next", "previous"};
     const struct gd_hit *hit = NULL;
     int64_t number;
     if (call->argc == 0) {
-        return select_by(call, 0, err);
+        return select_by(call, call->command->variant, err);
     }
-    for (int i = 0; i < 2; i++) {
-        size_t len = strlen(call->argv[0]);
-        if (len > 0 && strncmp(call->argv[0], words[i], len) == 0) {
-            return select_by(call, i == 0 ? 1 : -1, err);
+    const char *word = call->argv[0];
+    for (int by = -1; by <= 1 && word[0] != '\0'; by += 2) {
+        if (strncmp(word, by > 0 ? "next" : "previous", strlen(word)) == 0) {
+            return select_by(call, by, err);
         }
     }
-    int rc = arg_count(call->argv[0], 1, INT64_MAX, &number, err);
-    if (rc == GD_OK) {
-        rc = hits_find(call->session, (uint64_t)number, &hit, err);
-    }
+    int rc = arg_count(word, 1, INT64_MAX, &number, err);
+    rc = rc == GD_OK ? hits_find(call->session, (uint64_t)number, &hit, err) : rc;
     return rc == GD_OK ? select_hit(call, hit, err) : rc;
 }
 
@@ -221,7 +208,8 @@ const struct command cmd_next_hit = {
     .summary = "Go to the next hit",
     .help = "The same as \"hit next\".",
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-    .run = run_next_hit,
+    .variant = 1, /* forward */
+    .run = run_hit,
 };
 
 const struct command cmd_previous_hit = {
@@ -232,5 +220,6 @@ const struct command cmd_previous_hit = {
     .summary = "Go to the previous hit",
     .help = "The same as \"hit previous\".",
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-    .run = run_previous_hit,
+    .variant = -1, /* back */
+    .run = run_hit,
 };

@@ -15,9 +15,6 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
     int64_t count = 0;
     struct stop_range range;
 
-    if (call->argc != 2) {
-        return gd_fail(err, GD_EUSAGE, "ignore: specify a number and a count");
-    }
     int rc = stop_range_parse(call, call->argv[0], &range, err);
     if (rc == GD_OK) {
         rc = arg_count(call->argv[1], 0, INT64_MAX, &count, err);
@@ -59,5 +56,6 @@ const struct command cmd_ignore = {
     .help = "The training does not stop the next COUNT times that breakpoint N is reached or\n"
             "watchpoint N fires.",
     .args = {ARG_BREAKPOINT, ARG_WORD},
+    .words = {2, 2, "specify a number and a count"},
     .run = run_ignore,
 };

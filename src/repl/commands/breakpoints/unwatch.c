@@ -9,9 +9,6 @@
 
 static int run_unwatch(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc == 0) {
-        return gd_fail(err, GD_EUSAGE, "unwatch: specify a watchpoint number");
-    }
     for (int i = 0; i < call->argc; i++) {
         int number;
         int rc = watch_number(call, call->argv[i], &number, err);
@@ -34,5 +31,6 @@ const struct command cmd_unwatch = {
     .help = "Like delete, for watchpoints only.",
     .args = {ARG_BREAKPOINT},
     .flags = CMD_CHANGES,
+    .words = {1, 0, "specify a watchpoint number"},
     .run = run_unwatch,
 };

@@ -7,8 +7,9 @@
 #include "repl/core/command.h"
 #include "repl/core/watch_args.h"
 
-static int set_watchpoint(struct command_call *call, enum gd_watch_action action, bool temporary,
-                          struct gd_err *err)
+enum variant { WATCH, WATCH_ONCE, TRACE };
+
+static int run_watch(struct command_call *call, struct gd_err *err)
 {
     struct watch_args args;
     struct gd_watchpoint *watch = NULL;
@@ -28,28 +29,14 @@ static int set_watchpoint(struct command_call *call, enum gd_watch_action action
                                  .where = args.where,
                                  .when = args.when,
                                  .steps = args.steps,
-                                 .action = action,
-                                 .temporary = temporary};
+                                 .action = call->command->variant == TRACE ? GD_WATCH_TRACE
+                                                                           : GD_WATCH_STOP,
+                                 .temporary = call->command->variant == WATCH_ONCE};
     rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
     if (rc == GD_OK) {
         watch_show(call, watch);
     }
     return rc;
-}
-
-static int run_watch(struct command_call *call, struct gd_err *err)
-{
-    return set_watchpoint(call, GD_WATCH_STOP, false, err);
-}
-
-static int run_twatch(struct command_call *call, struct gd_err *err)
-{
-    return set_watchpoint(call, GD_WATCH_STOP, true, err);
-}
-
-static int run_trace(struct command_call *call, struct gd_err *err)
-{
-    return set_watchpoint(call, GD_WATCH_TRACE, false, err);
 }
 
 #define WATCH_USAGE " [-exact | -step] [-for N] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR]"
@@ -103,7 +90,8 @@ const struct command cmd_trace = {
             "  trace 'norm > 50' on gradients",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
-    .run = run_trace,
+    .variant = TRACE,
+    .run = run_watch,
 };
 
 const struct command cmd_twatch = {
@@ -117,5 +105,6 @@ const struct command cmd_twatch = {
             "  twatch TO on activations",
     .args = {ARG_CONDITION, ARG_WATCH},
     .flags = CMD_RAW,
-    .run = run_twatch,
+    .variant = WATCH_ONCE,
+    .run = run_watch,
 };

@@ -82,9 +82,6 @@ static void rerun_text(struct command_call *call, const cJSON *reply)
 static int run_rerun(struct command_call *call, struct gd_err *err)
 {
     cJSON *reply = NULL;
-    if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "rerun: specify one overflow by number or node");
-    }
     int rc = overflow_ask(call, "rerun", call->argc > 0 ? call->argv[0] : "", &reply, err);
     if (rc == GD_OK && out_is_json(call->out)) {
         overflow_take_members(out_record(call->out, "rerun"), reply);
@@ -108,5 +105,6 @@ const struct command cmd_rerun = {
         "  rerun 2\n",
     .args = {ARG_NODE},
     .flags = OVERFLOW_NEEDS,
+    .words = {0, 1, "specify one overflow by number or node"},
     .run = run_rerun,
 };

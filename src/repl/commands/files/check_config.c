@@ -76,9 +76,6 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
     size_t bad = 0;
     int rc = repl_check_seal(call->repl, err);
 
-    if (rc == GD_OK && call->argc != 1) {
-        rc = gd_fail(err, GD_EUSAGE, "check-config: specify one file");
-    }
     if (rc != GD_OK) {
         return rc;
     }
@@ -113,5 +110,6 @@ const struct command cmd_check_config = {
         "Example:\n"
         "  check-config data_dump.json",
     .args = {ARG_FILE},
+    .words = {1, 1, "specify one file"},
     .run = run_check_config,
 };

@@ -8,9 +8,6 @@
 
 static int run_source(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "source: specify one file");
-    }
     out_flush(call->out);
     int rc = repl_source(call->repl, call->argv[0]);
     if (rc != GD_OK && err) {
@@ -28,5 +25,6 @@ const struct command cmd_source = {
             "Example:\n"
             "  source check.gdb",
     .args = {ARG_FILE},
+    .words = {1, 1, "specify one file"},
     .run = run_source,
 };

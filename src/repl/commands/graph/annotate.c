@@ -129,9 +129,6 @@ static int run_annotate(struct command_call *call, struct gd_err *err)
 {
     const char *file = NULL;
     uint32_t first = 0;
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "annotate: specify one file");
-    }
     if (!srcfile_parse_place(call, call->argv[0], &file, &first)) {
         file = call->argv[0];
     }
@@ -160,5 +157,6 @@ const struct command cmd_annotate = {
             "  annotate model.py:120\n",
     .args = {ARG_FILE},
     .flags = CMD_NEEDS_SESSION,
+    .words = {1, 1, "specify one file"},
     .run = run_annotate,
 };

@@ -52,8 +52,9 @@ int info_frame(struct command_call *call, struct gd_err *err)
 
 /* Up is towards the callers, as in gdb. A move past an end stops at the end; at the end itself it
  * is an error. */
-static int move_frame(struct command_call *call, int direction, struct gd_err *err)
+static int move_frame(struct command_call *call, struct gd_err *err)
 {
+    int direction = call->command->variant;
     int64_t count = 1;
     int rc = call->argc > 0 ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
     gd_node_id node;
@@ -81,16 +82,6 @@ static int move_frame(struct command_call *call, int direction, struct gd_err *e
     return select_frame(call, node, to, &places, err);
 }
 
-static int run_up(struct command_call *call, struct gd_err *err)
-{
-    return move_frame(call, 1, err);
-}
-
-static int run_down(struct command_call *call, struct gd_err *err)
-{
-    return move_frame(call, -1, err);
-}
-
 const struct command cmd_frame = {
     .name = "frame",
     .aliases = "f",
@@ -114,7 +105,8 @@ const struct command cmd_up = {
             "  up 2\n",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-    .run = run_up,
+    .variant = 1,
+    .run = move_frame,
 };
 
 const struct command cmd_down = {
@@ -126,5 +118,6 @@ const struct command cmd_down = {
     .help = "  down\n",
     .args = {ARG_WORD},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-    .run = run_down,
+    .variant = -1,
+    .run = move_frame,
 };

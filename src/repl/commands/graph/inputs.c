@@ -7,9 +7,11 @@
 #include "repl/values/inspect.h"
 #include "repl/values/tree.h"
 
-static int run_edges(struct command_call *call, bool outputs, struct gd_err *err)
+enum variant { INPUTS, OUTPUTS };
+
+static int run_edges(struct command_call *call, struct gd_err *err)
 {
-    struct tree_options options = {.outputs = outputs, .depth = 1};
+    struct tree_options options = {.outputs = call->command->variant == OUTPUTS, .depth = 1};
     if (inspect_take_flag(call, "-r")) {
         options.depth = 20;
     }
@@ -26,16 +28,6 @@ static int run_edges(struct command_call *call, bool outputs, struct gd_err *err
     return rc == GD_OK ? tree_show_edges(call, node, &options, err) : rc;
 }
 
-static int run_inputs(struct command_call *call, struct gd_err *err)
-{
-    return run_edges(call, false, err);
-}
-
-static int run_outputs(struct command_call *call, struct gd_err *err)
-{
-    return run_edges(call, true, err);
-}
-
 const struct command cmd_inputs = {
     .name = "inputs",
     .aliases = "li",
@@ -50,7 +42,7 @@ const struct command cmd_inputs = {
             "  inputs model/block0/attn/linear -d 4\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-    .run = run_inputs,
+    .run = run_edges,
 };
 
 const struct command cmd_outputs = {
@@ -64,5 +56,6 @@ const struct command cmd_outputs = {
             "  lo model/block0/attn/linear -r\n",
     .args = {ARG_NODE},
     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
-    .run = run_outputs,
+    .variant = OUTPUTS,
+    .run = run_edges,
 };

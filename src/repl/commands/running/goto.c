@@ -10,10 +10,6 @@
 static int run_goto(struct command_call *call, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_GOTO, .node = GD_NO_NODE};
-
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "goto: specify one step number");
-    }
     int rc = arg_count(call->argv[0], INT64_MIN + 1, INT64_MAX, &run.count, err);
     return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
@@ -30,5 +26,6 @@ const struct command cmd_goto = {
         "  goto 100",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS,
+    .words = {1, 1, "specify one step number"},
     .run = run_goto,
 };

@@ -45,9 +45,6 @@ static int run_listen(struct command_call *call, struct gd_err *err)
     const char *address = call->repl->listen.chosen ? call->repl->listen.address : NULL;
     struct first_stop first = {.debugger = call->debugger, .repl = call->repl};
 
-    if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "listen: only one address can be given");
-    }
     if (call->argc == 1) {
         address = call->argv[0];
     }
@@ -85,5 +82,6 @@ const struct command cmd_listen = {
             "  listen\n"
             "  listen 0.0.0.0:50051",
     .args = {ARG_WORD},
+    .words = {0, 1, "only one address can be given"},
     .run = run_listen,
 };

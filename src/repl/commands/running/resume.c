@@ -73,21 +73,19 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
     return rc;
 }
 
-static int at_most_one(struct command_call *call, struct gd_err *err)
+int run_take_count(struct command_call *call, int64_t *ret, struct gd_err *err)
 {
+    *ret = 1;
     if (call->argc > 1) {
         return gd_fail(err, GD_EUSAGE, "%s: unexpected argument \"%.60s\"", call->command->name,
                        call->argv[1]);
     }
-    return GD_OK;
+    return call->argc == 1 ? arg_count(call->argv[0], 1, INT64_MAX, ret, err) : GD_OK;
 }
 
-int run_take_count(struct command_call *call, int64_t *ret, struct gd_err *err)
+int run_by_count(struct command_call *call, struct gd_err *err)
 {
-    *ret = 1;
-    int rc = at_most_one(call, err);
-    if (rc == GD_OK && call->argc == 1) {
-        rc = arg_count(call->argv[0], 1, INT64_MAX, ret, err);
-    }
-    return rc;
+    struct gd_run run = {.kind = (enum gd_run_kind)call->command->variant, .node = GD_NO_NODE};
+    int rc = run_take_count(call, &run.count, err);
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }

@@ -13,9 +13,6 @@ static int run_run_to(struct command_call *call, struct gd_err *err)
     struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
     struct gd_graph_counts counts;
 
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "%s: specify one node", call->command->name);
-    }
     int rc = arg_node(call, call->argv[0], &run.node, err);
     rc = rc == GD_OK ? nodes_must_run(call, run.node, err) : rc;
     gd_graph_counts(call->session->graph, &counts);
@@ -36,5 +33,6 @@ const struct command cmd_run_to = {
             "  run-to model/block0/attn/linear",
     .args = {ARG_NODE},
     .flags = RUN_NEEDS | CMD_REPEATS,
+    .words = {1, 1, "specify one node"},
     .run = run_run_to,
 };

@@ -10,6 +10,9 @@
 /* The optional N of `step` and similar commands; default 1. GD_EUSAGE: more than one argument. */
 int run_take_count(struct command_call *call, int64_t *ret, struct gd_err *err);
 
+/* The function of `step` and similar commands, whose .variant is the kind of run. */
+int run_by_count(struct command_call *call, struct gd_err *err);
+
 /* Calls fn for the other ranks of the job, where commands move them together. A rank that fails is
  * a warning. Returns how many succeeded. */
 int run_for_other_ranks(struct command_call *call, struct gd_session *session,

@@ -7,20 +7,6 @@
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
 
-static int run_step(struct command_call *call, struct gd_err *err)
-{
-    struct gd_run run = {.kind = GD_RUN_STEP, .node = GD_NO_NODE};
-    int rc = run_take_count(call, &run.count, err);
-    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
-}
-
-static int run_reverse_step(struct command_call *call, struct gd_err *err)
-{
-    struct gd_run run = {.kind = GD_RUN_BACK, .node = GD_NO_NODE};
-    int rc = run_take_count(call, &run.count, err);
-    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
-}
-
 const struct command cmd_step = {
     .name = "step",
     .aliases = "s",
@@ -34,7 +20,8 @@ const struct command cmd_step = {
             "  step 100",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .run = run_step,
+    .variant = GD_RUN_STEP,
+    .run = run_by_count,
 };
 
 const struct command cmd_reverse_step = {
@@ -49,5 +36,6 @@ const struct command cmd_reverse_step = {
             "  reverse-step 2",
     .args = {ARG_WORD},
     .flags = RUN_NEEDS | CMD_REPEATS,
-    .run = run_reverse_step,
+    .variant = GD_RUN_BACK,
+    .run = run_by_count,
 };

@@ -9,9 +9,6 @@
 
 static int run_focus(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "focus: specify a pane, next or prev");
-    }
     int rc = panes_need(call, err);
     return rc == GD_OK
                ? call->repl->front.screen->focus(call->repl->front.screen_ctx, call->argv[0], err)
@@ -33,5 +30,6 @@ const struct command cmd_focus = {
         "  focus graph\n"
         "  focus next",
     .args = {ARG_PANE},
+    .words = {1, 1, "specify a pane, next or prev"},
     .run = run_focus,
 };

@@ -10,18 +10,15 @@
 static int run_layout(struct command_call *call, struct gd_err *err)
 {
     const struct repl_screen_ops *screen = call->repl->front.screen;
-
-    if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "layout: specify one name");
-    }
     int rc = panes_need(call, err);
+
     if (rc == GD_OK && call->argc == 1) {
         return screen->layout(call->repl->front.screen_ctx, call->argv[0], err);
     }
     if (rc == GD_OK) {
-        const char *name = screen->layout_name(call->repl->front.screen_ctx);
-        out_set(out_record(call->out, "layout"), OUT_TEXT("layout", name));
-        out_printf(call->out, "%s\n", name);
+        cJSON *record = out_record(call->out, "layout");
+        out_set(record, OUT_TEXT("layout", screen->layout_name(call->repl->front.screen_ctx)));
+        out_say(call->out, record, "{layout}\n");
     }
     return rc;
 }
@@ -40,5 +37,6 @@ const struct command cmd_layout = {
             "  layout watch\n"
             "  layout",
     .args = {ARG_CHOICE},
+    .words = {0, 1, "specify one name"},
     .run = run_layout,
 };

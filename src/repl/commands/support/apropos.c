@@ -8,41 +8,38 @@
 #include "repl/commands/support/help.h"
 #include "repl/core/command.h"
 
-static bool text_has(const char *text, const char *word)
+static bool is_about(const struct command *command, const char *word)
 {
-    return text && strcasestr(text, word);
+    const char *const texts[] = {command->name, command->summary, command->help, command->aliases};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        found = found || (texts[i] && strcasestr(texts[i], word));
+    }
+    return found;
 }
 
 static int run_apropos(struct command_call *call, struct gd_err *err)
 {
     cJSON *list = out_list(out_record(call->out, "help_list"), "commands");
-    int found = 0;
 
-    if (call->line[0] == '\0') {
-        return gd_fail(err, GD_EUSAGE, "apropos: specify a word");
-    }
+    (void)err;
     for (const struct command *c = command_next(NULL); c; c = command_next(c)) {
-        if (text_has(c->name, call->line) || text_has(c->summary, call->line) ||
-            text_has(c->help, call->line) || text_has(c->aliases, call->line)) {
+        if (is_about(c, call->line)) {
             help_list_row(call, list, c, "");
-            found++;
         }
         for (const struct command *s = c->sub; s && s->name; s++) {
-            if (text_has(s->name, call->line) || text_has(s->summary, call->line) ||
-                text_has(s->help, call->line)) {
+            if (is_about(s, call->line)) {
                 help_list_row(call, list, s, c->name);
-                found++;
             }
         }
     }
     for (const struct command *t = help_topics; t->name; t++) {
-        if (text_has(t->name, call->line) || text_has(t->summary, call->line) ||
-            text_has(t->help, call->line)) {
+        if (is_about(t, call->line)) {
             help_list_row(call, list, t, "help");
-            found++;
         }
     }
-    if (found == 0) {
+    if (cJSON_GetArraySize(list) == 0) {
         out_printf(call->out, "No help mentions \"%s\".\n", out_safe(call, call->line));
     }
     return GD_OK;
@@ -57,5 +54,6 @@ const struct command cmd_apropos = {
             "Example:\n"
             "  apropos watch",
     .args = {ARG_WORD},
+    .words = {1, 0, "specify a word"},
     .run = run_apropos,
 };

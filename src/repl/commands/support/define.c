@@ -9,9 +9,6 @@
 
 static int run_define(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "define: specify one name");
-    }
     int rc = user_name_check("define", call->argv[0], err);
     if (rc != GD_OK) {
         return rc;
@@ -40,5 +37,6 @@ const struct command cmd_define = {
         "    print $arg1\n"
         "  end",
     .args = {ARG_WORD},
+    .words = {1, 1, "specify one name"},
     .run = run_define,
 };

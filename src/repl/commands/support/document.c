@@ -8,9 +8,6 @@
 
 static int run_document(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "document: specify one user-defined command");
-    }
     if (!repl_user_command(call->repl, call->argv[0], false)) {
         return gd_fail(err, GD_ENOTFOUND,
                        "\"%.80s\" is not user-defined: create it with \"define\"", call->argv[0]);
@@ -28,5 +25,6 @@ const struct command cmd_document = {
     .summary = "Write the help of a user-defined command, up to \"end\"",
     .help = "\"help NAME\" prints the lines that follow.",
     .args = {ARG_COMMAND},
+    .words = {1, 1, "specify one user-defined command"},
     .run = run_document,
 };

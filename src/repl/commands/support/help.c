@@ -68,16 +68,12 @@ static void help_command(struct command_call *call, const struct command *comman
 void help_list_row(struct command_call *call, cJSON *list, const struct command *command,
                    const char *prefix)
 {
-    if (!out_is_json(call->out)) {
-        char name[64];
-        snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? " " : "", command->name);
-        out_printf(call->out, "  %-14s  %s\n", name, command->summary);
-        return;
-    }
     cJSON *row = out_push(list);
     char name[64];
+
     snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? " " : "", command->name);
     out_set(row, OUT_TEXT("name", name), OUT_TEXT("summary", command->summary));
+    out_say(call->out, row, "  {name:-14}  {summary}\n");
 }
 
 static void help_group(struct command_call *call, cJSON *list, size_t group)

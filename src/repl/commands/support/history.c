@@ -11,24 +11,14 @@ static int run_history(struct command_call *call, struct gd_err *err)
     const struct repl_lines *history = &call->repl->history;
     cJSON *list = out_list(out_record(call->out, "history"), "lines");
     int64_t count = 20;
-
-    if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "history: expected at most a count");
-    }
-    if (call->argc == 1) {
-        int rc = arg_count(call->argv[0], 1, INT32_MAX, &count, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-    }
+    int rc = call->argc == 1 ? arg_count(call->argv[0], 1, INT32_MAX, &count, err) : GD_OK;
     size_t first = history->count > (size_t)count ? history->count - (size_t)count : 0;
-    for (size_t i = first; i < history->count; i++) {
+
+    for (size_t i = first; rc == GD_OK && i < history->count; i++) {
         out_printf(call->out, "%5zu  %s\n", i + 1, out_safe(call, history->line[i]));
-        if (out_is_json(call->out)) {
-            out_push_text(list, history->line[i]);
-        }
+        out_push_text(list, history->line[i]);
     }
-    return GD_OK;
+    return rc;
 }
 
 const struct command cmd_history = {
@@ -38,5 +28,6 @@ const struct command cmd_history = {
     .summary = "Show the last lines typed",
     .help = "Without N, show twenty. Printed values have a history of their own: $1, $$.",
     .args = {ARG_WORD},
+    .words = {0, 1, "expected at most a count"},
     .run = run_history,
 };

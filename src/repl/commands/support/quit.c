@@ -37,20 +37,12 @@ static bool may_quit(struct command_call *call)
 static int run_quit(struct command_call *call, struct gd_err *err)
 {
     int64_t status = 0;
+    int rc = call->argc == 1 ? arg_count(call->argv[0], 0, 255, &status, err) : GD_OK;
 
-    if (call->argc > 1) {
-        return gd_fail(err, GD_EUSAGE, "quit: expected at most an exit status");
-    }
-    if (call->argc == 1) {
-        int rc = arg_count(call->argv[0], 0, 255, &status, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-    }
-    if (may_quit(call)) {
+    if (rc == GD_OK && may_quit(call)) {
         repl_quit(call->repl, (int)status);
     }
-    return GD_OK;
+    return rc;
 }
 
 const struct command cmd_quit = {
@@ -62,5 +54,6 @@ const struct command cmd_quit = {
     .help = "A program started by \"run\" is killed; other training processes are detached and\n"
             "continue, except for MindSpore processes, which end about 15 s later.",
     .args = {ARG_NONE},
+    .words = {0, 1, "expected at most an exit status"},
     .run = run_quit,
 };
