@@ -92,22 +92,14 @@ static const char *frame_code(struct command_call *call, const struct gd_frame *
     return "";
 }
 
-void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame)
-{
-    const char *code = frame_code(call, frame);
-    out_printf(call->out, "#%-2u %s\n", number, frame_text(call, frame));
-    if (code[0]) {
-        out_printf(call->out, "      %s\n", code);
-    }
-}
-
-void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
-                     const struct gd_frame *frame)
+void stack_show_frame(struct command_call *call, cJSON *object, uint32_t number,
+                      const struct gd_frame *frame)
 {
     out_set(object, OUT_INT("frame", number), OUT_TEXT("file", frame->file),
-            OUT_INT("line", frame->line),
-            OUT_IF(frame->function[0], OUT_TEXT("function", frame->function)),
+            OUT_INT("line", frame->line), OUT_SOME("function", frame->function),
             OUT_TEXT("code", frame_code(call, frame)));
+    out_say(call->out, object, "#{frame:-2} {text}\n[      {code}\n]",
+            OUT_TEXT("text", frame_text(call, frame)));
 }
 
 bool stack_own_frame(const struct stack_places *places, uint32_t *ret)

@@ -40,10 +40,8 @@ const char *stack_find_makers(struct command_call *call, const struct gd_node_in
 /* The number of the innermost frame outside installed packages, else 0; false: there are no
  * frames. */
 bool stack_own_frame(const struct stack_places *places, uint32_t *ret);
-/* Prints "#0 model.c:42 in f" and its source line; the second function adds the same to an
- * object. */
-void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame);
-void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
-                     const struct gd_frame *frame);
+/* Prints "#0 model.c:42 in f" and its source line, and adds the same to the object. */
+void stack_show_frame(struct command_call *call, cJSON *object, uint32_t number,
+                      const struct gd_frame *frame);
 
 #endif

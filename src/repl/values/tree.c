@@ -90,33 +90,23 @@ static const char *edge_label(struct edge_walk *walk, gd_node_id node, const str
     return edge && edge->control ? inspect_printf(call, "%s, control", text) : text;
 }
 
-/* Prints or records one node. Returns the record, for its children; NULL in text mode. */
+/* Returns the record, for its children. */
 static cJSON *show_edge(struct edge_walk *walk, gd_node_id node, const struct gd_edge *edge,
                         bool again, uint32_t hidden, cJSON *parent)
 {
     struct command_call *call = walk->call;
+    cJSON *item = out_push(parent);
     walk->lines++;
-    if (parent) {
-        cJSON *item = out_push(parent);
-        inspect_add_node(call, item, node);
-        if (edge) {
-            out_set(item, OUT_INT("slot", edge->slot), OUT_BOOL("control", edge->control));
-        }
-        out_set(item, OUT_IF(again, OUT_BOOL("seen", true)),
-                OUT_IF(hidden > 0, OUT_INT("hidden", hidden)));
-        return item;
-    }
-    const char *mark = "";
-    if (again) {
-        mark = ", see above";
-    } else if (hidden > 0) {
-        mark = inspect_printf(
-            call, ", has %s",
-            inspect_plural(call, hidden, walk->options->outputs ? "output" : "input"));
-    }
+    inspect_add_node(call, item, node);
+    out_set(item, OUT_IF(edge, OUT_INT("slot", edge->slot)),
+            OUT_IF(edge, OUT_BOOL("control", edge->control)), OUT_IF(again, OUT_BOOL("seen", true)),
+            OUT_IF(hidden > 0, OUT_INT("hidden", hidden)));
     print_branches(call, &walk->branches);
-    out_printf(call->out, "%s%s\n", edge_label(walk, node, edge), mark);
-    return NULL;
+    out_say(call->out, item,
+            walk->options->outputs ? "{label}[{?seen}, see above][, has {hidden|output}]\n"
+                                   : "{label}[{?seen}, see above][, has {hidden|input}]\n",
+            OUT_TEXT("label", edge_label(walk, node, edge)));
+    return item;
 }
 
 /* options->depth bounds the recursion; each node is expanded once. */
@@ -137,7 +127,7 @@ static void walk_edges(struct edge_walk *walk, gd_node_id node, const struct gd_
         return;
     }
     walk->opened[node / 8] |= (unsigned char)(1u << node % 8);
-    cJSON *children = item ? out_list(item, walk->options->outputs ? "outputs" : "inputs") : NULL;
+    cJSON *children = out_list(item, walk->options->outputs ? "outputs" : "inputs");
     walk->branches.depth++;
     uint32_t left = shown;
     for (uint32_t i = 0; i < count; i++) {
@@ -159,14 +149,10 @@ int tree_show_edges(struct command_call *call, gd_node_id node, const struct tre
     if (!walk.opened) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    cJSON *list = NULL;
-    if (out_is_json(call->out)) {
-        list = out_list(out_record(call->out, options->outputs ? "outputs" : "inputs"), "tree");
-    }
-    walk_edges(&walk, node, NULL, list);
-    if (walk.cut && list) {
-        out_set(out_record(call->out, "inputs"), OUT_BOOL("truncated", true));
-    } else if (walk.cut) {
+    cJSON *record = out_record(call->out, options->outputs ? "outputs" : "inputs");
+    walk_edges(&walk, node, NULL, out_list(record, "tree"));
+    if (walk.cut) {
+        out_set(record, OUT_BOOL("truncated", true));
         out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
                    LINES_SHOWN);
     } else if (walk.lines == 1) {
@@ -202,28 +188,19 @@ static cJSON *show_scope(struct scope_walk *walk, gd_scope_id scope,
                          const struct gd_scope_info *info, bool open, cJSON *parent)
 {
     struct command_call *call = walk->call;
-    uint32_t below = child_scopes(call->session->graph, info);
+    cJSON *item = out_push(parent);
     walk->lines++;
-    if (parent) {
-        cJSON *item = out_push(parent);
-        out_set(item, OUT_TEXT("scope", info->name), OUT_INT("nodes", info->total_count),
-                OUT_INT("direct", info->node_count),
-                OUT_TEXT("watched", watch_state_name(gd_watch_scope_state(call->session, scope))));
-        return item;
-    }
-    bool root = walk->branches.depth == 0;
-    const char *name = root ? info->name : info->leaf;
+    out_set(item, OUT_TEXT("scope", info->name), OUT_INT("nodes", info->total_count),
+            OUT_INT("direct", info->node_count),
+            OUT_TEXT("watched", watch_state_name(gd_watch_scope_state(call->session, scope))));
     print_branches(call, &walk->branches);
-    out_printf(call->out, "%s/  %s", out_safe(call, name),
-               inspect_plural(call, info->total_count, "node"));
-    if (below > 0 && info->node_count > 0) {
-        out_printf(call->out, ", %s directly", inspect_number(call, info->node_count));
-    }
-    if (below > 0 && !open) {
-        out_printf(call->out, ", %s below", inspect_plural(call, below, "scope"));
-    }
-    out_printf(call->out, "%s\n", watch_scope_mark(call, scope));
-    return NULL;
+    out_say(call->out, item,
+            "{name}/  {nodes|node}[{?below}, {direct:n} directly]"
+            "[{?closed}, {below|scope} below]{mark}\n",
+            OUT_TEXT("name", walk->branches.depth == 0 ? info->name : info->leaf),
+            OUT_INT("below", child_scopes(call->session->graph, info)), OUT_BOOL("closed", !open),
+            OUT_TEXT("mark", watch_scope_mark(call, scope)));
+    return item;
 }
 
 static void walk_scopes(struct scope_walk *walk, gd_scope_id scope, cJSON *parent)
@@ -242,7 +219,7 @@ static void walk_scopes(struct scope_walk *walk, gd_scope_id scope, cJSON *paren
     if (!open) {
         return;
     }
-    cJSON *children = item ? out_list(item, "scopes") : NULL;
+    cJSON *children = out_list(item, "scopes");
     struct gd_scope_info child;
     walk->branches.depth++;
     for (gd_scope_id id = info.first_child; id != GD_NO_SCOPE && gd_graph_scope(graph, id, &child);
@@ -253,21 +230,14 @@ static void walk_scopes(struct scope_walk *walk, gd_scope_id scope, cJSON *paren
     walk->branches.depth--;
 }
 
-int tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t depth, bool all,
-                     struct gd_err *err)
+void tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t depth, bool all)
 {
     struct scope_walk walk = {.call = call, .depth = depth, .all = all};
-    cJSON *list = NULL;
-    (void)err;
-    if (out_is_json(call->out)) {
-        list = out_list(out_record(call->out, "scopes"), "tree");
-    }
-    walk_scopes(&walk, scope, list);
-    if (walk.cut && list) {
-        out_set(out_record(call->out, "scopes"), OUT_BOOL("truncated", true));
-    } else if (walk.cut) {
+    cJSON *record = out_record(call->out, "scopes");
+    walk_scopes(&walk, scope, out_list(record, "tree"));
+    if (walk.cut) {
+        out_set(record, OUT_BOOL("truncated", true));
         out_printf(call->out, "... more than %d lines: -a shows all, -d sets the depth\n",
                    LINES_SHOWN);
     }
-    return GD_OK;
 }

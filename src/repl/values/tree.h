@@ -20,7 +20,6 @@ int tree_show_edges(struct command_call *call, gd_node_id node, const struct tre
                     struct gd_err *err);
 
 /* Scopes below `scope` with their node counts. */
-int tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t depth, bool all,
-                     struct gd_err *err);
+void tree_show_scopes(struct command_call *call, gd_scope_id scope, int64_t depth, bool all);
 
 #endif

@@ -101,15 +101,6 @@ static void print_text(struct command_call *call, const char *text)
     }
 }
 
-static void print_frame(struct command_call *call, gd_node_id node)
-{
-    struct stack_places places;
-    uint32_t own = 0;
-    if (stack_places(call, node, &places, NULL) == GD_OK && stack_own_frame(&places, &own)) {
-        stack_print_frame(call, own, &places.frame[places.place[own]]);
-    }
-}
-
 /* The origin's input in the tree: its value is of the step in question. */
 static const struct gd_why_node *input_in_tree(const struct gd_why *why, gd_node_id node,
                                                uint32_t slot)
@@ -135,41 +126,30 @@ static void show_input(struct command_call *call, const struct gd_why *why,
         return;
     }
     gd_graph_output(call->session->graph, edge->node, edge->slot, &output);
-    if (list) {
-        cJSON *item = out_push(list);
-        inspect_add_node(call, item, edge->node);
-        out_set(item, OUT_INT("slot", edge->slot),
-                OUT_IF(stats, OUT_JSON("stats", value_stats_record(stats))));
-        return;
-    }
-    out_printf(call->out, "  reads %s:%u\n        %s%s\n", out_safe(call, info.name), edge->slot,
-               why_figures(call, output.dtype, &output.shape, stats),
-               stats  ? ""
-               : seen ? inspect_printf(call, ", %s", out_safe(call, seen->note))
-                      : "");
+    cJSON *item = out_push(list);
+    inspect_add_node(call, item, edge->node);
+    out_set(item, OUT_INT("slot", edge->slot),
+            OUT_IF(stats, OUT_JSON("stats", value_stats_record(stats))));
+    out_say(call->out, item, "  reads {node}:{slot}\n        {figures}[{?noted}, {note}]\n",
+            OUT_TEXT("figures", why_figures(call, output.dtype, &output.shape, stats)),
+            OUT_BOOL("noted", !stats && seen), OUT_TEXT("note", seen ? seen->note : ""));
 }
 
 static void show_origin(struct command_call *call, const struct gd_why *why, cJSON *record)
 {
     struct gd_node_info info;
-    cJSON *list = NULL;
+    struct stack_places places;
+    uint32_t own = 0;
     if (why->origin == GD_NO_NODE || !gd_graph_node(call->session->graph, why->origin, &info)) {
         return;
     }
-    if (record) {
-        cJSON *origin = out_object(record, "origin");
-        struct stack_places places;
-        uint32_t own = 0;
-        inspect_add_node(call, origin, why->origin);
-        out_set(origin, OUT_INT("slot", why->origin_slot));
-        if (stack_places(call, why->origin, &places, NULL) == GD_OK &&
-            stack_own_frame(&places, &own)) {
-            stack_add_frame(call, origin, own, &places.frame[places.place[own]]);
-        }
-        list = out_list(origin, "inputs");
-    } else {
-        print_frame(call, why->origin);
+    cJSON *origin = out_object(record, "origin");
+    inspect_add_node(call, origin, why->origin);
+    out_set(origin, OUT_INT("slot", why->origin_slot));
+    if (stack_places(call, why->origin, &places, NULL) == GD_OK && stack_own_frame(&places, &own)) {
+        stack_show_frame(call, origin, own, &places.frame[places.place[own]]);
     }
+    cJSON *list = out_list(origin, "inputs");
     for (uint32_t i = 0; i < info.input_count && i < 8; i++) {
         show_input(call, why, &info.inputs[i], list);
     }
@@ -242,7 +222,7 @@ static int show_answer(struct command_call *call, const struct why_question *q,
     out_printf(call->out, "\n");
     print_text(call, why->text);
     show_graph_age(call, q->facts.followed, why);
-    show_origin(call, why, NULL);
+    show_origin(call, why, out_record(call->out, "why"));
     return GD_OK;
 }
 

@@ -221,19 +221,15 @@ static bool walk_elements(struct command_call *call, struct finding *finding,
 static void report_total(struct command_call *call, const struct finding *finding,
                          const struct value *value)
 {
-    int64_t count = gd_tensor_count(value->tensor);
-    if (finding->list) {
-        cJSON *record = out_record(call->out, "found");
-        out_set(record, OUT_TEXT("name", value->label), OUT_INT("found", finding->found),
-                OUT_INT("count", count), OUT_IF(value->step >= 0, OUT_INT("step", value->step)));
-        return;
-    }
-    if (!finding->all && finding->found > FIND_SHOWN) {
-        out_printf(call->out, "  ... %s more (-a shows all)\n",
-                   inspect_number(call, finding->found - FIND_SHOWN));
-    }
-    out_printf(call->out, "%s of %s in %s\n", inspect_number(call, finding->found),
-               inspect_plural(call, (uint64_t)count, "element"), value_title(call, value));
+    bool hides = !finding->all && finding->found > FIND_SHOWN;
+    cJSON *record = out_record(call->out, "found");
+    out_set(record, OUT_TEXT("name", value->label), OUT_INT("found", finding->found),
+            OUT_INT("count", gd_tensor_count(value->tensor)),
+            OUT_IF(value->step >= 0, OUT_INT("step", value->step)));
+    out_say(call->out, record,
+            "[  ... {more:n} more (-a shows all)\n]{found:n} of {count|element} in {title}\n",
+            OUT_INT("more", hides ? finding->found - FIND_SHOWN : 0),
+            OUT_TEXT("title", value_title(call, value)));
 }
 
 static int find_in(struct command_call *call, struct finding *finding, struct value *value,

@@ -19,20 +19,13 @@ static int show_type(struct command_call *call, const struct value *value, cJSON
     int64_t count = gd_shape_count(&shape);
     size_t bytes = 0;
     bool sized = gd_shape_bytes(&shape, dtype, &bytes, NULL) == GD_OK;
-    if (record) {
-        out_set(record, OUT_TEXT("name", value->label), OUT_TEXT("dtype", gd_dtype_name(dtype)),
-                OUT_JSON("shape", inspect_shape_json(&shape)));
-        if (sized) {
-            out_set(record, OUT_INT("count", count), OUT_INT("bytes", bytes));
-        }
-        return GD_OK;
-    }
-    out_printf(call->out, "type = %s %s", gd_dtype_name(dtype), inspect_shape(call, &shape));
-    if (sized) {
-        out_printf(call->out, ", %s, %s", inspect_plural(call, (uint64_t)count, "element"),
-                   inspect_bytes(call, bytes));
-    }
-    out_printf(call->out, "\n");
+    out_set(record, OUT_TEXT("name", value->label), OUT_TEXT("dtype", gd_dtype_name(dtype)),
+            OUT_JSON("shape", inspect_shape_json(&shape)), OUT_IF(sized, OUT_INT("count", count)),
+            OUT_IF(sized, OUT_INT("bytes", bytes)));
+    out_say(call->out, record,
+            sized ? "type = {dtype} {shape}, {count|element}, {bytes:bytes}\n"
+                  : "type = {dtype} {shape}\n",
+            OUT_TEXT("shape", inspect_shape(call, &shape)));
     return GD_OK;
 }
 
@@ -48,24 +41,18 @@ static int run_whatis(struct command_call *call, struct gd_err *err)
         return rc;
     }
     uint32_t slots = value_slots(call, &value);
-    bool json = out_is_json(call->out);
-    cJSON *record = json ? out_record(call->out, slots > 1 ? "types" : "type") : NULL;
-    cJSON *list = json && slots > 1 ? out_list(record, "types") : NULL;
+    cJSON *record = out_record(call->out, slots > 1 ? "types" : "type");
+    cJSON *list = slots > 1 ? out_list(record, "types") : NULL;
     for (uint32_t slot = 0; slot < slots && rc == GD_OK; slot++) {
         struct value one = value;
         if (slots > 1) {
+            const char *name = inspect_slot(call, value.arg.ref.node, slot);
             one.arg.ref.slot = slot;
-            one.label = inspect_printf(call, "%s:%s",
-                                       gd_graph_name(call->session->graph, value.arg.ref.node),
-                                       inspect_slot(call, value.arg.ref.node, slot));
-            out_printf(call->out, ":%s ", inspect_slot(call, value.arg.ref.node, slot));
+            one.label = inspect_printf(
+                call, "%s:%s", gd_graph_name(call->session->graph, value.arg.ref.node), name);
+            out_printf(call->out, ":%s ", name);
         }
-        cJSON *item = record;
-        if (list) {
-            item = cJSON_CreateObject();
-            cJSON_AddItemToArray(list, item);
-        }
-        rc = show_type(call, &one, item, err);
+        rc = show_type(call, &one, list ? out_push(list) : record, err);
     }
     value_deinit(&value);
     return rc;

@@ -62,41 +62,31 @@ static void count_lines(struct command_call *call, const struct node_list *list,
 
 #define ANNOTATED_LINES 200
 
-static void show_annotated_line(struct command_call *call, cJSON *lines, uint32_t number,
-                                uint32_t nodes, const char *text)
+static void show_line(struct command_call *call, cJSON *lines, uint32_t number, uint32_t nodes,
+                      const char *text)
 {
-    if (lines) {
-        cJSON *item = out_push(lines);
-        out_set(item, OUT_INT("line", number), OUT_INT("nodes", nodes), OUT_TEXT("text", text));
-    } else if (nodes > 0) {
-        out_printf(call->out, "%5u |%5u  %s\n", nodes, number, text);
-    } else {
-        out_printf(call->out, "      |%5u  %s\n", number, text);
-    }
+    cJSON *item = out_push(lines);
+    out_set(item, OUT_INT("line", number), OUT_INT("nodes", nodes), OUT_TEXT("text", text));
+    out_say(call->out, item, "[{nodes:5}][{!nodes}     ] |{line:5}  {text}\n");
 }
 
 /* part NULL: the file cannot be read; the lines are those in the stacks. */
 static void show_annotated(struct command_call *call, const struct srcfile_part *part,
                            const struct line_counts *counts, uint32_t first)
 {
-    cJSON *lines = NULL;
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "annotated");
-        out_set(record, OUT_TEXT("file", counts->path), OUT_BOOL("whole", part != NULL));
-        lines = out_list(record, "lines");
-    } else if (!part) {
-        out_printf(call->out, "cannot read %s; these lines were sent with the stacks:\n",
-                   out_safe(call, counts->path));
-    }
+    cJSON *record = out_record(call->out, "annotated");
+    out_set(record, OUT_TEXT("file", counts->path), OUT_BOOL("whole", part != NULL));
+    out_say(call->out, record,
+            "[{!whole}cannot read {file}; these lines were sent with the stacks:\n]");
+    cJSON *lines = out_list(record, "lines");
     for (uint32_t i = 0; part && i < part->count; i++) {
         uint32_t number = part->first + i;
         uint32_t nodes = number < counts->limit ? counts->at[number].nodes : 0;
-        show_annotated_line(call, lines, number, nodes, part->line[i]);
+        show_line(call, lines, number, nodes, part->line[i]);
     }
     for (uint32_t i = first; !part && i < counts->limit; i++) {
         if (counts->at[i].nodes > 0) {
-            show_annotated_line(call, lines, i, counts->at[i].nodes,
-                                out_safe(call, counts->at[i].code));
+            show_line(call, lines, i, counts->at[i].nodes, out_safe(call, counts->at[i].code));
         }
     }
 }

@@ -25,19 +25,16 @@ struct trace {
     int64_t limit;
     uint32_t number; /* number of the next frame */
     uint32_t shown, hidden;
-    cJSON *list; /* JSON only */
+    cJSON *list;
 };
 
 static void trace_frame(struct command_call *call, struct trace *trace,
                         const struct gd_frame *frame)
 {
     if (frame->is_title || !frame->file[0]) {
-        if (trace->list) {
-            cJSON *item = out_push(trace->list);
-            out_set(item, OUT_TEXT("title", frame->code));
-        } else if (frame->code[0]) {
-            out_printf(call->out, "    %s\n", out_safe(call, frame->code));
-        }
+        cJSON *item = out_push(trace->list);
+        out_set(item, OUT_TEXT("title", frame->code));
+        out_say(call->out, item, "[    {title}\n]");
         return;
     }
     uint32_t number = trace->number++;
@@ -47,12 +44,7 @@ static void trace_frame(struct command_call *call, struct trace *trace,
         return;
     }
     trace->shown++;
-    if (trace->list) {
-        cJSON *item = out_push(trace->list);
-        stack_add_frame(call, item, number, frame);
-    } else {
-        stack_print_frame(call, number, frame);
-    }
+    stack_show_frame(call, out_push(trace->list), number, frame);
 }
 
 static int backtrace_of(struct command_call *call, gd_node_id node, bool all, int64_t limit,
@@ -64,16 +56,11 @@ static int backtrace_of(struct command_call *call, gd_node_id node, bool all, in
         return rc;
     }
     struct trace trace = {.all = all, .limit = limit, .skip_library = any_own(&places)};
-    struct gd_node_info info;
-    if (gd_graph_node(call->session->graph, node, &info)) {
-        out_printf(call->out, "%s (%s)\n", out_safe(call, info.name), out_safe(call, info.type));
-    }
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "stack");
-        inspect_add_node(call, record, node);
-        out_set(record, OUT_INT("selected", inspect_frame(call, node)));
-        trace.list = out_list(record, "frames");
-    }
+    cJSON *record = out_record(call->out, "stack");
+    inspect_add_node(call, record, node);
+    out_say(call->out, record, "[{node} ({node_type})\n]");
+    out_set(record, OUT_INT("selected", inspect_frame(call, node)));
+    trace.list = out_list(record, "frames");
     for (uint32_t i = 0; i < places.frame_count; i++) {
         trace_frame(call, &trace, &places.frame[i]);
     }

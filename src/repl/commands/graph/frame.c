@@ -8,20 +8,6 @@
 #include "repl/values/inspect.h"
 #include "repl/values/stacks.h"
 
-static int show_frame(struct command_call *call, gd_node_id node, uint32_t number,
-                      const struct stack_places *places)
-{
-    const struct gd_frame *frame = &places->frame[places->place[number]];
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "frame");
-        inspect_add_node(call, record, node);
-        stack_add_frame(call, record, number, frame);
-    } else {
-        stack_print_frame(call, number, frame);
-    }
-    return GD_OK;
-}
-
 static int select_frame(struct command_call *call, gd_node_id node, int64_t number,
                         const struct stack_places *places, struct gd_err *err)
 {
@@ -31,7 +17,10 @@ static int select_frame(struct command_call *call, gd_node_id node, int64_t numb
                        places->count - 1);
     }
     inspect_set_frame(call, node, (uint32_t)number);
-    return show_frame(call, node, (uint32_t)number, places);
+    cJSON *record = out_record(call->out, "frame");
+    inspect_add_node(call, record, node);
+    stack_show_frame(call, record, (uint32_t)number, &places->frame[places->place[number]]);
+    return GD_OK;
 }
 
 int info_frame(struct command_call *call, struct gd_err *err)

@@ -51,20 +51,15 @@ static int remember_place(struct command_call *call, struct inspect_state *state
 static void show_lines(struct command_call *call, const char *file, const struct srcfile_part *part,
                        uint32_t mark)
 {
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "source");
-        out_set(record, OUT_TEXT("file", file), OUT_TEXT("path", part->path),
-                OUT_IF(mark > 0, OUT_INT("mark", mark)));
-        cJSON *lines = out_list(record, "lines");
-        for (uint32_t i = 0; i < part->count; i++) {
-            cJSON *item = out_push(lines);
-            out_set(item, OUT_INT("line", part->first + i), OUT_TEXT("text", part->line[i]));
-        }
-        return;
-    }
+    cJSON *record = out_record(call->out, "source");
+    out_set(record, OUT_TEXT("file", file), OUT_TEXT("path", part->path),
+            OUT_IF(mark > 0, OUT_INT("mark", mark)));
+    cJSON *lines = out_list(record, "lines");
     for (uint32_t i = 0; i < part->count; i++) {
-        uint32_t number = part->first + i;
-        out_printf(call->out, "%s %5u  %s\n", number == mark ? "=>" : "  ", number, part->line[i]);
+        cJSON *item = out_push(lines);
+        out_set(item, OUT_INT("line", part->first + i), OUT_TEXT("text", part->line[i]));
+        out_say(call->out, item, "{mark:2} {line:5}  {text}\n",
+                OUT_TEXT("mark", part->first + i == mark ? "=>" : ""));
     }
 }
 
@@ -90,18 +85,13 @@ static void warn_of_changes(struct command_call *call, const struct srcfile_part
     bool known = ran[0] != '\0' && has_line;
     bool changed = known ? !is_what_ran(call, part->line[mark - part->first], ran) : part->newer;
 
-    if (!changed) {
-        return;
-    }
-    if (out_is_json(call->out)) {
+    if (changed) {
         out_set(out_record(call->out, "source"), OUT_BOOL("changed", true));
-    } else if (known) {
-        out_printf(call->out, "warning: %s has changed: when it ran, line %u was: %s\n",
-                   out_safe(call, part->path), mark, out_safe(call, ran));
-    } else {
-        out_printf(call->out,
-                   "warning: %s is newer than this run: its lines may differ from those that ran\n",
-                   out_safe(call, part->path));
+        out_say(call->out, NULL,
+                known ? "warning: {path} has changed: when it ran, line {line} was: {ran}\n"
+                      : "warning: {path} is newer than this run: its lines may differ from those "
+                        "that ran\n",
+                OUT_TEXT("path", part->path), OUT_INT("line", mark), OUT_TEXT("ran", ran));
     }
 }
 

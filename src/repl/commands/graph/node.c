@@ -18,13 +18,10 @@ static int run_node(struct command_call *call, struct gd_err *err)
     if (!gd_graph_node(call->session->graph, node, &info)) {
         return gd_fail(err, GD_ENOTFOUND, "the node no longer exists");
     }
-    if (out_is_json(call->out)) {
-        inspect_add_node(call, out_record(call->out, "current"), node);
-        return GD_OK;
-    }
-    out_printf(call->out, "%s (%s)", out_safe(call, info.name), out_safe(call, info.type));
-    const char *output = inspect_outputs(call, node);
-    out_printf(call->out, "%s%s\n", output[0] ? ", " : "", output);
+    cJSON *record = out_record(call->out, "current");
+    inspect_add_node(call, record, node);
+    out_say(call->out, record, "{node} ({node_type})[, {output}]\n",
+            OUT_TEXT("output", inspect_outputs(call, node)));
     return GD_OK;
 }
 

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "engine/watch/watchpoint.h"
 #include "repl/core/command.h"
+#include "repl/core/watch.h"
 #include "repl/values/inspect.h"
 #include "repl/values/value.h"
 #include "repl/values/why.h"
@@ -108,46 +108,27 @@ static int read_slot(struct command_call *call, gd_node_id node, uint32_t slot,
     return GD_OK;
 }
 
-static const char *watch_marks(struct command_call *call, gd_node_id node)
+static void show_slot(struct command_call *call, gd_node_id node, uint32_t slot,
+                      const struct slot_value *value, cJSON *list)
 {
-    int numbers[8];
-    size_t count = gd_watch_of_node(call->session, node, numbers, 8);
-    const char *text = "";
-    for (size_t i = 0; i < count && i < 8; i++) {
-        text = inspect_printf(call, "%s%s%d", text, i > 0 ? ", " : "", numbers[i]);
-    }
-    return count == 0 ? ""
-                      : inspect_printf(call, ", watched by %s%s", text, count > 8 ? ", ..." : "");
-}
-
-static void record_slot(struct command_call *call, gd_node_id node, uint32_t slot,
-                        const struct slot_value *value, cJSON *list)
-{
+    bool failed = !value->has_stats && value->err.code != GD_OK;
+    const struct gd_stats *stats = value->has_stats ? &value->stats : NULL;
+    char age[VALUE_AGE] = "";
     cJSON *item = out_push(list);
     out_set(item, OUT_INT("slot", slot), OUT_TEXT("dtype", gd_dtype_name(value->dtype)),
-            OUT_JSON("shape", inspect_shape_json(&value->shape)));
-    if (value->has_stats) {
-        out_set(item, OUT_IF(value->step >= 0, OUT_INT("step", value->step)),
-                OUT_JSON("stats", value_stats_record(&value->stats)));
-    } else if (value->err.code != GD_OK) {
-        out_set(item, OUT_TEXT("error", value->err.text));
-    }
+            OUT_JSON("shape", inspect_shape_json(&value->shape)),
+            OUT_IF(stats && value->step >= 0, OUT_INT("step", value->step)),
+            OUT_IF(stats, OUT_JSON("stats", value_stats_record(stats))),
+            OUT_IF(failed, OUT_TEXT("error", value->err.text)));
     why_add_hits(call, item, node, slot);
-}
-
-static void print_slot(struct command_call *call, gd_node_id node, uint32_t slot,
-                       const struct slot_value *value)
-{
-    char age[VALUE_AGE] = "";
-    if (value->has_stats) {
+    if (stats) {
         value_age(call->session, value->step, age);
     }
-    out_printf(
-        call->out, "    :%s%s  %s%s\n", inspect_slot(call, node, slot), why_hits(call, node, slot),
-        why_figures(call, value->dtype, &value->shape, value->has_stats ? &value->stats : NULL),
-        age[0]                                         ? inspect_printf(call, ", %s", age)
-        : value->has_stats || value->err.code == GD_OK ? ""
-                                                       : "  (no value)");
+    out_say(call->out, item,
+            "    :{name}[ \\[{hits: }\\]]  {figures}[, {age}][{?failed}  (no value)]\n",
+            OUT_TEXT("name", inspect_slot(call, node, slot)),
+            OUT_TEXT("figures", why_figures(call, value->dtype, &value->shape, stats)),
+            OUT_TEXT("age", age), OUT_BOOL("failed", failed));
 }
 
 static void record_edges(struct command_call *call, const struct gd_node_info *info, cJSON *object)
@@ -165,41 +146,28 @@ static int show_node(struct command_call *call, const struct neighbour *at, cJSO
                      struct gd_err *err)
 {
     struct gd_node_info info;
-    cJSON *item = NULL, *slots = NULL;
+    int rc = GD_OK;
     if (!gd_graph_node(call->session->graph, at->node, &info)) {
-        return GD_OK;
+        return rc;
     }
-    if (list) {
-        int numbers[64];
-        size_t count = gd_watch_of_node(call->session, at->node, numbers, 64);
-        item = cJSON_CreateObject();
-        inspect_add_node(call, item, at->node);
-        out_set(
-            item, OUT_INT("distance", at->distance),
-            OUT_JSON("watchpoints", cJSON_CreateIntArray(numbers, (int)(count < 64 ? count : 64))));
-        record_edges(call, &info, item);
-        slots = out_list(item, "slots");
-        cJSON_AddItemToArray(list, item);
-    } else {
-        out_printf(call->out, "  %s%s (%s, %s)%s\n",
-                   at->distance > 1 ? inspect_printf(call, "%d: ", at->distance) : "",
-                   inspect_fit(call, info.name, (int)strlen(info.type) + 16),
-                   out_safe(call, info.type), gd_node_kind_name(info.kind),
-                   watch_marks(call, at->node));
-    }
-    for (uint32_t slot = 0; slot < info.output_count; slot++) {
+    cJSON *item = out_push(list);
+    inspect_add_node(call, item, at->node);
+    out_set(item, OUT_INT("distance", at->distance),
+            OUT_JSON("watchpoints", watch_numbers_record(call, at->node)));
+    out_say(call->out, item,
+            "  [{?far}{distance}: ]{name} ({node_type}, {kind})[, watched by {watchpoints}]\n",
+            OUT_BOOL("far", at->distance > 1),
+            OUT_TEXT("name", inspect_fit(call, info.name, (int)strlen(info.type) + 16)));
+    record_edges(call, &info, item);
+    cJSON *slots = out_list(item, "slots");
+    for (uint32_t slot = 0; rc == GD_OK && slot < info.output_count; slot++) {
         struct slot_value value;
-        int rc = read_slot(call, at->node, slot, &value, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        if (slots) {
-            record_slot(call, at->node, slot, &value, slots);
-        } else {
-            print_slot(call, at->node, slot, &value);
+        rc = read_slot(call, at->node, slot, &value, err);
+        if (rc == GD_OK) {
+            show_slot(call, at->node, slot, &value, slots);
         }
     }
-    return GD_OK;
+    return rc;
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -207,18 +175,17 @@ static int show_node(struct command_call *call, const struct neighbour *at, cJSO
 static int show_side(struct command_call *call, const char *name, const struct neighbours *all,
                      size_t first, struct gd_err *err)
 {
-    cJSON *list = NULL;
+    cJSON *record = out_record(call->out, "tensor_graph");
+    cJSON *list = out_list(record, name);
     int rc = GD_OK;
-    if (out_is_json(call->out)) {
-        list = out_list(out_record(call->out, "tensor_graph"), name);
-    } else if (first > 0) {
+    if (first > 0) {
         out_printf(call->out, all->count > first ? "%s:\n" : "%s: none\n", name);
     }
     for (size_t i = first; rc == GD_OK && i < (first ? all->count : 1); i++) {
         rc = show_node(call, &all->list[i], list, err);
     }
     if (rc == GD_OK && first > 0 && all->cut) {
-        out_set(out_record(call->out, "tensor_graph"), OUT_IF(list, OUT_BOOL("truncated", true)));
+        out_set(record, OUT_BOOL("truncated", true));
         out_printf(call->out, "  ... more than %d nodes: use a smaller -d\n", NODES_SHOWN);
     }
     return rc;
@@ -229,12 +196,10 @@ static int run_tensor_graph(struct command_call *call, struct gd_err *err)
     int64_t depth = 1;
     gd_node_id node;
     int rc = inspect_take_count(call, "-d", 1, MAX_DEPTH, &depth, err);
-    if (rc == GD_OK) {
-        rc = inspect_no_options(call, err);
-    }
-    if (rc == GD_OK) {
-        rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
-    }
+    rc = rc != GD_OK ? rc : inspect_no_options(call, err);
+    rc = rc != GD_OK ? rc
+                     : inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL,
+                                    &node, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -244,9 +209,7 @@ static int run_tensor_graph(struct command_call *call, struct gd_err *err)
     }
     collect_nodes(call->session->graph, node, false, depth, all);
     rc = show_side(call, "node", all, 0, err);
-    if (rc == GD_OK) {
-        rc = show_side(call, "inputs", all, 1, err);
-    }
+    rc = rc != GD_OK ? rc : show_side(call, "inputs", all, 1, err);
     if (rc == GD_OK) {
         collect_nodes(call->session->graph, node, true, depth, all);
         rc = show_side(call, "outputs", all, 1, err);

@@ -21,5 +21,8 @@ int info_scopes(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && call->argc > 0) {
         rc = nodes_find_scope(call, inspect_join(call, 0, call->argc), &scope, err);
     }
-    return rc == GD_OK ? tree_show_scopes(call, scope, depth, all, err) : rc;
+    if (rc == GD_OK) {
+        tree_show_scopes(call, scope, depth, all);
+    }
+    return rc;
 }
