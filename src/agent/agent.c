@@ -16,7 +16,7 @@
 
 #define WORTH_SHARING UINT64_C(300000) /* nanoseconds */
 
-/* ---- standing and going on ------------------------------------------------------------------ */
+/* ---- stopping and resuming ---------------------------------------------------------------- */
 
 /* The reasons to stop at a step boundary, most important first. */
 static void stop_between_steps(struct agent *a)

@@ -151,7 +151,8 @@ static void rebuild_lists(struct agent *a)
     agent_arm(a);
 }
 
-/* ---- one plan in the place of another -------------------------------------------------------- */
+/* ---- one plan replaces another ----------------------------------------------------------------
+ */
 
 /* Rebuilds the counts and leaders of one node's items, keeping their order. */
 static void relink_node(struct agent *a, uint32_t id)

@@ -107,7 +107,7 @@ void agent_ask_end(struct agent *a)
     pthread_mutex_lock(&a->lock);
     if (a->ask->state == ASK_DONE) {
         agent_ask_free(a);
-        pthread_cond_broadcast(&a->go); /* so that the source is told to release */
+        pthread_cond_broadcast(&a->go); /* so that the source is asked to release */
     }
     pthread_mutex_unlock(&a->lock);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What only the program knows: agent_source.c calls the functions of struct gradb_source;
+ * Facts known to the program alone: agent_source.c calls the functions of struct gradb_source;
  * agent_serve.c lets the stopped thread call them for the I/O thread.
  *
  * Every call into the source is made by the thread that has the turn (agent_turn.c), without the

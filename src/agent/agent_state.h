@@ -41,7 +41,7 @@
 #define AGENT_PROTOCOL     1U                   /* the only version of gradb.v1 that we speak */
 #define AGENT_MAX_SLOTS    4096                 /* outputs of one node */
 #define AGENT_MAX_SCALARS  4096                 /* queued; older ones are dropped */
-#define AGENT_MAX_TIMES    1024                 /* likewise */
+#define AGENT_MAX_TIMES    1024                 /* queued; older ones are dropped */
 #define AGENT_MAX_LOG      1024                 /* queued lines; newer ones are dropped */
 #define AGENT_MAX_LINE     4096                 /* bytes of a log line */
 #define AGENT_MAX_REQUESTS 65536                /* unanswered requests */

@@ -132,7 +132,7 @@ void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__
     }
 }
 
-/* ---- telling -------------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------ */
 
 static void copy_stats(struct gd_stats *from, Gradb__V1__Stats *to)
 {

@@ -19,7 +19,7 @@
 /* ---- values through the socket ------------------------------------------------------- */
 
 /* Encodes FromTrainer{tensor_data{request, offset, data}} up to the data bytes, which are then sent
- * without being copied once more. */
+ * without another copy. */
 static size_t data_head(unsigned char *head, uint64_t request, uint64_t offset, size_t len)
 {
     unsigned char inner[HEAD_SIZE / 2], *end = inner, *at = head;

@@ -5,7 +5,7 @@
  * agent_report.c decides what is worth reporting and reports it. All of it happens with the lock,
  * and all except setting plans on the training thread.
  *
- * A value that nobody needs to hear about costs its statistics and nothing else: no memory is
+ * A value that need not be reported costs its statistics and nothing else: no memory is
  * allocated and no message is made for it.
  */
 #ifndef GRADB_AGENT_WATCH_H

@@ -12,7 +12,7 @@
 #include "agent/agent_words.h"
 #include "proto/envelope.h"
 
-#define LATE         UINT64_C(1000000000) /* nanoseconds behind an interrupt */
+#define LATE         UINT64_C(1000000000) /* nanoseconds after an interrupt */
 #define MAX_OP_TIMES 1024                 /* per step; the debugger shows fewer */
 
 /* Makes room in a queue for the I/O thread; if it is full, drops the older half. */

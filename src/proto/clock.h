@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How long work takes: nanoseconds of a clock that nobody sets. */
+/* How long work takes: nanoseconds of the monotonic clock. */
 #ifndef GD_PROTO_CLOCK_H
 #define GD_PROTO_CLOCK_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The output of curses on its way to the terminal. curses blocks until the terminal has accepted
- * every byte, so a terminal behind a stalled line would stall the training. Therefore the output of
+ * every byte, so a terminal on a stalled line would stall the training. Therefore the output of
  * curses is caught in memory and handed to the terminal as fast as it accepts it.
  *
  * If the terminal cannot be opened a second time (it belongs to another user), curses writes to it

@@ -91,10 +91,9 @@ class Phrases(unittest.TestCase):
         self.assertEqual(phrases("a.md", "```\n(gradb) step\nthe graph is built anew\n```\n"), ["anew"])
         self.assertEqual(phrases("gradb.1", ".SH NAME\n.B gradb\nis built\nanew\n"), ["anew"])
 
-    def test_a_place_in_the_list_allows_what_is_left(self):
-        self.assertEqual(check_text.allowed({"src/a.c": 3}, "src/a.c"), 3)
-        self.assertEqual(check_text.allowed({"src/gone/a.c": 3}, "src/here/a.c"), 3)
-        self.assertEqual(check_text.allowed({"src/a.c": 3}, "src/b.c"), 0)
+    def test_words_on_the_wire_are_exempt(self):
+        self.assertEqual(phrases("a.py", 'reply = {"outputs of the step before": before}\n'), [])
+        self.assertEqual(phrases("a.py", 'reply = {"loss of the step before": before}\n'), ["of the step before"])
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ struct gd_history_head {
  * the size is wrong, or the file is something else. */
 int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
                       struct gd_history **ret, struct gd_err *err);
-/* Reads a file without trusting it. GD_EIO, GD_EPROTO (not such a file, or damaged: says where).
+/* Reads a file without trusting it. GD_EIO, GD_EPROTO (not a history file, or damaged: says where).
  * Later writes do not show. */
 int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *err);
 void gd_history_close(struct gd_history *history); /* the file stays */

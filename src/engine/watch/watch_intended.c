@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Infinities that the program asked for: masks of -inf, and values that start at infinity and
- * shrink. They come from an argument that says so, a constant, or an operator with such an input,
- * and no watchpoint fires on them. NaN is never intended.
+ * shrink. They come from an argument that says so, a constant, or an operator that has one as
+ * input, and no watchpoint fires on them. NaN is never intended.
  */
 #include <strings.h>
 

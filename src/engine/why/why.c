@@ -337,7 +337,7 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
                 "FillV2 Triu Tril"));
 }
 
-/* Behind values that are gone, -Inf alone proves nothing: a mask may be among the gone ones. A
+/* Upstream of values that are gone, -Inf alone proves nothing: a mask may be among the gone ones. A
  * logarithm brings its -Inf itself. */
 static bool may_be_mask(const struct why_walk *walk, const struct why_tensor *tensor)
 {

@@ -162,7 +162,7 @@ static bool slot_grows(const struct why_walk *walk, const struct runs *runs, uin
 
 /* ---- which operator it is -------------------------------------------------------------------- */
 
-/* The parameter that an operator reads besides its data; GD_NO_NODE. */
+/* The parameter that an operator reads, apart from its data; GD_NO_NODE. */
 static gd_node_id matrix_of(const struct gd_graph *graph, gd_node_id node)
 {
     struct gd_node_info info, from;

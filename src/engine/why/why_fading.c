@@ -214,7 +214,7 @@ static void say_sigmoid(const struct way *way, const struct fall *fall, struct g
             " The slope of a sigmoid is 0.25 at its center; here most results are near 0 or 1: it "
             "is saturated. Smaller weights or a normalization before it keep it near its center.");
     } else if (!stands_out(fall)) {
-        gd_buf_puts(text, " The slope of a sigmoid is at most 0.25, so many of them in a row leave "
+        gd_buf_puts(text, " The slope of a sigmoid is at most 0.25: a long row of them leaves "
                           "almost nothing. ReLU or GELU, a normalization, or residual connections "
                           "let the gradient through.");
     }
@@ -349,7 +349,7 @@ static void say_mean(const struct way *way, const struct fall *fall, struct gd_b
         gd_buf_printf(text,
                       " It is a mean: each of the %llu values gets its share of the gradient. A "
                       "weight's gradient, which sums the shares again, is not small because of "
-                      "this; with so many values, use a lower threshold.",
+                      "this; with this many values, use a lower threshold.",
                       (unsigned long long)shared);
     }
 }
@@ -376,7 +376,7 @@ static void say_cause(const struct way *way, const struct fall *fall, struct gd_
     if (fall->to <= 0 && (made->dtype == GD_FLOAT16 || made->dtype == GD_BFLOAT16) &&
         why_type_in(fall->type, "To* Cast*")) {
         gd_buf_printf(text,
-                      " %s rounds such a small number to 0: loss scaling (GradScaler) keeps "
+                      " %s rounds a number this small to 0: loss scaling (GradScaler) keeps "
                       "gradients in its range.",
                       gd_dtype_name(made->dtype));
         return;

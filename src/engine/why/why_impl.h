@@ -204,7 +204,7 @@ uint32_t why_growing(struct why_walk *walk, struct why_finding *ret);
 /* The same by the weight alone, where no run was recorded: it lengthens its input, and nothing
  * between two runs limits that. */
 uint32_t why_lengthening(struct why_walk *walk, struct why_finding *ret);
-/* If there is such an operator without recorded statistics, says what to watch. */
+/* If an operator like this has no recorded statistics, says what to watch. */
 void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say);
 /* The same for an operator whose bad input comes from such runs: how it grew, or what to watch to
  * know. */

@@ -197,11 +197,12 @@ uint32_t why_apart(struct why_walk *walk, struct why_finding *ret)
             "called; gradients that you reduce by hand must be reduced in every step.",
             name);
     } else if (facts->apart_gradient == GD_WHY_SAME) {
-        gd_buf_printf(&ret->text,
-                      ", though %s.grad is: either it already differed before this step, or "
-                      "something besides the gradient changed it. Do all ranks start with the same "
-                      "weights (seed, checkpoint, broadcast) and the same optimizer state?",
-                      name);
+        gd_buf_printf(
+            &ret->text,
+            ", though %s.grad is: either it already differed before this step, or "
+            "something other than the gradient changed it. Do all ranks start with the same "
+            "weights (seed, checkpoint, broadcast) and the same optimizer state?",
+            name);
     } else {
         gd_buf_puts(&ret->text, ". Its gradient is no longer known.");
     }

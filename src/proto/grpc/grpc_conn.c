@@ -159,7 +159,7 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
     if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
         struct gd_grpc_call *call = call_of(session, frame->hd.stream_id);
         if (call && !call->half_closed) {
-            /* The answer is complete although the peer is still sending: tells it to stop. */
+            /* The answer is complete although the peer is still sending: asks it to stop. */
             nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                       NGHTTP2_NO_ERROR);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a peer is called, and what the log says of it. */
+/* What a peer is called, and what the log says about it. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <stdarg.h>

@@ -111,7 +111,7 @@ bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn);
  * must be small. */
 void gd_grpc_conn_trust(struct gd_grpc_conn *conn);
 /* Stops reading from it until it is resumed: the peer's messages wait, what was already read still
- * arrives. Its silence meanwhile is no error. */
+ * arrives. Until then, silence is not an error. */
 void gd_grpc_conn_pause(struct gd_grpc_conn *conn, bool pause);
 /* Sends GOAWAY and closes when its streams have ended; `now`: immediately. */
 void gd_grpc_conn_close(struct gd_grpc_conn *conn, bool now);

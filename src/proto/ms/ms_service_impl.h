@@ -31,9 +31,9 @@ struct ms_conn {
     struct ms_conn *next;
     struct gd_ms_service *service;
     struct gd_grpc_conn *conn;
-    struct ms_process *processes; /* most recently heard first */
+    struct ms_process *processes; /* the one with the latest message first */
     int32_t heartbeat_period;     /* received before the process introduced itself */
-    bool refused;                 /* the user has been told */
+    bool refused;                 /* the user knows */
 };
 
 struct ms_call {

@@ -12,7 +12,7 @@
 #include "mindspore/ms_graph.h"
 #include "proto/ms/ms_target_impl.h"
 
-#define SILENT_PERIODS 3 /* missed heartbeats before the user is told */
+#define SILENT_PERIODS 3 /* missed heartbeats before it is reported */
 #define MIN_PERIOD     5 /* a busy process may miss shorter ones */
 #define MAX_PERIOD     3600
 
@@ -76,7 +76,7 @@ void ms_tell_shared(struct gd_ms_target *target, const char *name)
             name);
 }
 
-/* Where the process stopped; of several graphs, the one in which it was told to stop. */
+/* Where the process stopped; of several graphs, the one in which it was asked to stop. */
 gd_node_id ms_stopped_node(const struct gd_ms_target *target)
 {
     const struct ms_run *run = &target->run;
@@ -296,7 +296,7 @@ void gd_ms_target_tick(struct gd_ms_target *target)
         answer_request(target, &nothing); /* it asks again immediately */
         return;
     }
-    /* The heartbeat thread may die alone, so silence counts only if nothing else was heard. */
+    /* The heartbeat thread may die alone, so silence counts only if nothing else arrived. */
     int32_t period = target->heartbeat_period < MIN_PERIOD ? MIN_PERIOD : target->heartbeat_period;
     double limit = SILENT_PERIODS * (period + 0.5);
     if (!target->heartbeat_period || target->held || target->silent ||

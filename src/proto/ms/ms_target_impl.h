@@ -12,9 +12,9 @@
 enum ms_phase {
     MS_FRESH,      /* has not waited for a command yet */
     MS_SUSPENDED,  /* in a wait loop; no call may be held between two of its polls */
-    MS_RUNNING,    /* was told to run */
-    MS_RECHECKING, /* was told to check its watchpoints again */
-    MS_EXITING,    /* was told to end */
+    MS_RUNNING,    /* was asked to run */
+    MS_RECHECKING, /* was asked to check its watchpoints again */
+    MS_EXITING,    /* was asked to end */
 };
 
 enum ms_level_sent { MS_SENT_STEP, MS_SENT_NEXT, MS_SENT_NAMED };
@@ -111,7 +111,7 @@ struct gd_ms_target {
     double held_since;
     double heard;             /* last sign of life, by the debugger's clock */
     int32_t heartbeat_period; /* 0: none received */
-    bool silent;              /* the user has been told */
+    bool silent;              /* it has been reported */
     uint64_t waits, views_sent, hits_seen, failures;
     const char *last_call;
 
@@ -232,7 +232,7 @@ void ms_watch_report(struct gd_ms_target *target);
 /* ms_plan.c */
 int ms_plan_set(struct gd_target *base, const struct gd_watch_plan *plan, struct gd_err *err);
 int ms_plan_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, struct gd_err *err);
-/* Tells the process what to keep for the plans, if that has changed. */
+/* Sends the process what to keep for the plans, if that has changed. */
 void ms_plan_capture(struct gd_ms_target *target);
 void ms_plan_free(struct gd_ms_target *target);
 

@@ -32,7 +32,7 @@ struct block {
     size_t cap;
     size_t filled;
     bool mapped;
-    bool fresh;                 /* mapped, and not touched yet behind what is filled */
+    bool fresh;                 /* mapped, and not touched yet after what is filled */
     struct gd_populate *ahead;  /* supplies its pages */
     struct gd_block_pool *pool; /* where mappings come from and go; NULL: the system */
 };

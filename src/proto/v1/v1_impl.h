@@ -180,7 +180,7 @@ void v1_target_lost(struct v1_target *target, const char *why);
 
 /* message: what a ToTrainer contains. GD_ELOST, GD_ELIMIT, GD_ENOMEM. */
 int v1_conn_send(struct v1_conn *conn, const ProtobufCMessage *message);
-/* Tells the training process which shared memory is free again. */
+/* Reports to the training process which shared memory is free again. */
 void v1_target_flush(struct v1_target *target);
 /* The wire number of a node; 0: none. */
 uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node);

@@ -97,7 +97,7 @@ static int map_object(const char *name, size_t size, unsigned char **ret, struct
     }
     close(fd);
     if (rc == GD_OK) {
-        shm_unlink(name); /* both sides have it mapped: a crash leaves no name behind */
+        shm_unlink(name); /* both sides have it mapped: after a crash no name remains */
         *ret = map;
     }
     return rc;

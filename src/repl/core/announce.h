@@ -14,7 +14,7 @@
 
 struct repl;
 
-/* False: nothing is said about it, and a stop is left to whoever caused it. */
+/* False: nothing is printed; a stop is reported by the command that caused it. */
 bool repl_announces_event(const struct repl *repl, const struct gd_event *event);
 /* After repl_note_stop, of a stop whose event is announced: whether it is reported. */
 bool repl_announces_stop(struct repl *repl, const struct gd_session *session);

@@ -290,7 +290,7 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     snprintf(made, sizeof(made), "run-%ld-%.0f", (long)getpid(), repl_now(repl) * 1000);
     struct variable ours[] = {
         {"GRADB_ADDRESS", here},
-        {"GRADB_RUN", here}, /* tells the agent that a user waits */
+        {"GRADB_RUN", here}, /* a user waits for the agent */
         {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
         {"GRADB_JOB", job ? job : gd_arena_strdup(arena, made)},
         {"GRADB_DISABLE", NULL},

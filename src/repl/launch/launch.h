@@ -23,7 +23,7 @@ const char *launch_program(const struct repl *repl); /* "" when none was started
 char *const *launch_argv(const struct repl *repl);   /* of the last program; NULL: none */
 /* "exited with status 1" or "was killed by signal 9 (Killed)"; "" while it runs. */
 const char *launch_end_text(const struct repl *repl);
-/* Waits for its end, for at most so many seconds. */
+/* Waits for its end, for at most `seconds`. */
 void launch_wait(struct repl *repl, double seconds);
 /* Ends its process group, by SIGTERM and then SIGKILL, and waits. */
 void launch_kill(struct repl *repl);

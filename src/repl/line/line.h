@@ -46,7 +46,7 @@ void line_remember(struct repl *repl, const char *text);
 /* For rl_attempted_completion_function. */
 char **line_complete(struct repl *repl, int start, int end);
 
-/* Prints readline's matches[1] to matches[count] in columns: at most so many rows, plus one that
+/* Prints readline's matches[1] to matches[count] in columns: at most that many rows, plus one that
  * says how many are left out. */
 typedef void (*line_row_fn)(void *ctx, const char *row);
 void line_match_rows(char **matches, int count, int cols, int most_rows, line_row_fn fn, void *ctx);

@@ -271,7 +271,7 @@ void tensor_follow(struct tensor_pane *pane)
     tensor_drop_pages(pane);
 }
 
-/* ---- figures of the whole ---- */
+/* ---- statistics of the whole ---- */
 
 static void figures_have_come(struct tensor_pane *pane, enum gd_iter iter)
 {

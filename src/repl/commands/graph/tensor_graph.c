@@ -125,9 +125,9 @@ static void show_slot(struct command_call *call, gd_node_id node, uint32_t slot,
         value_age(call->session, value->step, age);
     }
     out_say(call->out, item,
-            "    :{name}[ \\[{hits: }\\]]  {figures}[, {age}][{?failed}  (no value)]\n",
+            "    :{name}[ \\[{hits: }\\]]  {values}[, {age}][{?failed}  (no value)]\n",
             OUT_TEXT("name", inspect_slot(call, node, slot)),
-            OUT_TEXT("figures", why_figures(call, value->dtype, &value->shape, stats)),
+            OUT_TEXT("values", why_figures(call, value->dtype, &value->shape, stats)),
             OUT_TEXT("age", age), OUT_BOOL("failed", failed));
 }
 
