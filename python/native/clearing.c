@@ -218,24 +218,9 @@ int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static const size_t reference_offsets[] = {offsetof(struct native_clearing, next),
-                                           offsetof(struct native_clearing, optimizer),
-                                           offsetof(struct native_clearing, parameter), 0};
-
-static int traverse_clearing(PyObject *self, visitproc visit, void *arg)
-{
-    return native_visit(self, reference_offsets, visit, arg);
-}
-
-static int clear_clearing(PyObject *self)
-{
-    return native_drop(self, reference_offsets);
-}
-
-static void free_clearing(PyObject *self)
-{
-    native_dealloc(self, clear_clearing);
-}
+NATIVE_COLLECTED(offsetof(struct native_clearing, next),
+                 offsetof(struct native_clearing, optimizer),
+                 offsetof(struct native_clearing, parameter))
 
 #define MEMBER(name, type, field)                                                                  \
     {                                                                                              \
@@ -264,9 +249,9 @@ static char doc[] = "The base of clearing.Clearing.";
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},
     {Py_tp_members, members},
-    {Py_tp_traverse, traverse_clearing},
-    {Py_tp_clear, clear_clearing},
-    {Py_tp_dealloc, free_clearing},
+    {Py_tp_traverse, visit_references},
+    {Py_tp_clear, drop_references},
+    {Py_tp_dealloc, free_object},
     {0, NULL},
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "context_type.h"
+/* The Python type of a context: how it is made, and the methods that Python calls. */
+#include "module.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "engine.h"
+/* The base of backward._Engine, which stands in for PyTorch's engine: the passes of idle steps run
+ * without Python, all others by `run`. */
+#include "module.h"
 
 #include "context.h"
 #include "idle.h"
@@ -100,14 +102,10 @@ static PyObject *run_pass(PyObject *self, PyObject *args, PyObject *keywords)
 static PyObject *use_context(PyObject *self, PyObject *args)
 {
     struct engine *engine = (struct engine *)self;
-    PyObject *context, *run, *backward = PyObject_GetAttr(self, native_names.backward);
+    PyObject *context, *run, *backward;
     double most;
-    if (!backward || !PyArg_ParseTuple(args, "OOd:use", &context, &run, &most) ||
-        !PyObject_TypeCheck(context, native_context_type)) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError, "use() takes a Context first");
-        }
-        Py_XDECREF(backward);
+    if (!PyArg_ParseTuple(args, "O!Od:use", native_context_type, &context, &run, &most) ||
+        !(backward = PyObject_GetAttr(self, native_names.backward))) {
         return NULL;
     }
     engine->most = most;
@@ -117,24 +115,8 @@ static PyObject *use_context(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static const size_t reference_offsets[] = {offsetof(struct engine, context),
-                                           offsetof(struct engine, backward),
-                                           offsetof(struct engine, run), 0};
-
-static int traverse_engine(PyObject *self, visitproc visit, void *arg)
-{
-    return native_visit(self, reference_offsets, visit, arg);
-}
-
-static int clear_engine(PyObject *self)
-{
-    return native_drop(self, reference_offsets);
-}
-
-static void free_engine(PyObject *self)
-{
-    native_dealloc(self, clear_engine);
-}
+NATIVE_COLLECTED(offsetof(struct engine, context), offsetof(struct engine, backward),
+                 offsetof(struct engine, run))
 
 static PyMethodDef methods[] = {
     {"run_backward", (PyCFunction)(void (*)(void))run_pass, METH_VARARGS | METH_KEYWORDS,
@@ -148,9 +130,9 @@ static char doc[] = "The base of backward._Engine, which has `run` and `backward
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},
-    {Py_tp_traverse, traverse_engine},
-    {Py_tp_clear, clear_engine},
-    {Py_tp_dealloc, free_engine},
+    {Py_tp_traverse, visit_references},
+    {Py_tp_clear, drop_references},
+    {Py_tp_dealloc, free_object},
     {Py_tp_methods, methods},
     {0, NULL},
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "excepthook.h"
+/* A stand-in for sys.excepthook that looks like the original to the program. */
+#include "module.h"
 
 #include "objects.h"
 

@@ -179,11 +179,10 @@ static int init_entrance(PyObject *object, PyObject *args, PyObject *keywords)
     struct entrance *self = (struct entrance *)object;
     PyObject *context, *base, *original, *wrapper, *method;
     if (self->context || keywords ||
-        !PyArg_ParseTuple(args, "OOOOO:Entrance", &context, &base, &original, &wrapper, &method) ||
-        !PyObject_TypeCheck(context, native_context_type)) {
+        !PyArg_ParseTuple(args, "O!OOOO:Entrance", native_context_type, &context, &base, &original,
+                          &wrapper, &method)) {
         if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError,
-                            "an Entrance is made once, from a Context and four more arguments");
+            PyErr_SetString(PyExc_TypeError, "an Entrance is made once, without keywords");
         }
         return -1;
     }
@@ -195,25 +194,9 @@ static int init_entrance(PyObject *object, PyObject *args, PyObject *keywords)
     return 0;
 }
 
-static const size_t reference_offsets[] = {
-    offsetof(struct entrance, context),  offsetof(struct entrance, base),
-    offsetof(struct entrance, original), offsetof(struct entrance, wrapper),
-    offsetof(struct entrance, method),   0};
-
-static int traverse_entrance(PyObject *self, visitproc visit, void *arg)
-{
-    return native_visit(self, reference_offsets, visit, arg);
-}
-
-static int clear_entrance(PyObject *self)
-{
-    return native_drop(self, reference_offsets);
-}
-
-static void free_entrance(PyObject *self)
-{
-    native_dealloc(self, clear_entrance);
-}
+NATIVE_COLLECTED(offsetof(struct entrance, context), offsetof(struct entrance, base),
+                 offsetof(struct entrance, original), offsetof(struct entrance, wrapper),
+                 offsetof(struct entrance, method))
 
 static PyMethodDef methods[] = {
     {"__reduce__", reduce_entrance, METH_NOARGS, NULL},
@@ -229,9 +212,9 @@ static PyType_Slot slots[] = {
     {Py_tp_call, call_module},
     {Py_tp_descr_get, bind_module},
     {Py_tp_methods, methods},
-    {Py_tp_traverse, traverse_entrance},
-    {Py_tp_clear, clear_entrance},
-    {Py_tp_dealloc, free_entrance},
+    {Py_tp_traverse, visit_references},
+    {Py_tp_clear, drop_references},
+    {Py_tp_dealloc, free_object},
     {0, NULL},
 };
 

@@ -21,13 +21,7 @@ static bool is_watched(const struct native_context *context)
 /* A CUDA graph is being recorded: nothing may be done now. */
 static int is_recording(const struct native_context *context)
 {
-    if (!context->recording) {
-        return 0;
-    }
-    PyObject *answer = PyObject_CallNoArgs(context->recording);
-    int status = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    return status;
+    return context->recording ? native_take_truth(PyObject_CallNoArgs(context->recording)) : 0;
 }
 
 /* Nobody watches, and nothing else was asked for. */
@@ -121,10 +115,7 @@ static int is_inside_module(const struct native_context *context)
     if (context->inside && native_is_ours(context)) {
         return 1;
     }
-    PyObject *path = PyObject_GetAttr(context->local, native_names.path);
-    int status = path ? PyObject_IsTrue(path) : -1;
-    Py_XDECREF(path);
-    return status;
+    return native_take_truth(PyObject_GetAttr(context->local, native_names.path));
 }
 
 PyObject *native_is_nested(PyObject *self, PyObject *none)
@@ -421,10 +412,7 @@ static int end_training_step(struct native_context *context)
 /* The optimizer was given a closure. */
 static int has_closure(PyObject *args, PyObject *keywords)
 {
-    if (!PyTuple_Check(args) || PyTuple_Size(args) != 1) {
-        return 1;
-    }
-    if (!PyDict_Check(keywords)) {
+    if (!PyTuple_Check(args) || PyTuple_Size(args) != 1 || !PyDict_Check(keywords)) {
         return 1;
     }
     return PyDict_Size(keywords) > 0 ? PyDict_Contains(keywords, native_names.closure) : 0;

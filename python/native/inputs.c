@@ -3,6 +3,7 @@
 
 #include "graph.h"
 #include "names.h"
+#include "objects.h"
 #include "records.h"
 #include "tensors.h"
 
@@ -40,12 +41,11 @@ static int is_unwritten(struct native_context *context, PyObject *origin, PyObje
         return 1;
     }
     PyObject *apart = native_enter_apart_for(context, tensor);
-    PyObject *version = apart ? native_version(tensor) : NULL;
-    int same =
-        version ? PyObject_RichCompareBool(version, PyTuple_GetItem(origin, ORIGIN_VERSION), Py_EQ)
-                : -1;
-    Py_XDECREF(version);
-    return apart && native_leave_apart(apart) < 0 ? -1 : same;
+    if (!apart) {
+        return -1;
+    }
+    int same = native_take_equal(native_version(tensor), PyTuple_GetItem(origin, ORIGIN_VERSION));
+    return native_leave_apart(apart) < 0 ? -1 : same;
 }
 
 /* The origin is the one that the edge names. */

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include "module.h"
+
 #include "clearing.h"
 #include "clock.h"
 #include "context.h"
-#include "context_type.h"
-#include "engine.h"
-#include "excepthook.h"
 #include "hand_over.h"
 #include "inputs.h"
 #include "names.h"
-#include "operators.h"
-#include "pass_hooks.h"
 #include "pass_node.h"
 #include "records.h"
 #include "report.h"
-#include "source.h"
 #include "tensors.h"
 
 static PyMethodDef module_functions[] = {

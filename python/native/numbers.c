@@ -26,10 +26,7 @@ static int is_scalar(PyObject *tensor)
     if (count != 0) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    PyObject *here = PyObject_GetAttr(tensor, native_names.is_cpu);
-    int status = here ? here == Py_True : -1;
-    Py_XDECREF(here);
-    return status;
+    return native_take_truth(PyObject_GetAttr(tensor, native_names.is_cpu));
 }
 
 /* 1: *ret has the value; 0: only Python can tell; -1. */

@@ -8,6 +8,20 @@ void native_swap(PyObject **place, PyObject *value)
     Py_XDECREF(before);
 }
 
+int native_take_truth(PyObject *value)
+{
+    int truth = value ? PyObject_IsTrue(value) : -1;
+    Py_XDECREF(value);
+    return truth;
+}
+
+int native_take_equal(PyObject *value, PyObject *other)
+{
+    int same = value ? PyObject_RichCompareBool(value, other, Py_EQ) : -1;
+    Py_XDECREF(value);
+    return same;
+}
+
 int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c)
 {
     PyObject *done = PyObject_CallMethodObjArgs(object, method, a, b, c, NULL);

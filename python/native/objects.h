@@ -8,6 +8,11 @@
 /* Replaces the reference at *place by `value`, which it takes over, and drops the old one. */
 void native_swap(PyObject **place, PyObject *value);
 
+/* 1, 0, or -1, as the caller of a question gets it: the truth of a new reference, or whether it
+ * equals another object. The reference is dropped; NULL, with an exception: -1. */
+int native_take_truth(PyObject *value);
+int native_take_equal(PyObject *value, PyObject *other);
+
 /* Calls a method with up to three arguments (NULL ends them) and drops what it returns. */
 int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c);
 
@@ -34,5 +39,22 @@ int native_drop(PyObject *object, const size_t *references);
 
 /* For Py_tp_dealloc: untracks and frees the object; `clear` drops its references. */
 void native_dealloc(PyObject *object, inquiry clear);
+
+/* Defines these three slots for a type that needs nothing else: visit_references, drop_references
+ * and free_object. The arguments are the offsets of the references. */
+#define NATIVE_COLLECTED(...)                                                                      \
+    static const size_t reference_offsets[] = {__VA_ARGS__, 0};                                    \
+    static int visit_references(PyObject *self, visitproc visit, void *arg)                        \
+    {                                                                                              \
+        return native_visit(self, reference_offsets, visit, arg);                                  \
+    }                                                                                              \
+    static int drop_references(PyObject *self)                                                     \
+    {                                                                                              \
+        return native_drop(self, reference_offsets);                                               \
+    }                                                                                              \
+    static void free_object(PyObject *self)                                                        \
+    {                                                                                              \
+        native_dealloc(self, drop_references);                                                     \
+    }
 
 #endif

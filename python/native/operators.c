@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "operators.h"
+/* The base of ops.OperatorMode: calls an operator, and reports that its node has run. */
+#include "module.h"
 
 #include <stddef.h>
 
@@ -364,23 +365,7 @@ static PyObject *use_context(PyObject *self, PyObject *context)
     return Py_NewRef(Py_None);
 }
 
-static const size_t reference_offsets[] = {offsetof(struct operators, context),
-                                           offsetof(struct operators, known), 0};
-
-static int traverse_operators(PyObject *self, visitproc visit, void *arg)
-{
-    return native_visit(self, reference_offsets, visit, arg);
-}
-
-static int clear_operators(PyObject *self)
-{
-    return native_drop(self, reference_offsets);
-}
-
-static void free_operators(PyObject *self)
-{
-    native_dealloc(self, clear_operators);
-}
+NATIVE_COLLECTED(offsetof(struct operators, context), offsetof(struct operators, known))
 
 static PyMethodDef methods[] = {
     {"__torch_function__", intercept_function, METH_VARARGS, "calls an operator and reports it"},
@@ -392,9 +377,9 @@ static char doc[] = "The base of a TorchFunctionMode that has `intercept` and `o
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},
-    {Py_tp_traverse, traverse_operators},
-    {Py_tp_clear, clear_operators},
-    {Py_tp_dealloc, free_operators},
+    {Py_tp_traverse, visit_references},
+    {Py_tp_clear, drop_references},
+    {Py_tp_dealloc, free_object},
     {Py_tp_methods, methods},
     {0, NULL},
 };

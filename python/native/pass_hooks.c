@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "pass_hooks.h"
+/* Puts hooks on the nodes of a backward pass before it runs. */
+#include "module.h"
 
 #include "names.h"
 #include "objects.h"
@@ -236,18 +237,14 @@ static int hook_from(const struct pass *pass, PyObject *roots)
 
 PyObject *native_hook_all(PyObject *module, PyObject *args)
 {
-    PyObject *context, *roots;
+    PyObject *roots;
     struct pass pass;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!O!O!O!:hook_all", &context, &PyList_Type, &roots, &PyDict_Type,
-                          &pass.nodes, &PyList_Type, &pass.handles, &PyDict_Type, &pass.names)) {
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!:hook_all", native_context_type, &pass.context,
+                          &PyList_Type, &roots, &PyDict_Type, &pass.nodes, &PyList_Type,
+                          &pass.handles, &PyDict_Type, &pass.names)) {
         return NULL;
     }
-    if (!PyObject_TypeCheck(context, native_context_type)) {
-        PyErr_SetString(PyExc_TypeError, "hook_all() takes a Context first");
-        return NULL;
-    }
-    pass.context = (struct native_context *)context;
     pass.waiting = PyList_New(0);
     pass.incoming = PyDict_New();
     int status = pass.waiting && pass.incoming ? hook_from(&pass, roots) : -1;

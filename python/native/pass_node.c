@@ -212,32 +212,14 @@ static PyObject *call_hook(PyObject *self, PyObject *args, PyObject *keywords)
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
-static const size_t reference_offsets[] = {offsetof(struct native_pass_node, context),
-                                           offsetof(struct native_pass_node, type),
-                                           offsetof(struct native_pass_node, mark),
-                                           offsetof(struct native_pass_node, operation),
-                                           offsetof(struct native_pass_node, name),
-                                           offsetof(struct native_pass_node, variable),
-                                           offsetof(struct native_pass_node, incoming),
-                                           offsetof(struct native_pass_node, nodes),
-                                           offsetof(struct native_pass_node, node),
-                                           offsetof(struct native_pass_node, hooks),
-                                           0};
-
-static int traverse_node(PyObject *self, visitproc visit, void *arg)
-{
-    return native_visit(self, reference_offsets, visit, arg);
-}
-
-static int clear_node(PyObject *self)
-{
-    return native_drop(self, reference_offsets);
-}
-
-static void free_node(PyObject *self)
-{
-    native_dealloc(self, clear_node);
-}
+NATIVE_COLLECTED(offsetof(struct native_pass_node, context),
+                 offsetof(struct native_pass_node, type), offsetof(struct native_pass_node, mark),
+                 offsetof(struct native_pass_node, operation),
+                 offsetof(struct native_pass_node, name),
+                 offsetof(struct native_pass_node, variable),
+                 offsetof(struct native_pass_node, incoming),
+                 offsetof(struct native_pass_node, nodes), offsetof(struct native_pass_node, node),
+                 offsetof(struct native_pass_node, hooks))
 
 static PyObject *remove_hook(PyObject *self, PyObject *none)
 {
@@ -276,9 +258,9 @@ static char doc[] = "The base of backward.PassNode: the hook of a grad_fn, and i
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},
     {Py_tp_call, call_hook},
-    {Py_tp_traverse, traverse_node},
-    {Py_tp_clear, clear_node},
-    {Py_tp_dealloc, free_node},
+    {Py_tp_traverse, visit_references},
+    {Py_tp_clear, drop_references},
+    {Py_tp_dealloc, free_object},
     {Py_tp_members, members},
     {Py_tp_methods, methods},
     {0, NULL},

@@ -6,20 +6,11 @@
 #include "records.h"
 #include "tensors.h"
 
-/* ---- where its outputs are ------------------------------------------------------------------- */
-
 static long long read_long(PyObject *value)
 {
     long long number = value ? PyLong_AsLongLong(value) : -1;
     Py_XDECREF(value);
     return number;
-}
-
-static int compare_and_drop(PyObject *value, PyObject *expected)
-{
-    int same = value ? PyObject_RichCompareBool(value, expected, Py_EQ) : -1;
-    Py_XDECREF(value);
-    return same;
 }
 
 /* All of its elements are inside its memory. */
@@ -39,20 +30,18 @@ static int is_whole(struct native_context *context, PyObject *tensor, long long 
 static int is_as_known(struct native_context *context, PyObject *tensor, PyObject *form,
                        long long reach, long long size)
 {
-    int same = compare_and_drop(PyObject_GetAttr(tensor, native_names.shape),
-                                PyTuple_GetItem(form, FORM_SHAPE));
+    int same = native_take_equal(PyObject_GetAttr(tensor, native_names.shape),
+                                 PyTuple_GetItem(form, FORM_SHAPE));
     if (same > 0) {
-        same = compare_and_drop(PyObject_CallMethodObjArgs(tensor, native_names.stride, NULL),
-                                PyTuple_GetItem(form, FORM_STRIDES));
+        same = native_take_equal(PyObject_CallMethodObjArgs(tensor, native_names.stride, NULL),
+                                 PyTuple_GetItem(form, FORM_STRIDES));
     }
     if (same > 0) {
-        same = compare_and_drop(PyObject_GetAttr(tensor, native_names.dtype),
-                                PyTuple_GetItem(form, FORM_DTYPE));
+        same = native_take_equal(PyObject_GetAttr(tensor, native_names.dtype),
+                                 PyTuple_GetItem(form, FORM_DTYPE));
     }
     if (same > 0) {
-        PyObject *here = PyObject_GetAttr(tensor, native_names.is_cpu);
-        same = here ? PyObject_IsTrue(here) : -1;
-        Py_XDECREF(here);
+        same = native_take_truth(PyObject_GetAttr(tensor, native_names.is_cpu));
     }
     return same > 0 ? is_whole(context, tensor, reach, size) : same;
 }

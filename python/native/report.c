@@ -175,13 +175,11 @@ static PyObject *make_records(PyObject *tensors)
 
 PyObject *native_report_ran(PyObject *module, PyObject *args)
 {
-    PyObject *context, *node, *given, *told;
+    PyObject *node, *given, *told;
+    struct native_context *context;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOO:ran", &context, &node, &given, &told)) {
-        return NULL;
-    }
-    if (!PyObject_TypeCheck(context, native_context_type) || !native_is_a(node, NATIVE_NODE)) {
-        PyErr_SetString(PyExc_TypeError, "ran() takes a Context and a Node");
+    if (!PyArg_ParseTuple(args, "O!O!OO:ran", native_context_type, &context,
+                          native_kinds[NATIVE_NODE], &node, &given, &told)) {
         return NULL;
     }
     PyObject *tensors = PySequence_Tuple(given);
@@ -189,8 +187,7 @@ PyObject *native_report_ran(PyObject *module, PyObject *args)
                         : told == Py_None ? make_records(tensors)
                                           : PySequence_Tuple(told);
     PyObject *before = records ? PyTuple_New(0) : NULL;
-    int status =
-        before ? native_ran((struct native_context *)context, node, tensors, records, before) : -1;
+    int status = before ? native_ran(context, node, tensors, records, before) : -1;
     Py_XDECREF(before);
     Py_XDECREF(records);
     Py_XDECREF(tensors);

@@ -3,6 +3,7 @@
 
 #include "graph.h"
 #include "names.h"
+#include "objects.h"
 #include "places.h"
 #include "records.h"
 
@@ -28,11 +29,7 @@ static int is_unchanged(PyObject *origin, PyObject *tensor)
         PyErr_Clear(); /* its writes are not counted */
         return 0;
     }
-    int same =
-        version ? PyObject_RichCompareBool(version, PyTuple_GetItem(origin, ORIGIN_VERSION), Py_EQ)
-                : -1;
-    Py_XDECREF(version);
-    return same;
+    return native_take_equal(version, PyTuple_GetItem(origin, ORIGIN_VERSION));
 }
 
 /* Both are all of the same stretch of memory, without gaps. */

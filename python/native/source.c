@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "source.h"
+/* Where lasting values are: parameters and their gradients, which are asked for at the end of
+ * each step while they are watched. All other questions go to source.Source in Python. */
+#include "module.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -159,12 +161,8 @@ static PyObject *use_context(PyObject *object, PyObject *args)
 {
     struct source *self = (struct source *)object;
     PyObject *context, *places, *held;
-    if (!PyArg_ParseTuple(args, "OO!O!:use", &context, &PyDict_Type, &places, &PyList_Type,
-                          &held)) {
-        return NULL;
-    }
-    if (!PyObject_TypeCheck(context, native_context_type)) {
-        PyErr_SetString(PyExc_TypeError, "use() takes a Context first");
+    if (!PyArg_ParseTuple(args, "O!O!O!:use", native_context_type, &context, &PyDict_Type, &places,
+                          &PyList_Type, &held)) {
         return NULL;
     }
     native_swap(&self->places, Py_NewRef(places));
@@ -173,24 +171,8 @@ static PyObject *use_context(PyObject *object, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static const size_t reference_offsets[] = {offsetof(struct source, context),
-                                           offsetof(struct source, places),
-                                           offsetof(struct source, held), 0};
-
-static int traverse_source(PyObject *self, visitproc visit, void *arg)
-{
-    return native_visit(self, reference_offsets, visit, arg);
-}
-
-static int clear_source(PyObject *self)
-{
-    return native_drop(self, reference_offsets);
-}
-
-static void free_source(PyObject *self)
-{
-    native_dealloc(self, clear_source);
-}
+NATIVE_COLLECTED(offsetof(struct source, context), offsetof(struct source, places),
+                 offsetof(struct source, held))
 
 static PyMethodDef methods[] = {
     {"address", get_address, METH_NOARGS,
@@ -206,9 +188,9 @@ static char doc[] =
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},
     {Py_tp_init, init_source},
-    {Py_tp_traverse, traverse_source},
-    {Py_tp_clear, clear_source},
-    {Py_tp_dealloc, free_source},
+    {Py_tp_traverse, visit_references},
+    {Py_tp_clear, drop_references},
+    {Py_tp_dealloc, free_object},
     {Py_tp_methods, methods},
     {0, NULL},
 };

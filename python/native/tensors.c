@@ -162,13 +162,7 @@ int native_read_number(PyObject *tensor, double *ret)
 
 int native_has_gradients(PyObject *is_enabled)
 {
-    if (torch.on) {
-        return torch.grad_mode();
-    }
-    PyObject *gradients = PyObject_CallNoArgs(is_enabled);
-    int status = gradients ? gradients == Py_True : -1;
-    Py_XDECREF(gradients);
-    return status;
+    return torch.on ? torch.grad_mode() : native_take_truth(PyObject_CallNoArgs(is_enabled));
 }
 
 bool native_has_no_gradient(PyObject *parameter)
@@ -193,10 +187,7 @@ PyObject *native_version(PyObject *tensor)
 
 int native_ask(PyObject *tensor, PyObject *method)
 {
-    PyObject *answer = PyObject_CallMethodObjArgs(tensor, method, NULL);
-    int truth = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    return truth;
+    return native_take_truth(PyObject_CallMethodObjArgs(tensor, method, NULL));
 }
 
 /* ---- what Python says ------------------------------------------------------------------------ */
