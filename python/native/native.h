@@ -27,7 +27,7 @@
  * - same, clearing, numbers: repeated values; zeroed gradients; loss and learning rates
  * - report, idle: a node has run; a step that nobody watches
  * - operators, pass_node, pass_hooks, engine, hand_over, source: what PyTorch and libgradb call
- * - context_type, module: the Python module, with what only it needs of the others (module.h)
+ * - context_type, module: the Python module; module.h declares its other parts
  */
 #ifndef GRADB_PYTHON_NATIVE_H
 #define GRADB_PYTHON_NATIVE_H
