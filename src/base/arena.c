@@ -42,7 +42,6 @@ static struct gd_arena_block *add_block(struct gd_arena *arena, size_t need)
     size_t size = arena->total < FIRST_BLOCK    ? FIRST_BLOCK
                   : arena->total < LARGEST_STEP ? arena->total
                                                 : LARGEST_STEP;
-    struct gd_arena_block *block;
 
     if (need > SIZE_MAX - head || need + head > room) {
         return NULL;
@@ -53,7 +52,7 @@ static struct gd_arena_block *add_block(struct gd_arena *arena, size_t need)
     if (size > room) {
         size = room;
     }
-    block = malloc(size);
+    struct gd_arena_block *block = malloc(size);
     if (!block) {
         return NULL;
     }

@@ -106,10 +106,9 @@ int gd_buf_fill(struct gd_buf *buf, char c, size_t times)
 int gd_buf_printf(struct gd_buf *buf, const char *format, ...)
 {
     va_list args;
-    int rc;
 
     va_start(args, format);
-    rc = gd_buf_vprintf(buf, format, args);
+    int rc = gd_buf_vprintf(buf, format, args);
     va_end(args);
     return rc;
 }

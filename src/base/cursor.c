@@ -131,14 +131,11 @@ static const char *skip_number(struct gd_cursor *cursor)
 
 const char *gd_cursor_take_number(struct gd_cursor *cursor, double *ret)
 {
-    struct gd_cursor end;
     char copy[NUMBER_MAX + 1];
-    const char *fault;
-    double value;
 
     gd_cursor_skip_blanks(cursor);
-    end = *cursor;
-    fault = skip_number(&end);
+    struct gd_cursor end = *cursor;
+    const char *fault = skip_number(&end);
     if (fault) {
         return fault;
     }
@@ -147,7 +144,7 @@ const char *gd_cursor_take_number(struct gd_cursor *cursor, double *ret)
     }
     memcpy(copy, cursor->text + cursor->at, end.at - cursor->at);
     copy[end.at - cursor->at] = '\0';
-    value = strtod(copy, NULL);
+    double value = strtod(copy, NULL);
     if (isinf(value)) {
         return "the number is too large (an infinite one is written infinity)";
     }
@@ -160,12 +157,11 @@ bool gd_cursor_take_quoted(struct gd_cursor *cursor, const char **start, size_t 
 {
     char quote = gd_cursor_peek(cursor);
     const char *first = cursor->text + cursor->at + 1;
-    const char *close;
 
     if (quote != '"' && quote != '\'') {
         return false;
     }
-    close = memchr(first, quote, cursor->len - cursor->at - 1);
+    const char *close = memchr(first, quote, cursor->len - cursor->at - 1);
     if (!close) {
         return false;
     }

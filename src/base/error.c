@@ -55,13 +55,12 @@ int gd_fail_errno(struct gd_err *err, int code, const char *format, ...)
 
     if (err) {
         va_list args;
-        size_t len;
         char reason[128];
 
         va_start(args, format);
         fill_error(err, code, format, args);
         va_end(args);
-        len = strlen(err->text);
+        size_t len = strlen(err->text);
         snprintf(err->text + len, sizeof(err->text) - len, ": %s",
                  strerror_r(keep, reason, sizeof(reason)));
     }

@@ -22,13 +22,12 @@
 static inline void *gd_grow_to(void *list, size_t need, size_t *cap, size_t size)
 {
     size_t wanted = *cap ? *cap * 2 : GD_GROW_FIRST;
-    void *grown;
 
     if (list && need <= *cap) {
         return list;
     }
     wanted = wanted < need ? need : wanted;
-    grown = reallocarray(list, wanted, size);
+    void *grown = reallocarray(list, wanted, size);
     if (grown) {
         *cap = wanted;
     }

@@ -41,13 +41,11 @@ static int read_integer(struct reader *reader, int64_t *ret)
 /* One optional part of start:stop:step; None stands for an omitted part. */
 static int read_part(struct reader *reader, bool *has, int64_t *ret)
 {
-    char c;
-
     *has = false;
     if (gd_cursor_take_identifier(&reader->in, "None")) {
         return GD_OK;
     }
-    c = gd_cursor_peek(&reader->in);
+    char c = gd_cursor_peek(&reader->in);
     if (!gd_is_digit(c) && c != '-' && c != '+') {
         return GD_OK;
     }
@@ -58,16 +56,13 @@ static int read_part(struct reader *reader, bool *has, int64_t *ret)
 /* The rest of a range, after its first colon. */
 static int read_range(struct reader *reader, struct gd_slice_item *item)
 {
-    size_t step_at;
-    int rc;
-
     item->kind = GD_SLICE_RANGE;
-    rc = read_part(reader, &item->has_stop, &item->stop);
+    int rc = read_part(reader, &item->has_stop, &item->stop);
     if (rc != GD_OK || !gd_cursor_take(&reader->in, ":")) {
         return rc;
     }
     gd_cursor_skip_blanks(&reader->in);
-    step_at = reader->in.at;
+    size_t step_at = reader->in.at;
     rc = read_part(reader, &item->has_step, &item->step);
     if (rc == GD_OK && item->step == 0) {
         return fail_at(reader, step_at, "the step of a range cannot be zero");
@@ -78,9 +73,6 @@ static int read_range(struct reader *reader, struct gd_slice_item *item)
 static int read_item(struct reader *reader, struct gd_slice_item *item)
 {
     struct gd_cursor *in = &reader->in;
-    size_t start_at;
-    bool none;
-    int rc;
 
     memset(item, 0, sizeof(*item));
     item->step = 1;
@@ -92,12 +84,12 @@ static int read_item(struct reader *reader, struct gd_slice_item *item)
         item->kind = GD_SLICE_NEWAXIS;
         return GD_OK;
     }
-    start_at = in->at;
-    rc = read_part(reader, &item->has_start, &item->start);
+    size_t start_at = in->at;
+    int rc = read_part(reader, &item->has_start, &item->start);
     if (rc != GD_OK) {
         return rc;
     }
-    none = !item->has_start && in->at != start_at;
+    bool none = !item->has_start && in->at != start_at;
     if (gd_cursor_take(in, ":")) {
         return read_range(reader, item);
     }

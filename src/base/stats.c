@@ -133,9 +133,7 @@ static void do_piece(struct compute *c, size_t i)
 /* A worker has the floating-point environment of the thread that created it. */
 static void work_on_piece(void *ctx, size_t i)
 {
-    gd_float_env environment;
-
-    environment = gd_float_env_enter();
+    gd_float_env environment = gd_float_env_enter();
     do_piece(ctx, i);
     gd_float_env_leave(environment);
 }
@@ -216,13 +214,10 @@ static __attribute__((noinline)) bool compute(struct compute *c, int threads, st
 /* Common to gd_stats_compute and gd_stats_compute_read. */
 static int compute_stats(struct compute *c, struct gd_stats *ret, struct gd_err *err)
 {
-    gd_float_env environment;
-    bool whole;
-
     *ret = (struct gd_stats){.has_prev = c->job.prev || c->job.prev_reader,
                              .range_count = c->job.options->range_count};
-    environment = gd_float_env_enter();
-    whole = compute(c, c->job.options->threads, ret);
+    gd_float_env environment = gd_float_env_enter();
+    bool whole = compute(c, c->job.options->threads, ret);
     gd_float_env_leave(environment);
     if (c->rc != GD_OK) {
         if (err) {

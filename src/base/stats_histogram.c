@@ -122,8 +122,6 @@ static __attribute__((noinline)) void fill_bins(const struct gd_tensor *tensor, 
 int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,
                        uint64_t *ret, struct gd_err *err)
 {
-    gd_float_env environment;
-
     if (!gd_stats_kind(tensor->dtype)) {
         return gd_fail(err, GD_EUNSUPPORTED, "cannot compute statistics of a %s tensor",
                        gd_dtype_name(tensor->dtype));
@@ -133,7 +131,7 @@ int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, siz
                        "a histogram needs at least one bin and finite limits in ascending order");
     }
     memset(ret, 0, bins * sizeof(*ret));
-    environment = gd_float_env_enter();
+    gd_float_env environment = gd_float_env_enter();
     fill_bins(tensor, lo, hi, bins, ret);
     gd_float_env_leave(environment);
     return GD_OK;

@@ -113,8 +113,6 @@ void gd_stats_source_init_read(struct gd_stats_source *source, const struct gd_s
 /* Reads a multiple of the block size, so that blocks are cut as for a tensor. */
 static const unsigned char *take_read(struct gd_stats_source *source, size_t n)
 {
-    const unsigned char *x;
-
     if (source->used == source->held) {
         int64_t most = (int64_t)(GD_READ_BYTES / source->item), left = source->end - source->next;
         int64_t count = left < most ? left : most;
@@ -130,7 +128,7 @@ static const unsigned char *take_read(struct gd_stats_source *source, size_t n)
         source->held = (size_t)count;
         source->used = 0;
     }
-    x = source->scratch + source->used * source->item;
+    const unsigned char *x = source->scratch + source->used * source->item;
     source->used += n;
     return x;
 }

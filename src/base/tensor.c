@@ -143,7 +143,6 @@ static void unmap_block(void *data, size_t bytes, void *ctx)
 static void *map_block(size_t bytes)
 {
     size_t size = round_to_huge(bytes);
-    size_t lead;
     unsigned char *start;
 
     start =
@@ -151,7 +150,7 @@ static void *map_block(size_t bytes)
     if (start == MAP_FAILED) {
         return NULL;
     }
-    lead = (HUGE_PAGE - ((uintptr_t)start & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
+    size_t lead = (HUGE_PAGE - ((uintptr_t)start & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
     if (lead) {
         munmap(start, lead);
     }
@@ -210,7 +209,6 @@ static struct gd_tensor *new_tensor(enum gd_dtype dtype, const struct gd_shape *
 int gd_tensor_create(enum gd_dtype dtype, const struct gd_shape *shape, size_t max_bytes,
                      struct gd_tensor **ret, struct gd_err *err)
 {
-    bool huge;
     struct gd_tensor *tensor;
     size_t bytes;
     void *block = NULL;
@@ -234,7 +232,7 @@ int gd_tensor_create(enum gd_dtype dtype, const struct gd_shape *shape, size_t m
         *ret = tensor;
         return GD_OK;
     }
-    huge = bytes >= HUGE_PAGE;
+    bool huge = bytes >= HUGE_PAGE;
     block = huge ? map_block(bytes) : malloc(bytes);
     if (block) {
         tensor->memory = create_memory(block, bytes, huge ? unmap_block : free_block, NULL);
@@ -257,7 +255,6 @@ int gd_tensor_wrap(enum gd_dtype dtype, const struct gd_shape *shape, const void
                    struct gd_err *err)
 {
     struct gd_tensor *tensor;
-    struct gd_tensor_memory *memory;
     size_t need;
     char text[128];
     int rc = gd_shape_bytes(shape, dtype, &need, err);
@@ -272,7 +269,7 @@ int gd_tensor_wrap(enum gd_dtype dtype, const struct gd_shape *shape, const void
     }
     tensor = new_tensor(dtype, shape);
     /* Casts const away for the free function only. */
-    memory = create_memory((void *)(uintptr_t)data, bytes, free_fn, ctx);
+    struct gd_tensor_memory *memory = create_memory((void *)(uintptr_t)data, bytes, free_fn, ctx);
     if (!tensor || !memory) {
         free(tensor);
         free(memory);
@@ -391,13 +388,12 @@ bool gd_tensor_is_contiguous(const struct gd_tensor *tensor)
 int gd_tensor_contiguous(struct gd_tensor *tensor, struct gd_tensor **ret, struct gd_err *err)
 {
     struct gd_tensor *copy;
-    int rc;
 
     if (gd_tensor_is_contiguous(tensor)) {
         *ret = gd_tensor_ref(tensor);
         return GD_OK;
     }
-    rc = gd_tensor_create(tensor->dtype, &tensor->shape, 0, &copy, err);
+    int rc = gd_tensor_create(tensor->dtype, &tensor->shape, 0, &copy, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -152,7 +152,6 @@ int gd_units_look(struct gd_units *units, const struct gd_tensor *tensor, struct
     const struct gd_shape *shape = &tensor->shape;
     size_t item = gd_dtype_size(tensor->dtype);
     size_t total = shape->rank ? (size_t)shape->dim[shape->rank - 1] : 1;
-    unsigned char *row;
     int rc = GD_OK;
 
     if (item == 0) {
@@ -168,7 +167,7 @@ int gd_units_look(struct gd_units *units, const struct gd_tensor *tensor, struct
     if (rc != GD_OK || total == 0) {
         return rc;
     }
-    row = calloc(total, item);
+    unsigned char *row = calloc(total, item);
     if (!row) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the %zu units of a tensor", total);
     }

@@ -338,13 +338,12 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
 {
     struct gd_breakpoint **end = &debugger->breakpoints;
     struct gd_breakpoint *breakpoint = calloc(1, sizeof(*breakpoint));
-    int rc;
 
     if (!breakpoint || !(breakpoint->where = strdup(where))) {
         free(breakpoint);
         return gd_fail_nomem(err);
     }
-    rc = gd_selector_parse(where, &breakpoint->selector, err);
+    int rc = gd_selector_parse(where, &breakpoint->selector, err);
     rc = rc != GD_OK ? rc : check_names(debugger, breakpoint->selector, err);
     if (rc != GD_OK) {
         free_breakpoint(breakpoint);
@@ -373,12 +372,11 @@ static int no_breakpoint(int number, struct gd_err *err)
 static bool unlink_breakpoint(struct gd_debugger *debugger, int number)
 {
     struct gd_breakpoint **link = &debugger->breakpoints;
-    struct gd_breakpoint *found;
 
     while (*link && (*link)->number != number) {
         link = &(*link)->next;
     }
-    found = *link;
+    struct gd_breakpoint *found = *link;
     if (found) {
         *link = found->next;
         free_breakpoint(found);

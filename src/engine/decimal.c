@@ -130,7 +130,6 @@ enum gd_float_class gd_float_take_apart(enum gd_dtype dtype, const void *p,
 {
     const struct layout *layout = &layouts[(unsigned)dtype < GD_DT_COUNT ? dtype : GD_DT_NONE];
     uint64_t bits, fraction, exponent, exponent_max;
-    int bias;
 
     memset(ret, 0, sizeof(*ret));
     if (layout->bytes == 0) {
@@ -140,7 +139,7 @@ enum gd_float_class gd_float_take_apart(enum gd_dtype dtype, const void *p,
     exponent_max = (UINT64_C(1) << layout->exponent_bits) - 1;
     fraction = bits & ((UINT64_C(1) << layout->fraction_bits) - 1);
     exponent = (bits >> layout->fraction_bits) & exponent_max;
-    bias = (int)(exponent_max >> 1) + layout->fraction_bits;
+    int bias = (int)(exponent_max >> 1) + layout->fraction_bits;
     ret->negative = (bits >> (layout->fraction_bits + layout->exponent_bits)) & 1;
     if (exponent == exponent_max) {
         return fraction ? GD_FLOAT_NAN : GD_FLOAT_INF;
@@ -248,10 +247,8 @@ static void generate_digits(struct state *s, int first, int last, int at_least,
     out->exponent = first;
     out->count = 0;
     for (;; position--) {
-        int compared;
-
         digit = next_digit(s);
-        compared = big_compare(&s->rest, &s->below);
+        int compared = big_compare(&s->rest, &s->below);
         low = s->even ? compared <= 0 : compared < 0;
         big_add(&s->rest, &s->above, &sum);
         compared = big_compare(&sum, &s->scale);
@@ -265,10 +262,8 @@ static void generate_digits(struct state *s, int first, int last, int at_least,
     }
     down = low;
     if (low == high) {
-        int half;
-
         big_shift(&s->rest, 1);
-        half = big_compare(&s->rest, &s->scale);
+        int half = big_compare(&s->rest, &s->scale);
         down = half < 0 || (half == 0 && digit % 2 == 0);
     }
     if (!down) {
@@ -287,14 +282,13 @@ void gd_decimal_at(const struct gd_float_parts *value, int last, int at_least,
                    struct gd_decimal *ret)
 {
     struct state s;
-    int first;
 
     if (value->mantissa == 0) {
         decimal_zero(ret);
         return;
     }
     state_init(&s, value);
-    first = state_scale(&s, value);
+    int first = state_scale(&s, value);
     if (first < last) {
         /* All its digits are beyond the last place: a 0 there, to be rounded. */
         if (last - first > 1) {
@@ -313,14 +307,13 @@ void gd_decimal_at(const struct gd_float_parts *value, int last, int at_least,
 void gd_decimal_digits(const struct gd_float_parts *value, int max, int min, struct gd_decimal *ret)
 {
     struct state s;
-    int first;
 
     if (value->mantissa == 0) {
         decimal_zero(ret);
         return;
     }
     state_init(&s, value);
-    first = state_scale(&s, value);
+    int first = state_scale(&s, value);
     generate_digits(&s, first, max > 0 ? first - max + 1 : INT_MIN,
                     min > 0 ? first - min + 1 : INT_MAX, ret);
 }

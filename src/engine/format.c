@@ -130,11 +130,10 @@ static void exponential_text(const struct gd_float_parts *value, int precision, 
     struct gd_decimal d;
     char exponent[16];
     size_t len = 0;
-    int have;
 
     gd_decimal_digits(value, precision < 0 ? 0 : precision + 1,
                       trim == TRIM_NONE ? precision + 1 : 0, &d);
-    have = trim == TRIM_NONE ? precision : trim_zeros(&d, 1, d.count - 1, trim);
+    int have = trim == TRIM_NONE ? precision : trim_zeros(&d, 1, d.count - 1, trim);
     add_sign(out, &len, value->negative, plus);
     add_digits(out, &len, &d, 0, 1);
     if (have > 0 || trim != TRIM_ALL) {
@@ -165,7 +164,6 @@ static void look_at_range(struct float_style *style, enum gd_dtype dtype, const 
 {
     struct gd_float_parts parts;
     enum gd_float_class class = gd_float_take_apart(dtype, p, &parts);
-    double magnitude;
 
     if (class != GD_FLOAT_FINITE) {
         style->any_special = true;
@@ -173,7 +171,7 @@ static void look_at_range(struct float_style *style, enum gd_dtype dtype, const 
         return;
     }
     style->any_finite = true;
-    magnitude = fabs(gd_dtype_load(dtype, p));
+    double magnitude = fabs(gd_dtype_load(dtype, p));
     if (magnitude == 0) {
         return;
     }
@@ -490,10 +488,9 @@ static void element_word(const struct printer *printer, const unsigned char *ele
 static void visit_width(struct printer *printer, const unsigned char *element)
 {
     char word[WORD_MAX];
-    size_t len;
 
     element_word(printer, element, word);
-    len = strlen(word);
+    size_t len = strlen(word);
     if (len > printer->width) {
         printer->width = len;
     }
@@ -582,7 +579,6 @@ static void walk_axis(struct printer *printer, int axis, const unsigned char *at
 {
     const struct gd_tensor *tensor = printer->tensor;
     int64_t dim, stride;
-    bool cut;
 
     if (axis == tensor->shape.rank) {
         printer->visit(printer, at);
@@ -591,7 +587,7 @@ static void walk_axis(struct printer *printer, int axis, const unsigned char *at
     }
     dim = tensor->shape.dim[axis];
     stride = tensor->stride[axis];
-    cut = printer->abbreviated && dim > 2 * (int64_t)printer->edge;
+    bool cut = printer->abbreviated && dim > 2 * (int64_t)printer->edge;
     if (!printer->scanning) {
         gd_buf_putc(printer->out, '[');
     }

@@ -182,7 +182,6 @@ int gd_npy_header(enum gd_dtype dtype, const struct gd_shape *shape, struct gd_b
     const char *descr = gd_dtype_descr(dtype);
     char text[32 * GD_MAX_RANK], dict[32 * GD_MAX_RANK + 128];
     size_t fixed = 10, len, total;
-    int written;
 
     if (!descr) {
         return gd_fail(err, GD_EUNSUPPORTED, "a .npy file cannot hold type %s",
@@ -192,8 +191,9 @@ int gd_npy_header(enum gd_dtype dtype, const struct gd_shape *shape, struct gd_b
         return gd_fail(err, GD_EINVAL,
                        "a .npy file needs a shape with a countable number of elements");
     }
-    written = snprintf(dict, sizeof(dict), "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
-                       descr, gd_shape_text(shape, text, sizeof(text)));
+    int written =
+        snprintf(dict, sizeof(dict), "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
+                 descr, gd_shape_text(shape, text, sizeof(text)));
     len = (size_t)written;
     /* Magic, version, length, text, blanks and a newline: together a multiple of 64. */
     total = (fixed + len + 1 + 63) / 64 * 64;

@@ -69,14 +69,12 @@ bool gd_glob_match(const char *pattern, const char *text, bool ignore_case)
     const char *retry = NULL; /* and where in the text to try next from it */
 
     while (*text) {
-        const char *next;
-
         if (*pattern == '*') {
             star = ++pattern;
             retry = text;
             continue;
         }
-        next = match_one(pattern, *text, ignore_case);
+        const char *next = match_one(pattern, *text, ignore_case);
         if (next) {
             pattern = next;
             text++;

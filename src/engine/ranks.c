@@ -305,10 +305,9 @@ static void begin_run(struct gd_ranks *ranks, const struct gd_run *run)
 static int resume_alone(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
 {
     struct session_rank *rank = &session->impl->rank;
-    int rc;
 
     rank->solo = rank->ranks && run->kind != GD_RUN_RECHECK;
-    rc = gd_target_resume(session->target, run, err);
+    int rc = gd_target_resume(session->target, run, err);
     rank->solo = rank->solo && rc == GD_OK && session->state == GD_RUNNING;
     return rc;
 }
@@ -350,7 +349,6 @@ int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct
 {
     struct gd_ranks *ranks = gd_ranks_of(session);
     bool by_steps = run->kind == GD_RUN_STEP || run->kind == GD_RUN_CONTINUE;
-    int rc;
 
     if (!session->target) {
         return gd_fail(err, GD_ESTATE, "the training has ended");
@@ -367,7 +365,7 @@ int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct
                       ? ranks_boundary(session) + run->count
                       : INT64_MAX;
     ranks->advancing = true; /* do not settle before all have started */
-    rc = start_run(session, run, err);
+    int rc = start_run(session, run, err);
     ranks->advancing = false;
     if (rc != GD_OK) {
         ranks->phase = RANKS_IDLE;

@@ -146,7 +146,6 @@ static int make_session(struct gd_debugger *debugger, struct gd_session **ret, s
 {
     struct gd_session *session = calloc(1, sizeof(*session));
     uint64_t max_graph = debugger->settings.max_graph_memory;
-    int rc;
 
     if (session) {
         session->impl = calloc(1, sizeof(*session->impl));
@@ -155,7 +154,8 @@ static int make_session(struct gd_debugger *debugger, struct gd_session **ret, s
         free(session);
         return gd_fail_nomem(err);
     }
-    rc = gd_graph_create(max_graph > SIZE_MAX ? SIZE_MAX : (size_t)max_graph, &session->graph, err);
+    int rc =
+        gd_graph_create(max_graph > SIZE_MAX ? SIZE_MAX : (size_t)max_graph, &session->graph, err);
     if (rc == GD_OK) {
         rc = gd_cache_create(debugger->settings.max_cache, &session->impl->cache, err);
     }

@@ -114,13 +114,12 @@ static struct gd_tensor *previous_of(struct gd_session *session, const struct gd
                                      const struct gd_tensor *tensor)
 {
     struct gd_tensor_ref before = *ref;
-    struct gd_tensor *prev;
 
     if (ref->iter != GD_CURRENT) {
         return NULL;
     }
     before.iter = GD_PREVIOUS;
-    prev = gd_cache_get(session->impl->cache, &before, NULL);
+    struct gd_tensor *prev = gd_cache_get(session->impl->cache, &before, NULL);
     return prev && prev->dtype == tensor->dtype && gd_shape_equal(&prev->shape, &tensor->shape)
                ? prev
                : NULL;
@@ -131,11 +130,10 @@ static int compute_stats(struct gd_session *session, const struct gd_tensor_ref 
                          struct gd_stats *ret, struct gd_err *err)
 {
     struct gd_tensor *prev = previous_of(session, ref, tensor);
-    int rc;
 
     gd_tensor_ref(tensor); /* options->go_on may run the loop, which may empty the cache */
     prev = prev ? gd_tensor_ref(prev) : NULL;
-    rc = gd_stats_compute(tensor, prev, options, ret, err);
+    int rc = gd_stats_compute(tensor, prev, options, ret, err);
     gd_tensor_unref(prev);
     gd_tensor_unref(tensor);
     return rc;
@@ -314,10 +312,8 @@ static int answer_from(struct gd_tensor *whole, const struct gd_slice *slice, in
 int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref,
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {
-    struct session_request *request;
     struct gd_tensor *whole = NULL;
     int64_t step = -1;
-    int rc;
 
     if (session->state != GD_RUNNING) {
         whole = gd_cache_get(session->impl->cache, ref, &step);
@@ -328,13 +324,13 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
     if (!session->target) {
         return no_value(session, ref, err);
     }
-    request = add_request(session, ref, ctx, err);
+    struct session_request *request = add_request(session, ref, ctx, err);
     if (!request) {
         return GD_ENOMEM;
     }
     request->whole = !slice || slice->count == 0;
     request->tensor_fn = fn;
-    rc = gd_target_fetch(session->target, ref, slice, tensor_came, request, err);
+    int rc = gd_target_fetch(session->target, ref, slice, tensor_came, request, err);
     if (rc != GD_OK) {
         free_request(request);
     }
@@ -348,20 +344,18 @@ static int stats_from_cache(struct gd_session *session, const struct gd_tensor_r
     enum gd_dtype dtype;
     struct gd_shape shape;
     struct gd_stats stats;
-    struct gd_tensor *tensor;
     int64_t step;
-    int rc;
 
     if (gd_cache_get_stats(session->impl->cache, ref, &dtype, &shape, &stats, &step)) {
         fn(ctx, dtype, &shape, &stats, step, NULL);
         return GD_OK;
     }
-    tensor = gd_cache_get(session->impl->cache, ref, &step);
+    struct gd_tensor *tensor = gd_cache_get(session->impl->cache, ref, &step);
     if (!tensor) {
         return no_value(session, ref, err);
     }
     gd_tensor_ref(tensor); /* the cache may be emptied by what the callback does */
-    rc = gd_session_stats_of(session, ref, tensor, step, NULL, &stats, err);
+    int rc = gd_session_stats_of(session, ref, tensor, step, NULL, &stats, err);
     if (rc == GD_OK) {
         fn(ctx, tensor->dtype, &tensor->shape, &stats, step, NULL);
     }
@@ -372,7 +366,6 @@ static int stats_from_cache(struct gd_session *session, const struct gd_tensor_r
 int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                      void *ctx, struct gd_err *err)
 {
-    struct session_request *request;
     struct gd_err scratch;
     int rc = GD_ENODATA;
 
@@ -386,7 +379,7 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
     if (!session->target) {
         return no_value(session, ref, err);
     }
-    request = add_request(session, ref, ctx, err);
+    struct session_request *request = add_request(session, ref, ctx, err);
     if (!request) {
         return GD_ENOMEM;
     }

@@ -125,14 +125,13 @@ static bool resume_silently(struct gd_session *session)
 {
     struct gd_session_impl *impl = session->impl;
     struct gd_run run;
-    bool resumed;
 
     if (!session->target || session->interrupt_asked || !rest_of_run(session, &run)) {
         return false;
     }
     impl->resuming = true;
     impl->has_deferred = false;
-    resumed = gd_target_resume(session->target, &run, NULL) == GD_OK;
+    bool resumed = gd_target_resume(session->target, &run, NULL) == GD_OK;
     impl->resuming = false;
     return resumed;
 }

@@ -72,12 +72,11 @@ int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct 
     struct gd_session *session = target->session;
     struct gd_stop from = {.node = GD_NO_NODE};
     uint64_t sequence = 0;
-    int rc;
 
     if (!target->ops->resume) {
         return fail_unsupported(target, "run: it has no steps", err);
     }
-    rc = check_run(target, run, err);
+    int rc = check_run(target, run, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -97,12 +96,11 @@ int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct 
 int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
 {
     struct gd_session *session = target->session;
-    int rc;
 
     if (!target->ops->interrupt) {
         return fail_unsupported(target, "be interrupted", err);
     }
-    rc = need_live(target, "interrupt", err);
+    int rc = need_live(target, "interrupt", err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -119,7 +117,6 @@ int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
 int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err)
 {
     struct gd_session *session = target->session;
-    int rc;
 
     if (!target->ops->interrupt_at || !(target->capabilities & GD_CAN_INTERRUPT_AT)) {
         return fail_unsupported(target, "stop at the end of a future step", err);
@@ -128,7 +125,7 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
         return gd_fail(err, GD_EINVAL, "steps count from 1: there is no step %lld",
                        (long long)step);
     }
-    rc = need_live(target, "interrupt", err);
+    int rc = need_live(target, "interrupt", err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -142,14 +139,12 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
 int gd_target_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
                       gd_command_fn fn, void *ctx, struct gd_err *err)
 {
-    int rc;
-
     unsigned needed = strcmp(name, "digest") == 0 ? GD_CAN_COMMAND | GD_CAN_DIGEST : GD_CAN_COMMAND;
     if (!target->ops->command || !(target->capabilities & needed)) {
         return gd_fail(err, GD_EUNSUPPORTED, "a %s target has no command '%.60s' of its own",
                        target->ops->kind, name);
     }
-    rc = need_stop(target, name, err);
+    int rc = need_stop(target, name, err);
     return rc != GD_OK ? rc
                        : target->ops->command(target, name, args ? args : "", node, fn, ctx, err);
 }
@@ -168,27 +163,23 @@ int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes,
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                     const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {
-    int rc;
-
     if (!target->ops->fetch) {
         return fail_unsupported(target, "show tensors", err);
     }
     if (ref->iter == GD_PREVIOUS && !(target->capabilities & GD_CAN_PREVIOUS)) {
         return fail_unsupported(target, "show values of the previous step", err);
     }
-    rc = need_values(target, "fetch a tensor", err);
+    int rc = need_values(target, "fetch a tensor", err);
     return rc != GD_OK ? rc : target->ops->fetch(target, ref, slice, fn, ctx, err);
 }
 
 int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                     void *ctx, struct gd_err *err)
 {
-    int rc;
-
     if (!target->ops->stats) {
         return fail_unsupported(target, "compute statistics itself", err);
     }
-    rc = need_values(target, "compute statistics", err);
+    int rc = need_values(target, "compute statistics", err);
     return rc != GD_OK ? rc : target->ops->stats(target, ref, fn, ctx, err);
 }
 

@@ -35,7 +35,6 @@ int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t 
 {
     uint64_t new_cap = *cap ? *cap : 16;
     void *array, *grown;
-    int rc;
 
     if (need <= *cap) {
         return GD_OK;
@@ -46,7 +45,7 @@ int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t 
     if (new_cap >= UINT32_MAX) {
         return gd_fail(err, GD_ELIMIT, "the graph has too many parts for 32-bit numbers");
     }
-    rc = graph_take(graph, (size_t)(new_cap - *cap) * item, err);
+    int rc = graph_take(graph, (size_t)(new_cap - *cap) * item, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -160,7 +159,6 @@ static int make_root(struct gd_graph *graph, struct gd_err *err)
 int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
 {
     struct gd_graph *graph = calloc(1, sizeof(*graph));
-    int rc;
 
     if (!graph) {
         return graph_out_of_memory(err);
@@ -173,7 +171,7 @@ int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
     graph->last_scope = 0;
     gd_arena_init(&graph->frames, 0);
     graph->lazy = calloc(1, sizeof(*graph->lazy));
-    rc = graph->lazy ? make_root(graph, err) : graph_out_of_memory(err);
+    int rc = graph->lazy ? make_root(graph, err) : graph_out_of_memory(err);
     if (rc != GD_OK) {
         gd_graph_destroy(graph);
         return rc;
@@ -320,13 +318,12 @@ bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const cha
     uint32_t inputs = rec && rec->extra ? rec->extra->input_slots : 0;
     bool input = strncmp(name, "in", 2) == 0;
     char *end = NULL;
-    unsigned long slot;
 
     name += input ? 2 : 0;
     if (!rec || *name < '0' || *name > '9') {
         return false;
     }
-    slot = strtoul(name, &end, 10);
+    unsigned long slot = strtoul(name, &end, 10);
     if (*end || slot >= (input ? inputs : rec->output_count)) {
         return false;
     }
@@ -409,13 +406,12 @@ static const struct graph_scope no_scope = {
 bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_scope_info *ret)
 {
     bool qualified = gd_graph_is_qualified(graph);
-    const struct graph_scope *rec;
     gd_scope_id parent;
 
     if (scope >= graph->scope_count) {
         return false;
     }
-    rec = &graph->scope[scope];
+    const struct graph_scope *rec = &graph->scope[scope];
     parent = rec->parent;
     if (!qualified && scope == 0) {
         rec = only_root(graph);

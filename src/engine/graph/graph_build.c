@@ -13,13 +13,12 @@ static int add_name_chunk(struct gd_graph *graph, size_t need, struct gd_err *er
 {
     size_t size = graph->name_chunk_count ? NAME_CHUNK_BYTES : SMALL_NAME_CHUNK;
     struct graph_name_chunk *chunk;
-    int rc;
 
     if (size < need) {
         size = need;
     }
-    rc = graph_grow(graph, &graph->name_chunk, &graph->name_chunk_cap,
-                    (uint64_t)graph->name_chunk_count + 1, sizeof(*chunk), err);
+    int rc = graph_grow(graph, &graph->name_chunk, &graph->name_chunk_cap,
+                        (uint64_t)graph->name_chunk_count + 1, sizeof(*chunk), err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -45,7 +44,6 @@ static int copy_name(struct gd_graph *graph, const char *name, size_t len, const
                      struct gd_err *err)
 {
     uint32_t last = graph->name_chunk_count;
-    struct graph_name_chunk *chunk;
 
     if (last == 0 ||
         graph->name_chunk[last - 1].size - graph->name_chunk[last - 1].used < len + 1) {
@@ -55,7 +53,7 @@ static int copy_name(struct gd_graph *graph, const char *name, size_t len, const
             return rc;
         }
     }
-    chunk = &graph->name_chunk[graph->name_chunk_count - 1];
+    struct graph_name_chunk *chunk = &graph->name_chunk[graph->name_chunk_count - 1];
     *ret = memcpy(chunk->bytes + chunk->used, name, len);
     chunk->bytes[chunk->used + len] = '\0';
     chunk->used += len + 1;
@@ -163,13 +161,12 @@ static int empty_subgraph(struct gd_graph *graph, uint32_t subgraph, struct gd_e
 static int add_subgraph(struct gd_graph *graph, const char *name, struct gd_err *err)
 {
     struct graph_subgraph *sub;
-    int rc;
 
     if (graph->subgraph_count >= GRAPH_MAX_SUBGRAPHS) {
         return gd_fail(err, GD_ELIMIT, "a process can send at most %d graphs", GRAPH_MAX_SUBGRAPHS);
     }
-    rc = graph_grow(graph, &graph->subgraph, &graph->subgraph_cap,
-                    (uint64_t)graph->subgraph_count + 1, sizeof(*sub), err);
+    int rc = graph_grow(graph, &graph->subgraph, &graph->subgraph_cap,
+                        (uint64_t)graph->subgraph_count + 1, sizeof(*sub), err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -302,7 +299,6 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
         desc->wire_name && desc->wire_name[0] && strcmp(desc->wire_name, desc->name) != 0;
     bool source = desc->source && desc->source[0];
     struct graph_extra *extra;
-    int rc;
 
     if (!own_wire && !source && desc->attr_count == 0 && desc->frame_count == 0 &&
         desc->input_slots == 0) {
@@ -314,7 +310,7 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
     }
     *extra = (struct graph_extra){
         .stack = GRAPH_NONE, .input_slots = desc->input_slots, .same = GD_NO_NODE};
-    rc = copy_attrs(graph, extra, desc, err);
+    int rc = copy_attrs(graph, extra, desc, err);
     if (rc == GD_OK && desc->frame_count) {
         rc = graph_intern_frames(graph, desc->frames, desc->frame_count, &extra->stack, err);
     } else if (rc == GD_OK && source) {
@@ -389,18 +385,16 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
     size_t len = desc->name ? strlen(desc->name) : 0;
     struct graph_node node = {.next_in_scope = GRAPH_NONE, .order = desc->order};
     struct gd_err scratch;
-    uint64_t hash;
-    int rc;
 
     err = err ? err : &scratch;
-    rc = check_desc(graph, desc, len, err);
+    int rc = check_desc(graph, desc, len, err);
     if (rc == GD_OK && graph->current == GRAPH_NONE) {
         rc = gd_graph_subgraph(graph, "main", false, NULL, err);
     }
     if (rc != GD_OK) {
         return rc;
     }
-    hash = graph_hash(graph, desc->name, len);
+    uint64_t hash = graph_hash(graph, desc->name, len);
     if (graph_find_in(graph, &graph->names, desc->name, len, hash, graph->current) != GD_NO_NODE) {
         return gd_fail(err, GD_EINVAL, "graph '%.60s' already has a node '%.200s'",
                        graph->subgraph[graph->current].name, desc->name);
@@ -440,7 +434,6 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
 {
     struct gd_edge *run = NULL;
     struct gd_err scratch;
-    struct graph_node *rec;
     uint32_t kept = 0;
 
     err = err ? err : &scratch;
@@ -469,7 +462,7 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
             return rc;
         }
     }
-    rec = &graph->node[node];
+    struct graph_node *rec = &graph->node[node];
     graph->subgraph[rec->subgraph].missing += count - kept;
     graph->edge_count += (uint64_t)kept - rec->input_count;
     rec->inputs = run;
@@ -494,7 +487,6 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
     struct gd_node_desc desc = {.attr_count = count + (had ? had->attr_count : 0)};
     struct graph_extra *extra;
     struct gd_attr *all;
-    int rc;
 
     if (!node_exists(graph, node) || count == 0) {
         return GD_OK;
@@ -512,7 +504,7 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
         all[i] = i < extra->attr_count ? extra->attrs[i] : attrs[i - extra->attr_count];
     }
     desc.attrs = all;
-    rc = copy_attrs(graph, extra, &desc, err);
+    int rc = copy_attrs(graph, extra, &desc, err);
     free(all);
     if (rc == GD_OK) {
         graph->node[node].extra = extra;
@@ -550,7 +542,6 @@ int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs
     struct graph_node *rec = node_exists(graph, node) ? &graph->node[node] : NULL;
     uint32_t had = rec ? rec->output_count : 0, blank, *many;
     uint64_t count = (uint64_t)(outputs > had ? outputs : had) + input_slots;
-    int rc;
 
     err = err ? err : &local;
     if (!rec || (rec->extra && rec->extra->input_slots)) {
@@ -560,7 +551,7 @@ int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs
         return gd_fail(err, GD_ELIMIT, "node '%.200s' has %llu slots, the limit is %d", rec->name,
                        (unsigned long long)count, GRAPH_MAX_OUTPUTS);
     }
-    rc = input_slots ? set_input_slots(graph, rec, input_slots, err) : GD_OK;
+    int rc = input_slots ? set_input_slots(graph, rec, input_slots, err) : GD_OK;
     if (rc != GD_OK || count == had) {
         return rc;
     }
@@ -588,7 +579,6 @@ int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs
 void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
                          const struct gd_output *output)
 {
-    struct graph_node *rec;
     struct gd_err err;
     uint32_t shape, *at;
 
@@ -596,7 +586,7 @@ void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
         graph_intern_shape(graph, output, &shape, &err) != GD_OK) {
         return;
     }
-    rec = &graph->node[node];
+    struct graph_node *rec = &graph->node[node];
     at = rec->output_count == 1 ? &rec->output.one : &rec->output.many[slot];
     graph->changes += graph->shape[*at]->dtype != graph->shape[shape]->dtype;
     *at = shape;

@@ -53,8 +53,6 @@ static int rebuild_consumers(struct gd_graph *graph, struct gd_err *err)
 {
     struct gd_edge *block = NULL;
     uint64_t total;
-    size_t bytes;
-    int rc;
 
     /* The old runs end here: on failure, leave empty ones, not dangling ones. */
     graph_pool_clear(graph, &graph->overlay);
@@ -65,8 +63,8 @@ static int rebuild_consumers(struct gd_graph *graph, struct gd_err *err)
     graph->run_count = 0;
     graph->stale = true;
     count_consumers(graph, &total);
-    bytes = (size_t)total * sizeof(*block);
-    rc = graph_take(graph, bytes, err);
+    size_t bytes = (size_t)total * sizeof(*block);
+    int rc = graph_take(graph, bytes, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -121,13 +119,12 @@ static int append_inputs(struct gd_graph *graph, gd_node_id node, uint32_t first
     for (uint32_t k = first; k < (rec->gone ? 0 : rec->input_count); k++) {
         struct gd_edge edge = rec->inputs[k];
         gd_node_id producer = edge.node;
-        int rc;
 
         if (!is_live(graph, producer)) {
             continue;
         }
         edge.node = node;
-        rc = append_consumer(graph, producer, edge, err);
+        int rc = append_consumer(graph, producer, edge, err);
         if (rc != GD_OK) {
             return rc;
         }
@@ -173,14 +170,13 @@ static uint64_t new_edges(const struct gd_graph *graph)
 int gd_graph_commit(struct gd_graph *graph, struct gd_err *err)
 {
     struct gd_err scratch;
-    int rc;
 
     err = err ? err : &scratch;
     if (graph->node_count == 0) {
         return GD_OK;
     }
-    rc = graph_grow(graph, &graph->run, &graph->run_cap, graph->node_count, sizeof(*graph->run),
-                    err);
+    int rc = graph_grow(graph, &graph->run, &graph->run_cap, graph->node_count, sizeof(*graph->run),
+                        err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -208,7 +204,6 @@ int graph_note_reconnect(struct gd_graph *graph, gd_node_id node, const struct g
                          uint32_t count, struct gd_err *err)
 {
     struct graph_node *rec = &graph->node[node];
-    int rc;
 
     if (graph->stale) {
         return GD_OK;
@@ -226,8 +221,8 @@ int graph_note_reconnect(struct gd_graph *graph, gd_node_id node, const struct g
     if (rec->pending) {
         return GD_OK; /* will be indexed from where it once ended */
     }
-    rc = graph_grow(graph, &graph->pending, &graph->pending_cap, (uint64_t)graph->pending_count + 1,
-                    sizeof(*graph->pending), err);
+    int rc = graph_grow(graph, &graph->pending, &graph->pending_cap,
+                        (uint64_t)graph->pending_count + 1, sizeof(*graph->pending), err);
     if (rc != GD_OK) {
         return rc;
     }

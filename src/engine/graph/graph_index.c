@@ -45,7 +45,6 @@ int graph_table_reserve(struct gd_graph *graph, struct graph_table *table, struc
     uint32_t cap = table->slot ? table->mask + 1 : 0;
     uint32_t new_cap = cap ? cap * 2 : 64;
     struct graph_table grown;
-    int rc;
 
     if (cap && (uint64_t)table->used + 1 <= (uint64_t)cap * 5 / 8) {
         return GD_OK;
@@ -53,7 +52,7 @@ int graph_table_reserve(struct gd_graph *graph, struct graph_table *table, struc
     if (new_cap <= cap) {
         return gd_fail(err, GD_ELIMIT, "the graph has too many names for 32-bit numbers");
     }
-    rc = graph_take(graph, (size_t)new_cap * sizeof(*grown.slot), err);
+    int rc = graph_take(graph, (size_t)new_cap * sizeof(*grown.slot), err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -161,12 +160,10 @@ static gd_node_id find_wire_in(const struct gd_graph *graph, const char *name, s
 gd_node_id graph_find_in(const struct gd_graph *graph, const struct graph_table *table,
                          const char *name, size_t len, uint64_t hash, uint32_t subgraph)
 {
-    gd_node_id node;
-
     if (table == &graph->wire_names) {
         return find_wire_in(graph, name, len, hash, subgraph);
     }
-    node = graph_find_first(graph, name, len, hash);
+    gd_node_id node = graph_find_first(graph, name, len, hash);
     while (node != GD_NO_NODE && graph->node[node].subgraph != subgraph) {
         node = next_same(graph, node);
     }
@@ -345,7 +342,6 @@ int graph_intern_type(struct gd_graph *graph, const char *type, uint32_t *ret, s
     size_t len = strlen(type);
     uint32_t hash = (uint32_t)graph_hash(graph, type, len);
     const struct graph_table *table = &graph->types;
-    const char *copy;
 
     for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
          i = (i + 1) & table->mask) {
@@ -359,7 +355,7 @@ int graph_intern_type(struct gd_graph *graph, const char *type, uint32_t *ret, s
                    sizeof(*graph->type), err) != GD_OK) {
         return err->code;
     }
-    copy = graph_text(graph, type, len, err);
+    const char *copy = graph_text(graph, type, len, err);
     if (!copy) {
         return err->code;
     }
@@ -406,16 +402,15 @@ int graph_intern_shape(struct gd_graph *graph, const struct gd_output *output, u
                        struct gd_err *err)
 {
     const struct graph_table *table = &graph->shapes;
-    uint32_t hash;
-    int rc;
 
     if (output->shape.rank < 0 || output->shape.rank > GD_MAX_RANK) {
         return gd_fail(err, GD_EINVAL, "a shape has %d dimensions, the limit is %d",
                        output->shape.rank, GD_MAX_RANK);
     }
-    hash = (uint32_t)graph_hash(graph, output->shape.dim,
-                                (size_t)output->shape.rank * sizeof(output->shape.dim[0])) +
-           (uint32_t)output->dtype * 0x9e3779b1U;
+    uint32_t hash =
+        (uint32_t)graph_hash(graph, output->shape.dim,
+                             (size_t)output->shape.rank * sizeof(output->shape.dim[0])) +
+        (uint32_t)output->dtype * 0x9e3779b1U;
     for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
          i = (i + 1) & table->mask) {
         if (table->slot[i].hash == hash && same_shape(graph->shape[table->slot[i].id], output)) {
@@ -423,7 +418,7 @@ int graph_intern_shape(struct gd_graph *graph, const struct gd_output *output, u
             return GD_OK;
         }
     }
-    rc = add_shape(graph, output, hash, err);
+    int rc = add_shape(graph, output, hash, err);
     if (rc == GD_OK) {
         *ret = graph->shape_count - 1;
     }
@@ -436,7 +431,6 @@ int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret
     size_t len = strlen(word);
     uint32_t hash = (uint32_t)graph_hash(graph, word, len);
     const struct graph_table *table = &graph->words;
-    int rc;
 
     for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
          i = (i + 1) & table->mask) {
@@ -445,7 +439,7 @@ int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret
             return GD_OK;
         }
     }
-    rc = graph_table_reserve(graph, &graph->words, err);
+    int rc = graph_table_reserve(graph, &graph->words, err);
     if (rc == GD_OK) {
         rc = graph_grow(graph, &graph->word, &graph->word_cap, (uint64_t)graph->word_count + 1,
                         sizeof(*graph->word), err);

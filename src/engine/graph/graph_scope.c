@@ -52,12 +52,11 @@ static gd_scope_id find_in(const struct gd_graph *graph, uint32_t subgraph, cons
 {
     const struct graph_subgraph *sub = &graph->subgraph[subgraph];
     gd_scope_id found = lookup_scope(graph, subgraph, path, len);
-    const char *rest;
 
     if (found == GD_NO_SCOPE && len == sub->word_len && memcmp(path, sub->word, len) == 0) {
         return sub->scope;
     }
-    rest = found == GD_NO_SCOPE ? graph_within(sub, path, &len) : NULL;
+    const char *rest = found == GD_NO_SCOPE ? graph_within(sub, path, &len) : NULL;
     return rest ? lookup_scope(graph, subgraph, rest, len) : found;
 }
 
@@ -233,12 +232,10 @@ int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uin
         }
     }
     for (int left = missing; left > 0 && missing - left < GRAPH_MAX_DEPTH; left--) {
-        int rc;
-
         if (graph->scope[scope].depth >= GRAPH_MAX_DEPTH) {
             break;
         }
-        rc = add_scope(graph, name, prefix[(left - 1) % GRAPH_MAX_DEPTH], scope, &scope, err);
+        int rc = add_scope(graph, name, prefix[(left - 1) % GRAPH_MAX_DEPTH], scope, &scope, err);
         if (rc != GD_OK) {
             return rc;
         }

@@ -79,15 +79,13 @@ static const char *scan_next(struct scan *scan, const char *from)
     const char *at = from + needle->rare;
 
     for (;;) {
-        const char *hit;
-
         if (scan->lower < at) {
             scan->lower = next_byte(at, scan->end, needle->lower);
         }
         if (scan->upper < at) {
             scan->upper = next_byte(at, scan->end, needle->upper);
         }
-        hit = scan->lower < scan->upper ? scan->lower : scan->upper;
+        const char *hit = scan->lower < scan->upper ? scan->lower : scan->upper;
         if (hit >= scan->end || (size_t)(scan->end - hit) < needle->len - needle->rare) {
             return NULL;
         }
@@ -223,14 +221,14 @@ static int search_qualified(const struct gd_graph *graph, const char *text, gd_n
 
     for (gd_node_id i = 0; rc == GD_OK && i < graph->node_count; i++) {
         const struct graph_node *node = &graph->node[i];
-        const char *found;
 
         if (node->gone) {
             continue;
         }
         qualify_name(graph, node, &qualified);
-        found = qualified.text +
-                (node->shared || len > qualified.word_len ? 0 : qualified.word_len + 1 - len);
+        const char *found =
+            qualified.text +
+            (node->shared || len > qualified.word_len ? 0 : qualified.word_len + 1 - len);
         rc = strcasestr(found, text) ? fn(ctx, i) : 0;
     }
     return rc;
@@ -345,7 +343,6 @@ static gd_node_id near_name(const struct gd_graph *graph, const char *name, size
         size_t skip = whole ? 0 : graph->scope[node->scope].len;
         const char *leaf = node->name + skip + (skip && !whole ? 1 : 0);
         size_t leaf_len = node->name_len - (size_t)(leaf - node->name);
-        size_t found;
 
         if (node->gone || leaf_len > 127 || leaf_len > len + limit || len > leaf_len + limit ||
             (fold_case(leaf[0]) != fold_case(name[0]) && leaf_len &&
@@ -353,7 +350,7 @@ static gd_node_id near_name(const struct gd_graph *graph, const char *name, size
             continue;
         }
         compared++;
-        found = gd_similar_within(name, len, leaf, leaf_len, limit);
+        size_t found = gd_similar_within(name, len, leaf, leaf_len, limit);
         if (found <= limit) {
             best = i;
             limit = found ? found - 1 : 0;

@@ -263,8 +263,6 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     size_t len = strlen(term->text);
     bool scope_only = len > 1 && term->text[len - 1] == '/';
     gd_node_id node = gd_graph_lookup(picked->graph, term->text, len);
-    gd_scope_id scope;
-    int rc;
 
     if (node != GD_NO_NODE && !scope_only) {
         return pick_node(picked, node);
@@ -279,11 +277,12 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     while (len > 0 && term->text[len - 1] == '/') {
         len--;
     }
-    rc = scope_only ? GD_ENOTFOUND : gd_graph_find(picked->graph, term->text, &node, err);
+    int rc = scope_only ? GD_ENOTFOUND : gd_graph_find(picked->graph, term->text, &node, err);
     if (rc == GD_OK) {
         return pick_node(picked, node);
     }
-    scope = rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len) : GD_NO_SCOPE;
+    gd_scope_id scope =
+        rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len) : GD_NO_SCOPE;
     if (scope != GD_NO_SCOPE) {
         pick_scope(picked, scope);
         return GD_OK;

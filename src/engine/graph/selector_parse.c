@@ -109,12 +109,11 @@ static void split_source(struct term *term)
 {
     char *colon = strrchr(term->text, ':');
     char *end;
-    unsigned long line;
 
     if (!colon || colon == term->text || colon[1] < '0' || colon[1] > '9') {
         return;
     }
-    line = strtoul(colon + 1, &end, 10);
+    unsigned long line = strtoul(colon + 1, &end, 10);
     if (*end == '\0' && line <= UINT32_MAX) {
         term->line = (uint32_t)line;
         *colon = '\0';
@@ -159,13 +158,12 @@ static int parse_term(struct gd_cursor *in, bool except, struct term **ret, stru
     size_t at = in->at;
     const char *start;
     size_t len;
-    int rc;
 
     if (!term) {
         return gd_fail_nomem(err);
     }
     term->except = except;
-    rc = cut_term(in, &start, &len, &term->kind, err);
+    int rc = cut_term(in, &start, &len, &term->kind, err);
     if (rc == GD_OK) {
         term->text = strndup(start, len);
         rc = term->text ? GD_OK : gd_fail_nomem(err);
@@ -207,10 +205,8 @@ static int parse_terms(struct gd_cursor *in, struct term **end, struct gd_err *e
     bool except = false;
 
     for (;;) {
-        int rc;
-
         gd_cursor_skip_blanks(in);
-        rc = parse_term(in, except, end, err);
+        int rc = parse_term(in, except, end, err);
         if (rc != GD_OK) {
             return rc;
         }
@@ -233,12 +229,11 @@ int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err 
 {
     struct gd_selector *selector = calloc(1, sizeof(*selector));
     struct gd_cursor in = {.text = text, .len = strlen(text)};
-    int rc;
 
     if (!selector) {
         return gd_fail_nomem(err);
     }
-    rc = parse_terms(&in, &selector->terms, err);
+    int rc = parse_terms(&in, &selector->terms, err);
     if (rc != GD_OK) {
         gd_selector_destroy(selector);
         return rc;

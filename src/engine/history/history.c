@@ -68,7 +68,6 @@ int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *pe
                       struct gd_history **ret, struct gd_err *err)
 {
     struct gd_history *history = history_new();
-    int rc;
 
     if (!history) {
         return gd_fail_nomem(err);
@@ -77,7 +76,7 @@ int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *pe
         history->peer = *peer;
     }
     history->started = (double)time(NULL);
-    rc = history_plan(bytes, &history->layout, err);
+    int rc = history_plan(bytes, &history->layout, err);
     if (rc == GD_OK) {
         rc = history_reserve(history, history->layout.records, err);
     }
@@ -174,12 +173,10 @@ static bool grow_tensors(struct gd_history *history)
 int history_add_tensor(struct gd_history *history, const struct gd_history_tensor *about,
                        uint32_t *ret, struct gd_err *err)
 {
-    struct history_tensor *tensor;
-
     if (!grow_tensors(history)) {
         return gd_fail_nomem(err);
     }
-    tensor = &history->tensors[history->tensor_count];
+    struct history_tensor *tensor = &history->tensors[history->tensor_count];
     tensor->about = *about;
     tensor->last = HISTORY_NONE;
     tensor->last_sequence = 0;
@@ -259,7 +256,6 @@ static int write_tensor(struct gd_history *history, const struct gd_history_tens
     unsigned char *entry =
         history->map + l->table + (uint64_t)history->tensor_count * HISTORY_ENTRY;
     uint64_t used;
-    int rc;
 
     if (!is_valid(tensor)) {
         return gd_fail(err, GD_EINVAL, "a tensor of a history needs a name, a slot and a shape");
@@ -274,7 +270,7 @@ static int write_tensor(struct gd_history *history, const struct gd_history_tens
         memset(entry, 0, HISTORY_ENTRY);
         return gd_fail_nomem(err);
     }
-    rc = history_add_tensor(history, &about, ret, err);
+    int rc = history_add_tensor(history, &about, ret, err);
     if (rc != GD_OK) {
         memset(entry, 0, HISTORY_ENTRY);
         return rc;
@@ -367,12 +363,11 @@ int gd_history_add(struct gd_history *history, const struct gd_history_tensor *t
                    const struct gd_history_record *record, struct gd_err *err)
 {
     uint32_t index = 0;
-    int rc;
 
     if (record->step < 0) {
         return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)record->step);
     }
-    rc = history_enter(history, tensor, &index, err);
+    int rc = history_enter(history, tensor, &index, err);
     return rc != GD_OK ? rc : history_record(history, index, record, false, err);
 }
 

@@ -26,13 +26,12 @@ int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err)
 {
     const uint64_t each = HISTORY_ENTRY + HISTORY_TEXT;
     struct history_layout l = {.bytes = bytes, .table = HISTORY_HEADER};
-    uint64_t capacity;
 
     if (bytes < HISTORY_MIN_BYTES || bytes > HISTORY_MAX_BYTES) {
         return gd_fail(err, GD_EINVAL, "a history takes 64 KiB to 4 GiB, not %llu bytes",
                        (unsigned long long)bytes);
     }
-    capacity = (bytes - HISTORY_HEADER) / (each + HISTORY_MIN_STEPS * HISTORY_RECORD);
+    uint64_t capacity = (bytes - HISTORY_HEADER) / (each + HISTORY_MIN_STEPS * HISTORY_RECORD);
     l.capacity = (uint32_t)capacity;
     l.text = l.table + capacity * HISTORY_ENTRY;
     l.text_bytes = capacity * HISTORY_TEXT;
@@ -192,14 +191,12 @@ static int make_way(const char *path, struct gd_err *err)
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char magic[8];
-    ssize_t got;
-    bool busy;
 
     if (fd < 0) {
         return GD_OK; /* creating it reports the reason if it fails */
     }
-    got = pread(fd, magic, 8, 0);
-    busy = flock(fd, LOCK_EX | LOCK_NB) != 0;
+    ssize_t got = pread(fd, magic, 8, 0);
+    bool busy = flock(fd, LOCK_EX | LOCK_NB) != 0;
     close(fd);
     if (got != 0 && (got != 8 || memcmp(magic, HISTORY_MAGIC, 8) != 0)) {
         return gd_fail(err, GD_EINVAL, "%.400s is not a gradb history and is not overwritten",

@@ -42,12 +42,11 @@ static int read_at(int fd, void *out, size_t len, uint64_t offset, struct gd_err
 static int read_part(int fd, uint64_t offset, uint64_t len, unsigned char **ret, struct gd_err *err)
 {
     unsigned char *part = malloc(len ? (size_t)len : 1);
-    int rc;
 
     if (!part) {
         return gd_fail(err, GD_ENOMEM, "there is not enough memory to read it");
     }
-    rc = read_at(fd, part, (size_t)len, offset, err);
+    int rc = read_at(fd, part, (size_t)len, offset, err);
     if (rc != GD_OK) {
         free(part);
         return rc;
@@ -218,12 +217,11 @@ static int read_file(struct gd_history *history, int fd, uint64_t bytes, struct 
     unsigned char *head = NULL;
     uint32_t *numbers = NULL;
     struct good good = {0};
-    int rc;
 
     if (bytes < HISTORY_HEADER) {
         return gd_fail(err, GD_EPROTO, "it is too short");
     }
-    rc = read_part(fd, 0, HISTORY_HEADER, &head, err);
+    int rc = read_part(fd, 0, HISTORY_HEADER, &head, err);
     if (rc == GD_OK) {
         rc = history_get_head(head, history, bytes, err);
     }
@@ -266,7 +264,6 @@ static int open_file(const char *path, int *fd, uint64_t *bytes, struct gd_err *
 
 int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *err)
 {
-    struct gd_history *history;
     struct gd_err why = {.text = ""};
     uint64_t bytes = 0;
     int fd, rc = open_file(path, &fd, &bytes, err);
@@ -274,7 +271,7 @@ int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *er
     if (rc != GD_OK) {
         return rc;
     }
-    history = history_new();
+    struct gd_history *history = history_new();
     if (history) {
         history->path = strdup(path);
     }

@@ -219,14 +219,13 @@ static bool take_step(void *ctx, int64_t step, enum gd_dtype dtype, const struct
 static bool is_recalled(const struct gd_session *session, const struct gd_tensor_ref *ref)
 {
     const char *name = gd_graph_name(session->graph, ref->node);
-    const struct history_tensor *tensor;
     uint32_t index = history_find(session->history, name, ref->slot, false);
     uint32_t place, steps = 0;
 
     if (index == HISTORY_NONE) {
         return false;
     }
-    tensor = &session->history->tensors[index];
+    const struct history_tensor *tensor = &session->history->tensors[index];
     for (place = tensor->last; place != HISTORY_NONE && steps < tensor->about.seen &&
                                session->history->tensor_of[place] == index;
          place = session->history->before[place]) {

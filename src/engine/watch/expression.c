@@ -99,16 +99,14 @@ static int emit_code(struct parser *parser, enum code code)
 static int emit_name(struct parser *parser, const char *name, size_t len, bool previous)
 {
     char text[NAME_LONGEST + sizeof(PREVIOUS) + 1];
-    char *copy;
-    int rc;
 
     snprintf(text, sizeof(text), "%s%.*s%s", previous ? PREVIOUS : "", (int)len, name,
              previous ? ")" : "");
-    copy = strdup(text);
+    char *copy = strdup(text);
     if (!copy) {
         return gd_fail_nomem(parser->err);
     }
-    rc = emit_op(parser, (struct op){.code = OP_NAMED, .name = copy});
+    int rc = emit_op(parser, (struct op){.code = OP_NAMED, .name = copy});
     if (rc != GD_OK) {
         free(copy);
     }
@@ -298,7 +296,6 @@ static int parse_word(struct parser *parser)
 {
     size_t at = parser->in.at, len = gd_cursor_identifier(&parser->in);
     char word[NAME_LONGEST + 1];
-    const char *of;
     enum code function;
 
     if (len > NAME_LONGEST) {
@@ -307,7 +304,7 @@ static int parse_word(struct parser *parser)
     memcpy(word, parser->in.text + at, len);
     word[len] = '\0';
     parser->in.at += len;
-    of = take_of(parser);
+    const char *of = take_of(parser);
     if (of) {
         enum gd_statistic figure = gd_statistic_find(word, of);
         return figure ? emit_figure(parser, at, figure) : unknown_of(parser, at, word, of);

@@ -152,7 +152,6 @@ static void add_value(struct why_walk *walk, gd_node_id node, uint32_t slot, int
                       uint32_t parent)
 {
     struct gd_node_info info;
-    struct why_tensor *tensor;
 
     if (!gd_graph_node(walk->session->graph, node, &info) ||
         find_value(walk, node, slot, step) != WHY_NONE) {
@@ -162,7 +161,7 @@ static void add_value(struct why_walk *walk, gd_node_id node, uint32_t slot, int
         walk->cut = true;
         return;
     }
-    tensor = &walk->tensors[walk->count];
+    struct why_tensor *tensor = &walk->tensors[walk->count];
     memset(tensor, 0, sizeof(*tensor));
     tensor->node = node;
     tensor->slot = slot;
@@ -207,7 +206,6 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
 {
     struct gd_node_info info, from;
     int64_t step = tensor->step;
-    uint32_t number;
 
     if (!gd_graph_node(walk->session->graph, tensor->node, &info) || i >= info.input_count ||
         info.inputs[i].control ||
@@ -219,7 +217,7 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
         why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
         step--;
     }
-    number = find_value(walk, info.inputs[i].node, info.inputs[i].slot, step);
+    uint32_t number = find_value(walk, info.inputs[i].node, info.inputs[i].slot, step);
     return number == WHY_NONE ? NULL : &walk->tensors[number];
 }
 
@@ -623,7 +621,6 @@ static bool look_at_factors(struct why_walk *walk, const struct gd_node_info *gr
  * more to ask for. */
 static bool look_behind(struct why_walk *walk)
 {
-    const struct why_tensor *origin;
     struct gd_node_info info;
     size_t count = walk->count;
 
@@ -632,7 +629,7 @@ static bool look_behind(struct why_walk *walk)
         return false;
     }
     walk->behind = walk->bad == GD_BAD_NONFINITE;
-    origin = why_first_bad(walk);
+    const struct why_tensor *origin = why_first_bad(walk);
     if (!origin || origin->is_leaf || !gd_graph_node(walk->session->graph, origin->node, &info)) {
         return false;
     }

@@ -328,12 +328,11 @@ double why_before(const struct why_walk *walk, const struct why_tensor *tensor)
     const struct gd_stats *s = &tensor->stats;
     double sizes[MIDDLE_OF], before = -1;
     size_t count, found = 0;
-    struct gd_history_record *records;
 
     if (tensor->has_stats && s->has_prev) {
         return s->mean_abs_prev;
     }
-    records = records_of(walk, tensor, &count);
+    struct gd_history_record *records = records_of(walk, tensor, &count);
     while (count-- > 0 && found < MIDDLE_OF) {
         if (records[count].has_stats && tensor->value_step >= 0 &&
             records[count].step < tensor->value_step &&
@@ -706,8 +705,6 @@ static const struct why_tensor *conclude_large(struct why_walk *walk, struct why
                                                int64_t *since)
 {
     const struct why_tensor *found = known_mistake(walk, ret);
-    const struct why_tensor *weight;
-    enum smallness small;
 
     why_settle_masks(walk);
     if (!found && ret->rule[0]) {
@@ -717,8 +714,8 @@ static const struct why_tensor *conclude_large(struct why_walk *walk, struct why
     if (found) {
         return found;
     }
-    weight = most_changed(walk);
-    small = weight == walk->tensors ? is_small(walk, weight) : NOT_SMALL;
+    const struct why_tensor *weight = most_changed(walk);
+    enum smallness small = weight == walk->tensors ? is_small(walk, weight) : NOT_SMALL;
     if (small != NOT_SMALL) {
         say_small(walk, weight, small, ret);
         return weight;

@@ -134,13 +134,12 @@ static void add_fall(struct way *way, uint32_t number, double from, double to, b
 {
     double digits = to > 0 ? log10(from / to) : ALL_OF_IT;
     struct gd_node_info info;
-    struct fall *fall;
 
     if (!(from > to) ||
         !gd_graph_node(way->walk->session->graph, way->walk->tensors[number].node, &info)) {
         return;
     }
-    fall = fall_of(way, gap ? "" : info.type);
+    struct fall *fall = fall_of(way, gap ? "" : info.type);
     if (!fall) {
         return;
     }
@@ -313,7 +312,6 @@ static void say_product(const struct way *way, const struct fall *fall, struct g
     gd_node_id forward = forward_of(way, made->node);
     struct gd_node_info info = {0};
     double mean_square, gain;
-    int64_t read;
 
     weight = weight_of(way, forward != GD_NO_NODE ? forward : made->node);
     if (!weight || weight->stats.count == 0 || weight->stats.count == made->stats.count) {
@@ -323,10 +321,10 @@ static void say_product(const struct way *way, const struct fall *fall, struct g
     gd_buf_printf(text, " The root mean square of its weight %.120s is %.3g",
                   why_name(walk, weight), sqrt(mean_square));
     gd_graph_node(walk->session->graph, forward, &info);
-    read = !info.type                               ? 0
-           : why_type_in(info.type, "linear conv*") ? weight->shape.dim[1]
-           : why_type_in(info.type, "matmul mm")    ? weight->shape.dim[0]
-                                                    : 0;
+    int64_t read = !info.type                               ? 0
+                   : why_type_in(info.type, "linear conv*") ? weight->shape.dim[1]
+                   : why_type_in(info.type, "matmul mm")    ? weight->shape.dim[0]
+                                                            : 0;
     if (read > 0) {
         gain = sqrt(weight->stats.sum_sq / (double)read);
         gd_buf_printf(text, ", which lets about %.2g of a gradient through", gain);

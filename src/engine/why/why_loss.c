@@ -56,12 +56,11 @@ static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_inf
     const struct gd_graph *graph = walk->session->graph;
     bool binary = is_binary(loss);
     struct gd_node_info made;
-    gd_node_id node;
 
     if (!binary && !why_type_in(loss->type, "cross_entropy")) {
         return WHY_NONE;
     }
-    node = find_maker(graph, loss, "", binary ? "sigmoid" : "softmax", &made);
+    gd_node_id node = find_maker(graph, loss, "", binary ? "sigmoid" : "softmax", &made);
     if (node == GD_NO_NODE) {
         return WHY_NONE;
     }
@@ -270,12 +269,11 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
                              struct why_finding *ret)
 {
     struct gd_node_info made;
-    gd_node_id node;
 
     if (!why_type_in(loss->type, "nll_loss")) {
         return WHY_NONE;
     }
-    node = find_maker(walk->session->graph, loss, "", "softmax sigmoid", &made);
+    gd_node_id node = find_maker(walk->session->graph, loss, "", "softmax sigmoid", &made);
     if (node == GD_NO_NODE) {
         return WHY_NONE;
     }

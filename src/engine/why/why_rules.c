@@ -144,12 +144,10 @@ static double bound_of(const struct why_case *c)
     double sum = 0, product = 1, largest = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {
-        double max;
-
         if (!is_known(c, i) || input_stats(c, i)->nan + inf_of(input_stats(c, i)) > 0) {
             return -1;
         }
-        max = why_max_abs(input_stats(c, i));
+        double max = why_max_abs(input_stats(c, i));
         sum += max;
         product *= max;
         largest = fmax(largest, max);
@@ -730,7 +728,6 @@ void why_explain_turn(const struct why_walk *walk, const struct why_tensor *orig
 {
     const struct why_tensor *first = NULL;
     struct why_case c;
-    const struct why_rule *rule;
 
     if (walk->bad != GD_BAD_NONFINITE || origin->stats.nan > 0 || walk->tensors[0].stats.nan == 0) {
         return;
@@ -748,7 +745,7 @@ void why_explain_turn(const struct why_walk *walk, const struct why_tensor *orig
     if (!first || !make_case(walk, first, &c)) {
         return;
     }
-    rule = rule_for(&c);
+    const struct why_rule *rule = rule_for(&c);
     gd_buf_puts(&ret->text, " It is Inf from there on and becomes NaN later: ");
     if (rule) {
         put_sentence(&c, rule->sentence, &ret->text);

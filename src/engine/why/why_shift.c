@@ -633,13 +633,12 @@ uint32_t why_shifted(struct why_walk *walk, struct why_finding *ret)
     const struct why_tensor *root = &walk->tensors[0];
     gd_node_id parameter = parameter_of(walk);
     struct algebra a;
-    bool found;
 
     if (parameter == GD_NO_NODE ||
         (root->node != parameter && root->has_stats && root->stats.abs_mean > SMALL)) {
         return WHY_NONE;
     }
-    found = begin_algebra(&a, walk, parameter) && change_vanishes(&a);
+    bool found = begin_algebra(&a, walk, parameter) && change_vanishes(&a);
     if (found) {
         say_zero(&a, walk->facts.parameter, ret);
     }

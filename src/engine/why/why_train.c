@@ -379,7 +379,6 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
     const struct gd_graph *graph = walk->session->graph;
     struct gd_node_info info;
     gd_node_id numbers = gd_graph_lookup(graph, facts->numbers, strlen(facts->numbers));
-    gd_node_id source;
 
     if (!facts->raised[0] || !gd_graph_node(graph, walk->tensors[0].node, &info)) {
         return WHY_NONE;
@@ -387,7 +386,7 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
     if (numbers == GD_NO_NODE && !facts->listed) {
         numbers = numbers_of(graph, &info);
     }
-    source = made_of(graph, numbers);
+    gd_node_id source = made_of(graph, numbers);
     why_begin(ret, facts->choices > 0 ? "index-range" : "raised");
     why_put_node(graph, walk->tensors[0].node, &ret->text);
     gd_buf_printf(&ret->text, " failed: %s%s", facts->raised,

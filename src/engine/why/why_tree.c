@@ -404,13 +404,12 @@ static const struct why_tensor *written_before(const struct why_walk *walk,
                                                const struct why_tensor *origin, int64_t *since)
 {
     struct gd_node_info info;
-    const struct why_tensor *weight;
 
     if (origin->parent == WHY_NONE || !walk->tensors[origin->parent].is_leaf ||
         !gd_graph_node(walk->session->graph, origin->node, &info) || !why_is_writer(info.type)) {
         return NULL;
     }
-    weight = &walk->tensors[origin->parent];
+    const struct why_tensor *weight = &walk->tensors[origin->parent];
     *since = why_since(walk, weight);
     return *since >= 0 && *since < origin->step ? weight : NULL;
 }

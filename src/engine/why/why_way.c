@@ -389,13 +389,12 @@ void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
     const struct gd_graph *graph = walk->session->graph;
     gd_node_id first = GD_NO_NODE;
     struct way way;
-    int count;
 
     /* then the program reports it: see why_cut_off */
     if (!why_is_loss(walk) || walk->facts.main[0]) {
         return;
     }
-    count = way_begin(&way, graph) ? count_unreached(walk, &way, &first) : 0;
+    int count = way_begin(&way, graph) ? count_unreached(walk, &way, &first) : 0;
     way_free(&way);
     if (count > 0) {
         const char *name = gd_graph_name(graph, first);
