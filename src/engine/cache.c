@@ -128,12 +128,11 @@ static void shrink_to_limit(struct gd_cache *cache, const struct entry *keep)
 static void grow_buckets(struct gd_cache *cache)
 {
     size_t count = cache->bucket_count * 2;
-    struct entry **bucket;
 
     if (cache->entry_count < cache->bucket_count || count < cache->bucket_count) {
         return;
     }
-    bucket = calloc(count, sizeof(*bucket));
+    struct entry **bucket = calloc(count, sizeof(*bucket));
     if (!bucket) {
         return;
     }

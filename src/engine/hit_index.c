@@ -70,12 +70,11 @@ static bool refill_index(struct gd_hit_index *index, const struct gd_session *se
                          uint64_t before)
 {
     size_t cap = LEAST;
-    uint64_t *number;
 
     while (cap < session->hit_count * 4) {
         cap *= 2;
     }
-    number = calloc(cap, sizeof(*number));
+    uint64_t *number = calloc(cap, sizeof(*number));
     if (!number) {
         return false;
     }

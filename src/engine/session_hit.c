@@ -12,7 +12,6 @@
 static struct gd_hit *hit_slot(struct gd_session *session)
 {
     uint64_t max = session->debugger->settings.max_hits;
-    struct gd_hit *grown;
 
     if (session->hit_count >= max) {
         size_t out = session->hit_count - (size_t)(max - max / 8);
@@ -28,7 +27,8 @@ static struct gd_hit *hit_slot(struct gd_session *session)
             return NULL;
         }
     }
-    grown = gd_grow(session->hits, session->hit_count, &session->impl->hit_cap, sizeof(*grown));
+    struct gd_hit *grown =
+        gd_grow(session->hits, session->hit_count, &session->impl->hit_cap, sizeof(*grown));
     if (!grown) {
         return NULL;
     }
@@ -102,14 +102,13 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
 
 struct gd_hit *session_take_hits(struct gd_session *session, size_t *count)
 {
-    struct gd_hit *taken;
     size_t kept = 0;
 
     *count = 0;
     for (size_t i = 0; i < session->hit_count; i++) {
         *count += session->hits[i].step == session->stop.step;
     }
-    taken = *count ? malloc(*count * sizeof(*taken)) : NULL;
+    struct gd_hit *taken = *count ? malloc(*count * sizeof(*taken)) : NULL;
     if (!taken) {
         return NULL;
     }

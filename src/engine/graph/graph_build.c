@@ -238,8 +238,6 @@ static int check_desc(const struct gd_graph *graph, const struct gd_node_desc *d
 static int set_outputs(struct gd_graph *graph, struct graph_node *node,
                        const struct gd_node_desc *desc, struct gd_err *err)
 {
-    uint32_t *many;
-
     node->output_count = desc->output_count;
     if (desc->output_count == 0) {
         return GD_OK;
@@ -247,7 +245,8 @@ static int set_outputs(struct gd_graph *graph, struct graph_node *node,
     if (desc->output_count == 1) {
         return graph_intern_shape(graph, desc->outputs, &node->output.one, err);
     }
-    many = graph_pool_alloc(graph, &graph->data, desc->output_count * sizeof(*many), 8, err);
+    uint32_t *many =
+        graph_pool_alloc(graph, &graph->data, desc->output_count * sizeof(*many), 8, err);
     if (!many) {
         return err->code;
     }
@@ -265,12 +264,11 @@ static int set_outputs(struct gd_graph *graph, struct graph_node *node,
 static int copy_attrs(struct gd_graph *graph, struct graph_extra *extra,
                       const struct gd_node_desc *desc, struct gd_err *err)
 {
-    struct gd_attr *attrs;
-
     if (desc->attr_count == 0) {
         return GD_OK;
     }
-    attrs = graph_pool_alloc(graph, &graph->data, desc->attr_count * sizeof(*attrs), 8, err);
+    struct gd_attr *attrs =
+        graph_pool_alloc(graph, &graph->data, desc->attr_count * sizeof(*attrs), 8, err);
     if (!attrs) {
         return err->code;
     }
@@ -298,13 +296,12 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
     bool own_wire =
         desc->wire_name && desc->wire_name[0] && strcmp(desc->wire_name, desc->name) != 0;
     bool source = desc->source && desc->source[0];
-    struct graph_extra *extra;
 
     if (!own_wire && !source && desc->attr_count == 0 && desc->frame_count == 0 &&
         desc->input_slots == 0) {
         return GD_OK;
     }
-    extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
+    struct graph_extra *extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
     if (!extra) {
         return err->code;
     }
@@ -485,18 +482,16 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
 {
     const struct graph_extra *had = node_exists(graph, node) ? graph->node[node].extra : NULL;
     struct gd_node_desc desc = {.attr_count = count + (had ? had->attr_count : 0)};
-    struct graph_extra *extra;
-    struct gd_attr *all;
 
     if (!node_exists(graph, node) || count == 0) {
         return GD_OK;
     }
-    extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
+    struct graph_extra *extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
     if (!extra) {
         return err->code;
     }
     *extra = had ? *had : (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
-    all = malloc(desc.attr_count * sizeof(*all));
+    struct gd_attr *all = malloc(desc.attr_count * sizeof(*all));
     if (!all) {
         return gd_fail_nomem(err);
     }

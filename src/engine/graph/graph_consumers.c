@@ -91,12 +91,12 @@ static int append_consumer(struct gd_graph *graph, gd_node_id producer, struct g
 
     if (run->count == run->cap) {
         uint32_t cap = run->cap < 2 ? 4 : run->cap * 2;
-        struct gd_edge *edges;
 
         if (cap < run->cap) {
             return gd_fail(err, GD_ELIMIT, "a node of the graph has too many consumers");
         }
-        edges = graph_pool_alloc(graph, &graph->overlay, (size_t)cap * sizeof(*edges), 8, err);
+        struct gd_edge *edges =
+            graph_pool_alloc(graph, &graph->overlay, (size_t)cap * sizeof(*edges), 8, err);
         if (!edges) {
             return err->code;
         }

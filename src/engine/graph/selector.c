@@ -445,7 +445,6 @@ bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph
 static int gather_nodes(const struct picked *picked, uint32_t limit, gd_node_id **ret,
                         size_t *count, struct gd_err *err)
 {
-    gd_node_id *nodes;
     size_t n = 0, total = 0;
 
     for (uint32_t i = 0; i <= limit / 8; i++) {
@@ -456,7 +455,7 @@ static int gather_nodes(const struct picked *picked, uint32_t limit, gd_node_id 
         *count = 0;
         return GD_OK;
     }
-    nodes = malloc(total * sizeof(*nodes));
+    gd_node_id *nodes = malloc(total * sizeof(*nodes));
     if (!nodes) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu nodes", total);
     }

@@ -144,18 +144,16 @@ static void index_tensor(struct gd_history *history, uint32_t tensor)
 static bool grow_tensors(struct gd_history *history)
 {
     uint32_t room = history->tensor_room ? history->tensor_room * 2 : 64;
-    struct history_tensor *grown;
-    uint32_t *index;
 
     if (history->tensor_count < history->tensor_room) {
         return true;
     }
-    grown = realloc(history->tensors, room * sizeof(*grown));
+    struct history_tensor *grown = realloc(history->tensors, room * sizeof(*grown));
     if (!grown) {
         return false;
     }
     history->tensors = grown;
-    index = malloc(2 * (size_t)room * sizeof(*index));
+    uint32_t *index = malloc(2 * (size_t)room * sizeof(*index));
     if (!index) {
         return false;
     }

@@ -52,220 +52,7 @@ enum gd_bad gd_why_of_hit(const struct gd_hit *hit)
     return GD_BAD_LARGE;
 }
 
-bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
-{
-    uint64_t not_finite = stats->nan + stats->pos_inf + stats->neg_inf;
-
-    switch (bad) {
-    case GD_BAD_NONFINITE: return not_finite > 0;
-    case GD_BAD_ZERO: return stats->count > 0 && stats->zero == stats->count;
-    case GD_BAD_LARGE: return not_finite > 0; /* otherwise compared with its past: see is_large */
-    case GD_BAD_SMALL:                        /* compared with those on its way: see why_fading */
-    case GD_BAD_RAISED: break;
-    }
-    return false;
-}
-
-/* ---- the list ------------------------------------------------------------------------------- */
-
-static size_t hash_of(gd_node_id node, uint32_t slot, int64_t step, size_t cap)
-{
-    uint64_t h = (uint64_t)node * 0x9e3779b97f4a7c15U;
-
-    h ^= ((uint64_t)slot << 32 | (uint64_t)(step & 0xffffffff)) * 0xc2b2ae3d27d4eb4fU;
-    h ^= h >> 29;
-    return (size_t)h & (cap - 1);
-}
-
-static uint32_t find_value(const struct why_walk *walk, gd_node_id node, uint32_t slot,
-                           int64_t step)
-{
-    size_t at = walk->index_cap ? hash_of(node, slot, step, walk->index_cap) : 0;
-
-    for (size_t i = 0; i < walk->index_cap; i++, at = (at + 1) & (walk->index_cap - 1)) {
-        uint32_t number = walk->index[at];
-        const struct why_tensor *tensor = &walk->tensors[number == WHY_NONE ? 0 : number];
-
-        if (number == WHY_NONE) {
-            return WHY_NONE;
-        }
-        if (tensor->node == node && tensor->slot == slot && tensor->step == step) {
-            return number;
-        }
-    }
-    return WHY_NONE;
-}
-
-static void index_put(struct why_walk *walk, uint32_t number)
-{
-    const struct why_tensor *tensor = &walk->tensors[number];
-    size_t at = hash_of(tensor->node, tensor->slot, tensor->step, walk->index_cap);
-
-    while (walk->index[at] != WHY_NONE) {
-        at = (at + 1) & (walk->index_cap - 1);
-    }
-    walk->index[at] = number;
-}
-
-/* Makes room for one more; false if out of memory. */
-static bool grow_list(struct why_walk *walk)
-{
-    size_t cap = walk->cap ? walk->cap * 2 : 64;
-    struct why_tensor *tensors;
-    uint32_t *index;
-
-    if (walk->count < walk->cap) {
-        return true;
-    }
-    tensors = realloc(walk->tensors, cap * sizeof(*tensors));
-    if (!tensors) {
-        return false;
-    }
-    walk->tensors = tensors;
-    index = malloc(2 * cap * sizeof(*index));
-    if (!index) {
-        return false;
-    }
-    free(walk->index);
-    walk->index = index;
-    walk->index_cap = 2 * cap;
-    walk->cap = cap;
-    memset(index, 0xff, 2 * cap * sizeof(*index));
-    for (size_t i = 0; i < walk->count; i++) {
-        index_put(walk, (uint32_t)i);
-    }
-    return true;
-}
-
-static bool has_data_input(const struct gd_node_info *info)
-{
-    for (uint32_t i = 0; i < info->input_count; i++) {
-        if (!info->inputs[i].control && info->inputs[i].node != GD_NO_NODE) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Adds a value to the list unless it is already there. */
-static void add_value(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step,
-                      uint32_t parent)
-{
-    struct gd_node_info info;
-
-    if (!gd_graph_node(walk->session->graph, node, &info) ||
-        find_value(walk, node, slot, step) != WHY_NONE) {
-        return;
-    }
-    if (walk->count >= WHY_MAX_TENSORS || !grow_list(walk)) {
-        walk->cut = true;
-        return;
-    }
-    struct why_tensor *tensor = &walk->tensors[walk->count];
-    memset(tensor, 0, sizeof(*tensor));
-    tensor->node = node;
-    tensor->slot = slot;
-    tensor->step = step;
-    tensor->parent = parent;
-    tensor->writer = WHY_NONE;
-    tensor->verdict = GD_WHY_UNKNOWN;
-    tensor->value_step = -1;
-    tensor->is_leaf = !has_data_input(&info);
-    tensor->is_constant = info.kind == GD_NODE_CONSTANT;
-    tensor->order = tensor->is_leaf ? 0 : info.order;
-    index_put(walk, (uint32_t)walk->count);
-    if (parent != WHY_NONE && walk->tensors[parent].is_leaf) {
-        walk->tensors[parent].writer = (uint32_t)walk->count;
-    }
-    walk->count++;
-}
-
-uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot)
-{
-    uint32_t number = find_value(walk, node, slot, walk->step);
-
-    if (number == WHY_NONE) {
-        add_value(walk, node, slot, walk->step, WHY_NONE);
-        number = find_value(walk, node, slot, walk->step);
-    }
-    return number == WHY_NONE ? 0 : number;
-}
-
-void why_also_factor(struct why_walk *walk, gd_node_id node, uint32_t slot)
-{
-    size_t count = walk->count;
-    uint32_t number = why_also(walk, node, slot);
-
-    if (walk->count > count) {
-        walk->tensors[number].is_factor = true;
-    }
-}
-
-const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
-                                   uint32_t i)
-{
-    struct gd_node_info info, from;
-    int64_t step = tensor->step;
-
-    if (!gd_graph_node(walk->session->graph, tensor->node, &info) || i >= info.input_count ||
-        info.inputs[i].control ||
-        !gd_graph_node(walk->session->graph, info.inputs[i].node, &from)) {
-        return NULL;
-    }
-    /* A step reads of a parameter what the previous step left there. */
-    if (!has_data_input(&from) && from.kind != GD_NODE_CONSTANT &&
-        why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
-        step--;
-    }
-    uint32_t number = find_value(walk, info.inputs[i].node, info.inputs[i].slot, step);
-    return number == WHY_NONE ? NULL : &walk->tensors[number];
-}
-
 /* ---- parameters and who writes them --------------------------------------------------------- */
-
-bool why_is_writer(const char *type)
-{
-    return why_type_in(type, "Adam* FusedAdam* Apply* FusedApply* SparseApply* FusedSparse* "
-                             "Momentum SGD RMSProp* Lamb* Lars* Ftrl* Adagrad* Adadelta* AdaMax* "
-                             "Lion* Rprop* NAdam* RAdam* ASGD SparseAdam LBFGS Assign* "
-                             "ResourceApply* FusedMomentum* FusedWeight* "
-                             "FusedScale* ScatterUpdate ScatterAdd ScatterSub");
-}
-
-/* An optimizer's moments follow their weight, and have its shape; a learning rate is only read. */
-static bool is_state(const struct gd_graph *graph, const struct gd_node_info *writer,
-                     const struct gd_edge *edge, gd_node_id parameter)
-{
-    struct gd_output weight, state;
-
-    return !why_type_in(writer->type, "Assign* Scatter*") && writer->input_count > 0 &&
-           gd_graph_output(graph, writer->inputs[0].node, writer->inputs[0].slot, &weight) &&
-           gd_graph_output(graph, parameter, edge->slot, &state) && weight.shape.rank > 0 &&
-           gd_shape_equal(&weight.shape, &state.shape);
-}
-
-gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
-{
-    const struct gd_edge *edges = NULL;
-    uint32_t count = gd_graph_consumers(graph, parameter, &edges);
-    gd_node_id found = GD_NO_NODE;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct gd_node_info info;
-
-        if (edges[i].control || !gd_graph_node(graph, edges[i].node, &info) ||
-            !why_is_writer(info.type)) {
-            continue;
-        }
-        if (info.input_count > 0 && info.inputs[0].node == parameter) {
-            return edges[i].node; /* the first operand is the one written */
-        }
-        if (is_state(graph, &info, &edges[i], parameter)) {
-            found = edges[i].node;
-        }
-    }
-    return found;
-}
 
 /* Appends the inputs of a bad value to the list. */
 static void expand_inputs(struct why_walk *walk, uint32_t number)
@@ -282,36 +69,23 @@ static void expand_inputs(struct why_walk *walk, uint32_t number)
     if (tensor->is_leaf) {
         gd_node_id writer =
             tensor->is_constant ? GD_NO_NODE : why_writer(walk->session->graph, node);
-
         bool ran = step > 0 || (step == 0 && walk->session->stop.recorded); /* dumps count from 0 */
+
         if (writer != GD_NO_NODE && step >= walk->step - STEPS_BACK && ran) {
-            add_value(walk, writer, 0, step, number);
+            why_add(walk, writer, 0, step, number);
         }
         return;
     }
     for (uint32_t i = 0; i < info.input_count; i++) {
-        struct gd_node_info from;
         int64_t of = step;
 
-        if (info.inputs[i].control ||
-            !gd_graph_node(walk->session->graph, info.inputs[i].node, &from)) {
-            continue;
+        if (why_input_step(walk, &info.inputs[i], &of)) {
+            why_add(walk, info.inputs[i].node, info.inputs[i].slot, of, number);
         }
-        if (!has_data_input(&from) && from.kind != GD_NODE_CONSTANT &&
-            why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
-            of--;
-        }
-        add_value(walk, info.inputs[i].node, info.inputs[i].slot, of, number);
     }
 }
 
 /* ---- judging -------------------------------------------------------------------------------- */
-
-static bool is_excluded(const struct why_walk *walk, gd_node_id node)
-{
-    return walk->excluded && node < walk->excluded_limit &&
-           (walk->excluded[node / 8] & (1U << node % 8));
-}
 
 /* A mask contains -Inf on purpose: a fill, a choice, a constant. */
 static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor)
@@ -323,7 +97,8 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
         !gd_graph_node(walk->session->graph, tensor->node, &info)) {
         return false;
     }
-    if (is_excluded(walk, tensor->node)) {
+    if (walk->excluded && tensor->node < walk->excluded_limit &&
+        why_has_bit(walk->excluded, tensor->node)) {
         return true;
     }
     return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
@@ -411,7 +186,7 @@ static int64_t step_of(const struct why_walk *walk, const struct why_tensor *ten
     return tensor->order <= walk->stop_order ? walk->step : walk->step - 1;
 }
 
-static void not_known(struct why_tensor *tensor, const char *why)
+static void set_unknown(struct why_tensor *tensor, const char *why)
 {
     snprintf(tensor->note, sizeof(tensor->note), "%s", why);
     tensor->done = true;
@@ -446,7 +221,7 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
                  has == walk->step - 1 ? "not computed yet in this step"
                                        : "last computed in step %lld",
                  (long long)has);
-        not_known(tensor, text);
+        set_unknown(tensor, text);
         return true;
     }
     /* Too new. What is finite after an update was finite before it. */
@@ -460,7 +235,7 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
         tensor->asked_previous = true;
         walk->next = number < walk->next ? number : walk->next;
     } else {
-        not_known(tensor, "its value at that step was not kept");
+        set_unknown(tensor, "its value at that step was not kept");
     }
     return true;
 }
@@ -495,23 +270,12 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
         tensor->verdict = GD_WHY_BAD;
         judge_value(walk, number);
     } else if (tensor->asked_previous) {
-        not_known(tensor, "updated since; its earlier value was not kept");
+        set_unknown(tensor, "updated since; its earlier value was not kept");
     } else {
-        not_known(tensor, err && err->code == GD_EUNSUPPORTED ? "unavailable" : "no value");
+        set_unknown(tensor, err && err->code == GD_EUNSUPPORTED ? "unavailable" : "no value");
         if (walk->behind && !tensor->is_leaf && walk->others++ < MAX_OTHERS) {
             expand_inputs(walk, number);
         }
-    }
-}
-
-/* The value in question may be of another step than the stop's: then its inputs must be of that
- * step, too. It is the only one in the list so far. */
-static void take_step(struct why_walk *walk, struct why_tensor *root)
-{
-    if (root->value_step >= 0 && root->value_step != root->step) {
-        memset(walk->index, 0xff, walk->index_cap * sizeof(*walk->index));
-        root->step = root->value_step;
-        index_put(walk, 0);
     }
 }
 
@@ -534,8 +298,8 @@ static void take_answer(void *ctx, enum gd_dtype dtype, const struct gd_shape *s
         tensor->stats = *stats;
         tensor->has_stats = true;
         tensor->value_step = step_of(walk, tensor, step);
-        if (number == 0 && walk->count == 1) {
-            take_step(walk, tensor);
+        if (number == 0 && walk->count == 1 && tensor->value_step >= 0) {
+            why_move(walk, tensor->value_step); /* its inputs must be of that step, too */
         }
         if (number == 0 && walk->facts.told && walk->bad == GD_BAD_NONFINITE &&
             !why_is_bad(walk->bad, stats)) {
@@ -571,7 +335,7 @@ static void ask_value(struct why_walk *walk, uint32_t number)
         } else {
             walk->waiting--;
             walk->tensors[number].waiting = false;
-            not_known(&walk->tensors[number], "out of memory");
+            set_unknown(&walk->tensors[number], "out of memory");
         }
     }
 }
@@ -592,7 +356,7 @@ static uint32_t next_to_ask(struct why_walk *walk)
                 return (uint32_t)walk->next;
             }
             walk->cut = true;
-            not_known(tensor, "not examined");
+            set_unknown(tensor, "not examined");
         }
         if (!walk->everything || walk->pass > 0) {
             return WHY_NONE;
@@ -647,13 +411,8 @@ static bool look_behind(struct why_walk *walk)
     return walk->count > count;
 }
 
-static void finish_walk(struct why_walk *walk)
+static void free_walk(struct why_walk *walk)
 {
-    if (walk->stopped) {
-        walk->fn(walk->ctx, NULL, &walk->err);
-    } else {
-        why_answer(walk);
-    }
     free(walk->tensors);
     free(walk->index);
     free(walk->excluded);
@@ -680,9 +439,15 @@ static void pump_walk(struct why_walk *walk)
         }
     } while (walk->waiting == 0 && look_behind(walk));
     walk->pumping = false;
-    if (walk->waiting == 0) {
-        finish_walk(walk);
+    if (walk->waiting > 0) {
+        return;
     }
+    if (walk->stopped) {
+        walk->fn(walk->ctx, NULL, &walk->err);
+    } else {
+        why_answer(walk);
+    }
+    free_walk(walk);
 }
 
 /* ---- the question --------------------------------------------------------------------------- */
@@ -706,13 +471,6 @@ static int check_question(struct gd_session *session, gd_node_id node, uint32_t 
         return gd_fail(err, GD_ESTATE, "the training has not stopped yet: no value is known");
     }
     return GD_OK;
-}
-
-static uint32_t order_of_stop(const struct gd_session *session)
-{
-    struct gd_node_info info;
-
-    return gd_graph_node(session->graph, session->stop.node, &info) ? info.order : GD_NO_ORDER;
 }
 
 /* All gradients that this one is computed from, and the weights between them. */
@@ -743,36 +501,39 @@ static void expand_gradients(struct why_walk *walk)
 int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum gd_bad bad,
                const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err)
 {
-    struct why_walk *walk;
+    const struct gd_graph *graph = session->graph;
+    struct gd_node_info stop;
     int rc = check_question(session, node, slot, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    walk = calloc(1, sizeof(*walk));
-    if (!walk || !grow_list(walk)) {
-        if (walk) {
-            free(walk->tensors);
-            free(walk);
-        }
+    struct why_walk *walk = calloc(1, sizeof(*walk));
+    if (!walk) {
         return gd_fail_nomem(err);
     }
-    walk->session = session;
-    walk->fn = fn;
-    walk->ctx = ctx;
-    walk->bad = bad == GD_BAD_SMALL && !why_is_gradient(session->graph, node) ? GD_BAD_ZERO : bad;
+    *walk = (struct why_walk){
+        .session = session,
+        .fn = fn,
+        .ctx = ctx,
+        .bad = bad == GD_BAD_SMALL && !why_is_gradient(graph, node) ? GD_BAD_ZERO : bad,
+        .everything = bad == GD_BAD_LARGE,
+        .stop = session->stop.sequence,
+        .step = session->stop.step,
+        .stop_order = gd_graph_node(graph, session->stop.node, &stop) ? stop.order : GD_NO_ORDER,
+        .excluded_limit = gd_graph_node_limit(graph),
+    };
     if (facts) {
         walk->facts = *facts;
     }
-    walk->everything = bad == GD_BAD_LARGE;
-    walk->stop = session->stop.sequence;
-    walk->step = session->stop.step;
-    walk->stop_order = order_of_stop(session);
-    walk->excluded_limit = gd_graph_node_limit(session->graph);
+    why_add(walk, node, slot, walk->step, WHY_NONE);
+    if (walk->count == 0) {
+        free_walk(walk);
+        return gd_fail_nomem(err);
+    }
     if (excluded_nodes(session->debugger, session->graph, &walk->excluded, NULL) != GD_OK) {
         walk->excluded = NULL;
     }
-    add_value(walk, node, slot, walk->step, WHY_NONE);
     if (walk->bad == GD_BAD_SMALL) {
         expand_gradients(walk);
     } else if (walk->everything) {

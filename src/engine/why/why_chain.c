@@ -229,10 +229,8 @@ static uint32_t say_growth(struct why_walk *walk, const struct runs *runs,
     const struct run *first = &runs->run[growth->from], *last = &runs->run[growth->to];
     struct gd_output output;
 
-    snprintf(ret->rule, sizeof(ret->rule), "exploding");
-    gd_buf_clear(&ret->text);
-    gd_buf_printf(
-        &ret->text,
+    why_say(
+        ret, "exploding",
         "%s from one run of %.*s to the next: over %u runs by a factor of %.3g each, from a norm "
         "of %.4g (%.160s:%u) to %.4g (%.160s:%u). Each run multiplies by %.160s",
         backward ? "On its way back, the gradient grows" : "The values grow", (int)first->len,
@@ -381,16 +379,14 @@ uint32_t why_lengthening(struct why_walk *walk, struct why_finding *ret)
         double gain = gain_of(walk, found.matrix), total = pow(gain, count - 1);
 
         if (gain >= MIN_FACTOR && total >= MIN_TOTAL && !is_held_back(graph, first, first + 1)) {
-            snprintf(ret->rule, sizeof(ret->rule), "exploding");
-            gd_buf_clear(&ret->text);
-            gd_buf_printf(&ret->text,
-                          "%.*s runs %u times on its own output, each time multiplying by %.160s, "
-                          "which lengthens its input by a factor of %.3g on average: up to %.2g "
-                          "over all runs, and the same for the gradient on its way back. A smaller "
-                          "or orthogonal initialization of that weight, or gates, fix it. Watch "
-                          "`activations` to see the growth from run to run.",
-                          (int)first->len, first->name, count, gd_graph_name(graph, found.matrix),
-                          gain, total);
+            why_say(ret, "exploding",
+                    "%.*s runs %u times on its own output, each time multiplying by %.160s, "
+                    "which lengthens its input by a factor of %.3g on average: up to %.2g "
+                    "over all runs, and the same for the gradient on its way back. A smaller "
+                    "or orthogonal initialization of that weight, or gates, fix it. Watch "
+                    "`activations` to see the growth from run to run.",
+                    (int)first->len, first->name, count, gd_graph_name(graph, found.matrix), gain,
+                    total);
             answer = why_also(walk, first->forward, 0);
         }
     }

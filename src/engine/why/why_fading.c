@@ -44,13 +44,6 @@ struct way { /* of a gradient, from the loss on */
     bool counted;  /* the falls are summed up: the next pass finds a typical one */
 };
 
-bool why_is_gradient(const struct gd_graph *graph, gd_node_id node)
-{
-    struct gd_node_info info;
-
-    return gd_graph_node(graph, node, &info) && info.kind == GD_NODE_GRADIENT;
-}
-
 static gd_node_id forward_of(const struct way *way, gd_node_id node)
 {
     const struct gd_graph *graph = way->walk->session->graph;
@@ -458,12 +451,11 @@ static uint32_t say_way(struct way *way, struct why_finding *ret)
     const struct fall *fall = next_fall(way, 0);
     uint32_t found = fall->most;
 
-    snprintf(ret->rule, sizeof(ret->rule), "vanishing");
-    gd_buf_printf(&ret->text,
-                  "On its way back from %.120s, through %u operator%s, the gradient falls from a "
-                  "mean magnitude of %.3g to %.3g.",
-                  why_name(walk, &walk->tensors[way->values[way->count - 1]]), way->count,
-                  way->count == 1 ? "" : "s", way->first, way->last);
+    why_say(ret, "vanishing",
+            "On its way back from %.120s, through %u operator%s, the gradient falls from a "
+            "mean magnitude of %.3g to %.3g.",
+            why_name(walk, &walk->tensors[way->values[way->count - 1]]), way->count,
+            way->count == 1 ? "" : "s", way->first, way->last);
     judge_values(walk, way, fall);
     for (int i = 0; fall && i < MAX_TOLD; i++) {
         say_fall(way, fall, &ret->text);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Shared by the files of why only: why.c (the walk), why_rules.c (what happened, by operator type),
- * why_batch.c (unusual inputs, weights and learning rates), why_train.c, why_loss.c and why_chain.c
- * (mistakes that the graph shows), why_past.c (the history of the loss), why_fading.c (where a
- * gradient shrank), why_shift.c (gradients that are 0 by algebra) and why_tree.c (the answer).
+ * Shared by the files of why only, which build on each other in this order: why_graph.c (what the
+ * graph says about a node), why_list.c (the values of a walk), why_rules.c (what happened, by
+ * operator type), why_past.c (the history of the loss), why_batch.c (unusual inputs, weights and
+ * learning rates), why_way.c, why_train.c, why_loss.c and why_chain.c (mistakes that the graph
+ * shows), why_fading.c (where a gradient shrank), why_shift.c (gradients that are 0 by algebra),
+ * why_large.c and why_tree.c (conclusion and answer), why.c (the walk).
  */
 #ifndef GD_ENGINE_WHY_IMPL_H
 #define GD_ENGINE_WHY_IMPL_H
@@ -15,6 +17,7 @@
 #define WHY_MAX_INPUTS  64    /* of one node, that the rules examine */
 #define WHY_NONE        UINT32_MAX
 #define WHY_JUMP        3.0 /* times the value of previous steps */
+#define WHY_RATE_GROWN  4.0 /* times the first learning rate, to be mentioned by itself */
 /* Optimizers that move each element by about the learning rate, whatever the gradient's size. */
 #define WHY_ADAPTIVE                                                                               \
     "Adam* FusedAdam* ApplyAdam* FusedApplyAdam* Lamb* Lion* RMSProp* ApplyRMSProp* AdaMax*"
@@ -70,45 +73,105 @@ struct why_walk {
     size_t excluded_limit;   /* number of nodes that it covers */
 };
 
-/* ---- why.c ---------------------------------------------------------------------------------- */
+/* ---- why_graph.c ---------------------------------------------------------------------------- */
 
-/* The value that `tensor` takes at input number `i`; NULL when it is not in the walk. */
-const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
-                                   uint32_t i);
+/* Case ignored; `types` are blank-separated, "Apply*" is a prefix. */
+bool why_type_in(const char *type, const char *types);
+bool why_attr_is(const struct gd_node_info *info, const char *name, const char *value);
+/* Whether a node runs in that pass: "forward", "backward", "optimizer". */
+bool why_in_phase(const struct gd_node_info *info, const char *phase);
+bool why_is_gradient(const struct gd_graph *graph, gd_node_id node);
+/* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
+gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *info);
+/* The same, of a node of the backward pass alone. */
+gd_node_id why_forward_of(const struct gd_graph *graph, const struct gd_node_info *info);
+/* Sets the bit of each operator whose gradient was computed; false if there is none. */
+bool why_mark_reached(const struct gd_graph *graph, unsigned char *bits);
+/* Whether the question is about the loss. */
+bool why_is_loss(const struct why_walk *walk);
+bool why_is_writer(const char *type);
 /* The node that writes a parameter (an optimizer, an assignment); GD_NO_NODE: unknown. */
 gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter);
-bool why_is_writer(const char *type);
+/* Updated by an optimizer; not one of its moments. */
+bool why_is_trained(const struct why_walk *walk, const struct why_tensor *tensor);
+/* "net/relu (ReLU)" */
+void why_put_node(const struct gd_graph *graph, gd_node_id node, struct gd_buf *text);
+
+static inline bool why_has_bit(const unsigned char *bits, gd_node_id node)
+{
+    return bits[node / 8] & (1U << node % 8);
+}
+
+static inline void why_set_bit(unsigned char *bits, gd_node_id node)
+{
+    bits[node / 8] = (unsigned char)(bits[node / 8] | 1U << node % 8);
+}
+
+/* ---- why_list.c ----------------------------------------------------------------------------- */
+
+/* Adds a value to the list unless it is already there; when the list is full, the walk is cut. */
+void why_add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step, uint32_t parent);
 /* Adds a value of the step to the list without asking for it. Returns its index, or 0, the value in
  * question, when the list is full: what was found is reported all the same. Moves the list. */
 uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot);
 /* The same for a factor, which is not judged. */
 void why_also_factor(struct why_walk *walk, gd_node_id node, uint32_t slot);
-/* Whether the value is bad in that sense, by its statistics alone. */
+/* Moves the value in question, the only one in the list, to another step. */
+void why_move(struct why_walk *walk, int64_t step);
+/* The value that `tensor` takes at input number `i`; NULL when it is not in the walk. */
+const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
+                                   uint32_t i);
+/* The step of the value that a node of *step reads there; false: there is no such value. */
+bool why_input_step(const struct why_walk *walk, const struct gd_edge *input, int64_t *step);
+bool why_has_data_input(const struct gd_node_info *info);
+
+/* Whether the value is bad in that sense, by its statistics alone; and that sense in words. */
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats);
+const char *why_bad_word(enum gd_bad bad);
+/* The largest magnitude among the finite elements; 0 if there is none. */
+double why_max_abs(const struct gd_stats *stats);
+/* "1 of 128", "all 128" */
+const char *why_share(uint64_t part, uint64_t whole, char *out, size_t size);
+/* A node's name, or the end of a long one. */
+const char *why_name(const struct why_walk *walk, const struct why_tensor *tensor);
+/* "12 NaN, 3 Inf", "min -3, max 12", ... */
+void why_note(const struct why_walk *walk, struct why_tensor *tensor);
+/* It holds module state that is not trained. */
+bool why_is_buffer(const struct why_walk *walk, const struct why_tensor *tensor);
+/* Its readers are gone: whether it made anything bad is unknown. */
+bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor);
+/* How many of its inputs are unknown, and the first of them; NULL. */
+uint32_t why_unknown_inputs(const struct why_walk *walk, const struct why_tensor *tensor,
+                            const struct why_tensor **one);
+/* Marks sums of a mask with something finite as masks. */
+void why_settle_masks(struct why_walk *walk);
+/* The first in execution order that is bad while none of its inputs is; NULL. */
+const struct why_tensor *why_first_bad(const struct why_walk *walk);
 
 /* ---- why_rules.c ---------------------------------------------------------------------------- */
 
 struct why_finding {
-    char rule[32];
+    const char *rule;   /* "": none */
     struct gd_buf text; /* sentences */
 };
+/* Sets rule and text; what was said before is dropped. */
+void why_say(struct why_finding *ret, const char *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* What the operator of `origin` did. Leaves the finding unchanged if no rule applies. */
 void why_explain(const struct why_walk *walk, const struct why_tensor *origin,
                  struct why_finding *ret);
 /* How an infinity became NaN on the way, as one more sentence. */
 void why_explain_turn(const struct why_walk *walk, const struct why_tensor *origin,
                       struct why_finding *ret);
-/* Case ignored; `types` are blank-separated, "Apply*" is a prefix. */
-bool why_type_in(const char *type, const char *types);
-/* "1 of 128", "all 128" */
-const char *why_share(uint64_t part, uint64_t whole, char *out, size_t size);
-/* The largest magnitude among the finite elements; 0 if there is none. */
-double why_max_abs(const struct gd_stats *stats);
 
 /* ---- why_batch.c ---------------------------------------------------------------------------- */
 
+/* Whether a value is one that the program feeds to the graph. */
+bool why_is_batch(const struct why_walk *walk, const struct why_tensor *leaf);
 /* Whether a graph input has an unusual value; if so, says how. */
 bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, struct gd_buf *say);
+/* The learning rate that the program reported; NULL. */
+const struct gd_scalar *why_learning_rate(const struct why_walk *walk);
 /* Whether an update of that parameter is far too large; if so, says by how much, and since when. */
 bool why_odd_weight(const struct why_walk *walk, const struct why_tensor *weight, double *ratio);
 /* Whether the learning rate explains large weights; if so, says it. */
@@ -117,10 +180,9 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
 double why_before(const struct why_walk *walk, const struct why_tensor *tensor);
 /* The first step since which a value is bad, as recorded; -1 unknown. */
 int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor);
-
-/* The conclusion of a walk about something large: *since, the finding; NULL: nothing stands out. */
-const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
-                                            int64_t *since);
+/* A value that nothing computes is bad itself. */
+void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,
+                  struct why_finding *ret);
 
 /* ---- why_train.c ---------------------------------------------------------------------------- */
 
@@ -131,16 +193,8 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret);   /* no z
 uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret);  /* (N, 1) against (N) */
 uint32_t why_apart(struct why_walk *walk, struct why_finding *ret);      /* ranks diverge */
 uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret); /* a label out of range */
-/* Whether a node runs in that pass: "forward", "backward", "optimizer". */
-bool why_in_phase(const struct gd_node_info *info, const char *phase);
-/* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
-gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *info);
-/* The same, of a node of the backward pass alone. */
-gd_node_id why_forward_of(const struct gd_graph *graph, const struct gd_node_info *info);
-/* "net/relu (ReLU)" */
-void why_put_node(const struct gd_graph *graph, gd_node_id node, struct gd_buf *text);
-/* The rule, and an empty text. */
-void why_begin(struct why_finding *ret, const char *rule);
+/* That the loss is a sum over examples, as one more sentence. */
+bool why_add_sum(const struct why_walk *walk, struct gd_buf *say);
 
 /* ---- why_way.c ------------------------------------------------------------------------------ */
 
@@ -149,9 +203,6 @@ uint32_t why_no_gradient(struct why_walk *walk, const char *name, gd_node_id wei
                          struct why_finding *ret);
 /* A remark on weights that no gradient reaches because one was detached or disabled. */
 void why_add_unreached(const struct why_walk *walk, struct gd_buf *say);
-/* That the loss is a sum over examples, as one more sentence. */
-bool why_add_sum(const struct why_walk *walk, struct gd_buf *say);
-
 /* The gradients are gone, or all 0, when the optimizer steps. */
 uint32_t why_lost(struct why_walk *walk, struct why_finding *ret);
 /* Parameters that an optimizer holds and no gradient reaches, by a cut that the graph shows. */
@@ -165,8 +216,6 @@ void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origi
                      struct gd_buf *say);
 /* The question is about the loss, and GradScaler skipped the update of this step. */
 bool why_skipped(const struct why_walk *walk, struct why_finding *ret);
-/* Whether the question is about the loss. */
-bool why_is_loss(const struct why_walk *walk);
 
 /* ---- why_past.c ----------------------------------------------------------------------------- */
 
@@ -212,30 +261,19 @@ void why_add_origin_of(const struct why_walk *walk, gd_node_id node, struct gd_b
 
 /* ---- why_fading.c --------------------------------------------------------------------------- */
 
-bool why_is_gradient(const struct gd_graph *graph, gd_node_id node);
 /* Where a gradient became small on its way back from the loss, and why; sets verdicts. Index as in
  * why_train.c; WHY_NONE: it did not shrink, or too little is known, which it reports. */
 uint32_t why_fading(struct why_walk *walk, struct why_finding *ret);
+
+/* ---- why_large.c ---------------------------------------------------------------------------- */
+
+/* The conclusion of a walk about something large: *since, the finding; NULL: nothing stands out. */
+const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
+                                            int64_t *since);
 
 /* ---- why_tree.c ----------------------------------------------------------------------------- */
 
 /* Builds the answer of a finished walk and passes it to walk->fn. */
 void why_answer(struct why_walk *walk);
-/* Marks sums of a mask with something finite as masks. */
-void why_settle_masks(struct why_walk *walk);
-/* A node's name, or the end of a long one. */
-const char *why_name(const struct why_walk *walk, const struct why_tensor *tensor);
-/* It holds module state that is not trained. */
-bool why_is_buffer(const struct why_walk *walk, const struct why_tensor *tensor);
-/* Its readers are gone: whether it made anything bad is unknown. */
-bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor);
-/* The first in execution order that is bad while none of its inputs is; NULL. */
-/* Whether all its inputs were examined. */
-bool why_knows_inputs(const struct why_walk *walk, const struct why_tensor *tensor);
-const struct why_tensor *why_first_bad(const struct why_walk *walk);
-void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,
-                  struct why_finding *ret);
-/* "12 NaN, 3 Inf", "min -3, max 12", ... */
-void why_note(const struct why_walk *walk, struct why_tensor *tensor);
 
 #endif

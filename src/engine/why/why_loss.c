@@ -36,42 +36,24 @@ static gd_node_id find_maker(const struct gd_graph *graph, const struct gd_node_
     return GD_NO_NODE;
 }
 
-static uint32_t say_loss(struct why_walk *walk, struct why_finding *ret, const char *rule,
-                         gd_node_id node)
-{
-    snprintf(ret->rule, sizeof(ret->rule), "%s", rule);
-    return why_also(walk, node, 0);
-}
-
-static bool is_binary(const struct gd_node_info *loss)
-{
-    return why_type_in(loss->type, "binary_cross_entropy_with_logits "
-                                   "multilabel_soft_margin_loss");
-}
-
 /* The loss itself turns scores into probabilities: a second time hardly distinguishes them. */
 static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_info *loss,
                                  struct why_finding *ret)
 {
-    const struct gd_graph *graph = walk->session->graph;
-    bool binary = is_binary(loss);
+    bool binary = !why_type_in(loss->type, "cross_entropy");
     struct gd_node_info made;
+    gd_node_id node =
+        find_maker(walk->session->graph, loss, "", binary ? "sigmoid" : "softmax", &made);
 
-    if (!binary && !why_type_in(loss->type, "cross_entropy")) {
-        return WHY_NONE;
-    }
-    gd_node_id node = find_maker(graph, loss, "", binary ? "sigmoid" : "softmax", &made);
     if (node == GD_NO_NODE) {
         return WHY_NONE;
     }
-    gd_buf_clear(&ret->text);
-    gd_buf_printf(&ret->text,
-                  "%s is applied twice: %.160s (%s) applies it itself, but its input, the output "
-                  "of %.160s (%s), already consists of probabilities. Pass it the raw scores: from "
-                  "values between 0 "
-                  "and 1 it makes probabilities that hardly differ, and small gradients.",
-                  made.type, loss->name, loss->type, made.name, made.type);
-    return say_loss(walk, ret, "normalised-twice", node);
+    why_say(ret, "normalised-twice",
+            "%s is applied twice: %.160s (%s) applies it itself, but its input, the output of "
+            "%.160s (%s), already consists of probabilities. Pass it the raw scores: from values "
+            "between 0 and 1 it makes probabilities that hardly differ, and small gradients.",
+            made.type, loss->name, loss->type, made.name, made.type);
+    return why_also(walk, node, 0);
 }
 
 /* Its length is that of the labels: one number per example. */
@@ -107,18 +89,17 @@ static uint32_t single_class(struct why_walk *walk, const struct gd_node_info *l
     const struct gd_graph *graph = walk->session->graph;
     struct gd_output scores;
 
-    if (!why_type_in(loss->type, "cross_entropy") || loss->input_count == 0 ||
+    if (loss->input_count == 0 ||
         !gd_graph_output(graph, loss->inputs[0].node, loss->inputs[0].slot, &scores) ||
         scores.shape.rank < 1 || scores.shape.dim[scores.shape.rank > 1 ? 1 : 0] != 1) {
         return WHY_NONE;
     }
-    gd_buf_clear(&ret->text);
-    gd_buf_printf(&ret->text,
-                  "%.160s (%s) has a single class: the softmax over one score is always 1, so the "
-                  "loss and all gradients are 0. For two classes with one score, use "
-                  "binary_cross_entropy_with_logits.",
-                  loss->name, loss->type);
-    return say_loss(walk, ret, "one-class", gd_graph_lookup(graph, loss->name, strlen(loss->name)));
+    why_say(ret, "one-class",
+            "%.160s (%s) has a single class: the softmax over one score is always 1, so the loss "
+            "and all gradients are 0. For two classes with one score, use "
+            "binary_cross_entropy_with_logits.",
+            loss->name, loss->type);
+    return why_also(walk, gd_graph_lookup(graph, loss->name, strlen(loss->name)), 0);
 }
 
 /* The axis of the classes of that loss in the output of `node`; -1: unknown. */
@@ -153,11 +134,8 @@ static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_in
     struct gd_node_info made;
     struct gd_output scores;
     char shape[128];
-
-    if (!why_type_in(loss->type, "cross_entropy nll_loss")) {
-        return WHY_NONE;
-    }
     gd_node_id node = find_maker(graph, loss, "log add", "softmax log_softmax", &made);
+
     if (node == GD_NO_NODE || !gd_graph_output(graph, node, 0, &scores)) {
         return WHY_NONE;
     }
@@ -167,9 +145,8 @@ static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_in
     if (axis < 0 || classes < 0 || axis == classes || scores.shape.dim[classes] < 2) {
         return WHY_NONE;
     }
-    gd_buf_clear(&ret->text);
-    gd_buf_printf(&ret->text, "%.160s (%s) is computed over axis %s", made.name, made.type,
-                  gd_node_attr(&made, "dim"));
+    why_say(ret, "softmax-axis", "%.160s (%s) is computed over axis %s", made.name, made.type,
+            gd_node_attr(&made, "dim"));
     if (batch) {
         gd_buf_printf(&ret->text,
                       ", which is the batch: the %lld examples share one sum, so the result of "
@@ -182,7 +159,7 @@ static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_in
     }
     gd_buf_printf(&ret->text, " The %lld classes of %.160s (%s) are along axis %d.",
                   (long long)scores.shape.dim[classes], loss->name, loss->type, classes);
-    return say_loss(walk, ret, "softmax-axis", node);
+    return why_also(walk, node, 0);
 }
 
 /* Whether only matrix products read a node's output, as the left operand: they sum over the last
@@ -247,19 +224,17 @@ static uint32_t weighs_another_axis(struct why_walk *walk, struct why_finding *r
         struct gd_shape weights;
         char shape[128];
 
-        if (!gd_graph_node(graph, order[i], &made) ||
-            !is_by_columns(graph, order[i], &made, &weights) ||
-            !sums_rows(graph, order[i], &product)) {
-            continue;
+        if (gd_graph_node(graph, order[i], &made) &&
+            is_by_columns(graph, order[i], &made, &weights) &&
+            sums_rows(graph, order[i], &product)) {
+            why_say(ret, "softmax-axis",
+                    "%.160s (%s) is computed over axis %s of %s, but %.160s (%s), which takes its "
+                    "rows as weights, sums over the last axis: the weights of a sum do not add up "
+                    "to 1. Is the last axis meant?",
+                    made.name, made.type, gd_node_attr(&made, "dim"),
+                    gd_shape_text(&weights, shape, sizeof(shape)), product.name, product.type);
+            return why_also(walk, order[i], 0);
         }
-        gd_buf_clear(&ret->text);
-        gd_buf_printf(&ret->text,
-                      "%.160s (%s) is computed over axis %s of %s, but %.160s (%s), which takes "
-                      "its rows as weights, sums over the last axis: the weights of a sum do not "
-                      "add up to 1. Is the last axis meant?",
-                      made.name, made.type, gd_node_attr(&made, "dim"),
-                      gd_shape_text(&weights, shape, sizeof(shape)), product.name, product.type);
-        return say_loss(walk, ret, "softmax-axis", order[i]);
     }
     return WHY_NONE;
 }
@@ -269,27 +244,30 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
                              struct why_finding *ret)
 {
     struct gd_node_info made;
-
-    if (!why_type_in(loss->type, "nll_loss")) {
-        return WHY_NONE;
-    }
     gd_node_id node = find_maker(walk->session->graph, loss, "", "softmax sigmoid", &made);
+
     if (node == GD_NO_NODE) {
         return WHY_NONE;
     }
-    gd_buf_clear(&ret->text);
-    gd_buf_printf(&ret->text,
-                  "%.160s (%s) expects log-probabilities, but its input, the output of %.160s "
-                  "(%s), is probabilities. Is log_softmax meant?",
-                  loss->name, loss->type, made.name, made.type);
-    return say_loss(walk, ret, "no-logarithm", node);
+    why_say(ret, "no-logarithm",
+            "%.160s (%s) expects log-probabilities, but its input, the output of %.160s (%s), is "
+            "probabilities. Is log_softmax meant?",
+            loss->name, loss->type, made.name, made.type);
+    return why_also(walk, node, 0);
 }
 
 uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)
 {
-    uint32_t (*const tests[])(struct why_walk *, const struct gd_node_info *,
-                              struct why_finding *) = {single_class, over_another_axis,
-                                                       normalised_twice, no_logarithm};
+    static const struct {
+        const char *types; /* of the loss */
+        uint32_t (*test)(struct why_walk *, const struct gd_node_info *, struct why_finding *);
+    } tests[] = {
+        {"cross_entropy", single_class},
+        {"cross_entropy nll_loss", over_another_axis},
+        {"cross_entropy binary_cross_entropy_with_logits multilabel_soft_margin_loss",
+         normalised_twice},
+        {"nll_loss", no_logarithm},
+    };
     const struct gd_graph *graph = walk->session->graph;
     gd_node_id node = walk->count > 0 ? walk->tensors[0].node : GD_NO_NODE;
     struct gd_node_info loss;
@@ -299,8 +277,8 @@ uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)
     }
     for (int i = 0; i < MAX_BACK && gd_graph_node(graph, node, &loss); i++) {
         for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {
-            uint32_t found = tests[k](walk, &loss, ret);
-
+            uint32_t found =
+                why_type_in(loss.type, tests[k].types) ? tests[k].test(walk, &loss, ret) : WHY_NONE;
             if (found != WHY_NONE) {
                 return found;
             }

@@ -53,16 +53,6 @@ bool why_diverges(const struct why_walk *walk)
     return loss_diverges(past_of(walk));
 }
 
-static bool is_trained(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    gd_node_id writer =
-        tensor->is_leaf ? why_writer(walk->session->graph, tensor->node) : GD_NO_NODE;
-    struct gd_node_info info;
-
-    return writer != GD_NO_NODE && gd_graph_node(walk->session->graph, writer, &info) &&
-           info.input_count > 0 && info.inputs[0].node == tensor->node;
-}
-
 void why_add_huge(const struct why_walk *walk, struct gd_buf *say)
 {
     const struct why_tensor *largest = NULL;
@@ -71,7 +61,7 @@ void why_add_huge(const struct why_walk *walk, struct gd_buf *say)
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
 
-        if (tensor->has_stats && is_trained(walk, tensor) &&
+        if (tensor->has_stats && why_is_trained(walk, tensor) &&
             why_max_abs(&tensor->stats) >= HUGE_VALUE) {
             count++;
             if (!largest || why_max_abs(&tensor->stats) > why_max_abs(&largest->stats)) {

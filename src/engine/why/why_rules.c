@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,35 +27,41 @@ struct why_case {
     uint32_t other; /* a second one */
     double bound;   /* including the scale: no exact result of the operator is larger; -1 unknown */
     double limit;   /* of the test: the largest harmless input */
+    double largest; /* of the test: the largest magnitude of an input, including the scale */
     double scale;   /* by which the program multiplies its values; they are reported without */
     enum gd_dtype dtype; /* of the result */
+};
+
+enum property { /* of an input's statistics, or of the result's */
+                HAS_NAN = 1 << 0,
+                INF = 1 << 1,
+                BAD = 1 << 2, /* NaN or Inf */
+                FINITE = 1 << 3,
+                POS_INF = 1 << 4,
+                ONLY_NEG_INF = 1 << 5, /* besides finite elements */
+                ZERO = 1 << 6,
+                NONZERO = 1 << 7,
+                NEGATIVE = 1 << 8,
+                NONE_POSITIVE = 1 << 9,
+                MINUS_ONE = 1 << 10, /* or less */
+                EQUAL = 1 << 11,
+                NO_SPREAD = 1 << 12,
+                SATURATED = 1 << 13, /* of an activation between -1 and 1 */
 };
 
 struct why_rule {
     enum gd_bad bad;
     const char *types; /* see why_type_in */
+    /* It holds if the first two inputs and the result have these properties, and if the test, which
+     * may be NULL, succeeds. */
+    unsigned first, second, out;
     bool (*test)(struct why_case *c);
+    uint32_t at; /* the input that the sentence is about, unless the test sets it */
     const char *id;
     const char *sentence; /* {name}, {in}, {in.zeros}, ...: see put_word */
 };
 
 /* ---- types ---------------------------------------------------------------------------------- */
-
-bool why_type_in(const char *type, const char *types)
-{
-    while (*types) {
-        size_t len = strcspn(types, " ");
-        bool prefix = len > 0 && types[len - 1] == '*';
-
-        if (prefix ? strncasecmp(type, types, len - 1) == 0
-                   : strncasecmp(type, types, len) == 0 && type[len] == '\0') {
-            return true;
-        }
-        types += len;
-        types += strspn(types, " ");
-    }
-    return false;
-}
 
 #define SUMS       "Add AddN AddV2 TensorAdd Sub BiasAdd add_ iadd sub_ isub"
 #define PRODUCTS   "Mul MulNoNan Multiply Scale mul_ imul"
@@ -87,14 +94,36 @@ static uint64_t inf_of(const struct gd_stats *stats)
     return stats->pos_inf + stats->neg_inf;
 }
 
-static uint64_t finite_of(const struct gd_stats *stats)
+static unsigned properties_of(const struct gd_stats *s)
 {
-    return stats->count - stats->nan - inf_of(stats);
+    uint64_t inf = inf_of(s);
+
+    return (s->nan > 0 ? HAS_NAN : 0U) | (inf > 0 ? INF : 0U) | (s->nan + inf > 0 ? BAD : FINITE) |
+           (s->pos_inf > 0 ? POS_INF : 0U) |
+           (s->neg_inf > 0 && s->nan + s->pos_inf == 0 ? ONLY_NEG_INF : 0U) |
+           (s->zero > 0 ? ZERO : 0U) | (s->zero < s->count ? NONZERO : 0U) |
+           (s->negative > 0 ? NEGATIVE : 0U) | (s->positive == 0 ? NONE_POSITIVE : 0U) |
+           (s->min <= -1 ? MINUS_ONE : 0U) | (s->count > 0 && s->min >= s->max ? EQUAL : 0U) |
+           (s->count > 0 && s->std <= 0 ? NO_SPREAD : 0U) |
+           (s->abs_mean > 0.999 && s->max <= 1 ? SATURATED : 0U);
 }
 
-double why_max_abs(const struct gd_stats *stats)
+/* Whether input number `i` is known, and has these properties. */
+static bool has(const struct why_case *c, uint32_t i, unsigned properties)
 {
-    return finite_of(stats) > 0 ? fmax(fabs(stats->min), fabs(stats->max)) : 0;
+    return is_known(c, i) && (properties_of(input_stats(c, i)) & properties) == properties;
+}
+
+/* The first input from number `i` on with a property; sets c->at. */
+static bool find_input(struct why_case *c, uint32_t i, enum property property)
+{
+    for (; i < c->count; i++) {
+        if (has(c, i, property)) {
+            c->at = i;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The largest finite number of a type. */
@@ -144,7 +173,7 @@ static double bound_of(const struct why_case *c)
     double sum = 0, product = 1, largest = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {
-        if (!is_known(c, i) || input_stats(c, i)->nan + inf_of(input_stats(c, i)) > 0) {
+        if (!has(c, i, FINITE)) {
             return -1;
         }
         double max = why_max_abs(input_stats(c, i));
@@ -166,8 +195,7 @@ static double bound_of(const struct why_case *c)
                (c->count > 2 ? why_max_abs(input_stats(c, 2)) : 0);
     }
     if (why_type_in(type, REDUCTIONS)) {
-        return c->count > 1 ? (double)input_stats(c, c->count - 1)->count * largest
-                            : (double)input_stats(c, 0)->count * largest;
+        return (double)input_stats(c, c->count - 1)->count * largest;
     }
     if (why_type_in(type, "Square")) {
         return largest * largest;
@@ -177,57 +205,10 @@ static double bound_of(const struct why_case *c)
 
 /* ---- tests: what is not finite --------------------------------------------------------------- */
 
-/* A single element: subtracting its mean leaves 0, which is divided by 0. */
-static bool single_spread(struct why_case *c)
-{
-    return is_known(c, 0) && c->out->stats.nan > 0 &&
-           input_stats(c, 0)->nan + inf_of(input_stats(c, 0)) == 0;
-}
-
-static bool has_zero(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->zero > 0 && inf_of(&c->out->stats) > 0;
-}
-
-static bool has_negative(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->negative > 0 && c->out->stats.nan > 0;
-}
-
-static bool reaches_minus_one(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->min <= -1;
-}
-
-/* The divisor is the second operand; of a gradient, the first is what comes back. */
-static bool divides_zero_by_zero(struct why_case *c)
-{
-    c->at = 1;
-    c->other = 0;
-    return is_known(c, 0) && is_known(c, 1) && input_stats(c, 1)->zero > 0 &&
-           input_stats(c, 0)->zero > 0 && c->out->stats.nan > 0;
-}
-
-static bool divides_by_zero(struct why_case *c)
-{
-    c->at = 1;
-    c->other = 0;
-    return is_known(c, 1) && input_stats(c, 1)->zero > 0;
-}
-
 /* The other operand is a number: an infinite result shows that it is the dividend. */
 static bool divides_number_by_zero(struct why_case *c)
 {
-    return c->count == 1 && is_known(c, 0) && input_stats(c, 0)->zero > 0 &&
-           inf_of(&c->out->stats) == input_stats(c, 0)->zero;
-}
-
-static bool divides_inf_by_inf(struct why_case *c)
-{
-    c->at = 1;
-    c->other = 0;
-    return is_known(c, 0) && is_known(c, 1) && inf_of(input_stats(c, 0)) > 0 &&
-           inf_of(input_stats(c, 1)) > 0 && c->out->stats.nan > 0;
+    return c->count == 1 && has(c, 0, ZERO) && inf_of(&c->out->stats) == input_stats(c, 0)->zero;
 }
 
 static bool exponent_too_large(struct why_case *c)
@@ -236,44 +217,15 @@ static bool exponent_too_large(struct why_case *c)
     return is_known(c, 0) && input_stats(c, 0)->max > c->limit;
 }
 
-static bool softmax_too_large(struct why_case *c)
-{
-    return c->out->stats.nan > 0 && exponent_too_large(c);
-}
-
-/* With finite scores: every label is ignored. */
-static bool labels_ignored(struct why_case *c)
-{
-    c->at = 1;
-    return is_known(c, 0) && is_known(c, 1) &&
-           input_stats(c, 0)->nan + inf_of(input_stats(c, 0)) == 0 &&
-           input_stats(c, 1)->count > 0 && input_stats(c, 1)->min >= input_stats(c, 1)->max &&
-           c->out->stats.nan > 0;
-}
-
-static bool rows_masked(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->neg_inf > 0 &&
-           input_stats(c, 0)->nan + input_stats(c, 0)->pos_inf == 0 && c->out->stats.nan > 0;
-}
-
-static bool reads_pos_inf(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->pos_inf > 0 && c->out->stats.nan > 0;
-}
-
 /* Infinities that can meet with opposite signs. */
 static bool infinities_meet(struct why_case *c)
 {
     uint64_t pos = 0, neg = 0;
 
-    if (c->out->stats.nan == 0) {
-        return false;
-    }
     for (uint32_t i = 0; i < c->count; i++) {
         bool flips = i > 0 && why_type_in(c->info.type, "Sub");
 
-        if (is_known(c, i) && inf_of(input_stats(c, i)) > 0) {
+        if (has(c, i, INF)) {
             c->other = pos + neg > 0 ? c->at : i;
             c->at = i;
             pos += flips ? input_stats(c, i)->neg_inf : input_stats(c, i)->pos_inf;
@@ -285,13 +237,9 @@ static bool infinities_meet(struct why_case *c)
 
 static bool zero_meets_infinity(struct why_case *c)
 {
-    for (uint32_t i = 0; c->out->stats.nan > 0 && i < c->count && i < 2; i++) {
-        uint32_t other = 1 - i;
-
-        if (is_known(c, i) && inf_of(input_stats(c, i)) > 0 && is_known(c, other) &&
-            input_stats(c, other)->zero > 0) {
-            c->at = i;
-            c->other = other;
+    for (c->at = 0; c->at < 2; c->at++) {
+        c->other = 1 - c->at;
+        if (has(c, c->at, INF) && has(c, c->other, ZERO)) {
             return true;
         }
     }
@@ -300,40 +248,11 @@ static bool zero_meets_infinity(struct why_case *c)
 
 static bool reads_infinity(struct why_case *c)
 {
-    for (uint32_t i = 0; c->out->stats.nan > 0 && i < c->count; i++) {
-        if (is_known(c, i) && inf_of(input_stats(c, i)) > 0) {
-            c->at = i;
-            return true;
-        }
-    }
-    return false;
+    return find_input(c, 0, INF);
 }
 
-static bool makes_infinity(const struct why_case *c)
-{
-    return inf_of(&c->out->stats) + c->out->stats.nan > 0 && c->count > 0;
-}
-
-/* With a finite gradient: the slope itself is infinite. */
-static bool has_steep_slope(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->nan + inf_of(input_stats(c, 0)) == 0 &&
-           makes_infinity(c);
-}
-
-static bool negative_power(struct why_case *c)
-{
-    c->at = 0;
-    return c->out->stats.nan > 0 && is_known(c, 0) && input_stats(c, 0)->negative > 0;
-}
-
-static bool zero_power(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->zero > 0 && is_known(c, 1) &&
-           input_stats(c, 1)->negative > 0;
-}
-
-static void find_largest(struct why_case *c)
+/* The input with the largest magnitude; false: none is known. */
+static bool find_largest(struct why_case *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         if (is_known(c, i) && (!is_known(c, c->at) || why_max_abs(input_stats(c, i)) >
@@ -341,98 +260,62 @@ static void find_largest(struct why_case *c)
             c->at = i;
         }
     }
+    c->largest = is_known(c, c->at) ? c->scale * why_max_abs(input_stats(c, c->at)) : 0;
+    return is_known(c, c->at);
 }
 
 static bool half_range(struct why_case *c)
 {
-    find_largest(c);
-    return c->dtype == GD_FLOAT16 && makes_infinity(c) && is_known(c, c->at) && c->bound > HALF_MAX;
+    return find_largest(c) && c->dtype == GD_FLOAT16 && c->bound > HALF_MAX;
 }
 
 /* The bound of the operator is unknown. */
 static bool half_range_unbound(struct why_case *c)
 {
-    find_largest(c);
-    return c->dtype == GD_FLOAT16 && makes_infinity(c) && is_known(c, c->at) && c->bound < 0;
+    return find_largest(c) && c->dtype == GD_FLOAT16 && c->bound < 0;
 }
 
 /* float32 would hold the result, whatever the signs: it was computed, or stored, in half
  * precision. */
 static bool half_range_in_single(struct why_case *c)
 {
-    find_largest(c);
-    return c->dtype == GD_FLOAT32 && makes_infinity(c) && is_known(c, c->at) &&
-           c->bound > HALF_MAX && c->bound < (double)FLT_MAX;
+    return find_largest(c) && c->dtype == GD_FLOAT32 && c->bound > HALF_MAX &&
+           c->bound < (double)FLT_MAX;
 }
 
 static bool single_range(struct why_case *c)
 {
-    find_largest(c);
-    return makes_infinity(c) && is_known(c, c->at) && c->bound >= type_max(c->dtype);
+    return find_largest(c) && c->bound >= type_max(c->dtype);
 }
 
 /* The bound of the operator is unknown: it read values near the end of float16's range. */
 static bool near_half_range(struct why_case *c)
 {
-    find_largest(c);
-    return makes_infinity(c) && c->bound < 0 && is_known(c, c->at) &&
-           c->scale * why_max_abs(input_stats(c, c->at)) > HALF_MAX / 64 &&
-           c->scale * why_max_abs(input_stats(c, c->at)) <= HALF_MAX;
+    return find_largest(c) && c->bound < 0 && c->largest > HALF_MAX / 64 && c->largest <= HALF_MAX;
 }
 
 static bool reads_huge(struct why_case *c)
 {
-    find_largest(c);
-    return makes_infinity(c) && c->bound < 0 && is_known(c, c->at) &&
-           c->scale * why_max_abs(input_stats(c, c->at)) > sqrt(type_max(c->dtype)) / 1e4;
-}
-
-static bool no_spread(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->count > 0 && input_stats(c, 0)->std <= 0;
+    return find_largest(c) && c->bound < 0 && c->largest > sqrt(type_max(c->dtype)) / 1e4;
 }
 
 /* ---- tests: what is all zero ----------------------------------------------------------------- */
 
-static bool none_positive(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->positive == 0 &&
-           finite_of(input_stats(c, 0)) == input_stats(c, 0)->count;
-}
-
 static bool activation_dead(struct why_case *c)
 {
-    for (uint32_t i = 1; i < c->count; i++) {
-        if (is_known(c, i) && input_stats(c, i)->positive == 0) {
-            c->at = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool receives_gradient(struct why_case *c)
-{
-    return is_known(c, 0) && input_stats(c, 0)->zero < input_stats(c, 0)->count;
+    return find_input(c, 1, NONE_POSITIVE);
 }
 
 static bool is_saturated(struct why_case *c)
 {
-    for (uint32_t i = 1; i < c->count; i++) {
-        if (is_known(c, i) && input_stats(c, i)->abs_mean > 0.999 && input_stats(c, i)->max <= 1) {
-            c->at = i;
-            return true;
-        }
-    }
-    return false;
+    return find_input(c, 1, SATURATED);
 }
 
 static bool too_small(struct why_case *c)
 {
     double least = c->out->dtype == GD_FLOAT16 ? 2.9802322387695312e-08 : 7.006492321624085e-46;
 
-    find_largest(c);
-    return c->bound >= 0 && c->bound <= least && is_known(c, c->at);
+    return find_largest(c) && c->bound >= 0 && c->bound <= least;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -440,123 +323,125 @@ static bool too_small(struct why_case *c)
 #define NF GD_BAD_NONFINITE
 
 static const struct why_rule rules[] = {
-    {NF, "Log Log2 Log10", has_negative, "log-of-negative",
+    {NF, "Log Log2 Log10", NEGATIVE, 0, HAS_NAN, NULL, 0, "log-of-negative",
      "{name} takes the logarithm of negative numbers: {in.negatives} elements of {in} are below 0 "
      "(minimum {in.min}), and their logarithm is NaN."},
-    {NF, "Log Log2 Log10", has_zero, "log-of-zero",
+    {NF, "Log Log2 Log10", ZERO, 0, INF, NULL, 0, "log-of-zero",
      "{name} takes the logarithm of 0: {in.zeros} elements of {in} are 0, and the logarithm of 0 "
      "is -Inf. Nothing keeps the argument above 0."},
-    {NF, "Log1p", reaches_minus_one, "log-of-zero",
+    {NF, "Log1p", MINUS_ONE, 0, 0, NULL, 0, "log-of-zero",
      "{name} takes the logarithm of 1 + x where x is -1 or less: the minimum of {in} is {in.min}."},
-    {NF, "LogGrad", divides_by_zero, "division-by-zero",
+    {NF, "LogGrad", 0, ZERO, 0, NULL, 1, "division-by-zero",
      "{name}, the gradient of a logarithm, divides by the logarithm's argument: {in.zeros} "
      "elements of {in} are 0, as in {forward}."},
-    {NF, DIVISIONS, divides_inf_by_inf, "inf-over-inf",
+    {NF, DIVISIONS, INF, INF, HAS_NAN, NULL, 1, "inf-over-inf",
      "{name} divides Inf by Inf: {other} and {in} both have infinite elements."},
-    {NF, DIVISIONS, divides_zero_by_zero, "zero-over-zero",
+    {NF, DIVISIONS, ZERO, ZERO, HAS_NAN, NULL, 1, "zero-over-zero",
      "{name} divides 0 by 0: {in.zeros} elements of the divisor {in} are 0, and so are "
      "{other.zeros} of {other}."},
-    {NF, DIVISIONS " Mod FloorMod Xdivy", divides_by_zero, "division-by-zero",
+    {NF, DIVISIONS " Mod FloorMod Xdivy", 0, ZERO, 0, NULL, 1, "division-by-zero",
      "{name} divides by 0: {in.zeros} elements of the divisor {in} are 0."},
-    {NF, DIVISIONS, divides_number_by_zero, "division-by-zero",
+    {NF, DIVISIONS, 0, 0, 0, divides_number_by_zero, 0, "division-by-zero",
      "{name} divides by 0: {in.zeros} elements of the divisor {in} are 0."},
-    {NF, "Reciprocal Inv Rsqrt", has_zero, "division-by-zero",
+    {NF, "Reciprocal Inv Rsqrt", ZERO, 0, INF, NULL, 0, "division-by-zero",
      "{name} divides by 0: {in.zeros} elements of {in} are 0."},
-    {NF, "Sqrt Rsqrt SqrtGrad", has_negative, "sqrt-of-negative",
+    {NF, "Sqrt Rsqrt SqrtGrad", NEGATIVE, 0, HAS_NAN, NULL, 0, "sqrt-of-negative",
      "{name} takes the square root of negative numbers: {in.negatives} elements of {in} are below "
      "0 (minimum {in.min})."},
-    {NF, "SqrtGrad RsqrtGrad ReciprocalGrad", has_zero, "division-by-zero",
+    {NF, "SqrtGrad RsqrtGrad ReciprocalGrad", ZERO, 0, INF, NULL, 0, "division-by-zero",
      "{name} divides by 0: its slope is infinite where {in} is 0, in {in.zeros} elements."},
-    {NF, "SqrtBackward* RsqrtBackward*", has_steep_slope, "slope-at-zero",
+    {NF, "SqrtBackward* RsqrtBackward*", FINITE, 0, BAD, NULL, 0, "slope-at-zero",
      "{name}: the slope of a square root is infinite at 0, and {argument} is 0 or nearly 0. The "
      "root itself is finite but its gradient is not, even where a mask or where() hides the "
      "result. Keep the argument above 0."},
-    {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*",
-     has_steep_slope, "slope-at-zero",
+    {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*", FINITE, 0,
+     BAD, NULL, 0, "slope-at-zero",
      "{name} divides by {argument}, which is 0 or nearly 0: the slope is infinite, even where a "
      "mask or where() hides the result."},
-    {NF, "AcosBackward* AsinBackward*", has_steep_slope, "slope-at-one",
+    {NF, "AcosBackward* AsinBackward*", FINITE, 0, BAD, NULL, 0, "slope-at-one",
      "{name}: the slope is infinite at 1 and -1, and {argument} reaches or nearly reaches them."},
-    {NF, "PowBackward*", has_steep_slope, "slope-at-zero",
+    {NF, "PowBackward*", FINITE, 0, BAD, NULL, 0, "slope-at-zero",
      "{name}: the slope of a power below 1 is infinite at 0, and {argument} is 0 or nearly 0; or "
      "the base and the exponent are too large for {out.dtype}."},
-    {NF, "Pow Power", zero_power, "division-by-zero",
+    {NF, "Pow Power", ZERO, NEGATIVE, 0, NULL, 0, "division-by-zero",
      "{name} raises 0 to a negative power: {in.zeros} elements of {in} are 0."},
-    {NF, "Pow Power", negative_power, "power-of-negative",
+    {NF, "Pow Power", NEGATIVE, 0, HAS_NAN, NULL, 0, "power-of-negative",
      "{name} raises negative numbers to a fractional power: {in.negatives} elements of {in} are "
      "below 0 (minimum {in.min})."},
-    {NF, "Exp Expm1 Sinh Cosh", exponent_too_large, "exp-overflow",
+    {NF, "Exp Expm1 Sinh Cosh", 0, 0, 0, exponent_too_large, 0, "exp-overflow",
      "{name} overflows: the maximum of {in} is {in.max}, and e^x is infinite in {out.dtype} from "
      "{limit} on."},
-    {NF, "cross_entropy nll_loss", labels_ignored, "no-labels",
+    {NF, "cross_entropy nll_loss", FINITE, EQUAL, HAS_NAN, NULL, 1, "no-labels",
      "{name} has no labels left: all of {in} are {in.max}, which ignore_index excludes, and the "
      "mean of nothing is NaN."},
-    {NF, SOFTMAXES, reads_pos_inf, "softmax-of-inf",
+    {NF, SOFTMAXES, POS_INF, 0, HAS_NAN, NULL, 0, "softmax-of-inf",
      "{name} received Inf: {in} has infinite elements, and Inf / Inf is NaN."},
-    {NF, SOFTMAXES, rows_masked, "masked-row",
+    {NF, SOFTMAXES, ONLY_NEG_INF, 0, HAS_NAN, NULL, 0, "masked-row",
      "{name} has rows in which every element is -Inf: where a whole row of {in} is masked, its sum "
      "is 0, and 0 / 0 is NaN."},
-    {NF, SOFTMAXES, softmax_too_large, "exp-overflow",
+    {NF, SOFTMAXES, 0, 0, HAS_NAN, exponent_too_large, 0, "exp-overflow",
      "{name} overflows: the maximum of {in} is {in.max}, e^x is infinite in {out.dtype} from "
      "{limit} on, and apparently the largest element is not subtracted first."},
-    {NF, SUMS " " REDUCTIONS " ReduceMean " MATRICES, infinities_meet, "inf-minus-inf",
+    {NF, SUMS " " REDUCTIONS " ReduceMean " MATRICES, 0, 0, HAS_NAN, infinities_meet, 0,
+     "inf-minus-inf",
      "{name} adds infinities of opposite signs, and Inf - Inf is NaN: they come from {in}."},
-    {NF, PRODUCTS " " MATRICES, zero_meets_infinity, "zero-times-inf",
+    {NF, PRODUCTS " " MATRICES, 0, 0, HAS_NAN, zero_meets_infinity, 0, "zero-times-inf",
      "{name} multiplies 0 by Inf, which is NaN: {in} has infinite elements where {other} can be 0 "
      "({other.zeros} elements). Masking by multiplication does this: use where() or masked_fill() "
      "instead."},
-    {NF, "*", reads_infinity, "inf-arithmetic",
+    {NF, "*", 0, 0, HAS_NAN, reads_infinity, 0, "inf-arithmetic",
      "{name} computes with Inf from {in}: Inf - Inf, 0 x Inf and Inf / Inf are NaN."},
     {NF, "LayerNorm LayerNormV3 BatchNorm GroupNorm InstanceNorm layer_norm batch_norm group_norm",
-     no_spread, "no-variance",
+     NO_SPREAD, 0, 0, NULL, 0, "no-variance",
      "{name} divides by a standard deviation of 0: all elements of {in} are equal ({in.max})."},
-    {NF, "std var std_mean var_mean", single_spread, "too-few",
+    {NF, "std var std_mean var_mean", FINITE, 0, HAS_NAN, NULL, 0, "too-few",
      "{name} computes the deviation of a single element along an axis, which divides 0 by 0; {in} "
      "is finite. Use unbiased=False (correction=0), or more elements."},
-    {NF, "*", half_range, "fp16-range",
+    {NF, "*", 0, 0, BAD, half_range, 0, "fp16-range",
      "{name} exceeds the range of float16: its maximum is 65504, and with values up to "
      "{in.max_abs} ({in}) the result can reach {bound}."},
-    {NF, "*", half_range_unbound, "fp16-range",
+    {NF, "*", 0, 0, BAD, half_range_unbound, 0, "fp16-range",
      "{name} exceeds the range of float16, whose maximum is 65504, with values up to {in.max_abs} "
      "({in})."},
-    {NF, "*", half_range_in_single, "fp16-range",
+    {NF, "*", 0, 0, BAD, half_range_in_single, 0, "fp16-range",
      "{name} exceeds the range of float16: with values up to {in.max_abs} ({in}) the result can "
      "reach {bound}, which is beyond 65504 but well inside float32: it is computed or rounded in "
      "half precision."},
-    {NF, "*", single_range, "float-range",
+    {NF, "*", 0, 0, BAD, single_range, 0, "float-range",
      "{name} exceeds the range of {out.dtype}: with values up to {in.max_abs} ({in}) the result "
      "can reach {bound}."},
-    {NF, "*", near_half_range, "fp16-range",
+    {NF, "*", 0, 0, BAD, near_half_range, 0, "fp16-range",
      "{name} produced non-finite values from finite ones up to {in.max_abs} ({in}), close to the "
      "float16 maximum of 65504. It is probably computed or rounded in half precision."},
-    {NF, "*", reads_huge, "float-range",
+    {NF, "*", 0, 0, BAD, reads_huge, 0, "float-range",
      "{name} produced non-finite values from {in}, whose largest magnitude is {in.max_abs}: its "
      "squares or sums exceed the range of {out.dtype}."},
-    {GD_BAD_ZERO, "ReluGrad* ReLUGrad*", activation_dead, "dead-relu",
+    {GD_BAD_ZERO, "ReluGrad* ReLUGrad*", 0, 0, 0, activation_dead, 0, "dead-relu",
      "{name} lets no gradient through: no element of {in} is above 0 (maximum {in.max})."},
-    {GD_BAD_ZERO, "ReluBackward* ThresholdBackward*", receives_gradient, "dead-relu",
+    {GD_BAD_ZERO, "ReluBackward* ThresholdBackward*", NONZERO, 0, 0, NULL, 0, "dead-relu",
      "{name} lets no gradient through: no element of {argument} is above 0 where a gradient comes "
      "back."},
-    {GD_BAD_ZERO, "ReLU*", none_positive, "dead-relu",
+    {GD_BAD_ZERO, "ReLU*", NONE_POSITIVE | FINITE, 0, 0, NULL, 0, "dead-relu",
      "{name} lets nothing through: no element of {in} is above 0 (maximum {in.max})."},
-    {GD_BAD_ZERO, "TanhGrad SigmoidGrad", is_saturated, "saturated",
+    {GD_BAD_ZERO, "TanhGrad SigmoidGrad", 0, 0, 0, is_saturated, 0, "saturated",
      "{name} lets no gradient through: the activation is saturated (the mean magnitude of {in} is "
      "{in.abs_mean})."},
-    {GD_BAD_ZERO, "*", too_small, "underflow",
+    {GD_BAD_ZERO, "*", 0, 0, 0, too_small, 0, "underflow",
      "{name} underflows: with values up to {in.max_abs} ({in}) no result exceeds {bound}, which "
      "{out.dtype} rounds to 0."},
 };
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-const char *why_share(uint64_t part, uint64_t whole, char *out, size_t size)
+void why_say(struct why_finding *ret, const char *rule, const char *format, ...)
 {
-    if (part == whole && whole > 1) {
-        snprintf(out, size, "all %llu", (unsigned long long)whole);
-    } else {
-        snprintf(out, size, "%llu of %llu", (unsigned long long)part, (unsigned long long)whole);
-    }
-    return out;
+    va_list args;
+
+    ret->rule = rule;
+    gd_buf_clear(&ret->text);
+    va_start(args, format);
+    gd_buf_vprintf(&ret->text, format, args);
+    va_end(args);
 }
 
 static void put_figure(const struct why_case *c, const struct why_tensor *tensor, const char *word,
@@ -688,12 +573,17 @@ static bool make_case(const struct why_walk *walk, const struct why_tensor *out,
 
 static const struct why_rule *rule_for(struct why_case *c)
 {
+    unsigned out = properties_of(&c->out->stats);
+
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        c->at = 0;
-        c->other = 0;
-        if (rules[i].bad == c->walk->bad && why_type_in(c->info.type, rules[i].types) &&
-            rules[i].test(c)) {
-            return &rules[i];
+        const struct why_rule *rule = &rules[i];
+
+        c->at = rule->at;
+        c->other = 1 - rule->at;
+        if (rule->bad == c->walk->bad && why_type_in(c->info.type, rule->types) &&
+            (out & rule->out) == rule->out && (!rule->first || has(c, 0, rule->first)) &&
+            (!rule->second || has(c, 1, rule->second)) && (!rule->test || rule->test(c))) {
+            return rule;
         }
     }
     return NULL;
@@ -706,22 +596,12 @@ void why_explain(const struct why_walk *walk, const struct why_tensor *origin,
     const struct why_rule *rule = make_case(walk, origin, &c) ? rule_for(&c) : NULL;
 
     if (rule) {
-        snprintf(ret->rule, sizeof(ret->rule), "%s", rule->id);
+        ret->rule = rule->id;
         put_sentence(&c, rule->sentence, &ret->text);
     }
 }
 
 /* ---- Inf that turned into NaN ---------------------------------------------------------------- */
-
-static bool reads_nan(const struct why_case *c)
-{
-    for (uint32_t i = 0; i < c->count; i++) {
-        if (is_known(c, i) && input_stats(c, i)->nan > 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 void why_explain_turn(const struct why_walk *walk, const struct why_tensor *origin,
                       struct why_finding *ret)
@@ -736,7 +616,7 @@ void why_explain_turn(const struct why_walk *walk, const struct why_tensor *orig
         const struct why_tensor *tensor = &walk->tensors[i];
 
         if (tensor != origin && !tensor->is_leaf && tensor->has_stats && tensor->stats.nan > 0 &&
-            make_case(walk, tensor, &c) && !reads_nan(&c) &&
+            make_case(walk, tensor, &c) && !find_input(&c, 0, HAS_NAN) &&
             (!first || tensor->step < first->step ||
              (tensor->step == first->step && tensor->order < first->order))) {
             first = tensor;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "engine/why/why_impl.h"
 
 #define MAX_PARTNERS 64   /* factors whose values are asked for */
@@ -56,11 +57,6 @@ struct step { /* one operator, and its first input that changes */
 };
 
 /* ---- axes ------------------------------------------------------------------------------------ */
-
-static bool get_bit(const unsigned char *bits, gd_node_id node)
-{
-    return bits[node / 8] & (1U << node % 8);
-}
 
 static bool shape_of(const struct algebra *a, const struct gd_edge *edge, struct gd_shape *ret)
 {
@@ -237,13 +233,6 @@ static bool meets_zero(struct algebra *a, const struct step *s)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-static bool attr_is(const struct step *s, const char *name, const char *value)
-{
-    const char *text = gd_node_attr(&s->info, name);
-
-    return text && strcmp(text, value) == 0;
-}
-
 /* Whether the input of a normalization or a softmax changes only by what it removes. */
 static bool takes_away(const struct step *s)
 {
@@ -265,10 +254,10 @@ static bool takes_away(const struct step *s)
         return x->rank > 0 && is_same(s->in.same, x, x->rank > 1 ? 1 : 0);
     }
     if (why_type_in(type, "batch_norm")) {
-        return attr_is(s, "training", "True") && is_same_from(s->in.same, x, 0, 1);
+        return why_attr_is(&s->info, "training", "True") && is_same_from(s->in.same, x, 0, 1);
     }
     if (why_type_in(type, "instance_norm")) {
-        return attr_is(s, "training", "True") && is_same_from(s->in.same, x, 2, -1);
+        return why_attr_is(&s->info, "training", "True") && is_same_from(s->in.same, x, 2, -1);
     }
     if (why_type_in(type, "group_norm")) {
         bool alone = groups && x->rank > 1 && strtol(groups, NULL, 10) == x->dim[1];
@@ -360,39 +349,33 @@ static struct change scale_change(const struct algebra *a, const struct step *s)
     return ret;
 }
 
-static bool is_turned(const struct algebra *a, gd_node_id node)
-{
-    struct gd_node_info info;
-
-    return gd_graph_node(a->graph, node, &info) && why_type_in(info.type, SWAPS);
-}
-
 /* Rows of the left operand, columns of the right one. */
 static uint32_t multiply_axes(const struct algebra *a, const struct step *s)
 {
     struct gd_shape left, right;
+    struct gd_node_info info;
     int rank = s->out.rank;
 
     if (s->changing != 1 || s->info.input_count != 2 || !shape_of(a, &s->info.inputs[0], &left) ||
         !shape_of(a, &s->info.inputs[1], &right) || left.rank < 2 || right.rank < 2 || rank < 2) {
         return 0;
     }
-    bool fits = left.dim[left.rank - 1] == right.dim[right.rank - 2];
-    bool turned = left.dim[left.rank - 1] == right.dim[right.rank - 1]; /* x.mT is not a node */
+    int64_t summed = left.dim[left.rank - 1];
+    bool fits = summed == right.dim[right.rank - 2];
+    bool turned = summed == right.dim[right.rank - 1]; /* x.mT is not a node */
+    bool rows = is_same(s->in.same, &right, right.rank - 2);
+    bool columns = is_same(s->in.same, &right, right.rank - 1);
     if (s->at == 0) {
         return fits ? (uint32_t)is_same(s->in.same, &left, left.rank - 2) << (rank - 2) : 0;
     }
+    bool same = fits ? columns : rows;
     if (fits == turned && right.dim[right.rank - 1] == right.dim[right.rank - 2]) {
         /* for a square, only its origin shows which way round it is */
-        return fits && is_same(s->in.same, &right, right.rank - 1) &&
-                       is_same(s->in.same, &right, right.rank - 2)
-                   ? 1U << (rank - 1)
-               : is_turned(a, s->info.inputs[1].node)
-                   ? (uint32_t)is_same(s->in.same, &right, right.rank - 1) << (rank - 1)
-                   : 0;
+        bool known =
+            gd_graph_node(a->graph, s->info.inputs[1].node, &info) && why_type_in(info.type, SWAPS);
+        same = (fits && columns && rows) || (known && columns);
     }
-    return (uint32_t)is_same(s->in.same, &right, fits ? right.rank - 1 : right.rank - 2)
-           << (rank - 1);
+    return (uint32_t)same << (rank - 1);
 }
 
 static struct change reduce_axes(const struct step *s)
@@ -449,12 +432,13 @@ static struct change pass_change(struct algebra *a, const struct step *s)
         ret = (struct change){true, spread_axes(s->in.same, &s->shape, &s->out), s->in.times};
     } else if (why_type_in(type, PARTS) && s->out.rank == s->shape.rank) {
         ret.same = s->in.same;
-    } else if (why_type_in(type, "masked_fill masked_fill_") && attr_is(s, "fill", "-inf")) {
+    } else if (why_type_in(type, "masked_fill masked_fill_") &&
+               why_attr_is(&s->info, "fill", "-inf")) {
         ret.same = s->in.same; /* what is masked is 0 after the softmax anyway */
     } else if (why_type_in(type, "linear")) {
         ret.same = s->in.same & ~(1U << (s->out.rank - 1));
     } else if (why_type_in(type, "conv1d conv2d conv3d")) {
-        bool bare = attr_is(s, "padding", "0");
+        bool bare = why_attr_is(&s->info, "padding", "0");
         ret.same = bare ? s->in.same & ~2U : s->in.same & 1U;
     }
     return ret;
@@ -462,29 +446,21 @@ static struct change pass_change(struct algebra *a, const struct step *s)
 
 /* ---- the way --------------------------------------------------------------------------------- */
 
+static void free_algebra(struct algebra *a)
+{
+    free(a->change);
+    free(a->backward);
+}
+
 static bool begin_algebra(struct algebra *a, struct why_walk *walk, gd_node_id parameter)
 {
     const struct gd_graph *graph = walk->session->graph;
     size_t limit = gd_graph_node_limit(graph);
-    uint32_t count = 0;
-    const gd_node_id *order = gd_graph_execution(graph, &count);
-    bool any = false;
 
     *a = (struct algebra){.walk = walk, .graph = graph, .parameter = parameter, .zero = GD_NO_NODE};
     a->change = calloc(limit + 1, sizeof(*a->change));
     a->backward = calloc(limit / 8 + 1, 1);
-    for (uint32_t i = 0; a->change && a->backward && i < count; i++) {
-        struct gd_node_info info;
-        gd_node_id forward;
-
-        if (gd_graph_node(graph, order[i], &info) &&
-            (forward = why_forward_of(graph, &info)) != GD_NO_NODE) {
-            a->backward[forward / 8] =
-                (unsigned char)(a->backward[forward / 8] | 1U << forward % 8);
-            any = true;
-        }
-    }
-    return any;
+    return a->change && a->backward && why_mark_reached(graph, a->backward);
 }
 
 static bool feeds_backward(const struct algebra *a, gd_node_id node)
@@ -493,7 +469,7 @@ static bool feeds_backward(const struct algebra *a, gd_node_id node)
     uint32_t count = gd_graph_consumers(a->graph, node, &edges);
 
     for (uint32_t i = 0; i < count; i++) {
-        if (get_bit(a->backward, edges[i].node)) {
+        if (why_has_bit(a->backward, edges[i].node)) {
             return true;
         }
     }
@@ -546,17 +522,11 @@ static bool change_vanishes(struct algebra *a)
     for (uint32_t i = 0; i < count && !a->reaches_loss; i++) {
         struct step s = {.node = order[i]};
 
-        if (get_bit(a->backward, order[i]) && gd_graph_node(a->graph, order[i], &s.info)) {
+        if (why_has_bit(a->backward, order[i]) && gd_graph_node(a->graph, order[i], &s.info)) {
             visit_step(a, &s);
         }
     }
     return !a->reaches_loss && a->end_count > 0;
-}
-
-static void free_algebra(struct algebra *a)
-{
-    free(a->change);
-    free(a->backward);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -572,19 +542,16 @@ static gd_node_id parameter_of(const struct why_walk *walk)
 
 void why_ask_factors(struct why_walk *walk)
 {
+    GD_CLEANUP(free_algebra) struct algebra a = {0};
     gd_node_id parameter = parameter_of(walk);
-    struct algebra a;
 
-    if (parameter == GD_NO_NODE) {
+    if (parameter == GD_NO_NODE || !begin_algebra(&a, walk, parameter)) {
         return;
     }
-    if (begin_algebra(&a, walk, parameter)) {
-        (void)change_vanishes(&a);
-        for (uint32_t i = 0; i < a.partner_count; i++) {
-            why_also_factor(walk, a.partners[i], 0);
-        }
+    (void)change_vanishes(&a);
+    for (uint32_t i = 0; i < a.partner_count; i++) {
+        why_also_factor(walk, a.partners[i], 0);
     }
-    free_algebra(&a);
 }
 
 /* A bias that is removed again is normal; if a whole matrix is, the model does nothing. */
@@ -606,9 +573,9 @@ static void say_zero(const struct algebra *a, const char *name, struct why_findi
 {
     bool no_fault = is_no_fault(a);
 
-    why_begin(ret, "zero-by-algebra");
-    gd_buf_printf(&ret->text, "The gradient of %s is 0 by algebra, apart from rounding%s: ", name,
-                  no_fault ? ", and this is normal" : "");
+    why_say(ret, "zero-by-algebra",
+            "The gradient of %s is 0 by algebra, apart from rounding%s: ", name,
+            no_fault ? ", and this is normal" : "");
     if (a->zero != GD_NO_NODE) {
         why_put_node(a->graph, a->ends[0], &ret->text);
         gd_buf_printf(&ret->text,
@@ -630,20 +597,17 @@ static void say_zero(const struct algebra *a, const char *name, struct why_findi
 
 uint32_t why_shifted(struct why_walk *walk, struct why_finding *ret)
 {
+    GD_CLEANUP(free_algebra) struct algebra a = {0};
     const struct why_tensor *root = &walk->tensors[0];
     gd_node_id parameter = parameter_of(walk);
-    struct algebra a;
 
     if (parameter == GD_NO_NODE ||
-        (root->node != parameter && root->has_stats && root->stats.abs_mean > SMALL)) {
+        (root->node != parameter && root->has_stats && root->stats.abs_mean > SMALL) ||
+        !begin_algebra(&a, walk, parameter) || !change_vanishes(&a)) {
         return WHY_NONE;
     }
-    bool found = begin_algebra(&a, walk, parameter) && change_vanishes(&a);
-    if (found) {
-        say_zero(&a, walk->facts.parameter, ret);
-    }
-    free_algebra(&a);
-    return found ? 0 : WHY_NONE;
+    say_zero(&a, walk->facts.parameter, ret);
+    return 0;
 }
 
 bool why_zero_factor(const struct why_walk *walk, const struct why_tensor *origin,
@@ -669,7 +633,7 @@ bool why_zero_factor(const struct why_walk *walk, const struct why_tensor *origi
                 !(of.kind == GD_NODE_WEIGHT && i + 1 == forward.input_count && i > 1) &&
                 is_zero(&a, factor);
         if (found) {
-            snprintf(ret->rule, sizeof(ret->rule), "zero-factor");
+            ret->rule = "zero-factor";
             why_put_node(graph, origin->node, &ret->text);
             gd_buf_printf(&ret->text,
                           " is 0 by algebra: %.160s (%s) multiplies by %.160s, which is all 0, and "

@@ -12,84 +12,7 @@
 
 #define MAX_BROADCAST 200000 /* nodes that are examined */
 
-bool why_in_phase(const struct gd_node_info *info, const char *phase)
-{
-    const char *own = gd_node_attr(info, "phase");
-
-    return own && strcmp(own, phase) == 0;
-}
-
-gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *info)
-{
-    const char *name = gd_node_attr(info, "forward");
-
-    return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
-}
-
-/* The same, of a node of the backward pass alone. */
-gd_node_id why_forward_of(const struct gd_graph *graph, const struct gd_node_info *info)
-{
-    return why_in_phase(info, "backward") ? why_forward(graph, info) : GD_NO_NODE;
-}
-
-/* The first backward node; told: of a pass into the weights, not of one whose result is part of the
- * loss. */
-static gd_node_id first_of_backward(const struct gd_graph *graph, bool told)
-{
-    uint32_t count = 0;
-    const gd_node_id *order = gd_graph_execution(graph, &count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct gd_node_info info;
-
-        if (gd_graph_node(graph, order[i], &info) && why_in_phase(&info, "backward") &&
-            (!told || gd_node_attr(&info, "begins"))) {
-            return order[i];
-        }
-    }
-    return GD_NO_NODE;
-}
-
-static bool is_scalar(const struct gd_graph *graph, gd_node_id node)
-{
-    struct gd_output output;
-
-    return gd_graph_output(graph, node, 0, &output) && gd_shape_count(&output.shape) == 1;
-}
-
-gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *facts)
-{
-    gd_node_id told = facts ? gd_graph_lookup(graph, facts->loss, strlen(facts->loss)) : GD_NO_NODE;
-    gd_node_id first = first_of_backward(graph, true);
-    struct gd_node_info info;
-
-    if (is_scalar(graph, told)) {
-        return told;
-    }
-    if (first == GD_NO_NODE) {
-        first = first_of_backward(graph, false); /* no node was reported */
-    }
-    gd_node_id forward =
-        gd_graph_node(graph, first, &info) ? why_forward_of(graph, &info) : GD_NO_NODE;
-    return is_scalar(graph, forward) ? forward : GD_NO_NODE;
-}
-
-void why_put_node(const struct gd_graph *graph, gd_node_id node, struct gd_buf *text)
-{
-    struct gd_node_info info;
-
-    if (gd_graph_node(graph, node, &info)) {
-        gd_buf_printf(text, "%.160s (%s)", info.name, info.type);
-    }
-}
-
 /* ---- a weight that gets no update ------------------------------------------------------------ */
-
-void why_begin(struct why_finding *ret, const char *rule)
-{
-    snprintf(ret->rule, sizeof(ret->rule), "%s", rule);
-    gd_buf_clear(&ret->text);
-}
 
 /* The optimizer that holds the parameter did not step in this step. */
 static bool say_no_step(const struct why_walk *walk, struct why_finding *ret)
@@ -99,9 +22,8 @@ static bool say_no_step(const struct why_walk *walk, struct why_finding *ret)
     if (!facts->has_stepped || facts->stepped >= walk->step || !walk->session->stop.at_step_end) {
         return false;
     }
-    why_begin(ret, "no-step");
-    gd_buf_printf(&ret->text, "%s holds %s but did not step in step %lld: ", facts->optimizer,
-                  facts->parameter, (long long)walk->step);
+    why_say(ret, "no-step", "%s holds %s but did not step in step %lld: ", facts->optimizer,
+            facts->parameter, (long long)walk->step);
     if (facts->stepped > 0) {
         gd_buf_printf(&ret->text, "it last stepped in step %lld.", (long long)facts->stepped);
     } else {
@@ -121,11 +43,10 @@ uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
         return WHY_NONE;
     }
     if (facts->frozen) {
-        why_begin(ret, "frozen");
-        gd_buf_printf(&ret->text,
-                      "%s is frozen: its requires_grad is False, so no gradient is computed for it "
-                      "and no optimizer changes it.",
-                      facts->parameter);
+        why_say(ret, "frozen",
+                "%s is frozen: its requires_grad is False, so no gradient is computed for it "
+                "and no optimizer changes it.",
+                facts->parameter);
     } else if (say_no_step(walk, ret)) {
         return why_also(walk, weight, 0);
     } else if (!facts->has_gradient &&
@@ -133,15 +54,13 @@ uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
                (found = why_no_gradient(walk, facts->parameter, weight, ret)) != WHY_NONE) {
         return found;
     } else if (!facts->optimizer[0] && facts->optimizers > 0) {
-        why_begin(ret, "not-trained");
-        gd_buf_printf(&ret->text,
-                      "Nothing updates %s: no optimizer holds it. Was it passed to an optimizer, "
-                      "and did it exist when the optimizer was created?",
-                      facts->parameter);
+        why_say(ret, "not-trained",
+                "Nothing updates %s: no optimizer holds it. Was it passed to an optimizer, "
+                "and did it exist when the optimizer was created?",
+                facts->parameter);
     } else if (facts->has_rate && facts->rate == 0) {
-        why_begin(ret, "learning-rate");
-        gd_buf_printf(&ret->text, "The learning rate of %s for %s is 0.", facts->optimizer,
-                      facts->parameter);
+        why_say(ret, "learning-rate", "The learning rate of %s for %s is 0.", facts->optimizer,
+                facts->parameter);
     } else {
         return WHY_NONE;
     }
@@ -156,25 +75,18 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret)
     gd_node_id writer = weight == GD_NO_NODE ? GD_NO_NODE : why_writer(graph, weight);
     /* the optimizer's step may be unknown */
     gd_node_id shown = writer == GD_NO_NODE ? weight : writer;
+    bool named = facts->piled_up_by[0];
 
     if (facts->piled_up_since <= 0) {
         return WHY_NONE;
     }
-    why_begin(ret, "not-set-back");
-    if (facts->piled_up_by[0]) {
-        gd_buf_printf(&ret->text,
-                      "The gradients of %s are never zeroed: the backward pass of step %lld added "
-                      "to what its previous step had left in %s.grad, and so has each one since. "
-                      "Call zero_grad() between two steps of %s.",
-                      facts->piled_up_by, (long long)facts->piled_up_since, facts->piled_up_in,
-                      facts->piled_up_by);
-    } else {
-        gd_buf_printf(&ret->text,
-                      "The gradients are never zeroed: the backward pass of step %lld added to "
-                      "what the previous step had left in %s.grad, and so has each one since. Call "
-                      "zero_grad() between two steps of the optimizer.",
-                      (long long)facts->piled_up_since, facts->piled_up_in);
-    }
+    why_say(ret, "not-set-back",
+            "The gradients%s%s are never zeroed: the backward pass of step %lld added to what %s "
+            "previous step had left in %s.grad, and so has each one since. Call zero_grad() "
+            "between two steps of %s.",
+            named ? " of " : "", facts->piled_up_by, (long long)facts->piled_up_since,
+            named ? "its" : "the", facts->piled_up_in,
+            named ? facts->piled_up_by : "the optimizer");
     return shown == GD_NO_NODE ? 0 : why_also(walk, shown, 0);
 }
 
@@ -186,9 +98,9 @@ uint32_t why_apart(struct why_walk *walk, struct why_finding *ret)
     if (!facts->apart || !facts->of_parameter) {
         return WHY_NONE;
     }
-    why_begin(ret, "ranks-apart");
-    gd_buf_printf(&ret->text, "%s is not the same on all ranks: rank %d is the first that differs",
-                  name, facts->apart_rank);
+    why_say(ret, "ranks-apart",
+            "%s is not the same on all ranks: rank %d is the first that differs", name,
+            facts->apart_rank);
     if (facts->apart_gradient == GD_WHY_DIFFERS) {
         gd_buf_printf(
             &ret->text,
@@ -270,14 +182,13 @@ uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
             !pairs_all(graph, order[i], &info, in) || !has_gradient(graph, order[i])) {
             continue;
         }
-        why_begin(ret, "broadcast");
-        gd_shape_text(&in[0].shape, first, sizeof(first));
-        gd_shape_text(&in[1].shape, second, sizeof(second));
-        why_put_node(graph, order[i], &ret->text);
-        gd_buf_printf(&ret->text,
-                      " pairs each element with each: its inputs are %s and %s, which broadcast to "
-                      "%lld x %lld pairs. Squeeze one axis so that both have the same shape.",
-                      first, second, (long long)in[0].shape.dim[0], (long long)in[0].shape.dim[0]);
+        why_say(ret, "broadcast",
+                "%.160s (%s) pairs each element with each: its inputs are %s and %s, which "
+                "broadcast to %lld x %lld pairs. Squeeze one axis so that both have the same "
+                "shape.",
+                info.name, info.type, gd_shape_text(&in[0].shape, first, sizeof(first)),
+                gd_shape_text(&in[1].shape, second, sizeof(second)), (long long)in[0].shape.dim[0],
+                (long long)in[0].shape.dim[0]);
         return why_also(walk, order[i], 0);
     }
     return WHY_NONE;
@@ -289,15 +200,13 @@ bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
     gd_node_id loss = gd_why_loss(graph, &walk->facts);
     struct gd_node_info info;
     struct gd_output given;
-    const char *reduction;
 
     if (!gd_graph_node(graph, loss, &info) || info.input_count == 0 ||
         !gd_graph_output(graph, info.inputs[0].node, info.inputs[0].slot, &given) ||
         given.shape.rank == 0 || given.shape.dim[0] < 2) {
         return false;
     }
-    reduction = gd_node_attr(&info, "reduction");
-    if (strcmp(info.type, "sum") != 0 && !(reduction && strcmp(reduction, "sum") == 0)) {
+    if (strcmp(info.type, "sum") != 0 && !why_attr_is(&info, "reduction", "sum")) {
         return false;
     }
     gd_buf_puts(say, " The loss is a sum, not a mean: ");
@@ -387,10 +296,9 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
         numbers = numbers_of(graph, &info);
     }
     gd_node_id source = made_of(graph, numbers);
-    why_begin(ret, facts->choices > 0 ? "index-range" : "raised");
-    why_put_node(graph, walk->tensors[0].node, &ret->text);
-    gd_buf_printf(&ret->text, " failed: %s%s", facts->raised,
-                  strchr(".!?", facts->raised[strlen(facts->raised) - 1]) ? "" : ".");
+    why_say(ret, facts->choices > 0 ? "index-range" : "raised", "%.160s (%s) failed: %s%s",
+            info.name, info.type, facts->raised,
+            strchr(".!?", facts->raised[strlen(facts->raised) - 1]) ? "" : ".");
     if (facts->choices > 0) {
         say_range(facts, info.type,
                   numbers != GD_NO_NODE ? gd_graph_name(graph, numbers)

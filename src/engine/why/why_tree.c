@@ -11,196 +11,7 @@
 #define NAME_SHOWN 120
 #define MAX_LINES  (8 * (size_t)WHY_MAX_TENSORS) /* of the tree */
 
-/* ---- notes ---------------------------------------------------------------------------------- */
-
-/* The step of a value, if it differs from the others'. */
-static void note_step(const struct why_walk *walk, const struct why_tensor *tensor,
-                      struct gd_buf *text)
-{
-    int64_t usual = tensor == walk->tensors ? walk->step : walk->tensors[0].step;
-
-    if (!tensor->is_leaf && tensor->value_step >= 0 && tensor->value_step != usual) {
-        gd_buf_printf(text, ", of step %lld", (long long)tensor->value_step);
-    }
-}
-
-static void note_elements(const struct gd_stats *s, struct gd_buf *text)
-{
-    const struct {
-        uint64_t count;
-        unsigned bit;
-        const char *name;
-    } bad[] = {{s->nan, GD_UNKNOWN_NAN, "NaN"},
-               {s->pos_inf, GD_UNKNOWN_INF, "+Inf"},
-               {s->neg_inf, GD_UNKNOWN_INF, "-Inf"}};
-    const char *gap = "";
-
-    if (s->zero == s->count) {
-        gd_buf_printf(text, "all %llu zero", (unsigned long long)s->count);
-        return;
-    }
-    for (size_t i = 0; i < 3; i++) {
-        if (bad[i].count > 0) {
-            gd_buf_printf(text, "%s%s%llu %s", gap, s->unknown & bad[i].bit ? "at least " : "",
-                          (unsigned long long)bad[i].count, bad[i].name);
-            gap = ", ";
-        }
-    }
-    if (*gap) {
-        gd_buf_printf(text, " of %llu", (unsigned long long)s->count);
-    }
-    if (s->positive + s->negative + s->zero > 0) {
-        gd_buf_printf(text, "%smin %.4g, max %.4g", *gap ? "; " : "", s->min, s->max);
-    }
-    if (s->zero > 0) {
-        gd_buf_printf(text, ", %llu zero%s", (unsigned long long)s->zero, s->zero == 1 ? "" : "s");
-    }
-}
-
-void why_note(const struct why_walk *walk, struct why_tensor *tensor)
-{
-    const struct gd_stats *s = &tensor->stats;
-    struct gd_buf text = GD_BUF_INIT(512);
-
-    if (!tensor->has_stats) {
-        snprintf(tensor->note, sizeof(tensor->note), "%s",
-                 tensor->implied ? "writes it; has no value itself" : "no value");
-        return;
-    }
-    if (s->count == 0) {
-        gd_buf_puts(&text, "empty");
-    } else if (s->count == 1 && s->nan + s->pos_inf + s->neg_inf == 0) {
-        gd_buf_printf(&text, "%.6g", s->max);
-    } else {
-        note_elements(s, &text);
-    }
-    if (tensor->too_new) {
-        gd_buf_puts(&text, ", after the update");
-    }
-    note_step(walk, tensor, &text);
-    snprintf(tensor->note, sizeof(tensor->note), "%s", gd_buf_text(&text));
-    gd_buf_deinit(&text);
-}
-
 /* ---- the origin ----------------------------------------------------------------------------- */
-
-static bool has_bad_input(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    struct gd_node_info info;
-
-    if (tensor->is_leaf) {
-        return tensor->writer != WHY_NONE && walk->tensors[tensor->writer].verdict == GD_WHY_BAD;
-    }
-    if (!gd_graph_node(walk->session->graph, tensor->node, &info)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < info.input_count; i++) {
-        const struct why_tensor *input = why_input(walk, tensor, i);
-        if (input && input != tensor && input->verdict == GD_WHY_BAD) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool why_is_buffer(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    struct gd_node_info info;
-
-    return gd_graph_node(walk->session->graph, tensor->node, &info) &&
-           why_type_in(info.type, "Buffer");
-}
-
-bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    return tensor->parent != WHY_NONE && walk->tensors[tensor->parent].verdict == GD_WHY_UNKNOWN;
-}
-
-/* What its reader has just written: a buffer of a normalization, an optimizer's moments. Bad
- * because of another input, if that is bad. */
-static bool is_written(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    struct gd_node_info info, reader;
-
-    if (tensor->is_leaf && gd_graph_node(walk->session->graph, tensor->node, &info) &&
-        why_type_in(info.type, "State")) {
-        return true;
-    }
-    return tensor->is_leaf && tensor->parent != WHY_NONE && why_is_buffer(walk, tensor) &&
-           gd_graph_node(walk->session->graph, walk->tensors[tensor->parent].node, &reader) &&
-           why_type_in(reader.type, "batch_norm* instance_norm*");
-}
-
-/* Sums of a mask with something finite are masks as well. In execution order, so that an operator's
- * inputs are settled before it. */
-static int by_order(const void *a, const void *b)
-{
-    const struct why_tensor *x = *(const struct why_tensor *const *)a;
-    const struct why_tensor *y = *(const struct why_tensor *const *)b;
-
-    if (x->step != y->step) {
-        return x->step < y->step ? -1 : 1;
-    }
-    return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x < y ? -1 : x > y);
-}
-
-static bool adds_mask(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    struct gd_node_info info;
-    bool mask = false;
-
-    if (!tensor->has_stats || tensor->stats.nan > 0 || tensor->stats.pos_inf > 0 ||
-        !gd_graph_node(walk->session->graph, tensor->node, &info) ||
-        !why_type_in(info.type, "Add AddN AddV2 TensorAdd BiasAdd Sub Reshape Cast Transpose "
-                                "ExpandDims BroadcastTo Concat* Slice StridedSlice")) {
-        return false;
-    }
-    for (uint32_t i = 0; i < info.input_count; i++) {
-        const struct why_tensor *input = why_input(walk, tensor, i);
-        if (input && input->verdict == GD_WHY_BAD) {
-            return false;
-        }
-        mask = mask || (input && input->is_mask);
-    }
-    return mask;
-}
-
-void why_settle_masks(struct why_walk *walk)
-{
-    struct why_tensor **sorted = malloc((walk->count + 1) * sizeof(struct why_tensor *));
-
-    if (!sorted) {
-        return;
-    }
-    for (size_t i = 0; i < walk->count; i++) {
-        sorted[i] = &walk->tensors[i];
-    }
-    qsort(sorted, walk->count, sizeof(struct why_tensor *), by_order);
-    for (size_t i = 0; i < walk->count; i++) {
-        if (sorted[i]->verdict == GD_WHY_BAD && adds_mask(walk, sorted[i])) {
-            sorted[i]->is_mask = true;
-            sorted[i]->verdict = GD_WHY_GOOD;
-        }
-    }
-    free(sorted);
-}
-
-/* The first in execution order of the bad values none of whose inputs is bad. */
-const struct why_tensor *why_first_bad(const struct why_walk *walk)
-{
-    const struct why_tensor *best = NULL, *written = NULL;
-
-    for (size_t i = 0; i < walk->count; i++) {
-        const struct why_tensor *tensor = &walk->tensors[i];
-        const struct why_tensor **first = is_written(walk, tensor) ? &written : &best;
-
-        if (tensor->verdict == GD_WHY_BAD && (!*first || by_order(&tensor, first) < 0) &&
-            !has_bad_input(walk, tensor)) {
-            *first = tensor;
-        }
-    }
-    return best ? best : written;
-}
 
 /* A weight that the origin reads: unknown as it was then, and bad now. */
 static const struct why_tensor *late_weight(const struct why_walk *walk,
@@ -222,60 +33,11 @@ static const struct why_tensor *late_weight(const struct why_walk *walk,
 
 /* ---- what to say ---------------------------------------------------------------------------- */
 
-const char *why_name(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    const char *name = gd_graph_name(walk->session->graph, tensor->node);
-    size_t len = strlen(name);
-
-    if (len > NAME_SHOWN) {
-        const char *slash = strchr(name + len - NAME_SHOWN, '/');
-        return slash ? slash + 1 : name + len - NAME_SHOWN;
-    }
-    return name;
-}
-
-static const char *bad_word(enum gd_bad bad)
-{
-    return bad == GD_BAD_NONFINITE ? "NaN or Inf"
-           : bad == GD_BAD_ZERO    ? "all zero"
-           : bad == GD_BAD_SMALL   ? "small"
-           : bad == GD_BAD_RAISED  ? "not computed"
-                                   : "large";
-}
-
-/* How many of its inputs are unknown, and the first of them; NULL. */
-static uint32_t unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
-                               const struct why_tensor **one)
-{
-    struct gd_node_info info;
-    uint32_t unknown = 0;
-
-    *one = NULL;
-    if (origin->is_leaf || !gd_graph_node(walk->session->graph, origin->node, &info)) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < info.input_count; i++) {
-        const struct why_tensor *input = why_input(walk, origin, i);
-        if (input && input->verdict == GD_WHY_UNKNOWN) {
-            *one = *one ? *one : input;
-            unknown++;
-        }
-    }
-    return unknown;
-}
-
-bool why_knows_inputs(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    const struct why_tensor *one;
-
-    return unknown_inputs(walk, tensor, &one) == 0;
-}
-
 static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
                                struct gd_buf *text)
 {
     const struct why_tensor *one;
-    uint32_t unknown = unknown_inputs(walk, origin, &one);
+    uint32_t unknown = why_unknown_inputs(walk, origin, &one);
 
     if (unknown == 1) {
         gd_buf_printf(text, " Its input %s is unknown (%s).", why_name(walk, one), one->note);
@@ -290,45 +52,6 @@ static void say_unknown_inputs(const struct why_walk *walk, const struct why_ten
     }
 }
 
-void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,
-                  struct why_finding *ret)
-{
-    struct gd_node_info info = {0};
-    bool known = gd_graph_node(walk->session->graph, leaf->node, &info);
-    bool written = why_writer(walk->session->graph, leaf->node) != GD_NO_NODE;
-    bool weight =
-        written ||
-        (known && (info.kind == GD_NODE_WEIGHT || why_type_in(info.type, "Parameter State")));
-
-    if (!weight && !leaf->is_constant) {
-        snprintf(ret->rule, sizeof(ret->rule), "bad-batch");
-        gd_buf_printf(&ret->text,
-                      known && why_type_in(info.type, "Input")
-                          ? "%s is %s where it enters the graph: %s. It is data, or was left by an "
-                            "earlier step that gradb did not examine."
-                          : "%s enters the graph from outside and is %s: %s.",
-                      why_name(walk, leaf), bad_word(walk->bad), leaf->note);
-        return;
-    }
-    snprintf(ret->rule, sizeof(ret->rule), leaf->is_constant ? "bad-constant" : "bad-weight");
-    if (leaf->late_bad) {
-        gd_buf_printf(&ret->text, "%s is %s after the update; its earlier value was not kept.",
-                      why_name(walk, leaf), bad_word(walk->bad));
-    } else {
-        gd_buf_printf(&ret->text, "%s is %s itself (%s)%s.", why_name(walk, leaf),
-                      bad_word(walk->bad), leaf->note,
-                      leaf->too_new ? "" : ", before any operator of the step ran");
-    }
-    if (since >= 0) {
-        gd_buf_printf(&ret->text, " It has been so since step %lld.", (long long)since);
-    } else if (leaf->value_step <= 0 && walk->step <= 1 && !leaf->is_constant) {
-        gd_buf_puts(&ret->text, " Nothing has updated it yet: it was created like this.");
-    } else if (!leaf->is_constant) {
-        gd_buf_puts(&ret->text, " When this began was not recorded: watch it from the first step "
-                                "to see the step and the gradient.");
-    }
-}
-
 /* If an input is unknown, the problem may have begun there. */
 static void say_first(const struct why_walk *walk, const struct why_tensor *origin,
                       const struct gd_node_info *info, struct gd_buf *text)
@@ -336,15 +59,15 @@ static void say_first(const struct why_walk *walk, const struct why_tensor *orig
     const struct why_tensor *one;
     const char *name = info->name ? info->name : "", *type = info->type ? info->type : "";
 
-    if (unknown_inputs(walk, origin, &one) == 0) {
+    if (why_unknown_inputs(walk, origin, &one) == 0) {
         gd_buf_printf(text, "%s (%s) is the first value that is %s (%s); none of its inputs is.",
-                      name, type, bad_word(walk->bad), origin->note);
+                      name, type, why_bad_word(walk->bad), origin->note);
     } else if (origin->has_stats) {
         gd_buf_printf(text, "%s (%s) is %s (%s). Where that began is unknown.", name, type,
-                      bad_word(walk->bad), origin->note);
+                      why_bad_word(walk->bad), origin->note);
     } else {
         gd_buf_printf(text, "What %s (%s) wrote is %s. Where that began is unknown.", name, type,
-                      bad_word(walk->bad));
+                      why_bad_word(walk->bad));
     }
 }
 
@@ -393,7 +116,7 @@ static void say_rate(const struct why_walk *walk, const struct why_tensor *origi
     }
     if ((most || huge > 1e6) && why_odd_rate(walk, most, &say)) {
         gd_buf_printf(&ret->text, " %s", gd_buf_text(&say));
-        snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
+        ret->rule = "learning-rate";
     }
     gd_buf_deinit(&say);
 }
@@ -470,11 +193,10 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
         why_writer(graph, root->node) != GD_NO_NODE) {
         return false;
     }
-    snprintf(ret->rule, sizeof(ret->rule), "not-trained");
-    gd_buf_printf(&ret->text,
-                  "Nothing updates %s: %s updates other weights but not this one. It keeps its "
-                  "initial value (%s). Was it passed to the optimizer?",
-                  why_name(walk, root), writer, root->note);
+    why_say(ret, "not-trained",
+            "Nothing updates %s: %s updates other weights but not this one. It keeps its "
+            "initial value (%s). Was it passed to the optimizer?",
+            why_name(walk, root), writer, root->note);
     return true;
 }
 
@@ -503,7 +225,7 @@ static bool say_still(const struct why_walk *walk, const struct why_tensor *root
     gd_buf_printf(&ret->text, "%s holds %s with a learning rate of %.4g%s.", facts->optimizer,
                   facts->parameter, facts->rate,
                   facts->gradient_moves ? ", and its gradient is not all 0" : "");
-    snprintf(ret->rule, sizeof(ret->rule), "small-update");
+    ret->rule = "small-update";
     if (why_type_in(facts->optimizer, WHY_ADAPTIVE) && size > 0 &&
         rate < least_change(root->dtype, size)) {
         gd_buf_printf(&ret->text,
@@ -534,7 +256,7 @@ static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
     if (!gd_node_attr(&info, "fill") && !mask) {
         return false;
     }
-    snprintf(ret->rule, sizeof(ret->rule), "mask");
+    ret->rule = "mask";
     if (mask) {
         gd_buf_printf(&ret->text, "%s (%s) has -Inf only from the mask %s, which is intended (%s).",
                       why_name(walk, root), info.type, why_name(walk, mask), root->note);
@@ -595,10 +317,10 @@ static const struct why_tensor *conclude_root(const struct why_walk *walk, struc
     }
     if (!root->has_stats) {
         gd_buf_printf(&ret->text, "Whether %s:%u is %s is unknown: %s.", why_name(walk, root),
-                      root->slot, bad_word(walk->bad), root->note);
+                      root->slot, why_bad_word(walk->bad), root->note);
     } else {
         gd_buf_printf(&ret->text, "%s:%u is not %s: %s%s.", why_name(walk, root), root->slot,
-                      bad_word(walk->bad), root->note, root->is_mask ? " (a mask)" : "");
+                      why_bad_word(walk->bad), root->note, root->is_mask ? " (a mask)" : "");
     }
     return NULL;
 }
@@ -670,9 +392,9 @@ static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_
     size_t number = (size_t)(tensor - tree->walk->tensors);
     bool again = tree->listed[number / 8] & (1U << number % 8);
     bool here = tensor->parent == above && !again; /* an input may be read twice */
-    struct gd_why_node *node;
 
-    node = tree->count < MAX_LINES ? gd_grow(tree->nodes, tree->count, &tree->cap, sizeof(*node))
+    struct gd_why_node *node = tree->count < MAX_LINES
+                                   ? gd_grow(tree->nodes, tree->count, &tree->cap, sizeof(*node))
                                    : NULL;
     if (!node) {
         tree->failed = true;
@@ -760,7 +482,8 @@ static void make_tree(struct tree *tree)
 
 void why_answer(struct why_walk *walk)
 {
-    struct why_finding finding = {.text = GD_BUF_INIT(sizeof(((struct gd_why *)0)->text) - 1)};
+    struct why_finding finding = {.rule = "",
+                                  .text = GD_BUF_INIT(sizeof(((struct gd_why *)0)->text) - 1)};
     struct gd_why why = {.bad = walk->bad, .origin = GD_NO_NODE, .since = -1};
     struct tree tree = {.walk = walk};
     struct gd_err err;

@@ -26,36 +26,6 @@ struct way { /* from a weight forward, through operators without a backward pass
     bool no_updates;  /* do not follow other weights that are computed from it */
 };
 
-static bool has_bit(const unsigned char *bits, gd_node_id node)
-{
-    return bits[node / 8] & (1U << node % 8);
-}
-
-static void set_bit(unsigned char *bits, gd_node_id node)
-{
-    bits[node / 8] = (unsigned char)(bits[node / 8] | 1U << node % 8);
-}
-
-/* Marks the operators whose gradient was computed; false if there is none. */
-static bool mark_reached(struct way *way)
-{
-    uint32_t count = 0;
-    const gd_node_id *order = gd_graph_execution(way->graph, &count);
-    bool any = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct gd_node_info info;
-        gd_node_id forward;
-
-        if (gd_graph_node(way->graph, order[i], &info) &&
-            (forward = why_forward_of(way->graph, &info)) != GD_NO_NODE) {
-            set_bit(way->reached, forward);
-            any = true;
-        }
-    }
-    return any;
-}
-
 enum cut { /* why no gradient comes back */
            CUT_UNKNOWN,
            CUT_DETACH,
@@ -75,13 +45,6 @@ static const struct gd_why_exit *exit_of(const struct why_walk *walk, const char
     return NULL;
 }
 
-static bool grad_is(const struct gd_node_info *info, const char *what)
-{
-    const char *grad = gd_node_attr(info, "grad");
-
-    return grad && strcmp(grad, what) == 0;
-}
-
 /* exits: values that left the graph count, too. */
 static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
 {
@@ -93,8 +56,8 @@ static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
     }
     return exits && exit_of(walk, info.name)                       ? CUT_EXIT
            : why_type_in(info.type, "detach detach_ StopGradient") ? CUT_DETACH
-           : grad_is(&info, "off")                                 ? CUT_OFF
-           : grad_is(&info, "data")                                ? CUT_DATA
+           : why_attr_is(&info, "grad", "off")                     ? CUT_OFF
+           : why_attr_is(&info, "grad", "data")                    ? CUT_DATA
            : gd_graph_output(walk->session->graph, node, 0, &output) &&
                    (gd_dtype_is_int(output.dtype) || output.dtype == GD_BOOL)
                ? CUT_INT
@@ -108,7 +71,7 @@ static bool is_update(const struct gd_node_info *info)
     size_t len = strlen(info->type);
 
     return len > 1 && info->type[len - 1] == '_' &&
-           (grad_is(info, "off") || strncmp(info->name, "eval/", strlen("eval/")) == 0);
+           (why_attr_is(info, "grad", "off") || strncmp(info->name, "eval/", strlen("eval/")) == 0);
 }
 
 /* One step from `node`: its readers join the queue, or the way ends there. */
@@ -125,12 +88,12 @@ static void follow_readers(struct way *way, gd_node_id node, bool is_weight)
             !why_in_phase(&info, "forward") || (way->no_updates && is_update(&info))) {
             continue;
         }
-        if (has_bit(way->reached, reader)) {
+        if (why_has_bit(way->reached, reader)) {
             way->is_whole = way->is_whole || is_weight;
             way->after = way->cut == GD_NO_NODE ? reader : way->after;
             way->cut = way->cut == GD_NO_NODE ? node : way->cut;
-        } else if (!has_bit(way->seen, reader)) {
-            set_bit(way->seen, reader);
+        } else if (!why_has_bit(way->seen, reader)) {
+            why_set_bit(way->seen, reader);
             way->queue[way->count++] = reader;
         }
     }
@@ -145,7 +108,7 @@ static bool way_begin(struct way *way, const struct gd_graph *graph)
     way->reached = calloc(limit / 8 + 1, 1);
     way->seen = calloc(limit / 8 + 1, 1);
     way->queue = malloc((limit + 1) * sizeof(*way->queue));
-    return way->reached && way->seen && way->queue && mark_reached(way);
+    return way->reached && way->seen && way->queue && why_mark_reached(graph, way->reached);
 }
 
 /* Forgets what was found on the way of another weight. */
@@ -193,7 +156,7 @@ static gd_node_id find_cutter(const struct why_walk *walk, const struct way *way
     *how = CUT_UNKNOWN;
     if (back && seen && way->cut != GD_NO_NODE) {
         back[count++] = way->cut;
-        set_bit(seen, way->cut);
+        why_set_bit(seen, way->cut);
     }
     for (uint32_t i = 0; i < count && (*how != CUT_DATA && *how != CUT_EXIT); i++) {
         struct gd_node_info info = {0};
@@ -207,8 +170,8 @@ static gd_node_id find_cutter(const struct why_walk *walk, const struct way *way
         for (uint32_t k = 0; k < info.input_count && count < way->count; k++) {
             gd_node_id input = info.inputs[k].node;
 
-            if (input != GD_NO_NODE && has_bit(way->seen, input) && !has_bit(seen, input)) {
-                set_bit(seen, input);
+            if (input != GD_NO_NODE && why_has_bit(way->seen, input) && !why_has_bit(seen, input)) {
+                why_set_bit(seen, input);
                 back[count++] = input;
             }
         }
@@ -221,53 +184,41 @@ static gd_node_id find_cutter(const struct why_walk *walk, const struct way *way
     return *how == CUT_UNKNOWN ? GD_NO_NODE : found;
 }
 
-/* by: the operator that cuts. */
-static void say_end(const struct way *way, gd_node_id by, struct gd_buf *text)
-{
-    if (way->after != GD_NO_NODE) {
-        gd_buf_puts(text, " The backward pass ends at ");
-        why_put_node(way->graph, way->after, text);
-        gd_buf_puts(text, by == way->cut ? ", which reads it." : ".");
-    }
-}
-
 static gd_node_id say_cut(const struct why_walk *walk, const struct way *way,
                           struct why_finding *ret)
 {
-    static const char *const rules[] = {"cut-off", "detached", "cut-off",
-                                        "no-grad", "cut-off",  "cut-off"};
+    static const struct {
+        const char *rule, *says;
+    } cuts[] = {
+        [CUT_UNKNOWN] = {"cut-off", " carries no gradient; the graph does not show why (detach_(), "
+                                    ".data and no_grad() do that)."},
+        [CUT_DETACH] = {"detached", " cuts it off from the loss."},
+        [CUT_DATA] = {"cut-off", " received .data of its input, which carries no gradient."},
+        [CUT_OFF] = {"no-grad", " ran with gradients disabled, as under no_grad(), so none comes "
+                                "back through it."},
+        [CUT_EXIT] = {"cut-off", " leave the graph through "},
+        [CUT_INT] = {"cut-off",
+                     " produces integers or booleans, through which no gradient comes back."},
+    };
     enum cut how;
     gd_node_id node = find_cutter(walk, way, &how);
-    const struct gd_why_exit *left;
 
-    snprintf(ret->rule, sizeof(ret->rule), "%s", rules[how]);
     node = node != GD_NO_NODE ? node : way->cut;
+    ret->rule = cuts[how].rule;
+    gd_buf_puts(&ret->text, how == CUT_EXIT ? "the values of " : "");
+    why_put_node(way->graph, node, &ret->text);
+    gd_buf_puts(&ret->text, cuts[how].says);
     if (how == CUT_EXIT) {
-        left = exit_of(walk, gd_graph_name(way->graph, node));
-        gd_buf_puts(&ret->text, "the values of ");
-        why_put_node(way->graph, node, &ret->text);
+        const struct gd_why_exit *left = exit_of(walk, gd_graph_name(way->graph, node));
+
         gd_buf_printf(&ret->text,
-                      " leave the graph through %s()%s%s, and no gradient comes back from what is "
-                      "computed from them.",
+                      "%s()%s%s, and no gradient comes back from what is computed from them.",
                       left->by, left->line[0] ? " at " : "", left->line);
-        return node;
+    } else if (way->after != GD_NO_NODE) {
+        gd_buf_puts(&ret->text, " The backward pass ends at ");
+        why_put_node(way->graph, way->after, &ret->text);
+        gd_buf_puts(&ret->text, how != CUT_OFF && node == way->cut ? ", which reads it." : ".");
     }
-    if (how == CUT_UNKNOWN) {
-        why_put_node(way->graph, node, &ret->text);
-        gd_buf_puts(&ret->text,
-                    " carries no gradient; the graph does not show why (detach_(), .data "
-                    "and no_grad() do that).");
-    } else {
-        why_put_node(way->graph, node, &ret->text);
-        gd_buf_puts(&ret->text,
-                    how == CUT_DETACH ? " cuts it off from the loss."
-                    : how == CUT_DATA ? " received .data of its input, which carries no gradient."
-                    : how == CUT_INT
-                        ? " produces integers or booleans, through which no gradient comes back."
-                        : " ran with gradients disabled, as under no_grad(), so none comes back "
-                          "through it.");
-    }
-    say_end(way, how == CUT_OFF ? GD_NO_NODE : node, &ret->text);
     return node;
 }
 
@@ -288,21 +239,20 @@ uint32_t why_no_gradient(struct why_walk *walk, const char *name, gd_node_id wei
         way_free(&way);
         return WHY_NONE;
     }
-    why_begin(ret, way.count == 0 ? "unused" : "no-path");
     if (way.count == 0) {
-        gd_buf_printf(
-            &ret->text,
-            "No operator reads %s: it takes no part in the computation, so no gradient reaches it.",
-            name);
+        why_say(ret, "unused",
+                "No operator reads %s: it takes no part in the computation, so no gradient reaches "
+                "it.",
+                name);
     } else if (way.cut != GD_NO_NODE || find_cutter(walk, &way, &how) != GD_NO_NODE) {
-        gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
+        why_say(ret, "no-path", "No gradient reaches %s: ", name);
         blamed = say_cut(walk, &way, ret);
     } else {
         blamed = way.queue[way.count - 1];
-        gd_buf_printf(&ret->text,
-                      "What is computed from %s does not reach the loss, so no gradient comes "
-                      "back. The last operator on that way is ",
-                      name);
+        why_say(ret, "no-path",
+                "What is computed from %s does not reach the loss, so no gradient comes back. The "
+                "last operator on that way is ",
+                name);
         why_put_node(graph, blamed, &ret->text);
         gd_buf_putc(&ret->text, '.');
     }
@@ -351,16 +301,6 @@ static void find_models(const struct gd_graph *graph, struct models *ret)
     }
 }
 
-/* Whether that weight certainly got no gradient. */
-static bool is_unreached(const struct why_walk *walk, struct way *way, gd_node_id weight)
-{
-    enum cut how = CUT_UNKNOWN;
-
-    way_find(way, weight);
-    return !way->is_whole && find_cutter(walk, way, &how) != GD_NO_NODE &&
-           (how == CUT_OFF || (how == CUT_DETACH && way->cut != GD_NO_NODE));
-}
-
 /* How many weights of trained models no gradient reaches; *first is one. */
 static int count_unreached(const struct why_walk *walk, struct way *way, gd_node_id *first)
 {
@@ -372,12 +312,19 @@ static int count_unreached(const struct why_walk *walk, struct way *way, gd_node
 
     find_models(graph, &trained);
     for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
+        enum cut how = CUT_UNKNOWN;
+
         if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
             gd_node_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
             continue;
         }
         looked++;
-        if (has_model(&trained, info.name) && is_unreached(walk, way, node)) {
+        if (!has_model(&trained, info.name)) {
+            continue;
+        }
+        way_find(way, node);
+        if (!way->is_whole && find_cutter(walk, way, &how) != GD_NO_NODE &&
+            (how == CUT_OFF || (how == CUT_DETACH && way->cut != GD_NO_NODE))) {
             *first = count++ == 0 ? node : *first;
         }
     }
@@ -408,13 +355,6 @@ void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
 
 /* ---- what the program reports --------------------------------------------------------------- */
 
-bool why_is_loss(const struct why_walk *walk)
-{
-    return walk->facts.scalar[0] ||
-           (walk->count > 0 &&
-            walk->tensors[0].node == gd_why_loss(walk->session->graph, &walk->facts));
-}
-
 /* The parameters of one kind, by name: ": a, b and 2 more"; nothing if no name is known. */
 static void put_names(const struct gd_why_gradients *of, struct gd_buf *say)
 {
@@ -436,12 +376,11 @@ uint32_t why_lost(struct why_walk *walk, struct why_finding *ret)
     if (!facts->lost[0] || weight == GD_NO_NODE || !why_is_loss(walk)) {
         return WHY_NONE;
     }
-    why_begin(ret, "cleared-before-step");
-    gd_buf_printf(&ret->text,
-                  "The gradients are gone when %s steps: the backward pass leaves one in %s.grad, "
-                  "but after the step it is %s. zero_grad() is called between backward() and "
-                  "step(): call it before backward(), or after step().",
-                  facts->lost_of, facts->lost, facts->none.count > 0 ? "None" : "all 0");
+    why_say(ret, "cleared-before-step",
+            "The gradients are gone when %s steps: the backward pass leaves one in %s.grad, "
+            "but after the step it is %s. zero_grad() is called between backward() and "
+            "step(): call it before backward(), or after step().",
+            facts->lost_of, facts->lost, facts->none.count > 0 ? "None" : "all 0");
     return why_also(walk, weight, 0);
 }
 
@@ -460,7 +399,8 @@ static uint32_t first_cut(struct why_walk *walk, struct why_finding *ret)
             return found;
         }
     }
-    why_begin(ret, "");
+    ret->rule = "";
+    gd_buf_clear(&ret->text);
     return WHY_NONE;
 }
 
@@ -472,12 +412,10 @@ uint32_t why_all_zero(struct why_walk *walk, struct why_finding *ret)
     if (!why_is_loss(walk) || facts->looked == 0 || facts->zero.count < facts->looked) {
         return WHY_NONE;
     }
-    why_begin(ret, "zero-gradients");
-    gd_buf_printf(
-        &ret->text,
-        "All %lld gradients of %s in step %lld are 0, so only momentum and decay change the "
-        "weights. To see where they become 0: `trace TZ on gradients`, `step`, `why`.",
-        (long long)facts->looked, facts->main, (long long)walk->step);
+    why_say(ret, "zero-gradients",
+            "All %lld gradients of %s in step %lld are 0, so only momentum and decay change the "
+            "weights. To see where they become 0: `trace TZ on gradients`, `step`, `why`.",
+            (long long)facts->looked, facts->main, (long long)walk->step);
     why_add_past(walk, &ret->text);
     return 0;
 }
@@ -582,7 +520,7 @@ bool why_skipped(const struct why_walk *walk, struct why_finding *ret)
     if (!why_is_loss(walk) || walk->facts.skipped <= 0 || walk->facts.skipped != walk->step) {
         return false;
     }
-    snprintf(ret->rule, sizeof(ret->rule), "skipped-step");
+    ret->rule = "skipped-step";
     why_add_scaling(walk, NULL, false, &ret->text);
     why_add_gradients(walk, &ret->text);
     gd_buf_puts(
