@@ -472,9 +472,8 @@ int gd_watchpoint_set_ignore(struct gd_debugger *debugger, int number, uint64_t 
     if (!before == !count) {
         return GD_OK;
     }
-    rc =
-        /* a process that evaluates watchpoints itself cannot count */
-        watching_settle(debugger, watch, err);
+    /* a process that evaluates watchpoints itself cannot count */
+    rc = watching_settle(debugger, watch, err);
     if (rc != GD_OK) {
         watch->ignore = before;
         gd_watchpoints_apply(debugger);

@@ -55,7 +55,7 @@ static void say_small(const struct why_walk *walk, const struct why_tensor *weig
         gd_buf_printf(&ret->text, "; in the previous step it was %.4g", s->mean_abs_prev);
     }
     gd_buf_puts(&ret->text, small == SMALL
-                                ? ". No matrix changes by such a large fraction of its size: this "
+                                ? ". No matrix changes by that large a fraction of its size: this "
                                   "is normal for a parameter that starts at 0."
                                 : ". This is normal for a parameter that starts at 0, such as a "
                                   "bias; how much the matrices change says more.");

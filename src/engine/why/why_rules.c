@@ -38,7 +38,7 @@ enum property { /* of an input's statistics, or of the result's */
                 BAD = 1 << 2, /* NaN or Inf */
                 FINITE = 1 << 3,
                 POS_INF = 1 << 4,
-                ONLY_NEG_INF = 1 << 5, /* besides finite elements */
+                ONLY_NEG_INF = 1 << 5, /* and finite elements */
                 ZERO = 1 << 6,
                 NONZERO = 1 << 7,
                 NEGATIVE = 1 << 8,
