@@ -56,7 +56,8 @@ static bool tensor_is_sane(const gradb_tensor *tensor)
     return gd_shape_bytes(&shape, (enum gd_dtype)tensor->dtype, &bytes, NULL) == GD_OK;
 }
 
-bool agent_slot_set(struct agent_slot *slot, const gradb_tensor *tensor)
+/* Copies a tensor's geometry and address into a slot. False: malformed, or out of memory. */
+static bool set_slot(struct agent_slot *slot, const gradb_tensor *tensor)
 {
     if (!tensor_is_sane(tensor)) {
         return false;
@@ -172,7 +173,7 @@ static bool copy_edges(struct agent *a, const gradb_node_info *info, struct agen
     node->input_count = node->input_room = (uint32_t)info->input_count;
     node->slot_count = (uint32_t)info->output_count;
     for (size_t i = 0; i < info->output_count; i++) {
-        if (!agent_slot_set(&node->slots[i], &info->outputs[i])) {
+        if (!set_slot(&node->slots[i], &info->outputs[i])) {
             return false;
         }
     }
@@ -341,7 +342,7 @@ void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_ten
         if (same && slot_move(&n->slots[slot], tensor)) {
             return;
         }
-        if (!agent_slot_set(&n->slots[slot], tensor)) {
+        if (!set_slot(&n->slots[slot], tensor)) {
             agent_set_error(a, "gradb_bind: bad type or shape for %.100s:%u", n->name, slot);
         } else if (!same) {
             n->flags |= NODE_OUTPUT_NEW;

@@ -15,8 +15,6 @@ struct agent_graph_cursor { /* what the I/O thread has sent of the graph on this
 int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsigned char **ret,
                       size_t *len);
 void agent_graph_free(struct agent *a);
-/* Copies a tensor's geometry and address into a slot. False: malformed, or out of memory. */
-bool agent_slot_set(struct agent_slot *slot, const gradb_tensor *tensor);
 /* With the lock: implements gradb_bind. */
 void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_tensor *tensor);
 

@@ -72,7 +72,6 @@ extern const struct gd_grpc_client_ops agent_wire_ops; /* ctx is the struct agen
 int agent_wire_send(struct agent_io *io, const ProtobufCMessage *message);
 /* Sends the first message: Hello, or Authenticate, which Hello follows automatically. */
 int agent_wire_greet(struct agent_io *io);
-int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, const char *text);
 /* Hands queued messages to the client, up to AGENT_QUEUE bytes. *more: some are left. */
 int agent_wire_pump(struct agent_io *io, bool *more);
 void agent_wire_drop_requests(struct agent_io *io); /* without an answer */

@@ -107,7 +107,7 @@ int agent_wire_greet(struct agent_io *io)
     return agent_wire_send(io, &m.base);
 }
 
-int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, const char *text)
+static int say_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, const char *text)
 {
     char copy[256];
     snprintf(copy, sizeof(copy), "%s", text);
@@ -324,7 +324,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
         return rc;
     }
     if (bye) {
-        return agent_wire_goodbye(
+        return say_goodbye(
             io, why[0] ? GRADB__V1__GOODBYE__REASON__FAILED : GRADB__V1__GOODBYE__REASON__FINISHED,
             why);
     }
@@ -630,7 +630,7 @@ static void on_detach(struct agent_io *io)
     agent_disarm(a);
     let_go(a);
     pthread_mutex_unlock(&a->lock);
-    agent_wire_goodbye(io, GRADB__V1__GOODBYE__REASON__DETACHED, "detached by the debugger");
+    say_goodbye(io, GRADB__V1__GOODBYE__REASON__DETACHED, "detached by the debugger");
 }
 
 static void on_shared_memory(struct agent_io *io, const agent_to *m)

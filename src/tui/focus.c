@@ -14,7 +14,7 @@ struct layout_wish tui_wish(struct tui *tui)
     };
 }
 
-bool tui_shows_one(struct tui *tui)
+static bool shows_one(struct tui *tui)
 {
     struct layout_wish wish = tui_wish(tui);
     int rows, cols;
@@ -39,7 +39,7 @@ void tui_focus(struct tui *tui, enum tui_pane_id pane)
         return;
     }
     tui->focus = pane;
-    if (pane != TUI_CONSOLE || tui_shows_one(tui)) {
+    if (pane != TUI_CONSOLE || shows_one(tui)) {
         tui->shown = pane;
     }
 }

@@ -34,8 +34,12 @@ void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list
     list->rows = rect->rows - (bar ? 1 : 0);
     tui_list_settle(list);
     for (size_t i = list->top; i < list->count && i < list->top + (size_t)list->rows; i++) {
-        ops->row(ctx, i, rect->row + (int)(i - list->top), rect->col, rect->cols,
-                 focused && i == list->cursor);
+        int row = rect->row + (int)(i - list->top);
+        bool selected = focused && i == list->cursor;
+        if (selected) {
+            draw_fill(tui->draw, row, rect->col, rect->cols, DRAW_REVERSE);
+        }
+        ops->row(ctx, i, row, rect->col, rect->cols, selected);
     }
     if (bar) {
         snprintf(line, sizeof(line), "/%s", list->pattern);

@@ -31,7 +31,7 @@ enum tui_search {
 
 struct tui_list_ops {
     /* Draws a row into [col, col + cols) of screen row `row`. selected: under the cursor of the
-     * focused pane. */
+     * focused pane, and already filled with DRAW_REVERSE. */
     void (*row)(void *ctx, size_t index, int row, int col, int cols, bool selected);
     void (*text)(void *ctx, size_t index, struct gd_buf *out); /* the text that a search matches */
 };

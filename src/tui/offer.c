@@ -40,7 +40,7 @@ void tui_offer_draw(struct tui *tui, int row, int col, int cols)
     draw_text(tui->draw, row, col, cols, DRAW_MARK, text);
 }
 
-void tui_offer_answer(struct tui *tui, bool yes)
+static void answer_offer(struct tui *tui, bool yes)
 {
     tui->offers = 0;
     tui_run_line(tui, yes ? "recommend yes" : "recommend no");
@@ -55,6 +55,6 @@ bool tui_offer_line(struct tui *tui, const char *line)
     if (tui->offers == 0 || tui->executing || (!yes && !no)) {
         return false;
     }
-    tui_offer_answer(tui, yes);
+    answer_offer(tui, yes);
     return true;
 }

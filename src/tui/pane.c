@@ -14,6 +14,14 @@ static const struct tui_pane_ops *const panes[TUI_PANE_COUNT] = {
     [TUI_STACK] = &tui_stack_pane,     [TUI_SOURCE] = &tui_source_pane,
 };
 
+/* NULL: the pane is not a list. */
+static struct tui_list *find_list(struct tui *tui, enum tui_pane_id pane)
+{
+    const struct tui_pane_ops *ops = panes[pane];
+
+    return ops->list ? ops->list(tui) : ops->rows ? tui->state[pane] : NULL;
+}
+
 void tui_panes_destroy(struct tui *tui)
 {
     for (int i = 0; i < TUI_PANE_COUNT; i++) {
@@ -79,7 +87,7 @@ enum tui_search tui_pane_search(struct tui *tui, enum tui_pane_id pane)
     const struct tui_pane_ops *ops = panes[pane];
 
     return ops->search ? ops->search(tui)
-           : ops->list ? tui_list_search(ops->list(tui))
+           : ops->rows ? tui_list_search(find_list(tui, pane))
                        : TUI_NO_SEARCH;
 }
 
@@ -90,14 +98,14 @@ bool tui_pane_key(struct tui *tui, enum tui_pane_id pane, int key)
     if (ops->key) {
         return ops->key(tui, key);
     }
-    if (!ops->list) {
+    if (!ops->rows) {
         return false;
     }
     tui_pane_update(tui, pane);
-    return tui_list_key(ops->list(tui), ops->rows, tui, key);
+    return tui_list_key(find_list(tui, pane), ops->rows, tui, key);
 }
 
-bool tui_pane_word(struct tui *tui, enum tui_pane_id pane, char which, struct gd_buf *out)
+static bool find_word(struct tui *tui, enum tui_pane_id pane, char which, struct gd_buf *out)
 {
     return panes[pane]->word ? panes[pane]->word(tui, which, out)
                              : tui_common_word(tui, which, out);
@@ -108,7 +116,7 @@ bool tui_pane_click(struct tui *tui, enum tui_pane_id pane, int row, int col)
     const struct tui_pane_ops *ops = panes[pane];
 
     return ops->click  ? ops->click(tui, row, col)
-           : ops->list ? tui_list_click(ops->list(tui), row)
+           : ops->rows ? tui_list_click(find_list(tui, pane), row)
                        : false;
 }
 
@@ -120,7 +128,7 @@ bool tui_fill_command(struct tui *tui, const char *pattern, struct gd_buf *out)
             continue;
         }
         p++;
-        if (!tui_pane_word(tui, tui->focus, *p, out)) {
+        if (!find_word(tui, tui->focus, *p, out)) {
             return false;
         }
     }

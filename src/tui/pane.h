@@ -7,7 +7,8 @@
  *      help of `focus`;
  *   4. give it a place in a layout (layout.c), unless `focus` is to be the only way to it.
  *
- * A pane that is a list sets .list and .rows; searching, clicking and moving then work by default.
+ * A pane that is a list sets .rows, and its state begins with the struct tui_list (or .list finds
+ * it); searching, clicking and moving then work by default.
  */
 #ifndef GD_TUI_PANE_H
 #define GD_TUI_PANE_H
@@ -29,8 +30,8 @@ struct tui_pane_ops {
     void (*update)(struct tui *tui);
     void (*draw)(struct tui *tui, const struct draw_rect *rect, bool focused);
     void (*title)(struct tui *tui, char *out, size_t size);
-    struct tui_list *(*list)(struct tui *tui); /* of a list pane */
-    const struct tui_list_ops *rows;
+    const struct tui_list_ops *rows;           /* of a list pane */
+    struct tui_list *(*list)(struct tui *tui); /* the list, unless its state begins with it */
     void (*request)(struct tui *tui, enum tui_request request);
     enum tui_search (*search)(struct tui *tui);
     /* Gets every key before the key table while the pane has the focus; true: taken (a search is
@@ -56,7 +57,6 @@ void tui_pane_title(struct tui *tui, enum tui_pane_id pane, char *out, size_t si
 void tui_pane_request(struct tui *tui, enum tui_pane_id pane, enum tui_request request);
 enum tui_search tui_pane_search(struct tui *tui, enum tui_pane_id pane);
 bool tui_pane_key(struct tui *tui, enum tui_pane_id pane, int key);
-bool tui_pane_word(struct tui *tui, enum tui_pane_id pane, char which, struct gd_buf *out);
 bool tui_pane_click(struct tui *tui, enum tui_pane_id pane, int row, int col);
 
 /* Expands the command of a key in the focused pane; false when something that it names does not

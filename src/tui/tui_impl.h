@@ -145,7 +145,6 @@ enum tui_pane_id tui_shown(const struct tui *tui); /* the pane that every layout
 enum tui_pane_id tui_next_pane(struct tui *tui, int by);
 void tui_set_layout(struct tui *tui, enum tui_layout layout);
 struct layout_wish tui_wish(struct tui *tui);
-bool tui_shows_one(struct tui *tui); /* a single pane is visible at a time */
 /* Moves the keyboard to the prompt and leaves single-key mode. */
 void tui_to_prompt(struct tui *tui);
 
@@ -199,7 +198,6 @@ enum tui_pane_id tui_waiting_pane(struct tui *tui, int row);
 /* offer.c: the question whether to set the recommended watchpoints. */
 void tui_offer_update(struct tui *tui);
 void tui_offer_draw(struct tui *tui, int row, int col, int cols);
-void tui_offer_answer(struct tui *tui, bool yes);
 /* A line typed while the offer is open; true: it was the answer. */
 bool tui_offer_line(struct tui *tui, const char *line);
 
@@ -224,5 +222,12 @@ void tui_prompt_paste(struct tui *tui, const char *text);
 void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused);
 /* Runs readline on the real terminal until C-x a or quit. */
 void tui_prompt_plain(struct tui *tui);
+
+/* The session's values can be requested now. */
+static inline bool tui_can_ask(const struct gd_session *session)
+{
+    return session->state == GD_STOPPED || session->state == GD_LOST ||
+           session->state == GD_FINISHED;
+}
 
 #endif

@@ -12,7 +12,9 @@
 
 #define NESTED_READ_SIZE 65536
 
-void grpc_conn_fail(struct gd_grpc_conn *conn, const char *format, ...)
+/* Logs the reason and marks it dead. */
+__attribute__((format(printf, 2, 3))) static void fail_conn(struct gd_grpc_conn *conn,
+                                                            const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -189,14 +191,14 @@ static void fill_out(struct gd_grpc_conn *conn)
         const uint8_t *data;
         ssize_t len = nghttp2_session_mem_send(conn->session, &data);
         if (len < 0) {
-            grpc_conn_fail(conn, "%s", nghttp2_strerror((int)len));
+            fail_conn(conn, "%s", nghttp2_strerror((int)len));
             return;
         }
         if (len == 0) {
             return;
         }
         if (gd_buf_add(&conn->out, data, (size_t)len) != GD_OK) {
-            grpc_conn_fail(conn, "out of memory");
+            fail_conn(conn, "out of memory");
             return;
         }
     }
@@ -264,9 +266,9 @@ static void feed_session(struct gd_grpc_conn *conn, const uint8_t *data, size_t 
         return;
     }
     if (n == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
-        grpc_conn_fail(conn, "it does not speak HTTP/2 (expected gRPC without TLS)");
+        fail_conn(conn, "it does not speak HTTP/2 (expected gRPC without TLS)");
     } else {
-        grpc_conn_fail(conn, "%s", nghttp2_strerror((int)n));
+        fail_conn(conn, "%s", nghttp2_strerror((int)n));
     }
 }
 
@@ -360,7 +362,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
         if (buffer) {
             read_some(conn, buffer, NESTED_READ_SIZE);
         } else {
-            grpc_conn_fail(conn, "out of memory");
+            fail_conn(conn, "out of memory");
         }
         free(buffer);
     } else {
@@ -433,9 +435,9 @@ static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
     if (has_unread(conn) || conn->paused) {
         set_patience(conn, conn->paused ? patience : 0);
     } else if (!conn->heard) {
-        grpc_conn_fail(conn, "it did not speak HTTP/2 within %g s", patience);
+        fail_conn(conn, "it did not speak HTTP/2 within %g s", patience);
     } else if (conn->ping_out && silence >= patience) {
-        grpc_conn_fail(conn, "no answer to a PING for %g s", patience);
+        fail_conn(conn, "no answer to a PING for %g s", patience);
     } else if (conn->ping_out) {
         set_patience(conn, patience - silence);
     } else if (interval <= 0) {

@@ -172,9 +172,6 @@ void grpc_conn_watch_idle(struct gd_grpc_conn *conn);
 uint64_t grpc_conn_max_message(const struct gd_grpc_conn *conn);
 /* Something was submitted to the session: sends it before the loop sleeps. */
 void grpc_conn_kick(struct gd_grpc_conn *conn);
-/* Logs the reason and marks it dead. */
-void grpc_conn_fail(struct gd_grpc_conn *conn, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 void grpc_conn_set_callbacks(nghttp2_session_callbacks *callbacks);
 
 /* grpc_call.c: what nghttp2 says about streams */

@@ -179,7 +179,8 @@ static void carry_over(struct ms_plans *plans, struct ms_job *jobs, size_t count
     }
 }
 
-bool ms_evaluate_jobs(struct ms_plans *plans)
+/* Rebuilds the jobs from the plans; false: out of memory. */
+static bool make_jobs(struct ms_plans *plans)
 {
     size_t total, count = 0;
     struct entry *entries = collect_entries(plans, &total);
@@ -621,7 +622,7 @@ bool ms_plan_begin(struct gd_ms_target *target)
     if (!target->at.at_end || target->at.step <= plans->last_step) {
         return false;
     }
-    if (plans->changed && !ms_evaluate_jobs(plans)) {
+    if (plans->changed && !make_jobs(plans)) {
         ms_warn(target, "out of memory: watchpoints were not evaluated in this step");
         return false;
     }

@@ -10,6 +10,7 @@
 #include "debug_grpc.pb-c.h"
 #include "mindspore/ms_graph.h"
 #include "mindspore/pbread.h"
+#include "proto/envelope.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
@@ -259,14 +260,14 @@ int gd_ms_write_exit(struct gd_buf *out)
     return pack_message(out, &reply);
 }
 
-static int write_run(struct gd_buf *out, char *level, char *node_name, int32_t steps)
+static int write_run(struct gd_buf *out, const char *level, const char *node_name, int32_t steps)
 {
     Debugger__EventReply reply = DEBUGGER__EVENT_REPLY__INIT;
     Debugger__RunCMD run = DEBUGGER__RUN_CMD__INIT;
-    run.run_level = level;
+    run.run_level = gd_envelope_text(level);
     if (node_name) {
         run.cmd_case = DEBUGGER__RUN_CMD__CMD_NODE_NAME;
-        run.node_name = node_name;
+        run.node_name = gd_envelope_text(node_name);
     } else if (steps) {
         run.cmd_case = DEBUGGER__RUN_CMD__CMD_RUN_STEPS;
         run.run_steps = steps;
@@ -278,42 +279,31 @@ static int write_run(struct gd_buf *out, char *level, char *node_name, int32_t s
 
 int gd_ms_write_step(struct gd_buf *out)
 {
-    char level[] = "step";
-    return write_run(out, level, NULL, 1);
+    return write_run(out, "step", NULL, 1);
 }
 
 int gd_ms_write_recheck(struct gd_buf *out)
 {
-    char level[] = "recheck";
-    return write_run(out, level, NULL, 0);
+    return write_run(out, "recheck", NULL, 0);
 }
 
 int gd_ms_write_node(struct gd_buf *out, const char *name)
 {
-    char level[] = "node";
-    char *copy = strdup(name);
-    if (!copy) {
-        return GD_ENOMEM;
-    }
-    int rc = write_run(out, level, copy, 0);
-    free(copy);
-    return rc;
+    return write_run(out, "node", name, 0);
 }
 
-struct view_tensor { /* one item in the encoder's form, with writable texts */
+struct view_tensor { /* one item in the encoder's form */
     Debugger__TensorProto message;
-    char slot[16], iter[8], name[GD_MS_MAX_VIEW_NAME];
+    char slot[16];
 };
 
 static void fill_view_tensor(struct view_tensor *tensor, const struct gd_ms_view_item *item)
 {
     debugger__tensor_proto__init(&tensor->message);
     snprintf(tensor->slot, sizeof(tensor->slot), "%" PRIu32, item->slot);
-    snprintf(tensor->iter, sizeof(tensor->iter), "%s", item->previous ? "prev" : "");
-    snprintf(tensor->name, sizeof(tensor->name), "%s", item->name);
-    tensor->message.node_name = tensor->name;
+    tensor->message.node_name = gd_envelope_text(item->name);
     tensor->message.slot = tensor->slot;
-    tensor->message.iter = tensor->iter;
+    tensor->message.iter = gd_envelope_text(item->previous ? "prev" : "");
     tensor->message.has_truncate = 1;
     tensor->message.truncate = item->truncate;
 }
@@ -376,16 +366,6 @@ static void free_set(struct set_message *message)
     free(message->node_list);
 }
 
-/* protobuf-c declares char *, but packing does not write through it. */
-static char *drop_const(const char *text)
-{
-    union {
-        const char *in;
-        char *out;
-    } pointer = {text};
-    return pointer.out;
-}
-
 static bool fill_set(struct set_message *message, const struct gd_remote_param *params,
                      size_t param_count, const struct gd_ms_watch_node *nodes, size_t node_count)
 {
@@ -399,15 +379,15 @@ static bool fill_set(struct set_message *message, const struct gd_remote_param *
     for (size_t i = 0; i < param_count; i++) {
         Debugger__WatchCondition__Parameter *param = &message->params[i];
         debugger__watch_condition__parameter__init(param);
-        param->name = drop_const(params[i].name);
+        param->name = gd_envelope_text(params[i].name);
         param->disabled = params[i].disabled;
         param->value = params[i].disabled ? 0 : params[i].value;
         message->param_list[i] = param;
     }
     for (size_t i = 0; i < node_count; i++) {
         debugger__watch_node__init(&message->nodes[i]);
-        message->nodes[i].node_name = drop_const(nodes[i].name);
-        message->nodes[i].node_type = drop_const(nodes[i].type);
+        message->nodes[i].node_name = gd_envelope_text(nodes[i].name);
+        message->nodes[i].node_type = gd_envelope_text(nodes[i].type);
         message->node_list[i] = &message->nodes[i];
     }
     return true;

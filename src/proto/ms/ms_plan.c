@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "engine/watch/condition.h"
 
 #define RECENT_RECIPES 16
@@ -63,15 +64,12 @@ static void free_plan(struct ms_plan *plan)
 
 static int add_recipe(struct ms_plan *plan, const struct gd_watch_item *item)
 {
-    if (plan->recipe_count == plan->recipe_cap) {
-        size_t cap = plan->recipe_cap ? plan->recipe_cap * 2 : 8;
-        struct ms_recipe *recipes = realloc(plan->recipes, cap * sizeof(*recipes));
-        if (!recipes) {
-            return GD_ENOMEM;
-        }
-        plan->recipes = recipes;
-        plan->recipe_cap = cap;
+    struct ms_recipe *recipes =
+        gd_grow(plan->recipes, plan->recipe_count, &plan->recipe_cap, sizeof(*recipes));
+    if (!recipes) {
+        return GD_ENOMEM;
     }
+    plan->recipes = recipes;
     struct ms_recipe *recipe = &plan->recipes[plan->recipe_count];
     memset(recipe, 0, sizeof(*recipe));
     if (item->options) {

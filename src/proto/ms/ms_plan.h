@@ -97,7 +97,6 @@ struct ms_plans {
 };
 
 /* ms_evaluate.c */
-bool ms_evaluate_jobs(struct ms_plans *plans); /* rebuilds them; false: out of memory */
 void ms_evaluate_forget(struct ms_plans *plans);
 
 /* ms_plan.c */

@@ -21,7 +21,7 @@ static struct gd_ms_target *from_base(struct gd_target *base)
     return (struct gd_ms_target *)base;
 }
 
-double ms_now(const struct gd_ms_target *target)
+static double read_clock(const struct gd_ms_target *target)
 {
     return target->debugger->now ? target->debugger->now(target->debugger->now_ctx) : 0;
 }
@@ -95,7 +95,7 @@ gd_node_id ms_stopped_node(const struct gd_ms_target *target)
 
 /* ---- stops --------------------------------------------------------------------------------- */
 
-void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason)
+static void stop_at(struct gd_ms_target *target, enum gd_stop_reason reason)
 {
     struct gd_stop stop;
     memset(&stop, 0, sizeof(stop));
@@ -130,7 +130,7 @@ static void stop_first(struct gd_ms_target *target, const struct gd_ms_metadata 
         ms_warn(target, "it is waiting without having sent a graph, because it began before gradb "
                         "was listening: `continue` and `kill` work, and a graph may arrive later");
     }
-    ms_stop(target, GD_STOP_CONNECTED);
+    stop_at(target, GD_STOP_CONNECTED);
 }
 
 void ms_arrived(struct gd_ms_target *target)
@@ -140,7 +140,7 @@ void ms_arrived(struct gd_ms_target *target)
         return;
     }
     if (ms_run_decide(target, &reason)) {
-        ms_stop(target, reason);
+        stop_at(target, reason);
     } else {
         target->phase = MS_SUSPENDED;
         target->want_run = true;
@@ -153,9 +153,9 @@ static void finish_recheck(struct gd_ms_target *target)
     /* A recheck before a run is like any other check: its hits may only need to be reported. */
     if (target->recheck_hit && (target->recheck_asked || target->debugger->settings.stop_on_hit)) {
         target->want_run = false;
-        ms_stop(target, GD_STOP_HIT);
+        stop_at(target, GD_STOP_HIT);
     } else if (target->recheck_asked) {
-        ms_stop(target, target->reason);
+        stop_at(target, target->reason);
     }
     target->recheck_asked = target->recheck_hit = false;
 }
@@ -237,7 +237,7 @@ static void note_backend(struct gd_ms_target *target, const struct gd_ms_metadat
 
 static void heard_from(struct gd_ms_target *target, const char *call)
 {
-    target->heard = ms_now(target);
+    target->heard = read_clock(target);
     target->last_call = call;
     if (target->silent) {
         ms_warn(target, "it is responding again");
@@ -289,7 +289,7 @@ void gd_ms_target_on_wait_closed(struct gd_ms_target *target, const void *call)
 
 void gd_ms_target_tick(struct gd_ms_target *target)
 {
-    double now = ms_now(target);
+    double now = read_clock(target);
     double pace = target->debugger->settings.keepalive;
     if (target->held && pace > 0 && now - target->held_since >= pace) {
         struct gd_buf nothing = GD_BUF_INIT(16);
@@ -641,7 +641,7 @@ int gd_ms_target_create(struct gd_debugger *debugger, const struct gd_ms_io *io,
     target->commands_end = &target->commands;
     target->views_end = &target->views;
     target->next_client_id = 1;
-    target->heard = ms_now(target);
+    target->heard = read_clock(target);
     target->graphs_expected = first->graph_num;
     size_t id_len = strcspn(first->device_name, ":");
     snprintf(target->device, sizeof(target->device), "%s %.*s",

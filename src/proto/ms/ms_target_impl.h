@@ -157,7 +157,6 @@ struct gd_ms_target {
 };
 
 /* ms_target.c */
-double ms_now(const struct gd_ms_target *target);
 void ms_pump(struct gd_ms_target *target);
 void ms_warn(struct gd_ms_target *target, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -171,7 +170,6 @@ bool ms_is_node(const struct gd_ms_target *target, gd_node_id node, const char *
 gd_node_id ms_stopped_node(const struct gd_ms_target *target);
 /* Explains once that several graphs have nodes with the same name. */
 void ms_tell_shared(struct gd_ms_target *target, const char *name);
-void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason);
 /* It has reached a new position: stops there or continues. */
 void ms_arrived(struct gd_ms_target *target);
 

@@ -2,6 +2,8 @@
 #include "proto/ms/ms_tensor.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -172,11 +174,18 @@ static void block_filled(struct block *block, size_t len)
 
 /* ---- one tensor ---------------------------------------------------------------------------- */
 
-static void fail_tensor(struct gd_ms_tensor_decoder *decoder, const struct gd_err *err)
+/* The first failure counts. */
+__attribute__((format(printf, 3, 4))) static void fail_tensor(struct gd_ms_tensor_decoder *decoder,
+                                                              int code, const char *format, ...)
 {
     if (!decoder->failed) {
+        char text[GD_ERR_TEXT_MAX];
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
         decoder->failed = true;
-        decoder->err = *err;
+        gd_fail(&decoder->err, code, "%s", text);
     }
     block_release(&decoder->block);
 }
@@ -200,22 +209,20 @@ static void deliver_tensor(struct gd_ms_tensor_decoder *decoder)
     struct gd_err err;
     if (!decoder->failed && block->filled != decoder->bytes) {
         char shape[256];
-        gd_fail(&err, GD_EPROTO, "%s:%s arrived with %zu bytes, but %s %s takes %zu",
-                decoder->head.node_name, decoder->head.slot, block->filled,
-                gd_dtype_name(decoder->dtype), gd_shape_text(&decoder->shape, shape, sizeof(shape)),
-                decoder->bytes);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_EPROTO, "%s:%s arrived with %zu bytes, but %s %s takes %zu",
+                    decoder->head.node_name, decoder->head.slot, block->filled,
+                    gd_dtype_name(decoder->dtype),
+                    gd_shape_text(&decoder->shape, shape, sizeof(shape)), decoder->bytes);
     }
     if (!decoder->failed && decoder->bytes && !block_resize(block, decoder->bytes)) {
-        gd_fail(&err, GD_ENOMEM, "out of memory for a tensor of %zu bytes", decoder->bytes);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_ENOMEM, "out of memory for a tensor of %zu bytes", decoder->bytes);
     }
     if (!decoder->failed) {
         int rc = gd_tensor_wrap(
             decoder->dtype, &decoder->shape, decoder->bytes ? block->data : NULL, decoder->bytes,
             block->mapped ? free_mapping : free_block, block->pool, &tensor, &err);
         if (rc != GD_OK) {
-            fail_tensor(decoder, &err);
+            fail_tensor(decoder, err.code, "%s", err.text);
         } else if (decoder->bytes) {
             block_clear(block); /* the tensor owns the memory now */
         }
@@ -233,17 +240,15 @@ static void describe_tensor(struct gd_ms_tensor_decoder *decoder)
     decoder->shape.rank = decoder->rank > GD_MAX_RANK ? GD_MAX_RANK : decoder->rank;
     memcpy(decoder->shape.dim, decoder->dim, sizeof(decoder->dim));
     if (decoder->rank > GD_MAX_RANK) {
-        gd_fail(&err, GD_EPROTO, "%s:%s has more than %d dimensions", decoder->head.node_name,
-                decoder->head.slot, GD_MAX_RANK);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_EPROTO, "%s:%s has more than %d dimensions",
+                    decoder->head.node_name, decoder->head.slot, GD_MAX_RANK);
         return;
     }
     size_t item = gd_dtype_size(decoder->dtype);
     if (!item) {
-        gd_fail(&err, GD_EUNSUPPORTED,
-                "%s:%s has elements of type %" PRId64 ", which is not a numeric type",
-                decoder->head.node_name, decoder->head.slot, decoder->data_type);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_EUNSUPPORTED,
+                    "%s:%s has elements of type %" PRId64 ", which is not a numeric type",
+                    decoder->head.node_name, decoder->head.slot, decoder->data_type);
         return;
     }
     /* A scalar's dims are absent, or [0]. */
@@ -251,36 +256,33 @@ static void describe_tensor(struct gd_ms_tensor_decoder *decoder)
         decoder->shape.rank = 0;
     }
     if (gd_shape_bytes(&decoder->shape, decoder->dtype, &decoder->bytes, &err) != GD_OK) {
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, err.code, "%s", err.text);
         return;
     }
     if (decoder->max_bytes && decoder->bytes > decoder->max_bytes) {
-        gd_fail(&err, GD_ELIMIT, "%s:%s has %zu bytes, more than max-tensor (%zu) allows",
-                decoder->head.node_name, decoder->head.slot, decoder->bytes, decoder->max_bytes);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_ELIMIT, "%s:%s has %zu bytes, more than max-tensor (%zu) allows",
+                    decoder->head.node_name, decoder->head.slot, decoder->bytes,
+                    decoder->max_bytes);
     }
 }
 
 /* Makes room for a tensor that continues in further messages. */
 static void prepare_rest(struct gd_ms_tensor_decoder *decoder)
 {
-    struct gd_err err;
     if (decoder->failed) {
         return;
     }
     if (decoder->block.filled > decoder->bytes) {
-        gd_fail(&err, GD_EPROTO, "%s:%s arrived with more bytes than the %zu of its type and shape",
-                decoder->head.node_name, decoder->head.slot, decoder->bytes);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_EPROTO,
+                    "%s:%s arrived with more bytes than the %zu of its type and shape",
+                    decoder->head.node_name, decoder->head.slot, decoder->bytes);
     } else if (decoder->bytes && !block_resize(&decoder->block, decoder->bytes)) {
-        gd_fail(&err, GD_ENOMEM, "out of memory for a tensor of %zu bytes", decoder->bytes);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_ENOMEM, "out of memory for a tensor of %zu bytes", decoder->bytes);
     }
 }
 
 static void check_same(struct gd_ms_tensor_decoder *decoder)
 {
-    struct gd_err err;
     bool same = decoder->data_type < 0 || gd_ms_dtype(decoder->data_type) == decoder->dtype;
     if (decoder->rank && decoder->shape.rank) {
         same = same && decoder->rank == decoder->shape.rank &&
@@ -290,9 +292,8 @@ static void check_same(struct gd_ms_tensor_decoder *decoder)
     if (same || decoder->failed) {
         return;
     }
-    gd_fail(&err, GD_EPROTO, "the pieces of %s:%s disagree about its type or shape",
-            decoder->head.node_name, decoder->head.slot);
-    fail_tensor(decoder, &err);
+    fail_tensor(decoder, GD_EPROTO, "the pieces of %s:%s disagree about its type or shape",
+                decoder->head.node_name, decoder->head.slot);
 }
 
 /* ---- one message --------------------------------------------------------------------------- */
@@ -331,7 +332,6 @@ static void end_message(struct gd_ms_tensor_decoder *decoder)
 
 static void begin_content(struct gd_ms_tensor_decoder *decoder, uint64_t len)
 {
-    struct gd_err err;
     struct block *block = &decoder->block;
     bool twice = decoder->has_content;
     decoder->has_content = decoder->has_content || len;
@@ -339,9 +339,9 @@ static void begin_content(struct gd_ms_tensor_decoder *decoder, uint64_t len)
         return;
     }
     if (twice || (decoder->open && len > decoder->bytes - block->filled)) {
-        gd_fail(&err, GD_EPROTO, "%s:%s arrived with more bytes than the %zu of its type and shape",
-                decoder->head.node_name, decoder->head.slot, decoder->bytes);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_EPROTO,
+                    "%s:%s arrived with more bytes than the %zu of its type and shape",
+                    decoder->head.node_name, decoder->head.slot, decoder->bytes);
         return;
     }
     if (decoder->open) {
@@ -351,8 +351,7 @@ static void begin_content(struct gd_ms_tensor_decoder *decoder, uint64_t len)
      * was announced. A piece is no longer than its message, which the server limits. */
     size_t room = decoder->expected > len ? decoder->expected : (size_t)len;
     if (!block_resize(block, room)) {
-        gd_fail(&err, GD_ENOMEM, "out of memory for a tensor of %zu bytes", room);
-        fail_tensor(decoder, &err);
+        fail_tensor(decoder, GD_ENOMEM, "out of memory for a tensor of %zu bytes", room);
     }
 }
 
@@ -546,10 +545,8 @@ void gd_ms_tensor_end(struct gd_ms_tensor_decoder *decoder)
     if (!decoder->open) {
         return;
     }
-    struct gd_err err;
-    gd_fail(&err, GD_EPROTO, "%s:%s ended after %zu of %zu bytes", decoder->head.node_name,
-            decoder->head.slot, decoder->block.filled, decoder->bytes);
-    fail_tensor(decoder, &err);
+    fail_tensor(decoder, GD_EPROTO, "%s:%s ended after %zu of %zu bytes", decoder->head.node_name,
+                decoder->head.slot, decoder->block.filled, decoder->bytes);
     decoder->fn(decoder->ctx, &decoder->head, NULL, &decoder->err);
     close_tensor(decoder);
 }

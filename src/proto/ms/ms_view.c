@@ -100,8 +100,10 @@ static int check_graph(struct gd_ms_target *target, const struct gd_node_info *i
                    info->name, gd_graph_subgraph_name(target->base.session->graph, current));
 }
 
+/* Exactly one of the functions gets the answer; the other is NULL. */
 static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
-                     struct ms_view **ret, struct gd_err *err)
+                     gd_tensor_fn tensor_fn, gd_stats_fn stats_fn, void *ctx, struct ms_view **ret,
+                     struct gd_err *err)
 {
     struct gd_node_info info;
     if (!gd_graph_node(target->base.session->graph, ref->node, &info)) {
@@ -131,6 +133,9 @@ static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *re
         return gd_fail(err, GD_ENOMEM, "out of memory for a request");
     }
     view->ref = *ref;
+    view->tensor_fn = tensor_fn;
+    view->stats_fn = stats_fn;
+    view->ctx = ctx;
     view->bytes = bytes;
     view->level = target->version.has_levels ? GD_MS_BASE : GD_MS_VALUE;
     view->base_tried = target->version.has_levels;
@@ -144,15 +149,13 @@ int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
 {
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     struct ms_view *view;
-    int rc = make_view(target, ref, &view, err);
+    int rc = make_view(target, ref, fn, NULL, ctx, &view, err);
     if (rc != GD_OK) {
         return rc;
     }
     if (slice) {
         view->slice = *slice;
     }
-    view->tensor_fn = fn;
-    view->ctx = ctx;
     add_view(target, view);
     ms_pump(target);
     return GD_OK;
@@ -162,7 +165,7 @@ int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
                   uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err)
 {
     struct ms_view *view;
-    int rc = make_view(target, ref, &view, err);
+    int rc = make_view(target, ref, fn, NULL, ctx, &view, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -175,8 +178,6 @@ int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
     if (known_bytes) {
         view->bytes = known_bytes;
     }
-    view->tensor_fn = fn;
-    view->ctx = ctx;
     if (ref->iter == GD_PREVIOUS) {
         add_view_first(target, view);
     } else {
@@ -189,14 +190,12 @@ int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref
                     void *ctx, struct gd_err *err)
 {
     struct ms_view *view;
-    int rc = make_view(target, ref, &view, err);
+    int rc = make_view(target, ref, NULL, fn, ctx, &view, err);
     if (rc != GD_OK) {
         return rc;
     }
     view->level = GD_MS_STATISTICS;
     view->together = true;
-    view->stats_fn = fn;
-    view->ctx = ctx;
     add_view(target, view);
     return GD_OK;
 }
@@ -206,12 +205,10 @@ int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_st
 {
     struct gd_ms_target *target = (struct gd_ms_target *)base;
     struct ms_view *view;
-    int rc = make_view(target, ref, &view, err);
+    int rc = make_view(target, ref, NULL, fn, ctx, &view, err);
     if (rc != GD_OK) {
         return rc;
     }
-    view->stats_fn = fn;
-    view->ctx = ctx;
     add_view(target, view);
     ms_pump(target);
     return GD_OK;

@@ -29,11 +29,6 @@ static size_t words_of(uint32_t nodes)
     return (size_t)nodes / WORD_BITS + 1;
 }
 
-static void set_bit(uint64_t *bits, gd_node_id node)
-{
-    bits[node / WORD_BITS] |= (uint64_t)1 << (node % WORD_BITS);
-}
-
 uint32_t tui_found_count(const struct tui_found *found)
 {
     return found->count;
@@ -73,14 +68,15 @@ static int mark_node(void *ctx, gd_node_id node)
     struct marking *marking = ctx;
 
     if (node < marking->limit) {
-        set_bit(marking->bits, node);
+        marking->bits[node / WORD_BITS] |= (uint64_t)1 << (node % WORD_BITS);
     }
     return 0;
 }
 
-/* Marks nodes of every type that contains `part`. There are few types, and a node refers to its
- * type by the same pointer each time, which is compared before the text. */
-static int mark_types(const struct gd_graph *graph, const char *part, struct marking *marking)
+/* Marks the nodes of every type, or of every subgraph, whose name contains `part`. There are few of
+ * them, and a node refers to the name by the same pointer each time, which is compared first. */
+static int mark_named(const struct gd_graph *graph, bool types, const char *part,
+                      struct marking *marking)
 {
     struct gd_node_info info;
     const char *last = NULL;
@@ -90,30 +86,10 @@ static int mark_types(const struct gd_graph *graph, const char *part, struct mar
         if (!gd_graph_node(graph, n, &info)) {
             continue;
         }
-        if (info.type != last) {
-            last = info.type;
-            fits = strcasestr(last, part) != NULL;
-        }
-        if (fits) {
-            mark_node(marking, n);
-        }
-    }
-    return GD_OK;
-}
-
-static int mark_subgraphs(const struct gd_graph *graph, const char *part, struct marking *marking)
-{
-    struct gd_node_info info;
-    uint32_t last = GD_NO_SUBGRAPH;
-    bool fits = false;
-
-    for (gd_node_id n = 0; n < marking->limit; n++) {
-        if (!gd_graph_node(graph, n, &info)) {
-            continue;
-        }
-        if (info.subgraph != last) {
-            last = info.subgraph;
-            fits = strcasestr(gd_graph_subgraph_name(graph, last), part) != NULL;
+        const char *name = types ? info.type : gd_graph_subgraph_name(graph, info.subgraph);
+        if (name != last) {
+            last = name;
+            fits = strcasestr(name, part) != NULL;
         }
         if (fits) {
             mark_node(marking, n);
@@ -154,10 +130,10 @@ static int mark_word(const struct gd_graph *graph, const char *word, struct mark
                      struct gd_err *err)
 {
     if (strncasecmp(word, "type:", 5) == 0) {
-        return mark_types(graph, word + 5, marking);
+        return mark_named(graph, true, word + 5, marking);
     }
     if (strncasecmp(word, "graph:", 6) == 0) {
-        return mark_subgraphs(graph, word + 6, marking);
+        return mark_named(graph, false, word + 6, marking);
     }
     if (strncasecmp(word, "kind:", 5) == 0) {
         return mark_kinds(graph, word + 5, marking, err);

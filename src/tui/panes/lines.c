@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define PART      20000 /* nodes counted per call */
 #define MAX_LINES 200000
 #define MAX_BYTES ((size_t)256 << 20)
@@ -34,6 +36,13 @@ static uint32_t *slot_of(const struct tui_lines *lines, const char *file, uint32
     return &lines->slot[at];
 }
 
+static void fill_slots(struct tui_lines *lines)
+{
+    for (uint32_t i = 0; i < lines->count; i++) {
+        *slot_of(lines, lines->line[i].file, lines->line[i].line) = i + 1;
+    }
+}
+
 static bool make_slots(struct tui_lines *lines, uint32_t slots)
 {
     uint32_t *fresh = calloc(slots, sizeof(*fresh));
@@ -44,23 +53,18 @@ static bool make_slots(struct tui_lines *lines, uint32_t slots)
     free(lines->slot);
     lines->slot = fresh;
     lines->slots = slots;
-    for (uint32_t i = 0; i < lines->count; i++) {
-        *slot_of(lines, lines->line[i].file, lines->line[i].line) = i + 1;
-    }
+    fill_slots(lines);
     return true;
 }
 
 static bool reserve_slots(struct tui_lines *lines)
 {
-    if (lines->count == lines->capacity) {
-        uint32_t capacity = lines->capacity > 0 ? lines->capacity * 2 : 256;
-        struct tui_line *more = realloc(lines->line, capacity * sizeof(*more));
-        if (!more) {
-            return false;
-        }
-        lines->line = more;
-        lines->capacity = capacity;
+    struct tui_line *more = gd_grow(lines->line, lines->count, &lines->capacity, sizeof(*more));
+
+    if (!more) {
+        return false;
     }
+    lines->line = more;
     return 2 * (lines->count + 1) <= lines->slots ||
            make_slots(lines, lines->slots > 0 ? lines->slots * 2 : 512);
 }
@@ -159,9 +163,7 @@ bool tui_lines_follow(struct tui_lines *lines, struct gd_session *session)
     if (lines->count > 0) {
         qsort(lines->line, lines->count, sizeof(*lines->line), by_place);
         memset(lines->slot, 0, lines->slots * sizeof(*lines->slot));
-        for (uint32_t i = 0; i < lines->count; i++) {
-            *slot_of(lines, lines->line[i].file, lines->line[i].line) = i + 1;
-        }
+        fill_slots(lines);
     }
     return false;
 }

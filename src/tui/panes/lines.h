@@ -23,7 +23,8 @@ struct tui_lines {
     /* private to lines.c */
     struct gd_arena arena;
     uint32_t *slot; /* hash table with open addressing: 1 + index of a line; 0: free */
-    uint32_t slots, capacity;
+    uint32_t slots;
+    size_t capacity;
     gd_node_id next;
     const struct gd_session *session; /* only compared */
     uint64_t generation;

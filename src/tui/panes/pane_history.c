@@ -55,12 +55,6 @@ static struct history_pane *history_state(struct tui *tui)
     return tui_state(tui, TUI_HISTORY);
 }
 
-static const struct gd_history *history_of(const struct tui *tui)
-{
-    const struct gd_session *session = tui->debugger->current;
-    return session ? session->history : NULL;
-}
-
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static void clear_rows(struct history_pane *pane)
@@ -295,7 +289,8 @@ static void update_history(struct tui *tui)
     gd_node_id node = tui_node(tui, &session);
 
     recall_node(pane, session, node);
-    const struct gd_history *history = history_of(tui);
+    const struct gd_session *current = tui->debugger->current;
+    const struct gd_history *history = current ? current->history : NULL;
 
     if (!history) {
         clear_rows(pane);
@@ -355,9 +350,6 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     const struct row *of = &history_state(tui)->row[index];
     char name[512];
 
-    if (selected) {
-        draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
-    }
     if (!of->text && of->points) {
         draw_figure(tui, of, row, col, cols, selected ? DRAW_REVERSE : DRAW_PLAIN);
     } else if (of->hint && of->text) {
@@ -376,11 +368,6 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
 
 static const struct tui_list_ops rows = {draw_row, row_text};
 
-static int draw_hint(struct tui *tui, const struct draw_rect *rect, int at, const char *text)
-{
-    return tui_draw_folded(tui, rect, at, DRAW_DIM, text);
-}
-
 static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
 {
     struct gd_session *session;
@@ -389,17 +376,18 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
     int at = 0;
 
     if (!session) {
-        draw_hint(tui, rect, at, "No training process is connected.");
+        tui_draw_folded(tui, rect, at, DRAW_DIM, "No training process is connected.");
     } else if (gd_catalog_of(session)) {
-        draw_hint(tui, rect, at, node == GD_NO_NODE ? "No node is selected." : IN_NO_STEP);
+        tui_draw_folded(tui, rect, at, DRAW_DIM,
+                        node == GD_NO_NODE ? "No node is selected." : IN_NO_STEP);
     } else if (history_state(tui)->scalars) {
-        at = draw_hint(tui, rect, at, "No scalars are recorded.");
-        draw_hint(tui, rect, at, "to record one:  watch 'loss > 100'");
+        at = tui_draw_folded(tui, rect, at, DRAW_DIM, "No scalars are recorded.");
+        tui_draw_folded(tui, rect, at, DRAW_DIM, "to record one:  watch 'loss > 100'");
     } else {
-        at = draw_hint(tui, rect, at, "Nothing is recorded for this node.");
+        at = tui_draw_folded(tui, rect, at, DRAW_DIM, "Nothing is recorded for this node.");
         gd_buf_puts(&text, "to record it:  trace TO on ");
         tui_add_name(&text, node != GD_NO_NODE ? gd_graph_name(session->graph, node) : "NODE");
-        draw_hint(tui, rect, at, gd_buf_text(&text));
+        tui_draw_folded(tui, rect, at, DRAW_DIM, gd_buf_text(&text));
     }
     gd_buf_deinit(&text);
 }
@@ -441,18 +429,12 @@ static void release_state(struct tui *tui, void *of)
     clear_rows(of);
 }
 
-static struct tui_list *current_list(struct tui *tui)
-{
-    return &history_state(tui)->list;
-}
-
 const struct tui_pane_ops tui_history_pane = {
     .state_size = sizeof(struct history_pane),
     .release = release_state,
     .update = update_history,
     .draw = draw_history,
     .title = make_title,
-    .list = current_list,
     .rows = &rows,
     .request = handle_request,
 };

@@ -382,9 +382,6 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
                                  : ' ',
                         count_digits(last), (long long)hit->step, rank,
                         count_digits(tui->debugger->next_breakpoint - 1) + 4, watch);
-    if (selected) {
-        draw_fill(tui->draw, row, col, cols, style);
-    }
     draw_text(tui->draw, row, col, cols, newest && style == DRAW_PLAIN ? DRAW_BOLD : style, head);
     if (cols > used) {
         draw_found(tui, hit, pane->row[index].count, row, col + used, cols - used, style);
@@ -603,18 +600,12 @@ static void release_state(struct tui *tui, void *of)
     free(pane->row);
 }
 
-static struct tui_list *current_list(struct tui *tui)
-{
-    return &hits_state(tui)->list;
-}
-
 const struct tui_pane_ops tui_hits_pane = {
     .state_size = sizeof(struct hits_pane),
     .release = release_state,
     .update = update_hits,
     .draw = draw_hits,
     .title = make_title,
-    .list = current_list,
     .rows = &list_ops,
     .request = handle_request,
     .word = hit_word,

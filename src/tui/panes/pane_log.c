@@ -55,9 +55,6 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     bool match = pattern[0] != '\0' && strcasestr(text, pattern);
     enum draw_style style = selected ? DRAW_REVERSE : match ? DRAW_MATCH : DRAW_PLAIN;
 
-    if (selected) {
-        draw_fill(tui->draw, row, col, cols, style);
-    }
     text += tui_text_fit(text, pane->shift, tui->utf8);
     draw_text(tui->draw, row, col, cols, style, text);
 }
@@ -125,11 +122,6 @@ static bool handle_key(struct tui *tui, int key)
     return true;
 }
 
-static struct tui_list *current_list(struct tui *tui)
-{
-    return &log_state(tui)->list;
-}
-
 /* A click moves the cursor; on the last line the pane follows the end again. */
 static bool handle_click(struct tui *tui, int row, int col)
 {
@@ -146,7 +138,6 @@ const struct tui_pane_ops tui_log_pane = {
     .update = update_log,
     .draw = draw_log,
     .title = make_title,
-    .list = current_list,
     .rows = &rows,
     .request = handle_request,
     .key = handle_key,

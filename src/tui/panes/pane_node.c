@@ -152,12 +152,6 @@ static bool is_waiting(const struct node_stats *pane)
     return false;
 }
 
-static bool can_ask(const struct gd_session *session)
-{
-    return session->state == GD_STOPPED || session->state == GD_LOST ||
-           session->state == GD_FINISHED;
-}
-
 static void update_stats(struct tui *tui)
 {
     struct node_stats *pane = &view_of(tui)->stats;
@@ -178,7 +172,7 @@ static void update_stats(struct tui *tui)
     }
     /* One node's requests at a time, so that a moving cursor leaves none behind. While a command
      * runs, only the command talks to the training process. */
-    if (node == GD_NO_NODE || tui->executing || is_waiting(pane) || !can_ask(session) ||
+    if (node == GD_NO_NODE || tui->executing || is_waiting(pane) || !tui_can_ask(session) ||
         !gd_graph_node(session->graph, node, &info)) {
         return;
     }
@@ -194,11 +188,6 @@ static void update_stats(struct tui *tui)
 }
 
 /* ---- the list ---- */
-
-static struct tui_list *current_list(struct tui *tui)
-{
-    return &view_of(tui)->list;
-}
 
 static void init_state(struct tui *tui, void *state)
 {
@@ -459,7 +448,6 @@ const struct tui_pane_ops tui_node_pane = {
     .update = update_stats,
     .draw = node_draw,
     .title = node_title,
-    .list = current_list,
     .rows = &list_ops,
     .request = node_request,
     .key = node_key,

@@ -145,9 +145,6 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     }
     snprintf(head, sizeof(head), "%s%*s %*u  ", current ? "=>" : "  ", cols >= COUNTED ? 6 : 1,
              count, digits, number);
-    if (selected) {
-        draw_fill(tui->draw, row, col, cols, style);
-    }
     int used = draw_text(tui->draw, row, col, cols, selected || current ? style : DRAW_DIM, head);
     const char *text = pane->part.line[index];
     text += tui_text_fit(text, pane->shift, tui->utf8);
@@ -258,11 +255,6 @@ static void release_state(struct tui *tui, void *of)
     free(pane->code);
 }
 
-static struct tui_list *current_list(struct tui *tui)
-{
-    return &source_state(tui)->list;
-}
-
 const struct tui_pane_ops tui_source_pane = {
     .state_size = sizeof(struct source_pane),
     .init = init_state,
@@ -270,7 +262,6 @@ const struct tui_pane_ops tui_source_pane = {
     .update = update_source,
     .draw = draw_source,
     .title = make_title,
-    .list = current_list,
     .rows = &rows,
     .request = handle_request,
 };

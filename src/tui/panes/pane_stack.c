@@ -295,9 +295,6 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     struct gd_buf text = GD_BUF_INIT(1 << 16);
     uint32_t count;
 
-    if (selected) {
-        draw_fill(tui->draw, row, col, cols, style);
-    }
     if (pane->mode == MODE_NODES) {
         draw_node(tui, index, row, col, cols, style);
         return;

@@ -63,8 +63,7 @@ bool tensor_can_ask(const struct tensor_pane *pane)
     const struct gd_session *session = pane->session;
 
     return session && session == pane->tui->debugger->current && !pane->tui->executing &&
-           (session->state == GD_STOPPED || session->state == GD_LOST ||
-            session->state == GD_FINISHED);
+           tui_can_ask(session);
 }
 
 bool tensor_needs(const struct tensor_pane *pane, enum gd_iter iter)
@@ -236,16 +235,12 @@ void tensor_drop_pages(struct tensor_pane *pane)
     tensor_search_stop(pane, "");
 }
 
-static gd_node_id wanted_node(const struct tensor_pane *pane, const struct gd_session *session)
-{
-    return pane->name ? gd_graph_lookup(session->graph, pane->name, strlen(pane->name))
-                      : session->current;
-}
-
 void tensor_follow(struct tensor_pane *pane)
 {
     struct gd_session *session = pane->tui->debugger->current;
-    gd_node_id node = session ? wanted_node(pane, session) : GD_NO_NODE;
+    gd_node_id node = !session     ? GD_NO_NODE
+                      : pane->name ? gd_graph_lookup(session->graph, pane->name, strlen(pane->name))
+                                   : session->current;
     bool same = session == pane->session && node == pane->node;
 
     if (same && (!session || (session->stop.sequence == pane->stop_sequence &&

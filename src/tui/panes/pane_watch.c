@@ -360,9 +360,6 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
     const char *where = excluded_of_row(tui, index);
     char text[512];
 
-    if (selected) {
-        draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
-    }
     if (watch) {
         draw_watch(tui, watch, &watch_state(tui)->note[index], row, col, cols, selected);
     } else if (where) {
@@ -603,11 +600,6 @@ static void release_state(struct tui *tui, void *of)
     free(pane->note);
 }
 
-static struct tui_list *current_list(struct tui *tui)
-{
-    return &watch_state(tui)->list;
-}
-
 const struct tui_pane_ops tui_watch_pane = {
     .state_size = sizeof(struct watch_pane),
     .init = init_state,
@@ -615,7 +607,6 @@ const struct tui_pane_ops tui_watch_pane = {
     .update = update_watch,
     .draw = draw_pane,
     .title = make_title,
-    .list = current_list,
     .rows = &list_ops,
     .request = handle_request,
     .key = handle_key,
