@@ -730,6 +730,11 @@ class Terminal(unittest.TestCase):
         self.expect("Interrupted")  # the first one arrives after all
         self.type("step\r")
         self.expect("Stopped at the end of step")
+        self.expect(r"\(gradb\) ")
+        self.type("quit\r")
+        self.expect(r"\(y or n\) ")
+        self.type("y\r")
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)  # nothing failed
 
     def test_quit_asks_while_a_program_runs(self):
         self.start("-q", *trainer("--steps", "1000000"))

@@ -418,7 +418,7 @@ int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
                      const struct rows_shown *how, const char *path, struct gd_err *err)
 {
     struct newfile file;
-    int rc = newfile_open(&file, path, err);
+    int rc = newfile_open(&file, path, false, err);
 
     if (rc != GD_OK) {
         return rc;

@@ -43,9 +43,7 @@ static int choose_nodes(struct lockstep *l, struct gd_err *err)
          w = w->next) {
         if (w->selector && w->enabled && !w->event) {
             l->narrow = true;
-            rc = mark_node(l, w->selector, NULL) == GD_ENOMEM
-                     ? gd_fail(err, GD_ENOMEM, "out of memory")
-                     : GD_OK;
+            rc = mark_node(l, w->selector, NULL) == GD_ENOMEM ? gd_fail_nomem(err) : GD_OK;
         }
     }
     if (!l->narrow) {

@@ -2,6 +2,7 @@
 /* Arguments that commands take: nodes, tensors, counts. */
 #include "repl/core/command.h"
 #include "repl/core/repl_impl.h"
+#include "repl/values/inspect.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,14 +29,6 @@ int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct g
     return GD_OK;
 }
 
-static int need_session(struct command_call *call, struct gd_err *err)
-{
-    if (call->session) {
-        return GD_OK;
-    }
-    return gd_debugger_need_session(call->debugger, &call->session, err);
-}
-
 static int find_node(struct command_call *call, const char *name, gd_node_id *ret,
                      struct gd_err *err)
 {
@@ -55,7 +48,7 @@ static int find_node(struct command_call *call, const char *name, gd_node_id *re
 
 int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
 {
-    int rc = need_session(call, err);
+    int rc = inspect_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -177,7 +170,6 @@ static int parse_last(struct command_call *call, const char *text, struct tensor
 static void set_label(struct command_call *call, struct tensor_arg *arg)
 {
     struct gd_buf label = GD_BUF_INIT(64 * 1024);
-
     char slot[16];
 
     gd_graph_slot_name(call->session->graph, arg->ref.node, arg->ref.slot, slot);
@@ -224,7 +216,7 @@ static int parse_tensor(struct command_call *call, const char *text, struct tens
     int tries = 0;
 
     if (!name) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     int rc = find_node(call, name, &arg->ref.node, err);
     while (rc != GD_OK && cut > 0 && tries < MAX_CUTS) {
@@ -250,7 +242,7 @@ int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *r
 {
     struct tensor_arg arg = {.ref = {.node = GD_NO_NODE}};
     bool is_value = text[0] == '$' && text[1] != '_';
-    int rc = is_value ? parse_value(call, text, &arg, err) : need_session(call, err);
+    int rc = is_value ? parse_value(call, text, &arg, err) : inspect_session(call, err);
 
     if (rc == GD_OK && !is_value) {
         rc = text[0] == '$' ? parse_last(call, text, &arg, err)

@@ -44,7 +44,7 @@ int everyone_command(struct command_call *call, const char *name, const char *ar
     const int *numbers = other_numbers(call, &count);
 
     if (!numbers) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     int rc = repl_command(call, name, args, GD_NO_NODE, reply, err);
     bool goes_on = rc != GD_EINTR;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "repl/core/events.h"
 #include "repl/core/repl_impl.h"
 #include "repl/values/inspect.h"
@@ -110,15 +111,12 @@ bool hits_order_update(struct hits_order *order, const struct gd_session *sessio
     bool anew = begin_anew(order, session, watchpoint);
     size_t added = (size_t)(session->hits_dropped + session->hit_count - order->seen);
     size_t old = order->count;
-    if (old + added > order->capacity) {
-        size_t capacity = (old + added) * 3 / 2 + 16;
-        struct hits_place *more = realloc(order->place, capacity * sizeof(*more));
-        if (!more) {
-            return false;
-        }
-        order->place = more;
-        order->capacity = capacity;
+    struct hits_place *more =
+        gd_grow_to(order->place, old + added, &order->capacity, sizeof(*more));
+    if (!more) {
+        return false;
     }
+    order->place = more;
     for (size_t i = session->hit_count - added; i < session->hit_count; i++) {
         if (!watchpoint || session->hits[i].watchpoint == watchpoint) {
             order->place[order->count++] = place_of(session, &session->hits[i]);
@@ -188,26 +186,18 @@ const char *hits_what(struct command_call *call, const struct gd_hit *hit)
 {
     struct gd_buf text = GD_BUF_INIT(4096);
     hits_add_what(call->debugger, hit, &text);
-    const char *copy = gd_arena_strdup(call->arena, out_safe(call, gd_buf_text(&text)));
+    const char *safe = out_safe(call, gd_buf_text(&text));
     gd_buf_deinit(&text);
-    return copy ? copy : "";
-}
-
-/* A hit that no session has kept has no slot name. */
-static void add_slot(const struct gd_hit *hit, struct gd_buf *out)
-{
-    if (hit->slot_name[0] != '\0') {
-        gd_buf_printf(out, ":%s", hit->slot_name);
-    } else {
-        gd_buf_printf(out, ":%u", hit->slot);
-    }
+    return safe;
 }
 
 void hits_add_where(const struct gd_hit *hit, struct gd_buf *out)
 {
     gd_buf_puts(out, hit->node_name);
-    if (!hit->is_scalar) {
-        add_slot(hit, out);
+    if (!hit->is_scalar && hit->slot_name[0] != '\0') {
+        gd_buf_printf(out, ":%s", hit->slot_name);
+    } else if (!hit->is_scalar) { /* no session has kept it */
+        gd_buf_printf(out, ":%u", hit->slot);
     }
 }
 

@@ -42,20 +42,24 @@ static bool is_full(int why)
     return why == ENOSPC || why == EDQUOT || why == EMFILE || why == ENFILE;
 }
 
-int newfile_open(struct newfile *ret, const char *path, struct gd_err *err)
+int newfile_open(struct newfile *ret, const char *path, bool append, struct gd_err *err)
 {
+    int how = append ? O_APPEND : O_TRUNC;
     struct stat there;
     bool exists = lstat(path, &there) == 0;
-    bool replaceable = !exists || (S_ISREG(there.st_mode) && there.st_nlink == 1 &&
-                                   there.st_uid == geteuid() && access(path, W_OK) == 0);
+    bool replaceable =
+        !append && (!exists || (S_ISREG(there.st_mode) && there.st_nlink == 1 &&
+                                there.st_uid == geteuid() && access(path, W_OK) == 0));
 
-    *ret = (struct newfile){.path = path};
+    *ret = (struct newfile){.path = path, .size = -1};
     int fd = replaceable ? open_part(ret, exists ? &there : NULL) : -1;
     if (fd < 0) {
         ret->part[0] = '\0';
-        fd = replaceable && is_full(errno)
-                 ? -1
-                 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        fd = replaceable && is_full(errno) ? -1
+                                           : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+        if (fd >= 0 && fstat(fd, &there) == 0 && S_ISREG(there.st_mode)) {
+            ret->size = there.st_size;
+        }
     }
     ret->file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (ret->file) {
@@ -87,6 +91,9 @@ int newfile_close(struct newfile *file, bool keep, struct gd_err *err)
     }
     if (file->part[0] && (bad || !keep)) {
         unlink(file->part);
+    } else if (file->size >= 0 && (bad || !keep) && truncate(file->path, file->size) != 0 && !bad) {
+        bad = true;
+        why = errno;
     }
     errno = why;
     return bad ? gd_fail_errno(err, GD_EIO, "cannot write to %.300s", file->path) : GD_OK;

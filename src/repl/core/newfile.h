@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -18,11 +19,12 @@ struct newfile {
     FILE *file;          /* to write to */
     const char *path;    /* borrowed */
     char part[PATH_MAX]; /* "": written in place */
+    off_t size;          /* in place: of the file before; -1: it cannot be truncated */
 };
 
-int newfile_open(struct newfile *ret, const char *path, struct gd_err *err);
+int newfile_open(struct newfile *ret, const char *path, bool append, struct gd_err *err);
 /* Closes it and renames it to the target. GD_EIO: something could not be written; then, and without
- * `keep`, the target is unchanged. */
+ * `keep`, the target is unchanged, or in place without what was written. */
 int newfile_close(struct newfile *file, bool keep, struct gd_err *err);
 
 #endif

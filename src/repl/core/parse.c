@@ -71,7 +71,7 @@ int parse_line(const char *line, struct gd_arena *arena, struct parsed_line *ret
     parsed.rest_at = (size_t)(p - line);
     parsed.rest = copy_trimmed(arena, p, strlen(p));
     if (!parsed.name || !parsed.format || !parsed.rest) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     *ret = parsed;
     return GD_OK;
@@ -141,7 +141,7 @@ static int scanner_init(struct scanner *scan, const char *text, size_t len, stru
 {
     *scan = (struct scanner){.text = text, .len = len, .arena = arena};
     scan->out = gd_arena_alloc(arena, 2 * len + 8); /* twice: a redirection is read again */
-    return scan->out ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    return scan->out ? GD_OK : gd_fail_nomem(err);
 }
 
 /* Copies the text between quotes; the scanner is at the opening quote. */
@@ -244,7 +244,7 @@ static int scan_all(struct scanner *scan, struct word **words, int *count, struc
         }
         (*words)[(*count)++] = word;
     }
-    return gd_fail(err, GD_ENOMEM, "out of memory");
+    return gd_fail_nomem(err);
 }
 
 /* Reads `> FILE` or `>> FILE` after the words; nothing may follow. */
@@ -298,7 +298,7 @@ static int fill_argv(struct gd_arena *arena, const struct word *words, int count
 {
     *argv = gd_arena_alloc(arena, ((size_t)count + 1) * sizeof(**argv));
     if (!*argv) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (int i = 0; i < count; i++) {
         (*argv)[i] = words[i].text;
@@ -323,7 +323,7 @@ int parse_args(const char *rest, struct gd_arena *arena, struct parsed_args *ret
     }
     scan.match = match_brackets(rest, len, arena);
     if (!scan.match) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     rc = scan_all(&scan, &words, &args.argc, &redirect, err);
     if (rc != GD_OK) {
@@ -339,7 +339,7 @@ int parse_args(const char *rest, struct gd_arena *arena, struct parsed_args *ret
     }
     args.line = copy_trimmed(arena, rest, line_len);
     if (!args.line) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     size_t first_end = args.argc > 0 ? words[0].end : 0;
     size_t kept = strlen(args.line);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The REPL object, and how a line becomes a command's call. */
+#include "base/grow.h"
 #include "engine/ranks.h"
 #include "repl/core/command.h"
 #include "repl/core/events.h"
@@ -23,22 +24,18 @@ static double default_now(void *ctx)
     return (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
 }
 
-struct pump_limit {
-    bool passed;
-};
-
+/* Its only effect is that the loop returns. */
 static void on_pump_limit(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop;
+    (void)timer;
     (void)events;
-    ((struct pump_limit *)timer->data)->passed = true;
 }
 
 /* Runs the loop once, for max_seconds at most. */
 static void default_pump(void *ctx, double max_seconds)
 {
     struct repl *repl = ctx;
-    struct pump_limit limit = {false};
     ev_timer timer;
 
     if (max_seconds < 0) {
@@ -46,7 +43,6 @@ static void default_pump(void *ctx, double max_seconds)
         return;
     }
     ev_timer_init(&timer, on_pump_limit, max_seconds, 0.);
-    timer.data = &limit;
     ev_timer_start(repl->loop, &timer);
     ev_run(repl->loop, EVRUN_ONCE);
     ev_timer_stop(repl->loop, &timer);
@@ -100,7 +96,7 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
 {
     struct repl *repl = calloc(1, sizeof(*repl));
     if (!repl) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     repl->loop = loop;
     repl->debugger = debugger;
@@ -208,10 +204,9 @@ int repl_exit_status(const struct repl *repl)
 
 int repl_check_seal(const struct repl *repl, struct gd_err *err)
 {
-    if (!repl->options.sealed) {
-        return GD_OK;
-    }
-    return gd_fail(err, GD_EUNSUPPORTED, "files and programs cannot be used here");
+    return repl->options.sealed
+               ? gd_fail(err, GD_EUNSUPPORTED, "files and programs cannot be used here")
+               : GD_OK;
 }
 
 void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void *ctx)
@@ -327,17 +322,14 @@ void repl_at_stop(struct repl *repl, repl_stop_fn fn, void *ctx)
 
 int repl_lines_add(struct repl_lines *lines, const char *text)
 {
-    if (lines->count == lines->room) {
-        size_t room = lines->room > 0 ? lines->room * 2 : 16;
-        char **more = realloc(lines->line, room * sizeof(*more));
-        if (!more) {
-            return GD_ENOMEM;
-        }
-        lines->line = more;
-        lines->room = room;
+    char **more = gd_grow(lines->line, lines->count, &lines->room, sizeof(*more));
+
+    if (!more) {
+        return GD_ENOMEM;
     }
-    lines->line[lines->count] = strdup(text);
-    if (!lines->line[lines->count]) {
+    lines->line = more;
+    more[lines->count] = strdup(text);
+    if (!more[lines->count]) {
         return GD_ENOMEM;
     }
     lines->count++;
@@ -368,6 +360,16 @@ void repl_training_failed(struct repl *repl)
     if (!repl->end.closing && !repl->job.muted) {
         repl_add_status(repl, STATUS_TRAINING_FAILED);
     }
+}
+
+int repl_report_failure(struct repl *repl, const struct command *command, int rc,
+                        const struct gd_err *err)
+{
+    if (err->text[0] != '\0') { /* empty: already reported by a line that the command ran */
+        repl_print_error(repl, command, err);
+    }
+    repl_set_failed(repl, rc);
+    return rc;
 }
 
 /* Checks what the command's flags require. */
@@ -515,10 +517,7 @@ static int call_command(struct repl *repl, const struct command *command,
         err = end_err;
     }
     if (rc != GD_OK) {
-        if (err.text[0] != '\0') { /* empty: already reported by a line that the command ran */
-            repl_print_error(repl, call.command, &err);
-        }
-        repl_set_failed(repl, rc);
+        repl_report_failure(repl, call.command, rc, &err);
     }
     gd_buf_deinit(&name);
     return rc;
@@ -571,7 +570,7 @@ static int expand_alias(struct repl *repl, struct gd_arena *arena, struct parsed
         size_t size = strlen(inner.rest) + strlen(line->rest) + 2;
         char *rest = gd_arena_alloc(arena, size);
         if (!rest) {
-            return gd_fail(err, GD_ENOMEM, "out of memory");
+            return gd_fail_nomem(err);
         }
         snprintf(rest, size, "%s%s%s", inner.rest,
                  inner.rest[0] != '\0' && line->rest[0] != '\0' ? " " : "", line->rest);
@@ -613,22 +612,7 @@ static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *
         }
         return rc;
     }
-    if (rc != GD_OK && err.text[0] != '\0') {
-        repl_print_error(repl, NULL, &err);
-        repl_set_failed(repl, rc);
-    }
-    return rc;
-}
-
-static int feed_body(struct repl *repl, const char *line)
-{
-    struct gd_err err = {.code = GD_OK};
-    int rc = repl_body_feed(repl, line, &err);
-    if (rc != GD_OK) {
-        repl_print_error(repl, NULL, &err);
-        repl_set_failed(repl, rc);
-    }
-    return rc;
+    return rc != GD_OK && err.text[0] != '\0' ? repl_report_failure(repl, NULL, rc, &err) : rc;
 }
 
 int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
@@ -636,22 +620,21 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
     struct gd_arena arena;
     struct gd_err err = {.code = GD_OK};
     struct parsed_line parsed;
+    int rc = GD_OK;
 
     if (repl->script.body.kind != BODY_NONE) {
-        return feed_body(repl, line);
+        rc = repl_body_feed(repl, line, &err);
+        return rc == GD_OK ? rc : repl_report_failure(repl, NULL, rc, &err);
     }
     if (repl->busy.depth >= REPL_MAX_DEPTH) {
-        gd_fail(&err, GD_ELIMIT, "commands are nested more than %d deep", REPL_MAX_DEPTH);
-        repl_print_error(repl, NULL, &err);
-        repl_set_failed(repl, err.code);
-        return err.code;
+        rc = gd_fail(&err, GD_ELIMIT, "commands are nested more than %d deep", REPL_MAX_DEPTH);
+        return repl_report_failure(repl, NULL, rc, &err);
     }
     gd_arena_init(&arena, COMMAND_MEMORY);
     repl->busy.depth++;
-    int rc = parse_line(line, &arena, &parsed, &err);
+    rc = parse_line(line, &arena, &parsed, &err);
     if (rc != GD_OK) {
-        repl_print_error(repl, NULL, &err);
-        repl_set_failed(repl, rc);
+        repl_report_failure(repl, NULL, rc, &err);
     } else if (parsed.name[0] != '\0') {
         rc = run_parsed(repl, line, &parsed, &arena, false);
     } else if (origin == LINE_TYPED && !repl->options.json &&
@@ -669,13 +652,11 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
 int repl_run_lines(struct repl *repl, const struct repl_lines *lines)
 {
     for (size_t i = 0; i < lines->count && !repl->end.quit; i++) {
-        if (repl->script.user_lines++ >=
-            REPL_MAX_USER) { /* commands that call each other repeatedly */
+        if (repl->script.user_lines++ >= REPL_MAX_USER) { /* commands that call each other */
             struct gd_err err;
-            gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
-            repl_print_error(repl, NULL, &err);
-            repl_set_failed(repl, err.code);
-            return err.code;
+            int rc =
+                gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
+            return repl_report_failure(repl, NULL, rc, &err);
         }
         int rc = repl_run_line(repl, lines->line[i], LINE_SCRIPT);
         if (rc != GD_OK) {

@@ -8,15 +8,10 @@
 
 /* ---- bodies ---- */
 
-static const char *body_name(enum repl_body_kind kind)
-{
-    switch (kind) {
-    case BODY_COMMANDS: return "commands";
-    case BODY_DEFINE: return "define";
-    case BODY_DOCUMENT: return "document";
-    default: return "";
-    }
-}
+static const char *const body_names[] = {[BODY_NONE] = "",
+                                         [BODY_COMMANDS] = "commands",
+                                         [BODY_DEFINE] = "define",
+                                         [BODY_DOCUMENT] = "document"};
 
 int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name, int first,
                    int last, struct gd_err *err)
@@ -25,7 +20,7 @@ int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name
 
     if (body->kind != BODY_NONE) {
         return gd_fail(err, GD_ESTATE, "the body of \"%s\" is still open: close it with \"end\"",
-                       body_name(body->kind));
+                       body_names[body->kind]);
     }
     if (strlen(name) >= sizeof(body->name)) {
         return gd_fail(err, GD_ELIMIT, "a name has at most %zu characters", sizeof(body->name) - 1);
@@ -39,14 +34,6 @@ void repl_body_drop(struct repl *repl)
 {
     repl_lines_clear(&repl->script.body.lines);
     repl->script.body = (struct repl_body){.kind = BODY_NONE};
-}
-
-/* The caller owns the lines afterwards. */
-static struct repl_lines take_lines(struct repl_body *body)
-{
-    struct repl_lines lines = body->lines;
-    body->lines = (struct repl_lines){.line = NULL};
-    return lines;
 }
 
 static struct stop_commands *stop_commands_of(struct repl *repl, int number, bool make)
@@ -142,7 +129,8 @@ static int set_user_command(struct repl *repl, struct repl_body *body)
         *end = user;
     }
     repl_lines_clear(&user->lines);
-    user->lines = take_lines(body);
+    user->lines = body->lines;
+    body->lines = (struct repl_lines){.line = NULL};
     return GD_OK;
 }
 
@@ -184,9 +172,8 @@ static int close_body(struct repl *repl, struct gd_err *err)
 /* Whether the first word of a line opens a body within a body. */
 static bool opens_body(const char *word, size_t len)
 {
-    static const char *const words[] = {"commands", "define", "document"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strlen(words[i]) == len && strncmp(words[i], word, len) == 0) {
+    for (int kind = BODY_COMMANDS; kind <= BODY_DOCUMENT; kind++) {
+        if (strlen(body_names[kind]) == len && strncmp(body_names[kind], word, len) == 0) {
             return true;
         }
     }
@@ -208,14 +195,14 @@ int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err)
         body->nested++;
     }
     if (body->lines.count >= REPL_MAX_BODY) {
-        const char *kind = body_name(body->kind);
+        const char *kind = body_names[body->kind];
         repl_body_drop(repl);
         return gd_fail(err, GD_ELIMIT, "the body of \"%s\" has more than %d lines", kind,
                        REPL_MAX_BODY);
     }
     if (repl_lines_add(&body->lines, body->kind == BODY_DOCUMENT ? line : text) != GD_OK) {
         repl_body_drop(repl);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     return GD_OK;
 }
@@ -313,7 +300,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
         }
     }
     if (rc == GD_OK && repl->script.body.kind != BODY_NONE) {
-        const char *kind = body_name(repl->script.body.kind);
+        const char *kind = body_names[repl->script.body.kind];
         repl_body_drop(repl);
         rc = gd_fail(err, GD_EINVAL, "\"%s\" has no \"end\"", kind);
     }
@@ -391,14 +378,13 @@ int repl_source(struct repl *repl, const char *path)
         if (!had_body && repl->script.body.kind != BODY_NONE) {
             int open_rc =
                 gd_fail(&err, GD_EINVAL, "the file ends inside \"%s\": \"end\" is missing",
-                        body_name(repl->script.body.kind));
+                        body_names[repl->script.body.kind]);
             rc = rc == GD_OK ? open_rc : rc;
             repl_body_drop(repl);
         }
     }
     if (err.code != GD_OK) {
-        repl_print_error(repl, NULL, &err);
-        repl_set_failed(repl, rc);
+        repl_report_failure(repl, NULL, rc, &err);
     }
     repl->script.source_path = outer_path;
     repl->script.source_line = outer_line;

@@ -165,11 +165,6 @@ static size_t match_words(const char *text, const char *name)
     }
 }
 
-static int no_setting(const char *text, struct gd_err *err)
-{
-    return gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.60s\": see \"info settings\"", text);
-}
-
 int setting_find(const char *text, const struct setting **ret, const char **rest,
                  struct gd_err *err)
 {
@@ -198,7 +193,8 @@ int setting_find(const char *text, const struct setting **ret, const char **rest
     if (used == 0 && matches > 1) {
         rc = gd_fail(err, GD_EAMBIGUOUS, "\"%.60s\" is ambiguous: %s", text, gd_buf_text(&names));
     } else if (!found) {
-        rc = no_setting(text, err);
+        rc = gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.60s\": see \"info settings\"",
+                     text);
     } else {
         used = used > 0 ? used : match_words(text, found->name);
         *ret = found;

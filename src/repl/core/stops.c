@@ -255,6 +255,7 @@ struct stop_wait {
     const struct gd_ranks *ranks; /* NULL: only the session counts */
     uint64_t settled;
     bool interrupted; /* a stop was requested */
+    bool given_up;    /* to the prompt: the training runs in the background */
     bool left;        /* lost because exec replaced the program */
 };
 
@@ -291,15 +292,15 @@ static bool stop_done(void *ctx)
            (session->state == GD_STOPPED && session->stop.sequence != wait->before);
 }
 
-/* Ctrl-C while the training runs. 0: continue to wait; 1: return to the prompt; negative: an
- * error. */
+/* Ctrl-C while the training runs. */
 static int handle_interrupt(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
 {
     struct repl *repl = call->repl;
     struct gd_err why = {.code = GD_OK};
 
     if (repl->end.quit || repl->front.left) {
-        return 1;
+        wait->given_up = true;
+        return GD_OK;
     }
     if (repl->options.batch) {
         return gd_fail(err, GD_EINTR, "interrupted");
@@ -322,7 +323,8 @@ static int handle_interrupt(struct command_call *call, struct stop_wait *wait, s
     }
     out_printf(call->out,
                "The training continues in the background: stop it with \"interrupt\".\n");
-    return 1;
+    wait->given_up = true;
+    return GD_OK;
 }
 
 /* A rank that runs alone blocks in the first collective that needs the others. */
@@ -365,7 +367,7 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
             continue;
         }
         rc = handle_interrupt(call, wait, err);
-        if (rc != GD_OK) {
+        if (rc != GD_OK || wait->given_up) {
             return rc;
         }
         patience = HINT_SECONDS;
@@ -425,8 +427,8 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
     for (;;) {
         out_flush(call->out);
         int rc = wait_one(call, &wait, err);
-        if (rc != GD_OK) {
-            return rc != GD_OK ? rc : GD_OK;
+        if (rc != GD_OK || wait.given_up) {
+            return rc;
         }
         const struct gd_session *session = wait.ranks ? repl->debugger->current : waited_for(&wait);
         if (repl->job.batch == BATCH_WHOLE_JOB) {

@@ -6,6 +6,7 @@
 #include "repl/core/repl_impl.h"
 #include "repl/core/work.h"
 #include "repl/line/tty_out.h"
+#include "repl/values/inspect.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -148,13 +149,28 @@ static void on_text(void *ctx, const char *text, const struct gd_err *err)
     }
 }
 
-/* After the request was accepted. On failure the answer has been freed or left. */
-static int wait_answer(struct command_call *call, struct answer *answer, struct gd_err *err)
+static int create_answer(struct command_call *call, struct answer **ret, struct gd_err *err)
 {
+    int rc = inspect_session(call, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    *ret = calloc(1, sizeof(**ret));
+    return *ret ? GD_OK : gd_fail_nomem(err);
+}
+
+/* `rc`: whether the request was accepted. On failure the answer has been freed or left. */
+static int wait_answer(struct command_call *call, struct answer *answer, int rc, struct gd_err *err)
+{
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
     if (!answer->await.arrived) {
         out_flush(call->out);
     }
-    int rc = repl_await(call->repl, answer, -1);
+    rc = repl_await(call->repl, answer, -1);
     if (rc != GD_OK) {
         return rc == GD_EINTR
                    ? repl_interrupted(call->repl,
@@ -172,32 +188,17 @@ static int wait_answer(struct command_call *call, struct answer *answer, struct 
     return rc;
 }
 
-static int need_session(struct command_call *call, struct gd_err *err)
-{
-    if (call->session) {
-        return GD_OK;
-    }
-    return gd_debugger_need_session(call->debugger, &call->session, err);
-}
-
 int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
                const struct gd_slice *slice, struct gd_tensor **ret, int64_t *step,
                struct gd_err *err)
 {
-    int rc = need_session(call, err);
+    struct answer *answer;
+    int rc = create_answer(call, &answer, err);
     if (rc != GD_OK) {
         return rc;
-    }
-    struct answer *answer = calloc(1, sizeof(*answer));
-    if (!answer) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = gd_session_fetch(call->session, ref, slice, on_tensor, answer, err);
-    if (rc != GD_OK) {
-        free(answer);
-        return rc;
-    }
-    rc = wait_answer(call, answer, err);
+    rc = wait_answer(call, answer, rc, err);
     if (rc == GD_OK) {
         *ret = answer->tensor;
         if (step) {
@@ -271,24 +272,21 @@ static bool is_record(const struct gd_session *session)
 int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
                struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err)
 {
-    int rc = need_session(call, err);
+    int rc = inspect_session(call, err);
     if (rc != GD_OK) {
         return rc;
     }
     if (gd_session_computes_stats(call->session, ref)) {
         return stats_here(call, ref, dtype, shape, ret, step, err);
     }
-    struct answer *answer = calloc(1, sizeof(*answer));
-    if (!answer) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+    struct answer *answer;
+    rc = create_answer(call, &answer, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     rc = is_record(call->session) ? ask_record(call, ref, answer, err)
                                   : gd_session_stats(call->session, ref, on_stats, answer, err);
-    if (rc != GD_OK) {
-        free(answer);
-        return rc;
-    }
-    rc = wait_answer(call, answer, err);
+    rc = wait_answer(call, answer, rc, err);
     if (rc == GD_OK) {
         *dtype = answer->dtype;
         *shape = answer->shape;
@@ -304,26 +302,19 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
 int repl_command(struct command_call *call, const char *name, const char *args, gd_node_id node,
                  const char **ret, struct gd_err *err)
 {
-    int rc = need_session(call, err);
+    struct answer *answer;
+    int rc = create_answer(call, &answer, err);
     if (rc != GD_OK) {
         return rc;
-    }
-    struct answer *answer = calloc(1, sizeof(*answer));
-    if (!answer) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     rc = gd_target_command(call->session->target, name, args, node, on_text, answer, err);
-    if (rc != GD_OK) {
-        free(answer);
-        return rc;
-    }
-    rc = wait_answer(call, answer, err);
+    rc = wait_answer(call, answer, rc, err);
     if (rc == GD_OK) {
         *ret = gd_arena_strdup(call->arena, answer->text);
         free(answer->text);
         free(answer);
     }
-    return rc == GD_OK && !*ret ? gd_fail(err, GD_ENOMEM, "out of memory") : rc;
+    return rc == GD_OK && !*ret ? gd_fail_nomem(err) : rc;
 }
 
 static bool can_ask(const struct repl *repl)

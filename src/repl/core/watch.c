@@ -81,9 +81,8 @@ const char *watch_text(struct command_call *call, const struct gd_watchpoint *wa
     struct gd_buf text = GD_BUF_INIT(1 << 16);
     gd_watchpoint_text(watch, &text);
     const char *safe = out_safe(call, gd_buf_text(&text));
-    const char *copy = gd_arena_strdup(call->arena, safe); /* `safe` may point into the buffer */
     gd_buf_deinit(&text);
-    return copy ? copy : "";
+    return safe;
 }
 
 size_t watch_nodes(struct command_call *call, const struct gd_watchpoint *watch)
@@ -123,8 +122,7 @@ const char *watch_waits(struct command_call *call, const struct gd_watchpoint *w
     if (rc == GD_OK && count > 0) {
         return NULL;
     }
-    return rc == GD_OK ? "no node matches yet"
-                       : gd_arena_strdup(call->arena, out_safe(call, why.text));
+    return rc == GD_OK ? "no node matches yet" : out_safe(call, why.text);
 }
 
 const char *watch_state_name(enum gd_watch_state state)
@@ -247,7 +245,7 @@ int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struc
 {
     struct costs *costs = calloc(1, sizeof(*costs));
     if (!costs) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     int rc = gd_watch_costs(call->debugger, on_costs, costs, err);
     if (rc != GD_OK) {

@@ -450,7 +450,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     pid_t pid = 0;
 
     if (!launch) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     int rc = may_start(repl, launch, err);
     if (rc != GD_OK) {
@@ -458,7 +458,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     }
     gd_arena_init(&arena, (size_t)16 << 20);
     char **env = child_environment(repl, address, &arena);
-    rc = env ? open_output(repl, argv[0], &fd, err) : gd_fail(err, GD_ENOMEM, "out of memory");
+    rc = env ? open_output(repl, argv[0], &fd, err) : gd_fail_nomem(err);
     if (rc == GD_OK) {
         rc = fork_program(argv, env, fd, &pid, err);
         close(fd);
@@ -466,7 +466,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     gd_arena_deinit(&arena);
     if (rc == GD_OK) {
         begin_program(repl, pid);
-        return keep_argv(launch, argv) == GD_OK ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+        return keep_argv(launch, argv) == GD_OK ? GD_OK : gd_fail_nomem(err);
     }
     launch_output_close(&launch->out);
     return rc;

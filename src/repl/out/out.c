@@ -167,7 +167,7 @@ int out_width(const struct repl_out *out)
 const char *out_sgr(const struct repl_out *out, const char *sgr)
 {
     bool always = out->repl->debugger->settings.color == 1;
-    bool on = repl_wants_color(out->repl) && (always || !out->sink);
+    bool on = repl_wants_color(out->repl) && (always || !out->sink.file);
     if (!on || out_is_json(out)) {
         return "";
     }
@@ -187,6 +187,13 @@ void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena, 
     snprintf(out->type, sizeof(out->type), "ok");
 }
 
+int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err)
+{
+    int rc = repl_check_seal(out->repl, err);
+
+    return rc == GD_OK ? newfile_open(&out->sink, path, append, err) : rc;
+}
+
 cJSON *out_record(struct repl_out *out, const char *type)
 {
     if (!out->record) {
@@ -198,10 +205,8 @@ cJSON *out_record(struct repl_out *out, const char *type)
 
 void out_flush(struct repl_out *out)
 {
-    if (out->sink) {
-        if (fwrite(gd_buf_text(&out->text), 1, out->text.len, out->sink) != out->text.len) {
-            out->sink_failed = true;
-        }
+    if (out->sink.file) {
+        fwrite(gd_buf_text(&out->text), 1, out->text.len, out->sink.file);
     } else if (!out->cut) {
         repl_write_text(out->repl, gd_buf_text(&out->text), out->text.len, out->is_error);
         out->cut = !out->repl->busy.pumping && !repl_out_wait(out->repl, OUT_MOST_AHEAD);
@@ -244,12 +249,12 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
         if (out->command) {
             cJSON_AddStringToObject(record, "command", out->command);
         }
-        repl_write_json(out->repl, out->sink, out->type, record);
+        repl_write_json(out->repl, out->sink.file, out->type, record);
         out->record = NULL;
     }
     out_flush(out);
-    if (out->sink) {
-        rc = out_close_sink(out, failed, err);
+    if (out->sink.file) {
+        rc = newfile_close(&out->sink, !failed, err);
     }
     cJSON_Delete(out->record);
     out->record = NULL;

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "repl/core/newfile.h"
 #include "repl/out/out.h"
 
 struct command;
@@ -23,18 +24,14 @@ struct repl_out {
     struct gd_buf text;
     cJSON *record;
     char type[48];
-    FILE *sink; /* redirected output; NULL: the writer */
-    bool sink_failed;
-    bool is_error;         /* text goes to stderr */
-    bool cut;              /* Ctrl-C while the terminal was slow: drop the rest */
-    const char *sink_path; /* the file that `>` names */
-    const char *sink_part; /* where it is written first; NULL: in place */
-    int64_t sink_size;     /* the file's size before; -1: cannot be truncated */
+    struct newfile sink; /* redirected output; file NULL: the writer */
+    bool is_error;       /* text goes to stderr */
+    bool cut;            /* Ctrl-C while the terminal was slow: drop the rest */
 };
 void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena,
                const char *command);
+/* `> FILE` and `>> FILE`. */
 int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err);
-int out_close_sink(struct repl_out *out, bool failed, struct gd_err *err);
 /* out_say into a buffer, in both modes. out NULL: text is not escaped. */
 void out_render(struct repl_out *out, const cJSON *object, const char *template,
                 const struct out_field *fields, struct gd_buf *text);

@@ -149,7 +149,7 @@ const char *repl_fit_name(const struct repl_out *out, const char *text, int used
 {
     int width = out_width(out) - used;
 
-    if (!out->repl->options.interactive || out->sink || repl_display_width(text) <= width) {
+    if (!out->repl->options.interactive || out->sink.file || repl_display_width(text) <= width) {
         return text;
     }
     for (const char *p = strchr(text, '/'); p; p = strchr(p + 1, '/')) {

@@ -67,7 +67,7 @@ int nodes_search(struct command_call *call, const char *text, struct node_list *
     gd_graph_search_name(call->session->graph, text, node_list_add, ret);
     if (ret->failed) {
         node_list_deinit(ret);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     return GD_OK;
 }

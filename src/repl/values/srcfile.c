@@ -134,7 +134,7 @@ int srcfile_read(struct command_call *call, const char *file, uint32_t first, ui
     part.at_end = !more || getc(stream) == EOF;
     fclose(stream);
     *ret = part;
-    return line ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+    return line ? GD_OK : gd_fail_nomem(err);
 }
 
 bool srcfile_parse_place(struct command_call *call, const char *text, const char **file,

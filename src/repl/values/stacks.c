@@ -19,7 +19,7 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
     struct stack_places places = {.frame = frame, .frame_count = count};
     places.place = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*places.place));
     if (!places.place) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!frame[i].is_title && frame[i].file[0]) {

@@ -147,7 +147,7 @@ int tree_show_edges(struct command_call *call, gd_node_id node, const struct tre
     size_t nodes = gd_graph_node_limit(call->session->graph);
     walk.opened = calloc(nodes / 8 + 1, 1);
     if (!walk.opened) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     cJSON *record = out_record(call->out, options->outputs ? "outputs" : "inputs");
     walk_edges(&walk, node, NULL, out_list(record, "tree"));

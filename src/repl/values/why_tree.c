@@ -354,7 +354,7 @@ int why_show_tree(struct command_call *call, const struct gd_why *why, bool all,
         free(p.shown);
         free(p.more_at);
         free(p.shift);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail_nomem(err);
     }
     p.more = p.shown + why->count + 1;
     p.on_path = p.more + why->count + 1;

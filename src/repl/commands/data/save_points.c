@@ -97,7 +97,7 @@ static size_t add_all(struct command_call *call, bool breakpoints, struct gd_buf
 static int write_file(const char *path, const struct gd_buf *text, struct gd_err *err)
 {
     struct newfile file;
-    int rc = newfile_open(&file, path, err);
+    int rc = newfile_open(&file, path, false, err);
     if (rc != GD_OK) {
         return rc;
     }

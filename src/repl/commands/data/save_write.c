@@ -212,7 +212,7 @@ int save_write_file(struct saving *s, const char *path, struct gd_err *err)
     int rc = s->count == 1 && !is_huge(s, &s->item[0])
                  ? value_fetch(s->call, &s->item[0].value, VALUE_ELEMENTS, err)
                  : GD_OK;
-    rc = rc != GD_OK ? rc : newfile_open(&s->file, path, err);
+    rc = rc != GD_OK ? rc : newfile_open(&s->file, path, false, err);
     if (rc != GD_OK) {
         return rc;
     }
